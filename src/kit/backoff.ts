@@ -1,0 +1,63 @@
+// pure
+import type { MonotonicMs } from "./clock.ts";
+
+export interface BackoffPolicy {
+  readonly initialMs: number;
+  readonly maxMs: number;
+}
+
+/** One key's back-off: the delay now in force and when it was last raised (on the caller's clock). */
+export interface BackoffEntry {
+  readonly delayMs: number;
+  readonly lastUpdate: number;
+}
+
+/** An entry is forgotten when the event comes later than this many maxima after the last raise. */
+const FORGET_AFTER_MAXIMA = 2;
+
+/** Whether `entry` no longer counts for an event at `eventAt` (client-go flowcontrol.Backoff hasExpired). */
+export function backoffExpired(
+  entry: BackoffEntry,
+  eventAt: number,
+  policy: BackoffPolicy,
+): boolean {
+  return eventAt - entry.lastUpdate > policy.maxMs * FORGET_AFTER_MAXIMA;
+}
+
+/**
+ * Milliseconds still to wait after an event at `eventAt`; 0 when nothing has to be waited for
+ * (client-go flowcontrol.Backoff IsInBackOffSince).
+ */
+export function backoffLeftMs(
+  entry: BackoffEntry | undefined,
+  eventAt: number,
+  now: number,
+  policy: BackoffPolicy,
+): number {
+  if (!entry || backoffExpired(entry, eventAt, policy)) return 0;
+  return Math.max(0, eventAt + entry.delayMs - now);
+}
+
+/** The entry after one more attempt: initial delay first, then doubled up to the maximum (Backoff.Next). */
+export function backoffNext(
+  entry: BackoffEntry | undefined,
+  eventAt: number,
+  now: number,
+  policy: BackoffPolicy,
+): BackoffEntry {
+  const initialMs = Math.min(policy.initialMs, policy.maxMs);
+  if (!entry || backoffExpired(entry, eventAt, policy))
+    return { delayMs: initialMs, lastUpdate: now };
+  return { delayMs: Math.min(entry.delayMs * 2, policy.maxMs), lastUpdate: now };
+}
+
+/** Delay before try number `failures` + 1 of something that failed `failures` times in a row. */
+export function retryDelayMs(failures: number, policy: BackoffPolicy): number {
+  if (failures <= 0) return 0;
+  return Math.min(policy.initialMs * 2 ** Math.min(failures - 1, 30), policy.maxMs);
+}
+
+/** `at` plus the retry delay. */
+export function retryAt(at: MonotonicMs, failures: number, policy: BackoffPolicy): MonotonicMs {
+  return (at + retryDelayMs(failures, policy)) as MonotonicMs;
+}

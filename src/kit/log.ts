@@ -1,0 +1,28 @@
+/** Values that go with a log line; an `error` may be anything that was thrown. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Structured logging with klog's verbosity: 0 is always said, 2 is the usual level of a node in
+ * service, 4 and more is for finding faults. Never log contents of secrets or credentials.
+ */
+export interface Log {
+  error(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  /** Said only at verbosity `level` (1..10) and above. */
+  verbose(level: number, message: string, fields?: LogFields): void;
+  /** Whether `verbose(level, …)` would say anything; guards expensive fields. */
+  enabled(level: number): boolean;
+  /** A log whose lines carry `logger=name` and `fields`. */
+  child(name: string, fields?: LogFields): Log;
+}
+
+/** Says nothing. */
+export const silentLog: Log = {
+  error: () => {},
+  warn: () => {},
+  info: () => {},
+  verbose: () => {},
+  enabled: () => false,
+  child: () => silentLog,
+};

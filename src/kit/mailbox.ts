@@ -1,0 +1,61 @@
+import { InvariantError } from "./errors.ts";
+
+export interface MailboxOptions<T> {
+  /** Most items that may wait at once. One more is a broken promise of the sender, not load to shed. */
+  readonly limit: number;
+  /** Items with equal keys replace each other while they wait; `undefined` never does. */
+  readonly coalesce?: (item: T) => string | undefined;
+}
+
+/**
+ * Queue with one consumer: all that arrived since the last read is handed over as one batch, in the
+ * order of arrival (a replaced item keeps the place of the latest).
+ */
+export class Mailbox<T> {
+  readonly #options: MailboxOptions<T>;
+  #items: T[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor(options: MailboxOptions<T>) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#items.length;
+  }
+
+  post(item: T): void {
+    const key = this.#options.coalesce?.(item);
+    if (key !== undefined) {
+      const at = this.#items.findIndex((other) => this.#options.coalesce?.(other) === key);
+      if (at >= 0) this.#items.splice(at, 1);
+    }
+    if (this.#items.length >= this.#options.limit) {
+      throw new InvariantError(`mailbox over its limit of ${this.#options.limit} items`);
+    }
+    this.#items.push(item);
+    this.#wake?.();
+  }
+
+  /** Yields batches until `signal` is aborted, then ends without throwing. */
+  async *batches(signal: AbortSignal): AsyncGenerator<readonly T[], void, void> {
+    const onAbort = () => this.#wake?.();
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      while (!signal.aborted) {
+        if (this.#items.length === 0) {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          this.#wake = undefined;
+          continue;
+        }
+        const batch = this.#items;
+        this.#items = [];
+        yield batch;
+      }
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// Generates the protocol buffer codecs beneath src/outside/: CRI v1 from the interface definition that
+// Debian ships (golang-k8s-cri-api-dev of suite sid).
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fetchPackages } from "../debian-suite.mjs";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+
+const OPTIONS = [
+  "outputServices=generic-definitions",
+  "outputJsonMethods=false",
+  "outputPartialMethods=true",
+  "forceLong=bigint",
+  "oneof=unions-value",
+  "importSuffix=.ts",
+  "enumsAsLiterals=true",
+  "useExactTypes=false",
+  "unrecognizedEnum=false",
+  "comments=false",
+];
+
+function generate(protoFile, outDir) {
+  const work = mkdtempSync(join(tmpdir(), "nodelet-protos-"));
+  mkdirSync(join(work, "in"));
+  cpSync(protoFile, join(work, "in/api.proto"));
+  writeFileSync(join(work, "buf.yaml"), "version: v2\nmodules: [{ path: in }]\n");
+  writeFileSync(
+    join(work, "buf.gen.yaml"),
+    JSON.stringify({
+      version: "v2",
+      plugins: [
+        { local: join(root, "node_modules/.bin/protoc-gen-ts_proto"), out: outDir, opt: OPTIONS },
+      ],
+    }),
+  );
+  execFileSync(join(root, "node_modules/.bin/buf"), ["generate"], { cwd: work, stdio: "inherit" });
+}
+
+const [criPackage] = fetchPackages("sid", ["golang-k8s-cri-api-dev"], { say: console.log });
+generate(
+  join(criPackage, "usr/share/gocode/src/k8s.io/cri-api/pkg/apis/runtime/v1/api.proto"),
+  join(root, "src/outside/cri/generated"),
+);
+console.log("CRI codecs written to src/outside/cri/generated");
