@@ -1,0 +1,77 @@
+// pure
+import type { JsonValue } from "./generated/types.ts";
+
+/**
+ * Every decision the agent takes, with the inputs its rule looked at. A planner can only return a
+ * decision through `decided`, whose type demands rule and inputs for the kind: a new kind of decision
+ * is a new row here, and without it nothing compiles.
+ */
+export interface DecisionInputs {
+  readonly admit: { readonly rules: number };
+  readonly reject: { readonly reason: string; readonly message: string };
+  readonly defer: { readonly reason: string; readonly message: string };
+  readonly adopt: { readonly sandboxId: string; readonly containers: number };
+  readonly replace: { readonly predecessorUid: string };
+  readonly startSandbox: { readonly attempt: number; readonly previous: string };
+  readonly startContainer: {
+    readonly container: string;
+    readonly restartCount: number;
+    readonly lastExitCode?: number;
+    readonly policy: string;
+  };
+  readonly delayRestart: {
+    readonly container: string;
+    readonly delayMs: number;
+    readonly leftMs: number;
+  };
+  readonly leaveStopped: {
+    readonly container: string;
+    readonly policy: string;
+    readonly exitCode: number;
+  };
+  readonly killContainer: {
+    readonly container: string;
+    readonly graceSeconds: number;
+    readonly detail: string;
+  };
+  readonly killPod: { readonly graceSeconds: number; readonly reason: string };
+  readonly release: { readonly cause: string };
+}
+
+export type DecisionKind = keyof DecisionInputs;
+
+/** Why something was decided: the name of the rule and what it looked at. */
+export type Because = {
+  readonly [K in DecisionKind]: {
+    readonly kind: K;
+    /** Short name of the rule in the words of the code that holds it, e.g. `container exited`. */
+    readonly rule: string;
+    readonly inputs: DecisionInputs[K];
+  };
+}[DecisionKind];
+
+/** A verdict that cannot exist without its reason. */
+export function decided<K extends DecisionKind>(
+  kind: K,
+  rule: string,
+  inputs: DecisionInputs[K],
+): Because {
+  return { kind, rule, inputs } as Because;
+}
+
+/** A decision as the journal keeps it. */
+export interface DecisionRecord {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  /** Rises by one with every decision, also across restarts. */
+  readonly sequence: number;
+  /** What was decided on: a pod (`namespace/name`, uid), or the node. */
+  readonly subject: {
+    readonly kind: "pod" | "node" | "image";
+    readonly name: string;
+    readonly uid?: string;
+  };
+  readonly kind: DecisionKind;
+  readonly rule: string;
+  readonly inputs: Readonly<Record<string, JsonValue>>;
+}

@@ -1,0 +1,138 @@
+/**
+ * The container runtime as the rest of the agent sees it: CRI v1 with deadlines and errors mapped to
+ * `OutsideError`. The messages are CRI's own (generated). `connect-cri.ts` speaks to a socket, the
+ * simulation brings a fake, and both pass `test/contracts/runtime-contract.ts`.
+ */
+import type {
+  Container,
+  ContainerConfig,
+  ContainerEventResponse,
+  ContainerFilter,
+  ContainerStatus,
+  DeepPartial,
+  FilesystemUsage,
+  Image,
+  PodSandbox,
+  PodSandboxConfig,
+  PodSandboxFilter,
+  PodSandboxStatus,
+  RuntimeConfigResponse,
+  StatusResponse,
+  VersionResponse,
+} from "./generated/api.ts";
+
+export type {
+  Container,
+  ContainerConfig,
+  ContainerEventResponse,
+  ContainerFilter,
+  ContainerStatus,
+  DeepPartial,
+  FilesystemUsage,
+  Image,
+  PodSandbox,
+  PodSandboxConfig,
+  PodSandboxFilter,
+  PodSandboxStatus,
+  RuntimeConfigResponse,
+  StatusResponse,
+  VersionResponse,
+};
+
+export interface ExecResult {
+  readonly exitCode: number;
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+}
+
+export interface StreamRequest {
+  readonly containerId: string;
+  readonly tty: boolean;
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+}
+
+export interface PullRequest {
+  readonly image: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly auth?: {
+    readonly username: string;
+    readonly password: string;
+    readonly serverAddress: string;
+  };
+  readonly sandbox?: DeepPartial<PodSandboxConfig>;
+}
+
+/**
+ * Every call may throw `OutsideError`: `notFound` for an unknown id, `unimplemented` where the runtime
+ * is too old, `deadline`, `unavailable` while the socket is down. Calls end early with the signal.
+ */
+export interface RuntimeService {
+  version(signal: AbortSignal): Promise<VersionResponse>;
+  status(signal: AbortSignal): Promise<StatusResponse>;
+  runtimeConfig(signal: AbortSignal): Promise<RuntimeConfigResponse>;
+  listSandboxes(
+    filter: DeepPartial<PodSandboxFilter>,
+    signal: AbortSignal,
+  ): Promise<readonly PodSandbox[]>;
+  sandboxStatus(id: string, signal: AbortSignal): Promise<PodSandboxStatus>;
+  /** Resolves with the id of the new, running sandbox. */
+  runSandbox(
+    config: DeepPartial<PodSandboxConfig>,
+    runtimeHandler: string,
+    signal: AbortSignal,
+  ): Promise<string>;
+  /** Idempotent; ends every container in it by force. */
+  stopSandbox(id: string, signal: AbortSignal): Promise<void>;
+  /** Idempotent; removes its containers too. */
+  removeSandbox(id: string, signal: AbortSignal): Promise<void>;
+  listContainers(
+    filter: DeepPartial<ContainerFilter>,
+    signal: AbortSignal,
+  ): Promise<readonly Container[]>;
+  containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus>;
+  /** Resolves with the id of the new container. */
+  createContainer(
+    sandboxId: string,
+    config: DeepPartial<ContainerConfig>,
+    sandbox: DeepPartial<PodSandboxConfig>,
+    signal: AbortSignal,
+  ): Promise<string>;
+  startContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Sends the stop signal, waits up to `graceSeconds`, then kills. Idempotent. */
+  stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
+  removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Runs a command to its end; `deadline` when it takes longer than `timeoutSeconds` (0: no limit). */
+  execSync(
+    id: string,
+    command: readonly string[],
+    timeoutSeconds: number,
+    signal: AbortSignal,
+  ): Promise<ExecResult>;
+  /** URL of the runtime's streaming server for this exec. */
+  exec(request: StreamRequest, command: readonly string[], signal: AbortSignal): Promise<string>;
+  attach(request: StreamRequest, signal: AbortSignal): Promise<string>;
+  portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
+  reopenLog(id: string, signal: AbortSignal): Promise<void>;
+  /** Life-cycle events as they happen; ends by throwing when the stream breaks or is `unimplemented`. */
+  events(signal: AbortSignal): AsyncIterable<ContainerEventResponse>;
+}
+
+export interface ImageService {
+  listImages(signal: AbortSignal): Promise<readonly Image[]>;
+  /** The image that a reference names, if the runtime has it. */
+  imageStatus(image: string, signal: AbortSignal): Promise<Image | undefined>;
+  /** Resolves with the reference of what was pulled. No deadline but the signal's. */
+  pullImage(request: PullRequest, signal: AbortSignal): Promise<string>;
+  removeImage(image: string, signal: AbortSignal): Promise<void>;
+  filesystems(signal: AbortSignal): Promise<readonly FilesystemUsage[]>;
+}
+
+/** Whether the runtime's socket answers. */
+export type RuntimeLink = "connecting" | "ready" | "broken";
+
+export interface ContainerRuntime {
+  readonly runtime: RuntimeService;
+  readonly images: ImageService;
+}

@@ -1,0 +1,111 @@
+/**
+ * The machine: files, cgroups, facts. Only interfaces here; `connect-host.ts` holds the real one, the
+ * simulation brings its own, and both pass the contract suite in `test/contracts/`.
+ */
+
+export type FileKind = "file" | "directory" | "link" | "socket" | "other";
+
+export interface FileEntry {
+  readonly name: string;
+  readonly kind: FileKind;
+}
+
+export interface FileFacts {
+  readonly kind: FileKind;
+  readonly sizeBytes: number;
+  /** Last change of the content, Unix milliseconds. */
+  readonly modifiedMs: number;
+  /** Permission bits. */
+  readonly mode: number;
+}
+
+/** Absolute paths only. What is missing is `undefined` or a no-op, never an error; all else is `OutsideError`. */
+export interface Files {
+  /** The text of a regular file; a file longer than `maxBytes` is an `OutsideError` "exhausted". */
+  readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
+  /** Replaces the file in one step: temporary file beside it, fsync, rename. */
+  writeAtomic(path: string, content: string | Uint8Array, mode: number): Promise<void>;
+  /** Adds `text` to the end of the file, which is made with `mode` when missing. */
+  append(path: string, text: string, mode: number): Promise<void>;
+  /** Makes the folder and those above it; an existing one gets `mode` too. */
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** The folder's entries sorted by name; `undefined` when there is no such folder. */
+  list(path: string): Promise<readonly FileEntry[] | undefined>;
+  /** Facts of the path itself, or of what it links to with `follow`. */
+  facts(path: string, options?: { readonly follow?: boolean }): Promise<FileFacts | undefined>;
+  /** Removes a file, link or empty folder. */
+  remove(path: string): Promise<void>;
+  /**
+   * Removes a folder with all it holds. Follows no link and stays on the folder's own file system: a
+   * mount point beneath is an `OutsideError` "precondition" and nothing in it is touched.
+   */
+  removeTree(path: string): Promise<void>;
+  /** Makes or replaces a symbolic link. */
+  link(target: string, path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  /**
+   * Calls `onChange` after anything in the folder may have changed (always: rescan). The folder is
+   * made when missing and watched again when it is removed and made anew. Ends with the signal.
+   */
+  watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void;
+}
+
+export type CgroupVersion = 1 | 2;
+
+/**
+ * The kernel's control groups by path (`/kubepods/burstable/podX`), whatever the version. A `file` is
+ * the kernel's name (`cpu.shares`, `memory.max`); on v1 its prefix picks the hierarchy.
+ */
+export interface CgroupTree {
+  readonly version: CgroupVersion;
+  /** Controllers that can be used, e.g. `cpu`, `memory`, `pids`. */
+  readonly controllers: ReadonlySet<string>;
+  /** Whether the group is there with every usable controller. */
+  exists(path: string): Promise<boolean>;
+  /** Makes the group and those above it, with every usable controller enabled (v2). Idempotent. */
+  create(path: string): Promise<void>;
+  /** The value without its newline; `undefined` when group or file are missing. */
+  read(path: string, file: string): Promise<string | undefined>;
+  write(path: string, file: string, value: string): Promise<void>;
+  /** Names of the groups directly beneath. */
+  children(path: string): Promise<readonly string[]>;
+  /** Processes of the group and of all beneath it, each once. */
+  processes(path: string): Promise<readonly number[]>;
+  /** Kills what still runs in the group and beneath, then removes all of it. Idempotent. */
+  destroy(path: string): Promise<void>;
+}
+
+/** What does not change while the machine is up, apart from memory and disk sizes by hot-plug. */
+export interface HostFacts {
+  readonly hostname: string;
+  readonly cpuCount: number;
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  readonly kernelVersion: string;
+  readonly osImage: string;
+  readonly architecture: string;
+  readonly bootId: string;
+  readonly machineId: string;
+  readonly systemUuid: string;
+  /** Highest process id, the node's pid capacity. */
+  readonly pidMax: number;
+  /** Page sizes the kernel offers, in bytes, with how many pages are reserved of each. */
+  readonly hugepages: readonly { readonly sizeBytes: number; readonly pages: number }[];
+  /** Addresses of the machine's interfaces that are up, loopback left out, in the order found. */
+  readonly addresses: readonly string[];
+}
+
+export interface DiskUsage {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+export interface Host {
+  readonly files: Files;
+  readonly cgroups: CgroupTree;
+  facts(): Promise<HostFacts>;
+  /** Usage of the file system that holds `path`; `undefined` when the path is missing. */
+  diskUsage(path: string): Promise<DiskUsage | undefined>;
+}

@@ -1,0 +1,19 @@
+import type { Clock } from "../kit/clock.ts";
+import type { Log } from "../kit/log.ts";
+import type { Random } from "../kit/random.ts";
+import type { ContainerRuntime } from "./cri/cri.ts";
+import type { Host } from "./host/host.ts";
+import type { Net } from "./net/net.ts";
+
+/**
+ * Everything that is not deterministic, in one object. Whoever swaps it (the simulation) runs the same
+ * agent on another world.
+ */
+export interface Outside {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly host: Host;
+  readonly cri: ContainerRuntime;
+  readonly net: Net;
+}
