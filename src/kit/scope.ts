@@ -26,7 +26,10 @@ export class TaskScope implements AsyncDisposable {
   readonly name: string;
   readonly #deps: TaskScopeDeps;
   readonly #abort = new AbortController();
-  readonly #closers: { readonly name: string; readonly close: () => Promise<void> | void }[] = [];
+  readonly #closers = new Set<{
+    readonly name: string;
+    readonly close: () => Promise<void> | void;
+  }>();
   #failure: Error | undefined;
   #onFailure: (() => void) | undefined;
   #closing = false;
@@ -48,14 +51,16 @@ export class TaskScope implements AsyncDisposable {
       throw new InvariantError(`scope ${this.name} is closed; cannot start ${name}`);
     const running =
       policy === "restart" ? this.#keepRunning(name, task) : this.#runOnce(name, task);
-    this.#closers.push({ name, close: () => running });
+    const closer = { name, close: () => running };
+    this.#closers.add(closer);
+    void running.then(() => this.#closers.delete(closer));
   }
 
   /** Calls `close` when the scope closes, before anything that was started earlier is waited for. */
   defer(name: string, close: () => Promise<void> | void): void {
     if (this.#closing)
       throw new InvariantError(`scope ${this.name} is closed; cannot defer ${name}`);
-    this.#closers.push({ name, close });
+    this.#closers.add({ name, close });
   }
 
   /** Resolves when `leave` is aborted; rejects with the error of the first `fail` task that threw. */
@@ -84,7 +89,7 @@ export class TaskScope implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#abort.abort(new Error(`${this.name} is closing`));
-    for (const { name, close } of this.#closers.toReversed()) {
+    for (const { name, close } of [...this.#closers].toReversed()) {
       try {
         await close();
       } catch (error) {

@@ -1,0 +1,61 @@
+// pure
+import type { Because } from "../../api/decisions.ts";
+import type { BackoffEntry } from "../../kit/backoff.ts";
+import type { MonotonicMs } from "../../kit/clock.ts";
+import type { Wait } from "./record.ts";
+
+/** How a container counts in its pod. */
+export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
+
+/** A container to be stopped, with the grace it gets and what the event says. */
+export interface StopOrder {
+  readonly id: string;
+  readonly name: string;
+  /** Whole seconds; the executor never gives the runtime less than 2. */
+  readonly graceSeconds: number;
+  /** Text of the Killing event. */
+  readonly message: string;
+  /** Whether the pre-stop hook runs. */
+  readonly preStop: boolean;
+}
+
+/** Everything that can be done for a pod. Ordered, idempotent by name, executed one after the other. */
+export type PodAction =
+  | { readonly kind: "makeDirectories" }
+  | { readonly kind: "createCgroup" }
+  | { readonly kind: "mountVolumes" }
+  | { readonly kind: "createSandbox"; readonly attempt: number; readonly because: Because }
+  | {
+      readonly kind: "startContainer";
+      readonly name: string;
+      readonly containerKind: ContainerKind;
+      readonly restartCount: number;
+      /** The running sandbox, or undefined when an earlier action of the run makes it. */
+      readonly sandboxId: string | undefined;
+      readonly backoff: (BackoffEntry & { readonly key: string }) | undefined;
+      readonly because: Because;
+    }
+  /** All at once; the action ends when the last has stopped. */
+  | {
+      readonly kind: "stopContainers";
+      readonly orders: readonly StopOrder[];
+      readonly because: readonly Because[];
+    }
+  | { readonly kind: "stopSandbox"; readonly id: string }
+  | { readonly kind: "removeContainer"; readonly id: string; readonly name: string }
+  | { readonly kind: "removeSandbox"; readonly id: string }
+  | { readonly kind: "unmountVolumes" }
+  | { readonly kind: "removeCgroup" }
+  | { readonly kind: "removeDirectories" };
+
+/** What to do next for a pod, and when to look again without being told. */
+export interface PodPlan {
+  readonly actions: readonly PodAction[];
+  /** Containers that are to be started but not now. */
+  readonly waits: Readonly<Record<string, Wait>>;
+  /** Decisions that lead to no action: delays, containers left as they are. */
+  readonly standing: readonly Because[];
+  readonly wakeAt: MonotonicMs | undefined;
+}
+
+export const NO_PLAN: PodPlan = { actions: [], waits: {}, standing: [], wakeAt: undefined };

@@ -1,0 +1,213 @@
+import type { Because } from "../../api/decisions.ts";
+import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import { Mailbox } from "../../kit/mailbox.ts";
+import { jitter } from "../../kit/random.ts";
+import type { PodAction, PodPlan } from "./actions.ts";
+import { applyPlan } from "./apply.ts";
+import { type PlanContext, planPod } from "./plan.ts";
+import type { PodDeps } from "./ports.ts";
+import type { Footings, PodRecord, RestartBackoff } from "./record.ts";
+import type { PodSignal } from "./signals.ts";
+import { transition } from "./transition.ts";
+
+/** Signals that may wait for one pod; latest-wins kinds count once. */
+const MAILBOX_LIMIT = 1000;
+
+/** Pause before the runtime is asked again when it could not say what it has of the pod. */
+const REOBSERVE_MS = 1_000;
+
+export interface ActorDeps extends PodDeps {
+  /** Facts of the node that planning needs. */
+  readonly context: () => Omit<PlanContext, "now" | "wallNow">;
+  /** Told of every new record, before anything is done about it. */
+  readonly onChange: (record: PodRecord) => void;
+}
+
+/**
+ * One pod: the only writer of its record. A turn takes what arrived, moves the record, plans, and, when
+ * nothing is in flight and the sight is fresh, has the plan executed.
+ */
+export class PodActor {
+  readonly #deps: ActorDeps;
+  readonly #mailbox: Mailbox<PodSignal>;
+  #record: PodRecord;
+  #inFlight: AbortController | undefined;
+  #cancelAlarm: (() => void) | undefined;
+
+  constructor(record: PodRecord, deps: ActorDeps) {
+    this.#deps = deps;
+    this.#record = record;
+    this.#mailbox = new Mailbox({ limit: MAILBOX_LIMIT, coalesce: coalesceKey });
+  }
+
+  get record(): PodRecord {
+    return this.#record;
+  }
+
+  post(signal: PodSignal): void {
+    this.#mailbox.post(signal);
+  }
+
+  /** Runs until the pod is released or the agent leaves; leaving ends no container. */
+  async run(leave: AbortSignal): Promise<void> {
+    this.post({ kind: "tick" });
+    try {
+      for await (const batch of this.#mailbox.batches(leave)) {
+        this.#takeIn(batch);
+        const plan = this.#plan();
+        this.#deps.onChange(this.#record);
+        if (this.#record.life.kind === "released") return;
+        if (plan) this.#carryOut(plan, leave);
+      }
+    } finally {
+      this.#cancelAlarm?.();
+      this.#inFlight?.abort(new Error("the agent is leaving"));
+    }
+  }
+
+  #takeIn(batch: readonly PodSignal[]): void {
+    for (const signal of batch) {
+      const before = this.#record.life;
+      this.#record = transition(this.#record, signal, this.#deps.clock.monotonic());
+      if (supersedes(before, this.#record.life)) this.#inFlight?.abort(new Error("superseded"));
+    }
+  }
+
+  /** Plans on a fresh sight only: on a stale one what was just started would be started again. */
+  #plan(): PodPlan | undefined {
+    this.#cancelAlarm?.();
+    this.#cancelAlarm = undefined;
+    if (this.#inFlight || this.#record.sight !== "fresh") return undefined;
+    const now = this.#deps.clock.monotonic();
+    const plan = planPod(this.#record, {
+      ...this.#deps.context(),
+      now,
+      wallNow: this.#deps.clock.wall() as WallMs,
+    });
+    this.#sayWhatIsNew(plan);
+    this.#record = { ...this.#record, waits: plan.waits, standing: plan.standing };
+    return plan;
+  }
+
+  #carryOut(plan: PodPlan, leave: AbortSignal): void {
+    if (plan.wakeAt !== undefined) this.#setAlarm(plan.wakeAt);
+    if (plan.actions.length === 0) return;
+    for (const action of plan.actions) {
+      for (const because of reasonsOf(action))
+        this.#deps.ports.decisions.decide(this.#record, because);
+    }
+    this.#record = transition(
+      this.#record,
+      { kind: "acting", backoff: backoffOf(plan.actions), touches: touchesOf(plan.actions) },
+      this.#deps.clock.monotonic(),
+    );
+    void this.#act(plan.actions, leave);
+  }
+
+  #setAlarm(at: MonotonicMs): void {
+    this.#cancelAlarm = this.#deps.clock.alarm(at - this.#deps.clock.monotonic(), () => {
+      this.#cancelAlarm = undefined;
+      this.post({ kind: "tick" });
+    });
+  }
+
+  async #act(actions: readonly PodAction[], leave: AbortSignal): Promise<void> {
+    const attempt = new AbortController();
+    this.#inFlight = attempt;
+    const results = await applyPlan(this.#record, actions, this.#deps, attempt.signal);
+    this.#inFlight = undefined;
+    if (leave.aborted) return;
+    this.post({ kind: "acted", results });
+    await this.#observe(leave);
+  }
+
+  /** Looks until the runtime answers: without a fresh sight the pod stands still. */
+  async #observe(leave: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        const observed = await this.#deps.ports.runtime.observe(this.#record.uid, leave);
+        this.post({ kind: "observed", observed });
+        return;
+      } catch (error) {
+        if (leave.aborted) return;
+        this.#deps.log.warn("runtime cannot say what it has of the pod", {
+          error: messageOf(error),
+        });
+        await this.#deps.clock
+          .sleep(jitter(this.#deps.random, REOBSERVE_MS, 1), leave)
+          .catch(() => {});
+        if (leave.aborted) return;
+      }
+    }
+  }
+
+  /** Decisions to wait are kept once, when they are taken, and users hear of a back-off that begins. */
+  #sayWhatIsNew(plan: PodPlan): void {
+    const before = new Set(this.#record.standing.map(standingKey));
+    for (const because of plan.standing) {
+      if (!before.has(standingKey(because)))
+        this.#deps.ports.decisions.decide(this.#record, because);
+    }
+    for (const [container, wait] of Object.entries(plan.waits)) {
+      const known = this.#record.waits[container];
+      if (known?.reason === wait.reason && known.message === wait.message) continue;
+      if (wait.reason !== "CrashLoopBackOff") continue;
+      const { name, namespace } = this.#record.pod.metadata ?? {};
+      this.#deps.ports.events.record(this.#record.pod, {
+        type: "Warning",
+        reason: "BackOff",
+        message: `Back-off restarting failed container ${container} in pod ${name}_${namespace}(${this.#record.uid})`,
+        container,
+      });
+    }
+  }
+}
+
+/** Latest-wins signals: an older sight, wish or tick that still waits is worth nothing. */
+function coalesceKey(signal: PodSignal): string | undefined {
+  switch (signal.kind) {
+    case "observed":
+    case "desired":
+    case "tick":
+      return signal.kind;
+    case "probed":
+      return `probed ${signal.container} ${signal.probe}`;
+    default:
+      return undefined;
+  }
+}
+
+/** Whether work in flight is for a life that is over, or has less time than it was told. */
+function supersedes(before: PodRecord["life"], now: PodRecord["life"]): boolean {
+  if (before.kind !== now.kind) return true;
+  return before.kind === "terminating" && now.kind === "terminating" && now.killBy < before.killBy;
+}
+
+function reasonsOf(action: PodAction): readonly Because[] {
+  if (!("because" in action)) return [];
+  return Array.isArray(action.because) ? action.because : [action.because as Because];
+}
+
+function backoffOf(actions: readonly PodAction[]): Record<string, RestartBackoff> {
+  const entries: Record<string, RestartBackoff> = {};
+  for (const action of actions)
+    if (action.kind === "startContainer" && action.backoff) entries[action.name] = action.backoff;
+  return entries;
+}
+
+function touchesOf(actions: readonly PodAction[]): readonly (keyof Footings)[] {
+  const touched = {
+    makeDirectories: "directories",
+    createCgroup: "cgroup",
+    mountVolumes: "volumes",
+  } as const;
+  return actions.flatMap(({ kind }) =>
+    kind in touched ? [touched[kind as keyof typeof touched]] : [],
+  );
+}
+
+/** A standing decision without what changes by the clock alone. */
+function standingKey({ kind, rule, inputs }: Because): string {
+  return JSON.stringify({ kind, rule, ...inputs, leftMs: undefined });
+}

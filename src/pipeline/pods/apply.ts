@@ -1,0 +1,241 @@
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import { jitter } from "../../kit/random.ts";
+import type { PodAction, StopOrder } from "./actions.ts";
+import { newestSandbox } from "./observed.ts";
+import type { PodDeps } from "./ports.ts";
+import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "./record.ts";
+import type { StepResult } from "./signals.ts";
+import { startContainer } from "./start-container.ts";
+
+/** The runtime is never given less to stop a container (kuberuntime minimumGracePeriodInSeconds). */
+const MINIMUM_STOP_SECONDS = 2;
+
+/** Pause after a failed step, stretched by up to a half (kubelet backOffPeriod). */
+const RETRY_MS = 10_000;
+const RETRY_JITTER = 0.5;
+
+/** Pause after a step that failed because the runtime did not answer. */
+const RUNTIME_AWAY_MS = 1_000;
+
+/** What executors of one run share. */
+export interface Run {
+  readonly record: PodRecord;
+  readonly deps: PodDeps;
+  readonly signal: AbortSignal;
+  /** The sandbox of this run: found, or made by an earlier action. */
+  sandboxId: string | undefined;
+}
+
+/** A step that ends the run: what follows makes no sense without it. */
+class StepFailed extends Error {
+  readonly result: StepResult;
+
+  constructor(result: StepResult) {
+    super("step failed");
+    this.result = result;
+  }
+}
+
+type Executors = {
+  readonly [K in PodAction["kind"]]: (
+    action: Extract<PodAction, { kind: K }>,
+    run: Run,
+  ) => Promise<StepResult | undefined>;
+};
+
+const EXECUTORS: Executors = {
+  makeDirectories: (_, run) =>
+    ground(run, "directories", "present", () =>
+      run.deps.ports.ground.makeDirectories(run.record.pod),
+    ),
+  createCgroup: (_, run) =>
+    ground(run, "cgroup", "present", () => run.deps.ports.ground.createCgroup(run.record.pod)),
+  mountVolumes: (_, run) =>
+    ground(run, "volumes", "present", () =>
+      run.deps.ports.ground.mountVolumes(run.record.pod, run.signal),
+    ),
+  unmountVolumes: (_, run) =>
+    ground(run, "volumes", "absent", () =>
+      run.deps.ports.ground.unmountVolumes(run.record.pod, run.signal),
+    ),
+  removeCgroup: (_, run) =>
+    ground(run, "cgroup", "absent", () => run.deps.ports.ground.removeCgroup(run.record.pod)),
+  removeDirectories: (_, run) =>
+    ground(run, "directories", "absent", () =>
+      run.deps.ports.ground.removeDirectories(run.record.pod),
+    ),
+
+  createSandbox: async ({ attempt }, run) => {
+    const { pod } = run.record;
+    const { runtime, events } = run.deps.ports;
+    if (attempt > 0) {
+      const message = "Pod sandbox changed, it will be killed and re-created.";
+      events.record(pod, { type: "Normal", reason: "SandboxChanged", message });
+    }
+    try {
+      run.sandboxId = await runtime.createSandbox(pod, attempt, run.signal);
+    } catch (error) {
+      if (run.signal.aborted) throw error;
+      // A runtime that went away says so in its own place; the pod only tries again soon.
+      if (isOutside(error, "unavailable"))
+        throw new StepFailed(failure(run, STEP_SANDBOX, "", messageOf(error), RUNTIME_AWAY_MS));
+      const message = `Failed to create pod sandbox: ${messageOf(error)}`;
+      events.record(pod, { type: "Warning", reason: "FailedCreatePodSandBox", message });
+      throw new StepFailed(failure(run, STEP_SANDBOX, "CreatePodSandboxError", message));
+    }
+    return done(STEP_SANDBOX);
+  },
+
+  startContainer: (action, run) => startContainer(action, run),
+
+  stopContainers: async ({ orders }, run) => {
+    const results = await Promise.allSettled(orders.map((order) => stopContainer(order, run)));
+    run.signal.throwIfAborted();
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed?.status !== "rejected") return undefined;
+    const message = messageOf(failed.reason);
+    run.deps.ports.events.record(run.record.pod, {
+      type: "Warning",
+      reason: "FailedKillPod",
+      message: `error killing pod: ${message}`,
+    });
+    throw new StepFailed(failure(run, STEP_TEARDOWN, "KillContainerError", message));
+  },
+
+  stopSandbox: ({ id }, run) =>
+    teardown(run, () => run.deps.ports.runtime.stopSandbox(id, run.signal)),
+  removeContainer: ({ id }, run) =>
+    teardown(run, () => run.deps.ports.runtime.removeContainer(id, run.signal)),
+  removeSandbox: ({ id }, run) =>
+    teardown(run, () => run.deps.ports.runtime.removeSandbox(id, run.signal)),
+};
+
+/** Executes the actions one after the other; ends early when one fails that the rest stands on. */
+export async function applyPlan(
+  record: PodRecord,
+  actions: readonly PodAction[],
+  deps: PodDeps,
+  signal: AbortSignal,
+): Promise<readonly StepResult[]> {
+  const run: Run = { record, deps, signal, sandboxId: newestSandbox(record.observed)?.id };
+  const results: StepResult[] = [];
+  for (const action of actions) {
+    if (signal.aborted) break;
+    try {
+      const result = await execute(action, run);
+      if (result) results.push(result);
+    } catch (error) {
+      if (error instanceof StepFailed) results.push(error.result);
+      else if (!signal.aborted) {
+        deps.log.error("action failed", { action: action.kind, error });
+        results.push(failure(run, stepOf(action), "InternalError", messageOf(error)));
+      }
+      break;
+    }
+  }
+  return results;
+}
+
+function execute<K extends PodAction["kind"]>(
+  action: Extract<PodAction, { kind: K }>,
+  run: Run,
+): Promise<StepResult | undefined> {
+  return (EXECUTORS[action.kind] as Executors[K])(action, run);
+}
+
+function stepOf(action: PodAction): string {
+  switch (action.kind) {
+    case "makeDirectories":
+    case "createCgroup":
+    case "mountVolumes":
+      return STEP_PREPARE;
+    case "createSandbox":
+      return STEP_SANDBOX;
+    case "startContainer":
+      return action.name;
+    default:
+      return STEP_TEARDOWN;
+  }
+}
+
+async function stopContainer(order: StopOrder, run: Run): Promise<void> {
+  const { events, hooks, runtime } = run.deps.ports;
+  const { pod } = run.record;
+  events.record(pod, {
+    type: "Normal",
+    reason: "Killing",
+    message: order.message,
+    container: order.name,
+  });
+  const spentSeconds = order.preStop ? await hooks.preStop(pod, order, run.signal) : 0;
+  const graceSeconds = Math.max(order.graceSeconds - spentSeconds, MINIMUM_STOP_SECONDS);
+  await ignoreMissing(() => runtime.stopContainer(order.id, graceSeconds, run.signal));
+}
+
+async function teardown(run: Run, act: () => Promise<void>): Promise<StepResult | undefined> {
+  try {
+    await ignoreMissing(act);
+    return done(STEP_TEARDOWN);
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    throw new StepFailed(failure(run, STEP_TEARDOWN, "KillPodSandboxError", messageOf(error)));
+  }
+}
+
+async function ignoreMissing(act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!isOutside(error, "notFound")) throw error;
+  }
+}
+
+const GROUND_EVENTS: Readonly<Record<string, { readonly reason: string; readonly text: string }>> =
+  {
+    "directories present": { reason: "Failed", text: "error making pod data directories: " },
+    "cgroup present": {
+      reason: "FailedCreatePodContainer",
+      text: "unable to ensure pod container exists: ",
+    },
+    "volumes present": { reason: "FailedMount", text: "" },
+  };
+
+async function ground(
+  run: Run,
+  part: "directories" | "cgroup" | "volumes",
+  now: "present" | "absent",
+  act: () => Promise<void>,
+): Promise<StepResult> {
+  const step = now === "present" ? STEP_PREPARE : STEP_TEARDOWN;
+  try {
+    await act();
+    return { step, outcome: { kind: "done" }, footing: { part, now } };
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    const event = GROUND_EVENTS[`${part} ${now}`];
+    const message = `${event?.text ?? `cannot remove ${part}: `}${messageOf(error)}`;
+    if (event)
+      run.deps.ports.events.record(run.record.pod, {
+        type: "Warning",
+        reason: event.reason,
+        message,
+      });
+    throw new StepFailed(failure(run, step, event?.reason ?? "FailedKillPod", message));
+  }
+}
+
+function done(step: string): StepResult {
+  return { step, outcome: { kind: "done" } };
+}
+
+/** A failure that is tried again after the usual pause, or after `retryInMs`. */
+export function failure(
+  run: Run,
+  step: string,
+  reason: string,
+  message: string,
+  retryInMs?: number,
+): StepResult {
+  const pauseMs = retryInMs ?? jitter(run.deps.random, RETRY_MS, RETRY_JITTER);
+  return { step, outcome: { kind: "failed", reason, message, retryInMs: pauseMs } };
+}

@@ -1,0 +1,40 @@
+// pure
+import type { Observation, ObservedContainer, ObservedSandbox, PodRecord } from "./record.ts";
+
+/** The sandbox that counts: the newest. */
+export function newestSandbox(observed: Observation): ObservedSandbox | undefined {
+  return observed.sandboxes[0];
+}
+
+/** The newest attempt of a container, in any sandbox. */
+export function latestAttempt(observed: Observation, name: string): ObservedContainer | undefined {
+  return observed.containers.find((container) => container.name === name);
+}
+
+/** The newest attempt of a container within one sandbox. */
+export function attemptIn(
+  observed: Observation,
+  sandboxId: string,
+  name: string,
+): ObservedContainer | undefined {
+  return observed.containers.find(
+    (container) => container.name === name && container.sandboxId === sandboxId,
+  );
+}
+
+/** Attempts that (may) have a living process. */
+export function livingContainers(observed: Observation): readonly ObservedContainer[] {
+  return observed.containers.filter(({ state }) => state === "running" || state === "unknown");
+}
+
+/** Whether nothing of the pod is left in the runtime or, as far as we know, on the machine. */
+export function nothingLeft({ observed, footings }: PodRecord): boolean {
+  const { directories, cgroup, volumes } = footings;
+  return (
+    observed.sandboxes.length === 0 &&
+    observed.containers.length === 0 &&
+    directories === "absent" &&
+    cgroup === "absent" &&
+    volumes === "absent"
+  );
+}

@@ -1,0 +1,175 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import { latestAttempt } from "./observed.ts";
+import type { ObservedContainer, PodRecord } from "./record.ts";
+import {
+  decideRestart,
+  initContainers,
+  regularContainers,
+  type SpecContainer,
+  specContainers,
+} from "./restart.ts";
+
+export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";
+
+/** The coarse state of one container for the phase rules. */
+type Standing =
+  | { readonly kind: "notStarted" }
+  | { readonly kind: "running" }
+  | { readonly kind: "stopped"; readonly attempt: ObservedContainer }
+  | { readonly kind: "unknown" };
+
+function standingOf(record: PodRecord, spec: SpecContainer): Standing {
+  const attempt = latestAttempt(record.observed, spec.container.name);
+  if (!attempt) return { kind: "notStarted" };
+  switch (attempt.state) {
+    case "running":
+      return { kind: "running" };
+    case "exited":
+      return { kind: "stopped", attempt };
+    case "created":
+      return { kind: "notStarted" };
+    case "unknown":
+      return { kind: "unknown" };
+    default:
+      return attempt.state satisfies never;
+  }
+}
+
+/** Whether every init container has done its part: any regular container was ever made, or all ended well. */
+export function isInitialized(record: PodRecord): boolean {
+  if (hasRegularAttempt(record)) return true;
+  return initContainers(record.pod).every((spec) => {
+    const standing = standingOf(record, spec);
+    if (spec.kind === "sidecar") return standing.kind === "running" && isStarted(record, spec);
+    return standing.kind === "stopped" && standing.attempt.exitCode === 0;
+  });
+}
+
+/** Whether any regular container was ever made in this pod. */
+export function hasRegularAttempt(record: PodRecord): boolean {
+  return regularContainers(record.pod).some(
+    ({ container }) => latestAttempt(record.observed, container.name) !== undefined,
+  );
+}
+
+/** Whether the running attempt of a container counts as started: its startup probe succeeded, or it has none. */
+export function isStarted(record: PodRecord, { container }: SpecContainer): boolean {
+  if (!container.startupProbe) return true;
+  const verdicts = record.probes[container.name];
+  return (
+    verdicts?.containerId === latestAttempt(record.observed, container.name)?.id &&
+    verdicts?.startup === "success"
+  );
+}
+
+interface Counts {
+  pendingInit: number;
+  failedInit: number;
+  waiting: number;
+  running: number;
+  stopped: number;
+  succeeded: number;
+  unknown: number;
+}
+
+/**
+ * The phase of a pod from its record (kubelet_pods.go getPhase). A pod that is being ended counts its
+ * stopped containers as done for good whatever the restart policy.
+ */
+export function derivePhase(record: PodRecord): PodPhase {
+  const terminating = record.life.kind !== "waiting" && record.life.kind !== "running";
+  if (record.admission.kind === "rejected") return "Failed";
+  if (terminating && "cause" in record.life && record.life.cause.kind === "evicted")
+    return "Failed";
+  const counts = countContainers(record);
+  if (counts.failedInit > 0) return "Failed";
+  if (counts.pendingInit > 0 && !terminating) return "Pending";
+  if (counts.waiting > 0 && !terminating) return "Pending";
+  if (counts.running > 0 && counts.unknown === 0) return "Running";
+  if (counts.running === 0 && counts.stopped > 0 && counts.unknown === 0)
+    return phaseOfStopped(record, counts, terminating);
+  return terminating && counts.unknown === 0 ? "Failed" : "Pending";
+}
+
+function phaseOfStopped(record: PodRecord, counts: Counts, terminating: boolean): PodPhase {
+  if (terminating)
+    return counts.stopped === counts.succeeded && counts.waiting === 0 ? "Succeeded" : "Failed";
+  const restartable = regularContainers(record.pod).some((spec) => {
+    const attempt = latestAttempt(record.observed, spec.container.name);
+    return attempt?.state === "exited" && decideRestart(record.pod, spec, attempt.exitCode).restart;
+  });
+  if (restartable) return "Running";
+  return counts.stopped === counts.succeeded ? "Succeeded" : "Failed";
+}
+
+function countContainers(record: PodRecord): Counts {
+  const counts: Counts = {
+    pendingInit: 0,
+    failedInit: 0,
+    waiting: 0,
+    running: 0,
+    stopped: 0,
+    succeeded: 0,
+    unknown: 0,
+  };
+  const initialized = hasRegularAttempt(record);
+  for (const spec of specContainers(record.pod)) {
+    const standing = standingOf(record, spec);
+    if (spec.kind === "init") countInit(record.pod, spec, standing, initialized, counts);
+    else if (spec.kind === "sidecar") countSidecar(record, spec, standing, initialized, counts);
+    else countRegular(standing, counts);
+  }
+  return counts;
+}
+
+function countInit(
+  pod: Pod,
+  spec: SpecContainer,
+  standing: Standing,
+  initialized: boolean,
+  counts: Counts,
+): void {
+  if (standing.kind !== "stopped") {
+    if (!initialized) counts.pendingInit += 1;
+    return;
+  }
+  if (standing.attempt.exitCode === 0) return;
+  if (decideRestart(pod, spec, standing.attempt.exitCode).restart) counts.pendingInit += 1;
+  else counts.failedInit += 1;
+}
+
+function countSidecar(
+  record: PodRecord,
+  spec: SpecContainer,
+  standing: Standing,
+  initialized: boolean,
+  counts: Counts,
+): void {
+  if (standing.kind === "running") {
+    if (!initialized && !isStarted(record, spec)) counts.pendingInit += 1;
+    else counts.running += 1;
+  } else if (!initialized) counts.pendingInit += 1;
+  else if (standing.kind === "notStarted") counts.waiting += 1;
+  // An ended sidecar says nothing about how the pod did.
+}
+
+function countRegular(standing: Standing, counts: Counts): void {
+  switch (standing.kind) {
+    case "notStarted":
+      counts.waiting += 1;
+      return;
+    case "running":
+      counts.running += 1;
+      return;
+    case "unknown":
+      counts.unknown += 1;
+      return;
+    case "stopped":
+      counts.stopped += 1;
+      if (standing.attempt.exitCode === 0) counts.succeeded += 1;
+      return;
+    default:
+      standing satisfies never;
+  }
+}

@@ -1,0 +1,259 @@
+// pure
+
+import { containerHash } from "../../api/container-hash.ts";
+import { decided } from "../../api/decisions.ts";
+import type { Container, Probe } from "../../api/generated/types.ts";
+import { after } from "../../kit/clock.ts";
+import type { StopOrder } from "./actions.ts";
+import { attemptIn, latestAttempt } from "./observed.ts";
+import type { PlanContext, PlanDraft } from "./plan.ts";
+import type { SandboxPlan } from "./plan-sandbox.ts";
+import type { ObservedContainer, PodRecord } from "./record.ts";
+import {
+  decideRestart,
+  regularContainers,
+  restartBackoff,
+  restartPolicyOf,
+  type SpecContainer,
+} from "./restart.ts";
+
+export type UsableSandbox = Exclude<SandboxPlan, { kind: "none" }>;
+
+/** Regular containers: start what is missing, restart what ended, replace what changed or is sick. */
+export function planContainers(
+  record: PodRecord,
+  sandbox: UsableSandbox,
+  context: PlanContext,
+  draft: PlanDraft,
+): void {
+  for (const spec of regularContainers(record.pod))
+    planContainer(record, spec, { sandbox, context, draft });
+}
+
+export interface PlanParts {
+  readonly sandbox: UsableSandbox;
+  readonly context: PlanContext;
+  readonly draft: PlanDraft;
+}
+
+/** One container that is wanted running; `init` containers come here too while it is their turn. */
+export function planContainer(record: PodRecord, spec: SpecContainer, parts: PlanParts): void {
+  const { sandbox, draft } = parts;
+  const { name } = spec.container;
+  const latest = latestAttempt(record.observed, name);
+  removeSurplus(record, name, draft);
+  const here =
+    sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
+  if (!latest) {
+    start(record, spec, parts, undefined, "never started");
+    return;
+  }
+  switch (latest.state) {
+    case "running": {
+      if (!here) {
+        // It runs in a sandbox that is being replaced: the stop is planned there.
+        if (sandbox.kind === "create") start(record, spec, parts, latest, "sandbox is new");
+        return;
+      }
+      const fault = containerFault(record, spec, latest);
+      if (fault) replace(record, spec, parts, latest, fault);
+      return;
+    }
+    case "unknown":
+      replace(record, spec, parts, latest, {
+        rule: "state unknown",
+        detail: `Container ${name} is in an unknown state`,
+        probe: undefined,
+      });
+      return;
+    case "created":
+      // The runtime made it but could not start it; it is in the way.
+      draft.actions.push({ kind: "removeContainer", id: latest.id, name });
+      start(record, spec, parts, latest, "was created but never started");
+      return;
+    case "exited":
+      restart(record, spec, parts, latest);
+      return;
+    default:
+      latest.state satisfies never;
+  }
+}
+
+interface Fault {
+  readonly rule: string;
+  /** Beginning of the Killing event's text. */
+  readonly detail: string;
+  readonly probe: Probe | undefined;
+}
+
+/** Why a running container cannot be kept; `undefined` when it can. */
+function containerFault(
+  record: PodRecord,
+  { container }: SpecContainer,
+  running: ObservedContainer,
+): Fault | undefined {
+  const { name } = container;
+  if (definitionChanged(container, running)) {
+    return {
+      rule: "definition changed",
+      detail: `Container ${name} definition changed`,
+      probe: undefined,
+    };
+  }
+  const verdicts = record.probes[name];
+  if (verdicts?.containerId !== running.id) return undefined;
+  if (verdicts.liveness === "failure") {
+    return {
+      rule: "liveness probe failed",
+      detail: `Container ${name} failed liveness probe`,
+      probe: container.livenessProbe,
+    };
+  }
+  if (verdicts.startup === "failure") {
+    return {
+      rule: "startup probe failed",
+      detail: `Container ${name} failed startup probe`,
+      probe: container.startupProbe,
+    };
+  }
+  return undefined;
+}
+
+/** Only name and image count; an attempt made by an agent that hashes otherwise is judged by its image. */
+function definitionChanged(container: Container, running: ObservedContainer): boolean {
+  return running.hash !== containerHash(container) && running.image !== container.image;
+}
+
+function replace(
+  record: PodRecord,
+  spec: SpecContainer,
+  parts: PlanParts,
+  running: ObservedContainer,
+  fault: Fault,
+): void {
+  const { draft } = parts;
+  const again =
+    spec.kind === "sidecar" ||
+    restartPolicyOf(record.pod, spec) !== "Never" ||
+    fault.rule === "definition changed";
+  const order = stopOrder(
+    record,
+    running,
+    again ? `${fault.detail}, will be restarted` : fault.detail,
+    fault.probe,
+  );
+  draft.actions.push({
+    kind: "stopContainers",
+    orders: [order],
+    because: [
+      decided("killContainer", fault.rule, {
+        container: running.name,
+        graceSeconds: order.graceSeconds,
+        detail: order.message,
+      }),
+    ],
+  });
+}
+
+/** The stop of one container for its own sake; a probe may bring its own grace. */
+export function stopOrder(
+  record: PodRecord,
+  running: ObservedContainer,
+  message: string,
+  probe?: Probe,
+): StopOrder {
+  const graceSeconds =
+    probe?.terminationGracePeriodSeconds ?? record.pod.spec?.terminationGracePeriodSeconds ?? 30;
+  return { id: running.id, name: running.name, graceSeconds, message, preStop: true };
+}
+
+function restart(
+  record: PodRecord,
+  spec: SpecContainer,
+  parts: PlanParts,
+  ended: ObservedContainer,
+): void {
+  const verdict = decideRestart(record.pod, spec, ended.exitCode);
+  const { name } = spec.container;
+  if (!verdict.restart) {
+    parts.draft.standing.push(
+      decided("leaveStopped", verdict.rule, {
+        container: name,
+        policy: verdict.policy,
+        exitCode: ended.exitCode,
+      }),
+    );
+    return;
+  }
+  start(record, spec, parts, ended, verdict.rule);
+}
+
+function start(
+  record: PodRecord,
+  spec: SpecContainer,
+  { sandbox, context, draft }: PlanParts,
+  previous: ObservedContainer | undefined,
+  rule: string,
+): void {
+  const { name } = spec.container;
+  const backoff =
+    previous?.state === "exited"
+      ? restartBackoff(record, spec, previous, {
+          wallNow: context.wallNow,
+          policy: context.restartBackoff,
+        })
+      : undefined;
+  if (backoff && backoff.leftMs > 0) {
+    draft.wake(after(context.now, backoff.leftMs));
+    draft.waits[name] = {
+      reason: "CrashLoopBackOff",
+      message: crashLoopMessage(record, name, backoff.delayMs),
+    };
+    draft.standing.push(
+      decided("delayRestart", "crash loop back-off", {
+        container: name,
+        delayMs: backoff.delayMs,
+        leftMs: backoff.leftMs,
+      }),
+    );
+    return;
+  }
+  const trouble = record.troubles[name];
+  if (trouble && trouble.notBefore > context.now) {
+    draft.wake(trouble.notBefore);
+    draft.waits[name] = { reason: trouble.reason, message: trouble.message };
+    return;
+  }
+  const restartCount = previous ? previous.restartCount + 1 : 0;
+  draft.actions.push({
+    kind: "startContainer",
+    name,
+    containerKind: spec.kind,
+    restartCount,
+    sandboxId: sandbox.kind === "use" ? sandbox.sandbox.id : undefined,
+    backoff: backoff?.next,
+    because: decided("startContainer", rule, {
+      container: name,
+      restartCount,
+      ...(previous?.state === "exited" ? { lastExitCode: previous.exitCode } : {}),
+      policy: restartPolicyOf(record.pod, spec),
+    }),
+  });
+}
+
+function crashLoopMessage(record: PodRecord, name: string, delayMs: number): string {
+  const { name: podName, namespace } = record.pod.metadata ?? {};
+  return `back-off ${goDuration(delayMs)} restarting failed container=${name} pod=${podName}_${namespace}(${record.uid})`;
+}
+
+/** Whole seconds as Go prints durations: 10s, 1m20s, 5m0s. */
+export function goDuration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}
+
+/** Of the ended attempts of a container only the newest is kept (its log is what `--previous` shows). */
+function removeSurplus(record: PodRecord, name: string, draft: PlanDraft): void {
+  const ended = record.observed.containers.filter((c) => c.name === name && c.state === "exited");
+  for (const { id } of ended.slice(1)) draft.actions.push({ kind: "removeContainer", id, name });
+}

@@ -1,0 +1,116 @@
+// pure
+import { decided } from "../../api/decisions.ts";
+import { latestAttempt, livingContainers, newestSandbox } from "./observed.ts";
+import { hasRegularAttempt } from "./phase.ts";
+import type { PlanContext, PlanDraft } from "./plan.ts";
+import type { ObservedSandbox, PodRecord } from "./record.ts";
+import { decideRestart, regularContainers } from "./restart.ts";
+
+/** The sandbox the containers of this plan run in. */
+export type SandboxPlan =
+  | { readonly kind: "use"; readonly sandbox: ObservedSandbox }
+  | { readonly kind: "create" }
+  /** No container can or shall be started now. */
+  | { readonly kind: "none" };
+
+/**
+ * Makes sure of directories, cgroup, volumes and one good sandbox. Another sandbox ends everything in
+ * the old one first (kuberuntime util PodSandboxChanged, computePodActions).
+ */
+export function planSandbox(
+  record: PodRecord,
+  context: PlanContext,
+  draft: PlanDraft,
+): SandboxPlan {
+  const current = newestSandbox(record.observed);
+  const fault = sandboxFault(record);
+  if (fault === undefined && current) {
+    if (current.hostNetwork === isHostNetwork(record)) {
+      prepare(record, draft);
+      removeOldSandboxes(record, current, draft);
+      return { kind: "use", sandbox: current };
+    }
+  }
+  const refusal = current ? reasonNotToRecreate(record) : undefined;
+  if (refusal !== undefined) return { kind: "none" };
+  if (!context.network.ready && !isHostNetwork(record)) return { kind: "none" };
+  endOldSandboxes(record, fault ?? "network mode changed", draft);
+  prepare(record, draft);
+  draft.actions.push({
+    kind: "createSandbox",
+    attempt: current ? current.attempt + 1 : 0,
+    because: decided("startSandbox", fault ?? "network mode changed", {
+      attempt: current ? current.attempt + 1 : 0,
+      previous: current?.id ?? "",
+    }),
+  });
+  return { kind: "create" };
+}
+
+/** What is wrong with the pod's sandboxes; `undefined` when the newest can be used. */
+export function sandboxFault(record: PodRecord): string | undefined {
+  const { sandboxes } = record.observed;
+  const newest = sandboxes[0];
+  if (!newest) return "no sandbox";
+  if (sandboxes.filter(({ ready }) => ready).length > 1) return "several ready sandboxes";
+  if (!newest.ready) return "sandbox not ready";
+  if (newest.hostNetwork !== isHostNetwork(record)) return "network mode changed";
+  if (!newest.hostNetwork && newest.ips.length === 0) return "sandbox has no address";
+  return undefined;
+}
+
+function isHostNetwork(record: PodRecord): boolean {
+  return record.pod.spec?.hostNetwork === true;
+}
+
+/** A dead sandbox is not replaced when nothing would run in the new one. */
+function reasonNotToRecreate(record: PodRecord): string | undefined {
+  const anyAttempt = record.observed.containers.length > 0;
+  if (record.pod.spec?.restartPolicy === "Never" && anyAttempt)
+    return "restartPolicy Never and containers existed";
+  const toStart = regularContainers(record.pod).filter((spec) => {
+    const attempt = latestAttempt(record.observed, spec.container.name);
+    return attempt?.state !== "exited" || decideRestart(record.pod, spec, attempt.exitCode).restart;
+  });
+  if (toStart.length === 0 && hasRegularAttempt(record)) return "nothing left to start";
+  return undefined;
+}
+
+/** Directories, cgroup and volumes, each until it is known to be there. */
+function prepare(record: PodRecord, draft: PlanDraft): void {
+  const { directories, cgroup, volumes } = record.footings;
+  if (directories !== "present") draft.actions.push({ kind: "makeDirectories" });
+  if (cgroup !== "present") draft.actions.push({ kind: "createCgroup" });
+  if (volumes !== "present") draft.actions.push({ kind: "mountVolumes" });
+}
+
+function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): void {
+  const living = livingContainers(record.observed);
+  if (living.length > 0) {
+    const graceSeconds = record.pod.spec?.terminationGracePeriodSeconds ?? 30;
+    draft.actions.push({
+      kind: "stopContainers",
+      orders: living.map(({ id, name }) => ({
+        id,
+        name,
+        graceSeconds,
+        message: `Stopping container ${name}`,
+        preStop: true,
+      })),
+      because: living.map(({ name }) =>
+        decided("killContainer", rule, { container: name, graceSeconds, detail: rule }),
+      ),
+    });
+  }
+  for (const { id, ready } of record.observed.sandboxes)
+    if (ready) draft.actions.push({ kind: "stopSandbox", id });
+}
+
+/** Dead sandboxes go as soon as no kept container lives in them. */
+function removeOldSandboxes(record: PodRecord, current: ObservedSandbox, draft: PlanDraft): void {
+  for (const sandbox of record.observed.sandboxes) {
+    if (sandbox.id === current.id || sandbox.ready) continue;
+    const inUse = record.observed.containers.some(({ sandboxId }) => sandboxId === sandbox.id);
+    if (!inUse) draft.actions.push({ kind: "removeSandbox", id: sandbox.id });
+  }
+}

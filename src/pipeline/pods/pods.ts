@@ -1,0 +1,340 @@
+/**
+ * The pods room. Owns: one actor per pod UID and its record. In: what the sources want, what the runtime
+ * has, what admission, probes and the node say. Out: records, by view. Invariants: a record has one
+ * writer; life only goes forward; a static pod starts only after its predecessor of the same name is
+ * released; nothing is ended before every source was seen.
+ */
+import { decided } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import { InvariantError } from "../../kit/errors.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import { PodActor } from "./actor.ts";
+import { livingContainers } from "./observed.ts";
+import type { PlanContext } from "./plan.ts";
+import type { PodDeps } from "./ports.ts";
+import {
+  NOTHING_OBSERVED,
+  newRecord,
+  type Observation,
+  type PodRecord,
+  type PodSource,
+  type PodUid,
+  type TerminationCause,
+} from "./record.ts";
+import type { PodSignal } from "./signals.ts";
+
+/** What a source wants of one pod. */
+export type PodChange =
+  | {
+      readonly kind: "desired";
+      readonly uid: PodUid;
+      readonly pod: Pod;
+      readonly source: PodSource;
+    }
+  | { readonly kind: "removed"; readonly uid: PodUid };
+
+/** A pod as the runtime has it, whether anybody wants it or not. */
+export interface FoundPod {
+  readonly uid: PodUid;
+  /** Built from labels and annotations: enough to end the pod properly. */
+  readonly pod: Pod;
+  readonly observed: Observation;
+}
+
+export type AdmissionVerdict =
+  | { readonly kind: "admit"; readonly rules: number }
+  | {
+      readonly kind: "reject";
+      readonly rule: string;
+      readonly reason: string;
+      readonly message: string;
+    }
+  | {
+      readonly kind: "defer";
+      readonly rule: string;
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number;
+    };
+
+/** Asked once for every new pod, one at a time. `others` are the pods that hold or may hold resources. */
+export type Admit = (
+  candidate: PodRecord,
+  others: readonly PodRecord[],
+) => Promise<AdmissionVerdict>;
+
+export interface PodsDeps extends PodDeps {
+  readonly scope: TaskScope;
+  readonly admit: Admit;
+  readonly context: () => Omit<PlanContext, "now" | "wallNow">;
+}
+
+export interface PodsOptions {
+  /** Grace of pods that run but nobody wants; the reference gives them 1 s. */
+  readonly orphanGraceSeconds: number | "own";
+}
+
+/** Read-only view of all records. */
+export interface PodsView {
+  list(): readonly PodRecord[];
+  get(uid: PodUid): PodRecord | undefined;
+  /** Called with every new record, released ones last. */
+  subscribe(onRecord: (record: PodRecord) => void): () => void;
+}
+
+export class Pods implements PodsView {
+  readonly #deps: PodsDeps;
+  readonly #options: PodsOptions;
+  readonly #actors = new Map<PodUid, PodActor>();
+  readonly #found = new Map<PodUid, FoundPod>();
+  /** Pods that wait for the release of another one, by full name; the latest wish counts. */
+  readonly #successors = new Map<string, Extract<PodChange, { kind: "desired" }>>();
+  readonly #listeners = new Set<(record: PodRecord) => void>();
+  #admissions: Promise<void> = Promise.resolve();
+  #sourcesSeen = false;
+
+  constructor(options: PodsOptions, deps: PodsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  list(): readonly PodRecord[] {
+    return [...this.#actors.values()].map(({ record }) => record);
+  }
+
+  get(uid: PodUid): PodRecord | undefined {
+    return this.#actors.get(uid)?.record;
+  }
+
+  subscribe(onRecord: (record: PodRecord) => void): () => void {
+    this.#listeners.add(onRecord);
+    return () => {
+      this.#listeners.delete(onRecord);
+    };
+  }
+
+  /** What the runtime has, pod by pod; a pod it no longer has comes with an empty observation. */
+  found(pods: readonly FoundPod[]): void {
+    for (const found of pods) {
+      const actor = this.#actors.get(found.uid);
+      if (actor) actor.post({ kind: "observed", observed: found.observed });
+      else if (found.observed.sandboxes.length + found.observed.containers.length === 0)
+        this.#found.delete(found.uid);
+      else if (this.#sourcesSeen) this.#adoptOrphan(found);
+      else this.#found.set(found.uid, found);
+    }
+  }
+
+  /** Every source has been seen once: what nobody wants by now is an orphan. */
+  sourcesSeen(): void {
+    if (this.#sourcesSeen) return;
+    this.#sourcesSeen = true;
+    for (const found of this.#found.values())
+      if (!this.#actors.has(found.uid)) this.#adoptOrphan(found);
+    this.#found.clear();
+  }
+
+  accept(change: PodChange): void {
+    if (change.kind === "removed") {
+      this.#dropSuccessor(change.uid);
+      this.#actors.get(change.uid)?.post({ kind: "removed" });
+      return;
+    }
+    const actor = this.#actors.get(change.uid);
+    if (actor && !isGoing(actor.record)) {
+      actor.post({ kind: "desired", pod: change.pod });
+      return;
+    }
+    const predecessor = actor?.record ?? this.#predecessorOf(change);
+    if (predecessor) {
+      this.#successors.set(fullNameOf(change.pod), change);
+      this.#deps.ports.decisions.decide(
+        predecessor,
+        decided("replace", "same name, another definition", { predecessorUid: predecessor.uid }),
+      );
+      return;
+    }
+    this.#start(change);
+  }
+
+  /** Says something to one pod; pods that are gone do not mind. */
+  post(uid: PodUid, signal: PodSignal): void {
+    this.#actors.get(uid)?.post(signal);
+  }
+
+  terminate(uid: PodUid, cause: TerminationCause, graceSeconds?: number): void {
+    this.post(uid, {
+      kind: "terminate",
+      cause,
+      ...(graceSeconds === undefined ? {} : { graceSeconds }),
+    });
+  }
+
+  /** Facts of the node changed: every pod plans again. */
+  replan(): void {
+    for (const actor of this.#actors.values()) actor.post({ kind: "tick" });
+  }
+
+  #predecessorOf(change: Extract<PodChange, { kind: "desired" }>): PodRecord | undefined {
+    if (change.source === "api") return undefined;
+    const name = fullNameOf(change.pod);
+    for (const { record } of this.#actors.values()) {
+      if (fullNameOf(record.pod) === name && record.uid !== change.uid && record.source !== "api")
+        return record;
+    }
+    // Found running under this name before anything started: it is ended first.
+    for (const found of this.#found.values()) {
+      if (fullNameOf(found.pod) === name && found.uid !== change.uid)
+        return this.#adoptOrphan(found).record;
+    }
+    return undefined;
+  }
+
+  #dropSuccessor(uid: PodUid): void {
+    for (const [name, change] of this.#successors)
+      if (change.uid === uid) this.#successors.delete(name);
+  }
+
+  #start(change: Extract<PodChange, { kind: "desired" }>): void {
+    const found = this.#found.get(change.uid);
+    this.#found.delete(change.uid);
+    const record = newRecord({
+      uid: change.uid,
+      pod: change.pod,
+      source: change.source,
+      observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
+      startedAt: this.#deps.clock.wall(),
+      foundRunning: found !== undefined,
+    });
+    const actor = this.#launch(record);
+    if (found && livingContainers(found.observed).length > 0) {
+      const containers = livingContainers(found.observed).length;
+      const sandboxId = found.observed.sandboxes[0]?.id ?? "";
+      this.#deps.ports.decisions.decide(
+        record,
+        decided("adopt", "already running", { sandboxId, containers }),
+      );
+      actor.post({ kind: "admitted" });
+    } else this.#queueAdmission(change.uid);
+  }
+
+  #adoptOrphan(found: FoundPod): PodActor {
+    this.#found.delete(found.uid);
+    const record = newRecord({
+      uid: found.uid,
+      pod: found.pod,
+      source: "runtime",
+      observed: found.observed,
+      startedAt: this.#deps.clock.wall(),
+      foundRunning: true,
+    });
+    const graceSeconds =
+      this.#options.orphanGraceSeconds === "own"
+        ? (found.pod.spec?.terminationGracePeriodSeconds ?? 30)
+        : this.#options.orphanGraceSeconds;
+    const actor = this.#launch(record);
+    this.#deps.ports.decisions.decide(
+      record,
+      decided("killPod", "nobody wants it", { graceSeconds, reason: "no source names this pod" }),
+    );
+    actor.post({ kind: "terminate", cause: { kind: "orphaned" }, graceSeconds });
+    actor.post({ kind: "removed", graceSeconds });
+    return actor;
+  }
+
+  #launch(record: PodRecord): PodActor {
+    if (this.#actors.has(record.uid))
+      throw new InvariantError(`pod ${record.uid} has an actor already`);
+    const actor = new PodActor(record, {
+      ...this.#deps,
+      log: this.#deps.log.child("pod", { pod: fullNameOf(record.pod), uid: record.uid }),
+      onChange: (now) => {
+        for (const listener of this.#listeners) listener(now);
+      },
+    });
+    this.#actors.set(record.uid, actor);
+    this.#deps.scope.spawn(`pod ${record.uid}`, "restart", async (signal) => {
+      await actor.run(signal);
+      if (!signal.aborted) this.#released(actor.record);
+    });
+    return actor;
+  }
+
+  #released(record: PodRecord): void {
+    this.#actors.delete(record.uid);
+    this.#deps.ports.decisions.decide(
+      record,
+      decided("release", "nothing is left of it", {
+        cause: "cause" in record.life ? record.life.cause.kind : "removed",
+      }),
+    );
+    const name = fullNameOf(record.pod);
+    const successor = this.#successors.get(name);
+    if (!successor) return;
+    this.#successors.delete(name);
+    this.accept(successor);
+  }
+
+  /** Admissions run one at a time, so that each sees what the one before was given. */
+  #queueAdmission(uid: PodUid): void {
+    this.#admissions = this.#admissions
+      .then(() => this.#admitOne(uid))
+      .catch((error: unknown) => {
+        this.#deps.log.error("admission failed", { uid, error });
+        this.post(uid, {
+          kind: "rejected",
+          reason: "UnexpectedAdmissionError",
+          message: `Pod was rejected: ${String(error)}`,
+        });
+      });
+  }
+
+  async #admitOne(uid: PodUid): Promise<void> {
+    const candidate = this.get(uid);
+    if (candidate?.life.kind !== "waiting") return;
+    const others = this.list().filter((record) => record.uid !== uid && holdsResources(record));
+    const verdict = await this.#deps.admit(candidate, others);
+    const { decisions, events } = this.#deps.ports;
+    switch (verdict.kind) {
+      case "admit":
+        decisions.decide(
+          candidate,
+          decided("admit", "every rule agreed", { rules: verdict.rules }),
+        );
+        this.post(uid, { kind: "admitted" });
+        return;
+      case "reject": {
+        const { rule, reason, message } = verdict;
+        decisions.decide(candidate, decided("reject", rule, { reason, message }));
+        events.record(candidate.pod, { type: "Warning", reason, message });
+        this.post(uid, { kind: "rejected", reason, message: `Pod was rejected: ${message}` });
+        return;
+      }
+      case "defer": {
+        const { rule, reason, message, retryInMs } = verdict;
+        decisions.decide(candidate, decided("defer", rule, { reason, message }));
+        this.post(uid, { kind: "deferred", reason, message });
+        this.#deps.clock.alarm(retryInMs, () => this.#queueAdmission(uid));
+        return;
+      }
+      default:
+        verdict satisfies never;
+    }
+  }
+}
+
+/** Whether the pod is on its way out for good, so that a new wish for it must wait. */
+function isGoing(record: PodRecord): boolean {
+  return record.removal;
+}
+
+/** Whether admission must leave room for the pod. */
+function holdsResources({ life, admission }: PodRecord): boolean {
+  if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
+  return admission.kind === "admitted" && life.kind === "waiting";
+}
+
+/** `namespace/name`. */
+function fullNameOf(pod: Pod): string {
+  return `${pod.metadata?.namespace ?? "default"}/${pod.metadata?.name ?? ""}`;
+}

@@ -1,0 +1,114 @@
+import type { Because } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Random } from "../../kit/random.ts";
+import type { ContainerKind, StopOrder } from "./actions.ts";
+import type { Observation, PodRecord, PodUid } from "./record.ts";
+
+/** What became of making sure of an image. */
+export type ImageOutcome =
+  | { readonly kind: "present"; readonly imageRef: string }
+  /** Not to be had now; reason and message are what the status shows. */
+  | {
+      readonly kind: "refused";
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number;
+    };
+
+export interface CreateContainerOrder {
+  readonly pod: Pod;
+  readonly sandboxId: string;
+  readonly container: string;
+  readonly containerKind: ContainerKind;
+  readonly restartCount: number;
+  /** Addresses of the pod, primary first. */
+  readonly podIps: readonly string[];
+  readonly imageRef: string;
+}
+
+/** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */
+export interface PodRuntimePort {
+  /** Asks the runtime for everything it has of the pod. */
+  observe(uid: PodUid, signal: AbortSignal): Promise<Observation>;
+  createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string>;
+  /**
+   * Makes the container and resolves with its id. A configuration that cannot be made throws
+   * `ContainerConfigError`.
+   */
+  createContainer(order: CreateContainerOrder, signal: AbortSignal): Promise<string>;
+  startContainer(id: string, signal: AbortSignal): Promise<void>;
+  stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
+  stopSandbox(id: string, signal: AbortSignal): Promise<void>;
+  removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  removeSandbox(id: string, signal: AbortSignal): Promise<void>;
+}
+
+/** The spec asks for something that cannot be turned into a container; the message is for the status. */
+export class ContainerConfigError extends Error {
+  override readonly name = "ContainerConfigError";
+}
+
+export interface PodImagePort {
+  ensure(
+    request: {
+      readonly pod: Pod;
+      readonly container: string;
+      readonly image: string;
+      readonly policy: string;
+    },
+    signal: AbortSignal,
+  ): Promise<ImageOutcome>;
+}
+
+/** Hooks of containers; a failed hook throws. */
+export interface PodHookPort {
+  postStart(pod: Pod, container: string, containerId: string, signal: AbortSignal): Promise<void>;
+  /** Runs within `graceSeconds` at most and resolves with the seconds it took; never throws. */
+  preStop(pod: Pod, order: StopOrder, signal: AbortSignal): Promise<number>;
+}
+
+export interface PodEventPort {
+  /** Says something about the pod, or about one of its containers. */
+  record(pod: Pod, event: PodEvent): void;
+}
+
+export interface PodEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  readonly container?: string;
+}
+
+/** Making and removing of what stands around a pod; all idempotent. */
+export interface PodGroundPort {
+  makeDirectories(pod: Pod): Promise<void>;
+  removeDirectories(pod: Pod): Promise<void>;
+  createCgroup(pod: Pod): Promise<void>;
+  removeCgroup(pod: Pod): Promise<void>;
+  mountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
+  unmountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
+}
+
+export interface DecisionPort {
+  /** Keeps a decision on a pod; never throws, never waits. */
+  decide(record: PodRecord, because: Because): void;
+}
+
+/** What the pods room needs from the others. Declared here, built in `pipeline.ts`. */
+export interface PodPorts {
+  readonly ground: PodGroundPort;
+  readonly runtime: PodRuntimePort;
+  readonly images: PodImagePort;
+  readonly hooks: PodHookPort;
+  readonly events: PodEventPort;
+  readonly decisions: DecisionPort;
+}
+
+export interface PodDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly ports: PodPorts;
+}

@@ -1,0 +1,201 @@
+// pure
+import type { Because } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { BackoffEntry } from "../../kit/backoff.ts";
+import type { Branded } from "../../kit/brand.ts";
+import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+
+/** `metadata.uid`; for static pods the hash of the manifest. */
+export type PodUid = Branded<string, "PodUid">;
+
+/** What the runtime last said about a sandbox. */
+export interface ObservedSandbox {
+  readonly id: string;
+  readonly attempt: number;
+  readonly ready: boolean;
+  readonly createdAtMs: WallMs;
+  /** Addresses of the pod, primary first; empty for host network. */
+  readonly ips: readonly string[];
+  readonly hostNetwork: boolean;
+}
+
+export type ContainerRuntimeState = "created" | "running" | "exited" | "unknown";
+
+/** What the runtime last said about one attempt of a container. */
+export interface ObservedContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly sandboxId: string;
+  readonly state: ContainerRuntimeState;
+  readonly restartCount: number;
+  /** Annotation `io.kubernetes.container.hash`; empty when another tool made the container. */
+  readonly hash: string;
+  /** The image as the spec of that attempt named it. */
+  readonly image: string;
+  readonly imageRef: string;
+  readonly imageId: string;
+  readonly createdAtMs: WallMs;
+  readonly startedAtMs: WallMs | undefined;
+  readonly finishedAtMs: WallMs | undefined;
+  readonly exitCode: number;
+  /** The runtime's word for the end: `Completed`, `Error`, `OOMKilled`… */
+  readonly reason: string;
+  /** Termination message, already cut to its limits. */
+  readonly message: string;
+}
+
+/** Everything the runtime has of one pod, newest first in both lists. */
+export interface Observation {
+  /** Taken before the runtime was asked, so that what ended earlier is surely in it. */
+  readonly asOf: MonotonicMs;
+  readonly sandboxes: readonly ObservedSandbox[];
+  readonly containers: readonly ObservedContainer[];
+}
+
+/** Why a pod is being ended. */
+export type TerminationCause =
+  /** The source no longer wants it (manifest removed, API deletion). */
+  | { readonly kind: "deleted" }
+  /** All its containers are done, or one failed for good. */
+  | { readonly kind: "completed" }
+  /** Nobody knows it; found running. */
+  | { readonly kind: "orphaned" }
+  /** Admission refused it although it ran before. */
+  | { readonly kind: "rejected" }
+  /** The node ends it: eviction, deadline, shutdown, preemption. Reason and message go to the status. */
+  | { readonly kind: "evicted"; readonly reason: string; readonly message: string };
+
+/** Where a pod is on its way; only ever forward. */
+export type PodLife =
+  | { readonly kind: "waiting" }
+  | { readonly kind: "running" }
+  | {
+      readonly kind: "terminating";
+      readonly cause: TerminationCause;
+      readonly graceSeconds: number;
+      readonly killBy: MonotonicMs;
+    }
+  | { readonly kind: "terminated"; readonly cause: TerminationCause }
+  | { readonly kind: "released" };
+
+/** Whether a thing we make around a pod is there; `unknown` after a restart until it was made or removed again. */
+export type Footing = "absent" | "present" | "unknown";
+
+export interface Footings {
+  readonly directories: Footing;
+  readonly cgroup: Footing;
+  readonly volumes: Footing;
+}
+
+/** Why something could not be done, in the words the status shows. */
+export interface Trouble {
+  /** Waiting reason, e.g. `ErrImagePull`; empty for troubles of the whole pod. */
+  readonly reason: string;
+  readonly message: string;
+  readonly failures: number;
+  /** Not tried again before. */
+  readonly notBefore: MonotonicMs;
+}
+
+/** What admission said. */
+export type Admission =
+  | { readonly kind: "undecided" }
+  | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
+  | { readonly kind: "admitted" }
+  | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
+
+export type ProbeKind = "liveness" | "readiness" | "startup";
+
+export type ProbeResult = "success" | "failure" | "unknown";
+
+/** What the probes of one attempt of a container last said. */
+export interface ProbeVerdicts {
+  readonly containerId: string;
+  readonly startup?: ProbeResult;
+  readonly readiness?: ProbeResult;
+  readonly liveness?: ProbeResult;
+}
+
+/** How far `observed` can be trusted: not while an action runs, nor until something was seen after it. */
+export type Sight = "acting" | "stale" | "fresh";
+
+/** A container that is to be started but not yet, and why; set with every plan. */
+export interface Wait {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Everything that is known of a pod. Replaced, never changed; written by the pod's actor only. */
+export interface PodRecord {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  /** `file`, `http`, `api`, or `runtime` for pods only found running. */
+  readonly source: PodSource;
+  readonly life: PodLife;
+  readonly admission: Admission;
+  readonly sight: Sight;
+  readonly observed: Observation;
+  /** When the last run of actions ended. */
+  readonly actedAt: MonotonicMs;
+  readonly footings: Footings;
+  /** The source dropped the pod: nothing of it shall be left. */
+  readonly removal: boolean;
+  /** When the agent first saw it. */
+  readonly startedAt: WallMs;
+  /** Restart back-off by container name; clock of `WallMs`, as the runtime's end times are. */
+  readonly backoff: Readonly<Record<string, RestartBackoff>>;
+  /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`). */
+  readonly troubles: Readonly<Record<string, Trouble>>;
+  readonly probes: Readonly<Record<string, ProbeVerdicts>>;
+  /** Set with every plan. */
+  readonly waits: Readonly<Record<string, Wait>>;
+  /** Decisions of the last plan that hold as long as nothing changes (delays, containers left stopped). */
+  readonly standing: readonly Because[];
+}
+
+export type PodSource = "file" | "http" | "api" | "runtime";
+
+/** Back-off of one container; the key covers what, when changed, starts afresh (image, resources). */
+export interface RestartBackoff extends BackoffEntry {
+  readonly key: string;
+}
+
+/** Steps of a pod that may be in trouble as a whole. */
+export const STEP_PREPARE = "#prepare";
+export const STEP_SANDBOX = "#sandbox";
+export const STEP_TEARDOWN = "#teardown";
+
+export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], containers: [] };
+
+export interface NewRecord {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  readonly source: PodSource;
+  readonly observed: Observation;
+  readonly startedAt: WallMs;
+  /** Whether this agent may have made things for the pod in an earlier life. */
+  readonly foundRunning: boolean;
+}
+
+/** The first record of a pod. */
+export function newRecord(from: NewRecord): PodRecord {
+  const footing: Footing = from.foundRunning ? "unknown" : "absent";
+  return {
+    uid: from.uid,
+    pod: from.pod,
+    source: from.source,
+    life: { kind: "waiting" },
+    admission: { kind: "undecided" },
+    sight: "fresh",
+    observed: from.observed,
+    actedAt: from.observed.asOf,
+    footings: { directories: footing, cgroup: footing, volumes: footing },
+    removal: false,
+    startedAt: from.startedAt,
+    backoff: {},
+    troubles: {},
+    probes: {},
+    waits: {},
+    standing: [],
+  };
+}

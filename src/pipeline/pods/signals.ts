@@ -1,0 +1,57 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import type { BackoffEntry } from "../../kit/backoff.ts";
+import type { Observation, ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
+
+/** What became of one action, as far as the record must know. */
+export type ActionOutcome =
+  | { readonly kind: "done" }
+  /** Ended early because the plan was superseded; nothing is known but that it ended. */
+  | { readonly kind: "abandoned" }
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number;
+    };
+
+/** Outcome of an action for the step or container it concerned. */
+export interface StepResult {
+  /** Container name or `#step`. */
+  readonly step: string;
+  readonly outcome: ActionOutcome;
+  /** What now surely is there or gone. */
+  readonly footing?: {
+    readonly part: "directories" | "cgroup" | "volumes";
+    readonly now: "present" | "absent";
+  };
+}
+
+/** Everything that can be said to a pod. */
+export type PodSignal =
+  /** The source's present wish; same UID. */
+  | { readonly kind: "desired"; readonly pod: Pod }
+  /** The source dropped the pod: end it if it runs, then leave nothing. */
+  | { readonly kind: "removed"; readonly graceSeconds?: number }
+  | { readonly kind: "admitted" }
+  | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
+  | { readonly kind: "rejected"; readonly reason: string; readonly message: string }
+  | { readonly kind: "terminate"; readonly cause: TerminationCause; readonly graceSeconds?: number }
+  | { readonly kind: "observed"; readonly observed: Observation }
+  /** A run of actions began; what was planned into the record goes with it. */
+  | {
+      readonly kind: "acting";
+      readonly backoff: Readonly<Record<string, BackoffEntry & { readonly key: string }>>;
+      readonly touches: readonly ("directories" | "cgroup" | "volumes")[];
+    }
+  /** The run ended. */
+  | { readonly kind: "acted"; readonly results: readonly StepResult[] }
+  | {
+      readonly kind: "probed";
+      readonly container: string;
+      readonly containerId: string;
+      readonly probe: ProbeKind;
+      readonly result: ProbeResult;
+    }
+  /** Something outside the record changed (time, node facts): plan again. */
+  | { readonly kind: "tick" };

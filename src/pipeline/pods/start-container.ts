@@ -1,0 +1,155 @@
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { PodAction } from "./actions.ts";
+import { failure, type Run } from "./apply.ts";
+import { newestSandbox } from "./observed.ts";
+import { ContainerConfigError } from "./ports.ts";
+import { specContainers } from "./restart.ts";
+import type { StepResult } from "./signals.ts";
+
+type StartAction = Extract<PodAction, { kind: "startContainer" }>;
+
+/**
+ * Image, container, start, hook: the way of one attempt of a container. A failure stays with this
+ * container; the others of the pod go on (kuberuntime startContainer).
+ */
+export async function startContainer(
+  action: StartAction,
+  run: Run,
+): Promise<StepResult | undefined> {
+  const { pod } = run.record;
+  const { images, events } = run.deps.ports;
+  const container = specContainers(pod).find(
+    (spec) => spec.container.name === action.name,
+  )?.container;
+  const sandboxId = action.sandboxId ?? run.sandboxId;
+  if (!container || sandboxId === undefined) return undefined;
+  const image = await images.ensure(
+    {
+      pod,
+      container: action.name,
+      image: container.image ?? "",
+      policy: container.imagePullPolicy ?? "",
+    },
+    run.signal,
+  );
+  run.signal.throwIfAborted();
+  if (image.kind === "refused") {
+    return failure(run, action.name, image.reason, image.message, image.retryInMs);
+  }
+  const created = await createContainer(action, run, { sandboxId, imageRef: image.imageRef });
+  if (typeof created !== "string") return created;
+  events.record(pod, {
+    type: "Normal",
+    reason: "Created",
+    message: "Container created",
+    container: action.name,
+  });
+  return startCreated(action, run, created, container.lifecycle?.postStart !== undefined);
+}
+
+async function createContainer(
+  action: StartAction,
+  run: Run,
+  at: { readonly sandboxId: string; readonly imageRef: string },
+): Promise<string | StepResult> {
+  const { pod } = run.record;
+  const { runtime, events } = run.deps.ports;
+  try {
+    return await runtime.createContainer(
+      {
+        pod,
+        sandboxId: at.sandboxId,
+        container: action.name,
+        containerKind: action.containerKind,
+        restartCount: action.restartCount,
+        podIps: newestSandbox(run.record.observed)?.ips ?? [],
+        imageRef: at.imageRef,
+      },
+      run.signal,
+    );
+  } catch (error) {
+    const reason =
+      error instanceof ContainerConfigError ? "CreateContainerConfigError" : "CreateContainerError";
+    const message = messageOf(error);
+    events.record(pod, {
+      type: "Warning",
+      reason: "Failed",
+      message: `Error: ${message}`,
+      container: action.name,
+    });
+    return failure(run, action.name, reason, message);
+  }
+}
+
+async function startCreated(
+  action: StartAction,
+  run: Run,
+  id: string,
+  hasHook: boolean,
+): Promise<StepResult> {
+  const { pod } = run.record;
+  const { runtime, events, hooks } = run.deps.ports;
+  try {
+    await runtime.startContainer(id, run.signal);
+  } catch (error) {
+    const message = messageOf(error);
+    events.record(pod, {
+      type: "Warning",
+      reason: "Failed",
+      message: `Error: ${message}`,
+      container: action.name,
+    });
+    // The runtime keeps the attempt as exited, so the crash back-off decides when to try again.
+    return failure(
+      run,
+      action.name,
+      "RunContainerError",
+      message,
+      isOutside(error, "unavailable") ? undefined : 0,
+    );
+  }
+  events.record(pod, {
+    type: "Normal",
+    reason: "Started",
+    message: "Container started",
+    container: action.name,
+  });
+  if (!hasHook) return { step: action.name, outcome: { kind: "done" } };
+  try {
+    await hooks.postStart(pod, action.name, id, run.signal);
+    return { step: action.name, outcome: { kind: "done" } };
+  } catch (error) {
+    return abandonAfterHook(action, run, id, messageOf(error));
+  }
+}
+
+/** A container whose post-start hook failed is killed; the restart policy says what follows. */
+async function abandonAfterHook(
+  action: StartAction,
+  run: Run,
+  id: string,
+  message: string,
+): Promise<StepResult> {
+  const { pod } = run.record;
+  const { runtime, events } = run.deps.ports;
+  events.record(pod, {
+    type: "Warning",
+    reason: "FailedPostStartHook",
+    message: "PostStartHook failed",
+    container: action.name,
+  });
+  const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? 30;
+  events.record(pod, {
+    type: "Normal",
+    reason: "Killing",
+    message: "FailedPostStartHook",
+    container: action.name,
+  });
+  await runtime.stopContainer(id, Math.max(2, graceSeconds), run.signal).catch((error: unknown) => {
+    run.deps.log.warn("stopping a container after its failed post-start hook", {
+      container: action.name,
+      error,
+    });
+  });
+  return failure(run, action.name, "PostStartHookError", message, 0);
+}

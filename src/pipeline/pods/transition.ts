@@ -1,0 +1,192 @@
+// pure
+import type { MonotonicMs } from "../../kit/clock.ts";
+import { after } from "../../kit/clock.ts";
+import { livingContainers, nothingLeft } from "./observed.ts";
+import { derivePhase } from "./phase.ts";
+import type {
+  Footings,
+  Observation,
+  PodLife,
+  PodRecord,
+  ProbeVerdicts,
+  TerminationCause,
+  Trouble,
+} from "./record.ts";
+import type { PodSignal, StepResult } from "./signals.ts";
+
+type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
+
+/** One turn of a pod: take in one signal, then move life forward as far as the facts allow. */
+export function transition(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
+  return advance(absorb(record, signal, now), now);
+}
+
+/** Writes down what the signal says. Moves life only where the signal itself asks for it. */
+function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
+  switch (signal.kind) {
+    case "desired":
+      return { ...record, pod: signal.pod };
+    case "removed":
+      return end({ ...record, removal: true }, { kind: "deleted" }, signal.graceSeconds, now);
+    case "admitted":
+      return admit(record);
+    case "deferred":
+      return record.life.kind === "waiting"
+        ? {
+            ...record,
+            admission: { kind: "deferred", reason: signal.reason, message: signal.message },
+          }
+        : record;
+    case "rejected":
+      return reject(record, signal, now);
+    case "terminate":
+      return end(record, signal.cause, signal.graceSeconds, now);
+    case "observed":
+      return observe(record, signal.observed);
+    case "acting":
+      return begin(record, signal);
+    case "acted":
+      return finish(record, signal.results, now);
+    case "probed":
+      return probed(record, signal);
+    case "tick":
+      return record;
+    default:
+      return signal satisfies never;
+  }
+}
+
+function admit(record: PodRecord): PodRecord {
+  if (record.life.kind !== "waiting") return record;
+  return { ...record, admission: { kind: "admitted" }, life: { kind: "running" } };
+}
+
+function reject(
+  record: PodRecord,
+  { reason, message }: Signal<"rejected">,
+  now: MonotonicMs,
+): PodRecord {
+  if (record.life.kind !== "waiting") return record;
+  return end(
+    { ...record, admission: { kind: "rejected", reason, message } },
+    { kind: "rejected" },
+    undefined,
+    now,
+  );
+}
+
+/** The grace only ever shrinks and is never below one second (pod_workers calculateEffectiveGracePeriod). */
+function end(
+  record: PodRecord,
+  cause: TerminationCause,
+  graceSeconds: number | undefined,
+  now: MonotonicMs,
+): PodRecord {
+  const { life } = record;
+  switch (life.kind) {
+    case "waiting":
+    case "running": {
+      const seconds = Math.max(
+        1,
+        graceSeconds ?? record.pod.spec?.terminationGracePeriodSeconds ?? 30,
+      );
+      return {
+        ...record,
+        life: {
+          kind: "terminating",
+          cause,
+          graceSeconds: seconds,
+          killBy: after(now, seconds * 1000),
+        },
+      };
+    }
+    case "terminating": {
+      if (graceSeconds === undefined) return record;
+      const seconds = Math.max(1, graceSeconds);
+      const killBy = after(now, seconds * 1000);
+      if (killBy >= life.killBy) return record;
+      return {
+        ...record,
+        life: { ...life, graceSeconds: Math.min(seconds, life.graceSeconds), killBy },
+      };
+    }
+    case "terminated":
+    case "released":
+      return record;
+    default:
+      return life satisfies never;
+  }
+}
+
+/** Only what was asked after the last run of actions ended is fresh; older sights are kept out. */
+function observe(record: PodRecord, observed: Observation): PodRecord {
+  if (observed.asOf < record.observed.asOf) return record;
+  const fresh = record.sight !== "acting" && observed.asOf >= record.actedAt;
+  return {
+    ...record,
+    observed,
+    sight: record.sight === "acting" ? "acting" : fresh ? "fresh" : "stale",
+  };
+}
+
+function begin(record: PodRecord, { backoff, touches }: Signal<"acting">): PodRecord {
+  const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
+  for (const part of touches) if (footings[part] === "absent") footings[part] = "unknown";
+  return { ...record, sight: "acting", footings, backoff: { ...record.backoff, ...backoff } };
+}
+
+function finish(record: PodRecord, results: readonly StepResult[], now: MonotonicMs): PodRecord {
+  const troubles: Record<string, Trouble> = { ...record.troubles };
+  const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
+  for (const { step, outcome, footing } of results) {
+    if (footing) footings[footing.part] = footing.now;
+    if (outcome.kind === "done") delete troubles[step];
+    else if (outcome.kind === "failed") {
+      const { reason, message, retryInMs } = outcome;
+      troubles[step] = {
+        reason,
+        message,
+        failures: (troubles[step]?.failures ?? 0) + 1,
+        notBefore: after(now, retryInMs),
+      };
+    }
+  }
+  return { ...record, sight: "stale", actedAt: now, troubles, footings };
+}
+
+function probed(
+  record: PodRecord,
+  { container, containerId, probe, result }: Signal<"probed">,
+): PodRecord {
+  const kept = record.probes[container];
+  const verdicts: ProbeVerdicts =
+    kept?.containerId === containerId
+      ? { ...kept, [probe]: result }
+      : { containerId, [probe]: result };
+  return { ...record, probes: { ...record.probes, [container]: verdicts } };
+}
+
+/**
+ * The three steps forward that facts alone allow. Without a fresh sight none is taken: what seems not
+ * to run may just have been started.
+ */
+function advance(record: PodRecord, now: MonotonicMs): PodRecord {
+  if (record.sight !== "fresh") return record;
+  const { life } = record;
+  if (life.kind === "running") {
+    const phase = derivePhase(record);
+    if (phase !== "Succeeded" && phase !== "Failed") return record;
+    return advance(end(record, { kind: "completed" }, undefined, now), now);
+  }
+  if (life.kind === "terminating" && livingContainers(record.observed).length === 0) {
+    return advance(
+      { ...record, life: { kind: "terminated", cause: life.cause }, waits: {}, standing: [] },
+      now,
+    );
+  }
+  if (life.kind === "terminated" && record.removal && nothingLeft(record)) {
+    const released: PodLife = { kind: "released" };
+    return { ...record, life: released };
+  }
+  return record;
+}
