@@ -6,7 +6,6 @@
 import type {
   Container,
   ContainerConfig,
-  ContainerEventResponse,
   ContainerFilter,
   ContainerStatus,
   DeepPartial,
@@ -24,7 +23,6 @@ import type {
 export type {
   Container,
   ContainerConfig,
-  ContainerEventResponse,
   ContainerFilter,
   ContainerStatus,
   DeepPartial,
@@ -51,6 +49,15 @@ export interface StreamRequest {
   readonly stdin: boolean;
   readonly stdout: boolean;
   readonly stderr: boolean;
+}
+
+/** Word that something of a pod changed. Events get lost and come late: look, do not trust. */
+export interface RuntimeEvent {
+  /** Container or sandbox. */
+  readonly containerId: string;
+  /** Where the stream says so. */
+  readonly podUid: string | undefined;
+  readonly kind: "created" | "started" | "stopped" | "deleted" | "oom";
 }
 
 export interface PullRequest {
@@ -115,8 +122,11 @@ export interface RuntimeService {
   attach(request: StreamRequest, signal: AbortSignal): Promise<string>;
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
   reopenLog(id: string, signal: AbortSignal): Promise<void>;
-  /** Life-cycle events as they happen; ends by throwing when the stream breaks or is `unimplemented`. */
-  events(signal: AbortSignal): AsyncIterable<ContainerEventResponse>;
+  /**
+   * Life-cycle events as they happen, from the best stream the runtime has; ends by throwing when it
+   * breaks, with `unimplemented` where there is none.
+   */
+  events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
 }
 
 export interface ImageService {

@@ -1,5 +1,6 @@
 // pure
-import type { Observation, ObservedContainer, ObservedSandbox, PodRecord } from "./record.ts";
+import type { Observation, ObservedContainer, ObservedSandbox } from "../../api/observation.ts";
+import type { PodRecord } from "./record.ts";
 
 /** The sandbox that counts: the newest. */
 export function newestSandbox(observed: Observation): ObservedSandbox | undefined {

@@ -1,7 +1,9 @@
 // pure
+
 import type { Pod } from "../../api/generated/types.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
 import { latestAttempt } from "./observed.ts";
-import type { ObservedContainer, PodRecord } from "./record.ts";
+import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
   initContainers,

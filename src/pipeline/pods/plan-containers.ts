@@ -3,12 +3,13 @@
 import { containerHash } from "../../api/container-hash.ts";
 import { decided } from "../../api/decisions.ts";
 import type { Container, Probe } from "../../api/generated/types.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
 import { after } from "../../kit/clock.ts";
 import type { StopOrder } from "./actions.ts";
 import { attemptIn, latestAttempt } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
-import type { ObservedContainer, PodRecord } from "./record.ts";
+import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
   regularContainers,

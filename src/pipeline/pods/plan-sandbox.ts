@@ -1,9 +1,11 @@
 // pure
+
 import { decided } from "../../api/decisions.ts";
+import type { ObservedSandbox } from "../../api/observation.ts";
 import { latestAttempt, livingContainers, newestSandbox } from "./observed.ts";
 import { hasRegularAttempt } from "./phase.ts";
 import type { PlanContext, PlanDraft } from "./plan.ts";
-import type { ObservedSandbox, PodRecord } from "./record.ts";
+import type { PodRecord } from "./record.ts";
 import { decideRestart, regularContainers } from "./restart.ts";
 
 /** The sandbox the containers of this plan run in. */

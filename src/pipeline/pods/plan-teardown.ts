@@ -1,9 +1,11 @@
 // pure
+
 import { decided } from "../../api/decisions.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
 import { NO_PLAN, type PodAction, type PodPlan } from "./actions.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan.ts";
-import type { ObservedContainer, PodLife, PodRecord } from "./record.ts";
+import type { PodLife, PodRecord } from "./record.ts";
 import { initContainers } from "./restart.ts";
 
 type Terminating = Extract<PodLife, { kind: "terminating" }>;

@@ -4,8 +4,10 @@
  * writer; life only goes forward; a static pod starts only after its predecessor of the same name is
  * released; nothing is ended before every source was seen.
  */
+
 import { decided } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
@@ -15,10 +17,8 @@ import type { PodDeps } from "./ports.ts";
 import {
   NOTHING_OBSERVED,
   newRecord,
-  type Observation,
   type PodRecord,
   type PodSource,
-  type PodUid,
   type TerminationCause,
 } from "./record.ts";
 import type { PodSignal } from "./signals.ts";
@@ -32,14 +32,6 @@ export type PodChange =
       readonly source: PodSource;
     }
   | { readonly kind: "removed"; readonly uid: PodUid };
-
-/** A pod as the runtime has it, whether anybody wants it or not. */
-export interface FoundPod {
-  readonly uid: PodUid;
-  /** Built from labels and annotations: enough to end the pod properly. */
-  readonly pod: Pod;
-  readonly observed: Observation;
-}
 
 export type AdmissionVerdict =
   | { readonly kind: "admit"; readonly rules: number }
@@ -220,9 +212,10 @@ export class Pods implements PodsView {
 
   #adoptOrphan(found: FoundPod): PodActor {
     this.#found.delete(found.uid);
+    const pod = found.describe();
     const record = newRecord({
       uid: found.uid,
-      pod: found.pod,
+      pod,
       source: "runtime",
       observed: found.observed,
       startedAt: this.#deps.clock.wall(),
@@ -230,7 +223,7 @@ export class Pods implements PodsView {
     });
     const graceSeconds =
       this.#options.orphanGraceSeconds === "own"
-        ? (found.pod.spec?.terminationGracePeriodSeconds ?? 30)
+        ? (pod.spec?.terminationGracePeriodSeconds ?? 30)
         : this.#options.orphanGraceSeconds;
     const actor = this.#launch(record);
     this.#deps.ports.decisions.decide(

@@ -1,10 +1,11 @@
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import type { Observation, PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { ContainerKind, StopOrder } from "./actions.ts";
-import type { Observation, PodRecord, PodUid } from "./record.ts";
+import type { PodRecord } from "./record.ts";
 
 /** What became of making sure of an image. */
 export type ImageOutcome =

@@ -1,56 +1,9 @@
 // pure
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import type { Observation, PodUid } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
-import type { Branded } from "../../kit/brand.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-
-/** `metadata.uid`; for static pods the hash of the manifest. */
-export type PodUid = Branded<string, "PodUid">;
-
-/** What the runtime last said about a sandbox. */
-export interface ObservedSandbox {
-  readonly id: string;
-  readonly attempt: number;
-  readonly ready: boolean;
-  readonly createdAtMs: WallMs;
-  /** Addresses of the pod, primary first; empty for host network. */
-  readonly ips: readonly string[];
-  readonly hostNetwork: boolean;
-}
-
-export type ContainerRuntimeState = "created" | "running" | "exited" | "unknown";
-
-/** What the runtime last said about one attempt of a container. */
-export interface ObservedContainer {
-  readonly id: string;
-  readonly name: string;
-  readonly sandboxId: string;
-  readonly state: ContainerRuntimeState;
-  readonly restartCount: number;
-  /** Annotation `io.kubernetes.container.hash`; empty when another tool made the container. */
-  readonly hash: string;
-  /** The image as the spec of that attempt named it. */
-  readonly image: string;
-  readonly imageRef: string;
-  readonly imageId: string;
-  readonly createdAtMs: WallMs;
-  readonly startedAtMs: WallMs | undefined;
-  readonly finishedAtMs: WallMs | undefined;
-  readonly exitCode: number;
-  /** The runtime's word for the end: `Completed`, `Error`, `OOMKilled`… */
-  readonly reason: string;
-  /** Termination message, already cut to its limits. */
-  readonly message: string;
-}
-
-/** Everything the runtime has of one pod, newest first in both lists. */
-export interface Observation {
-  /** Taken before the runtime was asked, so that what ended earlier is surely in it. */
-  readonly asOf: MonotonicMs;
-  readonly sandboxes: readonly ObservedSandbox[];
-  readonly containers: readonly ObservedContainer[];
-}
 
 /** Why a pod is being ended. */
 export type TerminationCause =

@@ -1,9 +1,11 @@
 // pure
+
 import type { Container, Pod } from "../../api/generated/types.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
 import { type BackoffPolicy, backoffLeftMs, backoffNext } from "../../kit/backoff.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { ContainerKind } from "./actions.ts";
-import type { ObservedContainer, PodRecord, RestartBackoff } from "./record.ts";
+import type { PodRecord, RestartBackoff } from "./record.ts";
 
 export type RestartPolicy = "Always" | "OnFailure" | "Never";
 

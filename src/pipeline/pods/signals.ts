@@ -1,7 +1,9 @@
 // pure
+
 import type { Pod } from "../../api/generated/types.ts";
+import type { Observation } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
-import type { Observation, ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
+import type { ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
 
 /** What became of one action, as far as the record must know. */
 export type ActionOutcome =

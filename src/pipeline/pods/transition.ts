@@ -1,11 +1,11 @@
 // pure
+import type { Observation } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/clock.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { derivePhase } from "./phase.ts";
 import type {
   Footings,
-  Observation,
   PodLife,
   PodRecord,
   ProbeVerdicts,

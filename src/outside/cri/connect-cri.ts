@@ -1,0 +1,40 @@
+import type { Reading } from "../../kit/cell.ts";
+import { type GrpcLink, openChannel } from "../grpc/channel.ts";
+import type { ContainerRuntime } from "./cri.ts";
+import { createImageClient } from "./image-client.ts";
+import { createRuntimeClient } from "./runtime-client.ts";
+
+export interface CriOptions {
+  /** `unix:///path` of the runtime service. */
+  readonly runtimeEndpoint: string;
+  /** Of the image service, when it is another one. */
+  readonly imageEndpoint?: string;
+  /** Deadline of ordinary calls (runtimeRequestTimeout). */
+  readonly timeoutMs: number;
+}
+
+/** The container runtime behind a socket; connects by itself and again whenever the socket comes back. */
+export interface ConnectedRuntime extends ContainerRuntime {
+  /** State of the runtime's connection. */
+  readonly link: Reading<GrpcLink>;
+  close(): void;
+}
+
+/** Opens the connection to a CRI runtime; returns at once, calls fail as `unavailable` until it stands. */
+export function connectCri(options: CriOptions): ConnectedRuntime {
+  const runtimeChannel = openChannel({ target: options.runtimeEndpoint });
+  const sameEndpoint =
+    options.imageEndpoint === undefined || options.imageEndpoint === options.runtimeEndpoint;
+  const imageChannel = sameEndpoint
+    ? runtimeChannel
+    : openChannel({ target: options.imageEndpoint });
+  return {
+    runtime: createRuntimeClient(runtimeChannel, options.timeoutMs),
+    images: createImageClient(imageChannel, options.timeoutMs),
+    link: runtimeChannel.state,
+    close: () => {
+      runtimeChannel.close();
+      if (imageChannel !== runtimeChannel) imageChannel.close();
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import type { Clock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { ContainerRuntime, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
+
+/** The reference's operation types by our method; streams are not counted. */
+const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
+  version: "version",
+  status: "status",
+  runtimeConfig: "runtime_config",
+  listSandboxes: "list_podsandbox",
+  sandboxStatus: "podsandbox_status",
+  runSandbox: "run_podsandbox",
+  stopSandbox: "stop_podsandbox",
+  removeSandbox: "remove_podsandbox",
+  listContainers: "list_containers",
+  containerStatus: "container_status",
+  createContainer: "create_container",
+  startContainer: "start_container",
+  stopContainer: "stop_container",
+  removeContainer: "remove_container",
+  execSync: "exec_sync",
+  exec: "exec",
+  attach: "attach",
+  portForward: "port_forward",
+  reopenLog: "reopen_container_log",
+};
+
+const IMAGE_OPERATIONS: Partial<Record<keyof ImageService, string>> = {
+  listImages: "list_images",
+  imageStatus: "image_status",
+  pullImage: "pull_image",
+  removeImage: "remove_image",
+  filesystems: "image_fs_info",
+};
+
+const BUCKETS_SECONDS = [
+  0.005, 0.0125, 0.03125, 0.078125, 0.1953125, 0.48828125, 1.220703125, 3.0517578125, 7.62939453125,
+  19.073486328125, 47.6837158203125, 119.20928955078125, 298.0232238769531, 745.0580596923828,
+];
+
+/** The same runtime with the reference's metrics of every call. */
+export function instrumentRuntime(
+  cri: ContainerRuntime,
+  clock: Clock,
+  metrics: MetricsRegistry,
+): ContainerRuntime {
+  const total = metrics.counter({
+    name: "kubelet_runtime_operations_total",
+    help: "Calls of the container runtime by type.",
+  });
+  const errors = metrics.counter({
+    name: "kubelet_runtime_operations_errors_total",
+    help: "Calls of the container runtime that failed, by type.",
+  });
+  const duration = metrics.histogram({
+    name: "kubelet_runtime_operations_duration_seconds",
+    help: "Duration of calls of the container runtime by type.",
+    buckets: BUCKETS_SECONDS,
+  });
+  const measured =
+    (operation: string, call: (...args: never[]) => Promise<unknown>) =>
+    async (...args: never[]) => {
+      const labels = { operation_type: operation };
+      const began = clock.monotonic();
+      total.add(labels);
+      try {
+        return await call(...args);
+      } catch (error) {
+        if (error instanceof OutsideError) errors.add(labels);
+        throw error;
+      } finally {
+        duration.observe((clock.monotonic() - began) / 1000, labels);
+      }
+    };
+  return {
+    runtime: wrap(cri.runtime, RUNTIME_OPERATIONS, measured),
+    images: wrap(cri.images, IMAGE_OPERATIONS, measured),
+  };
+}
+
+type Measure = (operation: string, call: (...args: never[]) => Promise<unknown>) => unknown;
+
+function wrap<S extends object>(
+  service: S,
+  operations: Partial<Record<keyof S, string>>,
+  measure: Measure,
+): S {
+  const wrapped = { ...service };
+  for (const name of Object.keys(operations) as (keyof S)[]) {
+    const operation = operations[name];
+    const call = service[name] as (...args: never[]) => Promise<unknown>;
+    if (operation !== undefined)
+      wrapped[name] = measure(operation, call.bind(service)) as S[typeof name];
+  }
+  return wrapped;
+}

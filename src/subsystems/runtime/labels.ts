@@ -1,0 +1,66 @@
+// pure
+
+import { containerHash } from "../../api/container-hash.ts";
+import type { Container, ContainerPort, Pod } from "../../api/generated/types.ts";
+
+/** Labels and annotations by which any kubelet recognises its sandboxes and containers (kuberuntime/labels.go). */
+export const POD_NAME = "io.kubernetes.pod.name";
+export const POD_NAMESPACE = "io.kubernetes.pod.namespace";
+export const POD_UID = "io.kubernetes.pod.uid";
+export const CONTAINER_NAME = "io.kubernetes.container.name";
+export const CONTAINER_HASH = "io.kubernetes.container.hash";
+export const CONTAINER_RESTART_COUNT = "io.kubernetes.container.restartCount";
+export const TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath";
+export const TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy";
+export const PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler";
+export const CONTAINER_PORTS = "io.kubernetes.container.ports";
+export const POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod";
+export const POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod";
+
+export function sandboxLabels(pod: Pod): Record<string, string> {
+  return { ...pod.metadata?.labels, ...podLabels(pod) };
+}
+
+export function containerLabels(pod: Pod, container: Container): Record<string, string> {
+  return { ...podLabels(pod), [CONTAINER_NAME]: container.name };
+}
+
+function podLabels(pod: Pod): Record<string, string> {
+  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+  return { [POD_NAME]: name, [POD_NAMESPACE]: namespace, [POD_UID]: uid };
+}
+
+/** Everything that is needed to end the container properly when its spec is gone. */
+export function containerAnnotations(
+  pod: Pod,
+  container: Container,
+  restartCount: number,
+): Record<string, string> {
+  const annotations: Record<string, string> = {
+    [CONTAINER_HASH]: containerHash(container),
+    [CONTAINER_RESTART_COUNT]: String(restartCount),
+    [TERMINATION_MESSAGE_PATH]: container.terminationMessagePath ?? "",
+    [TERMINATION_MESSAGE_POLICY]: container.terminationMessagePolicy ?? "",
+  };
+  const deletionGrace = pod.metadata?.deletionGracePeriodSeconds;
+  if (deletionGrace !== undefined) annotations[POD_DELETION_GRACE] = String(deletionGrace);
+  const grace = pod.spec?.terminationGracePeriodSeconds;
+  if (grace !== undefined) annotations[POD_TERMINATION_GRACE] = String(grace);
+  const preStop = container.lifecycle?.preStop;
+  if (preStop) annotations[PRE_STOP_HANDLER] = JSON.stringify(preStop);
+  if (container.ports && container.ports.length > 0) {
+    annotations[CONTAINER_PORTS] = JSON.stringify(container.ports.map(portInGoOrder));
+  }
+  return annotations;
+}
+
+/** Field order of Go's struct, so that both agents write the same text. */
+function portInGoOrder(port: ContainerPort): Record<string, unknown> {
+  return {
+    ...(port.name ? { name: port.name } : {}),
+    ...(port.hostPort ? { hostPort: port.hostPort } : {}),
+    containerPort: port.containerPort,
+    ...(port.protocol ? { protocol: port.protocol } : {}),
+    ...(port.hostIP ? { hostIP: port.hostIP } : {}),
+  };
+}

@@ -1,0 +1,269 @@
+import type {
+  FoundPod,
+  Observation,
+  ObservedContainer,
+  ObservedSandbox,
+  PodUid,
+} from "../../api/observation.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { isOutside } from "../../kit/errors.ts";
+import type {
+  Container,
+  ContainerStatus,
+  PodSandbox,
+  RuntimeService,
+} from "../../outside/cri/cri.ts";
+import { ContainerState } from "../../outside/cri/generated/api.ts";
+import { POD_UID, TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "./labels.ts";
+import { podFromLabels, readContainer, readSandbox } from "./read-observation.ts";
+
+/** Status calls under way at once while many pods are looked at. */
+const STATUS_CALLS = 8;
+
+/** Limits of termination messages (kubecontainer MaxContainerTerminationMessageLength and its log variant). */
+const MESSAGE_MAX_BYTES = 4096;
+const LOG_MESSAGE_MAX_BYTES = 2048;
+const LOG_MESSAGE_MAX_LINES = 80;
+
+export interface ObserveDeps {
+  readonly runtime: RuntimeService;
+  readonly clock: Clock;
+  /** Last bytes of a file on the host; `undefined` when there is none. */
+  readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
+  /** Last lines of a container's log as plain text. */
+  readonly logTail: (logPath: string, maxLines: number, maxBytes: number) => Promise<string>;
+}
+
+interface Lists {
+  readonly asOf: MonotonicMs;
+  readonly sandboxes: readonly PodSandbox[];
+  readonly containers: readonly Container[];
+}
+
+/**
+ * Reads what the runtime has, pod by pod. A status is asked for only when a sandbox or container is new
+ * or changed its state: everything else about it stays as it was.
+ */
+export class Observer {
+  readonly #deps: ObserveDeps;
+  readonly #containers = new Map<
+    string,
+    { readonly state: number; readonly sight: ObservedContainer }
+  >();
+  readonly #sandboxes = new Map<
+    string,
+    { readonly state: number; readonly sight: ObservedSandbox }
+  >();
+  readonly #podOf = new Map<string, PodUid>();
+  /** What was last told of each pod, as ids and states. */
+  readonly #told = new Map<PodUid, string>();
+
+  constructor(deps: ObserveDeps) {
+    this.#deps = deps;
+  }
+
+  /** The pod a container or sandbox belongs to, if it was ever seen. */
+  podOf(containerId: string): PodUid | undefined {
+    return this.#podOf.get(containerId);
+  }
+
+  /** How many containers are in each state, and how many sandboxes are ready. */
+  counts(): {
+    readonly containers: Readonly<Record<string, number>>;
+    readonly readySandboxes: number;
+  } {
+    const containers: Record<string, number> = { created: 0, running: 0, exited: 0, unknown: 0 };
+    for (const { sight } of this.#containers.values())
+      containers[sight.state] = (containers[sight.state] ?? 0) + 1;
+    let readySandboxes = 0;
+    for (const { sight } of this.#sandboxes.values()) if (sight.ready) readySandboxes += 1;
+    return { containers, readySandboxes };
+  }
+
+  /** Remembers whose a sandbox or container is before it was ever listed. */
+  learn(containerId: string, uid: PodUid): void {
+    this.#podOf.set(containerId, uid);
+  }
+
+  /** Everything the runtime has of one pod. */
+  async observePod(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
+    const labelSelector = { [POD_UID]: uid };
+    const lists = await this.#list({ labelSelector }, signal);
+    const observed = await this.#observation(uid, lists, signal);
+    this.#told.set(uid, signatureOf(lists));
+    if (lists.sandboxes.length + lists.containers.length === 0) this.#told.delete(uid);
+    this.#forget((id) => this.#podOf.get(id) === uid, lists);
+    return { uid, observed, describe: () => podFromLabels(lists.sandboxes, lists.containers) };
+  }
+
+  /** Every pod that changed since it was last told of; one that vanished comes with nothing. */
+  async observeAll(signal: AbortSignal): Promise<readonly FoundPod[]> {
+    const lists = await this.#list({}, signal);
+    const byPod = groupByPod(lists);
+    const changed = [...byPod].filter(([uid, ofPod]) => this.#told.get(uid) !== signatureOf(ofPod));
+    const vanished = [...this.#told.keys()].filter((uid) => !byPod.has(uid));
+    const found = await inParallel(
+      changed,
+      STATUS_CALLS,
+      async ([uid, ofPod]): Promise<FoundPod> => {
+        const observed = await this.#observation(uid, ofPod, signal);
+        this.#told.set(uid, signatureOf(ofPod));
+        return { uid, observed, describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers) };
+      },
+    );
+    for (const uid of vanished) this.#told.delete(uid);
+    this.#forget(() => true, lists);
+    const observed = { asOf: lists.asOf, sandboxes: [], containers: [] };
+    return [
+      ...found,
+      ...vanished.map((uid) => ({ uid, observed, describe: () => podFromLabels([], []) })),
+    ];
+  }
+
+  async #list(
+    filter: { labelSelector?: Record<string, string> },
+    signal: AbortSignal,
+  ): Promise<Lists> {
+    const asOf = this.#deps.clock.monotonic();
+    const [sandboxes, containers] = await Promise.all([
+      this.#deps.runtime.listSandboxes(filter, signal),
+      this.#deps.runtime.listContainers(filter, signal),
+    ]);
+    return { asOf, sandboxes, containers };
+  }
+
+  async #observation(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<Observation> {
+    const [sandboxes, containers] = await Promise.all([
+      inParallel(lists.sandboxes, STATUS_CALLS, (listed) => this.#sandbox(uid, listed, signal)),
+      inParallel(lists.containers, STATUS_CALLS, (listed) => this.#container(uid, listed, signal)),
+    ]);
+    return {
+      asOf: lists.asOf,
+      sandboxes: present(sandboxes).sort(
+        (a, b) => b.createdAtMs - a.createdAtMs || b.attempt - a.attempt,
+      ),
+      containers: present(containers).sort(
+        (a, b) => b.createdAtMs - a.createdAtMs || b.restartCount - a.restartCount,
+      ),
+    };
+  }
+
+  async #sandbox(
+    uid: PodUid,
+    listed: PodSandbox,
+    signal: AbortSignal,
+  ): Promise<ObservedSandbox | undefined> {
+    const known = this.#sandboxes.get(listed.id);
+    if (known?.state === listed.state) return known.sight;
+    const status = await unlessGone(this.#deps.runtime.sandboxStatus(listed.id, signal));
+    if (!status) return undefined;
+    const read = readSandbox(listed, status);
+    // A sandbox that stops being ready has no address any more; the pod keeps the one it had.
+    const sight = read.ips.length === 0 && known ? { ...read, ips: known.sight.ips } : read;
+    this.#sandboxes.set(listed.id, { state: listed.state, sight });
+    this.#podOf.set(listed.id, uid);
+    return sight;
+  }
+
+  async #container(
+    uid: PodUid,
+    listed: Container,
+    signal: AbortSignal,
+  ): Promise<ObservedContainer | undefined> {
+    const known = this.#containers.get(listed.id);
+    if (known?.state === listed.state) return known.sight;
+    const status = await unlessGone(this.#deps.runtime.containerStatus(listed.id, signal));
+    if (!status) return undefined;
+    const sight = readContainer(listed.podSandboxId, status, await this.#message(status));
+    // The state may have moved on between list and status: what was read is what counts.
+    this.#containers.set(listed.id, { state: status.state, sight });
+    this.#podOf.set(listed.id, uid);
+    return sight;
+  }
+
+  async #message(status: ContainerStatus): Promise<string> {
+    if (status.state !== ContainerState.CONTAINER_EXITED) return "";
+    const path = status.annotations[TERMINATION_MESSAGE_PATH] ?? "";
+    const mount =
+      path === "" ? undefined : status.mounts.find(({ containerPath }) => containerPath === path);
+    const written = mount
+      ? ((await this.#deps.readTail(mount.hostPath, MESSAGE_MAX_BYTES)) ?? "")
+      : "";
+    const fallBack = status.annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
+    if (written === "" && fallBack && status.exitCode !== 0 && status.logPath !== "") {
+      const tail = await this.#deps.logTail(
+        status.logPath,
+        LOG_MESSAGE_MAX_LINES,
+        LOG_MESSAGE_MAX_BYTES,
+      );
+      return status.message + tail;
+    }
+    return status.message + written;
+  }
+
+  /** Drops what is known of ids in scope that are no longer listed. */
+  #forget(inScope: (id: string) => boolean, lists: Lists): void {
+    const listed = new Set([...lists.sandboxes, ...lists.containers].map(({ id }) => id));
+    for (const id of this.#podOf.keys()) {
+      if (listed.has(id) || !inScope(id)) continue;
+      this.#podOf.delete(id);
+      this.#containers.delete(id);
+      this.#sandboxes.delete(id);
+    }
+  }
+}
+
+function groupByPod(lists: Lists): Map<PodUid, Lists> {
+  const groups = new Map<
+    PodUid,
+    { asOf: MonotonicMs; sandboxes: PodSandbox[]; containers: Container[] }
+  >();
+  const groupOf = (labels: Readonly<Record<string, string>>) => {
+    const uid = labels[POD_UID] as PodUid | undefined;
+    if (uid === undefined) return undefined;
+    let group = groups.get(uid);
+    if (!group) {
+      group = { asOf: lists.asOf, sandboxes: [], containers: [] };
+      groups.set(uid, group);
+    }
+    return group;
+  };
+  for (const sandbox of lists.sandboxes) groupOf(sandbox.labels)?.sandboxes.push(sandbox);
+  for (const container of lists.containers) groupOf(container.labels)?.containers.push(container);
+  return groups;
+}
+
+function signatureOf({ sandboxes, containers }: Pick<Lists, "sandboxes" | "containers">): string {
+  return [...sandboxes, ...containers]
+    .map(({ id, state }) => `${id}:${state}`)
+    .sort()
+    .join(" ");
+}
+
+/** What was removed between list and status is not there. */
+async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isOutside(error, "notFound")) return undefined;
+    throw error;
+  }
+}
+
+function present<T>(items: readonly (T | undefined)[]): T[] {
+  return items.filter((item) => item !== undefined);
+}
+
+async function inParallel<T, R>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  let next = 0;
+  const worker = async () => {
+    for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i] as T);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, worker));
+  return results;
+}

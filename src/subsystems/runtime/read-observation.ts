@@ -1,0 +1,135 @@
+// pure
+import type { Container, Pod } from "../../api/generated/types.ts";
+import type { ObservedContainer, ObservedSandbox } from "../../api/observation.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type {
+  ContainerStatus,
+  Container as ListedContainer,
+  PodSandbox,
+  PodSandboxStatus,
+} from "../../outside/cri/cri.ts";
+import { ContainerState, NamespaceMode, PodSandboxState } from "../../outside/cri/generated/api.ts";
+import {
+  CONTAINER_HASH,
+  CONTAINER_RESTART_COUNT,
+  POD_NAME,
+  POD_NAMESPACE,
+  POD_TERMINATION_GRACE,
+  POD_UID,
+  PRE_STOP_HANDLER,
+} from "./labels.ts";
+
+const NANOS_PER_MS = 1_000_000n;
+
+/** CRI time (nanoseconds since the epoch, 0 for never) in milliseconds. */
+export function wallOf(nanos: bigint): WallMs {
+  return Number(nanos / NANOS_PER_MS) as WallMs;
+}
+
+function wallOrNever(nanos: bigint): WallMs | undefined {
+  return nanos > 0n ? wallOf(nanos) : undefined;
+}
+
+export function readSandbox(listed: PodSandbox, status: PodSandboxStatus): ObservedSandbox {
+  const { network } = status;
+  const ips = network?.ip ? [network.ip, ...network.additionalIps.map(({ ip }) => ip)] : [];
+  return {
+    id: listed.id,
+    attempt: listed.metadata?.attempt ?? 0,
+    ready: listed.state === PodSandboxState.SANDBOX_READY,
+    createdAtMs: wallOf(listed.createdAt),
+    ips,
+    hostNetwork: status.linux?.namespaces?.options?.network === NamespaceMode.NODE,
+  };
+}
+
+const STATES: Readonly<Record<number, ObservedContainer["state"]>> = {
+  [ContainerState.CONTAINER_CREATED]: "created",
+  [ContainerState.CONTAINER_RUNNING]: "running",
+  [ContainerState.CONTAINER_EXITED]: "exited",
+  [ContainerState.CONTAINER_UNKNOWN]: "unknown",
+};
+
+/** `message` is the termination message where one was read, else the runtime's own. */
+export function readContainer(
+  sandboxId: string,
+  status: ContainerStatus,
+  message: string,
+): ObservedContainer {
+  const restartCount = Number.parseInt(status.annotations[CONTAINER_RESTART_COUNT] ?? "", 10);
+  return {
+    id: status.id,
+    name: status.metadata?.name ?? "",
+    sandboxId,
+    state: STATES[status.state] ?? "unknown",
+    restartCount: Number.isSafeInteger(restartCount)
+      ? restartCount
+      : (status.metadata?.attempt ?? 0),
+    hash: status.annotations[CONTAINER_HASH] ?? "",
+    image: status.image?.userSpecifiedImage || status.image?.image || "",
+    imageRef: status.imageRef,
+    imageId: status.imageId || status.imageRef,
+    createdAtMs: wallOf(status.createdAt),
+    startedAtMs: wallOrNever(status.startedAt),
+    finishedAtMs:
+      status.state === ContainerState.CONTAINER_EXITED ? wallOrNever(status.finishedAt) : undefined,
+    exitCode: status.exitCode,
+    reason: status.reason,
+    message,
+  };
+}
+
+/**
+ * A pod whose spec is gone, as far as labels and annotations tell: enough to name it, run its pre-stop
+ * hooks and give it its grace (kuberuntime restoreSpecsFromContainerLabels).
+ */
+export function podFromLabels(
+  sandboxes: readonly PodSandbox[],
+  containers: readonly ListedContainer[],
+): Pod {
+  const labels = sandboxes[0]?.labels ?? containers[0]?.labels ?? {};
+  const graces = containers.map(({ annotations }) =>
+    Number.parseInt(annotations[POD_TERMINATION_GRACE] ?? "", 10),
+  );
+  const grace = graces.find(Number.isSafeInteger);
+  const names = [...new Set(containers.map(({ metadata }) => metadata?.name ?? ""))].filter(
+    (name) => name !== "",
+  );
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: labels[POD_NAME] ?? "",
+      namespace: labels[POD_NAMESPACE] ?? "",
+      uid: labels[POD_UID] ?? "",
+      annotations: { ...sandboxes[0]?.annotations },
+    },
+    spec: {
+      containers: names.map((name) => containerFromLabels(name, containers)),
+      ...(grace === undefined ? {} : { terminationGracePeriodSeconds: grace }),
+    },
+  };
+}
+
+function containerFromLabels(name: string, containers: readonly ListedContainer[]): Container {
+  const status = containers.find(({ metadata }) => metadata?.name === name);
+  const preStop = parseJson(status?.annotations[PRE_STOP_HANDLER]);
+  return {
+    name,
+    image: status?.image?.userSpecifiedImage || status?.image?.image || "",
+    ...(preStop ? { lifecycle: { preStop } } : {}),
+  };
+}
+
+/** The annotation was written by an agent, yet a runtime's store may hold anything. */
+function parseJson(text: string | undefined): Record<string, never> | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null
+      ? (value as Record<string, never>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * Sandboxes and containers through CRI, and watching them. Owns: what was last seen of the runtime and
+ * how it is. In: orders of the pods room. Out: observations, health. Invariants: what is told of a pod
+ * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
+ * carry, and what is further along goes first.
+ */
+import PQueue from "p-queue";
+import type { Container, Pod } from "../../api/generated/types.ts";
+import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { ContainerRuntime, DeepPartial, RuntimeService } from "../../outside/cri/cri.ts";
+import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
+import { type ContainerParts, containerConfig, type EnvEntry } from "./container-config.ts";
+import { Observer } from "./observe.ts";
+import { type PodDns, sandboxConfig } from "./sandbox-config.ts";
+import { RuntimeWatch } from "./watch-runtime.ts";
+
+export interface RuntimeOptions {
+  /** Folders of the agent: state below `root`, container logs below `logs`. */
+  readonly roots: { readonly root: string; readonly logs: string };
+  /** Sandboxes and containers made at once. */
+  readonly parallelStarts: number;
+}
+
+export interface RuntimeDeps {
+  readonly cri: ContainerRuntime;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: MetricsRegistry;
+  readonly scope: TaskScope;
+  readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
+  readonly logTail: (logPath: string, maxLines: number, maxBytes: number) => Promise<string>;
+  readonly cgroupParent: (pod: Pod) => string;
+  readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
+  readonly dns: (pod: Pod) => PodDns;
+  readonly hostname: (pod: Pod) => string;
+}
+
+export interface StartOrder {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly sandboxId: string;
+  readonly restartCount: number;
+  readonly imageRef: string;
+  readonly env: readonly EnvEntry[];
+  readonly mounts: readonly DeepPartial<Mount>[];
+}
+
+/** Starts beyond this wait for the runtime; a broken promise above, not a load to bear. */
+const PRIORITY_SANDBOX = 0;
+const PRIORITY_CONTAINER = 1;
+
+export class Runtime {
+  readonly #options: RuntimeOptions;
+  readonly #deps: RuntimeDeps;
+  readonly #observer: Observer;
+  readonly #starts: PQueue;
+  readonly #removals: PQueue;
+  readonly watch: RuntimeWatch;
+
+  constructor(
+    options: RuntimeOptions,
+    deps: RuntimeDeps,
+    hooks: {
+      readonly onFound: (pods: readonly FoundPod[]) => void;
+      readonly isBusy: (uid: PodUid) => boolean;
+    },
+  ) {
+    this.#options = options;
+    this.#deps = deps;
+    const { runtime } = deps.cri;
+    this.#observer = new Observer({
+      runtime,
+      clock: deps.clock,
+      readTail: deps.readTail,
+      logTail: deps.logTail,
+    });
+    this.watch = new RuntimeWatch({
+      runtime,
+      clock: deps.clock,
+      log: deps.log,
+      observer: this.#observer,
+      ...hooks,
+    });
+    this.#starts = new PQueue({ concurrency: options.parallelStarts });
+    this.#removals = new PQueue({ concurrency: options.parallelStarts });
+    this.#exposeCounts(deps.metrics);
+  }
+
+  /** The runtime service itself, for streaming, logs and probes. */
+  get service(): RuntimeService {
+    return this.#deps.cri.runtime;
+  }
+
+  /** Starts watching; `lookOnce` should have been awaited before. */
+  start(): void {
+    const { scope } = this.#deps;
+    scope.spawn("runtime health", "restart", (signal) => this.watch.followHealth(signal));
+    scope.spawn("runtime events", "restart", (signal) => this.watch.followEvents(signal));
+    scope.spawn("runtime listings", "restart", (signal) => this.watch.followPods(signal));
+  }
+
+  async observe(uid: PodUid, signal: AbortSignal): Promise<Observation> {
+    return (await this.#observer.observePod(uid, signal)).observed;
+  }
+
+  /** Makes a running sandbox and resolves with its id. */
+  async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
+    const config = this.#sandboxConfig(pod, attempt);
+    const id = await this.#start(PRIORITY_SANDBOX, signal, () =>
+      this.#deps.cri.runtime.runSandbox(config, pod.spec?.runtimeClassName ?? "", signal),
+    );
+    this.#learn(id, pod);
+    return id;
+  }
+
+  /** Makes a container in the pod's sandbox and resolves with its id. */
+  async createContainer(order: StartOrder, signal: AbortSignal): Promise<string> {
+    const { pod, container } = order;
+    const parts: ContainerParts = {
+      restartCount: order.restartCount,
+      imageRef: order.imageRef,
+      env: order.env,
+      mounts: order.mounts,
+      resources: this.#deps.resources(pod, container),
+    };
+    const config = containerConfig(pod, container, parts);
+    const sandbox = this.#sandboxConfig(pod, 0);
+    const id = await this.#start(PRIORITY_CONTAINER, signal, () =>
+      // Short and decisive: it is waited for, so that nothing starts behind our back.
+      this.#deps.cri.runtime.createContainer(
+        order.sandboxId,
+        config,
+        sandbox,
+        this.#deps.scope.signal,
+      ),
+    );
+    this.#learn(id, pod);
+    return id;
+  }
+
+  startContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.#start(PRIORITY_CONTAINER, signal, () =>
+      this.#deps.cri.runtime.startContainer(id, this.#deps.scope.signal),
+    );
+  }
+
+  stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
+    return this.#deps.cri.runtime.stopContainer(id, graceSeconds, signal);
+  }
+
+  stopSandbox(id: string, signal: AbortSignal): Promise<void> {
+    return this.#remove(signal, () => this.#deps.cri.runtime.stopSandbox(id, signal));
+  }
+
+  removeSandbox(id: string, signal: AbortSignal): Promise<void> {
+    return this.#remove(signal, () => this.#deps.cri.runtime.removeSandbox(id, signal));
+  }
+
+  removeContainer(id: string, signal: AbortSignal): Promise<void> {
+    return this.#remove(signal, () => this.#deps.cri.runtime.removeContainer(id, signal));
+  }
+
+  #sandboxConfig(pod: Pod, attempt: number): ReturnType<typeof sandboxConfig> {
+    return sandboxConfig(pod, {
+      attempt,
+      roots: this.#options.roots,
+      cgroupParent: this.#deps.cgroupParent(pod),
+      dns: this.#deps.dns(pod),
+      hostname: this.#deps.hostname(pod),
+    });
+  }
+
+  #learn(id: string, pod: Pod): void {
+    this.#observer.learn(id, (pod.metadata?.uid ?? "") as PodUid);
+  }
+
+  /** Runs `act` when it is its turn; gives the turn up when the signal comes first. */
+  async #start<T>(priority: number, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    return inTurn(this.#starts, priority, signal, act);
+  }
+
+  async #remove(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
+    await inTurn(this.#removals, 0, signal, act);
+  }
+
+  #exposeCounts(metrics: MetricsRegistry): void {
+    metrics.collected(
+      { name: "kubelet_running_containers", help: "Containers by state.", type: "gauge" },
+      () =>
+        Object.entries(this.#observer.counts().containers).map(([state, value]) => ({
+          labels: { container_state: state },
+          value,
+        })),
+    );
+    metrics.collected(
+      { name: "kubelet_running_pods", help: "Pods that have a running sandbox.", type: "gauge" },
+      () => [{ value: this.#observer.counts().readySandboxes }],
+    );
+    metrics.collected(
+      {
+        name: "nodelet_runtime_starts_waiting",
+        help: "Sandboxes and containers that wait for their turn to be made.",
+        type: "gauge",
+      },
+      () => [{ value: this.#starts.size }],
+    );
+  }
+}
+
+async function inTurn<T>(
+  queue: PQueue,
+  priority: number,
+  signal: AbortSignal,
+  act: () => Promise<T>,
+): Promise<T> {
+  return queue.add(
+    () => {
+      signal.throwIfAborted();
+      return act();
+    },
+    { priority },
+  ) as Promise<T>;
+}

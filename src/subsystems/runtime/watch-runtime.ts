@@ -1,0 +1,230 @@
+import type { FoundPod, PodUid } from "../../api/observation.ts";
+import { Cell, type Reading } from "../../kit/cell.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { isOutside } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
+import type { Observer } from "./observe.ts";
+
+/** How the runtime is, as far as pods and the node must know. */
+export interface RuntimeHealth {
+  readonly ready: boolean;
+  readonly networkReady: boolean;
+  /** Why not, in the runtime's words. */
+  readonly message: string;
+  readonly networkMessage: string;
+}
+
+export const RUNTIME_UNKNOWN: RuntimeHealth = {
+  ready: false,
+  networkReady: false,
+  message: "container runtime status check may not have completed yet",
+  networkMessage: "container runtime network not ready",
+};
+
+/** Period of the runtime's status check (kubelet updateRuntimeUp). */
+const STATUS_PERIOD_MS = 5_000;
+/** Pause between full listings with and without an event stream (generic PLEG: 1 s). */
+const RELIST_WITH_EVENTS_MS = 30_000;
+const RELIST_WITHOUT_EVENTS_MS = 1_000;
+/** Pause before the runtime is listed again after it could not be. */
+const LISTING_RETRY_MS = 1_000;
+/** Time an event of an unknown container waits: mostly we are just being told that we made it. */
+const UNKNOWN_CONTAINER_MS = 250;
+/** Pause before the event stream is opened again. */
+const REOPEN_EVENTS_MS = 1_000;
+
+export interface WatchDeps {
+  readonly runtime: RuntimeService;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observer: Observer;
+  /** Told of every pod that changed. */
+  readonly onFound: (pods: readonly FoundPod[]) => void;
+  /** Whether the pod's actor will look by itself soon, so that an event need not. */
+  readonly isBusy: (uid: PodUid) => boolean;
+}
+
+/**
+ * Keeps looking at the runtime: at one pod when an event names it, at all of them as often as the
+ * quality of the event stream demands.
+ */
+export class RuntimeWatch {
+  readonly #deps: WatchDeps;
+  readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
+  readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
+  #streaming = false;
+  #dirty = new Set<PodUid>();
+  #everything = true;
+  #wake: (() => void) | undefined;
+
+  constructor(deps: WatchDeps) {
+    this.#deps = deps;
+  }
+
+  get health(): Reading<RuntimeHealth> {
+    return this.#health;
+  }
+
+  /** When the last complete listing began; `undefined` before the first. */
+  get lastListing(): Reading<MonotonicMs | undefined> {
+    return this.#lastListing;
+  }
+
+  get streaming(): boolean {
+    return this.#streaming;
+  }
+
+  /** Lists everything once, so that the agent has looked before it acts. */
+  async lookOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
+    const began = this.#deps.clock.monotonic();
+    const found = await this.#deps.observer.observeAll(signal);
+    this.#everything = false;
+    this.#lastListing.set(began);
+    return found;
+  }
+
+  /** Asks for a listing of everything soon. */
+  requestListing(): void {
+    this.#everything = true;
+    this.#wake?.();
+  }
+
+  /** Polls the runtime's own status; run it with policy `restart`. */
+  async followHealth(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.checkHealth(signal);
+      await this.#deps.clock.sleep(STATUS_PERIOD_MS, signal).catch(() => {});
+    }
+  }
+
+  async checkHealth(signal: AbortSignal): Promise<void> {
+    try {
+      const { status } = await this.#deps.runtime.status(signal);
+      const conditions = new Map(
+        (status?.conditions ?? []).map((condition) => [condition.type, condition]),
+      );
+      const runtime = conditions.get("RuntimeReady");
+      const network = conditions.get("NetworkReady");
+      this.#setHealth({
+        ready: runtime?.status === true,
+        networkReady: network?.status === true,
+        message: [runtime?.reason, runtime?.message].filter(Boolean).join(": "),
+        networkMessage: [network?.reason, network?.message].filter(Boolean).join(": "),
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#setHealth({ ...RUNTIME_UNKNOWN, message: String(error) });
+    }
+  }
+
+  /** Called when the connection breaks: nothing is asked of the runtime until it answers again. */
+  connectionLost(message: string): void {
+    this.#setHealth({ ...RUNTIME_UNKNOWN, message });
+  }
+
+  /** Reads the event stream, opening it again whenever it breaks; run it with policy `restart`. */
+  async followEvents(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const event of this.#deps.runtime.events(signal)) {
+          this.#setStreaming(true);
+          this.#onEvent(event);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#setStreaming(false);
+        if (isOutside(error, "unimplemented")) {
+          this.#deps.log.info("the runtime has no event stream; listing every second instead");
+          return;
+        }
+        this.#deps.log.verbose(2, "event stream ended", { error });
+      }
+      await this.#deps.clock.sleep(REOPEN_EVENTS_MS, signal).catch(() => {});
+    }
+  }
+
+  /** Looks at what is due, again and again; run it with policy `restart`. */
+  async followPods(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (this.#everything) {
+          const found = await this.lookOnce(signal);
+          if (found.length > 0) this.#deps.onFound(found);
+        } else if (this.#dirty.size > 0) await this.#lookAtDirty(signal);
+        else await this.#pause(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        // What was to be looked at is not lost: the next listing shows it.
+        this.#everything = true;
+        this.#deps.log.verbose(2, "cannot list what the runtime has", { error });
+        await this.#deps.clock.sleep(LISTING_RETRY_MS, signal).catch(() => {});
+      }
+    }
+  }
+
+  async #lookAtDirty(signal: AbortSignal): Promise<void> {
+    const dirty = this.#dirty;
+    this.#dirty = new Set();
+    for (const uid of dirty) {
+      if (this.#deps.isBusy(uid)) continue;
+      this.#deps.onFound([await this.#deps.observer.observePod(uid, signal)]);
+    }
+  }
+
+  /** Waits for an event or the next full listing. */
+  #pause(signal: AbortSignal): Promise<void> {
+    const periodMs = this.#streaming ? RELIST_WITH_EVENTS_MS : RELIST_WITHOUT_EVENTS_MS;
+    return new Promise((resolve) => {
+      const cancel = this.#deps.clock.alarm(periodMs, () => {
+        this.#everything = true;
+        done();
+      });
+      const done = () => {
+        cancel();
+        signal.removeEventListener("abort", done);
+        this.#wake = undefined;
+        resolve();
+      };
+      this.#wake = done;
+      signal.addEventListener("abort", done, { once: true });
+      if (signal.aborted || this.#everything || this.#dirty.size > 0) done();
+    });
+  }
+
+  #onEvent(event: RuntimeEvent): void {
+    const uid =
+      this.#deps.observer.podOf(event.containerId) ?? (event.podUid as PodUid | undefined);
+    if (uid !== undefined) this.#lookAt(uid);
+    else this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#lookAtUnknown(event.containerId));
+  }
+
+  #lookAtUnknown(containerId: string): void {
+    const uid = this.#deps.observer.podOf(containerId);
+    if (uid === undefined) this.requestListing();
+    else this.#lookAt(uid);
+  }
+
+  #lookAt(uid: PodUid): void {
+    if (this.#deps.isBusy(uid)) return;
+    this.#dirty.add(uid);
+    this.#wake?.();
+  }
+
+  #setStreaming(streaming: boolean): void {
+    if (this.#streaming === streaming) return;
+    this.#streaming = streaming;
+    // What happened while the stream was down is only seen by looking.
+    this.requestListing();
+  }
+
+  #setHealth(health: RuntimeHealth): void {
+    const known = this.#health.get();
+    const same =
+      known.ready === health.ready &&
+      known.networkReady === health.networkReady &&
+      known.message === health.message &&
+      known.networkMessage === health.networkMessage;
+    if (!same) this.#health.set(health);
+  }
+}
