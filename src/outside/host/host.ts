@@ -44,6 +44,7 @@ export interface Files {
   removeTree(path: string): Promise<void>;
   /** Makes or replaces a symbolic link. */
   link(target: string, path: string): Promise<void>;
+  /** Replaces what `to` names; a missing `from` is an `OutsideError` "notFound". */
   rename(from: string, to: string): Promise<void>;
   /**
    * Calls `onChange` after anything in the folder may have changed (always: rescan). The folder is
@@ -77,6 +78,20 @@ export interface CgroupTree {
   destroy(path: string): Promise<void>;
 }
 
+/** One process as the kernel shows it in /proc. */
+export interface ProcessFacts {
+  readonly pid: number;
+  readonly parentPid: number;
+  /** Name of the program, at most 15 bytes. */
+  readonly name: string;
+  /** The kernel's letter: R, S, D, T, Z, X … */
+  readonly state: string;
+  /** Clock ticks since boot; with the pid it tells processes apart that share a number. */
+  readonly startTicks: number;
+  /** Path of its group by controller (v1, named hierarchies as `name=…`), under `""` on v2. */
+  readonly cgroups: Readonly<Record<string, string>>;
+}
+
 /** What does not change while the machine is up, apart from memory and disk sizes by hot-plug. */
 export interface HostFacts {
   readonly hostname: string;
@@ -89,7 +104,7 @@ export interface HostFacts {
   readonly bootId: string;
   readonly machineId: string;
   readonly systemUuid: string;
-  /** Highest process id, the node's pid capacity. */
+  /** Most tasks at once: the smaller of the highest process id and the limit of threads. */
   readonly pidMax: number;
   /** Page sizes the kernel offers, in bytes, with how many pages are reserved of each. */
   readonly hugepages: readonly { readonly sizeBytes: number; readonly pages: number }[];
@@ -110,4 +125,6 @@ export interface Host {
   facts(): Promise<HostFacts>;
   /** Usage of the file system that holds `path`; `undefined` when the path is missing. */
   diskUsage(path: string): Promise<DiskUsage | undefined>;
+  /** A process of the machine; `undefined` when there is none of that number. */
+  process(pid: number): Promise<ProcessFacts | undefined>;
 }

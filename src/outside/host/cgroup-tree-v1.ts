@@ -1,0 +1,159 @@
+import { existsSync } from "node:fs";
+import type { Clock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import {
+  checkFileName,
+  destroyGroups,
+  groupParts,
+  isGone,
+  killAll,
+  makeGroup,
+  processesIn,
+  readControl,
+  subgroupsOf,
+  subtreeOf,
+  writeControl,
+} from "./cgroup-folders.ts";
+import type { CgroupHierarchy } from "./cgroup-mounts.ts";
+import type { CgroupTree } from "./host.ts";
+import { hostError } from "./host-errors.ts";
+
+/** Hierarchies, as far as they are mounted, in which a group must be to count as existing. */
+const REQUIRED: ReadonlySet<string> = new Set([
+  "cpu",
+  "cpuacct",
+  "cpuset",
+  "memory",
+  "systemd",
+  "pids",
+  "hugetlb",
+]);
+
+/** Files that every hierarchy has. */
+const CORE_FILES: ReadonlySet<string> = new Set(["tasks", "notify_on_release", "release_agent"]);
+
+/** A group of `cpuset` can hold no process until these say something. */
+const CPUSET_FILES = ["cpuset.cpus", "cpuset.mems"] as const;
+
+/**
+ * Control groups of version 1: one group is a folder of the same path in every hierarchy. A file's
+ * prefix picks its hierarchy; `cgroup.*` and `tasks` are read from the first and written to all.
+ */
+export function createCgroupTreeV1(
+  clock: Clock,
+  hierarchies: readonly CgroupHierarchy[],
+): CgroupTree {
+  const byController = new Map(
+    hierarchies.flatMap((hierarchy) =>
+      hierarchy.controllers.map((controller) => [controller, hierarchy] as const),
+    ),
+  );
+  const controllers = new Set([...byController.keys()].filter((name) => name !== "systemd"));
+  const folderIn = (hierarchy: CgroupHierarchy, path: string) =>
+    [hierarchy.mountPoint, ...groupParts(path)].join("/");
+  const foldersOf = (path: string) => hierarchies.map((hierarchy) => folderIn(hierarchy, path));
+  const filesFor = (path: string, file: string): readonly string[] => {
+    checkFileName(path, file);
+    const prefix = file.slice(0, file.indexOf("."));
+    const hierarchy = byController.get(prefix);
+    if (hierarchy) return [`${folderIn(hierarchy, path)}/${file}`];
+    const isCore = prefix === "cgroup" || CORE_FILES.has(file);
+    return isCore ? foldersOf(path).map((folder) => `${folder}/${file}`) : [];
+  };
+
+  return {
+    version: 1,
+    controllers,
+    exists: async (path) =>
+      hierarchies
+        .filter((hierarchy) => hierarchy.controllers.some((name) => REQUIRED.has(name)))
+        .every((hierarchy) => existsSync(folderIn(hierarchy, path))),
+    create: async (path) => {
+      const parts = groupParts(path);
+      for (const hierarchy of hierarchies) createIn(hierarchy, path, parts);
+    },
+    read: async (path, file) => {
+      try {
+        for (const filePath of filesFor(path, file)) {
+          const value = readControl(filePath);
+          if (value !== undefined) return value;
+        }
+        return undefined;
+      } catch (thrown) {
+        throw hostError(`read ${file} of cgroup`, path, thrown);
+      }
+    },
+    write: async (path, file, value) => {
+      const targets = filesFor(path, file);
+      if (targets.length === 0) {
+        throw new OutsideError("notFound", `write ${file} of cgroup ${path}: no such controller`);
+      }
+      try {
+        for (const filePath of targets) writeControl(filePath, value);
+      } catch (thrown) {
+        throw hostError(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, thrown);
+      }
+    },
+    children: async (path) => {
+      try {
+        return [...new Set(foldersOf(path).flatMap(subgroupsOf))].sort();
+      } catch (thrown) {
+        throw hostError("list children of cgroup", path, thrown);
+      }
+    },
+    processes: async (path) => {
+      try {
+        return processesIn(foldersOf(path));
+      } catch (thrown) {
+        throw hostError("list processes of cgroup", path, thrown);
+      }
+    },
+    destroy: async (path) => {
+      if (groupParts(path).length === 0) {
+        throw new OutsideError("invalid", "destroy cgroup /: the root stays");
+      }
+      const folders = foldersOf(path);
+      const freezer = byController.get("freezer");
+      const kill = () => {
+        killAll(path, folders);
+        if (freezer) thaw(folderIn(freezer, path));
+      };
+      await destroyGroups({ clock, path, folders, kill });
+    },
+  };
+}
+
+function createIn(hierarchy: CgroupHierarchy, path: string, parts: readonly string[]): void {
+  let folder = hierarchy.mountPoint;
+  try {
+    for (const part of parts) {
+      const parent = folder;
+      folder = `${parent}/${part}`;
+      makeGroup(folder);
+      if (hierarchy.controllers.includes("cpuset")) inheritCpuset(parent, folder);
+    }
+  } catch (thrown) {
+    throw hostError(`create ${folder} of cgroup`, path, thrown);
+  }
+}
+
+function inheritCpuset(parent: string, folder: string): void {
+  for (const file of CPUSET_FILES) {
+    if (readControl(`${folder}/${file}`)?.trim() !== "") continue;
+    const inherited = readControl(`${parent}/${file}`)?.trim();
+    if (inherited) writeControl(`${folder}/${file}`, inherited);
+  }
+}
+
+/** A frozen process takes its signals only when thawed. */
+function thaw(folder: string): void {
+  for (const current of subtreeOf(folder)) {
+    const file = `${current}/freezer.state`;
+    try {
+      const state = readControl(file);
+      if (state !== undefined && state !== "THAWED") writeControl(file, "THAWED");
+    } catch (thrown) {
+      if (!isGone(thrown)) throw hostError("thaw cgroup", current, thrown);
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import type { Clock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
+import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
+import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
+import { readDiskUsage } from "./disk.ts";
+import { readHostFacts } from "./facts.ts";
+import { createFiles } from "./files.ts";
+import type { CgroupTree, Host } from "./host.ts";
+import { parseMountinfo } from "./parse-mountinfo.ts";
+import { readProcess } from "./processes.ts";
+
+export interface HostOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where the control groups are; found in `/proc/self/mountinfo` unless told. */
+  readonly cgroupMounts?: CgroupMounts;
+}
+
+/**
+ * The machine this process runs on. Control groups are looked for when first asked for; a machine
+ * without them is an `OutsideError` "precondition" then, and everything else works.
+ */
+export function connectHost(options: HostOptions): Host {
+  let cgroups: CgroupTree | undefined;
+  return {
+    files: createFiles(options),
+    get cgroups() {
+      cgroups ??= connectCgroups(options);
+      return cgroups;
+    },
+    facts: async () => readHostFacts(),
+    diskUsage: readDiskUsage,
+    process: async (pid) => readProcess(pid),
+  };
+}
+
+function connectCgroups({ clock, cgroupMounts }: HostOptions): CgroupTree {
+  const mounts = cgroupMounts ?? findCgroupMounts(parseMountinfo(readMountinfo()));
+  if (mounts === undefined) {
+    throw new OutsideError(
+      "precondition",
+      "no control groups: /proc/self/mountinfo shows neither cgroup2 nor cgroup mounts with cpu and memory",
+    );
+  }
+  return mounts.version === 1
+    ? createCgroupTreeV1(clock, mounts.hierarchies)
+    : createCgroupTreeV2(clock, mounts.mountPoint);
+}
+
+function readMountinfo(): string {
+  return readFileSync("/proc/self/mountinfo", "utf8");
+}

@@ -1,0 +1,116 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism, networkInterfaces, hostname as nodeHostname } from "node:os";
+import type { HostFacts } from "./host.ts";
+
+/** Names of architectures as the API spells them (Go's), where they differ from Node's. */
+const ARCHITECTURES: Readonly<Record<string, string>> = {
+  x64: "amd64",
+  ia32: "386",
+  loong64: "loong64",
+  ppc64: "ppc64le",
+};
+
+/** Places of the firmware's machine number, in the order cAdvisor looks at them. */
+const SYSTEM_UUID_FILES = [
+  "/sys/class/dmi/id/product_uuid",
+  "/proc/device-tree/system-id",
+  "/proc/device-tree/vm,uuid",
+  "/etc/machine-id",
+] as const;
+
+/** The facts of the machine below `root` ("" is the machine itself); what a file does not say is "" or 0. */
+export function readHostFacts(root = ""): HostFacts {
+  const text = (path: string) => readTrimmed(`${root}${path}`);
+  const memory = parseMeminfo(text("/proc/meminfo"));
+  return {
+    hostname: text("/proc/sys/kernel/hostname") || nodeHostname(),
+    cpuCount:
+      countListed(text("/sys/devices/system/cpu/online")) ||
+      countProcessors(text("/proc/cpuinfo")) ||
+      availableParallelism(),
+    memoryBytes: memory["MemTotal"] ?? 0,
+    swapBytes: memory["SwapTotal"] ?? 0,
+    kernelVersion: text("/proc/sys/kernel/osrelease"),
+    osImage: osImage(text("/etc/os-release") || text("/usr/lib/os-release")),
+    architecture: ARCHITECTURES[process.arch] ?? process.arch,
+    bootId: text("/proc/sys/kernel/random/boot_id"),
+    machineId: text("/etc/machine-id") || text("/var/lib/dbus/machine-id"),
+    systemUuid: SYSTEM_UUID_FILES.map(text).find((uuid) => uuid !== "") ?? "",
+    pidMax: smallestPositive([
+      text("/proc/sys/kernel/pid_max"),
+      text("/proc/sys/kernel/threads-max"),
+    ]),
+    hugepages: readHugepages(`${root}/sys/kernel/mm/hugepages`),
+    addresses: interfaceAddresses(),
+  };
+}
+
+function readTrimmed(path: string): string {
+  try {
+    // Texts of the device tree end with a NUL.
+    return readFileSync(path, "utf8").replaceAll("\0", "").trim();
+  } catch {
+    return "";
+  }
+}
+
+/** Byte values of a `/proc/meminfo` by name. */
+export function parseMeminfo(text: string): Readonly<Record<string, number>> {
+  const values: Record<string, number> = {};
+  for (const [, name, kibibytes] of text.matchAll(/^([^:\n]+):\s+(\d+) kB$/gm)) {
+    if (name !== undefined) values[name] = Number(kibibytes) * 1024;
+  }
+  return values;
+}
+
+/** How many numbers a kernel list such as `0-3,8` holds; 0 when it is none. */
+export function countListed(list: string): number {
+  let count = 0;
+  for (const part of list.split(",")) {
+    const [, first, last] = /^(\d+)(?:-(\d+))?$/.exec(part) ?? [];
+    if (first === undefined) return 0;
+    count += Number(last ?? first) - Number(first) + 1;
+  }
+  return count;
+}
+
+function countProcessors(cpuinfo: string): number {
+  return cpuinfo.match(/^processor\s*:/gm)?.length ?? 0;
+}
+
+/** `PRETTY_NAME` of an os-release(5), "Linux" when it says none. */
+export function osImage(osRelease: string): string {
+  const value = /^PRETTY_NAME=(.*)$/m.exec(osRelease)?.[1]?.trim() ?? "";
+  return value.replace(/^(["'])(.*)\1$/, "$2").replace(/\\(["'`$\\])/g, "$1") || "Linux";
+}
+
+function smallestPositive(texts: readonly string[]): number {
+  const values = texts.map(Number).filter((value) => Number.isSafeInteger(value) && value > 0);
+  return values.length === 0 ? 0 : Math.min(...values);
+}
+
+function readHugepages(folder: string): HostFacts["hugepages"] {
+  const sizes: { sizeBytes: number; pages: number }[] = [];
+  for (const name of namesIn(folder)) {
+    const kibibytes = /^hugepages-(\d+)kB$/.exec(name)?.[1];
+    if (kibibytes === undefined) continue;
+    const pages = Number(readTrimmed(`${folder}/${name}/nr_hugepages`)) || 0;
+    sizes.push({ sizeBytes: Number(kibibytes) * 1024, pages });
+  }
+  return sizes.sort((a, b) => a.sizeBytes - b.sizeBytes);
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function interfaceAddresses(): readonly string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter((address) => !address.internal)
+    .map((address) => address.address);
+}

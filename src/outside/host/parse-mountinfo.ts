@@ -1,0 +1,51 @@
+// pure
+
+/** One line of `/proc/<pid>/mountinfo` (proc_pid_mountinfo(5)), escapes undone. */
+export interface MountEntry {
+  readonly mountId: number;
+  readonly parentId: number;
+  /** The folder of the file system that is seen at the mount point. */
+  readonly root: string;
+  readonly mountPoint: string;
+  readonly fsType: string;
+  readonly source: string;
+  readonly superOptions: readonly string[];
+  readonly readOnly: boolean;
+}
+
+/** The kernel writes blank, tab, newline and backslash in paths as three octal digits. */
+function unescapeField(field: string): string {
+  return field.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  );
+}
+
+/** The mounts in the order of the file, which is the order of mounting; lines of another shape are left out. */
+export function parseMountinfo(text: string): readonly MountEntry[] {
+  const entries: MountEntry[] = [];
+  for (const line of text.split("\n")) {
+    const fields = line.split(" ");
+    const dash = fields.indexOf("-", 6);
+    const [mountId, parentId, , root, mountPoint, options] = fields;
+    if (dash < 0 || root === undefined || mountPoint === undefined) continue;
+    entries.push({
+      mountId: Number(mountId),
+      parentId: Number(parentId),
+      root: unescapeField(root),
+      mountPoint: unescapeField(mountPoint),
+      fsType: fields[dash + 1] ?? "",
+      source: unescapeField(fields[dash + 2] ?? ""),
+      superOptions: (fields[dash + 3] ?? "").split(","),
+      readOnly: options?.split(",").includes("ro") ?? false,
+    });
+  }
+  return entries;
+}
+
+/** Mount points that lie at `path` or beneath it. */
+export function mountPointsWithin(entries: readonly MountEntry[], path: string): readonly string[] {
+  const prefix = path.endsWith("/") ? path : `${path}/`;
+  return entries
+    .map((entry) => entry.mountPoint)
+    .filter((point) => point === path || point.startsWith(prefix));
+}

@@ -1,0 +1,51 @@
+import { readFileSync } from "node:fs";
+import type { ProcessFacts } from "./host.ts";
+import { errnoOf, hostError } from "./host-errors.ts";
+
+/** Places in `/proc/<pid>/stat` after the program's name (proc_pid_stat(5), counted from `state`). */
+const STAT = { state: 0, parentPid: 1, startTicks: 19 } as const;
+
+/**
+ * The facts in a `/proc/<pid>/stat`. The name stands in brackets and may hold blanks and brackets
+ * itself, so the last closing one ends it. `undefined` when the text has another shape.
+ */
+export function parseProcessStat(text: string): Omit<ProcessFacts, "cgroups"> | undefined {
+  const open = text.indexOf("(");
+  const close = text.lastIndexOf(")");
+  if (open < 0 || close < open) return undefined;
+  const fields = text.slice(close + 2).split(" ");
+  const state = fields[STAT.state];
+  const startTicks = fields[STAT.startTicks];
+  if (state === undefined || startTicks === undefined) return undefined;
+  return {
+    pid: Number(text.slice(0, open)),
+    name: text.slice(open + 1, close),
+    state,
+    parentPid: Number(fields[STAT.parentPid]),
+    startTicks: Number(startTicks),
+  };
+}
+
+/** Group paths by controller from a `/proc/<pid>/cgroup`; the v2 line has the empty controller. */
+export function parseProcessCgroups(text: string): Readonly<Record<string, string>> {
+  const groups: Record<string, string> = {};
+  for (const line of text.split("\n")) {
+    const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+    if (controllers === undefined || path === undefined) continue;
+    for (const controller of controllers.split(",")) groups[controller] = path;
+  }
+  return groups;
+}
+
+/** A process by its number below `procRoot`; `undefined` when it is gone. */
+export function readProcess(pid: number, procRoot = "/proc"): ProcessFacts | undefined {
+  try {
+    const stat = parseProcessStat(readFileSync(`${procRoot}/${pid}/stat`, "utf8"));
+    if (stat === undefined) return undefined;
+    const cgroups = parseProcessCgroups(readFileSync(`${procRoot}/${pid}/cgroup`, "utf8"));
+    return { ...stat, cgroups };
+  } catch (thrown) {
+    if (["ENOENT", "ENOTDIR", "ESRCH"].includes(errnoOf(thrown))) return undefined;
+    throw hostError("read process", String(pid), thrown);
+  }
+}
