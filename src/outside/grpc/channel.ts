@@ -10,6 +10,8 @@ import {
 import { Cell, type Reading } from "../../kit/cell.ts";
 import { GrpcError } from "./status.ts";
 
+export { GrpcError };
+
 /** One method of a generated service definition (ts-proto `generic-definitions`), as far as a call needs it. */
 export interface GrpcMethod<Request, Response> {
   /** The method's name on the wire, e.g. `ListContainers`. */

@@ -32,6 +32,7 @@ export interface GrpcHealthRequest {
   readonly port: number;
   readonly service: string;
   readonly timeoutMs: number;
+  readonly userAgent?: string;
 }
 
 export type GrpcHealthAnswer =

@@ -1,0 +1,98 @@
+import type { Socket } from "node:net";
+
+/**
+ * Sockets of one exchange. Whatever ends the exchange (an answer, the deadline, the caller), all of
+ * them are closed with a reset, so that none is left in TIME_WAIT on the node.
+ */
+export class Held {
+  readonly #sockets: Socket[] = [];
+  #released = false;
+
+  /** Takes charge of a socket; one that comes after the end is cut at once. */
+  add(socket: Socket): void {
+    // An error after the end of the exchange has nobody left to hear it.
+    socket.on("error", ignore);
+    if (this.#released) reset(socket);
+    else this.#sockets.push(socket);
+  }
+
+  /** Gives the peer of a finished exchange the chance to close first, then resets. */
+  leave(socket: Socket): void {
+    const at = this.#sockets.indexOf(socket);
+    if (at >= 0) this.#sockets.splice(at, 1);
+    resetAfterPeer(socket);
+  }
+
+  release(): void {
+    this.#released = true;
+    for (const socket of this.#sockets) reset(socket);
+    this.#sockets.length = 0;
+  }
+}
+
+/** How long a peer that was asked to close may take; most do it at once. */
+const PEER_CLOSES_WITHIN_MS = 100;
+
+/**
+ * Many servers log a reset that hits them before they have closed. All were asked to
+ * (`Connection: close`), so the reset waits a moment for their FIN.
+ */
+function resetAfterPeer(socket: Socket): void {
+  const cut = () => {
+    clearTimeout(timer);
+    reset(socket);
+  };
+  const timer = setTimeout(cut, PEER_CLOSES_WITHIN_MS);
+  timer.unref();
+  if (socket.readableEnded || socket.destroyed) {
+    cut();
+    return;
+  }
+  socket.once("end", cut);
+  socket.once("close", cut);
+  socket.once("data", cut);
+  socket.resume();
+}
+
+function reset(socket: Socket): void {
+  // One that is still connecting would be reset only after it has connected.
+  if (socket.connecting) socket.destroy();
+  else if (!socket.destroyed) socket.resetAndDestroy();
+}
+
+function ignore(): void {}
+
+export interface Bound<T> {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** The answer when the time is over. */
+  readonly onTimeout: () => T;
+}
+
+/**
+ * Runs `work` under one deadline for all of it. Rejects with the signal's reason when the caller
+ * leaves, and with what `work` throws; in every case the sockets are closed.
+ */
+export function bounded<T>(bound: Bound<T>, work: (held: Held) => Promise<T>): Promise<T> {
+  const { signal } = bound;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const held = new Held();
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      held.release();
+      settle();
+    };
+    const onAbort = () => end(() => reject(signal.reason as Error));
+    const timer = setTimeout(() => end(() => resolve(bound.onTimeout())), bound.timeoutMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    work(held).then(
+      (value) => end(() => resolve(value)),
+      (error: unknown) => end(() => reject(error as Error)),
+    );
+  });
+}

@@ -1,0 +1,166 @@
+import { GrpcError } from "../grpc/channel.ts";
+import { bounded, type Held } from "./bounded.ts";
+import { dial, joinHostPort, PeerError } from "./dial.ts";
+import { type H2Reply, requestH2 } from "./h2.ts";
+import { decodeHealthStatus, encodeHealthRequest } from "./health-codec.ts";
+import type { GrpcHealthAnswer, GrpcHealthRequest } from "./net.ts";
+
+const CHECK_PATH = "/grpc.health.v1.Health/Check";
+
+/** The answer is a few bytes; a peer that sends more is none we know. */
+const MAX_ANSWER_BYTES = 4096;
+
+/** Between two attempts to connect within one probe (grpc-go's first back-off). */
+const CONNECT_RETRY_MS = 1000;
+
+interface Progress {
+  stage: "connect" | "call";
+  lastError: string | undefined;
+}
+
+/**
+ * One `grpc.health.v1.Health/Check` over plaintext HTTP/2, dialling included in the one deadline. A peer
+ * that cannot be connected to is tried again within it, as the reference's blocking dial does.
+ */
+export function grpcHealth(
+  request: GrpcHealthRequest,
+  signal: AbortSignal,
+): Promise<GrpcHealthAnswer> {
+  const progress: Progress = { stage: "connect", lastError: undefined };
+  const startedAt = performance.now();
+  const leftMs = () => request.timeoutMs - (performance.now() - startedAt);
+  const onTimeout = () => timedOut(progress);
+  return bounded<GrpcHealthAnswer>({ timeoutMs: request.timeoutMs, signal, onTimeout }, (held) =>
+    untilConnected(request, held, { progress, leftMs }),
+  );
+}
+
+function timedOut(progress: Progress): GrpcHealthAnswer {
+  const cause =
+    progress.stage === "connect" && progress.lastError !== undefined
+      ? `: connection error: desc = "transport: Error while dialing: ${progress.lastError}"`
+      : "";
+  return {
+    kind: "timeout",
+    stage: progress.stage,
+    message: `context deadline exceeded${cause}`,
+  };
+}
+
+async function untilConnected(
+  request: GrpcHealthRequest,
+  held: Held,
+  { progress, leftMs }: { readonly progress: Progress; readonly leftMs: () => number },
+): Promise<GrpcHealthAnswer> {
+  for (;;) {
+    try {
+      return await check(request, held, progress);
+    } catch (error) {
+      if (!(error instanceof PeerError)) throw error;
+      if (progress.stage === "call") {
+        return { kind: "failure", message: new GrpcError(14, error.message).message };
+      }
+      progress.lastError = error.message;
+      // No time for another attempt: the outcome is known now.
+      if (leftMs() <= CONNECT_RETRY_MS) return timedOut(progress);
+      await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
+    }
+  }
+}
+
+async function check(
+  request: GrpcHealthRequest,
+  held: Held,
+  progress: Progress,
+): Promise<GrpcHealthAnswer> {
+  const socket = await dial(request.host, request.port, held);
+  const reply = await requestH2(socket, {
+    scheme: "http",
+    headers: {
+      ":method": "POST",
+      ":path": CHECK_PATH,
+      ":authority": joinHostPort(request.host, request.port),
+      "content-type": "application/grpc",
+      te: "trailers",
+      "user-agent": request.userAgent ?? "kube-probe",
+      "grpc-timeout": `${Math.max(1, Math.round(request.timeoutMs))}m`,
+    },
+    body: frame(encodeHealthRequest(request.service)),
+    maxBodyBytes: MAX_ANSWER_BYTES,
+    onReady: () => {
+      progress.stage = "call";
+    },
+  });
+  progress.stage = "call";
+  return answerOf(reply);
+}
+
+function frame(message: Uint8Array): Uint8Array {
+  const framed = Buffer.alloc(5 + message.length);
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, 5);
+  return framed;
+}
+
+/** gRPC status for answers that are no gRPC (grpc/doc/http-grpc-status-mapping.md). */
+const STATUS_OF_HTTP: Readonly<Record<number, number>> = {
+  400: 13,
+  401: 16,
+  403: 7,
+  404: 12,
+  429: 14,
+  502: 14,
+  503: 14,
+  504: 14,
+};
+
+const UNKNOWN = 2;
+const DEADLINE_EXCEEDED = 4;
+const UNIMPLEMENTED = 12;
+const INTERNAL = 13;
+
+function answerOf(reply: H2Reply): GrpcHealthAnswer {
+  const error = errorOf(reply);
+  if (error === undefined) {
+    const status = decodeHealthStatus(reply.body);
+    return status === undefined
+      ? failure(INTERNAL, "grpc: failed to unmarshal the received message")
+      : { kind: "status", status };
+  }
+  if (error.status === UNIMPLEMENTED) return { kind: "unimplemented", message: error.details };
+  if (error.status === DEADLINE_EXCEEDED) {
+    return { kind: "timeout", stage: "call", message: error.details };
+  }
+  return { kind: "failure", message: error.message };
+}
+
+function failure(status: number, details: string): GrpcHealthAnswer {
+  return { kind: "failure", message: new GrpcError(status, details).message };
+}
+
+function errorOf(reply: H2Reply): GrpcError | undefined {
+  // Without a body the status comes with the headers.
+  const status = reply.trailers["grpc-status"] ?? reply.headers["grpc-status"];
+  const message = reply.trailers["grpc-message"] ?? reply.headers["grpc-message"];
+  if (status !== undefined) {
+    return status === "0" ? undefined : new GrpcError(Number(status), percentDecoded(message));
+  }
+  const http = reply.headers[":status"] ?? 0;
+  if (http !== 200) {
+    const text = `unexpected HTTP status code received from server: ${http}`;
+    return new GrpcError(STATUS_OF_HTTP[http] ?? UNKNOWN, text);
+  }
+  const type = reply.headers["content-type"] ?? "";
+  return type.startsWith("application/grpc")
+    ? new GrpcError(INTERNAL, "server closed the stream without sending trailers")
+    : new GrpcError(UNKNOWN, `transport: received unexpected content-type ${JSON.stringify(type)}`);
+}
+
+function percentDecoded(message: string | string[] | undefined): string {
+  const text = Array.isArray(message) ? message.join(", ") : (message ?? "");
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,421 @@
+import assert from "node:assert/strict";
+import { createServer as createHttp, type RequestListener } from "node:http";
+import { createSecureServer as createH2 } from "node:http2";
+import { createServer as createHttps } from "node:https";
+import { createServer, type Server, type Socket } from "node:net";
+import { after, afterEach, test } from "node:test";
+import { TEST_CERTIFICATE } from "../../../test/probes/certificate.ts";
+import { listen, timeWaitCount } from "../../../test/probes/sockets.ts";
+import { httpGet } from "./http.ts";
+import type { HttpAnswer, HttpExchange } from "./net.ts";
+
+const never = new AbortController().signal;
+const open = new Set<Server>();
+const sockets = new Set<Socket>();
+
+function track<S extends Server>(server: S): S {
+  open.add(server);
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+  });
+  return server;
+}
+
+function closeAll(): void {
+  for (const server of open) server.close();
+  for (const socket of sockets) socket.destroy();
+  open.clear();
+}
+afterEach(closeAll);
+after(closeAll);
+
+const serveHttp = (listener: RequestListener) => listen(track(createHttp(listener)));
+const serveRaw = (onSocket: (socket: Socket) => void) => listen(track(createServer(onSocket)));
+
+function get(url: string, options: Partial<HttpExchange> = {}): Promise<HttpAnswer> {
+  return httpGet(
+    {
+      url,
+      method: "GET",
+      headers: [],
+      timeoutMs: 10_000,
+      maxBodyBytes: 100,
+      followSameHost: true,
+      ...options,
+    },
+    never,
+  );
+}
+
+const response = (status: number, body: string, redirectedAway = false): HttpAnswer => ({
+  kind: "response",
+  status,
+  body,
+  redirectedAway,
+});
+
+test("httpGet sends path and query as they are, the host with its port, and asks to close", async () => {
+  const port = await serveHttp((request, reply) =>
+    reply.end(JSON.stringify([request.url, request.rawHeaders])),
+  );
+  const answer = await get(`http://127.0.0.1:${port}/a/../b%2Fc?x=1&y=%20#frag`, {
+    headers: [
+      { name: "user-agent", value: "kube-probe/1.36" },
+      { name: "X-Twice", value: "1" },
+      { name: "X-Twice", value: " 2 " },
+      { name: "Content-Length", value: "7" },
+    ],
+    maxBodyBytes: 10_000,
+  });
+  assert.ok(answer.kind === "response");
+  assert.deepEqual(JSON.parse(answer.body), [
+    "/a/../b%2Fc?x=1&y=%20",
+    [
+      ...["Host", `127.0.0.1:${port}`, "User-Agent", "kube-probe/1.36"],
+      ...["X-Twice", "1", "X-Twice", "2", "Connection", "close"],
+    ],
+  ]);
+});
+
+test("httpGet lets a Host header set the request's host", async () => {
+  const port = await serveHttp((request, reply) => reply.end(request.headers.host));
+  const headers = [{ name: "host", value: "app.example" }];
+  assert.deepEqual(
+    await get(`http://127.0.0.1:${port}`, { headers }),
+    response(200, "app.example"),
+  );
+  const empty = [{ name: "Host", value: "" }];
+  assert.deepEqual(
+    await get(`http://127.0.0.1:${port}`, { headers: empty }),
+    response(200, `127.0.0.1:${port}`),
+  );
+});
+
+test("httpGet refuses headers that would break out of the request", async () => {
+  const url = "http://127.0.0.1:1/";
+  assert.deepEqual(await get(url, { headers: [{ name: "x-a", value: "b\r\nEvil: 1" }] }), {
+    kind: "failure",
+    message: `Get "${url}": net/http: invalid header field value for "X-A"`,
+  });
+  assert.deepEqual(await get(url, { headers: [{ name: "x a", value: "b" }] }), {
+    kind: "failure",
+    message: `Get "${url}": net/http: invalid header field name "x a"`,
+  });
+});
+
+test("httpGet speaks to IPv6 addresses", async () => {
+  const server = track(createHttp((request, reply) => reply.end(request.headers.host)));
+  const port = await listen(server, "::1");
+  assert.deepEqual(await get(`http://[::1]:${port}/`), response(200, `[::1]:${port}`));
+});
+
+test("httpGet answers any status, and empty, binary and cut bodies", async () => {
+  const port = await serveHttp((request, reply) => {
+    if (request.url === "/binary") reply.end(Buffer.from([0, 255, 104, 105]));
+    else if (request.url === "/long") reply.end("x".repeat(1000));
+    else reply.writeHead(Number(request.url?.slice(1))).end();
+  });
+  for (const status of [200, 204, 304, 399, 400, 404, 500, 503, 599])
+    assert.deepEqual(await get(`http://127.0.0.1:${port}/${status}`), response(status, ""));
+  assert.deepEqual(await get(`http://127.0.0.1:${port}/binary`), response(200, "\0\ufffdhi"));
+  assert.deepEqual(await get(`http://127.0.0.1:${port}/long`), response(200, "x".repeat(100)));
+});
+
+test("httpGet follows redirects on the same host, also to another port and scheme", async () => {
+  const secure = await listen(
+    track(createHttps(TEST_CERTIFICATE, (request, reply) => reply.end(`tls ${request.url}`))),
+  );
+  const seen: unknown[][] = [];
+  const port = await serveHttp((request, reply) => {
+    seen.push([request.url, request.headers.host, request.headers.referer, request.headers["x-a"]]);
+    const to: Record<string, [number, string]> = {
+      "/1": [301, "2?q"],
+      "/2?q": [307, `https://127.0.0.1:${secure}/end`],
+    };
+    const [status, location] = to[request.url ?? ""] ?? [500, ""];
+    reply.writeHead(status, { location }).end("moved");
+  });
+  const headers = [
+    { name: "X-A", value: "kept" },
+    { name: "Host", value: "app" },
+  ];
+  const answer = await get(`http://127.0.0.1:${port}/1`, { headers });
+  assert.deepEqual(answer, response(200, "tls /end"));
+  assert.deepEqual(seen, [
+    ["/1", "app", undefined, "kept"],
+    ["/2?q", "app", `http://127.0.0.1:${port}/1`, "kept"],
+  ]);
+});
+
+test("httpGet returns a redirect to another host name, one without location, and all when told not to follow", async () => {
+  const port = await serveHttp((request, reply) => {
+    if (request.url === "/away") reply.setHeader("location", "http://other.invalid/");
+    if (request.url === "/same") reply.setHeader("location", "/away");
+    if (request.url === "/300") reply.setHeader("location", "/away");
+    reply.writeHead(request.url === "/300" ? 300 : 302).end("body");
+  });
+  const at = (path: string, followSameHost = true) =>
+    get(`http://127.0.0.1:${port}${path}`, { followSameHost });
+  assert.deepEqual(await at("/away"), response(302, "body", true));
+  assert.deepEqual(await at("/same"), response(302, "body", true));
+  assert.deepEqual(await at("/nowhere"), response(302, "body"));
+  assert.deepEqual(await at("/300"), response(300, "body"));
+  assert.deepEqual(await at("/same", false), response(302, "body"));
+});
+
+test("httpGet stops after ten requests of an endless redirect", async () => {
+  let requests = 0;
+  const port = await serveHttp((_, reply) => {
+    requests += 1;
+    reply.writeHead(302, { location: `/${requests}` }).end();
+  });
+  assert.deepEqual(await get(`http://127.0.0.1:${port}/`), {
+    kind: "failure",
+    message: 'Get "/10": stopped after 10 redirects',
+  });
+  assert.equal(requests, 10);
+});
+
+test("httpGet fails on redirects that lead nowhere", async () => {
+  const port = await serveHttp((request, reply) =>
+    reply.writeHead(302, { location: decodeURIComponent(request.url?.slice(1) ?? "") }).end(),
+  );
+  const at = (location: string) => get(`http://127.0.0.1:${port}/${encodeURIComponent(location)}`);
+  const bad = await at("http://[");
+  assert.match(
+    bad.kind === "failure" ? bad.message : "",
+    /: failed to parse Location header "http:\/\/\["$/,
+  );
+  const ftp = await at("ftp://127.0.0.1/x");
+  assert.deepEqual(ftp, {
+    kind: "failure",
+    message: 'Get "ftp://127.0.0.1/x": unsupported protocol scheme "ftp"',
+  });
+});
+
+test("httpGet accepts self-signed certificates, old TLS, and speaks HTTP/2 where the server wants it", async () => {
+  const plain = createHttps(TEST_CERTIFICATE, (_, reply) => reply.end("tls"));
+  assert.deepEqual(
+    await get(`https://127.0.0.1:${await listen(track(plain))}/`),
+    response(200, "tls"),
+  );
+  for (const version of ["TLSv1", "TLSv1.1"] as const) {
+    const old = createHttps(
+      {
+        ...TEST_CERTIFICATE,
+        minVersion: version,
+        maxVersion: version,
+        ciphers: "DEFAULT:@SECLEVEL=0",
+      },
+      (_, reply) => reply.end(version),
+    );
+    const answer = await get(`https://localhost:${await listen(track(old), "localhost")}/`);
+    assert.deepEqual(answer, response(200, version));
+  }
+  const h2 = createH2(TEST_CERTIFICATE, (request, reply) => {
+    if (request.url === "/moved") reply.writeHead(302, { location: "/" }).end();
+    else if (request.url === "/long") reply.end("x".repeat(100_000));
+    else reply.end(`${request.httpVersion} ${request.authority} ${request.headers["x-a"]}`);
+  });
+  const port = await listen(track(h2));
+  const headers = [
+    { name: "X-A", value: "b" },
+    { name: "Connection", value: "close" },
+    { name: "Host", value: "app" },
+  ];
+  assert.deepEqual(
+    await get(`https://127.0.0.1:${port}/moved`, { headers }),
+    response(200, "2.0 app b"),
+  );
+  assert.deepEqual(await get(`https://127.0.0.1:${port}/long`), response(200, "x".repeat(100)));
+});
+
+test("httpGet names what went wrong as Go does", async () => {
+  const url = "http://127.0.0.1:1/x";
+  assert.deepEqual(await get(url), {
+    kind: "failure",
+    message: `Get "${url}": dial tcp 127.0.0.1:1: connect: connection refused`,
+  });
+  assert.deepEqual(await get("http://no-such-name.invalid/"), {
+    kind: "failure",
+    message:
+      'Get "http://no-such-name.invalid/": dial tcp: lookup no-such-name.invalid: no such host',
+  });
+  assert.deepEqual(await get("http://:80/"), {
+    kind: "failure",
+    message: 'Get "http://:80/": http: no Host in request URL',
+  });
+  const port = await serveHttp((_, reply) => reply.end());
+  const answer = await get(`https://127.0.0.1:${port}/`);
+  assert.deepEqual(answer, {
+    kind: "failure",
+    message: `Get "https://127.0.0.1:${port}/": http: server gave HTTP response to HTTPS client`,
+  });
+});
+
+interface Hostile {
+  readonly does: (socket: Socket) => void;
+  readonly expect: RegExp | { readonly status: number; readonly body: string };
+  readonly timeoutMs?: number;
+}
+
+const HEAD = "HTTP/1.1 200 OK\r\n";
+
+/** Writes again and again, as fast as the peer reads. */
+function pour(socket: Socket, part: string | Buffer): void {
+  const more = () => {
+    while (!socket.destroyed && socket.write(part));
+    if (!socket.destroyed) socket.once("drain", more);
+  };
+  more();
+}
+
+function drip(socket: Socket, part: string): void {
+  const timer = setInterval(() => socket.write(part), 10);
+  socket.on("close", () => clearInterval(timer));
+}
+
+const HOSTILE: Readonly<Record<string, Hostile>> = {
+  "an endless body": {
+    does: (socket) =>
+      pour(
+        socket.on("data", () => {}),
+        `${HEAD}\r\n${"x".repeat(65_536)}`,
+      ),
+    expect: { status: 200, body: "x".repeat(100) },
+  },
+  "endless chunks": {
+    does: (socket) => {
+      socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+      pour(socket, `1000\r\n${"y".repeat(4096)}\r\n`);
+    },
+    expect: { status: 200, body: "y".repeat(100) },
+  },
+  "a header bomb": {
+    does: (socket) => {
+      socket.write(HEAD);
+      pour(socket, `X-Bomb: ${"z".repeat(65_536)}\r\n`);
+    },
+    expect: /: net\/http: .*headers exceeded 262144 bytes; aborted$/,
+  },
+  "a status line without end": {
+    does: (socket) => pour(socket, "HTTP/1.1 200 ".padEnd(65_536, "O")),
+    expect: /headers exceeded 262144 bytes; aborted$/,
+  },
+  "a slow head": {
+    does: (socket) => drip(socket, "H"),
+    expect: /: context deadline exceeded \(Client.Timeout exceeded while awaiting headers\)$/,
+    timeoutMs: 200,
+  },
+  "a slow body": {
+    does: (socket) => {
+      socket.write(`${HEAD}Content-Length: 99999\r\n\r\n`);
+      drip(socket, ".");
+    },
+    expect: /: context deadline exceeded/,
+    timeoutMs: 200,
+  },
+  silence: { does: () => {}, expect: /: context deadline exceeded/, timeoutMs: 100 },
+  "a reset at once": {
+    does: (socket) => socket.once("data", () => socket.resetAndDestroy()),
+    expect:
+      /: (read|write) tcp 127.0.0.1:\d+: (read: connection reset by peer|write: broken pipe)$|: EOF$/,
+  },
+  "a reset in the middle of the body": {
+    does: (socket) => {
+      socket.once("data", () =>
+        socket.write(`${HEAD}Content-Length: 50\r\n\r\nhalf`, () => socket.resetAndDestroy()),
+      );
+    },
+    expect: /: read tcp 127.0.0.1:\d+: read: connection reset by peer$/,
+  },
+  "a close without a word": {
+    does: (socket) => socket.once("data", () => socket.end()),
+    expect: /: EOF$/,
+  },
+  "a close in the middle of the head": {
+    does: (socket) => socket.once("data", () => socket.end("HTTP/1.1 200 O")),
+    expect: /: unexpected EOF$/,
+  },
+  "binary noise": {
+    does: (socket) => socket.once("data", () => socket.end(Buffer.from([0, 1, 255, 10, 13]))),
+    expect: /: malformed HTTP response "/,
+  },
+  "an answer before the question": {
+    does: (socket) => socket.end(`${HEAD}Content-Length: 2\r\n\r\nhi`),
+    expect: { status: 200, body: "hi" },
+  },
+  "more than it announced": {
+    does: (socket) => socket.once("data", () => pour(socket, `${HEAD}Content-Length: 2\r\n\r\nhi`)),
+    expect: { status: 200, body: "hi" },
+  },
+};
+
+for (const [name, hostile] of Object.entries(HOSTILE)) {
+  test(`httpGet survives ${name}`, async () => {
+    const port = await serveRaw(hostile.does);
+    const answer = await get(`http://127.0.0.1:${port}/`, {
+      timeoutMs: hostile.timeoutMs ?? 10_000,
+    });
+    if (hostile.expect instanceof RegExp) {
+      assert.notEqual(answer.kind, "response");
+      assert.match(answer.kind === "response" ? "" : answer.message, hostile.expect);
+      assert.equal(answer.kind, hostile.timeoutMs === undefined ? "failure" : "timeout");
+    } else {
+      assert.deepEqual(answer, response(hostile.expect.status, hostile.expect.body));
+    }
+    for (let i = 0; i < 500 && sockets.size > 0; i += 1)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.equal(sockets.size, 0, "the connection is cut");
+  });
+}
+
+test("httpGet has one deadline for all requests of an exchange", async () => {
+  let requests = 0;
+  const port = await serveHttp((_, reply) => {
+    requests += 1;
+    setTimeout(() => reply.writeHead(302, { location: `/${requests}` }).end(), 80);
+  });
+  const answer = await get(`http://127.0.0.1:${port}/`, { timeoutMs: 200 });
+  assert.equal(answer.kind, "timeout");
+  assert.ok(requests >= 1 && requests <= 3, `${requests} requests`);
+});
+
+test("httpGet rejects with the signal's reason and cuts the connection", async () => {
+  const stop = new AbortController();
+  const port = await serveRaw(() => stop.abort(new Error("enough")));
+  const exchange: HttpExchange = {
+    url: `http://127.0.0.1:${port}/`,
+    method: "GET",
+    headers: [],
+    timeoutMs: 10_000,
+    maxBodyBytes: 100,
+    followSameHost: true,
+  };
+  await assert.rejects(httpGet(exchange, stop.signal), /enough/);
+  await assert.rejects(httpGet(exchange, stop.signal), /enough/);
+});
+
+test("httpGet leaves nothing in TIME_WAIT, whoever closes first", async () => {
+  const closes = await serveHttp((_, reply) => reply.end("hi"));
+  const stays = await serveRaw((socket) =>
+    socket.on("data", () => socket.write(`${HEAD}Content-Length: 2\r\n\r\nhi`)),
+  );
+  const secure = await listen(track(createHttps(TEST_CERTIFICATE, (_, reply) => reply.end("hi"))));
+  const h2 = await listen(track(createH2(TEST_CERTIFICATE, (_, reply) => reply.end("hi"))));
+  for (const [scheme, port] of [
+    ["http", closes],
+    ["http", stays],
+    ["https", secure],
+    ["https", h2],
+  ] as const) {
+    for (let i = 0; i < 20; i += 1)
+      assert.deepEqual(await get(`${scheme}://127.0.0.1:${port}/`), response(200, "hi"));
+  }
+  for (let i = 0; i < 500 && sockets.size > 0; i += 1)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.equal(sockets.size, 0);
+  for (const port of [closes, stays, secure, h2]) assert.equal(timeWaitCount(port), 0);
+});

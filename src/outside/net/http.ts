@@ -1,0 +1,298 @@
+import { constants } from "node:crypto";
+import { isIP, type Socket } from "node:net";
+import {
+  connect as connectTls,
+  createSecureContext,
+  type SecureContext,
+  type TLSSocket,
+} from "node:tls";
+import { bounded, type Held } from "./bounded.ts";
+import { brokenText, dial, type HttpTarget, PeerError, parseTarget } from "./dial.ts";
+import { requestH2 } from "./h2.ts";
+import { type HttpReply, MalformedReply, ReplyReader } from "./http-reply.ts";
+import type { HttpAnswer, HttpExchange } from "./net.ts";
+
+/** Requests in one exchange, the first included (Go's net/http). */
+const MAX_REQUESTS = 10;
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Headers that the request line or the framing decide and no caller may. */
+const NOT_THEIRS: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "trailer",
+]);
+
+/** Headers that HTTP/2 has no place for. */
+const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "upgrade",
+  "te",
+]);
+
+/**
+ * One GET with everything that belongs to it under one deadline: names, connections, TLS, redirects,
+ * body. No proxy, no connection is used twice, nothing is compressed, certificates are not verified.
+ * The texts of failures are those of Go's net/http.
+ */
+export function httpGet(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> {
+  const at = { url: exchange.url };
+  return bounded<HttpAnswer>(
+    {
+      timeoutMs: exchange.timeoutMs,
+      signal,
+      onTimeout: () => ({
+        kind: "timeout",
+        message: `Get ${quote(at.url)}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+      }),
+    },
+    async (held) => {
+      try {
+        return await follow(exchange, held, at);
+      } catch (error) {
+        if (error instanceof PeerError || error instanceof MalformedReply) {
+          return { kind: "failure", message: `Get ${quote(at.url)}: ${error.message}` };
+        }
+        throw error;
+      }
+    },
+  );
+}
+
+/** Requests until an answer is no redirect that may be followed; keeps `at` on the URL being asked. */
+async function follow(
+  exchange: HttpExchange,
+  held: Held,
+  at: { url: string },
+): Promise<HttpAnswer> {
+  let host = lastHeader(exchange, "host");
+  let referer: string | undefined;
+  const first = mustParse(exchange.url);
+  for (let requests = 1; ; requests += 1) {
+    const target = requests === 1 ? first : mustParse(at.url);
+    const reply = await request(exchange, target, { host, referer }, held);
+    const next = exchange.followSameHost ? redirectOf(reply, at.url) : undefined;
+    if (next === undefined || next.hostname !== first.host) {
+      return {
+        kind: "response",
+        status: reply.status,
+        body: new TextDecoder().decode(reply.body),
+        redirectedAway: next !== undefined,
+      };
+    }
+    if (requests === MAX_REQUESTS) {
+      at.url = reply.location ?? at.url;
+      throw new PeerError(`stopped after ${MAX_REQUESTS} redirects`);
+    }
+    referer = target.secure && !next.secure ? undefined : at.url.replace(/#.*/, "");
+    // A name given by the caller survives only where the server named none itself.
+    if (next.absolute) host = undefined;
+    at.url = next.url;
+  }
+}
+
+function mustParse(url: string): HttpTarget {
+  const target = parseTarget(url);
+  if (target) return target;
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];
+  if (scheme !== undefined && !/^https?$/i.test(scheme)) {
+    throw new PeerError(`unsupported protocol scheme ${quote(scheme)}`);
+  }
+  throw new PeerError("http: no Host in request URL");
+}
+
+interface Redirect {
+  readonly url: string;
+  readonly hostname: string;
+  readonly secure: boolean;
+  readonly absolute: boolean;
+}
+
+function redirectOf(reply: HttpReply, from: string): Redirect | undefined {
+  const { location } = reply;
+  if (!REDIRECTS.has(reply.status) || location === undefined || location === "") return undefined;
+  let url: URL;
+  try {
+    url = new URL(location, from);
+  } catch {
+    throw new PeerError(`failed to parse Location header ${quote(location)}`);
+  }
+  return {
+    url: url.href,
+    hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    secure: url.protocol === "https:",
+    absolute: /^[a-z][a-z0-9+.-]*:/i.test(location),
+  };
+}
+
+function lastHeader(exchange: HttpExchange, name: string): string | undefined {
+  const value = exchange.headers.find((header) => header.name.toLowerCase() === name)?.value;
+  return value === "" ? undefined : value;
+}
+
+interface Extra {
+  readonly host: string | undefined;
+  readonly referer: string | undefined;
+}
+
+async function request(
+  exchange: HttpExchange,
+  target: HttpTarget,
+  extra: Extra,
+  held: Held,
+): Promise<HttpReply> {
+  const headers = headersOf(exchange, extra);
+  const authority = extra.host ?? target.authority;
+  const raw = await dial(target.host, target.port, held);
+  const socket = target.secure ? await secure(raw, target) : raw;
+  const reply =
+    "alpnProtocol" in socket && socket.alpnProtocol === "h2"
+      ? await requestTwo(socket, target, { authority, headers }, exchange.maxBodyBytes)
+      : await requestOne(socket, target, { authority, headers }, exchange.maxBodyBytes);
+  if (reply.complete) held.leave(raw);
+  return reply;
+}
+
+type HeaderList = readonly (readonly [name: string, value: string])[];
+
+function headersOf(exchange: HttpExchange, extra: Extra): HeaderList {
+  const list: (readonly [string, string])[] = [];
+  for (const { name, value } of exchange.headers) {
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
+      throw new PeerError(`net/http: invalid header field name ${quote(name)}`);
+    }
+    if (/[^\P{Cc}\t]/u.test(value)) {
+      throw new PeerError(`net/http: invalid header field value for ${quote(canonical(name))}`);
+    }
+    if (!NOT_THEIRS.has(name.toLowerCase())) list.push([canonical(name), value.trim()]);
+  }
+  const hasReferer = list.some(([name]) => name === "Referer");
+  if (extra.referer !== undefined && !hasReferer) list.push(["Referer", extra.referer]);
+  return list;
+}
+
+/** `x-some-name` as `X-Some-Name`: what Go's client sends, and what servers of pods have seen so far. */
+function canonical(name: string): string {
+  return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+}
+
+interface Head {
+  readonly authority: string;
+  readonly headers: HeaderList;
+}
+
+function requestOne(
+  socket: Socket,
+  target: HttpTarget,
+  head: Head,
+  maxBodyBytes: number,
+): Promise<HttpReply> {
+  const reader = new ReplyReader(maxBodyBytes);
+  const isUpgrade = head.headers.some(([name]) => name === "Upgrade");
+  const lines = [
+    `GET ${target.path} HTTP/1.1`,
+    `Host: ${head.authority}`,
+    ...head.headers.map(([name, value]) => `${name}: ${value}`),
+    ...(isUpgrade ? [] : ["Connection: close"]),
+  ];
+  return new Promise((resolve, reject) => {
+    const step = (read: () => HttpReply | undefined) => {
+      try {
+        const reply = read();
+        if (reply === undefined) return;
+        socket.off("data", onData);
+        resolve(reply);
+      } catch (error) {
+        reject(error as Error);
+      }
+    };
+    const onData = (bytes: Buffer) => step(() => reader.push(bytes));
+    socket.on("data", onData);
+    socket.once("end", () => step(() => reader.end()));
+    socket.once("error", (error) =>
+      reject(new PeerError(brokenText(target.host, target.port, error))),
+    );
+    socket.once("close", () => reject(new PeerError("EOF")));
+    socket.write(`${lines.join("\r\n")}\r\n\r\n`, "utf8");
+  });
+}
+
+async function requestTwo(
+  socket: Socket,
+  target: HttpTarget,
+  head: Head,
+  maxBodyBytes: number,
+): Promise<HttpReply> {
+  const fields: Record<string, string[]> = {};
+  for (const [name, value] of head.headers) {
+    const key = name.toLowerCase();
+    if (CONNECTION_HEADERS.has(key)) continue;
+    fields[key] ??= [];
+    fields[key].push(value);
+  }
+  const reply = await requestH2(socket, {
+    scheme: "https",
+    headers: {
+      ":method": "GET",
+      ":path": target.path,
+      ":authority": head.authority,
+      ...Object.fromEntries(
+        Object.entries(fields).map(([name, [first = "", ...more]]) =>
+          more.length > 0 ? [name, [first, ...more]] : [name, first],
+        ),
+      ),
+    },
+    maxBodyBytes,
+  });
+  return {
+    status: reply.headers[":status"] ?? 0,
+    location: reply.headers.location,
+    body: reply.body,
+    complete: false,
+  };
+}
+
+let context: SecureContext | undefined;
+
+/** Talks to whatever a pod serves: no verification, every version and cipher that is still built in. */
+function laxContext(): SecureContext {
+  context ??= createSecureContext({
+    minVersion: "TLSv1",
+    ciphers: "DEFAULT:@SECLEVEL=0",
+    secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
+  });
+  return context;
+}
+
+function secure(raw: Socket, target: HttpTarget): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTls({
+      socket: raw,
+      secureContext: laxContext(),
+      rejectUnauthorized: false,
+      ALPNProtocols: ["h2", "http/1.1"],
+      ...(isIP(target.host) === 0 ? { servername: target.host } : {}),
+    });
+    socket.on("error", (error) => reject(new PeerError(tlsText(target, error))));
+    socket.once("close", () => reject(new PeerError("EOF")));
+    raw.once("end", () => reject(new PeerError("EOF")));
+    socket.once("secureConnect", () => resolve(socket));
+  });
+}
+
+function tlsText(target: HttpTarget, error: NodeJS.ErrnoException): string {
+  if (error.code === "ERR_SSL_WRONG_VERSION_NUMBER") {
+    return "http: server gave HTTP response to HTTPS client";
+  }
+  if (error.code === "ECONNRESET" && error.syscall === undefined) return "EOF";
+  return brokenText(target.host, target.port, error);
+}
+
+/** A string in quotes as Go's `%q` writes it, near enough for URLs and header names. */
+function quote(text: string): string {
+  return JSON.stringify(text);
+}

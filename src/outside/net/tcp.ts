@@ -1,0 +1,25 @@
+import { bounded } from "./bounded.ts";
+import { dial, joinHostPort, PeerError } from "./dial.ts";
+import type { ConnectAnswer } from "./net.ts";
+
+/** Connects and closes with a reset at once; the texts are those of Go's net.Dialer. */
+export function tcpConnect(
+  host: string,
+  port: number,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<ConnectAnswer> {
+  const onTimeout = (): ConnectAnswer => ({
+    kind: "timeout",
+    message: `dial tcp ${joinHostPort(host, port)}: i/o timeout`,
+  });
+  return bounded<ConnectAnswer>({ timeoutMs, signal, onTimeout }, (held) =>
+    dial(host, port, held).then(
+      () => ({ kind: "connected" }),
+      (error: unknown) => {
+        if (error instanceof PeerError) return { kind: "failure", message: error.message };
+        throw error;
+      },
+    ),
+  );
+}
