@@ -1,0 +1,178 @@
+// pure
+import type { Container, Pod } from "../../api/generated/types.ts";
+
+/** A field of the pod that this version cannot honour, and what it would need. */
+export interface UnsupportedField {
+  readonly path: string;
+  readonly why: string;
+}
+
+type FieldTable = Readonly<Record<string, "yes" | "elsewhere" | string>>;
+
+/**
+ * Every field of a pod's spec: `yes` is done here, `elsewhere` is no concern of the node, anything else
+ * says why a pod that sets it is refused. A field missing here is refused too.
+ */
+const POD_FIELDS: FieldTable = {
+  activeDeadlineSeconds: "deadlines of pods are not enforced yet",
+  affinity: "elsewhere",
+  automountServiceAccountToken: "elsewhere",
+  containers: "yes",
+  dnsConfig: "DNS settings of pods are not applied yet",
+  dnsPolicy: "yes",
+  enableServiceLinks: "elsewhere",
+  ephemeralContainers: "ephemeral containers are not run yet",
+  hostAliases: "/etc/hosts is not managed yet",
+  hostIPC: "yes",
+  hostNetwork: "yes",
+  hostPID: "yes",
+  hostUsers: "user namespaces are not supported yet",
+  hostname: "yes",
+  hostnameOverride: "yes",
+  imagePullSecrets: "pull secrets are not read yet",
+  initContainers: "yes",
+  nodeName: "yes",
+  nodeSelector: "elsewhere",
+  os: "yes",
+  overhead: "elsewhere",
+  preemptionPolicy: "elsewhere",
+  priority: "yes",
+  priorityClassName: "elsewhere",
+  readinessGates: "yes",
+  resourceClaims: "dynamic resource allocation is not supported",
+  resources: "resources of whole pods are not applied yet",
+  restartPolicy: "yes",
+  runtimeClassName: "runtime classes are not looked up yet",
+  schedulerName: "elsewhere",
+  schedulingGates: "elsewhere",
+  securityContext: "security settings of pods are not applied yet",
+  serviceAccount: "elsewhere",
+  serviceAccountName: "elsewhere",
+  setHostnameAsFQDN: "fully qualified host names are not set yet",
+  shareProcessNamespace: "yes",
+  subdomain: "subdomains are not set yet",
+  terminationGracePeriodSeconds: "yes",
+  tolerations: "elsewhere",
+  topologySpreadConstraints: "elsewhere",
+  volumes: "yes",
+};
+
+const CONTAINER_FIELDS: FieldTable = {
+  args: "yes",
+  command: "yes",
+  env: "yes",
+  envFrom: "variables from config maps and secrets are not read yet",
+  image: "yes",
+  imagePullPolicy: "yes",
+  lifecycle: "yes",
+  livenessProbe: "yes",
+  name: "yes",
+  ports: "yes",
+  readinessProbe: "yes",
+  resizePolicy: "elsewhere",
+  resources: "yes",
+  restartPolicy: "yes",
+  restartPolicyRules: "yes",
+  securityContext: "yes",
+  startupProbe: "yes",
+  stdin: "yes",
+  stdinOnce: "yes",
+  terminationMessagePath: "yes",
+  terminationMessagePolicy: "yes",
+  tty: "yes",
+  volumeDevices: "block volumes are not supported yet",
+  volumeMounts: "yes",
+  workingDir: "yes",
+};
+
+const SECURITY_FIELDS: FieldTable = {
+  allowPrivilegeEscalation: "yes",
+  privileged: "yes",
+  readOnlyRootFilesystem: "yes",
+};
+
+const MOUNT_FIELDS: FieldTable = {
+  mountPath: "yes",
+  mountPropagation: "yes",
+  name: "yes",
+  readOnly: "yes",
+};
+
+const VOLUME_FIELDS: FieldTable = { name: "yes", emptyDir: "yes", hostPath: "yes" };
+
+/** Every field of the pod that cannot be honoured; empty when the pod can run as it is meant. */
+export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
+  const problems: UnsupportedField[] = [];
+  const spec = pod.spec;
+  if (!spec) return problems;
+  check(spec, POD_FIELDS, "spec", problems);
+  for (const kind of ["initContainers", "containers"] as const) {
+    for (const [i, container] of (spec[kind] ?? []).entries())
+      checkContainer(container, `spec.${kind}[${i}]`, problems);
+  }
+  for (const [i, volume] of (spec.volumes ?? []).entries()) {
+    check(
+      volume,
+      VOLUME_FIELDS,
+      `spec.volumes[${i}]`,
+      problems,
+      "this kind of volume is not supported yet",
+    );
+    if ((volume.emptyDir?.medium ?? "") !== "") {
+      problems.push({
+        path: `spec.volumes[${i}].emptyDir.medium`,
+        why: "only disk is supported yet",
+      });
+    }
+  }
+  return problems;
+}
+
+function checkContainer(container: Container, path: string, problems: UnsupportedField[]): void {
+  check(container, CONTAINER_FIELDS, path, problems);
+  if (container.securityContext)
+    check(container.securityContext, SECURITY_FIELDS, `${path}.securityContext`, problems);
+  for (const [i, env] of (container.env ?? []).entries()) {
+    if (env.valueFrom)
+      problems.push({
+        path: `${path}.env[${i}].valueFrom`,
+        why: "only plain values are supported yet",
+      });
+  }
+  for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
+    check(mount, MOUNT_FIELDS, `${path}.volumeMounts[${i}]`, problems);
+  }
+  if (container.lifecycle?.stopSignal) {
+    problems.push({
+      path: `${path}.lifecycle.stopSignal`,
+      why: "stop signals are not passed on yet",
+    });
+  }
+  if ((container.resources?.claims ?? []).length > 0) {
+    problems.push({
+      path: `${path}.resources.claims`,
+      why: "dynamic resource allocation is not supported",
+    });
+  }
+}
+
+function check(
+  value: object,
+  table: FieldTable,
+  path: string,
+  problems: UnsupportedField[],
+  otherwise = "this field is not known",
+): void {
+  for (const [field, content] of Object.entries(value)) {
+    const support = table[field] ?? otherwise;
+    if (support === "yes" || support === "elsewhere" || isEmpty(content)) continue;
+    problems.push({ path: `${path}.${field}`, why: support });
+  }
+}
+
+/** Defaulting leaves empty objects and lists that ask for nothing. */
+function isEmpty(content: unknown): boolean {
+  if (content === undefined || content === null || content === false) return true;
+  if (Array.isArray(content)) return content.length === 0;
+  return typeof content === "object" && Object.keys(content).length === 0;
+}

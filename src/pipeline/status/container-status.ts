@@ -1,0 +1,212 @@
+// pure
+import type {
+  Container,
+  ContainerState,
+  ContainerStateTerminated,
+  ContainerStatus,
+  PodStatus,
+} from "../../api/generated/types.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
+import { formatTime } from "../../api/timestamps.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type { PodRecord } from "../pods/record.ts";
+import { decideRestart, type SpecContainer } from "../pods/restart.ts";
+
+export interface ContainerStatusContext {
+  /** The status as last published; carries what the runtime no longer knows. */
+  readonly previous: PodStatus | undefined;
+  /** Name of the runtime, the scheme of container IDs. */
+  readonly runtimeName: string;
+  readonly agentStartedAt: WallMs;
+}
+
+/** A container that started this long before the agent keeps its readiness until a probe speaks. */
+const CONTINUITY_MS = 10_000;
+
+const EXIT_CODE_UNKNOWN = 137;
+
+/** The statuses of the given containers, in spec order (kubelet_pods.go convertToAPIContainerStatuses). */
+export function containerStatuses(
+  record: PodRecord,
+  specs: readonly SpecContainer[],
+  context: ContainerStatusContext,
+): readonly ContainerStatus[] {
+  return specs.map((spec) => containerStatus(record, spec, context));
+}
+
+function containerStatus(
+  record: PodRecord,
+  spec: SpecContainer,
+  context: ContainerStatusContext,
+): ContainerStatus {
+  const { container } = spec;
+  const attempts = record.observed.containers.filter(({ name }) => name === container.name);
+  const [latest, ...older] = attempts;
+  const before = previousStatus(context.previous, container.name);
+  if (!latest) return withoutAttempt(record, spec, before);
+  const state = stateOf(latest, context.runtimeName);
+  const lastEnded = older.find(({ state: old }) => old === "exited");
+  const lastState: ContainerState = lastEnded
+    ? { terminated: terminatedOf(lastEnded, context.runtimeName) }
+    : (before?.lastState ?? {});
+  const shown = waitingInstead(record, spec, latest, { state, lastState });
+  const started = isStarted(record, spec, latest, before, context);
+  return {
+    name: container.name,
+    image: latest.image,
+    imageID: latest.imageRef,
+    containerID: `${context.runtimeName}://${latest.id}`,
+    restartCount: latest.restartCount,
+    ready: isReady(record, spec, latest, { started, before, context }),
+    started,
+    ...shown,
+  };
+}
+
+function previousStatus(status: PodStatus | undefined, name: string): ContainerStatus | undefined {
+  return [
+    ...(status?.containerStatuses ?? []),
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.ephemeralContainerStatuses ?? []),
+  ].find((known) => known.name === name);
+}
+
+/** A container that the runtime does not have: not made yet, or lost. */
+function withoutAttempt(
+  record: PodRecord,
+  spec: SpecContainer,
+  before: ContainerStatus | undefined,
+): ContainerStatus {
+  const { container } = spec;
+  const base = {
+    name: container.name,
+    image: container.image ?? "",
+    imageID: "",
+    ready: false,
+    started: false,
+  };
+  if (before?.state?.terminated)
+    return { ...before, ready: spec.kind === "init" && before.ready, started: false };
+  const restartCount = before?.restartCount ?? 0;
+  if (before?.state?.running) {
+    const lost: ContainerStateTerminated = {
+      reason: "ContainerStatusUnknown",
+      message:
+        "The container could not be located when the pod was deleted.  The container used to be Running",
+      exitCode: EXIT_CODE_UNKNOWN,
+    };
+    const lastState = { terminated: lost };
+    const counted = record.life.kind === "running" ? restartCount + 1 : restartCount;
+    return {
+      ...base,
+      restartCount: counted,
+      state: { waiting: waitingOf(record, container) },
+      lastState,
+    };
+  }
+  const lastState = before?.lastState ?? {};
+  return { ...base, restartCount, state: { waiting: waitingOf(record, container) }, lastState };
+}
+
+function waitingOf(record: PodRecord, container: Container): { reason: string; message?: string } {
+  const why = record.waits[container.name] ?? record.troubles[container.name];
+  if (why && why.reason !== "") return { reason: why.reason, message: why.message };
+  const hasInit = (record.pod.spec?.initContainers ?? []).length > 0;
+  return { reason: hasInit ? "PodInitializing" : "ContainerCreating" };
+}
+
+function stateOf(attempt: ObservedContainer, runtimeName: string): ContainerState {
+  switch (attempt.state) {
+    case "created":
+      return { waiting: {} };
+    case "running":
+      return {
+        running:
+          attempt.startedAtMs === undefined ? {} : { startedAt: formatTime(attempt.startedAtMs) },
+      };
+    case "exited":
+      return { terminated: terminatedOf(attempt, runtimeName) };
+    case "unknown":
+      return {
+        terminated: {
+          reason: "ContainerStatusUnknown",
+          message: "The container could not be located when the pod was terminated",
+          exitCode: EXIT_CODE_UNKNOWN,
+        },
+      };
+    default:
+      return attempt.state satisfies never;
+  }
+}
+
+function terminatedOf(attempt: ObservedContainer, runtimeName: string): ContainerStateTerminated {
+  return {
+    exitCode: attempt.exitCode,
+    reason: attempt.reason,
+    ...(attempt.message === "" ? {} : { message: attempt.message }),
+    ...(attempt.startedAtMs === undefined ? {} : { startedAt: formatTime(attempt.startedAtMs) }),
+    ...(attempt.finishedAtMs === undefined ? {} : { finishedAt: formatTime(attempt.finishedAtMs) }),
+    containerID: `${runtimeName}://${attempt.id}`,
+  };
+}
+
+/** An ended container that is to run again shows why it does not yet, once there is a reason. */
+function waitingInstead(
+  record: PodRecord,
+  spec: SpecContainer,
+  latest: ObservedContainer,
+  as: { readonly state: ContainerState; readonly lastState: ContainerState },
+): { readonly state: ContainerState; readonly lastState: ContainerState } {
+  if (latest.state === "running" || latest.state === "unknown" || record.life.kind !== "running")
+    return as;
+  if (latest.state === "exited" && !decideRestart(record.pod, spec, latest.exitCode).restart)
+    return as;
+  const why = record.waits[spec.container.name] ?? record.troubles[spec.container.name];
+  if (!why || why.reason === "") return as;
+  const waiting = { reason: why.reason, message: why.message };
+  return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
+}
+
+function isStarted(
+  record: PodRecord,
+  { container, kind }: SpecContainer,
+  latest: ObservedContainer,
+  before: ContainerStatus | undefined,
+  context: ContainerStatusContext,
+): boolean {
+  if (latest.state !== "running" || kind === "init") return false;
+  if (!container.startupProbe) return true;
+  const verdicts = record.probes[container.name];
+  if (verdicts?.containerId === latest.id && verdicts.startup !== undefined)
+    return verdicts.startup === "success";
+  return continues(latest, before, context) && before?.started === true;
+}
+
+function isReady(
+  record: PodRecord,
+  { container, kind }: SpecContainer,
+  latest: ObservedContainer,
+  as: {
+    readonly started: boolean;
+    readonly before: ContainerStatus | undefined;
+    readonly context: ContainerStatusContext;
+  },
+): boolean {
+  if (kind === "init") return latest.state === "exited" && latest.exitCode === 0;
+  if (latest.state !== "running" || !as.started) return false;
+  if (!container.readinessProbe) return true;
+  const verdicts = record.probes[container.name];
+  if (verdicts?.containerId === latest.id && verdicts.readiness !== undefined)
+    return verdicts.readiness === "success";
+  return continues(latest, as.before, as.context) && as.before?.ready === true;
+}
+
+/** Whether what was published of this very attempt before the agent restarted still holds. */
+function continues(
+  latest: ObservedContainer,
+  before: ContainerStatus | undefined,
+  { agentStartedAt, runtimeName }: ContainerStatusContext,
+): boolean {
+  if (before?.containerID !== `${runtimeName}://${latest.id}`) return false;
+  return latest.startedAtMs !== undefined && latest.startedAtMs + CONTINUITY_MS <= agentStartedAt;
+}

@@ -1,0 +1,121 @@
+// pure
+import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
+import { qosClassOf } from "../../api/qos.ts";
+import { formatTime } from "../../api/timestamps.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import { newestSandbox } from "../pods/observed.ts";
+import { derivePhase, type PodPhase } from "../pods/phase.ts";
+import type { PodRecord } from "../pods/record.ts";
+import { initContainers, regularContainers } from "../pods/restart.ts";
+import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
+import { type ConditionVerdict, podConditions } from "./pod-conditions.ts";
+
+export interface StatusContext extends ContainerStatusContext {
+  readonly now: WallMs;
+  /** Addresses of the node, primary first. */
+  readonly hostIps: readonly string[];
+}
+
+/**
+ * The status of a pod as the API shows it. What the runtime no longer knows is taken from the status
+ * published before; a terminal phase stays (kubelet_pods.go generateAPIPodStatus).
+ */
+export function deriveStatus(record: PodRecord, context: StatusContext): PodStatus {
+  const { previous } = context;
+  const phase = stickyPhase(derivePhase(record), previous, record);
+  const init = initContainers(record.pod);
+  const initStatuses = containerStatuses(record, init, context);
+  const statuses = containerStatuses(record, regularContainers(record.pod), context);
+  const sandbox = newestSandbox(record.observed);
+  const hostNetwork = record.pod.spec?.hostNetwork === true;
+  const podIps = hostNetwork ? context.hostIps : (sandbox?.ips ?? previousIps(previous));
+  const verdicts = podConditions({
+    pod: record.pod,
+    phase,
+    init,
+    initStatuses,
+    statuses,
+    sandboxReady: sandbox?.ready === true && (hostNetwork || sandbox.ips.length > 0),
+    published: previous?.conditions ?? record.pod.status?.conditions ?? [],
+  });
+  const generation = record.pod.metadata?.generation;
+  return {
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    phase,
+    conditions: keepTimes(
+      verdicts,
+      previous?.conditions ?? record.pod.status?.conditions ?? [],
+      context.now,
+      generation,
+    ),
+    ...reasonOf(record),
+    ...addresses("host", context.hostIps),
+    ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
+    startTime: previous?.startTime ?? formatTime(record.startedAt),
+    ...(init.length > 0 ? { initContainerStatuses: initStatuses } : {}),
+    ...(record.admission.kind === "rejected"
+      ? {}
+      : { containerStatuses: [...statuses].sort(byName) }),
+    qosClass: qosClassOf(record.pod),
+  };
+}
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+/** A phase once terminal is never left; while containers may run it is not said yet. */
+function stickyPhase(
+  phase: PodPhase,
+  previous: PodStatus | undefined,
+  record: PodRecord,
+): PodPhase {
+  if (previous?.phase === "Succeeded" || previous?.phase === "Failed") return previous.phase;
+  const terminal = phase === "Succeeded" || phase === "Failed";
+  const mayRun = record.life.kind === "running" || record.life.kind === "terminating";
+  if (!terminal || !mayRun) return phase;
+  return previous?.phase === "Pending" ? "Pending" : "Running";
+}
+
+function previousIps(previous: PodStatus | undefined): readonly string[] {
+  return (previous?.podIPs ?? []).map(({ ip }) => ip);
+}
+
+function addresses(kind: "host" | "pod", ips: readonly string[]): Partial<PodStatus> {
+  const [primary] = ips;
+  if (primary === undefined) return {};
+  const all = ips.map((ip) => ({ ip }));
+  return kind === "host" ? { hostIP: primary, hostIPs: all } : { podIP: primary, podIPs: all };
+}
+
+function reasonOf({ admission, life }: PodRecord): { reason?: string; message?: string } {
+  if (admission.kind === "rejected")
+    return { reason: admission.reason, message: admission.message };
+  const cause = "cause" in life ? life.cause : undefined;
+  return cause?.kind === "evicted" ? { reason: cause.reason, message: cause.message } : {};
+}
+
+/** Times of conditions: the transition time moves only with the status. Conditions of others stay. */
+function keepTimes(
+  verdicts: readonly ConditionVerdict[],
+  published: readonly PodCondition[],
+  now: WallMs,
+  generation: number | undefined,
+): readonly PodCondition[] {
+  const owned = verdicts.map((verdict): PodCondition => {
+    const before = published.find(({ type }) => type === verdict.type);
+    const lastTransitionTime =
+      before?.status === verdict.status && before.lastTransitionTime !== undefined
+        ? before.lastTransitionTime
+        : formatTime(now);
+    return {
+      ...verdict,
+      lastTransitionTime,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    };
+  });
+  const foreign = published.filter(
+    ({ type }) => !verdicts.some((verdict) => verdict.type === type),
+  );
+  return [...owned, ...foreign];
+}

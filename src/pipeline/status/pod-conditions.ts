@@ -1,0 +1,126 @@
+// pure
+import type { ContainerStatus, Pod, PodCondition } from "../../api/generated/types.ts";
+import type { SpecContainer } from "../pods/restart.ts";
+
+/** A condition without its times, which belong to whoever keeps the last one. */
+export interface ConditionVerdict {
+  readonly type: string;
+  readonly status: "True" | "False";
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface ConditionInputs {
+  readonly pod: Pod;
+  readonly phase: string;
+  readonly init: readonly SpecContainer[];
+  readonly initStatuses: readonly ContainerStatus[];
+  readonly statuses: readonly ContainerStatus[];
+  /** A sandbox that is ready and, unless on the host network, has an address. */
+  readonly sandboxReady: boolean;
+  /** All conditions last published: readiness gates are set by others. */
+  readonly published: readonly PodCondition[];
+}
+
+/** The conditions the kubelet owns, in its order (status/generate.go). */
+export function podConditions(inputs: ConditionInputs): readonly ConditionVerdict[] {
+  const containersReady = containersReadyCondition(inputs);
+  return [
+    { type: "PodReadyToStartContainers", status: inputs.sandboxReady ? "True" : "False" },
+    initializedCondition(inputs),
+    readyCondition(inputs, containersReady),
+    containersReady,
+    { type: "PodScheduled", status: "True" },
+  ];
+}
+
+function initializedCondition({
+  phase,
+  init,
+  initStatuses,
+  statuses,
+}: ConditionInputs): ConditionVerdict {
+  const type = "Initialized";
+  if (phase === "Succeeded") return { type, status: "True", reason: "PodCompleted" };
+  const incomplete: string[] = [];
+  const unknown: string[] = [];
+  const anyStarted = statuses.some(
+    ({ state, lastState }) => state?.running ?? state?.terminated ?? lastState?.terminated,
+  );
+  for (const { container, kind } of init) {
+    const status = initStatuses.find(({ name }) => name === container.name);
+    if (!status) unknown.push(container.name);
+    else if (
+      kind === "sidecar" ? status.started !== true && !anyStarted : !status.ready && !anyStarted
+    ) {
+      incomplete.push(container.name);
+    }
+  }
+  if (unknown.length === 0 && incomplete.length === 0) return { type, status: "True" };
+  return {
+    type,
+    status: "False",
+    reason: "ContainersNotInitialized",
+    message: parts([
+      ["containers with unknown status", unknown],
+      ["containers with incomplete status", incomplete],
+    ]),
+  };
+}
+
+function containersReadyCondition({
+  phase,
+  init,
+  initStatuses,
+  statuses,
+}: ConditionInputs): ConditionVerdict {
+  const type = "ContainersReady";
+  if (phase === "Succeeded") return { type, status: "False", reason: "PodCompleted" };
+  if (phase === "Failed") return { type, status: "False", reason: "PodFailed" };
+  const sidecars = init
+    .filter(({ kind }) => kind === "sidecar")
+    .map(({ container }) => container.name);
+  const relevant = [...initStatuses.filter(({ name }) => sidecars.includes(name)), ...statuses];
+  const unready = relevant.filter(({ ready }) => !ready).map(({ name }) => name);
+  if (unready.length === 0) return { type, status: "True" };
+  return {
+    type,
+    status: "False",
+    reason: "ContainersNotReady",
+    message: parts([["containers with unready status", unready]]),
+  };
+}
+
+function readyCondition(
+  { pod, published }: ConditionInputs,
+  containersReady: ConditionVerdict,
+): ConditionVerdict {
+  if (containersReady.status !== "True") return { ...containersReady, type: "Ready" };
+  const messages: string[] = [];
+  for (const { conditionType } of pod.spec?.readinessGates ?? []) {
+    const condition = published.find(({ type }) => type === conditionType);
+    if (!condition)
+      messages.push(
+        `corresponding condition of pod readiness gate "${conditionType}" does not exist.`,
+      );
+    else if (condition.status !== "True") {
+      messages.push(
+        `the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status}`,
+      );
+    }
+  }
+  if (messages.length === 0) return { type: "Ready", status: "True" };
+  return {
+    type: "Ready",
+    status: "False",
+    reason: "ReadinessGatesNotReady",
+    message: messages.join(", "),
+  };
+}
+
+function parts(groups: readonly (readonly [string, readonly string[]])[]): string {
+  return groups
+    .filter(([, names]) => names.length > 0)
+    .map(([text, names]) => `${text}: [${names.join(" ")}]`)
+    .join(", ");
+}
