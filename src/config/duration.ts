@@ -49,23 +49,40 @@ export function parseDuration(text: string): ParsedDuration {
   if (rest === "") return invalid;
   let total = 0n;
   while (rest !== "") {
-    const number = /^([0-9]*)(?:\.([0-9]*))?/.exec(rest);
-    const whole = number?.[1] ?? "";
-    const fraction = number?.[2] ?? "";
-    if (whole === "" && fraction === "") return invalid;
-    rest = rest.slice(number?.[0].length ?? 0);
-    const unitName = /^[^.0-9]*/.exec(rest)?.[0] ?? "";
-    if (unitName === "") return failed(`time: missing unit in duration ${quote(text)}`);
-    rest = rest.slice(unitName.length);
-    const unit = UNIT_NANOSECONDS.get(unitName);
-    if (unit === undefined) {
-      return failed(`time: unknown unit ${quote(unitName)} in duration ${quote(text)}`);
-    }
-    total += BigInt(whole === "" ? "0" : whole) * unit + fractionOf(fraction, unit);
+    const term = takeTerm(rest, text);
+    if (!term.ok) return failed(term.error);
+    rest = term.rest;
+    total += term.nanoseconds;
     if (total > LIMIT) return invalid;
   }
   if (!negative && total === LIMIT) return invalid;
   return succeeded(negative ? -total : total);
+}
+
+type Term =
+  | { readonly ok: true; readonly nanoseconds: bigint; readonly rest: string }
+  | { readonly ok: false; readonly error: string };
+
+/** The first number with its unit, e.g. `1.5h` of `1.5h30m`. `text` is the whole, for messages. */
+function takeTerm(input: string, text: string): Term {
+  const number = /^([0-9]*)(?:\.([0-9]*))?/.exec(input);
+  const whole = number?.[1] ?? "";
+  const fraction = number?.[2] ?? "";
+  if (whole === "" && fraction === "") {
+    return { ok: false, error: `time: invalid duration ${quote(text)}` };
+  }
+  const behind = input.slice(number?.[0].length ?? 0);
+  const unitName = /^[^.0-9]*/.exec(behind)?.[0] ?? "";
+  if (unitName === "") {
+    return { ok: false, error: `time: missing unit in duration ${quote(text)}` };
+  }
+  const unit = UNIT_NANOSECONDS.get(unitName);
+  if (unit === undefined) {
+    const error = `time: unknown unit ${quote(unitName)} in duration ${quote(text)}`;
+    return { ok: false, error };
+  }
+  const nanoseconds = BigInt(whole === "" ? "0" : whole) * unit + fractionOf(fraction, unit);
+  return { ok: true, nanoseconds, rest: behind.slice(unitName.length) };
 }
 
 /** The part behind the point, in nanoseconds, cut off as Go cuts it (through a 64 bit float). */
