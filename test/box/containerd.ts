@@ -1,0 +1,116 @@
+/** containerd of a box: which one, with what configuration, started and stopped. */
+import { connect } from "node:net";
+import { dirname, join } from "node:path";
+import { fetchPackages } from "../../tools/debian-suite.mjs";
+import { PAUSE_IMAGE } from "./images.ts";
+import { cniPlugins, findProgram, hasCapability } from "./prerequisites.ts";
+
+/** The machine's own, or a newer one fetched from another Debian suite into the cache. */
+export type ContainerdVersion = "machine" | "1.7" | "2.1";
+
+/** The Debian suites that carry the newer versions. */
+const SUITE = { "1.7": "trixie", "2.1": "sid" } as const;
+
+/** Programs of one containerd installation; the shim stands beside the daemon. */
+export interface ContainerdPrograms {
+  readonly daemon: string;
+  readonly ctr: string;
+  /** To be searched first by the daemon, so that it finds its own shim. */
+  readonly folder: string;
+}
+
+/** Finds the programs; fetches them when another version than the machine's is wanted. */
+export function containerdPrograms(version: ContainerdVersion): ContainerdPrograms {
+  const daemon = version === "machine" ? findProgram("containerd") : fetched(SUITE[version]);
+  if (!daemon) throw new Error("containerd is not installed");
+  const folder = dirname(daemon);
+  return { daemon, ctr: join(folder, "ctr"), folder };
+}
+
+function fetched(suite: string): string {
+  const say = (text: string) => process.stderr.write(`test box: ${text}\n`);
+  const [folder] = fetchPackages(suite, ["containerd"], { say });
+  return join(folder ?? "", "usr/bin/containerd");
+}
+
+/** containerd's configuration file; `extra` is appended as it is (TOML). */
+export function containerdConfig(extra = ""): string {
+  const cri = 'plugins."io.containerd.grpc.v1.cri"';
+  return `version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+oom_score = 0
+disabled_plugins = [${UNUSED_PLUGINS.map((name) => JSON.stringify(name)).join(", ")}]
+
+[grpc]
+address = "/run/containerd/containerd.sock"
+
+[${cri}]
+sandbox_image = "${PAUSE_IMAGE}"
+restrict_oom_score_adj = ${!hasCapability("CAP_SYS_RESOURCE")}
+stream_server_address = "127.0.0.1"
+stream_server_port = "0"
+
+[${cri}.containerd]
+snapshotter = "overlayfs"
+default_runtime_name = "runc"
+
+[${cri}.containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[${cri}.containerd.runtimes.runc.options]
+BinaryName = "${findProgram("runc")}"
+SystemdCgroup = false
+
+[${cri}.cni]
+bin_dir = "${cniPlugins()}"
+conf_dir = "/etc/cni/net.d"
+
+[${cri}.registry]
+config_path = "/etc/containerd/certs.d"
+${extra}`;
+}
+
+/** Plugins that only cost start time here. */
+const UNUSED_PLUGINS = [
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+  "io.containerd.internal.v1.tracing",
+  "io.containerd.tracing.processor.v1.otlp",
+];
+
+/** The CNI network of a box: a bridge with addresses of its own, and host ports. */
+export function cniConfig(options: { readonly ipv6: boolean }): string {
+  const ranges = [[{ subnet: "10.88.0.0/16" }]];
+  const routes = [{ dst: "0.0.0.0/0" }];
+  if (options.ipv6) {
+    ranges.push([{ subnet: "2001:db8:88::/64" }]);
+    routes.push({ dst: "::/0" });
+  }
+  const bridge = {
+    type: "bridge",
+    bridge: "cni0",
+    isGateway: true,
+    ipMasq: true,
+    hairpinMode: true,
+    promiscMode: false,
+    ipam: { type: "host-local", ranges, routes },
+  };
+  const portmap = { type: "portmap", capabilities: { portMappings: true }, snat: true };
+  return JSON.stringify({ cniVersion: "0.4.0", name: "box", plugins: [bridge, portmap] }, null, 2);
+}
+
+/** Whether something accepts connections on the socket. */
+export function accepts(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath);
+    const finish = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("connect", () => finish(true));
+    socket.once("error", () => finish(false));
+  });
+}

@@ -1,0 +1,93 @@
+#!/bin/sh
+# The first process of a box: makes the namespaces it was started in into a node, says `ready`, and then
+# only reaps orphans until standard input ends. With it everything else in the box ends.
+#
+# In: BOX_ID BOX_DIR BOX_HOSTNAME BOX_STORE_MIB BOX_ADDRESS BOX_PREFIX BOX_GATEWAY BOX_ADDRESS6 (may be empty)
+# BOX_CGROUP_VERSION (1 or 2)
+# Out: lines on standard output: `pid N` (of this process, as the machine sees it), `ready` or `fail WHY`.
+set -eu
+exec 3<&0 </dev/null
+trap 'echo "fail preparing the box (see its log)"' EXIT
+read -r pid _ </proc/self/stat
+echo "pid $pid"
+umask 022
+
+# Disk: /etc, /opt and /var keep the machine's content but take writes away into memory; a node's own
+# directories are empty and share one file system of limited size, as on a machine with one disk.
+store=$BOX_DIR/store
+mkdir "$store"
+[ "$BOX_STORE_MIB" = 0 ] || mount -t tmpfs -o "mode=755,size=${BOX_STORE_MIB}m" nodelet-box "$store"
+for place in etc opt var; do
+  [ -d "/$place" ] || continue
+  mkdir -p "$store/layers/$place" "$store/work/$place"
+  mount -t overlay -o "lowerdir=/$place,upperdir=$store/layers/$place,workdir=$store/work/$place" \
+    nodelet-box "/$place"
+done
+for place in var/lib/kubelet var/lib/containerd var/lib/cni var/lib/nodelet var/log/pods var/log/containers \
+  var/cache/nodelet etc/cni/net.d etc/containerd etc/nodelet etc/kubernetes; do
+  mkdir -p "$store/disk/$place" "/$place"
+  mount --bind "$store/disk/$place" "/$place"
+done
+mount -t tmpfs -o mode=755 nodelet-box /run
+mkdir -p -m 755 /run/netns /run/containerd /run/nodelet /run/lock
+mkdir -m 1777 /run/tmp
+hostname "$BOX_HOSTNAME"
+echo "$BOX_HOSTNAME" >/etc/hostname
+printf '127.0.0.1 localhost\n%s %s\n' "$BOX_ADDRESS" "$BOX_HOSTNAME" >/etc/hosts
+rm -f /etc/resolv.conf
+printf 'nameserver %s\nsearch box.test\n' "$BOX_GATEWAY" >/etc/resolv.conf
+printf '%s' "$BOX_ID" | sha256sum | cut -c1-32 >/etc/machine-id
+
+# Kernel: an own view of processes; the settings that an agent changes for the whole machine are copies.
+mount -t proc proc /proc
+for knob in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops \
+  kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
+  [ -e "/proc/sys/$knob" ] || continue
+  mkdir -p "$store/sysctl/${knob%/*}"
+  cat "/proc/sys/$knob" >"$store/sysctl/$knob"
+  mount --bind "$store/sysctl/$knob" "/proc/sys/$knob"
+done
+
+# Cgroups: the box's own groups are the roots of what it sees.
+umount --recursive --lazy /sys/fs/cgroup
+mount -t sysfs sysfs /sys
+if [ "$BOX_CGROUP_VERSION" = 2 ]; then
+  mount -t cgroup2 cgroup2 /sys/fs/cgroup
+  mkdir /sys/fs/cgroup/system
+  for task in $(cat /sys/fs/cgroup/cgroup.procs); do echo "$task" >/sys/fs/cgroup/system/cgroup.procs; done
+  for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
+    echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control || true
+  done
+else
+  mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
+  while IFS=: read -r _ controllers _; do
+    place=${controllers#name=}
+    mkdir "/sys/fs/cgroup/${place:=unified}"
+    case $controllers in
+      "") mount -t cgroup2 cgroup2 "/sys/fs/cgroup/$place" ;;
+      name=*) mount -t cgroup -o "none,$controllers" cgroup "/sys/fs/cgroup/$place" ;;
+      *) mount -t cgroup -o "$controllers" cgroup "/sys/fs/cgroup/$place" ;;
+    esac
+    case $controllers in
+      *,*) for one in $(echo "$controllers" | tr , ' '); do ln -s "$place" "/sys/fs/cgroup/$one"; done ;;
+    esac
+  done </proc/self/cgroup
+fi
+# As under systemd: mounts made in the box are seen by those who ask for propagation, and only there.
+mount --make-rshared /
+
+# Network: an interface with the node's address whose other end leads nowhere.
+ip link set lo up
+ip link add eth0 type veth peer name eth0-wire
+ip address add "$BOX_ADDRESS/$BOX_PREFIX" dev eth0
+[ -z "$BOX_ADDRESS6" ] || ip address add "$BOX_ADDRESS6/64" dev eth0 nodad
+ip link set eth0-wire up
+ip link set eth0 up
+ip route add default via "$BOX_GATEWAY"
+
+trap - EXIT
+echo ready
+set +e
+cat <&3 >/dev/null &
+wait $!
+exit 0
