@@ -14,7 +14,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, plain(candidate), bestDistance);
+    const distance = distanceOf(wanted, plain(candidate), bestDistance);
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
@@ -27,6 +27,14 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const found = nearest(name, candidates);
   return found === undefined ? "" : `did you mean ${found}?`;
+}
+
+/** A name cut short counts as one edit, e.g. `clientCA` for `clientCAFile`. */
+const MIN_STEM = 5;
+
+function distanceOf(wanted: string, candidate: string, limit: number): number {
+  const cut = wanted.length >= MIN_STEM && candidate.startsWith(wanted);
+  return cut && wanted !== candidate ? Math.min(1, limit) : editDistance(wanted, candidate, limit);
 }
 
 function plain(name: string): string {

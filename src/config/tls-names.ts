@@ -1,0 +1,54 @@
+// pure
+
+/** TLS versions by the names the kubelet takes. */
+export const TLS_VERSIONS: readonly string[] = [
+  "VersionTLS10",
+  "VersionTLS11",
+  "VersionTLS12",
+  "VersionTLS13",
+];
+
+/** Suites in good standing. Source: https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/. */
+export const PREFERRED_CIPHER_SUITES: readonly string[] = [
+  "TLS_AES_128_GCM_SHA256",
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+  "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+  "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+  "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+  "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+  "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+  "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+  "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+  "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
+  "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+  "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+  "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+  "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+];
+
+/** Suites that work but should not be used. */
+export const INSECURE_CIPHER_SUITES: readonly string[] = [
+  "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+  "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+  "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+  "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+  "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+  "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+  "TLS_RSA_WITH_AES_128_CBC_SHA",
+  "TLS_RSA_WITH_AES_128_CBC_SHA256",
+  "TLS_RSA_WITH_AES_128_GCM_SHA256",
+  "TLS_RSA_WITH_AES_256_CBC_SHA",
+  "TLS_RSA_WITH_AES_256_GCM_SHA384",
+  "TLS_RSA_WITH_RC4_128_SHA",
+];
+
+/** The six suites that the CIS benchmark allows (kube-bench 4.2.12), besides those of TLS 1.3. */
+export const STRONG_CIPHER_SUITES: readonly string[] = PREFERRED_CIPHER_SUITES.filter((name) =>
+  /^TLS_ECDHE_(ECDSA|RSA)_WITH_(AES_\d+_GCM_SHA\d+|CHACHA20_POLY1305(_SHA256)?)$/.test(name),
+);
+
+/** Whether `name` is a suite that can be configured. */
+export function isKnownCipherSuite(name: string): boolean {
+  return PREFERRED_CIPHER_SUITES.includes(name) || INSECURE_CIPHER_SUITES.includes(name);
+}
