@@ -81,9 +81,9 @@ test("parseYaml: documents, merge keys, JSON, odd keys", () => {
   ]);
   assert.deepEqual(parseYaml(""), []);
   assert.deepEqual(parseYaml("# nothing\n"), []);
-  assert.deepEqual(value("base: &b {x: 1, y: 2}\nuse:\n  <<: *b\n  y: 3"), {
-    base: { x: 1, y: 2 },
-    use: { x: 1, y: 3 },
+  assert.deepEqual(value("base: &b {x: 1, w: 2}\nuse:\n  <<: *b\n  w: 3"), {
+    base: { x: 1, w: 2 },
+    use: { x: 1, w: 3 },
   });
   const json = '{\n\t"a": ["\\ud83d\\ude00", "a\\/b", 1e3, null, true],\n\t"b": {}\n}';
   assert.deepEqual(value(json), { a: ["😀", "a/b", 1000, null, true], b: {} });
