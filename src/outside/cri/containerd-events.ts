@@ -11,9 +11,9 @@ const SERVICE = "containerd.services.events.v1.Events";
 
 /** Task events of the namespace CRI works in. */
 const FILTERS = [
-  "namespace==k8s.io,topic==/tasks/start",
-  "namespace==k8s.io,topic==/tasks/exit",
-  "namespace==k8s.io,topic==/tasks/oom",
+  `namespace==k8s.io,topic=="/tasks/start"`,
+  `namespace==k8s.io,topic=="/tasks/exit"`,
+  `namespace==k8s.io,topic=="/tasks/oom"`,
 ] as const;
 
 const KINDS: Readonly<Record<string, RuntimeEvent["kind"]>> = {

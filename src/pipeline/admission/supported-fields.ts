@@ -148,6 +148,12 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
       why: "stop signals are not passed on yet",
     });
   }
+  for (const [i, rule] of (container.restartPolicyRules ?? []).entries()) {
+    if (rule.action === "RestartAllContainers") {
+      const why = "restarting all containers of a pod is not supported yet";
+      problems.push({ path: `${path}.restartPolicyRules[${i}].action`, why });
+    }
+  }
   if ((container.resources?.claims ?? []).length > 0) {
     problems.push({
       path: `${path}.resources.claims`,

@@ -8,6 +8,7 @@
 import { decided } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import { podDisplayName } from "../../api/pod.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
@@ -139,7 +140,7 @@ export class Pods implements PodsView {
     }
     const predecessor = actor?.record ?? this.#predecessorOf(change);
     if (predecessor) {
-      this.#successors.set(fullNameOf(change.pod), change);
+      this.#successors.set(podDisplayName(change.pod), change);
       this.#deps.ports.decisions.decide(
         predecessor,
         decided("replace", "same name, another definition", { predecessorUid: predecessor.uid }),
@@ -169,14 +170,18 @@ export class Pods implements PodsView {
 
   #predecessorOf(change: Extract<PodChange, { kind: "desired" }>): PodRecord | undefined {
     if (change.source === "api") return undefined;
-    const name = fullNameOf(change.pod);
+    const name = podDisplayName(change.pod);
     for (const { record } of this.#actors.values()) {
-      if (fullNameOf(record.pod) === name && record.uid !== change.uid && record.source !== "api")
+      if (
+        podDisplayName(record.pod) === name &&
+        record.uid !== change.uid &&
+        record.source !== "api"
+      )
         return record;
     }
     // Found running under this name before anything started: it is ended first.
     for (const found of this.#found.values()) {
-      if (fullNameOf(found.pod) === name && found.uid !== change.uid)
+      if (found.uid !== change.uid && podDisplayName(found.describe()) === name)
         return this.#adoptOrphan(found).record;
     }
     return undefined;
@@ -240,7 +245,7 @@ export class Pods implements PodsView {
       throw new InvariantError(`pod ${record.uid} has an actor already`);
     const actor = new PodActor(record, {
       ...this.#deps,
-      log: this.#deps.log.child("pod", { pod: fullNameOf(record.pod), uid: record.uid }),
+      log: this.#deps.log.child("pod", { pod: podDisplayName(record.pod), uid: record.uid }),
       onChange: (now) => {
         for (const listener of this.#listeners) listener(now);
       },
@@ -261,7 +266,7 @@ export class Pods implements PodsView {
         cause: "cause" in record.life ? record.life.cause.kind : "removed",
       }),
     );
-    const name = fullNameOf(record.pod);
+    const name = podDisplayName(record.pod);
     const successor = this.#successors.get(name);
     if (!successor) return;
     this.#successors.delete(name);
@@ -325,9 +330,4 @@ function isGoing(record: PodRecord): boolean {
 function holdsResources({ life, admission }: PodRecord): boolean {
   if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
   return admission.kind === "admitted" && life.kind === "waiting";
-}
-
-/** `namespace/name`. */
-function fullNameOf(pod: Pod): string {
-  return `${pod.metadata?.namespace ?? "default"}/${pod.metadata?.name ?? ""}`;
 }

@@ -2,12 +2,16 @@
 
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
+import {
+  effectiveRestartPolicy,
+  isRestartableInit,
+  matchingRestartRule,
+  type RestartPolicy,
+} from "../../api/pod.ts";
 import { type BackoffPolicy, backoffLeftMs, backoffNext } from "../../kit/backoff.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { ContainerKind } from "./actions.ts";
 import type { PodRecord, RestartBackoff } from "./record.ts";
-
-export type RestartPolicy = "Always" | "OnFailure" | "Never";
 
 /** A container of the pod's spec with its kind and place. */
 export interface SpecContainer {
@@ -24,7 +28,7 @@ export function specContainers(pod: Pod): readonly SpecContainer[] {
 export function initContainers(pod: Pod): readonly SpecContainer[] {
   return (pod.spec?.initContainers ?? []).map((container, index) => ({
     container,
-    kind: container.restartPolicy === "Always" ? ("sidecar" as const) : ("init" as const),
+    kind: isRestartableInit(container) ? ("sidecar" as const) : ("init" as const),
     index,
   }));
 }
@@ -39,13 +43,9 @@ export function regularContainers(pod: Pod): readonly SpecContainer[] {
 
 /** The policy in force for one container, its own rules left aside (KEP-753, KEP-5307). */
 export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): RestartPolicy {
-  if (kind === "sidecar") return "Always";
-  const own = container.restartPolicy;
-  if (own === "Always" || own === "OnFailure" || own === "Never") return own;
-  const policy = pod.spec?.restartPolicy;
-  const ofPod = policy === "OnFailure" || policy === "Never" ? policy : "Always";
+  const policy = effectiveRestartPolicy(pod, container);
   // An init container that ended well is never run again, so Always means OnFailure for it.
-  return kind === "init" && ofPod === "Always" ? "OnFailure" : ofPod;
+  return kind === "init" && policy === "Always" ? "OnFailure" : policy;
 }
 
 export interface RestartVerdict {
@@ -58,17 +58,16 @@ export interface RestartVerdict {
 /** Whether a container that ended with `exitCode` is to run again. */
 export function decideRestart(pod: Pod, spec: SpecContainer, exitCode: number): RestartVerdict {
   const policy = restartPolicyOf(pod, spec);
-  for (const rule of spec.container.restartPolicyRules ?? []) {
-    const codes = rule.exitCodes;
-    if (!codes) continue;
-    const listed = (codes.values ?? []).includes(exitCode);
-    if (codes.operator === "In" ? listed : codes.operator === "NotIn" && !listed) {
-      return {
-        restart: rule.action === "Restart",
-        rule: `restartPolicyRules ${codes.operator} [${codes.values ?? ""}]`,
-        policy,
-      };
-    }
+  const { container } = spec;
+  const rule =
+    container.restartPolicy === undefined ? undefined : matchingRestartRule(container, exitCode);
+  if (rule) {
+    const { operator, values = [] } = rule.exitCodes ?? { operator: "" };
+    return {
+      restart: true,
+      rule: `restartPolicyRules: exit code ${operator} [${values.join(" ")}]`,
+      policy,
+    };
   }
   switch (policy) {
     case "Always":

@@ -1,0 +1,145 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import { podResources, type ResourceAmounts } from "../../api/pod-resources.ts";
+import { unsupportedFields } from "./supported-fields.ts";
+
+/** What the node can give to pods. */
+export interface NodeRoom {
+  /** Allocatable amounts; ephemeral storage 0 when it is not accounted for. */
+  readonly allocatable: ResourceAmounts;
+  readonly pods: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A refusal in the reference's words. */
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface RuleInputs {
+  readonly candidate: Pod;
+  /** Pods that hold resources of the node. */
+  readonly others: readonly Pod[];
+  readonly room: NodeRoom;
+}
+
+export interface Rule {
+  readonly name: string;
+  /** `undefined` means agreed. */
+  readonly refuse: (inputs: RuleInputs) => Refusal | undefined;
+}
+
+/** All rules in the order they are asked; the first refusal counts. */
+export const RULES: readonly Rule[] = [
+  { name: "supported fields", refuse: refuseUnsupported },
+  { name: "operating system", refuse: refuseOtherOs },
+  { name: "host ports", refuse: refuseTakenPorts },
+  { name: "number of pods", refuse: refuseTooMany },
+  { name: "resources", refuse: refuseTooLarge },
+];
+
+/** The first refusal with the rule's name; `undefined` when every rule agrees. */
+export function judge(inputs: RuleInputs): (Refusal & { readonly rule: string }) | undefined {
+  for (const { name, refuse } of RULES) {
+    const refusal = refuse(inputs);
+    if (refusal) return { rule: name, ...refusal };
+  }
+  return undefined;
+}
+
+function refuseUnsupported({ candidate }: RuleInputs): Refusal | undefined {
+  const fields = unsupportedFields(candidate);
+  if (fields.length === 0) return undefined;
+  return {
+    reason: "UnsupportedPodField",
+    message: fields.map(({ path, why }) => `${path}: ${why}`).join("; "),
+  };
+}
+
+function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
+  const os = candidate.spec?.os?.name;
+  if (os === undefined || os === "linux") return undefined;
+  return {
+    reason: "PodOSNotSupported",
+    message: "Failed to admit pod as the OS field doesn't match node OS",
+  };
+}
+
+function refuseTakenPorts({ candidate, others }: RuleInputs): Refusal | undefined {
+  const taken = others.flatMap(hostPorts);
+  const clash = hostPorts(candidate).some((wanted) => taken.some((held) => clashes(wanted, held)));
+  if (!clash) return undefined;
+  return {
+    reason: "NodePorts",
+    message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+  };
+}
+
+interface HostPort {
+  readonly port: number;
+  readonly protocol: string;
+  readonly address: string;
+}
+
+const ANY_ADDRESS = "0.0.0.0";
+
+function hostPorts(pod: Pod): readonly HostPort[] {
+  const sidecars = (pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  return [...(pod.spec?.containers ?? []), ...sidecars].flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort, protocol = "TCP", hostIP }) =>
+      hostPort ? [{ port: hostPort, protocol, address: hostIP || ANY_ADDRESS }] : [],
+    ),
+  );
+}
+
+function clashes(a: HostPort, b: HostPort): boolean {
+  if (a.port !== b.port || a.protocol !== b.protocol) return false;
+  return a.address === b.address || a.address === ANY_ADDRESS || b.address === ANY_ADDRESS;
+}
+
+function refuseTooMany({ others, room }: RuleInputs): Refusal | undefined {
+  if (others.length + 1 <= room.pods) return undefined;
+  return outOf("pods", { requested: 1, used: others.length, capacity: room.pods });
+}
+
+/** Extended resources the node does not have are another component's matter and are not asked about. */
+function refuseTooLarge({ candidate, others, room }: RuleInputs): Refusal | undefined {
+  const requested = amountsByName(podResources(candidate).requests);
+  const capacity = amountsByName(room.allocatable);
+  const used = new Map<string, number>();
+  for (const pod of others) {
+    for (const [name, amount] of amountsByName(podResources(pod).requests)) {
+      used.set(name, (used.get(name) ?? 0) + amount);
+    }
+  }
+  for (const [name, amount] of requested) {
+    const has = capacity.get(name);
+    if (amount === 0 || has === undefined) continue;
+    const inUse = used.get(name) ?? 0;
+    if (inUse + amount > has) return outOf(name, { requested: amount, used: inUse, capacity: has });
+  }
+  return undefined;
+}
+
+function outOf(
+  resource: string,
+  amounts: { readonly requested: number; readonly used: number; readonly capacity: number },
+): Refusal {
+  const { requested, used, capacity } = amounts;
+  return {
+    reason: `OutOf${resource}`,
+    message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
+  };
+}
+
+function amountsByName(amounts: ResourceAmounts): ReadonlyMap<string, number> {
+  const named = new Map([
+    ["cpu", amounts.cpuMilli],
+    ["memory", amounts.memoryBytes],
+    ["ephemeral-storage", amounts.ephemeralStorageBytes],
+  ]);
+  for (const [name, amount] of amounts.hugepagesBytes) named.set(name, amount);
+  for (const [name, amount] of amounts.extended) named.set(name, amount);
+  return named;
+}

@@ -1,0 +1,575 @@
+import { OutsideError } from "../../src/kit/errors.ts";
+import type { Random } from "../../src/kit/random.ts";
+import type {
+  ContainerConfig,
+  ContainerRuntime,
+  DeepPartial,
+  ImageService,
+  PodSandboxConfig,
+  RuntimeEvent,
+  RuntimeService,
+} from "../../src/outside/cri/cri.ts";
+import {
+  Container,
+  ContainerState,
+  ContainerStatus,
+  Image,
+  NamespaceMode,
+  PodSandbox,
+  PodSandboxState,
+  PodSandboxStatus,
+  RuntimeConfigResponse,
+  StatusResponse,
+  VersionResponse,
+} from "../../src/outside/cri/generated/api.ts";
+import { type Program, programOf } from "./programs.ts";
+import type { SimClock } from "./sim-clock.ts";
+
+/** Knobs of the fake; all of them may be turned while it runs. */
+export interface FakeRuntimeOptions {
+  /** Longest time a call takes; each takes a random share of it. */
+  latencyMs: number;
+  /** Probability that a call fails without having done anything. */
+  faults: number;
+  /** Probability that a call does its work and then fails all the same. */
+  lateFaults: number;
+  /** Probability that an event is not delivered. */
+  eventLoss: number;
+  /** Whether there is an event stream at all. */
+  events: boolean;
+  networkReady: boolean;
+}
+
+/** Everything at once, no faults. */
+export const CALM: FakeRuntimeOptions = {
+  latencyMs: 0,
+  faults: 0,
+  lateFaults: 0,
+  eventLoss: 0,
+  events: true,
+  networkReady: true,
+};
+
+export interface FakeSandbox {
+  readonly id: string;
+  readonly config: DeepPartial<PodSandboxConfig>;
+  readonly createdAt: bigint;
+  readonly ip: string;
+  ready: boolean;
+}
+
+export interface FakeContainer {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly config: DeepPartial<ContainerConfig>;
+  readonly createdAt: bigint;
+  readonly program: Program | undefined;
+  state: "created" | "running" | "exited";
+  startedAt: bigint;
+  finishedAt: bigint;
+  exitCode: number;
+  reason: string;
+  cancelExit: (() => void) | undefined;
+}
+
+/** What happened to containers, for checkers: who did it and when. */
+export interface RuntimeDeed {
+  readonly atMs: number;
+  readonly op: string;
+  readonly uid: string;
+  readonly container?: string;
+  readonly id: string;
+}
+
+const SIGKILL_CODE = 137;
+const DEFAULT_IMAGES = ["nodelet.test/nodelet-test:1"];
+
+/**
+ * A CRI runtime in memory on virtual time. Passes the same contract as a real one; latency, faults, lost
+ * events and restarts are injected from a seeded source, so that a run can be repeated.
+ */
+export class FakeRuntime implements ContainerRuntime {
+  readonly options: FakeRuntimeOptions;
+  readonly sandboxes = new Map<string, FakeSandbox>();
+  readonly containers = new Map<string, FakeContainer>();
+  readonly imageNames = new Set<string>(DEFAULT_IMAGES);
+  readonly deeds: RuntimeDeed[] = [];
+  readonly runtime: RuntimeService;
+  readonly images: ImageService;
+  readonly #clock: SimClock;
+  readonly #random: Random;
+  readonly #subscribers = new Set<Subscriber>();
+  #down = false;
+  #ids = 0;
+
+  constructor(clock: SimClock, random: Random, options: Partial<FakeRuntimeOptions> = {}) {
+    this.#clock = clock;
+    this.#random = random;
+    this.options = { ...CALM, ...options };
+    this.runtime = this.#runtimeService();
+    this.images = this.#imageService();
+  }
+
+  /** The process of a container ends by itself. */
+  exitContainer(
+    id: string,
+    exitCode: number,
+    reason = exitCode === 0 ? "Completed" : "Error",
+  ): void {
+    const container = this.containers.get(id);
+    if (container?.state === "running") this.#exit(container, exitCode, reason);
+  }
+
+  /** The sandbox dies with all that is in it, as when its pause process is killed. */
+  killSandbox(id: string): void {
+    const sandbox = this.sandboxes.get(id);
+    if (!sandbox?.ready) return;
+    sandbox.ready = false;
+    this.#emit(id, "stopped");
+    for (const container of this.containers.values()) {
+      if (container.sandboxId === id && container.state === "running")
+        this.#exit(container, SIGKILL_CODE, "Error");
+    }
+  }
+
+  /** The daemon goes away; containers run on. */
+  goDown(): void {
+    this.#down = true;
+    for (const subscriber of this.#subscribers) subscriber.end(unavailable());
+    this.#subscribers.clear();
+  }
+
+  comeBack(): void {
+    this.#down = false;
+  }
+
+  #runtimeService(): RuntimeService {
+    return {
+      ...this.#nodeCalls(),
+      ...this.#sandboxCalls(),
+      ...this.#containerCalls(),
+      ...this.#streamCalls(),
+    };
+  }
+
+  #nodeCalls(): Pick<RuntimeService, "version" | "status" | "runtimeConfig" | "events"> {
+    return {
+      version: (signal) =>
+        this.#call("version", signal, () =>
+          VersionResponse.fromPartial({
+            version: "0.1.0",
+            runtimeName: "fake",
+            runtimeVersion: "1",
+            runtimeApiVersion: "v1",
+          }),
+        ),
+      status: (signal) =>
+        this.#call("status", signal, () => {
+          const conditions = [
+            { type: "RuntimeReady", status: true },
+            {
+              type: "NetworkReady",
+              status: this.options.networkReady,
+              reason: "NetworkPluginNotReady",
+              message: "no network",
+            },
+          ];
+          return StatusResponse.fromPartial({ status: { conditions } });
+        }),
+      runtimeConfig: (signal) =>
+        this.#call("runtimeConfig", signal, () =>
+          RuntimeConfigResponse.fromPartial({ linux: { cgroupDriver: 1 } }),
+        ),
+      events: (signal) => this.#events(signal),
+    };
+  }
+
+  #sandboxCalls(): Pick<
+    RuntimeService,
+    "listSandboxes" | "sandboxStatus" | "runSandbox" | "stopSandbox" | "removeSandbox"
+  > {
+    return {
+      listSandboxes: (filter, signal) =>
+        this.#call("listSandboxes", signal, () =>
+          [...this.sandboxes.values()]
+            .filter(({ config }) => hasLabels(config.labels, filter.labelSelector))
+            .map((sandbox) => listedSandbox(sandbox)),
+        ),
+      sandboxStatus: (id, signal) =>
+        this.#call("sandboxStatus", signal, () => sandboxStatus(this.#sandbox(id))),
+      runSandbox: (config, _handler, signal) =>
+        this.#call("runSandbox", signal, () => {
+          const { namespace, name, uid, attempt } = config.metadata ?? {};
+          const taken = [...this.sandboxes.values()].some(
+            ({ config: { metadata } }) =>
+              metadata?.namespace === namespace &&
+              metadata?.name === name &&
+              metadata?.uid === uid &&
+              metadata?.attempt === attempt,
+          );
+          if (taken)
+            throw new OutsideError(
+              "io",
+              `failed to reserve sandbox name "${name}_${namespace}_${uid}_${attempt}"`,
+            );
+          const id = this.#newId("sandbox");
+          const ip = `10.1.${(this.#ids >> 8) % 256}.${this.#ids % 256}`;
+          this.sandboxes.set(id, { id, config, createdAt: this.#nanos(), ip, ready: true });
+          this.#note("runSandbox", uid ?? "", id);
+          this.#emit(id, "started");
+          return id;
+        }),
+      stopSandbox: (id, signal) =>
+        this.#call("stopSandbox", signal, () => {
+          const sandbox = this.sandboxes.get(id);
+          if (!sandbox) return;
+          this.#note("stopSandbox", sandbox.config.metadata?.uid ?? "", id);
+          this.killSandbox(id);
+        }),
+      removeSandbox: (id, signal) =>
+        this.#call("removeSandbox", signal, () => {
+          const sandbox = this.sandboxes.get(id);
+          if (!sandbox) return;
+          this.killSandbox(id);
+          for (const container of [...this.containers.values()]) {
+            if (container.sandboxId === id) this.#remove(container);
+          }
+          this.sandboxes.delete(id);
+          this.#note("removeSandbox", sandbox.config.metadata?.uid ?? "", id);
+        }),
+    };
+  }
+
+  #containerCalls(): Pick<
+    RuntimeService,
+    | "listContainers"
+    | "containerStatus"
+    | "createContainer"
+    | "startContainer"
+    | "stopContainer"
+    | "removeContainer"
+  > {
+    return {
+      listContainers: (filter, signal) =>
+        this.#call("listContainers", signal, () =>
+          [...this.containers.values()]
+            .filter(({ config }) => hasLabels(config.labels, filter.labelSelector))
+            .map((container) => listedContainer(container)),
+        ),
+      containerStatus: (id, signal) =>
+        this.#call("containerStatus", signal, () => containerStatus(this.#container(id))),
+      createContainer: (sandboxId, config, _sandbox, signal) =>
+        this.#call("createContainer", signal, () => this.#create(this.#sandbox(sandboxId), config)),
+      startContainer: (id, signal) =>
+        this.#call("startContainer", signal, () => this.#start(this.#container(id))),
+      stopContainer: (id, graceSeconds, signal) => this.#stop(id, graceSeconds, signal),
+      removeContainer: (id, signal) =>
+        this.#call("removeContainer", signal, () => {
+          const container = this.containers.get(id);
+          if (container) this.#remove(container);
+        }),
+    };
+  }
+
+  #streamCalls(): Pick<
+    RuntimeService,
+    "execSync" | "exec" | "attach" | "portForward" | "reopenLog"
+  > {
+    const nowhere = (): string => {
+      throw new OutsideError("unimplemented", "the fake runtime has no streaming server");
+    };
+    return {
+      execSync: (id, command, _timeout, signal) =>
+        this.#call("execSync", signal, () => {
+          if (this.#container(id).state !== "running")
+            throw new OutsideError("io", `container ${id} is not running`);
+          const program = programOf(command);
+          const exitCode = program?.kind === "exit" ? program.code : 0;
+          return { exitCode, stdout: new Uint8Array(), stderr: new Uint8Array() };
+        }),
+      exec: (_request, _command, signal) => this.#call("exec", signal, nowhere),
+      attach: (_request, signal) => this.#call("attach", signal, nowhere),
+      portForward: (_id, _ports, signal) => this.#call("portForward", signal, nowhere),
+      reopenLog: (id, signal) => this.#call("reopenLog", signal, () => void this.#container(id)),
+    };
+  }
+
+  #imageService(): ImageService {
+    const image = (name: string) =>
+      Image.fromPartial({ id: `sha256:${name}`, repoTags: [name], size: 1000n });
+    const find = (reference: string) =>
+      [...this.imageNames].find((name) => name === reference || `sha256:${name}` === reference);
+    return {
+      listImages: (signal) =>
+        this.#call("listImages", signal, () => [...this.imageNames].map(image)),
+      imageStatus: (reference, signal) =>
+        this.#call("imageStatus", signal, () => {
+          const name = find(reference);
+          return name === undefined ? undefined : image(name);
+        }),
+      pullImage: (request, signal) =>
+        this.#call("pullImage", signal, () => {
+          if (!request.image.startsWith("nodelet.test/"))
+            throw new OutsideError("notFound", `${request.image}: not found`);
+          this.imageNames.add(request.image);
+          return `sha256:${request.image}`;
+        }),
+      removeImage: (reference, signal) =>
+        this.#call("removeImage", signal, () => {
+          const name = find(reference);
+          if (name !== undefined) this.imageNames.delete(name);
+        }),
+      filesystems: (signal) => this.#call("filesystems", signal, () => []),
+    };
+  }
+
+  /** Every call takes its time, may fail, and may fail after it has worked. */
+  async #call<T>(op: string, signal: AbortSignal, act: () => T): Promise<T> {
+    await this.#clock.sleep(Math.floor(this.#random.next() * this.options.latencyMs), signal);
+    this.#refuse(op, this.options.faults);
+    const result = act();
+    this.#refuse(op, this.options.lateFaults);
+    return result;
+  }
+
+  #refuse(op: string, probability: number): void {
+    if (this.#down) throw unavailable();
+    if (probability > 0 && this.#random.next() < probability)
+      throw new OutsideError("io", `${op}: injected fault`);
+  }
+
+  #create(sandbox: FakeSandbox, config: DeepPartial<ContainerConfig>): string {
+    if (!sandbox.ready) throw new OutsideError("io", `sandbox ${sandbox.id} is not running`);
+    const image = config.image?.image ?? "";
+    if (![...this.imageNames].some((name) => name === image || `sha256:${name}` === image)) {
+      throw new OutsideError("notFound", `image ${image} not found`);
+    }
+    const id = this.#newId("container");
+    this.containers.set(id, {
+      id,
+      sandboxId: sandbox.id,
+      config,
+      createdAt: this.#nanos(),
+      program: programOf([...(config.command ?? []), ...(config.args ?? [])]),
+      state: "created",
+      startedAt: 0n,
+      finishedAt: 0n,
+      exitCode: 0,
+      reason: "",
+      cancelExit: undefined,
+    });
+    return id;
+  }
+
+  #start(container: FakeContainer): void {
+    if (container.state !== "created")
+      throw new OutsideError("io", `container ${container.id} is ${container.state}`);
+    if (!this.#sandbox(container.sandboxId).ready)
+      throw new OutsideError("io", "sandbox is not running");
+    if (!container.program) {
+      this.#exit(container, 128, "StartError");
+      throw new OutsideError("io", "exec: executable file not found in $PATH");
+    }
+    container.state = "running";
+    container.startedAt = this.#nanos();
+    this.#noteContainer("startContainer", container);
+    this.#emit(container.id, "started");
+    if (container.program.kind === "exit") {
+      const { afterMs, code } = container.program;
+      container.cancelExit = this.#clock.alarm(afterMs, () =>
+        this.exitContainer(container.id, code),
+      );
+    }
+  }
+
+  async #stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
+    const container = await this.#call("stopContainer", signal, () => this.containers.get(id));
+    if (container?.state !== "running") {
+      if (container?.state === "created") this.#exit(container, SIGKILL_CODE, "Error");
+      return;
+    }
+    this.#noteContainer(`stopContainer ${graceSeconds}`, container);
+    if (container.program?.kind === "stubborn") {
+      await this.#clock.sleep(graceSeconds * 1000, signal);
+      if (this.#down) throw unavailable();
+    }
+    if (container.state === "running") {
+      this.#exit(container, container.program?.kind === "stubborn" ? SIGKILL_CODE : 143, "Error");
+    }
+  }
+
+  #exit(container: FakeContainer, exitCode: number, reason: string): void {
+    container.cancelExit?.();
+    container.cancelExit = undefined;
+    container.state = "exited";
+    container.exitCode = exitCode;
+    container.reason = reason;
+    container.finishedAt = this.#nanos();
+    this.#noteContainer("exit", container);
+    this.#emit(container.id, "stopped");
+  }
+
+  #remove(container: FakeContainer): void {
+    if (container.state === "running") this.#exit(container, SIGKILL_CODE, "Error");
+    this.containers.delete(container.id);
+    this.#noteContainer("removeContainer", container);
+    this.#emit(container.id, "deleted");
+  }
+
+  #sandbox(id: string): FakeSandbox {
+    const sandbox = this.sandboxes.get(id);
+    if (!sandbox)
+      throw new OutsideError(
+        "notFound",
+        `an error occurred when try to find sandbox "${id}": not found`,
+      );
+    return sandbox;
+  }
+
+  #container(id: string): FakeContainer {
+    const container = this.containers.get(id);
+    if (!container)
+      throw new OutsideError(
+        "notFound",
+        `an error occurred when try to find container "${id}": not found`,
+      );
+    return container;
+  }
+
+  #nanos(): bigint {
+    return BigInt(Math.floor(this.#clock.wall())) * 1_000_000n + 1n;
+  }
+
+  #newId(kind: string): string {
+    this.#ids += 1;
+    return `${kind}-${this.#ids}`;
+  }
+
+  #note(op: string, uid: string, id: string, container?: string): void {
+    this.deeds.push({
+      atMs: this.#clock.monotonic(),
+      op,
+      uid,
+      id,
+      ...(container === undefined ? {} : { container }),
+    });
+  }
+
+  #noteContainer(op: string, { id, sandboxId, config }: FakeContainer): void {
+    const uid = this.sandboxes.get(sandboxId)?.config.metadata?.uid ?? "";
+    this.#note(op, uid, id, config.metadata?.name ?? "");
+  }
+
+  #emit(containerId: string, kind: RuntimeEvent["kind"]): void {
+    if (this.options.eventLoss > 0 && this.#random.next() < this.options.eventLoss) return;
+    for (const subscriber of this.#subscribers)
+      subscriber.push({ containerId, podUid: undefined, kind });
+  }
+
+  async *#events(signal: AbortSignal): AsyncIterable<RuntimeEvent> {
+    if (!this.options.events) throw new OutsideError("unimplemented", "no event stream");
+    if (this.#down) throw unavailable();
+    const subscriber = new Subscriber(signal);
+    this.#subscribers.add(subscriber);
+    try {
+      yield* subscriber.read();
+    } finally {
+      this.#subscribers.delete(subscriber);
+    }
+  }
+}
+
+class Subscriber {
+  readonly #signal: AbortSignal;
+  #queue: RuntimeEvent[] = [];
+  #error: Error | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", () => this.end(signal.reason as Error), { once: true });
+  }
+
+  push(event: RuntimeEvent): void {
+    this.#queue.push(event);
+    this.#wake?.();
+  }
+
+  end(error: Error): void {
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  async *read(): AsyncGenerator<RuntimeEvent> {
+    this.#signal.throwIfAborted();
+    for (;;) {
+      const events = this.#queue;
+      this.#queue = [];
+      yield* events;
+      if (this.#error) throw this.#error;
+      if (this.#queue.length > 0) continue;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}
+
+function unavailable(): OutsideError {
+  return new OutsideError("unavailable", "the fake runtime is down");
+}
+
+function hasLabels(
+  labels: DeepPartial<Record<string, string>> | undefined,
+  selector: DeepPartial<Record<string, string>> | undefined,
+): boolean {
+  return Object.entries(selector ?? {}).every(([key, value]) => labels?.[key] === value);
+}
+
+function listedSandbox({ id, config, createdAt, ready }: FakeSandbox): PodSandbox {
+  return PodSandbox.fromPartial({
+    id,
+    ...(config.metadata ? { metadata: config.metadata } : {}),
+    state: ready ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
+    createdAt,
+    labels: config.labels ?? {},
+    annotations: config.annotations ?? {},
+  });
+}
+
+function sandboxStatus(sandbox: FakeSandbox): PodSandboxStatus {
+  const network =
+    sandbox.config.linux?.securityContext?.namespaceOptions?.network ?? NamespaceMode.POD;
+  return PodSandboxStatus.fromPartial({
+    ...listedSandbox(sandbox),
+    network: { ip: network === NamespaceMode.NODE || !sandbox.ready ? "" : sandbox.ip },
+    linux: { namespaces: { options: { network } } },
+  });
+}
+
+const STATES = {
+  created: ContainerState.CONTAINER_CREATED,
+  running: ContainerState.CONTAINER_RUNNING,
+  exited: ContainerState.CONTAINER_EXITED,
+} as const;
+
+function listedContainer(container: FakeContainer): Container {
+  const { id, sandboxId, config, createdAt, state } = container;
+  return Container.fromPartial({
+    id,
+    podSandboxId: sandboxId,
+    ...(config.metadata ? { metadata: config.metadata } : {}),
+    ...(config.image ? { image: config.image } : {}),
+    imageRef: config.image?.image ?? "",
+    state: STATES[state],
+    createdAt,
+    labels: config.labels ?? {},
+    annotations: config.annotations ?? {},
+  });
+}
+
+function containerStatus(container: FakeContainer): ContainerStatus {
+  const { podSandboxId: _, ...listed } = listedContainer(container);
+  const { startedAt, finishedAt, exitCode, reason } = container;
+  return ContainerStatus.fromPartial({ ...listed, startedAt, finishedAt, exitCode, reason });
+}

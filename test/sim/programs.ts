@@ -1,0 +1,36 @@
+// What containers of tests run, spelled as shell commands that both busybox and the fake runtime
+// understand: the fake reads the script it would otherwise have to execute.
+
+/** Behaviour of a container's main process. */
+export type Program =
+  /** Runs until it is told to end, then ends with 0 + the signal. */
+  | { readonly kind: "sleep" }
+  /** Runs until it is killed by force. */
+  | { readonly kind: "stubborn" }
+  | { readonly kind: "exit"; readonly code: number; readonly afterMs: number };
+
+/** The command of a container that behaves like `program`. */
+export function commandOf(program: Program): readonly string[] {
+  switch (program.kind) {
+    case "sleep":
+      return ["/bin/sh", "-c", "trap 'exit 143' TERM; while true; do sleep 0.05; done"];
+    case "stubborn":
+      return ["/bin/sh", "-c", "trap '' TERM; while true; do sleep 0.05; done"];
+    case "exit":
+      return ["/bin/sh", "-c", `sleep ${program.afterMs / 1000}; exit ${program.code}`];
+    default:
+      return program satisfies never;
+  }
+}
+
+/** The behaviour that `command` describes; anything unknown cannot be executed. */
+export function programOf(command: readonly string[]): Program | undefined {
+  const [shell, flag, script = ""] = command;
+  if (shell !== "/bin/sh" || flag !== "-c") return undefined;
+  if (script.startsWith("trap ''")) return { kind: "stubborn" };
+  if (script.startsWith("trap 'exit 143'")) return { kind: "sleep" };
+  const exit = /^sleep ([0-9.]+); exit ([0-9]+)$/.exec(script);
+  return exit
+    ? { kind: "exit", afterMs: Number(exit[1]) * 1000, code: Number(exit[2]) }
+    : undefined;
+}
