@@ -1,0 +1,67 @@
+// pure
+import type { DurationMs } from "./duration.ts";
+import { durationMs } from "./duration.ts";
+import type { TextMap } from "./kubelet-config.ts";
+
+/** Settings that exist only as flags, since they belong to one node or never change. */
+export interface KubeletFlags {
+  /** Path of the main configuration file; empty means none. */
+  readonly config: string;
+  /** Folder of drop-in files; empty means none. */
+  readonly configDir: string;
+  /** Path of the kubeconfig; empty means a node without a cluster. */
+  readonly kubeconfig: string;
+  readonly bootstrapKubeconfig: string;
+  readonly hostnameOverride: string;
+  /** One address or two of different families, comma between. */
+  readonly nodeIP: string;
+  readonly nodeLabels: TextMap;
+  readonly certDir: string;
+  readonly rootDir: string;
+  /** Empty or `external`. */
+  readonly cloudProvider: string;
+  readonly runtimeCgroups: string;
+  readonly imageCredentialProviderConfig: string;
+  readonly imageCredentialProviderBinDir: string;
+  readonly lockFile: string;
+  readonly exitOnLockContention: boolean;
+  readonly minimumContainerTTLDuration: DurationMs;
+  readonly maximumDeadContainersPerContainer: number;
+  /** Negative: no limit. */
+  readonly maximumDeadContainers: number;
+  readonly registerSchedulable: boolean;
+  readonly experimentalMounterPath: string;
+  readonly experimentalAllocatableIgnoreEviction: boolean;
+  readonly housekeepingInterval: DurationMs;
+  /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
+  readonly version: string;
+  readonly help: boolean;
+}
+
+/** The flags when none is given. Source: NewKubeletFlags of Kubernetes 1.36. */
+export const DEFAULT_FLAGS: KubeletFlags = {
+  config: "",
+  configDir: "",
+  kubeconfig: "",
+  bootstrapKubeconfig: "",
+  hostnameOverride: "",
+  nodeIP: "",
+  nodeLabels: {},
+  certDir: "/var/lib/kubelet/pki",
+  rootDir: "/var/lib/kubelet",
+  cloudProvider: "",
+  runtimeCgroups: "",
+  imageCredentialProviderConfig: "",
+  imageCredentialProviderBinDir: "",
+  lockFile: "",
+  exitOnLockContention: false,
+  minimumContainerTTLDuration: durationMs(0),
+  maximumDeadContainersPerContainer: 1,
+  maximumDeadContainers: -1,
+  registerSchedulable: true,
+  experimentalMounterPath: "",
+  experimentalAllocatableIgnoreEviction: false,
+  housekeepingInterval: durationMs(10_000),
+  version: "false",
+  help: false,
+};
