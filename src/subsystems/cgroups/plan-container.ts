@@ -1,0 +1,182 @@
+// pure
+import {
+  milliCpuToQuota,
+  milliCpuToShares,
+  sharesToRuntimeWeight,
+  sharesToWeight,
+} from "./convert.ts";
+import type { ContainerDemand, PodDemand } from "./demand.ts";
+import { oomScoreAdj } from "./oom-score.ts";
+import { allocatableMemoryBytes, type CgroupSettings } from "./settings.ts";
+import type { CgroupShape, CgroupWrite } from "./writes.ts";
+
+/** `LinuxContainerResources` of CRI as far as the agent fills it. */
+export interface ContainerResources {
+  readonly cpuShares: bigint;
+  readonly cpuQuota: bigint;
+  readonly cpuPeriod: bigint;
+  readonly memoryLimitInBytes: bigint;
+  readonly memorySwapLimitInBytes: bigint;
+  readonly oomScoreAdj: bigint;
+  readonly hugepageLimits: { pageSize: string; limit: bigint }[];
+  readonly unified: { [file: string]: string };
+}
+
+/** A container's limits, its own or those of its pod as a whole where it has none. */
+interface EffectiveLimits {
+  readonly cpuMilli: number | undefined;
+  readonly memoryBytes: number;
+}
+
+/**
+ * What the runtime is told for a container; fields that CRI leaves alone are 0.
+ * Source: kubelet kuberuntime calculateLinuxResources, applyPlatformSpecificContainerConfig.
+ */
+export function planContainer(
+  settings: CgroupSettings,
+  pod: PodDemand,
+  container: ContainerDemand,
+): ContainerResources {
+  const limits = effectiveLimits(pod, container);
+  const swap = planSwap(settings, pod, container, limits);
+  const isLimited = settings.cpuCfsQuota;
+  const quota = pod.exclusiveCpus
+    ? -1
+    : milliCpuToQuota(limits.cpuMilli ?? 0, settings.cpuPeriodUs);
+  return {
+    cpuShares: BigInt(milliCpuToShares(container.requests.cpuMilli ?? limits.cpuMilli ?? 0)),
+    cpuQuota: BigInt(isLimited ? quota : 0),
+    cpuPeriod: BigInt(isLimited ? settings.cpuPeriodUs : 0),
+    memoryLimitInBytes: BigInt(limits.memoryBytes),
+    memorySwapLimitInBytes: BigInt(swap.limitBytes),
+    oomScoreAdj: BigInt(oomScoreAdj(pod, container, settings.capacity.memoryBytes ?? 0)),
+    hugepageLimits: settings.hugepageSizes.map((pageSize) => ({
+      pageSize,
+      limit: BigInt(container.limits.hugepages?.[pageSize] ?? 0),
+    })),
+    unified: {
+      ...(settings.version === 2 && !settings.singleProcessOomKill
+        ? { "memory.oom.group": "1" }
+        : {}),
+      ...memoryQosFiles(settings, pod, container),
+      ...swap.unified,
+    },
+  };
+}
+
+function effectiveLimits(pod: PodDemand, container: ContainerDemand): EffectiveLimits {
+  const ownCpu = container.limits.cpuMilli || undefined;
+  const ownMemory = container.limits.memoryBytes || undefined;
+  return {
+    cpuMilli: ownCpu ?? pod.podLevel.limits.cpuMilli ?? container.limits.cpuMilli,
+    memoryBytes: ownMemory ?? pod.podLevel.limits.memoryBytes ?? 0,
+  };
+}
+
+interface SwapPlan {
+  readonly limitBytes: number;
+  readonly unified: Readonly<Record<string, string>>;
+}
+
+const SWAP_UNTOUCHED: SwapPlan = { limitBytes: 0, unified: {} };
+
+/** On v1 memory and swap together are limited to the memory, on v2 swap has a limit of its own. */
+function planSwap(
+  settings: CgroupSettings,
+  pod: PodDemand,
+  container: ContainerDemand,
+  limits: EffectiveLimits,
+): SwapPlan {
+  if (!settings.swap.controlled) return SWAP_UNTOUCHED;
+  if (settings.version === 1) return { limitBytes: limits.memoryBytes, unified: {} };
+  const bytes = swapBytes(settings, pod, container);
+  return { limitBytes: 0, unified: { "memory.swap.max": String(bytes) } };
+}
+
+/**
+ * Swap in proportion to the memory request, for burstable containers that are not critical and may use
+ * more than they request; all others get none. Source: kubelet calcSwapForBurstablePods.
+ */
+export function swapBytes(
+  settings: CgroupSettings,
+  pod: PodDemand,
+  container: ContainerDemand,
+): number {
+  const { behavior, bytes } = settings.swap;
+  const request = container.requests.memoryBytes ?? 0;
+  const nodeBytes = settings.capacity.memoryBytes ?? 0;
+  const mayUse = behavior === "LimitedSwap" && pod.qos === "Burstable" && !pod.critical;
+  const isBounded = request === 0 || request === container.limits.memoryBytes;
+  if (!mayUse || isBounded || nodeBytes <= 0 || request > nodeBytes) return 0;
+  return Math.floor((request / nodeBytes) * bytes);
+}
+
+function memoryQosFiles(
+  settings: CgroupSettings,
+  pod: PodDemand,
+  container: ContainerDemand,
+): Record<string, string> {
+  const { memoryQos, version } = settings;
+  if (memoryQos === undefined || version !== 2) return {};
+  const request = container.requests.memoryBytes ?? 0;
+  const files: Record<string, string> = { "memory.min": "0", "memory.low": "0" };
+  if (memoryQos.reservation === "TieredReservation" && request > 0) {
+    files[pod.qos === "Guaranteed" ? "memory.min" : "memory.low"] = String(request);
+  }
+  const high = memoryHigh(settings, request, container.limits.memoryBytes ?? 0);
+  if (high !== undefined) files["memory.high"] = String(high);
+  return files;
+}
+
+/**
+ * Bytes from which a container is slowed down: the throttling factor's share of the way from request to
+ * limit (or the node's allocatable memory), on a page boundary. `undefined` when that is not above the
+ * request, or when request and limit are equal and positive.
+ */
+export function memoryHigh(
+  settings: CgroupSettings,
+  requestBytes: number,
+  limitBytes: number,
+): number | undefined {
+  const { memoryQos } = settings;
+  const isGuaranteed = requestBytes === limitBytes && requestBytes > 0;
+  if (memoryQos === undefined || isGuaranteed) return undefined;
+  const { throttlingFactor, pageBytes } = memoryQos;
+  const upper = limitBytes > 0 ? limitBytes : allocatableMemoryBytes(settings);
+  const exact = Math.floor(requestBytes + throttlingFactor * (upper - requestBytes));
+  const high = Math.floor(exact / pageBytes) * pageBytes;
+  return high > requestBytes ? high : undefined;
+}
+
+/** Which weight a runtime makes of shares: older ones a straight line, newer ones a curve. */
+export type RuntimeWeights = "linear" | "quadratic";
+
+/**
+ * The values that a container's own group shows once an OCI runtime has applied `resources`; only what
+ * the runtime sets. For looking at a plan and comparing it with the machine.
+ */
+export function expectContainerFiles(
+  shape: CgroupShape,
+  resources: ContainerResources,
+  weights: RuntimeWeights,
+): readonly CgroupWrite[] {
+  const { cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes } = resources;
+  const writes: CgroupWrite[] = [];
+  const put = (file: string, value: bigint | number | string) =>
+    writes.push({ file, value: String(value) });
+  if (shape.version === 1) {
+    put("cpu.shares", cpuShares);
+    if (cpuPeriod !== 0n) put("cpu.cfs_period_us", cpuPeriod);
+    if (cpuQuota !== 0n) put("cpu.cfs_quota_us", cpuQuota);
+    if (memoryLimitInBytes !== 0n) put("memory.limit_in_bytes", memoryLimitInBytes);
+  } else {
+    const toWeight = weights === "linear" ? sharesToWeight : sharesToRuntimeWeight;
+    put("cpu.weight", toWeight(Number(cpuShares)));
+    if (cpuPeriod !== 0n || cpuQuota !== 0n) {
+      put("cpu.max", `${cpuQuota > 0n ? cpuQuota : "max"} ${cpuPeriod || 100_000n}`);
+    }
+    if (memoryLimitInBytes !== 0n) put("memory.max", memoryLimitInBytes);
+    for (const [file, value] of Object.entries(resources.unified)) put(file, value);
+  }
+  return writes.filter(({ file }) => shape.controllers.has(file.slice(0, file.indexOf("."))));
+}

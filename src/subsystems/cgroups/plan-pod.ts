@@ -1,0 +1,61 @@
+// pure
+import { MIN_SHARES, milliCpuToQuota, milliCpuToShares } from "./convert.ts";
+import { type PodDemand, pageSizeOfResource } from "./demand.ts";
+import { literalPath, podName } from "./names.ts";
+import { hugepageLimits } from "./plan-node.ts";
+import type { CgroupSettings } from "./settings.ts";
+import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
+
+/** No limit on CPU time. */
+const NO_QUOTA = -1;
+
+/**
+ * The group of a pod. CPU time and memory are limited only where the whole pod is: a single container
+ * without a limit leaves the pod without one. Source: kubelet cm ResourceConfigForPod.
+ */
+export function planPod(settings: CgroupSettings, demand: PodDemand): CgroupPlan {
+  return {
+    path: literalPath(podName(settings.root, demand.qos, demand.uid), settings.driver),
+    kind: "pod",
+    create: true,
+    writes: planWrites(settings, podGroupResources(settings, demand)),
+  };
+}
+
+/** The limits of a pod's group, whatever the version. */
+export function podGroupResources(settings: CgroupSettings, demand: PodDemand): CgroupResources {
+  const hugepages: Record<string, number> = {};
+  for (const [name, bytes] of demand.total.requests.hugepagesBytes) {
+    const size = pageSizeOfResource(name);
+    if (size !== undefined) hugepages[size] = bytes;
+  }
+  return {
+    ...computeLimits(settings, demand),
+    ...(settings.podPids > 0 ? { pids: settings.podPids } : {}),
+    hugepages: hugepageLimits(hugepages, settings.hugepageSizes),
+    ...podGuard(settings, demand),
+  };
+}
+
+function computeLimits(settings: CgroupSettings, demand: PodDemand): CgroupResources {
+  const { qos, total } = demand;
+  if (qos === "BestEffort") return { cpuShares: MIN_SHARES };
+  const isWhole = qos === "Guaranteed";
+  const quotaOff = !settings.cpuCfsQuota || demand.exclusiveCpus;
+  const cpuQuotaUs = quotaOff
+    ? NO_QUOTA
+    : milliCpuToQuota(total.limits.cpuMilli, settings.cpuPeriodUs);
+  const quota = { cpuQuotaUs, cpuPeriodUs: settings.cpuPeriodUs };
+  return {
+    cpuShares: milliCpuToShares(total.requests.cpuMilli),
+    ...(isWhole || total.cpuLimited ? quota : {}),
+    ...(isWhole || total.memoryLimited ? { memoryBytes: total.limits.memoryBytes } : {}),
+  };
+}
+
+function podGuard(settings: CgroupSettings, { qos, total }: PodDemand): CgroupResources {
+  const bytes = total.requests.memoryBytes;
+  const isTiered = settings.memoryQos?.reservation === "TieredReservation";
+  if (!isTiered || settings.version !== 2 || bytes === 0) return {};
+  return { unified: { [qos === "Guaranteed" ? "memory.min" : "memory.low"]: String(bytes) } };
+}

@@ -1,0 +1,63 @@
+// pure
+
+/** Smallest value that v1 shows for a memory limit that is none, whatever the page size. */
+const V1_UNLIMITED = 2n ** 63n - 2n ** 17n;
+
+/** Page sizes of the architectures; a limit is kept in whole pages. */
+const PAGE_BYTES = [4096n, 16_384n, 65_536n] as const;
+
+const HUGEPAGE_UNITS: Readonly<Record<string, bigint>> = {
+  KB: 2n ** 10n,
+  MB: 2n ** 20n,
+  GB: 2n ** 30n,
+};
+
+const CPU_SHARES = { least: 2n, most: 262_144n } as const;
+
+/**
+ * Whether a control file that reads `read` already holds `wanted`, as the kernel would spell it: limits
+ * in whole pages, shares within bounds, "no limit" in its several forms.
+ */
+export function isSameValue(file: string, read: string, wanted: string): boolean {
+  const left = read.trim();
+  const right = wanted.trim();
+  if (left === right) return true;
+  if (file === "cpu.max") return isSameCpuMax(left, right);
+  const has = readNumber(left);
+  const wants = readNumber(right);
+  if (has === undefined || wants === undefined) return false;
+  if (file === "cpu.shares") return has === clampShares(wants);
+  if (file === "cpu.cfs_quota_us") return has < 0n && wants < 0n;
+  if (file.startsWith("memory.")) return isSameBytes(has, wants, PAGE_BYTES);
+  if (file.startsWith("hugetlb.")) return isSameBytes(has, wants, [hugepageBytes(file)]);
+  return has === wants;
+}
+
+/** A number or `max`; `max` and what stands for it count as the largest there is. */
+function readNumber(text: string): bigint | undefined {
+  if (text === "max") return V1_UNLIMITED;
+  return /^-?\d+$/.test(text) ? BigInt(text) : undefined;
+}
+
+function isSameBytes(has: bigint, wants: bigint, pages: readonly bigint[]): boolean {
+  const isUnlimited = (bytes: bigint) => bytes < 0n || bytes >= V1_UNLIMITED;
+  if (isUnlimited(has) || isUnlimited(wants)) return isUnlimited(has) && isUnlimited(wants);
+  return pages.some((page) => (wants / page) * page === has);
+}
+
+function clampShares(shares: bigint): bigint {
+  if (shares < CPU_SHARES.least) return CPU_SHARES.least;
+  return shares > CPU_SHARES.most ? CPU_SHARES.most : shares;
+}
+
+/** The kernel keeps the period when none is written. */
+function isSameCpuMax(read: string, wanted: string): boolean {
+  const [quota, period] = read.split(/\s+/);
+  const [wantedQuota, wantedPeriod = period] = wanted.split(/\s+/);
+  return quota === wantedQuota && period === wantedPeriod;
+}
+
+function hugepageBytes(file: string): bigint {
+  const [, count, unit] = /^hugetlb\.(\d+)(KB|MB|GB)\./.exec(file) ?? [];
+  return BigInt(count ?? 1) * (HUGEPAGE_UNITS[unit ?? ""] ?? 1n);
+}
