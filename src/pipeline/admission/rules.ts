@@ -72,7 +72,8 @@ function refuseTakenPorts({ candidate, others }: RuleInputs): Refusal | undefine
   if (!clash) return undefined;
   return {
     reason: "NodePorts",
-    message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    message:
+      "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
   };
 }
 
@@ -85,7 +86,9 @@ interface HostPort {
 const ANY_ADDRESS = "0.0.0.0";
 
 function hostPorts(pod: Pod): readonly HostPort[] {
-  const sidecars = (pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
+  const sidecars = (pod.spec?.initContainers ?? []).filter(
+    ({ restartPolicy }) => restartPolicy === "Always",
+  );
   return [...(pod.spec?.containers ?? []), ...sidecars].flatMap(({ ports = [] }) =>
     ports.flatMap(({ hostPort, protocol = "TCP", hostIP }) =>
       hostPort ? [{ port: hostPort, protocol, address: hostIP || ANY_ADDRESS }] : [],

@@ -7,7 +7,7 @@ import type {
   PodStatus,
 } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
-import { formatTime } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { decideRestart, type SpecContainer } from "../pods/restart.ts";
@@ -122,7 +122,7 @@ function stateOf(attempt: ObservedContainer, runtimeName: string): ContainerStat
     case "running":
       return {
         running:
-          attempt.startedAtMs === undefined ? {} : { startedAt: formatTime(attempt.startedAtMs) },
+          attempt.startedAtMs === undefined ? {} : { startedAt: rfc3339(attempt.startedAtMs) },
       };
     case "exited":
       return { terminated: terminatedOf(attempt, runtimeName) };
@@ -144,8 +144,8 @@ function terminatedOf(attempt: ObservedContainer, runtimeName: string): Containe
     exitCode: attempt.exitCode,
     reason: attempt.reason,
     ...(attempt.message === "" ? {} : { message: attempt.message }),
-    ...(attempt.startedAtMs === undefined ? {} : { startedAt: formatTime(attempt.startedAtMs) }),
-    ...(attempt.finishedAtMs === undefined ? {} : { finishedAt: formatTime(attempt.finishedAtMs) }),
+    ...(attempt.startedAtMs === undefined ? {} : { startedAt: rfc3339(attempt.startedAtMs) }),
+    ...(attempt.finishedAtMs === undefined ? {} : { finishedAt: rfc3339(attempt.finishedAtMs) }),
     containerID: `${runtimeName}://${attempt.id}`,
   };
 }

@@ -1,7 +1,7 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
 import { qosClassOf } from "../../api/qos.ts";
-import { formatTime } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { newestSandbox } from "../pods/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/phase.ts";
@@ -51,7 +51,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     ...reasonOf(record),
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
-    startTime: previous?.startTime ?? formatTime(record.startedAt),
+    startTime: previous?.startTime ?? rfc3339(record.startedAt),
     ...(init.length > 0 ? { initContainerStatuses: initStatuses } : {}),
     ...(record.admission.kind === "rejected"
       ? {}
@@ -107,7 +107,7 @@ function keepTimes(
     const lastTransitionTime =
       before?.status === verdict.status && before.lastTransitionTime !== undefined
         ? before.lastTransitionTime
-        : formatTime(now);
+        : rfc3339(now);
     return {
       ...verdict,
       lastTransitionTime,

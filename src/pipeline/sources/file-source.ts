@@ -1,0 +1,144 @@
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Files } from "../../outside/host/host.ts";
+import type { ReadManifest } from "./manifest.ts";
+import type { SourcedPod, SourceProblem } from "./merge.ts";
+
+/** Manifests larger than this are refused unread; etcd would not take them either. */
+const MAX_MANIFEST_BYTES = 1024 * 1024;
+
+/** Manifests looked at in one folder; the rest is refused with one problem. */
+const MAX_MANIFESTS = 1000;
+
+export interface FileSourceOptions {
+  /** A folder of manifests or one manifest. */
+  readonly path: string;
+  /** The folder is read again at least this often. */
+  readonly everyMs: number;
+}
+
+export interface FileSourceDeps {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly readManifest: ReadManifest;
+  readonly onChange: (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void;
+}
+
+/** What one manifest gave when it was last read. */
+interface Remembered {
+  /** Size and time of the content that was read. */
+  readonly stamp: string;
+  /** The last content that could be used; a broken edit does not end running pods. */
+  readonly pods: readonly SourcedPod[];
+  readonly problem: SourceProblem | undefined;
+}
+
+/** Reads the manifests of a folder whenever it changes; run it with policy `restart`. */
+export async function followFiles(
+  options: FileSourceOptions,
+  deps: FileSourceDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  let changed = true;
+  let wake: (() => void) | undefined;
+  const poke = () => {
+    changed = true;
+    wake?.();
+  };
+  const remembered = new Map<string, Remembered>();
+  deps.files.watchDirectory(await watchedFolder(options.path, deps.files), poke, signal);
+  signal.addEventListener("abort", poke, { once: true });
+  while (!signal.aborted) {
+    changed = false;
+    await readAll(options.path, remembered, deps);
+    const all = [...remembered.values()];
+    deps.onChange(
+      all.flatMap(({ pods }) => pods),
+      all.flatMap(({ problem }) => (problem ? [problem] : [])),
+    );
+    if (changed) continue;
+    await new Promise<void>((resolve) => {
+      const cancel = deps.clock.alarm(options.everyMs, resolve);
+      wake = () => {
+        cancel();
+        resolve();
+      };
+      if (changed) wake();
+    });
+    wake = undefined;
+  }
+}
+
+/** The folder to watch: the path itself, or the one that holds a single manifest. */
+async function watchedFolder(path: string, files: Files): Promise<string> {
+  const facts = await files.facts(path, { follow: true });
+  return facts?.kind === "file" ? path.slice(0, path.lastIndexOf("/")) || "/" : path;
+}
+
+async function readAll(
+  path: string,
+  remembered: Map<string, Remembered>,
+  deps: FileSourceDeps,
+): Promise<void> {
+  const origins = await listManifests(path, deps.files);
+  for (const known of remembered.keys()) if (!origins.includes(known)) remembered.delete(known);
+  for (const origin of origins.slice(0, MAX_MANIFESTS)) {
+    const before = remembered.get(origin);
+    const now = await readOne(origin, before, deps);
+    if (now) remembered.set(origin, now);
+    else remembered.delete(origin);
+  }
+  if (origins.length > MAX_MANIFESTS) {
+    const message = `holds ${origins.length} manifests; only the first ${MAX_MANIFESTS} by name are read`;
+    remembered.set(path, { stamp: "", pods: [], problem: { origin: path, message } });
+  }
+}
+
+async function listManifests(path: string, files: Files): Promise<readonly string[]> {
+  const facts = await files.facts(path, { follow: true });
+  if (facts?.kind === "file") return [path];
+  const entries = (await files.list(path)) ?? [];
+  return entries
+    .filter(({ name, kind }) => !name.startsWith(".") && kind !== "directory")
+    .map(({ name }) => `${path}/${name}`);
+}
+
+/** Reads a manifest unless it is as it was; `undefined` when there is nothing to read. */
+async function readOne(
+  origin: string,
+  before: Remembered | undefined,
+  deps: FileSourceDeps,
+): Promise<Remembered | undefined> {
+  try {
+    const facts = await deps.files.facts(origin, { follow: true });
+    if (!facts || facts.kind === "directory") return undefined;
+    const stamp = `${facts.kind} ${facts.sizeBytes} ${facts.modifiedMs}`;
+    if (before?.stamp === stamp) return before;
+    if (facts.kind !== "file")
+      return refused(origin, stamp, before, "is not a regular file; put the manifest itself here");
+    if (facts.sizeBytes > MAX_MANIFEST_BYTES) {
+      const message = `has ${facts.sizeBytes} bytes; a manifest may have ${MAX_MANIFEST_BYTES} at most`;
+      return refused(origin, stamp, before, message);
+    }
+    const text = await deps.files.readText(origin, { maxBytes: MAX_MANIFEST_BYTES });
+    if (text === undefined) return undefined;
+    const read = deps.readManifest(text, "file", origin);
+    if (read.kind === "refused") return refused(origin, stamp, before, read.message);
+    return { stamp, pods: read.pods, problem: undefined };
+  } catch (error) {
+    return refused(origin, "", before, messageOf(error));
+  }
+}
+
+function refused(
+  origin: string,
+  stamp: string,
+  before: Remembered | undefined,
+  message: string,
+): Remembered {
+  const kept = before?.pods ?? [];
+  const consequence = kept.length > 0 ? " (the pods of its last good content run on)" : "";
+  return { stamp, pods: kept, problem: { origin, message: `${message}${consequence}` } };
+}

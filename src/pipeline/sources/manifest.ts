@@ -1,0 +1,57 @@
+// pure
+import { decodePodDocument } from "../../api/decode.ts";
+import { formatProblems } from "../../api/field-problem.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import { defaultPod } from "../../api/pod-defaults.ts";
+import { makeStaticPod, staticPodProblems } from "../../api/static-pod.ts";
+import { validatePod } from "../../api/validation/validate-pod.ts";
+import { parseYaml } from "../../api/yaml.ts";
+import { UsageError } from "../../kit/errors.ts";
+import type { SourcedPod, SourceKind } from "./merge.ts";
+
+/** What a manifest gives: all of its pods, or the reason why none of them can be used. */
+export type ManifestRead =
+  | { readonly kind: "pods"; readonly pods: readonly SourcedPod[] }
+  | { readonly kind: "refused"; readonly message: string };
+
+export type ReadManifest = (text: string, source: SourceKind, origin: string) => ManifestRead;
+
+/** Pods one manifest may hold. */
+const MAX_PODS = 250;
+
+/**
+ * Turns the text of a manifest into static pods: decoded strictly, defaulted, validated, named after the
+ * node. Never throws for what the text holds.
+ */
+export function manifestReader(nodeName: string): ReadManifest {
+  return (text, source, origin) => {
+    try {
+      const pods = parseYaml(text, { maxDocuments: MAX_PODS }).flatMap(({ value }) => {
+        const { pods: decoded, problems } = decodePodDocument(value);
+        if (problems.length > 0) throw new UsageError(formatProblems(problems));
+        return decoded;
+      });
+      if (pods.length === 0) return { kind: "refused", message: "holds no pod" };
+      if (pods.length > MAX_PODS)
+        return { kind: "refused", message: `holds more than ${MAX_PODS} pods` };
+      return {
+        kind: "pods",
+        pods: pods.map((pod) => staticPod(pod, { nodeName, source, origin })),
+      };
+    } catch (error) {
+      if (error instanceof UsageError) return { kind: "refused", message: error.message };
+      throw error;
+    }
+  };
+}
+
+function staticPod(
+  decoded: Pod,
+  at: { readonly nodeName: string; readonly source: SourceKind; readonly origin: string },
+): SourcedPod {
+  const pod = makeStaticPod(defaultPod(decoded), at);
+  const problems = [...validatePod(pod), ...staticPodProblems(pod)];
+  if (problems.length > 0) throw new UsageError(formatProblems(problems));
+  return { uid: (pod.metadata?.uid ?? "") as PodUid, pod, source: at.source, origin: at.origin };
+}

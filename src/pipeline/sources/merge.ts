@@ -1,0 +1,81 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import { podDisplayName } from "../../api/pod.ts";
+
+/** Where static pods come from. */
+export type SourceKind = "file" | "http";
+
+/** A pod as a source wants it. */
+export interface SourcedPod {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  readonly source: SourceKind;
+  /** File path or URL, for messages. */
+  readonly origin: string;
+}
+
+/** Something a source holds that cannot be used; said once, shown as long as it lasts. */
+export interface SourceProblem {
+  readonly origin: string;
+  readonly message: string;
+}
+
+export interface Merged {
+  readonly pods: ReadonlyMap<PodUid, SourcedPod>;
+  readonly problems: readonly SourceProblem[];
+}
+
+/**
+ * One set over all sources. Of two pods of one name the one that was wanted before stays, otherwise the
+ * first by source and origin; the other is a problem.
+ */
+export function mergeSources(
+  wanted: readonly SourcedPod[],
+  before: ReadonlyMap<PodUid, SourcedPod>,
+): Merged {
+  const byName = new Map<string, SourcedPod>();
+  const problems: SourceProblem[] = [];
+  const ordered = [...wanted].sort(
+    (a, b) =>
+      Number(isKept(b, before)) - Number(isKept(a, before)) ||
+      compare(a.source, b.source) ||
+      compare(a.origin, b.origin),
+  );
+  for (const candidate of ordered) {
+    const name = podDisplayName(candidate.pod);
+    const holder = byName.get(name);
+    if (!holder) byName.set(name, candidate);
+    else {
+      problems.push({
+        origin: candidate.origin,
+        message: `a pod named ${name} is already defined by ${holder.origin}; give one of them another name`,
+      });
+    }
+  }
+  return { pods: new Map([...byName.values()].map((pod) => [pod.uid, pod])), problems };
+}
+
+function isKept(candidate: SourcedPod, before: ReadonlyMap<PodUid, SourcedPod>): boolean {
+  return before.get(candidate.uid)?.origin === candidate.origin;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+export interface Difference {
+  readonly removed: readonly PodUid[];
+  readonly added: readonly SourcedPod[];
+}
+
+/** What changed from one merged set to the next; a static pod never changes, it is another one. */
+export function differenceOf(
+  before: ReadonlyMap<PodUid, SourcedPod>,
+  now: ReadonlyMap<PodUid, SourcedPod>,
+): Difference {
+  return {
+    removed: [...before.keys()].filter((uid) => !now.has(uid)),
+    added: [...now.values()].filter(({ uid }) => !before.has(uid)),
+  };
+}
