@@ -1,0 +1,55 @@
+import type { HTTPGetAction, HTTPHeader } from "../../api/generated/types.ts";
+import type { Net } from "../../outside/net/net.ts";
+import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest, USER_AGENT } from "./outcome.ts";
+import { probeUrl } from "./probe-url.ts";
+import { resolvePort } from "./target.ts";
+
+/** Asks for a page; any status from 200 to 399 is success. */
+export async function probeHttp(
+  net: Net,
+  action: HTTPGetAction,
+  request: ProbeRequest,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  const resolved = resolvePort(action.port, request.container);
+  if ("error" in resolved) return { kind: "error", message: resolved.error };
+  const scheme = (action.scheme || "http").toLowerCase();
+  const host = action.host || request.podIp;
+  const answer = await net.http(
+    {
+      url: probeUrl(scheme, host, resolved.port, action.path ?? ""),
+      method: "GET",
+      headers: probeHeaders(action.httpHeaders ?? []),
+      timeoutMs: request.timeoutMs,
+      maxBodyBytes: MAX_OUTPUT_BYTES,
+      followSameHost: true,
+    },
+    signal,
+  );
+  if (answer.kind !== "response") {
+    return { kind: "failure", output: answer.message, timedOut: answer.kind === "timeout" };
+  }
+  const { status, body } = answer;
+  if (status < 200 || status >= 400) {
+    // The body stays out: it may hold what does not belong into an event.
+    const output = `HTTP probe failed with statuscode: ${status}`;
+    return { kind: "failure", output, timedOut: false };
+  }
+  return status < 300
+    ? { kind: "success", output: body }
+    : { kind: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+}
+
+/** The headers of the spec with a user agent and an `Accept`, which an empty one takes away. */
+export function probeHeaders(given: readonly HTTPHeader[]): readonly HTTPHeader[] {
+  const named = (name: string) => given.filter((header) => header.name.toLowerCase() === name);
+  const agent = named("user-agent")[0]?.value ?? USER_AGENT;
+  const accept = named("accept");
+  const others = given.filter(({ name }) => !["user-agent", "accept"].includes(name.toLowerCase()));
+  return [
+    ...(agent === "" ? [] : [{ name: "User-Agent", value: agent }]),
+    ...(accept.length === 0 ? [{ name: "Accept", value: "*/*" }] : []),
+    ...(accept[0]?.value === "" ? [] : accept),
+    ...others,
+  ];
+}

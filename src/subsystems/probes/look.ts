@@ -1,0 +1,43 @@
+import type { RuntimeService } from "../../outside/cri/cri.ts";
+import type { Net } from "../../outside/net/net.ts";
+import { probeExec } from "./exec.ts";
+import { probeGrpc } from "./grpc.ts";
+import { probeHttp } from "./http.ts";
+import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
+import { probeTcp } from "./tcp.ts";
+
+export interface LookPorts {
+  readonly runtime: Pick<RuntimeService, "execSync">;
+  readonly net: Net;
+}
+
+/** Tries of one probe while it cannot be made; a failed probe is not tried again. */
+const TRIES = 3;
+
+/** Looks once. Throws the signal's reason when the caller no longer wants to know. */
+export async function look(
+  ports: LookPorts,
+  request: ProbeRequest,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  let outcome = await lookOnce(ports, request, signal);
+  for (let tries = 1; tries < TRIES && outcome.kind === "error"; tries += 1) {
+    signal.throwIfAborted();
+    outcome = await lookOnce(ports, request, signal);
+  }
+  return outcome;
+}
+
+async function lookOnce(
+  ports: LookPorts,
+  request: ProbeRequest,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  const { exec, httpGet, tcpSocket, grpc } = request.probe;
+  if (exec) return await probeExec(ports.runtime, exec, request, signal);
+  if (httpGet) return await probeHttp(ports.net, httpGet, request, signal);
+  if (tcpSocket) return await probeTcp(ports.net, tcpSocket, request, signal);
+  if (grpc) return await probeGrpc(ports.net, grpc, request, signal);
+  const message = `missing probe handler for ${request.podText}:${request.container.name}`;
+  return { kind: "error", message };
+}

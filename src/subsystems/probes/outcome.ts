@@ -1,0 +1,39 @@
+// pure
+import type { Container, Probe } from "../../api/generated/types.ts";
+
+/** One look at one container. */
+export interface ProbeRequest {
+  readonly probe: Probe;
+  readonly container: Container;
+  readonly containerId: string;
+  /** The pod's address; empty while it has none. */
+  readonly podIp: string;
+  /** `name_namespace(uid)`, for messages. */
+  readonly podText: string;
+  readonly timeoutMs: number;
+}
+
+export type ProbeOutcome =
+  | { readonly kind: "success"; readonly output: string }
+  /** Counts as success; the output is worth an event. */
+  | { readonly kind: "warning"; readonly output: string }
+  | { readonly kind: "failure"; readonly output: string; readonly timedOut: boolean }
+  /** The probe could not be made; says nothing of the container and is tried again. */
+  | { readonly kind: "error"; readonly message: string };
+
+/** How a probe looks; `none` is an error of the spec. */
+export type HandlerKind = "exec" | "httpGet" | "tcpSocket" | "grpc" | "none";
+
+/** The handler of a probe; of several, the one the reference would take. */
+export function handlerOf(probe: Probe): HandlerKind {
+  if (probe.exec) return "exec";
+  if (probe.httpGet) return "httpGet";
+  if (probe.tcpSocket) return "tcpSocket";
+  return probe.grpc ? "grpc" : "none";
+}
+
+/** Sent as `User-Agent`; servers of users tell probes from traffic by it. */
+export const USER_AGENT = "kube-probe/1.36";
+
+/** Output that is kept of one probe. */
+export const MAX_OUTPUT_BYTES = 10 * 1024;

@@ -1,0 +1,117 @@
+// pure
+import type { Container, Probe } from "../../api/generated/types.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type { ProbeFacts, ProbeKind, ProbeRules } from "./verdict.ts";
+
+/** A pod whose containers are probed, as it is now. */
+export interface ProbedPod {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Primary address; `undefined` while there is none. */
+  readonly ip: string | undefined;
+  /** The phase is Succeeded or Failed. */
+  readonly ended: boolean;
+  /** Deletion was asked for, or the pod is ended for another cause: liveness and startup fall silent. */
+  readonly ending: boolean;
+}
+
+/** One container or sidecar, as it is now; its probes are read from `spec`. */
+export interface ProbeTarget {
+  readonly spec: Container;
+  readonly kind: "container" | "sidecar";
+  /** Id of the present attempt; `undefined` while there is none. */
+  readonly containerId: string | undefined;
+  readonly running: boolean;
+  readonly startedAtMs: WallMs | undefined;
+  /** `started` of the container's status: its startup probe succeeded, or it has none and runs. */
+  readonly started: boolean;
+  /** While it does not run: not ended yet, or to be started again by rules, policy or as a sidecar. */
+  readonly comesBack: boolean;
+}
+
+const KINDS: readonly ProbeKind[] = ["startup", "readiness", "liveness"];
+
+/** The probe of a kind, if the container has one. */
+export function probeOf(container: Container, kind: ProbeKind): Probe | undefined {
+  switch (kind) {
+    case "startup":
+      return container.startupProbe;
+    case "readiness":
+      return container.readinessProbe;
+    case "liveness":
+      return container.livenessProbe;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** The kinds of probes a container has, in the order in which the reference makes their workers. */
+export function kindsOf(container: Container): readonly ProbeKind[] {
+  return KINDS.filter((kind) => probeOf(container, kind) !== undefined);
+}
+
+/** Numbers of a probe, with the API's defaults for what is missing or out of range. */
+export function rulesOf(probe: Probe, kind: ProbeKind): ProbeRules {
+  return {
+    kind,
+    periodMs: atLeastOne(probe.periodSeconds, 10) * 1000,
+    timeoutMs: atLeastOne(probe.timeoutSeconds, 1) * 1000,
+    initialDelaySeconds: Math.max(0, probe.initialDelaySeconds ?? 0),
+    successThreshold: atLeastOne(probe.successThreshold, 1),
+    failureThreshold: atLeastOne(probe.failureThreshold, 3),
+  };
+}
+
+function atLeastOne(value: number | undefined, fallback: number): number {
+  return value === undefined || value < 1 ? fallback : value;
+}
+
+export function factsOf(pod: ProbedPod, target: ProbeTarget): ProbeFacts {
+  return {
+    podEnded: pod.ended,
+    podEnding: pod.ending,
+    isSidecar: target.kind === "sidecar",
+    containerId: target.containerId,
+    running: target.running,
+    startedAtMs: target.startedAtMs,
+    started: target.started,
+    comesBack: target.comesBack,
+  };
+}
+
+/** Where the container stands in the pod, as events name it. */
+export function fieldPathOf(target: ProbeTarget): string {
+  const list = target.kind === "sidecar" ? "initContainers" : "containers";
+  return `spec.${list}{${target.spec.name}}`;
+}
+
+/** A port by number, by name, or by number in quotes; what cannot be a port is an error text. */
+export function resolvePort(
+  port: number | string,
+  container: Container,
+): { readonly port: number } | { readonly error: string } {
+  const named =
+    typeof port === "string"
+      ? container.ports?.find(({ name }) => name === port)?.containerPort
+      : undefined;
+  const text = String(port);
+  if (named === undefined && !/^[+-]?\d+$/.test(text)) {
+    return { error: `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax` };
+  }
+  const number = named ?? Number(text);
+  return number > 0 && number < 65_536
+    ? { port: number }
+    : { error: `invalid port number: ${number}` };
+}
+
+/** A duration as Go prints it: `1s`, `1m30s`, `1h0m0s`, `500ms`. */
+export function goDuration(ms: number): string {
+  if (ms === 0) return "0s";
+  if (ms < 1000) return `${ms}ms`;
+  const hours = Math.floor(ms / 3_600_000);
+  const minutes = Math.floor((ms % 3_600_000) / 60_000);
+  const seconds = (ms % 60_000) / 1000;
+  if (hours > 0) return `${hours}h${minutes}m${seconds}s`;
+  return minutes > 0 ? `${minutes}m${seconds}s` : `${seconds}s`;
+}

@@ -1,0 +1,444 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+import {
+  conclude,
+  consider,
+  type Moment,
+  NEW_WORKER,
+  type ProbeFacts,
+  type ProbeKind,
+  type ProbeResult,
+  type ProbeRules,
+  type WorkerState,
+  wantsTrigger,
+} from "./verdict.ts";
+
+const rules = (kind: ProbeKind, more: Partial<ProbeRules> = {}): ProbeRules => ({
+  kind,
+  periodMs: 10_000,
+  timeoutMs: 1000,
+  initialDelaySeconds: 0,
+  successThreshold: 1,
+  failureThreshold: 3,
+  ...more,
+});
+
+const AGENT_STARTED = 1_000_000;
+
+const facts = (more: Partial<ProbeFacts> = {}): ProbeFacts => ({
+  podEnded: false,
+  podEnding: false,
+  isSidecar: false,
+  containerId: "c1",
+  running: true,
+  startedAtMs: (AGENT_STARTED + 60_000) as WallMs,
+  started: true,
+  comesBack: true,
+  ...more,
+});
+
+/** `seconds` after the container of `facts` started. */
+const at = (seconds: number): Moment => ({
+  monotonic: (60_000 + seconds * 1000) as MonotonicMs,
+  wall: (AGENT_STARTED + 60_000 + seconds * 1000) as WallMs,
+  agentStarted: AGENT_STARTED as WallMs,
+});
+
+const adopted = (kind: ProbeKind, more: Partial<ProbeFacts> = {}): WorkerState =>
+  consider(rules(kind), NEW_WORKER, facts(more), at(0)).state;
+
+interface Vector {
+  readonly name: string;
+  readonly kind: ProbeKind;
+  readonly facts?: Partial<ProbeFacts>;
+  readonly rules?: Partial<ProbeRules>;
+  readonly state?: WorkerState;
+  readonly seconds?: number;
+  readonly step: string;
+  readonly publish?: readonly ProbeResult[];
+}
+
+const held: WorkerState = { ...adopted("liveness"), verdict: "failure", onHold: true };
+
+const VECTORS: readonly Vector[] = [
+  {
+    name: "no container yet",
+    kind: "liveness",
+    facts: { containerId: undefined },
+    step: "no container",
+  },
+  {
+    name: "the pod has ended",
+    kind: "readiness",
+    facts: { podEnded: true },
+    step: "pod has ended",
+  },
+  {
+    name: "the pod has ended without a container",
+    kind: "liveness",
+    facts: { podEnded: true, containerId: undefined },
+    step: "pod has ended",
+  },
+  { name: "a new container for liveness", kind: "liveness", step: "probe", publish: ["success"] },
+  { name: "a new container for readiness", kind: "readiness", step: "probe", publish: ["failure"] },
+  {
+    name: "a new container for startup",
+    kind: "startup",
+    facts: { started: false },
+    step: "probe",
+    publish: ["unknown"],
+  },
+  {
+    name: "on hold",
+    kind: "liveness",
+    state: held,
+    step: "on hold until the container is replaced",
+  },
+  {
+    name: "on hold even when it stopped",
+    kind: "liveness",
+    state: held,
+    facts: { running: false },
+    step: "on hold until the container is replaced",
+  },
+  {
+    name: "a replacement ends the hold",
+    kind: "liveness",
+    state: held,
+    facts: { containerId: "c2" },
+    step: "probe",
+    publish: ["success"],
+  },
+  {
+    name: "not running, comes back",
+    kind: "readiness",
+    facts: { running: false },
+    step: "container is not running",
+    publish: ["failure"],
+  },
+  {
+    name: "liveness not running, comes back",
+    kind: "liveness",
+    facts: { running: false },
+    step: "container is not running",
+    publish: ["success", "failure"],
+  },
+  {
+    name: "not running for good",
+    kind: "liveness",
+    facts: { running: false, comesBack: false },
+    step: "container will not come back",
+    publish: ["success", "failure"],
+  },
+  {
+    name: "ready until it stopped",
+    kind: "readiness",
+    state: { ...adopted("readiness"), verdict: "success" },
+    facts: { running: false },
+    step: "container is not running",
+    publish: ["failure"],
+  },
+  {
+    name: "ending, liveness",
+    kind: "liveness",
+    state: { ...adopted("liveness"), verdict: "failure" },
+    facts: { podEnding: true },
+    step: "pod is being ended",
+    publish: ["success"],
+  },
+  {
+    name: "ending, startup",
+    kind: "startup",
+    state: adopted("startup"),
+    facts: { podEnding: true, started: false },
+    step: "pod is being ended",
+    publish: ["success"],
+  },
+  {
+    name: "ending, liveness of a sidecar",
+    kind: "liveness",
+    state: adopted("liveness"),
+    facts: { podEnding: true, isSidecar: true },
+    step: "pod is being ended",
+  },
+  {
+    name: "ending, readiness goes on",
+    kind: "readiness",
+    state: adopted("readiness"),
+    facts: { podEnding: true },
+    step: "probe",
+  },
+  {
+    name: "a hair before the delay",
+    kind: "liveness",
+    rules: { initialDelaySeconds: 15 },
+    state: adopted("liveness"),
+    seconds: 14.999,
+    step: "within the initial delay",
+  },
+  {
+    name: "just at the delay",
+    kind: "liveness",
+    rules: { initialDelaySeconds: 15 },
+    state: adopted("liveness"),
+    seconds: 15,
+    step: "probe",
+  },
+  {
+    name: "the delay holds back startup too",
+    kind: "startup",
+    rules: { initialDelaySeconds: 5 },
+    state: adopted("startup"),
+    facts: { started: false },
+    seconds: 4,
+    step: "within the initial delay",
+  },
+  {
+    name: "startup rests when started",
+    kind: "startup",
+    state: adopted("startup"),
+    step: "container has started",
+  },
+  {
+    name: "liveness waits for startup",
+    kind: "liveness",
+    state: adopted("liveness"),
+    facts: { started: false },
+    step: "container has not started yet",
+  },
+  {
+    name: "readiness waits for startup",
+    kind: "readiness",
+    state: adopted("readiness"),
+    facts: { started: false },
+    step: "container has not started yet",
+  },
+  // Restart of the agent: what ran more than 10 s before it is not given an initial value.
+  {
+    name: "ready before the agent",
+    kind: "readiness",
+    facts: { startedAtMs: (AGENT_STARTED - 10_001) as WallMs },
+    step: "probe",
+  },
+  {
+    name: "just 10 s before the agent",
+    kind: "readiness",
+    facts: { startedAtMs: (AGENT_STARTED - 10_000) as WallMs },
+    step: "probe",
+    publish: ["failure"],
+  },
+  {
+    name: "before the agent but not running",
+    kind: "readiness",
+    facts: { startedAtMs: 1 as WallMs, running: false },
+    step: "container is not running",
+    publish: ["failure"],
+  },
+  {
+    name: "a started sidecar from before the agent",
+    kind: "startup",
+    facts: { startedAtMs: 1 as WallMs, isSidecar: true },
+    step: "container has started",
+    publish: ["success"],
+  },
+  {
+    name: "a starting sidecar from before the agent",
+    kind: "startup",
+    facts: { startedAtMs: 1 as WallMs, isSidecar: true, started: false },
+    step: "probe",
+  },
+  {
+    name: "a started container from before the agent",
+    kind: "startup",
+    facts: { startedAtMs: 1 as WallMs },
+    step: "container has started",
+  },
+];
+
+for (const vector of VECTORS) {
+  test(`consider: ${vector.name}`, () => {
+    const result = consider(
+      rules(vector.kind, vector.rules),
+      vector.state ?? NEW_WORKER,
+      facts(vector.facts),
+      at(vector.seconds ?? 0),
+    );
+    assert.equal(result.step.kind === "probe" ? "probe" : result.step.why, vector.step);
+    assert.deepEqual(result.publish, vector.publish ?? []);
+  });
+}
+
+test("consider: a wall clock that was set back does not hold up the first probe", () => {
+  const delayed = rules("liveness", { initialDelaySeconds: 15 });
+  const { state } = consider(delayed, NEW_WORKER, facts(), at(0));
+  const later = { ...at(15), wall: (AGENT_STARTED - 3_600_000) as WallMs };
+  assert.equal(consider(delayed, state, facts(), later).step.kind, "probe");
+});
+
+/** What is published of results that come one after the other. */
+function publishedOf(
+  given: ProbeRules,
+  results: readonly ("success" | "failure")[],
+): readonly (ProbeResult | undefined)[] {
+  let state = adopted(given.kind);
+  return results.map((result) => {
+    const turn = conclude(given, state, result);
+    state = turn.state;
+    assert.ok(turn.publish.length <= 1);
+    return turn.publish[0];
+  });
+}
+
+const S = "success";
+const F = "failure";
+
+test("conclude: F F S F F F with a threshold of 3 fails at the sixth", () => {
+  const verdicts = publishedOf(rules("liveness"), [F, F, S, F, F, F]);
+  assert.deepEqual(verdicts, [undefined, undefined, undefined, undefined, undefined, F]);
+});
+
+test("conclude: readiness needs its successes in a row, too", () => {
+  const verdicts = publishedOf(rules("readiness", { successThreshold: 2 }), [
+    S,
+    F,
+    S,
+    S,
+    S,
+    F,
+    F,
+    F,
+  ]);
+  assert.deepEqual(verdicts, [
+    undefined,
+    undefined,
+    undefined,
+    S,
+    undefined,
+    undefined,
+    undefined,
+    F,
+  ]);
+});
+
+test("conclude: liveness and startup rest after their final word, readiness never", () => {
+  const after = (kind: ProbeKind, result: "success" | "failure") =>
+    conclude(rules(kind, { failureThreshold: 1 }), adopted(kind), result).state;
+  assert.deepEqual(
+    [after("liveness", F), after("startup", F), after("startup", S)].map(({ onHold, run }) => [
+      onHold,
+      run,
+    ]),
+    [
+      [true, 0],
+      [true, 0],
+      [true, 0],
+    ],
+  );
+  assert.deepEqual(
+    [after("liveness", S), after("readiness", S), after("readiness", F)].map(({ onHold, run }) => [
+      onHold,
+      run,
+    ]),
+    [
+      [false, 1],
+      [false, 1],
+      [false, 1],
+    ],
+  );
+});
+
+test("conclude: failures of a container say nothing of the one that replaced it", () => {
+  let state = adopted("liveness");
+  state = conclude(rules("liveness"), state, F).state;
+  state = conclude(rules("liveness"), state, F).state;
+  state = consider(rules("liveness"), state, facts({ containerId: "c2" }), at(1)).state;
+  assert.deepEqual(conclude(rules("liveness"), state, F).publish, []);
+});
+
+const kinds = fc.constantFrom<ProbeKind>("liveness", "readiness", "startup");
+
+test("conclude: a verdict is always the last so many results, and is told only when it changes", () => {
+  fc.assert(
+    fc.property(
+      kinds,
+      fc.array(fc.constantFrom<"success" | "failure">("success", "failure"), { maxLength: 40 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 4 }),
+      (kind, results, failureThreshold, readinessSuccess) => {
+        const successThreshold = kind === "readiness" ? readinessSuccess : 1;
+        const given = rules(kind, { failureThreshold, successThreshold });
+        let state = adopted(kind);
+        let verdict = state.verdict;
+        const seen: ProbeResult[] = [];
+        for (const result of results) {
+          if (state.onHold) break;
+          seen.push(result);
+          const turn = conclude(given, state, result);
+          state = turn.state;
+          const threshold = result === "failure" ? failureThreshold : successThreshold;
+          const isDue =
+            seen.length >= threshold && seen.slice(-threshold).every((r) => r === result);
+          assert.deepEqual(turn.publish, isDue && verdict !== result ? [result] : []);
+          verdict = turn.publish[0] ?? verdict;
+          assert.equal(state.verdict, verdict);
+        }
+      },
+    ),
+  );
+});
+
+test("consider: whatever the facts, nothing on hold probes, and what is told is a change", () => {
+  const anyFacts = fc.record({
+    podEnded: fc.boolean(),
+    podEnding: fc.boolean(),
+    isSidecar: fc.boolean(),
+    containerId: fc.constantFrom(undefined, "c1", "c2"),
+    running: fc.boolean(),
+    startedAtMs: fc.constantFrom(undefined, 1 as WallMs, (AGENT_STARTED + 60_000) as WallMs),
+    started: fc.boolean(),
+    comesBack: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(
+      kinds,
+      fc.array(fc.tuple(anyFacts, fc.boolean()), { maxLength: 20 }),
+      (kind, turns) => {
+        let state = NEW_WORKER;
+        for (const [i, [seen, isGood]] of turns.entries()) {
+          const before = state;
+          const turn = consider(rules(kind), before, seen, at(i));
+          state = turn.state;
+          const isSame = before.containerId === seen.containerId;
+          let verdict = isSame ? before.verdict : undefined;
+          for (const result of turn.publish) {
+            assert.notEqual(result, verdict);
+            verdict = result;
+          }
+          if (turn.step.kind !== "probe") continue;
+          assert.ok(
+            !state.onHold && seen.running && seen.containerId !== undefined && !seen.podEnded,
+          );
+          assert.equal(seen.started, kind !== "startup");
+          state = conclude(rules(kind), state, isGood ? "success" : "failure").state;
+        }
+      },
+    ),
+  );
+});
+
+test("wantsTrigger: only a readiness probe of a started container that is not known to be ready", () => {
+  const ready: WorkerState = { ...adopted("readiness"), verdict: "success" };
+  const wants = (kind: ProbeKind, state: WorkerState, more: Partial<ProbeFacts> = {}) =>
+    wantsTrigger(rules(kind), state, facts(more));
+  assert.equal(wants("readiness", adopted("readiness")), true);
+  assert.equal(wants("readiness", NEW_WORKER), true);
+  assert.equal(wants("readiness", ready), false);
+  assert.equal(wants("readiness", ready, { containerId: "c2" }), true);
+  assert.equal(wants("readiness", NEW_WORKER, { started: false }), false);
+  assert.equal(wants("readiness", NEW_WORKER, { running: false }), false);
+  assert.equal(wants("readiness", NEW_WORKER, { podEnded: true }), false);
+  assert.equal(wants("readiness", NEW_WORKER, { containerId: undefined }), false);
+  assert.equal(wants("liveness", NEW_WORKER), false);
+});

@@ -1,0 +1,205 @@
+// pure
+import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+
+export type ProbeKind = "liveness" | "readiness" | "startup";
+
+/** What a probe says of a container; `unknown` only before the first word of a startup probe. */
+export type ProbeResult = "success" | "failure" | "unknown";
+
+/** A probe's numbers with their defaults filled in; whole seconds only because the API has no finer ones. */
+export interface ProbeRules {
+  readonly kind: ProbeKind;
+  readonly periodMs: number;
+  readonly timeoutMs: number;
+  readonly initialDelaySeconds: number;
+  readonly successThreshold: number;
+  readonly failureThreshold: number;
+}
+
+/** What is known of the container a probe looks at. */
+export interface ProbeFacts {
+  /** The pod's phase is Succeeded or Failed. */
+  readonly podEnded: boolean;
+  /** The pod is being ended, for whatever cause. */
+  readonly podEnding: boolean;
+  readonly isSidecar: boolean;
+  /** The present attempt; `undefined` while there is none. */
+  readonly containerId: string | undefined;
+  readonly running: boolean;
+  readonly startedAtMs: WallMs | undefined;
+  /** `started` of the container's status. */
+  readonly started: boolean;
+  /** Whether a container that does not run has yet to start or will be started again. */
+  readonly comesBack: boolean;
+}
+
+/** What a worker remembers from one turn to the next. */
+export interface WorkerState {
+  readonly containerId: string | undefined;
+  /** When `containerId` was first seen; the container is at least this old. */
+  readonly adoptedAt: MonotonicMs;
+  /** Nothing is probed until there is a new container. */
+  readonly onHold: boolean;
+  readonly last: ProbeResult | undefined;
+  /** How many times in a row `last` was the result. */
+  readonly run: number;
+  /** What was published of `containerId`; `undefined` when nothing was. */
+  readonly verdict: ProbeResult | undefined;
+}
+
+export const NEW_WORKER: WorkerState = {
+  containerId: undefined,
+  adoptedAt: 0 as MonotonicMs,
+  onHold: false,
+  last: undefined,
+  run: 0,
+  verdict: undefined,
+};
+
+export interface Moment {
+  readonly monotonic: MonotonicMs;
+  readonly wall: WallMs;
+  /** When the agent started. */
+  readonly agentStarted: WallMs;
+}
+
+/** Why a worker does not probe now. */
+export type WaitReason =
+  | "no container"
+  | "on hold until the container is replaced"
+  | "container is not running"
+  | "within the initial delay"
+  | "container has started"
+  | "container has not started yet";
+
+export type ExitReason = "pod has ended" | "pod is being ended" | "container will not come back";
+
+export type Step =
+  | { readonly kind: "probe" }
+  | { readonly kind: "wait"; readonly why: WaitReason }
+  | { readonly kind: "exit"; readonly why: ExitReason };
+
+/** The worker after a turn; `publish` holds the verdicts that changed, in order. */
+export interface Turn {
+  readonly state: WorkerState;
+  readonly publish: readonly ProbeResult[];
+}
+
+const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
+  readiness: "failure",
+  liveness: "success",
+  startup: "unknown",
+};
+
+/** A container that started this long before the agent was known to the agent's predecessor. */
+const KNOWN_BEFORE_MS = 10_000;
+
+/**
+ * What a worker does when it is its turn (worker.doProbe of the reference, up to the probe itself).
+ * Unlike there, a new container begins with no results in a row: failures of the one before it, or
+ * successes, say nothing about it.
+ */
+export function consider(
+  rules: ProbeRules,
+  before: WorkerState,
+  facts: ProbeFacts,
+  now: Moment,
+): Turn & { readonly step: Step } {
+  if (facts.podEnded) return { state: before, publish: [], step: exit("pod has ended") };
+  if (facts.containerId === undefined) {
+    return { state: before, publish: [], step: wait("no container") };
+  }
+  const { state, publish } = adopt(rules, before, facts, now);
+  if (state.onHold)
+    return { state, publish, step: wait("on hold until the container is replaced") };
+  if (!facts.running) {
+    const step = facts.comesBack
+      ? wait("container is not running")
+      : exit("container will not come back");
+    return { ...published(state, "failure", publish), step };
+  }
+  if (facts.podEnding && rules.kind !== "readiness") {
+    return { ...published(state, "success", publish), step: exit("pod is being ended") };
+  }
+  return { state, publish, step: gate(rules, state, facts, now) };
+}
+
+/** Takes a result into the run and says what becomes of it (the rest of worker.doProbe). */
+export function conclude(
+  rules: ProbeRules,
+  before: WorkerState,
+  result: "success" | "failure",
+): Turn {
+  const run = before.last === result ? before.run + 1 : 1;
+  const state: WorkerState = { ...before, last: result, run };
+  const threshold = result === "failure" ? rules.failureThreshold : rules.successThreshold;
+  if (run < threshold) return { state, publish: [] };
+  const turn = published(state, result, []);
+  const isFinal = rules.kind === "startup" || (rules.kind === "liveness" && result === "failure");
+  return isFinal ? { ...turn, state: { ...turn.state, onHold: true, run: 0 } } : turn;
+}
+
+/** Whether a readiness probe is worth an extra run: the container is up and not known to be ready. */
+export function wantsTrigger(rules: ProbeRules, state: WorkerState, facts: ProbeFacts): boolean {
+  const isKnownReady = state.containerId === facts.containerId && state.verdict === "success";
+  return (
+    rules.kind === "readiness" &&
+    facts.containerId !== undefined &&
+    facts.running &&
+    facts.started &&
+    !facts.podEnded &&
+    !isKnownReady
+  );
+}
+
+function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts, now: Moment): Turn {
+  if (before.containerId === facts.containerId) return { state: before, publish: [] };
+  const state: WorkerState = {
+    ...NEW_WORKER,
+    containerId: facts.containerId,
+    adoptedAt: now.monotonic,
+  };
+  if (!isKnownBefore(facts, now)) return published(state, INITIAL[rules.kind], []);
+  // Said at once, "not ready" of a container that was ready all along would take it out of service.
+  return rules.kind === "startup" && facts.isSidecar && facts.started
+    ? published(state, "success", [])
+    : { state, publish: [] };
+}
+
+function isKnownBefore(facts: ProbeFacts, now: Moment): boolean {
+  return (
+    facts.running &&
+    facts.startedAtMs !== undefined &&
+    facts.startedAtMs < now.agentStarted - KNOWN_BEFORE_MS
+  );
+}
+
+function gate(rules: ProbeRules, state: WorkerState, facts: ProbeFacts, now: Moment): Step {
+  if (ageSeconds(state, facts, now) < rules.initialDelaySeconds) {
+    return wait("within the initial delay");
+  }
+  if (rules.kind === "startup") {
+    return facts.started ? wait("container has started") : { kind: "probe" };
+  }
+  return facts.started ? { kind: "probe" } : wait("container has not started yet");
+}
+
+/** Whole seconds since the container started; a wall clock that was set back cannot make it younger. */
+function ageSeconds(state: WorkerState, facts: ProbeFacts, now: Moment): number {
+  const sinceAdopted = now.monotonic - state.adoptedAt;
+  const sinceStarted = facts.startedAtMs === undefined ? 0 : now.wall - facts.startedAtMs;
+  return Math.floor(Math.max(sinceAdopted, sinceStarted) / 1000);
+}
+
+function published(state: WorkerState, result: ProbeResult, before: readonly ProbeResult[]): Turn {
+  if (state.verdict === result) return { state, publish: before };
+  return { state: { ...state, verdict: result }, publish: [...before, result] };
+}
+
+function wait(why: WaitReason): Step {
+  return { kind: "wait", why };
+}
+
+function exit(why: ExitReason): Step {
+  return { kind: "exit", why };
+}
