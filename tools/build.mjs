@@ -1,0 +1,106 @@
+// Builds what is shipped: dist/nodelet.cjs (everything in one file, CommonJS because Node then loads its own
+// modules lazily), dist/library.js (ESM, packages stay imports) and dist/types.
+//   node tools/build.mjs [--types]
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const ROOT = join(import.meta.dirname, "..");
+const PROGRAM = join(ROOT, "src/main.ts");
+const LIBRARY = join(ROOT, "src/library.ts");
+const DIST = join(ROOT, "dist");
+/** Native code cannot live in a bundle; it is loaded when it is installed. */
+const NATIVE = ["koffi"];
+
+const COMMON = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  platform: "node",
+  target: "node24",
+  sourcemap: "external",
+  legalComments: "none",
+  logLevel: "warning",
+};
+
+/** Says what was built; throws with esbuild's messages. */
+export async function buildAll({ types = false, say = console.error } = {}) {
+  mkdirSync(DIST, { recursive: true });
+  if (existsSync(PROGRAM)) await buildProgram(say);
+  else say("build: src/main.ts does not exist, no dist/nodelet.cjs");
+  if (!existsSync(LIBRARY)) return say("build: src/library.ts does not exist, no dist/library.js");
+  await buildLibrary(say);
+  if (types) emitTypes(say);
+}
+
+async function buildProgram(say) {
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const result = await build({
+    ...COMMON,
+    entryPoints: [PROGRAM],
+    outfile: join(DIST, "nodelet.cjs"),
+    format: "cjs",
+    external: NATIVE,
+    // Names stay, so that a stack trace from the field can be read without the map.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    define: {
+      "import.meta.url": "__nodeletUrl",
+      "import.meta.dirname": "__dirname",
+      "import.meta.filename": "__filename",
+      "process.env.NODELET_BUILD_VERSION": JSON.stringify(version),
+    },
+    banner: { js: 'const __nodeletUrl=require("node:url").pathToFileURL(__filename).href;' },
+    metafile: true,
+  });
+  const bytes = Object.entries(result.metafile.outputs).find(([name]) => name.endsWith(".cjs"))[1]
+    .bytes;
+  say(`build: dist/nodelet.cjs, ${Math.round(bytes / 1024)} KiB`);
+}
+
+async function buildLibrary(say) {
+  await build({
+    ...COMMON,
+    entryPoints: [LIBRARY],
+    outfile: join(DIST, "library.js"),
+    format: "esm",
+    packages: "external",
+  });
+  say("build: dist/library.js");
+}
+
+/** Declarations of everything the library shows, by the TypeScript compiler. */
+function emitTypes(say) {
+  const config = join(DIST, "tsconfig.json");
+  const options = {
+    noEmit: false,
+    declaration: true,
+    emitDeclarationOnly: true,
+    rootDir: "../src",
+    outDir: "types",
+    skipLibCheck: true,
+  };
+  const content = {
+    extends: "../tsconfig.json",
+    compilerOptions: options,
+    include: [],
+    files: ["../src/library.ts"],
+  };
+  writeFileSync(config, JSON.stringify(content));
+  rmSync(join(DIST, "types"), { recursive: true, force: true });
+  const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
+  const { status } = spawnSync(process.execPath, [tsc, "-p", config], { stdio: "inherit" });
+  rmSync(config);
+  if (status !== 0) throw new Error("the TypeScript compiler found errors");
+  say("build: dist/types");
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    await buildAll({ types: process.argv.includes("--types") });
+  } catch (error) {
+    console.error(`build: ${error instanceof Error ? error.message : error}`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,109 @@
+// Programs of the system that nodelet or its tests call, from Debian packages where they are missing.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { looksOffline, runQuietly, SetupError, say, tail } from "./progress.mjs";
+
+const PROGRAM_FOLDERS = [
+  "/usr/local/sbin",
+  "/usr/local/bin",
+  "/usr/sbin",
+  "/usr/bin",
+  "/sbin",
+  "/bin",
+];
+
+const program = (name) => () => PROGRAM_FOLDERS.some((folder) => existsSync(join(folder, name)));
+const file =
+  (...paths) =>
+  () =>
+    paths.some((path) => existsSync(path));
+
+/**
+ * Each need by what is looked for, because the same program comes from packages of many names; `debian` is
+ * what we install where it is missing.
+ */
+const NEEDS = [
+  { debian: "containerd", profiles: ["run", "test"], met: program("containerd") },
+  { debian: "runc", profiles: ["run", "test"], met: program("runc") },
+  {
+    debian: "containernetworking-plugins",
+    profiles: ["run", "test"],
+    met: file("/usr/lib/cni/bridge", "/opt/cni/bin/bridge"),
+  },
+  { debian: "iptables", profiles: ["run", "test"], met: program("iptables") },
+  { debian: "iproute2", profiles: ["run", "test"], met: program("ip") },
+  { debian: "mount", profiles: ["run", "test"], met: program("mount") },
+  {
+    debian: "util-linux",
+    profiles: ["run", "test"],
+    met: () => program("nsenter")() && program("unshare")(),
+  },
+  {
+    debian: "ca-certificates",
+    profiles: ["run"],
+    met: file("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"),
+  },
+  {
+    debian: "libatomic1",
+    profiles: ["run", "test", "build", "check"],
+    met: () => hasLibrary("libatomic.so.1"),
+  },
+  { debian: "busybox-static", profiles: ["test"], met: program("busybox") },
+  { debian: "procps", profiles: ["test"], met: program("ps") },
+];
+
+/** Installs what is missing for the profile. `importance` is `required`, `wanted` or `none`. */
+export async function packagesStep(profile, importance) {
+  const missing = NEEDS.filter((need) => need.profiles.includes(profile) && !need.met());
+  if (missing.length === 0) return;
+  const names = missing.map((need) => need.debian);
+  const obstacle = whyNotInstall();
+  if (!obstacle) return await install(names);
+  const message = `${names.join(", ")} ${names.length === 1 ? "is" : "are"} missing and ${obstacle}`;
+  const fix = `apt-get install --no-install-recommends ${names.join(" ")} (as root), or the like of your distribution`;
+  if (importance === "required") throw new SetupError(message, fix);
+  say(
+    `${message}; going on without. ${importance === "wanted" ? "Tests that need them are skipped. " : ""}${fix}`,
+  );
+}
+
+function whyNotInstall() {
+  if (!existsSync("/usr/bin/apt-get")) return "this is no Debian-like system";
+  if (process.getuid() !== 0) return "only root can install them";
+  return undefined;
+}
+
+async function install(names) {
+  const what = `installing Debian packages: ${names.join(" ")}`;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const argv = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
+  const progress = ["-o", "APT::Status-Fd=1"];
+  const percent = (line) => {
+    const status = /^(dl|pm)status:[^:]*:([\d.]+):/.exec(line);
+    // Fetching and installing are half of the way each.
+    return status ? (status[1] === "dl" ? 0 : 50) + Number(status[2]) / 2 : undefined;
+  };
+  const attempt = () => runQuietly(what, [...argv, ...progress, ...names], { env, percent });
+  let result = hasPackageLists() ? await attempt() : undefined;
+  if (result?.code === 0) return;
+  const lists = await runQuietly("reading the package lists", ["apt-get", "update", "-q"], { env });
+  result = await attempt();
+  if (result.code === 0) return;
+  const output = lists.code === 0 ? result.output : `${lists.output}\n${result.output}`;
+  const fix = looksOffline(output)
+    ? "apt-get could not reach its archive: check the network and /etc/apt/sources.list"
+    : "see apt-get's message above";
+  throw new SetupError(`apt-get could not install ${names.join(" ")}:\n${tail(output)}`, fix);
+}
+
+function hasPackageLists() {
+  const folder = "/var/lib/apt/lists";
+  return existsSync(folder) && readdirSync(folder).some((name) => name.includes("_Packages"));
+}
+
+function hasLibrary(name) {
+  const folders = ["/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"];
+  for (const triplet of ["x86_64-linux-gnu", "aarch64-linux-gnu"])
+    folders.push(`/lib/${triplet}`, `/usr/lib/${triplet}`);
+  return folders.some((folder) => existsSync(join(folder, name)));
+}

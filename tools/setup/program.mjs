@@ -1,0 +1,40 @@
+// The last step: the program takes over, as far as one process can stand in for another.
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { resolve } from "node:path";
+import { SetupError, say } from "./progress.mjs";
+import { ROOT } from "./root.mjs";
+
+/** The terminal sends these to the whole foreground group, our program included. */
+const FROM_TERMINAL = new Set(["SIGINT", "SIGQUIT", "SIGHUP", "SIGWINCH", "SIGTSTP"]);
+const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2", "SIGWINCH"];
+
+/** Starts the program, passes signals on and ends as it ends. Scripts run with `node`. */
+export function becomeProgram([name, ...args], node) {
+  const path = name.includes("/") ? resolve(ROOT, name) : name;
+  const argv = /\.(mjs|js|cjs|ts)$/.test(name) ? [node, path, ...args] : [path, ...args];
+  const child = spawn(argv[0], argv.slice(1), {
+    stdio: "inherit",
+    env: { ...process.env, NODELET_NODE: process.env.NODELET_NODE ?? node },
+  });
+  const forward = (signal) => {
+    if (!(process.stdin.isTTY && FROM_TERMINAL.has(signal))) child.kill(signal);
+  };
+  for (const signal of FORWARDED) process.on(signal, forward);
+  child.on("error", (error) => {
+    const problem = new SetupError(`cannot start ${path}: ${error.message}`);
+    say(problem.message);
+    process.exitCode = 1;
+  });
+  child.on("exit", (code, signal) => {
+    for (const each of FORWARDED) process.off(each, forward);
+    if (signal === null) process.exitCode = code;
+    else endBy(signal);
+  });
+}
+
+/** Ends by the signal that ended the program, so that a shell sees the same; some signals we cannot end by. */
+function endBy(signal) {
+  process.exitCode = 128 + (constants.signals[signal] ?? 0);
+  process.kill(process.pid, signal);
+}

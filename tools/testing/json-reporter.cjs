@@ -1,0 +1,27 @@
+// What node:test reports about one file, as lines of JSON on descriptor 3, for run-file.mjs.
+const { writeSync } = require("node:fs");
+const { inspect } = require("node:util");
+
+const REPORT_DESCRIPTOR = 3;
+
+/** A reporter as node:test wants it; what it yields would go to standard output, which is the test's own. */
+module.exports = async function* report(source) {
+  const names = [];
+  for await (const { type, data } of source) {
+    if (type === "test:start") names[data.nesting] = data.name;
+    if (type !== "test:pass" && type !== "test:fail") continue;
+    const error = data.details.error;
+    const line = {
+      passed: type === "test:pass",
+      name: [...names.slice(0, data.nesting), data.name].join(" > "),
+      line: data.line,
+      suite: data.details.type === "suite",
+      skip: data.skip,
+      todo: data.todo,
+      onlySubtests: error?.failureType === "subtestsFailed",
+      error: error && inspect(error.cause ?? error, { depth: 8 }),
+    };
+    writeSync(REPORT_DESCRIPTOR, `${JSON.stringify(line)}\n`);
+  }
+  yield "";
+};
