@@ -1,5 +1,5 @@
 // pure
-import { quote } from "./duration.ts";
+import { quoted } from "../api/field-problem.ts";
 
 /** Largest CPU number believed; keeps `0-999999999` from filling the memory. */
 const MAX_CPU = 65_535;
@@ -15,11 +15,11 @@ export function parseCpuList(text: string): CpuList {
   const cpus = new Set<number>();
   for (const part of text.split(",")) {
     const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
-    if (match === null) return failed(`${quote(part)} is neither a CPU number nor a range`);
+    if (match === null) return failed(`${quoted(part)} is neither a CPU number nor a range`);
     const first = Number(match[1]);
     const last = Number(match[2] ?? match[1]);
-    if (last < first) return failed(`invalid range ${quote(part)} (${last} < ${first})`);
-    if (last > MAX_CPU) return failed(`${quote(part)} is beyond CPU ${MAX_CPU}`);
+    if (last < first) return failed(`invalid range ${quoted(part)} (${last} < ${first})`);
+    if (last > MAX_CPU) return failed(`${quoted(part)} is beyond CPU ${MAX_CPU}`);
     for (let cpu = first; cpu <= last; cpu += 1) cpus.add(cpu);
   }
   return { ok: true, cpus: [...cpus].sort((a, b) => a - b) };

@@ -1,10 +1,18 @@
 // pure
 import type { JsonValue } from "../api/generated/types.ts";
-import { decodeValue, kindOf, type Report, unknownField } from "./decode-value.ts";
+import { decodeValue, kindOf, type Report } from "./decode-value.ts";
 import { FIELDS, fieldAt, GROUP_PATHS } from "./fields.ts";
+import { fieldOfFlag } from "./flag-table.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND } from "./kubelet-config.ts";
 import { didYouMean } from "./nearest.ts";
-import { type ConfigProblem, invalid, type Place, required } from "./problem.ts";
+import {
+  type ConfigProblem,
+  invalid,
+  type Place,
+  required,
+  typeInvalid,
+  unknownField,
+} from "./problem.ts";
 import { isObject, type JsonObject } from "./tree.ts";
 
 /** What a file says, checked: fields in their own nesting, `null` where a drop-in takes a value away. */
@@ -37,7 +45,7 @@ export function decodeConfig(document: unknown, options: DecodeOptions): Decoded
     return { fields: {}, problems };
   }
   if (!isObject(document)) {
-    report(invalid("", document, `expected a mapping, got ${kindOf(document)}`));
+    report(typeInvalid("", document, `expected a mapping, got ${kindOf(document)}`));
     return { fields: {}, problems };
   }
   checkIdentity(document, report);
@@ -87,7 +95,7 @@ function decodeGroup(
     } else if (isObject(value)) {
       decoded.push([name, decodeGroup(value, `${path}.`, keepNull, report)]);
     } else {
-      report(invalid(path, value, `expected a mapping, got ${kindOf(value)}`));
+      report(typeInvalid(path, value, `expected a mapping, got ${kindOf(value)}`));
     }
   }
   return Object.fromEntries(decoded);
@@ -113,6 +121,8 @@ function decodePatchMap(
 
 /** The field that was most likely meant: beside it, or elsewhere under the same last name. */
 function suggestion(name: string, prefix: string): string {
+  const ofFlag = fieldOfFlag(name);
+  if (prefix === "" && ofFlag !== undefined) return `did you mean ${ofFlag}?`;
   const elsewhere = FIELDS.find(({ path }) => path.endsWith(`.${name}`));
   if (elsewhere !== undefined) return `did you mean ${elsewhere.path}?`;
   const parents = prefix === "" ? 0 : prefix.split(".").length - 1;

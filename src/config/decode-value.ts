@@ -9,7 +9,14 @@ import {
 } from "./duration.ts";
 import type { FieldType, Member } from "./field-types.ts";
 import { didYouMean } from "./nearest.ts";
-import { type ConfigProblem, invalid, required } from "./problem.ts";
+import {
+  type ConfigProblem,
+  invalid,
+  required,
+  tooMany,
+  typeInvalid,
+  unknownField,
+} from "./problem.ts";
 import { isObject } from "./tree.ts";
 
 /** Where decoding puts what it finds wrong. */
@@ -77,7 +84,9 @@ function wrong(
   report: Report,
   fix = "",
 ): undefined {
-  report(invalid(path, value, `expected ${expected}, got ${kindOf(value)}`, fix || fixFor(value)));
+  report(
+    typeInvalid(path, value, `expected ${expected}, got ${kindOf(value)}`, fix || fixFor(value)),
+  );
   return undefined;
 }
 
@@ -156,7 +165,7 @@ function decodeList(
   report: Report,
 ): readonly JsonValue[] | undefined {
   if (!Array.isArray(value)) return wrong(path, value, "a list", report);
-  if (value.length > MAX_ENTRIES) return tooMany(path, value.length, report);
+  if (value.length > MAX_ENTRIES) return refuseMany(path, value.length, report);
   const decoded = value.map((entry: unknown, i) => decodeValue(of, entry, `${path}[${i}]`, report));
   return decoded.filter((entry) => entry !== undefined);
 }
@@ -169,7 +178,7 @@ function decodeMap(
 ): { readonly [name: string]: JsonValue } | undefined {
   if (!isObject(value)) return wrong(path, value, "a mapping", report);
   const entries = Object.entries(value);
-  if (entries.length > MAX_ENTRIES) return tooMany(path, entries.length, report);
+  if (entries.length > MAX_ENTRIES) return refuseMany(path, entries.length, report);
   const decoded: [string, JsonValue][] = [];
   for (const [name, entry] of entries) {
     const good = decodeValue(of, entry, `${path}[${name}]`, report);
@@ -202,12 +211,7 @@ function decodeObject(
   return Object.fromEntries(decoded);
 }
 
-function tooMany(path: string, count: number, report: Report): undefined {
-  report({ path, message: `Too many: ${count}: must have at most ${MAX_ENTRIES} items`, fix: "" });
+function refuseMany(path: string, count: number, report: Report): undefined {
+  report(tooMany(path, count, MAX_ENTRIES));
   return undefined;
-}
-
-/** A name that the configuration does not have. */
-export function unknownField(path: string, fix: string): ConfigProblem {
-  return { path, message: `unknown field "${path}"`, fix };
 }

@@ -1,4 +1,5 @@
 // pure
+import { quoted } from "../api/field-problem.ts";
 import type { Branded } from "../kit/brand.ts";
 
 /**
@@ -29,11 +30,6 @@ const LIMIT = 1n << 63n;
 /** No duration that means anything is longer; keeps hostile texts cheap and error messages short. */
 const MAX_TEXT = 128;
 
-/** The text as Go's `%q` prints it, for error messages; only ASCII that needs no escape stays bare. */
-export function quote(text: string): string {
-  return JSON.stringify(text).replaceAll("\u007f", "\\x7f");
-}
-
 /**
  * Parses what Go's `time.ParseDuration` parses (`1h30m`, `-1.5s`, `100ms`, `0`), with its error texts.
  * Source: https://pkg.go.dev/time#ParseDuration.
@@ -42,7 +38,7 @@ export function parseDuration(text: string): ParsedDuration {
   if (text.length > MAX_TEXT) {
     return failed(`invalid duration: ${text.length} characters are too many`);
   }
-  const invalid = failed(`time: invalid duration ${quote(text)}`);
+  const invalid = failed(`time: invalid duration ${quoted(text)}`);
   const negative = text.startsWith("-");
   let rest = negative || text.startsWith("+") ? text.slice(1) : text;
   if (rest === "0") return succeeded(0n);
@@ -69,16 +65,16 @@ function takeTerm(input: string, text: string): Term {
   const whole = number?.[1] ?? "";
   const fraction = number?.[2] ?? "";
   if (whole === "" && fraction === "") {
-    return { ok: false, error: `time: invalid duration ${quote(text)}` };
+    return { ok: false, error: `time: invalid duration ${quoted(text)}` };
   }
   const behind = input.slice(number?.[0].length ?? 0);
   const unitName = /^[^.0-9]*/.exec(behind)?.[0] ?? "";
   if (unitName === "") {
-    return { ok: false, error: `time: missing unit in duration ${quote(text)}` };
+    return { ok: false, error: `time: missing unit in duration ${quoted(text)}` };
   }
   const unit = UNIT_NANOSECONDS.get(unitName);
   if (unit === undefined) {
-    const error = `time: unknown unit ${quote(unitName)} in duration ${quote(text)}`;
+    const error = `time: unknown unit ${quoted(unitName)} in duration ${quoted(text)}`;
     return { ok: false, error };
   }
   const nanoseconds = BigInt(whole === "" ? "0" : whole) * unit + fractionOf(fraction, unit);

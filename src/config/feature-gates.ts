@@ -3,7 +3,7 @@ import { invariant } from "../kit/errors.ts";
 import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate, GATE_NEEDS } from "./feature-gate-table.ts";
 import { didYouMean } from "./nearest.ts";
 import type { ConfigProblem } from "./problem.ts";
-import { forbidden, invalid } from "./problem.ts";
+import { forbidden, invalid, plain } from "./problem.ts";
 
 /** Switches every alpha gate that is not set by name. */
 export const ALL_ALPHA = "AllAlpha";
@@ -86,16 +86,16 @@ function gatesOf(enabled: ReadonlyMap<string, boolean>): FeatureGates {
 
 function unknownGate(name: string): ConfigProblem {
   const near = didYouMean(name, GATE_NAMES);
-  return {
-    path: `featureGates.${name}`,
-    message: `unrecognized feature gate: ${name}`,
-    fix: near === "" ? "remove it: Kubernetes 1.36 has no such gate" : near,
-  };
+  return plain(
+    `featureGates[${name}]`,
+    `unrecognized feature gate: ${name}`,
+    near === "" ? "remove it: Kubernetes 1.36 has no such gate" : near,
+  );
 }
 
 function lockedGate(gate: FeatureGate, value: boolean): ConfigProblem {
   return invalid(
-    `featureGates.${gate.name}`,
+    `featureGates[${gate.name}]`,
     value,
     `cannot set feature gate ${gate.name} to ${value}, feature is locked to ${gate.default}`,
     "remove it",
@@ -127,7 +127,7 @@ function missingNeeds(enabled: ReadonlyMap<string, boolean>): readonly ConfigPro
     if (enabled.get(name) !== true || missing.length === 0) continue;
     problems.push(
       forbidden(
-        `featureGates.${name}`,
+        `featureGates[${name}]`,
         `${name} is enabled, but depends on features that are disabled: [${missing.join(" ")}]`,
         `enable ${missing.join(" and ")}, or disable ${name}`,
       ),

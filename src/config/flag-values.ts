@@ -1,7 +1,8 @@
 // pure
+import { quoted } from "../api/field-problem.ts";
 import type { JsonValue } from "../api/generated/types.ts";
 import { readQuantity } from "../api/quantity.ts";
-import { formatNanoseconds, parseDuration, quote } from "./duration.ts";
+import { formatNanoseconds, parseDuration } from "./duration.ts";
 import type { FlagType } from "./flag-types.ts";
 import { parseBool, parseInteger } from "./go-numbers.ts";
 import { isIP } from "./ip.ts";
@@ -41,7 +42,7 @@ export function readFlagValue(
       return readQuantityText(text);
     case "ip":
       if (text === "" || isIP(text)) return good(text);
-      return bad(`${quote(text)} is not a valid IP address`);
+      return bad(`${quoted(text)} is not a valid IP address`);
     case "strings":
       return readStrings(text, before);
     case "int32s":
@@ -162,10 +163,10 @@ function readVmodule(text: string): FlagValue {
     if (part === "") continue;
     const at = part.indexOf("=");
     if (at <= 0 || part.indexOf("=", at + 1) >= 0) {
-      return bad(`${quote(part)} does not have the pattern=N format`);
+      return bad(`${quoted(part)} does not have the pattern=N format`);
     }
     const level = parseInteger(part.slice(at + 1), { bits: 31, unsigned: true });
-    if (!level.ok) return bad(`parsing verbosity in ${quote(part)}: ${level.error}`);
+    if (!level.ok) return bad(`parsing verbosity in ${quoted(part)}: ${level.error}`);
     entries.push({ filePattern: part.slice(0, at), verbosity: level.value });
   }
   return good(entries);

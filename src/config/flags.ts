@@ -1,13 +1,14 @@
 // pure
+import { quoted } from "../api/field-problem.ts";
 import type { JsonValue } from "../api/generated/types.ts";
-import { parseDuration, quote } from "./duration.ts";
+import { parseDuration } from "./duration.ts";
 import type { FieldPath } from "./fields.ts";
 import { FLAGS, flagNamed, flagOfLetter } from "./flag-table.ts";
 import type { FlagSpec } from "./flag-types.ts";
 import { readFlagValue } from "./flag-values.ts";
 import { DEFAULT_FLAGS, type KubeletFlags } from "./kubelet-flags.ts";
 import { didYouMean } from "./nearest.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { type ConfigProblem, plain } from "./problem.ts";
 
 /** A configuration field as a flag sets it, in file form. */
 export interface FlagSetting {
@@ -27,6 +28,9 @@ export interface ParsedFlags {
   readonly warnings: readonly string[];
   readonly problems: readonly ConfigProblem[];
 }
+
+/** The place of what was typed, in problems. */
+export const COMMAND_LINE = "command line";
 
 /** More arguments than any command line has. */
 const MAX_ARGUMENTS = 10_000;
@@ -149,7 +153,7 @@ class FlagReader {
     if (target.kind === "refused") {
       if (target.accepts?.includes(text) === true) this.#warnDeprecated(spec, before === undefined);
       else {
-        const message = `the flag was removed from Kubernetes and ${quote(text)} cannot be honoured`;
+        const message = `the flag was removed from Kubernetes and ${quoted(text)} cannot be honoured`;
         this.#problem(`--${spec.name}`, message, target.instead);
       }
       return;
@@ -157,7 +161,7 @@ class FlagReader {
     const read =
       target.kind === "ignored" ? IGNORED : readFlagValue(spec.type, text, before?.value);
     if (!read.ok) {
-      const message = `invalid argument ${quote(text)} for "${shown}" flag: ${read.error}`;
+      const message = `invalid argument ${quoted(text)} for "${shown}" flag: ${read.error}`;
       this.#problem(`--${spec.name}`, message, hintFor(spec, text));
       return;
     }
@@ -194,7 +198,7 @@ class FlagReader {
   }
 
   #problem(path: string, message: string, fix: string): void {
-    this.#problems.push({ path, message, fix, place: { source: "command line" } });
+    this.#problems.push({ ...plain(path, message, fix), place: { source: COMMAND_LINE } });
   }
 }
 

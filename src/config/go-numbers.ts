@@ -1,5 +1,5 @@
 // pure
-import { quote } from "./duration.ts";
+import { quoted } from "../api/field-problem.ts";
 
 /** A number or boolean as Go's strconv reads it, or its error text. */
 export type GoValue<T> =
@@ -17,7 +17,7 @@ export function parseBool(text: string): GoValue<boolean> {
   if (FALSE.includes(text)) return { ok: true, value: false };
   return {
     ok: false,
-    error: `strconv.ParseBool: parsing ${quote(text.slice(0, MAX_TEXT))}: invalid syntax`,
+    error: `strconv.ParseBool: parsing ${quoted(text.slice(0, MAX_TEXT))}: invalid syntax`,
   };
 }
 
@@ -35,7 +35,7 @@ export function parseInteger(text: string, form: IntegerForm): GoValue<number> {
   const name = form.unsigned ? "ParseUint" : "ParseInt";
   const fail = (why: string): GoValue<number> => ({
     ok: false,
-    error: `strconv.${name}: parsing ${quote(text.slice(0, MAX_TEXT))}: ${why}`,
+    error: `strconv.${name}: parsing ${quoted(text.slice(0, MAX_TEXT))}: ${why}`,
   });
   if (text.length > MAX_TEXT) return fail("value out of range");
   const negative = !form.unsigned && text.startsWith("-");

@@ -1,72 +1,97 @@
 // pure
-import { quote } from "./duration.ts";
 
-/** Where a text came from: a file with its line, or a flag. */
+import type { FieldProblem, FieldProblemKind } from "../api/field-problem.ts";
+import * as field from "../api/field-problem.ts";
+
+/** Where a text came from: a file with its line, or the command line. */
 export interface Place {
-  /** Path of a file, or `--flag`. */
+  /** Path of a file, or `command line`. */
   readonly source: string;
   /** Line in that file, from 1. */
   readonly line?: number;
 }
 
-/** Something in the configuration that cannot be used. */
-export interface ConfigProblem {
-  /** Dotted path of the field, or `--flag`, or empty when the whole file is meant. */
-  readonly path: string;
-  /** What is wrong, worded as Kubernetes words it: `Invalid value: 70000: must be between ...`. */
-  readonly message: string;
+/**
+ * Something in the configuration that cannot be used: a `FieldProblem` in Kubernetes' wording, or one
+ * whose `message` says it all (`plain`), with what to do about it and where it stands.
+ */
+export interface ConfigProblem extends Omit<FieldProblem, "kind"> {
+  readonly kind: FieldProblemKind | "plain";
   /** What to do about it; empty when the message says it already. */
   readonly fix: string;
   readonly place?: Place;
 }
 
-/** A value as it is shown in a message: texts quoted, long ones cut. */
-export function shown(value: unknown): string {
-  if (typeof value === "string") {
-    return quote(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}...` : value);
-  }
-  if (typeof value === "bigint") return String(value);
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
-}
-
-const MAX_SHOWN = 120;
-
 /** A value outside its rule: `path: Invalid value: VALUE: rule`. */
-export function invalid(path: string, value: unknown, rule: string, fix = ""): ConfigProblem {
-  return { path, message: `Invalid value: ${shown(value)}: ${rule}`, fix };
-}
+export const invalid = (path: string, value: unknown, rule: string, fix = ""): ConfigProblem => ({
+  ...field.invalid(path, value, rule),
+  fix,
+});
 
 /** A value that is none of a few: `path: Unsupported value: VALUE: supported values: ...`. */
-export function unsupported(
+export const unsupported = (
   path: string,
   value: unknown,
   supported: readonly string[],
   fix = "",
-): ConfigProblem {
-  const names = supported.map((name) => quote(name)).join(", ");
-  return {
-    path,
-    message: `Unsupported value: ${shown(value)}: supported values: ${names}`,
-    fix,
-  };
-}
+): ConfigProblem => ({ ...field.unsupported(path, value, supported), fix });
 
 /** A field that may not be set as things are: `path: Forbidden: why`. */
-export function forbidden(path: string, why: string, fix = ""): ConfigProblem {
-  return { path, message: `Forbidden: ${why}`, fix };
-}
+export const forbidden = (path: string, why: string, fix = ""): ConfigProblem => ({
+  ...field.forbidden(path, why),
+  fix,
+});
 
 /** A field that must be set as things are: `path: Required value: why`. */
-export function required(path: string, why: string, fix = ""): ConfigProblem {
-  return { path, message: `Required value: ${why}`, fix };
-}
+export const required = (path: string, why: string, fix = ""): ConfigProblem => ({
+  ...field.required(path, why),
+  fix,
+});
 
-/** The problem in one line, as it is printed: place, path, message, fix. */
-export function formatProblem(problem: ConfigProblem): string {
-  const { place } = problem;
+/** A list entry that is there already: `path: Duplicate value: VALUE`. */
+export const duplicate = (path: string, value: unknown, fix = ""): ConfigProblem => ({
+  ...field.duplicate(path, value),
+  fix,
+});
+
+/** More entries than are read: `path: Too many: COUNT: must have at most MAX items`. */
+export const tooMany = (path: string, count: number, max: number): ConfigProblem => ({
+  ...field.tooMany(path, count, max),
+  fix: "",
+});
+
+/** A value of another type than the field's: `path: Invalid value: VALUE: expected ..., got ...`. */
+export const typeInvalid = (
+  path: string,
+  value: unknown,
+  message: string,
+  fix = "",
+): ConfigProblem => ({ path, kind: "typeInvalid", value, message, fix });
+
+/** A name that the configuration does not have: `unknown field "path"`. */
+export const unknownField = (path: string, fix: string): ConfigProblem => ({
+  path,
+  kind: "unknownField",
+  message: "",
+  fix,
+});
+
+/** Something said in words of its own. */
+export const plain = (path: string, message: string, fix = ""): ConfigProblem => ({
+  path,
+  kind: "plain",
+  message,
+  fix,
+});
+
+/** The problem in one line, as it is printed: place, path, what is wrong, what to do. */
+export function formatConfigProblem(problem: ConfigProblem): string {
+  const { place, path, kind, message, fix } = problem;
   const line = place?.line === undefined ? "" : `:${place.line}`;
   const where = place === undefined ? "" : `${place.source}${line}: `;
-  const path = problem.path === "" || problem.path === place?.source ? "" : `${problem.path}: `;
-  return `${where}${path}${problem.message}${problem.fix === "" ? "" : ` (${problem.fix})`}`;
+  const said =
+    kind === "plain"
+      ? `${path === "" ? "" : `${path}: `}${message}`
+      : field.formatProblem({ ...problem, kind, path: path === "" ? "(file)" : path });
+  return `${where}${said}${fix === "" ? "" : ` (${fix})`}`;
 }

@@ -1,8 +1,16 @@
 // pure
-import { formatDuration, quote } from "./duration.ts";
+import { quoted } from "../api/field-problem.ts";
+import { formatDuration } from "./duration.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import { type ConfigProblem, forbidden, invalid, required, unsupported } from "./problem.ts";
+import {
+  type ConfigProblem,
+  duplicate,
+  forbidden,
+  invalid,
+  required,
+  unsupported,
+} from "./problem.ts";
 
 const FIELD = "enforceNodeAllocatable";
 const ENFORCEMENTS = [
@@ -26,14 +34,14 @@ export function validateAllocatable(config: KubeletConfig): ConfigProblem[] {
   for (const { owner } of RESERVED_CGROUPS) {
     const compressible = `${owner}-compressible`;
     if (!wanted.has(owner) || !wanted.has(compressible)) continue;
-    const why = `both ${quote(owner)} and ${quote(compressible)} cannot be specified together`;
+    const why = `both ${quoted(owner)} and ${quoted(compressible)} cannot be specified together`;
     problems.push(forbidden(FIELD, why, "keep one of them"));
   }
   const seen = new Set<string>();
   config.enforceNodeAllocatable.forEach((name, i) => {
     const path = `${FIELD}[${i}]`;
     if (seen.has(name)) {
-      problems.push({ path, message: `Duplicate value: ${quote(name)}`, fix: "remove it" });
+      problems.push(duplicate(path, name, "remove it"));
       return;
     }
     seen.add(name);
@@ -46,17 +54,17 @@ function enforcementProblems(config: KubeletConfig, name: string, path: string):
   if (!ENFORCEMENTS.includes(name)) return [unsupported(path, name, ENFORCEMENTS)];
   if (name === "none") {
     if (config.enforceNodeAllocatable.length === 1) return [];
-    const why = `may not contain additional enforcements when ${quote("none")} is specified`;
+    const why = `may not contain additional enforcements when ${quoted("none")} is specified`;
     return [forbidden(path, why, "keep either none or the others")];
   }
   const problems: ConfigProblem[] = [];
   for (const { owner, field } of RESERVED_CGROUPS) {
     if (!name.startsWith(owner) || config[field] !== "") continue;
-    const why = `must be specified when ${quote(owner)} or ${quote(`${owner}-compressible`)} included in ${FIELD}`;
+    const why = `must be specified when ${quoted(owner)} or ${quoted(`${owner}-compressible`)} included in ${FIELD}`;
     problems.push(required(field, why, `e.g. ${field}: /${owner}.slice`));
   }
   if (!config.cgroupsPerQOS) {
-    const rule = `must be set to true when ${quote(name)} contained in ${FIELD}`;
+    const rule = `must be set to true when ${quoted(name)} contained in ${FIELD}`;
     const fix = `set cgroupsPerQOS: true, or ${FIELD}: [none]`;
     problems.push(invalid("cgroupsPerQOS", false, rule, fix));
   }

@@ -1,7 +1,8 @@
 // pure
+import { quoted } from "../api/field-problem.ts";
 import { isZeroQuantity, readQuantity } from "../api/quantity.ts";
 import { parseCpuList } from "./cpu-list.ts";
-import { formatDuration, quote } from "./duration.ts";
+import { formatDuration } from "./duration.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
 import { labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
@@ -96,12 +97,12 @@ function reservations(field: string, map: TextMap): ConfigProblem[] {
     const path = `${field}[${name}]`;
     if (!RESERVABLE.includes(name)) {
       const fix = didYouMean(name, RESERVABLE) || `the resources are ${RESERVABLE.join(", ")}`;
-      problems.push(invalid(path, name, `cannot reserve ${quote(name)} resource`, fix));
+      problems.push(invalid(path, name, `cannot reserve ${quoted(name)} resource`, fix));
     }
     const reading = readQuantity(value);
     if (reading.kind === "fault") problems.push(invalid(path, value, reading.message));
     else if (reading.quantity.mantissa < 0n) {
-      const rule = `resource quantity for ${quote(name)} cannot be negative: ${value}`;
+      const rule = `resource quantity for ${quoted(name)} cannot be negative: ${value}`;
       problems.push(invalid(path, value, rule));
     }
   }
@@ -113,7 +114,7 @@ function validateQosReserved(map: TextMap): ConfigProblem[] {
   for (const [name, value] of Object.entries(map)) {
     const path = `qosReserved[${name}]`;
     if (name !== "memory") {
-      const rule = `cannot reserve ${quote(name)} resource`;
+      const rule = `cannot reserve ${quoted(name)} resource`;
       problems.push(invalid(path, name, rule, "only memory can be reserved"));
     }
     const percent = /^(\d{1,9})%$/.exec(value)?.[1];
@@ -153,17 +154,17 @@ function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
     for (const [name, value] of Object.entries(limits)) {
       const at = `${path}.limits[${name}]`;
       if (name !== "memory" && !/^hugepages-./.test(name)) {
-        const rule = `the limit type ${quote(name)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;
+        const rule = `the limit type ${quoted(name)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;
         problems.push(invalid(at, name, rule));
       }
       const reading = readQuantity(value);
       if (reading.kind === "quantity" && isZeroQuantity(reading.quantity)) {
-        const rule = `reserved memory may not be zero for NUMA node ${numaNode} and resource ${quote(name)}`;
+        const rule = `reserved memory may not be zero for NUMA node ${numaNode} and resource ${quoted(name)}`;
         problems.push(invalid(at, value, rule));
       }
       const key = `${numaNode} ${name}`;
       if (seen.has(key)) {
-        const rule = `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource ${quote(name)}`;
+        const rule = `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource ${quoted(name)}`;
         problems.push(invalid(at, value, rule));
       }
       seen.add(key);
@@ -191,7 +192,7 @@ function validateManagers(config: KubeletConfig): ConfigProblem[] {
     for (const name of Object.keys(map)) {
       if (known.includes(name)) continue;
       const fix = didYouMean(name, known) || `the options are ${known.join(", ")}`;
-      problems.push(invalid(`${path}[${name}]`, name, `unknown option ${quote(name)}`, fix));
+      problems.push(invalid(`${path}[${name}]`, name, `unknown option ${quoted(name)}`, fix));
     }
   }
   return problems;
@@ -213,7 +214,7 @@ function validateMemory(config: KubeletConfig, gates: FeatureGates): ConfigProbl
   if (!MEMORY_RESERVATION_POLICIES.includes(policy)) {
     problems.push(unsupported("memoryReservationPolicy", policy, MEMORY_RESERVATION_POLICIES));
   } else if (policy !== "None" && !gates.isEnabled("MemoryQoS")) {
-    const why = `memoryReservationPolicy ${quote(policy)} requires MemoryQoS feature gate to be enabled`;
+    const why = `memoryReservationPolicy ${quoted(policy)} requires MemoryQoS feature gate to be enabled`;
     problems.push(forbidden("memoryReservationPolicy", why, "enable the gate, or set None"));
   }
   return problems;

@@ -1,6 +1,7 @@
 // pure
+import { quoted } from "../api/field-problem.ts";
 import { readQuantity } from "../api/quantity.ts";
-import { formatDuration, quote } from "./duration.ts";
+import { formatDuration } from "./duration.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
 import { type ConfigProblem, forbidden, invalid, required, unsupported } from "./problem.ts";
@@ -46,7 +47,7 @@ function validateRuntime(config: KubeletConfig, gates: FeatureGates): ConfigProb
   for (const path of ["containerRuntimeEndpoint", "imageServiceEndpoint"] as const) {
     const scheme = /^([a-z][a-z0-9+.-]*):/.exec(config[path])?.[1];
     if (scheme === undefined || scheme === "unix") continue;
-    const rule = `protocol ${quote(scheme)} not supported`;
+    const rule = `protocol ${quoted(scheme)} not supported`;
     problems.push(invalid(path, config[path], rule, "use unix:///path/to/runtime.sock"));
   }
   if (config.runOnce) {
@@ -121,7 +122,7 @@ function validatePullCredentials(config: KubeletConfig, gates: FeatureGates): Co
     problems.push(unsupported(policyPath, policy, PULL_POLICIES));
   }
   if (allowlist.length > 0 && policy !== ALLOWLIST_POLICY) {
-    const why = `can't be set if ${policyPath} is not ${quote(ALLOWLIST_POLICY)}`;
+    const why = `can't be set if ${policyPath} is not ${quoted(ALLOWLIST_POLICY)}`;
     problems.push(forbidden(listPath, why, `set ${policyPath}: ${ALLOWLIST_POLICY}`));
   }
   allowlist.forEach((pattern, i) => {

@@ -1,6 +1,6 @@
 // pure
+import { quoted } from "../api/field-problem.ts";
 import { readQuantity } from "../api/quantity.ts";
-import { quote } from "./duration.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import { isIP } from "./ip.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
@@ -170,7 +170,7 @@ function validateObservation(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const shownSince = config.showHiddenMetricsForVersion;
   if (shownSince !== "" && shownSince !== PREVIOUS_VERSION) {
-    const rule = `must be omitted or have the value ${quote(PREVIOUS_VERSION)}. Only the previous minor version is allowed`;
+    const rule = `must be omitted or have the value ${quoted(PREVIOUS_VERSION)}. Only the previous minor version is allowed`;
     problems.push(invalid("showHiddenMetricsForVersion", shownSince, rule));
   }
   const { samplingRatePerMillion: rate } = config.tracing;

@@ -1,0 +1,150 @@
+// pure
+
+import { fieldAt } from "./fields.ts";
+import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
+import { isSubdomain } from "./label-syntax.ts";
+import { type ConfigProblem, invalid, required } from "./problem.ts";
+import { isObject } from "./tree.ts";
+
+/** The node's name, or why there is none. */
+export type NodeNameReading =
+  | { readonly ok: true; readonly name: string }
+  | { readonly ok: false; readonly problem: ConfigProblem };
+
+/**
+ * The name of the node: `--hostname-override` or else the host name, without white space around it and in
+ * lower case. Source: `GetHostname` of the reference's node utilities.
+ */
+export function deriveNodeName(hostname: string, override: string): NodeNameReading {
+  const path = "--hostname-override";
+  const chosen = override === "" ? hostname : override;
+  const name = chosen.trim().toLowerCase();
+  if (name === "") {
+    const why = "empty hostname is invalid";
+    return { ok: false, problem: required(path, why, "give the machine a host name, or set it") };
+  }
+  if (isSubdomain(name)) return { ok: true, name };
+  const rule =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'";
+  const fix = override === "" ? `set ${path} to a name of that form` : "";
+  return { ok: false, problem: invalid(path, chosen, rule, fix) };
+}
+
+/** The folders and files beneath the agent's root, and the few that are elsewhere. Absolute paths. */
+export interface RootLayout {
+  /** 0750, shared with the mounts of pods (rshared). */
+  readonly root: string;
+  /** One folder per pod, by uid; see `api/pod-paths.ts`. 0750. */
+  readonly pods: string;
+  /** Volume plugins' own data. 0750. */
+  readonly plugins: string;
+  /** Where plugins put the sockets they register with. 0750. */
+  readonly pluginsRegistry: string;
+  readonly podResources: { readonly directory: string; readonly socket: string };
+  /** Container checkpoints. 0700. */
+  readonly checkpoints: string;
+  readonly imageManager: { readonly pulling: string; readonly pulled: string };
+  readonly seccomp: string;
+  readonly state: {
+    readonly cpuManager: string;
+    readonly memoryManager: string;
+    readonly draManager: string;
+    readonly allocatedPods: string;
+    readonly actuatedPods: string;
+    readonly gracefulShutdown: string;
+  };
+  /** Fixed, whatever the root: device plugins have the path built in. */
+  readonly devicePlugins: {
+    readonly directory: string;
+    readonly socket: string;
+    readonly checkpoint: string;
+  };
+  readonly podLogs: string;
+  /** Links to the containers' logs, for log collectors. */
+  readonly containerLogs: string;
+}
+
+const DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins";
+
+/** Lays out the folders below `rootDir`. Source: `setupDataDirs` and the getters of the reference. */
+export function deriveRootLayout(rootDir: string, podLogsDir: string): RootLayout {
+  const root = rootDir;
+  const below = (name: string) => (root === "/" ? `/${name}` : `${root}/${name}`);
+  return {
+    root,
+    pods: below("pods"),
+    plugins: below("plugins"),
+    pluginsRegistry: below("plugins_registry"),
+    podResources: {
+      directory: below("pod-resources"),
+      socket: below("pod-resources/kubelet.sock"),
+    },
+    checkpoints: below("checkpoints"),
+    imageManager: {
+      pulling: below("image_manager/pulling"),
+      pulled: below("image_manager/pulled"),
+    },
+    seccomp: below("seccomp"),
+    state: {
+      cpuManager: below("cpu_manager_state"),
+      memoryManager: below("memory_manager_state"),
+      draManager: below("dra_manager_state"),
+      allocatedPods: below("allocated_pods_state"),
+      actuatedPods: below("actuated_pods_state"),
+      gracefulShutdown: below("graceful_node_shutdown_state"),
+    },
+    devicePlugins: {
+      directory: DEVICE_PLUGINS,
+      socket: `${DEVICE_PLUGINS}/kubelet.sock`,
+      checkpoint: `${DEVICE_PLUGINS}/kubelet_internal_checkpoint`,
+    },
+    podLogs: podLogsDir,
+    containerLogs: "/var/log/containers",
+  };
+}
+
+/** The hard eviction thresholds of an empty file. */
+export const DEFAULT_EVICTION_HARD: TextMap = textMap(fieldAt("evictionHard")?.default);
+
+function textMap(value: unknown): TextMap {
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
+    : {};
+}
+
+/**
+ * The hard thresholds that hold: those configured, with the defaults of the signals not named when
+ * `mergeDefaultEvictionSettings` is on. `0%` and `100%` switch a signal off and are left out.
+ */
+export function deriveEvictionHard(config: KubeletConfig): TextMap {
+  const chosen = config.mergeDefaultEvictionSettings
+    ? { ...DEFAULT_EVICTION_HARD, ...config.evictionHard }
+    : config.evictionHard;
+  return Object.fromEntries(
+    Object.entries(chosen).filter(([, amount]) => !/^(0|100)(\.0*)?%$/.test(amount)),
+  );
+}
+
+/** The socket of the image service: the runtime's when none is set. */
+export function deriveImageEndpoint(config: KubeletConfig): string {
+  return config.imageServiceEndpoint === ""
+    ? config.containerRuntimeEndpoint
+    : config.imageServiceEndpoint;
+}
+
+/** The path of a `unix:` endpoint; a bare path is one too. */
+export function socketPathOf(endpoint: string): string {
+  return endpoint.replace(/^unix:(\/\/)?/, "");
+}
+
+/** The control group that `kubepods` is made under. */
+export function deriveCgroupRoot(config: KubeletConfig): string {
+  return config.cgroupsPerQOS && config.cgroupRoot === "" ? "/" : config.cgroupRoot;
+}
+
+/** The most pods on the node: `maxPods`, and `podsPerCore` for each CPU when that is less. */
+export function deriveMaxPods(config: KubeletConfig, cpuCount: number): number {
+  return config.podsPerCore > 0
+    ? Math.min(config.podsPerCore * cpuCount, config.maxPods)
+    : config.maxPods;
+}

@@ -1,0 +1,90 @@
+// pure
+import { isIP, isIPv4 } from "./ip.ts";
+import type { KubeletFlags } from "./kubelet-flags.ts";
+import { labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
+import { type ConfigProblem, invalid, required, unsupported } from "./problem.ts";
+
+/** Labels of the kubernetes.io family that a node may give itself. */
+const NODE_LABELS = [
+  "beta.kubernetes.io/arch",
+  "beta.kubernetes.io/instance-type",
+  "beta.kubernetes.io/os",
+  "failure-domain.beta.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "kubernetes.io/arch",
+  "kubernetes.io/hostname",
+  "kubernetes.io/os",
+  "node.kubernetes.io/instance-type",
+  "topology.kubernetes.io/region",
+  "topology.kubernetes.io/zone",
+];
+/** Label prefixes of the kubernetes.io family that a node may use. */
+const NODE_LABEL_PREFIXES = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+
+const MAX_ADDRESSES = 2;
+
+/** What is wrong with the flags that are no configuration fields; empty when they can be used. */
+export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
+  return [
+    ...validateLabels(flags),
+    ...validateNodeIP(flags.nodeIP),
+    ...validateTogether(flags),
+    ...(["", "external"].includes(flags.cloudProvider)
+      ? []
+      : [unsupported("--cloud-provider", flags.cloudProvider, ["", "external"])]),
+  ];
+}
+
+function validateLabels({ nodeLabels }: KubeletFlags): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  for (const [key, value] of Object.entries(nodeLabels)) {
+    const path = `--node-labels[${key}]`;
+    if (isReservedLabel(key)) {
+      const rule = `unknown 'kubernetes.io' or 'k8s.io' label; it must begin with an allowed prefix (${NODE_LABEL_PREFIXES.join(", ")}) or be in the specifically allowed set (${NODE_LABELS.join(", ")})`;
+      problems.push(invalid(path, key, rule, "use a prefix of your own, e.g. example.com/role"));
+    }
+    for (const fault of labelKeyFaults(key)) problems.push(invalid(path, key, fault));
+    for (const fault of labelValueFaults(value)) problems.push(invalid(path, value, fault));
+  }
+  return problems;
+}
+
+function isReservedLabel(key: string): boolean {
+  const prefix = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
+  const within = (domain: string) => prefix === domain || prefix.endsWith(`.${domain}`);
+  if (!within("kubernetes.io") && !within("k8s.io")) return false;
+  return !NODE_LABELS.includes(key) && !NODE_LABEL_PREFIXES.some(within);
+}
+
+function validateNodeIP(nodeIP: string): readonly ConfigProblem[] {
+  if (nodeIP === "") return [];
+  const addresses = nodeIP.split(",").map((address) => address.trim());
+  const problems = addresses
+    .filter((address) => !isIP(address))
+    .map((address) => invalid("--node-ip", address, "must be a valid IP address"));
+  if (problems.length > 0) return problems;
+  const families = new Set(addresses.map(isIPv4));
+  if (addresses.length <= MAX_ADDRESSES && families.size === addresses.length) return [];
+  const rule = "must contain either a single IP or a dual-stack pair of IPs";
+  return [invalid("--node-ip", nodeIP, rule, "give one IPv4 and one IPv6 address at most")];
+}
+
+function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const { imageCredentialProviderConfig: file, imageCredentialProviderBinDir: folder } = flags;
+  if ((file === "") !== (folder === "")) {
+    const missing = file === "" ? "config" : "bin-dir";
+    const why =
+      "--image-credential-provider-config and --image-credential-provider-bin-dir must be set together";
+    problems.push(required(`--image-credential-provider-${missing}`, why));
+  }
+  if (flags.exitOnLockContention && flags.lockFile === "") {
+    const why = "cannot exit on lock file contention: no lock file specified";
+    problems.push(required("--lock-file", why));
+  }
+  if (flags.bootstrapKubeconfig !== "" && flags.kubeconfig === "") {
+    const why = "the kubeconfig made by bootstrapping needs a place";
+    problems.push(required("--kubeconfig", why, "e.g. --kubeconfig=/etc/kubernetes/kubelet.conf"));
+  }
+  return problems;
+}
