@@ -1,6 +1,11 @@
 // pure
-import type { Container, Pod } from "./generated/types.ts";
-import { isRestartableInit } from "./pod.ts";
+import {
+  type Arithmetic,
+  addInto,
+  aggregateContainers,
+  readAmounts,
+} from "./aggregate-resources.ts";
+import type { Pod } from "./generated/types.ts";
 import { milliOf, wholeOf } from "./quantity.ts";
 
 /** Resources in plain numbers, all safe integers. What is not there is 0. */
@@ -37,50 +42,17 @@ export const isPodLevelResource = (name: string): boolean =>
 export const amountOf = (name: string, text: string): number =>
   name === "cpu" ? milliOf(text) : wholeOf(text);
 
-/** A safe sum; the clamp keeps absurd declarations from turning into wrong ones. */
-const plus = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_INTEGER);
+/** Sums are clamped, so that absurd declarations do not turn into wrong ones. */
+const NUMBERS: Arithmetic<number> = {
+  read: amountOf,
+  plus: (a, b) => Math.min(a + b, Number.MAX_SAFE_INTEGER),
+  greater: (a, b) => a > b,
+};
 
-function readAmounts(list: ResourceList | undefined): Amounts {
-  const amounts: Amounts = new Map();
-  for (const [name, text] of Object.entries(list ?? {})) amounts.set(name, amountOf(name, text));
-  return amounts;
-}
-
-function addInto(sum: Amounts, more: Amounts): void {
-  for (const [name, amount] of more) sum.set(name, plus(sum.get(name) ?? 0, amount));
-}
-
-function maxInto(largest: Amounts, more: Amounts): void {
-  for (const [name, amount] of more)
-    largest.set(name, Math.max(largest.get(name) ?? amount, amount));
-}
-
-/**
- * Regular containers and sidecars run side by side and add up; an init container runs beside the
- * sidecars before it only, so it merely sets a minimum.
- */
-function aggregate(pod: Pod, pick: (container: Container) => ResourceList | undefined): Amounts {
-  const total: Amounts = new Map();
-  const sidecars: Amounts = new Map();
-  const minimum: Amounts = new Map();
-  for (const container of pod.spec?.containers ?? []) addInto(total, readAmounts(pick(container)));
-  for (const container of pod.spec?.initContainers ?? []) {
-    const own = readAmounts(pick(container));
-    if (isRestartableInit(container)) {
-      addInto(total, own);
-      addInto(sidecars, own);
-      maxInto(minimum, sidecars);
-    } else {
-      addInto(own, sidecars);
-      maxInto(minimum, own);
-    }
-  }
-  maxInto(total, minimum);
-  return total;
-}
+const amountsOf = (list: ResourceList | undefined): Amounts => readAmounts(list, NUMBERS);
 
 function overrideWithPodLevel(amounts: Amounts, list: ResourceList | undefined): void {
-  for (const [name, amount] of readAmounts(list))
+  for (const [name, amount] of amountsOf(list))
     if (isPodLevelResource(name)) amounts.set(name, amount);
 }
 
@@ -102,15 +74,15 @@ function freeze(amounts: Amounts): ResourceAmounts {
 
 /** A resource list in numbers. Throws `UsageError` on a value that is no quantity. */
 export const resourceAmounts = (list: ResourceList | undefined): ResourceAmounts =>
-  freeze(readAmounts(list));
+  freeze(amountsOf(list));
 
 /** Amounts by name (milli for `cpu`), the containers' requests aggregated over the pod, nothing else added. */
 export const aggregateContainerRequests = (pod: Pod): ReadonlyMap<string, number> =>
-  aggregate(pod, (container) => container.resources?.requests);
+  aggregateContainers(pod, ({ resources }) => resources?.requests, NUMBERS);
 
 /** Amounts by name (milli for `cpu`), the containers' limits aggregated over the pod, nothing else added. */
 export const aggregateContainerLimits = (pod: Pod): ReadonlyMap<string, number> =>
-  aggregate(pod, (container) => container.resources?.limits);
+  aggregateContainers(pod, ({ resources }) => resources?.limits, NUMBERS);
 
 /** Whether every container, init ones included, has a limit above zero for the resource. */
 export function everyContainerLimits(pod: Pod, name: string): boolean {
@@ -131,16 +103,16 @@ export function everyContainerLimits(pod: Pod, name: string): boolean {
  * Throws `UsageError` on a value that is no quantity.
  */
 export function podResources(pod: Pod): PodResources {
-  const overhead = readAmounts(pod.spec?.overhead);
-  const requests = aggregate(pod, (container) => container.resources?.requests);
+  const overhead = amountsOf(pod.spec?.overhead);
+  const requests = aggregateContainers(pod, ({ resources }) => resources?.requests, NUMBERS);
   overrideWithPodLevel(requests, pod.spec?.resources?.requests);
-  addInto(requests, overhead);
-  const limits = aggregate(pod, (container) => container.resources?.limits);
+  addInto(requests, overhead, NUMBERS);
+  const limits = aggregateContainers(pod, ({ resources }) => resources?.limits, NUMBERS);
   overrideWithPodLevel(limits, pod.spec?.resources?.limits);
-  const podLimits = readAmounts(pod.spec?.resources?.limits);
+  const podLimits = amountsOf(pod.spec?.resources?.limits);
   for (const [name, amount] of overhead) {
     const limit = limits.get(name);
-    if (limit !== undefined) limits.set(name, plus(limit, amount));
+    if (limit !== undefined) limits.set(name, NUMBERS.plus(limit, amount));
   }
   return {
     requests: freeze(requests),

@@ -201,6 +201,12 @@ export const quantityValue = (q: Quantity): bigint => scaled(q, 0);
 /** Thousandths, rounded away from zero. Exact where Go's int64 would wrap around. */
 export const quantityMilliValue = (q: Quantity): bigint => scaled(q, 3);
 
+/** `q` rounded away from zero to a multiple of `10^exponent`; itself where it is one already. */
+export function roundUpQuantity(q: Quantity, exponent: number): Quantity {
+  if (q.exponent >= exponent) return q;
+  return { mantissa: scaled(q, -exponent), exponent, format: q.format };
+}
+
 /** Whether `q` is nothing. */
 export const isZeroQuantity = (q: Quantity): boolean => q.mantissa === 0n;
 

@@ -1,0 +1,96 @@
+// pure
+
+/** The parts of an image's name as the user wrote it, with the implied ones filled in. */
+export interface ImageReference {
+  /** E.g. `docker.io`, `localhost:5000`. */
+  readonly domain: string;
+  /** E.g. `library/nginx`. */
+  readonly path: string;
+  readonly tag?: string;
+  /** E.g. `sha256:…`. */
+  readonly digest?: string;
+}
+
+const DEFAULT_DOMAIN = "docker.io";
+const LEGACY_DEFAULT_DOMAIN = "index.docker.io";
+const MAX_PATH_LENGTH = 255;
+/** Longer texts are no image names. */
+const MAX_LENGTH = 4096;
+
+const TAG = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/;
+const DIGEST = /^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}$/;
+const IMAGE_ID = /^[a-f0-9]{64}$/;
+const DOMAIN_LABEL = /^(?:[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])$/;
+const IPV6 = /^\[[0-9a-fA-F:]+\]$/;
+const PATH_COMPONENT = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
+const PORT = /^[0-9]+$/;
+
+const DIGEST_LENGTHS: ReadonlyMap<string, number> = new Map([
+  ["sha256", 64],
+  ["sha384", 96],
+  ["sha512", 128],
+]);
+
+function isDigest(text: string): boolean {
+  if (!DIGEST.test(text)) return false;
+  const [algorithm = "", hex = ""] = text.split(":");
+  const length = DIGEST_LENGTHS.get(algorithm);
+  return length === undefined || (hex.length === length && hex === hex.toLowerCase());
+}
+
+function isDomain(text: string): boolean {
+  const portAt = text.lastIndexOf(":");
+  const hasPort = portAt > text.lastIndexOf("]");
+  if (hasPort && !PORT.test(text.slice(portAt + 1))) return false;
+  const host = hasPort ? text.slice(0, portAt) : text;
+  return IPV6.test(host) || host.split(".").every((label) => DOMAIN_LABEL.test(label));
+}
+
+/** The first part is a registry when it looks like a host: a dot, a port, `localhost`, or capitals. */
+function splitDomain(name: string): readonly [string, string] {
+  const slash = name.indexOf("/");
+  const first = name.slice(0, Math.max(slash, 0));
+  const isHost =
+    /[.:]/.test(first) || first === "localhost" || (first !== "" && first !== first.toLowerCase());
+  const [domain, path] = isHost ? [first, name.slice(slash + 1)] : [DEFAULT_DOMAIN, name];
+  const canonical = domain === LEGACY_DEFAULT_DOMAIN ? DEFAULT_DOMAIN : domain;
+  return [
+    canonical,
+    canonical === DEFAULT_DOMAIN && !path.includes("/") ? `library/${path}` : path,
+  ];
+}
+
+/**
+ * Reads an image's name by the grammar of `distribution/reference`, short names as those of Docker Hub.
+ * `undefined` when it is none. No default tag is put in.
+ */
+export function parseImageReference(text: string): ImageReference | undefined {
+  if (text.length > MAX_LENGTH || IMAGE_ID.test(text)) return undefined;
+  const at = text.indexOf("@");
+  const digest = at < 0 ? undefined : text.slice(at + 1);
+  const named = at < 0 ? text : text.slice(0, at);
+  const colon = named.lastIndexOf(":");
+  const hasTag = colon > named.lastIndexOf("/");
+  const tag = hasTag ? named.slice(colon + 1) : undefined;
+  const [domain, path] = splitDomain(hasTag ? named.slice(0, colon) : named);
+  if (tag !== undefined && !TAG.test(tag)) return undefined;
+  if (digest !== undefined && !isDigest(digest)) return undefined;
+  if (!isDomain(domain) || path.length > MAX_PATH_LENGTH) return undefined;
+  if (!path.split("/").every((component) => PATH_COMPONENT.test(component))) return undefined;
+  return {
+    domain,
+    path,
+    ...(tag === undefined ? {} : { tag }),
+    ...(digest === undefined ? {} : { digest }),
+  };
+}
+
+/** The pull policy that holds when none is given: `Always` for the tag `latest`, said or implied. */
+export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
+  const reference = parseImageReference(image);
+  if (reference === undefined) return "IfNotPresent";
+  const { tag, digest } = reference;
+  return tag === "latest" || (tag === undefined && digest === undefined)
+    ? "Always"
+    : "IfNotPresent";
+}
