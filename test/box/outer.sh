@@ -36,8 +36,8 @@ alive() {
 start_time() {
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
   set -- ${stat##*) }
-  shift 19
-  echo "$1"
+  [ "$1" != Z ] || return 0
+  echo "${20}"
 }
 
 sweep() {
