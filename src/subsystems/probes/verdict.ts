@@ -36,8 +36,8 @@ export interface ProbeFacts {
 /** What a worker remembers from one turn to the next. */
 export interface WorkerState {
   readonly containerId: string | undefined;
-  /** When `containerId` was first seen; the container is at least this old. */
-  readonly adoptedAt: MonotonicMs;
+  /** When `containerId` was first seen running; it runs for at least as long. */
+  readonly seenRunningAt: MonotonicMs | undefined;
   /** Nothing is probed until there is a new container. */
   readonly onHold: boolean;
   readonly last: ProbeResult | undefined;
@@ -49,7 +49,7 @@ export interface WorkerState {
 
 export const NEW_WORKER: WorkerState = {
   containerId: undefined,
-  adoptedAt: 0 as MonotonicMs,
+  seenRunningAt: undefined,
   onHold: false,
   last: undefined,
   run: 0,
@@ -121,7 +121,8 @@ export function consider(
   if (facts.podEnding && rules.kind !== "readiness") {
     return { ...published(state, "success", publish), step: exit("pod is being ended") };
   }
-  return { state, publish, step: gate(rules, state, facts, now) };
+  const running = { ...state, seenRunningAt: state.seenRunningAt ?? now.monotonic };
+  return { state: running, publish, step: gate(rules, running, facts, now) };
 }
 
 /** Takes a result into the run and says what becomes of it (the rest of worker.doProbe). */
@@ -154,11 +155,7 @@ export function wantsTrigger(rules: ProbeRules, state: WorkerState, facts: Probe
 
 function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts, now: Moment): Turn {
   if (before.containerId === facts.containerId) return { state: before, publish: [] };
-  const state: WorkerState = {
-    ...NEW_WORKER,
-    containerId: facts.containerId,
-    adoptedAt: now.monotonic,
-  };
+  const state: WorkerState = { ...NEW_WORKER, containerId: facts.containerId };
   if (!isKnownBefore(facts, now)) return published(state, INITIAL[rules.kind], []);
   // Said at once, "not ready" of a container that was ready all along would take it out of service.
   return rules.kind === "startup" && facts.isSidecar && facts.started
@@ -186,9 +183,9 @@ function gate(rules: ProbeRules, state: WorkerState, facts: ProbeFacts, now: Mom
 
 /** Whole seconds since the container started; a wall clock that was set back cannot make it younger. */
 function ageSeconds(state: WorkerState, facts: ProbeFacts, now: Moment): number {
-  const sinceAdopted = now.monotonic - state.adoptedAt;
+  const sinceSeen = now.monotonic - (state.seenRunningAt ?? now.monotonic);
   const sinceStarted = facts.startedAtMs === undefined ? 0 : now.wall - facts.startedAtMs;
-  return Math.floor(Math.max(sinceAdopted, sinceStarted) / 1000);
+  return Math.floor(Math.max(sinceSeen, sinceStarted) / 1000);
 }
 
 function published(state: WorkerState, result: ProbeResult, before: readonly ProbeResult[]): Turn {

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Spread } from "./spread.ts";
+
+test("Spread never moves what is alone", () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: 0, max: 1e9, noNaN: true }),
+      fc.integer({ min: 100, max: 1e6 }),
+      (at, period) => {
+        const spread = new Spread();
+        spread.expect(period, 1);
+        assert.equal(spread.take(at, period), at);
+      },
+    ),
+  );
+});
+
+test("Spread moves a turn later only, and by no more than a twentieth of its period", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(200), { minLength: 1, maxLength: 200 }),
+      fc.constantFrom(100, 1000, 10_000, 60_000),
+      (wishes, period) => {
+        const spread = new Spread();
+        for (const _ of wishes) spread.expect(period, 1);
+        for (const wish of wishes) {
+          const at = spread.take(wish, period);
+          assert.ok(at >= wish && at <= wish + Math.min(period / 20, 500), `${wish} to ${at}`);
+        }
+      },
+    ),
+  );
+});
+
+test("Spread drives apart what began at one instant, and then lets it rest", () => {
+  const spread = new Spread();
+  const PERIOD = 1000;
+  const turns = Array.from({ length: 330 }, () => 0);
+  for (const _ of turns) spread.expect(PERIOD, 1);
+  const placed = turns.map(() => undefined as number | undefined);
+  const round = () => {
+    const order = turns.map((_, i) => i).sort((a, b) => (turns[a] ?? 0) - (turns[b] ?? 0));
+    let moved = 0;
+    for (const i of order) {
+      if (placed[i] !== undefined) spread.leave(placed[i]);
+      const wanted = (turns[i] ?? 0) + PERIOD;
+      const at = spread.take(wanted, PERIOD);
+      moved += at - wanted;
+      turns[i] = at;
+      placed[i] = at;
+    }
+    return moved;
+  };
+  for (let i = 0; i < 60; i += 1) round();
+  const buckets = new Map<number, number>();
+  for (const at of turns) {
+    const bucket = Math.floor((at % PERIOD) / 5);
+    buckets.set(bucket, (buckets.get(bucket) ?? 0) + 1);
+  }
+  assert.ok(Math.max(...buckets.values()) <= 3, `at most ${Math.max(...buckets.values())} at once`);
+  assert.ok(round() / turns.length <= 1, "moved by a millisecond a turn at most once at rest");
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  fieldPathOf,
+  goDuration,
+  kindsOf,
+  type ProbeTarget,
+  resolvePort,
+  rulesOf,
+} from "./target.ts";
+
+test("rulesOf fills in the API's defaults, also for numbers that the API would refuse", () => {
+  const defaults = {
+    kind: "liveness",
+    periodMs: 10_000,
+    timeoutMs: 1000,
+    initialDelaySeconds: 0,
+    successThreshold: 1,
+    failureThreshold: 3,
+  };
+  assert.deepEqual(rulesOf({}, "liveness"), defaults);
+  const zeros = {
+    periodSeconds: 0,
+    timeoutSeconds: 0,
+    initialDelaySeconds: -1,
+    successThreshold: 0,
+    failureThreshold: 0,
+  };
+  assert.deepEqual(rulesOf(zeros, "liveness"), defaults);
+  assert.deepEqual(
+    rulesOf(
+      {
+        periodSeconds: 1,
+        timeoutSeconds: 2,
+        initialDelaySeconds: 3,
+        successThreshold: 4,
+        failureThreshold: 5,
+      },
+      "readiness",
+    ),
+    {
+      kind: "readiness",
+      periodMs: 1000,
+      timeoutMs: 2000,
+      initialDelaySeconds: 3,
+      successThreshold: 4,
+      failureThreshold: 5,
+    },
+  );
+});
+
+test("kindsOf names the probes a container has", () => {
+  assert.deepEqual(kindsOf({ name: "c" }), []);
+  assert.deepEqual(kindsOf({ name: "c", livenessProbe: {}, startupProbe: {} }), [
+    "startup",
+    "liveness",
+  ]);
+});
+
+test("fieldPathOf points into the list the container stands in", () => {
+  const target = (kind: ProbeTarget["kind"]): ProbeTarget => ({
+    spec: { name: "app" },
+    kind,
+    containerId: undefined,
+    running: false,
+    startedAtMs: undefined,
+    started: false,
+    comesBack: true,
+  });
+  assert.equal(fieldPathOf(target("container")), "spec.containers{app}");
+  assert.equal(fieldPathOf(target("sidecar")), "spec.initContainers{app}");
+});
+
+test("resolvePort finds ports by number, name and number in quotes", () => {
+  const container = {
+    name: "c",
+    ports: [
+      { name: "web", containerPort: 8080 },
+      { name: "odd", containerPort: 70_000 },
+      { containerPort: 1 },
+    ],
+  };
+  const cases: readonly (readonly [number | string, unknown])[] = [
+    [80, { port: 80 }],
+    [65_535, { port: 65_535 }],
+    ["web", { port: 8080 }],
+    ["90", { port: 90 }],
+    [0, { error: "invalid port number: 0" }],
+    [65_536, { error: "invalid port number: 65536" }],
+    ["-1", { error: "invalid port number: -1" }],
+    ["odd", { error: "invalid port number: 70000" }],
+    ["http", { error: 'strconv.Atoi: parsing "http": invalid syntax' }],
+    ["", { error: 'strconv.Atoi: parsing "": invalid syntax' }],
+    ["8 0", { error: 'strconv.Atoi: parsing "8 0": invalid syntax' }],
+  ];
+  for (const [port, expected] of cases) assert.deepEqual(resolvePort(port, container), expected);
+});
+
+test("goDuration prints as Go does", () => {
+  const cases: readonly (readonly [number, string])[] = [
+    [0, "0s"],
+    [250, "250ms"],
+    [1000, "1s"],
+    [1500, "1.5s"],
+    [59_000, "59s"],
+    [60_000, "1m0s"],
+    [90_000, "1m30s"],
+    [3_600_000, "1h0m0s"],
+    [3_661_000, "1h1m1s"],
+  ];
+  for (const [ms, text] of cases) assert.equal(goDuration(ms), text);
+});

@@ -1,0 +1,299 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { WallMs } from "../../src/kit/clock.ts";
+import { createSeededRandom } from "../../src/kit/random.ts";
+import { CONNECTED, pod, REFUSED, target, World } from "./world.ts";
+
+test("period 10, delay 15, threshold 3: looks at 20, 30 and 40, killed at 40", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const app = target(
+    { liveness: { periodSeconds: 10, initialDelaySeconds: 15, failureThreshold: 3 } },
+    { startedAtMs: world.clock.wall() },
+  );
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(100_000);
+  assert.deepEqual(world.looks(), [20, 30, 40]);
+  assert.deepEqual(world.told(), ["liveness success 0", "liveness failure 40"]);
+});
+
+test("the delay counts whole seconds: a container one millisecond younger is looked at a period later", async () => {
+  for (const [youngerMs, looks] of [
+    [0, [10, 20]],
+    [1, [20]],
+  ] as const) {
+    const world = await World.create();
+    const startedAtMs = (world.clock.wall() + youngerMs) as WallMs;
+    const liveness = { periodSeconds: 10, initialDelaySeconds: 10 };
+    const app = target({ liveness }, { startedAtMs });
+    world.probes.watch(pod(), [{ ...app, containerId: undefined, running: false }]);
+    await world.clock.advance(youngerMs);
+    world.probes.watch(pod(), [app]);
+    await world.clock.advance(25_000);
+    assert.deepEqual(world.looks(), looks);
+  }
+});
+
+test("startup has about 300 s with period 10 and threshold 30, and then the container is to be killed", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const probes = {
+    startup: { periodSeconds: 10, failureThreshold: 30 },
+    liveness: { periodSeconds: 10 },
+  };
+  const app = target(probes, { startedAtMs: world.clock.wall(), started: false });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(400_000);
+  assert.equal(world.looks().length, 30);
+  assert.deepEqual(world.told(), [
+    "startup unknown 0",
+    "liveness success 0",
+    "startup failure 290",
+  ]);
+});
+
+test("after startup has succeeded it rests, and liveness begins with its next turn", async () => {
+  const world = await World.create();
+  const startedAtMs = world.clock.wall();
+  world.answer = () => (world.seconds < 20 ? REFUSED : CONNECTED);
+  const probes = {
+    startup: { periodSeconds: 10, failureThreshold: 30 },
+    liveness: { periodSeconds: 7 },
+  };
+  world.probes.watch(pod(), [target(probes, { startedAtMs, started: false })]);
+  await world.clock.runUntil(() => world.told().includes("startup success 20"), 60_000);
+  world.probes.watch(pod(), [target(probes, { startedAtMs })]);
+  await world.clock.advance(20_000);
+  assert.deepEqual(world.looks(), [0, 10, 20, 21, 28, 35]);
+  assert.deepEqual(world.told(), ["startup unknown 0", "liveness success 0", "startup success 20"]);
+});
+
+test("F F S F F F with threshold 3 fails at the sixth look", async () => {
+  const world = await World.create();
+  const answers = [REFUSED, REFUSED, CONNECTED, REFUSED, REFUSED, REFUSED];
+  world.answer = () => answers[world.seen.length - 1] ?? CONNECTED;
+  world.probes.watch(pod(), [
+    target({ liveness: { periodSeconds: 1 } }, { startedAtMs: world.clock.wall() }),
+  ]);
+  await world.clock.advance(60_000);
+  assert.deepEqual(world.told(), ["liveness success 0", "liveness failure 5"]);
+  assert.equal(world.seen.length, 6);
+});
+
+test("after a liveness failure nothing is probed until there is a new container", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const probes = { liveness: { periodSeconds: 1, failureThreshold: 1 } };
+  const startedAtMs = world.clock.wall();
+  world.probes.watch(pod(), [target(probes, { startedAtMs })]);
+  await world.clock.advance(10_500);
+  assert.deepEqual(world.looks(), [0]);
+  world.answer = () => CONNECTED;
+  world.probes.watch(pod(), [
+    target(probes, { startedAtMs: world.clock.wall(), containerId: "c2" }),
+  ]);
+  await world.clock.advance(2000);
+  assert.deepEqual(world.looks(), [0, 11, 12]);
+  assert.deepEqual(
+    world.verdicts.map(({ containerId, result }) => `${containerId} ${result}`),
+    ["c1 success", "c1 failure", "c2 success"],
+  );
+});
+
+test("a look that outlasts its period is followed at once by one more, never by two at a time", async () => {
+  const world = await World.create();
+  world.answer = async (_, signal) => {
+    assert.equal(world.lookingNow, 1);
+    await world.clock.sleep(3500, signal);
+    return CONNECTED;
+  };
+  world.probes.watch(pod(), [
+    target({ liveness: { periodSeconds: 1 } }, { startedAtMs: world.clock.wall() }),
+  ]);
+  await world.clock.advance(11_000);
+  assert.deepEqual(world.looks(), [0, 3.5, 7, 10.5]);
+  world.answer = () => CONNECTED;
+  await world.clock.advance(6000);
+  // Back on the beat of the first look.
+  assert.deepEqual(world.looks(), [0, 3.5, 7, 10.5, 14, 15, 16, 17]);
+});
+
+test("watching a pod that is not ready looks at once and counts the period from there", async () => {
+  const world = await World.create();
+  let isUp = false;
+  world.answer = () => (isUp ? CONNECTED : REFUSED);
+  const app = target({ readiness: { periodSeconds: 10 } }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(3000);
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(9000);
+  assert.deepEqual(world.looks(), [0, 3]);
+  isUp = true;
+  await world.clock.advance(3000);
+  assert.deepEqual(world.told(), ["readiness failure 0", "readiness success 13"]);
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(1000);
+  assert.deepEqual(world.looks(), [0, 3, 13], "not when it is ready");
+});
+
+test("many turns of a pod that is not ready do not become a storm of looks", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const app = target({ readiness: { periodSeconds: 10 } }, { startedAtMs: world.clock.wall() });
+  for (let i = 0; i < 50; i += 1) {
+    world.probes.watch(pod(), [app]);
+    await world.clock.advance(10);
+  }
+  assert.deepEqual(world.looks(), [0, 0.1, 0.2, 0.3, 0.4, 0.5]);
+  await world.clock.advance(10_000);
+  assert.equal(world.looks().at(-1), 10.5, "a period after the last");
+});
+
+test("a turn of the pod during a look leads to one more look after it, if it is still not ready", async () => {
+  const world = await World.create();
+  let answer = REFUSED;
+  world.answer = async (_, signal) => {
+    await world.clock.sleep(500, signal);
+    return answer;
+  };
+  const app = target({ readiness: { periodSeconds: 10 } }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(200);
+  for (let i = 0; i < 3; i += 1) world.probes.watch(pod(), [app]);
+  await world.clock.advance(400);
+  assert.deepEqual(world.looks(), [0, 0.5]);
+  world.probes.watch(pod(), [app]);
+  answer = CONNECTED;
+  await world.clock.advance(5000);
+  assert.deepEqual(world.looks(), [0, 0.5], "ready by then");
+});
+
+test("what was ready before the agent restarted is not called unready", async () => {
+  const world = await World.create({ agentAgeMs: 0, random: createSeededRandom(1) });
+  const old = (world.clock.wall() - 11_000) as ReturnType<typeof world.clock.wall>;
+  const probes = { readiness: { periodSeconds: 10 }, liveness: { periodSeconds: 10 } };
+  world.probes.watch(pod(), [target(probes, { startedAtMs: old })]);
+  await world.clock.advance(10_000);
+  assert.equal(world.seen.length, 2);
+  assert.ok(
+    world.looks().every((at) => at > 0),
+    "each at its own time within the first period",
+  );
+  assert.deepEqual(world.verdicts.map(({ kind, result }) => `${kind} ${result}`).sort(), [
+    "liveness success",
+    "readiness success",
+  ]);
+});
+
+test("when a pod is being ended liveness and startup fall silent, of sidecars too, and readiness goes on", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const one = { periodSeconds: 1, failureThreshold: 100 };
+  const startedAtMs = world.clock.wall();
+  const app = target({ liveness: one, readiness: one }, { startedAtMs });
+  const side = target({ liveness: one }, { startedAtMs, kind: "sidecar" });
+  const named = { ...side, spec: { ...side.spec, name: "side" }, containerId: "s1" };
+  world.probes.watch(pod(), [app, named]);
+  await world.clock.advance(1500);
+  world.seen.length = 0;
+  world.probes.watch(pod({ ending: true }), [app, named]);
+  await world.clock.advance(3000);
+  assert.equal(world.seen.length, 4, "the trigger and three turns of readiness");
+  assert.deepEqual(
+    world.probes.history().map(({ kind, doing }) => [kind, doing?.kind]),
+    [
+      ["readiness", "probe"],
+      ["liveness", "exit"],
+      ["liveness", "exit"],
+    ],
+  );
+});
+
+test("a verdict that was under way when the pod began to end is not told, nor its event", async () => {
+  const world = await World.create();
+  world.answer = async (_, signal) => {
+    await world.clock.sleep(500, signal);
+    return REFUSED;
+  };
+  const app = target(
+    { liveness: { periodSeconds: 10, failureThreshold: 1 } },
+    { startedAtMs: world.clock.wall() },
+  );
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(100);
+  world.probes.watch(pod({ ending: true }), [app]);
+  await world.clock.advance(60_000);
+  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.deepEqual(world.events, []);
+});
+
+test("a verdict on a container that was replaced during the look is not told", async () => {
+  const world = await World.create();
+  const startedAtMs = world.clock.wall();
+  world.answer = async (_, signal) => {
+    await world.clock.sleep(500, signal);
+    return CONNECTED;
+  };
+  const probes = { readiness: { periodSeconds: 10 } };
+  world.probes.watch(pod(), [target(probes, { startedAtMs })]);
+  await world.clock.advance(100);
+  world.probes.watch(pod(), [target(probes, { startedAtMs, containerId: "c2", running: false })]);
+  await world.clock.advance(5000);
+  assert.deepEqual(world.told(), ["readiness failure 0"]);
+});
+
+test("a pod that is no longer watched is left alone at once, and looks under way are cut off", async () => {
+  const world = await World.create();
+  let isCut = false;
+  world.answer = async (_, signal) => {
+    signal.addEventListener("abort", () => {
+      isCut = true;
+    });
+    await world.clock.sleep(5000, signal);
+    return REFUSED;
+  };
+  const one = { periodSeconds: 1 };
+  const app = target({ liveness: one, readiness: one }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(100);
+  const told = world.told().length;
+  world.probes.watch(pod(), []);
+  assert.equal(isCut, true);
+  await world.clock.advance(60_000);
+  assert.equal(world.seen.length, 2);
+  assert.equal(world.told().length, told);
+  assert.deepEqual(world.events, []);
+  assert.deepEqual(world.probes.history(), []);
+});
+
+test("only what differs is begun and ended, and a probe keeps its run meanwhile", async () => {
+  const world = await World.create();
+  world.answer = () => REFUSED;
+  const startedAtMs = world.clock.wall();
+  const one = { periodSeconds: 1, failureThreshold: 5 };
+  const both = target({ liveness: one, readiness: one }, { startedAtMs });
+  world.probes.watch(pod(), [both]);
+  await world.clock.advance(2500);
+  world.probes.watch(pod(), [target({ liveness: one }, { startedAtMs })]);
+  assert.deepEqual(
+    world.probes.history().map(({ kind, run }) => [kind, run]),
+    [["liveness", { result: "failure", length: 3 }]],
+  );
+  await world.clock.advance(2000);
+  assert.deepEqual(world.told().at(-1), "liveness failure 4");
+});
+
+test("a probe that will never be needed again stops, and begins anew when the container comes back", async () => {
+  const world = await World.create();
+  const probes = { readiness: { periodSeconds: 1 } };
+  const startedAtMs = world.clock.wall();
+  const gone = target(probes, { startedAtMs, running: false, comesBack: false });
+  world.probes.watch(pod(), [gone]);
+  await world.clock.advance(1000);
+  assert.equal(world.clock.pending, 0);
+  world.probes.watch(pod(), [gone]);
+  assert.equal(world.clock.pending, 0);
+  world.probes.watch(pod(), [target(probes, { startedAtMs, containerId: "c2" })]);
+  await world.clock.advance(10);
+  assert.deepEqual(world.looks(), [1]);
+});

@@ -1,0 +1,167 @@
+import type { Container, Probe } from "../../src/api/generated/types.ts";
+import type { WallMs } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { MetricsRegistry } from "../../src/kit/metrics.ts";
+import type { Random } from "../../src/kit/random.ts";
+import { TaskScope } from "../../src/kit/scope.ts";
+import type { ExecResult } from "../../src/outside/cri/cri.ts";
+import type { ConnectAnswer } from "../../src/outside/net/net.ts";
+import {
+  createProbes,
+  DEFAULT_PROBES_OPTIONS,
+  type ProbedPod,
+  type ProbeEvent,
+  type ProbeKind,
+  type ProbesOptions,
+  type ProbeTarget,
+  type ProbeVerdict,
+} from "../../src/subsystems/probes/probes.ts";
+import { SimClock } from "../sim/sim-clock.ts";
+
+/** A look that the fake pods saw. */
+export interface Seen {
+  readonly at: number;
+  /** Host of a TCP probe, or container id of an exec probe. */
+  readonly target: string;
+}
+
+export interface WorldOptions extends Partial<ProbesOptions> {
+  readonly random?: Random;
+  /** Virtual milliseconds that the agent is up before the test begins. */
+  readonly agentAgeMs?: number;
+}
+
+/** No jitter at all. */
+const NO_RANDOM: Random = { next: () => 0, hex: () => "" };
+
+/** Probes on virtual time over pods whose answers a test scripts. */
+export class World {
+  readonly clock = new SimClock();
+  readonly metrics = new MetricsRegistry();
+  readonly scope: TaskScope;
+  readonly verdicts: ProbeVerdict[] = [];
+  readonly events: ProbeEvent[] = [];
+  readonly seen: Seen[] = [];
+  lookingNow = 0;
+  /** What a TCP probe of `host` gets; may wait on the clock. */
+  answer: (host: string, signal: AbortSignal) => ConnectAnswer | Promise<ConnectAnswer> = () => ({
+    kind: "connected",
+  });
+  exec: (containerId: string, signal: AbortSignal) => ExecResult | Promise<ExecResult> = () =>
+    exited(0);
+  readonly probes: ReturnType<typeof createProbes>;
+  /** Virtual time at which the test begins. */
+  readonly zero: number;
+
+  private constructor(options: WorldOptions, zero: number, clock: SimClock) {
+    this.clock = clock;
+    this.zero = zero;
+    this.scope = new TaskScope("test", { clock, log: silentLog });
+    this.probes = createProbes(
+      {
+        clock,
+        random: options.random ?? NO_RANDOM,
+        log: silentLog,
+        scope: this.scope,
+        metrics: this.metrics,
+        runtime: {
+          execSync: (id, _command, _seconds, signal) =>
+            this.#looked(id, async () => await this.exec(id, signal)),
+        },
+        net: {
+          http: () => Promise.reject(new Error("not in this world")),
+          grpcHealth: () => Promise.reject(new Error("not in this world")),
+          tcpConnect: (host, _port, _timeoutMs, signal) =>
+            this.#looked(host, async () => await this.answer(host, signal)),
+        },
+        onVerdict: (verdict) => this.verdicts.push(verdict),
+        recordEvent: (event) => this.events.push(event),
+      },
+      { ...DEFAULT_PROBES_OPTIONS, ...options },
+    );
+  }
+
+  static async create(options: WorldOptions = {}): Promise<World> {
+    const clock = new SimClock();
+    const agentAgeMs = options.agentAgeMs ?? 3_600_000;
+    const world = new World(options, agentAgeMs, clock);
+    await clock.advance(agentAgeMs);
+    return world;
+  }
+
+  /** Seconds since the test began. */
+  get seconds(): number {
+    return (this.clock.monotonic() - this.zero) / 1000;
+  }
+
+  /** When looks began, in seconds since the test began. */
+  looks(target?: string): readonly number[] {
+    return this.seen
+      .filter((seen) => target === undefined || seen.target === target)
+      .map(({ at }) => at);
+  }
+
+  /** Verdicts as `kind result at` with seconds, cut to hundredths: probes are put off a little to spread them. */
+  told(): readonly string[] {
+    const zeroWall = this.clock.wall() - (this.clock.monotonic() - this.zero);
+    return this.verdicts.map(
+      ({ kind, result, atMs }) => `${kind} ${result} ${Math.floor((atMs - zeroWall) / 10) / 100}`,
+    );
+  }
+
+  async #looked<T>(target: string, look: () => Promise<T>): Promise<T> {
+    this.seen.push({ at: this.seconds, target });
+    this.lookingNow += 1;
+    try {
+      return await look();
+    } finally {
+      this.lookingNow -= 1;
+    }
+  }
+}
+
+export function exited(exitCode: number, stdout = "", stderr = ""): ExecResult {
+  const encode = (text: string) => new TextEncoder().encode(text);
+  return { exitCode, stdout: encode(stdout), stderr: encode(stderr) };
+}
+
+export const REFUSED: ConnectAnswer = { kind: "failure", message: "connection refused" };
+export const CONNECTED: ConnectAnswer = { kind: "connected" };
+
+export function pod(more: Partial<ProbedPod> = {}): ProbedPod {
+  return {
+    uid: "uid-1",
+    namespace: "default",
+    name: "web",
+    ip: "10.0.0.1",
+    ended: false,
+    ending: false,
+    ...more,
+  };
+}
+
+const FIELD: Readonly<Record<ProbeKind, keyof Container>> = {
+  liveness: "livenessProbe",
+  readiness: "readinessProbe",
+  startup: "startupProbe",
+};
+
+/** A running container with TCP probes whose numbers are given. */
+export function target(
+  probes: Partial<Record<ProbeKind, Probe>>,
+  more: Partial<ProbeTarget> & { readonly startedAtMs: WallMs | undefined },
+): ProbeTarget {
+  const spec: Record<string, unknown> = { name: "app" };
+  for (const [kind, probe] of Object.entries(probes)) {
+    spec[FIELD[kind as ProbeKind]] = probe.exec ? probe : { tcpSocket: { port: 80 }, ...probe };
+  }
+  return {
+    spec: spec as unknown as Container,
+    kind: "container",
+    containerId: "c1",
+    running: true,
+    started: true,
+    comesBack: true,
+    ...more,
+  };
+}
