@@ -9,7 +9,11 @@ import type {
   PodSandboxConfig,
   RuntimeEvent,
 } from "../../src/outside/cri/cri.ts";
-import { ContainerState, PodSandboxState } from "../../src/outside/cri/generated/api.ts";
+import {
+  ContainerState,
+  NamespaceMode,
+  PodSandboxState,
+} from "../../src/outside/cri/generated/api.ts";
 import { commandOf, type Program } from "../sim/programs.ts";
 
 /** A runtime to test, and how time passes there. */
@@ -24,6 +28,12 @@ export interface RuntimeUnderTest extends AsyncDisposable {
   pass(ms: number): Promise<void>;
 }
 
+const NAMESPACES = {
+  network: NamespaceMode.POD,
+  pid: NamespaceMode.CONTAINER,
+  ipc: NamespaceMode.POD,
+};
+
 const SIGNAL = new AbortController().signal;
 
 let pods = 0;
@@ -37,7 +47,7 @@ function podSandbox(logs: string): DeepPartial<PodSandboxConfig> {
     logDirectory: `${logs}/${uid}`,
     labels: { "io.kubernetes.pod.uid": uid, tier: "contract" },
     annotations: { note: "kept as given" },
-    linux: { securityContext: { namespaceOptions: { network: 0, pid: 1, ipc: 0 } } },
+    linux: { securityContext: { namespaceOptions: NAMESPACES } },
   };
 }
 
@@ -260,7 +270,7 @@ class Bench {
       labels: { ...sandbox.config.labels, "io.kubernetes.container.name": "main" },
       annotations: { attempt: "0" },
       logPath: "main/0.log",
-      linux: { securityContext: { namespaceOptions: { network: 0, pid: 1, ipc: 0 } } },
+      linux: { securityContext: { namespaceOptions: NAMESPACES } },
     };
     return this.run(this.runtime.createContainer(sandbox.id, config, sandbox.config, SIGNAL));
   }

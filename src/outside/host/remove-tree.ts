@@ -12,6 +12,9 @@ const DEPTH_LIMIT = 24;
 /** Times a folder is read again because somebody still puts things into it. */
 const PASSES = 8;
 
+/** Deep folders moved up in one removal; a tree that needs more is being grown while we work. */
+const MOVES_LIMIT = 100_000;
+
 /** Times a name that changes between file and folder is tried again. */
 const RACE_ATTEMPTS = 8;
 
@@ -91,7 +94,8 @@ async function openOrUnlink(folder: FileHandle, name: Buffer): Promise<FileHandl
 
 /** Removes everything in `folder`, which stays open throughout. */
 async function empty(removal: Removal, folder: FileHandle, depth: number): Promise<void> {
-  for (let pass = 1; pass <= PASSES; pass += 1) {
+  for (let passesLeft = PASSES; passesLeft > 0; ) {
+    const movedBefore = removal.moved;
     let seen = 0;
     const reader = await opendir(`/proc/self/fd/${folder.fd}`, { encoding: "latin1" });
     for await (const entry of reader) {
@@ -100,8 +104,13 @@ async function empty(removal: Removal, folder: FileHandle, depth: number): Promi
       await removeEntry(removal, folder, Buffer.from(entry.name, "latin1"), depth);
     }
     if (seen === 0) return;
+    if (removal.moved === movedBefore) passesLeft -= 1;
   }
-  throw new OutsideError("precondition", `remove ${removal.path}: it is being filled meanwhile`, {
+  throw beingFilled(removal);
+}
+
+function beingFilled({ path }: Removal): OutsideError {
+  return new OutsideError("precondition", `remove ${path}: it is being filled meanwhile`, {
     retryable: true,
   });
 }
@@ -136,6 +145,7 @@ async function removeEntry(
 async function moveUp(removal: Removal, folder: FileHandle, name: Buffer): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     removal.moved += 1;
+    if (removal.moved > MOVES_LIMIT) throw beingFilled(removal);
     try {
       await rename(nameIn(folder, name), nameIn(removal.top, `.moved-up-${removal.moved}`));
       return;

@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -38,7 +38,7 @@ class DirectoryWatch {
   readonly #deps: WatchDeps;
   readonly #path: string;
   readonly #onChange: () => void;
-  #watcher: FSWatcher | undefined;
+  #watchers: readonly FSWatcher[] = [];
   #inode = 0n;
   #pending: NodeJS.Immediate | undefined;
   #cancelRetry: (() => void) | undefined;
@@ -57,14 +57,18 @@ class DirectoryWatch {
 
   close(): void {
     this.#closed = true;
-    this.#watcher?.close();
+    this.#disarm();
     this.#cancelRetry?.();
     clearImmediate(this.#pending);
   }
 
+  #disarm(): void {
+    for (const watcher of this.#watchers) watcher.close();
+    this.#watchers = [];
+  }
+
   arm(): void {
-    this.#watcher?.close();
-    this.#watcher = undefined;
+    this.#disarm();
     this.#arming = true;
     this.#replaced = false;
     this.#tryArm().then(
@@ -83,24 +87,32 @@ class DirectoryWatch {
   async #tryArm(): Promise<void> {
     await mkdir(this.#path, { recursive: true, mode: FOLDER_MODE });
     if (this.#closed) return;
-    const watcher = watch(this.#path, { persistent: false });
-    this.#watcher = watcher;
-    watcher.on("change", (_, name) => {
+    this.#watch(this.#path, (name) => {
       // Removing or moving the folder is reported under its own name. An entry may bear that name
       // too; then arming again does no harm.
       if (name === basename(this.#path)) this.#replaced = true;
       this.#wake();
     });
-    watcher.on("error", (error) => {
-      if (this.#watcher === watcher) this.#retryLater(error);
+    // A removed folder in which somebody still holds a file or socket says nothing; its parent does.
+    const parent = dirname(this.#path);
+    this.#watch(parent, (name) => {
+      if (name === basename(this.#path) || name === basename(parent)) this.#wake();
     });
     this.#inode = await inodeOf(this.#path);
   }
 
+  #watch(folder: string, onEvent: (name: string | null) => void): void {
+    const watcher = watch(folder, { persistent: false }, (_, name) => onEvent(name));
+    this.#watchers = [...this.#watchers, watcher];
+    watcher.on("error", (error) => {
+      if (this.#watchers.includes(watcher)) this.#retryLater(error);
+    });
+  }
+
   #retryLater(thrown: unknown): void {
     if (this.#closed) return;
-    this.#watcher?.close();
-    this.#watcher = undefined;
+    this.#disarm();
+    this.#cancelRetry?.();
     this.#failures += 1;
     const delayMs = retryDelayMs(this.#failures, RETRY);
     const error = hostError("watch", this.#path, thrown);

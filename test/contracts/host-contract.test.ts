@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { createSystemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { createCgroupTreeV2 } from "../../src/outside/host/cgroup-tree-v2.ts";
+import { connectHost } from "../../src/outside/host/connect-host.ts";
+import type { CgroupTree } from "../../src/outside/host/host.ts";
+import { FakeHost } from "../sim/fake-host.ts";
+import { SimClock } from "../sim/sim-clock.ts";
+import { type HostUnderTest, hostContract } from "./host-contract.ts";
+
+for (const version of [1, 2] as const) {
+  hostContract(`the fake with cgroup v${version}`, async () => {
+    const alive = new Set<number>();
+    const host = new FakeHost({
+      clock: new SimClock(),
+      cgroupVersion: version,
+      onKill: (pid) => alive.delete(pid),
+    });
+    await host.files.makeDirectory("/tmp/test", 0o700);
+    let lastPid = 100;
+    return {
+      host,
+      folder: "/tmp/test",
+      group: "/test",
+      addSocket: async (path) => host.files.addSocket(path),
+      addProcess: async (group) => {
+        lastPid += 1;
+        host.cgroups.addProcess(group, lastPid);
+        alive.add(lastPid);
+        return lastPid;
+      },
+      isAlive: (pid) => alive.has(pid),
+      dispose: async () => {},
+    };
+  });
+}
+
+async function realHost(tree?: CgroupTree): Promise<HostUnderTest> {
+  const connected = connectHost({ clock: createSystemClock(), log: silentLog });
+  const host = tree ? { ...connected, cgroups: tree } : connected;
+  const folder = mkdtempSync(join(tmpdir(), "host-contract-"));
+  const group = `/host-contract-${randomBytes(6).toString("hex")}`;
+  const servers: Server[] = [];
+  const children = new Map<number, ChildProcess>();
+  return {
+    host,
+    folder,
+    group,
+    addSocket: async (path) => {
+      const server = createServer();
+      servers.push(server);
+      server.listen(path);
+      await once(server, "listening");
+    },
+    addProcess: async (path) => {
+      const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+      const pid = child.pid ?? 0;
+      children.set(pid, child);
+      await host.cgroups.write(path, "cgroup.procs", String(pid));
+      return pid;
+    },
+    isAlive: (pid) => {
+      const child = children.get(pid);
+      return child?.exitCode === null && child.signalCode === null;
+    },
+    dispose: async () => {
+      for (const child of children.values()) child.kill("SIGKILL");
+      await host.cgroups.destroy(group);
+      for (const server of servers) server.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+const notRoot = process.getuid?.() !== 0 && "needs root: control groups of the machine are made";
+
+if (notRoot) test("the real host", { skip: notRoot }, () => {});
+else hostContract("the real host", () => realHost());
+
+/** The unified hierarchy of a machine that runs v1: few controllers, but the same tree. */
+const HYBRID = "/sys/fs/cgroup/unified";
+
+describe("the unified hierarchy beside v1", () => {
+  const missing = !existsSync(`${HYBRID}/cgroup.controllers`) && "no hybrid mount here";
+  const skip = notRoot || missing;
+  if (skip) test("v2 on the real kernel", { skip }, () => {});
+  else {
+    hostContract("the real host with v2", () =>
+      realHost(createCgroupTreeV2(createSystemClock(), HYBRID)),
+    );
+  }
+});

@@ -1,0 +1,320 @@
+import type { WallMs } from "../../src/kit/clock.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
+import type { FileEntry, FileFacts, FileKind, Files } from "../../src/outside/host/host.ts";
+
+/** What a fault callback may answer: this call fails with that error. */
+export type Fault = (operation: string, path: string) => OutsideError | undefined;
+
+export interface FakeFilesDeps {
+  readonly wall: () => WallMs;
+  readonly fault: Fault;
+}
+
+interface FileNode {
+  readonly kind: "file" | "socket" | "other";
+  content: Buffer;
+  mode: number;
+  modifiedMs: number;
+}
+
+interface FolderNode {
+  readonly kind: "directory";
+  readonly entries: Map<string, Node>;
+  mode: number;
+  modifiedMs: number;
+  isMount: boolean;
+}
+
+interface LinkNode {
+  readonly kind: "link";
+  readonly target: string;
+  readonly mode: number;
+  readonly modifiedMs: number;
+}
+
+type Node = FileNode | FolderNode | LinkNode;
+
+/** Where the last name of a path stands. */
+interface Place {
+  readonly parent: FolderNode;
+  readonly parentPath: string;
+  readonly name: string;
+  readonly node: Node | undefined;
+}
+
+const LINK_LIMIT = 40;
+
+/** Files in memory, as deterministic as its caller: changes are told in microtasks and nothing waits. */
+export class FakeFiles implements Files {
+  readonly #deps: FakeFilesDeps;
+  readonly #root: FolderNode;
+  readonly #watches = new Set<{ path: string; onChange: () => void; pending: boolean }>();
+
+  constructor(deps: FakeFilesDeps) {
+    this.#deps = deps;
+    this.#root = this.#folder(0o755);
+  }
+
+  /** Puts a socket there, as a plugin would by listening. */
+  addSocket(path: string): void {
+    this.#put(path, { ...this.#file("", 0o755), kind: "socket" });
+  }
+
+  /** Makes an existing folder a mount point. */
+  addMount(path: string): void {
+    const { node } = this.#find(path);
+    if (node?.kind !== "directory") throw failure("notFound", "mount", path);
+    node.isMount = true;
+  }
+
+  removeMount(path: string): void {
+    const { node } = this.#find(path);
+    if (node?.kind === "directory") node.isMount = false;
+  }
+
+  async readText(path: string, { maxBytes }: { readonly maxBytes: number }) {
+    const content = this.#begin("readText", path, () => this.#contentOf(path));
+    if (content === undefined) return undefined;
+    if (content.length > maxBytes) throw failure("exhausted", "read", path);
+    return content.toString("utf8");
+  }
+
+  async readTail(path: string, maxBytes: number) {
+    const content = this.#begin("readTail", path, () => this.#contentOf(path));
+    if (content === undefined) return undefined;
+    let start = Math.max(0, content.length - maxBytes);
+    if (start > 0) while (((content[start] ?? 0) & 0xc0) === 0x80) start += 1;
+    return content.subarray(start).toString("utf8");
+  }
+
+  async writeAtomic(path: string, content: string | Uint8Array, mode: number) {
+    this.#begin("writeAtomic", path, () => {
+      if (this.#find(path).node?.kind === "directory") throw failure("precondition", "write", path);
+      this.#put(path, this.#file(content, mode));
+    });
+  }
+
+  async append(path: string, text: string, mode: number) {
+    this.#begin("append", path, () => {
+      const { node, place } = this.#follow(path);
+      if (node === undefined) this.#put(place, this.#file(text, mode));
+      else if (node.kind !== "file") throw failure("precondition", "append to", path);
+      else {
+        node.content = Buffer.concat([node.content, Buffer.from(text)]);
+        node.modifiedMs = this.#deps.wall();
+        this.#changed(parentOf(place));
+      }
+    });
+  }
+
+  async makeDirectory(path: string, mode: number) {
+    this.#begin("makeDirectory", path, () => this.#makeDirectory(path, mode));
+  }
+
+  async list(path: string): Promise<readonly FileEntry[] | undefined> {
+    return this.#begin("list", path, () => {
+      const { node } = this.#follow(path);
+      if (node?.kind !== "directory") return undefined;
+      return [...node.entries]
+        .map(([name, entry]) => ({ name, kind: entry.kind as FileKind }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+    });
+  }
+
+  async facts(
+    path: string,
+    options?: { readonly follow?: boolean },
+  ): Promise<FileFacts | undefined> {
+    return this.#begin("facts", path, () => {
+      const node = options?.follow ? this.#follow(path).node : this.#find(path).node;
+      if (node === undefined) return undefined;
+      const sizeBytes = "content" in node ? node.content.length : 0;
+      return { kind: node.kind, sizeBytes, modifiedMs: node.modifiedMs, mode: node.mode };
+    });
+  }
+
+  async remove(path: string) {
+    this.#begin("remove", path, () => {
+      const { node } = this.#find(path);
+      if (node?.kind === "directory" && (node.entries.size > 0 || node.isMount)) {
+        throw failure("precondition", "remove", path);
+      }
+      this.#take(path);
+    });
+  }
+
+  async removeTree(path: string) {
+    this.#begin("removeTree", path, () => {
+      const { node } = this.#find(path);
+      if (node && holdsMount(node)) throw failure("precondition", "remove", path);
+      this.#take(path);
+    });
+  }
+
+  async link(target: string, path: string) {
+    this.#begin("link", path, () => {
+      if (this.#find(path).node?.kind === "directory") throw failure("precondition", "link", path);
+      this.#put(path, { kind: "link", target, mode: 0o777, modifiedMs: this.#deps.wall() });
+    });
+  }
+
+  async rename(from: string, to: string) {
+    this.#begin("rename", from, () => {
+      const { node } = this.#find(from);
+      const replaced = this.#find(to).node;
+      if (node === undefined) throw failure("notFound", "rename", from);
+      if (replaced === node) return;
+      const isFull = replaced?.kind === "directory" && replaced.entries.size > 0;
+      if (isFull || (replaced && (replaced.kind === "directory") !== (node.kind === "directory"))) {
+        throw failure("precondition", "rename", from);
+      }
+      this.#take(from);
+      this.#put(to, node);
+    });
+  }
+
+  watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const watch = { path: normal(path), onChange, pending: false };
+    this.#watches.add(watch);
+    signal.addEventListener("abort", () => this.#watches.delete(watch), { once: true });
+    this.#tell(watch);
+  }
+
+  #begin<T>(operation: string, path: string, work: () => T): T {
+    const fault = this.#deps.fault(operation, path);
+    if (fault) throw fault;
+    if (!path.startsWith("/")) throw failure("invalid", operation, path);
+    return work();
+  }
+
+  #folder(mode: number): FolderNode {
+    const modifiedMs = this.#deps.wall();
+    return { kind: "directory", entries: new Map(), mode, modifiedMs, isMount: false };
+  }
+
+  #file(content: string | Uint8Array, mode: number): FileNode {
+    return { kind: "file", content: Buffer.from(content), mode, modifiedMs: this.#deps.wall() };
+  }
+
+  #contentOf(path: string): Buffer | undefined {
+    const { node } = this.#follow(path);
+    if (node === undefined) return undefined;
+    if (node.kind !== "file") throw failure("invalid", "read", path);
+    return node.content;
+  }
+
+  /** The place of a path's last name, links on the way followed; missing folders give `undefined`. */
+  #find(path: string, links = 0): { node: Node | undefined; place: Place | undefined } {
+    const parts = normal(path).split("/").slice(1);
+    let parent: FolderNode = this.#root;
+    let parentPath = "";
+    if (parts[0] === "") return { node: this.#root, place: undefined };
+    for (const [index, name] of parts.entries()) {
+      const node = parent.entries.get(name);
+      if (index === parts.length - 1) {
+        return { node, place: { parent, parentPath, name, node } };
+      }
+      if (node?.kind === "link") {
+        if (links >= LINK_LIMIT) throw failure("invalid", "follow", path);
+        const rest = parts.slice(index + 1).join("/");
+        return this.#find(`${resolved(node.target, parentPath)}/${rest}`, links + 1);
+      }
+      if (node?.kind !== "directory") return { node: undefined, place: undefined };
+      parent = node;
+      parentPath = `${parentPath}/${name}`;
+    }
+    return { node: undefined, place: undefined };
+  }
+
+  /** As `#find`, and through a link at the end too; `place` is the path where it ended. */
+  #follow(path: string): { node: Node | undefined; place: string } {
+    let current = path;
+    for (let links = 0; links <= LINK_LIMIT; links += 1) {
+      const { node, place } = this.#find(current);
+      if (node?.kind !== "link") return { node, place: current };
+      current = resolved(node.target, place?.parentPath ?? "");
+    }
+    throw failure("invalid", "follow", path);
+  }
+
+  #makeDirectory(path: string, mode: number): void {
+    const parts = normal(path).split("/").slice(1);
+    for (const index of parts.keys()) {
+      const current = `/${parts.slice(0, index + 1).join("/")}`;
+      const { node } = this.#follow(current);
+      if (node === undefined) this.#put(current, this.#folder(mode));
+      else if (node.kind !== "directory") {
+        const isLast = index === parts.length - 1;
+        throw failure(isLast ? "alreadyExists" : "notFound", "make folder", path);
+      }
+    }
+    const { node } = this.#follow(path);
+    if (node?.kind === "directory") node.mode = mode;
+  }
+
+  #put(path: string, node: Node): void {
+    const { place } = this.#find(path);
+    if (place === undefined) throw failure("notFound", "write", path);
+    place.parent.entries.set(place.name, node);
+    place.parent.modifiedMs = this.#deps.wall();
+    this.#changed(place.parentPath);
+  }
+
+  #take(path: string): void {
+    const { place } = this.#find(path);
+    if (!place?.parent.entries.delete(place.name)) return;
+    this.#changed(place.parentPath);
+  }
+
+  /** Word to those who watch the folder, or something that may be gone with it. */
+  #changed(folder: string): void {
+    const changed = normal(folder);
+    for (const watch of this.#watches) {
+      const isBeneath = watch.path.startsWith(changed === "/" ? "/" : `${changed}/`);
+      const isGone = isBeneath && this.#follow(watch.path).node === undefined;
+      if (watch.path === changed || isGone) this.#tell(watch);
+    }
+  }
+
+  #tell(watch: { path: string; onChange: () => void; pending: boolean }): void {
+    if (watch.pending) return;
+    watch.pending = true;
+    queueMicrotask(() => {
+      watch.pending = false;
+      if (!this.#watches.has(watch)) return;
+      if (this.#follow(watch.path).node === undefined) this.#makeDirectory(watch.path, 0o750);
+      watch.onChange();
+    });
+  }
+}
+
+function holdsMount(node: Node): boolean {
+  if (node.kind !== "directory") return false;
+  return node.isMount || [...node.entries.values()].some(holdsMount);
+}
+
+function normal(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}
+
+function parentOf(path: string): string {
+  return normal(`${path}/..`);
+}
+
+function resolved(target: string, folder: string): string {
+  return target.startsWith("/") ? target : `${folder}/${target}`;
+}
+
+function failure(
+  code: "notFound" | "alreadyExists" | "precondition" | "invalid" | "exhausted",
+  action: string,
+  path: string,
+): OutsideError {
+  return new OutsideError(code, `${action} ${path}: ${code}`, { retryable: false });
+}

@@ -1,0 +1,91 @@
+import type { Clock } from "../../src/kit/clock.ts";
+import type {
+  CgroupVersion,
+  DiskUsage,
+  Host,
+  HostFacts,
+  ProcessFacts,
+} from "../../src/outside/host/host.ts";
+import { FakeCgroups } from "./fake-cgroups.ts";
+import { FakeFiles, type Fault } from "./fake-files.ts";
+
+export interface FakeHostOptions {
+  readonly clock: Clock;
+  readonly cgroupVersion?: CgroupVersion;
+  readonly controllers?: readonly string[];
+  readonly facts?: Partial<HostFacts>;
+  /** Asked before every call, e.g. ("writeAtomic", "/x") or ("cgroup.write", "/kubepods/cpu.shares"). */
+  readonly fault?: Fault;
+  /** Told of every process that ends with its group. */
+  readonly onKill?: (pid: number) => void;
+}
+
+const CONTROLLERS: Readonly<Record<CgroupVersion, readonly string[]>> = {
+  1: ["cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb"],
+  2: ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"],
+};
+
+/** A machine with 3 CPUs and 8 GiB. */
+export const FAKE_FACTS: HostFacts = {
+  hostname: "fake",
+  cpuCount: 3,
+  memoryBytes: 8 * 2 ** 30,
+  swapBytes: 0,
+  kernelVersion: "6.1.0",
+  osImage: "Fake Linux 1",
+  architecture: "amd64",
+  bootId: "00000000-0000-4000-8000-000000000001",
+  machineId: "00000000000000000000000000000002",
+  systemUuid: "00000000-0000-4000-8000-000000000003",
+  pidMax: 32_768,
+  hugepages: [{ sizeBytes: 2 ** 21, pages: 0 }],
+  addresses: ["192.0.2.10"],
+};
+
+/** A disk that is a third full. */
+const FAKE_DISK: DiskUsage = {
+  capacityBytes: 60 * 2 ** 30,
+  availableBytes: 40 * 2 ** 30,
+  inodes: 4_000_000,
+  inodesFree: 3_000_000,
+};
+
+/** A machine in memory for tests and simulation; deterministic, without timers of its own. */
+export class FakeHost implements Host {
+  readonly files: FakeFiles;
+  readonly cgroups: FakeCgroups;
+  /** Answer of `diskUsage`; may be replaced at any time. */
+  disk: DiskUsage = FAKE_DISK;
+  readonly #facts: HostFacts;
+
+  constructor(options: FakeHostOptions) {
+    const version = options.cgroupVersion ?? 2;
+    const fault = options.fault ?? (() => undefined);
+    this.#facts = { ...FAKE_FACTS, ...options.facts };
+    this.files = new FakeFiles({ wall: () => options.clock.wall(), fault });
+    this.cgroups = new FakeCgroups({
+      version,
+      controllers: options.controllers ?? CONTROLLERS[version],
+      fault,
+      ...(options.onKill ? { onKill: options.onKill } : {}),
+    });
+  }
+
+  async facts(): Promise<HostFacts> {
+    return this.#facts;
+  }
+
+  async diskUsage(path: string): Promise<DiskUsage | undefined> {
+    return (await this.files.facts(path, { follow: true })) && this.disk;
+  }
+
+  async process(pid: number): Promise<ProcessFacts | undefined> {
+    for (const path of this.cgroups.paths) {
+      const pids = (await this.cgroups.read(path, "cgroup.procs")) ?? "";
+      if (!pids.split("\n").includes(String(pid))) continue;
+      const cgroups = this.cgroups.version === 2 ? { "": path } : { memory: path };
+      return { pid, parentPid: 1, name: "fake", state: "S", startTicks: pid, cgroups };
+    }
+    return undefined;
+  }
+}
