@@ -86,8 +86,9 @@ ip link set eth0 up
 ip route add default via "$BOX_GATEWAY"
 
 trap - EXIT
-echo ready
 set +e
 cat <&3 >/dev/null &
-wait $!
+lifeline=$!
+echo ready
+wait "$lifeline"
 exit 0
