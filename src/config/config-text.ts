@@ -9,7 +9,7 @@ export const MAX_CONFIG_BYTES = 1024 * 1024;
 
 const LIMITS = {
   maxBytes: MAX_CONFIG_BYTES,
-  maxDocuments: 1,
+  maxDocuments: 2,
   maxDepth: 32,
   maxNodes: 50_000,
 };

@@ -134,7 +134,7 @@ export const NODE_FIELDS = [
     "container or pod",
   ),
   planned("topologyManagerPolicyOptions", map(STRING), "Options of the topology policy."),
-  active(
+  planned(
     "evictionHard",
     map(STRING, {
       "memory.available": "100Mi",
@@ -174,7 +174,7 @@ export const NODE_FIELDS = [
     integer(0),
     "Most seconds a pod gets to end in a soft eviction.",
   ),
-  active(
+  planned(
     "mergeDefaultEvictionSettings",
     boolean(false),
     "Keep the default thresholds of signals that evictionHard does not name.",

@@ -77,12 +77,12 @@ export const SERVING_FIELDS = [
     duration("2m0s"),
     "How long the answer to a token is remembered.",
   ),
-  active(
+  planned(
     "authentication.anonymous.enabled",
     boolean(false),
     "Let requests without credentials through as system:anonymous.",
   ),
-  active(
+  planned(
     "authorization.mode",
     text("Webhook"),
     "Who decides what a caller may do: nobody (AlwaysAllow) or the API server (Webhook).",

@@ -1,0 +1,140 @@
+// pure
+import type { JsonValue } from "../api/generated/types.ts";
+import { ACTIVE_GATES, FEATURE_GATES } from "./feature-gate-table.ts";
+import type { Field, FieldType } from "./field-types.ts";
+import { countEffects, FIELDS } from "./fields.ts";
+import { NODE_FIELDS } from "./fields-node.ts";
+import { POD_FIELDS } from "./fields-pods.ts";
+import { SERVING_FIELDS } from "./fields-serving.ts";
+import { FLAGS } from "./flag-table.ts";
+import { REMOVED_FLAGS } from "./removed-flags.ts";
+
+/** Generated parts of `docs/configuration.md` by the name of their marker. */
+export type DocSection = "fields" | "gates" | "flags";
+
+/** The text between the markers of one generated part, Markdown. */
+export function renderDocSection(section: DocSection): string {
+  switch (section) {
+    case "fields":
+      return renderFields();
+    case "gates":
+      return renderGates();
+    case "flags":
+      return renderFlags();
+    default:
+      return section satisfies never;
+  }
+}
+
+/** `document` with every generated part brought up to date. Markers: `<!-- begin NAME -->`, `<!-- end NAME -->`. */
+export function withGeneratedSections(document: string): string {
+  return document.replace(
+    /(<!-- begin (fields|gates|flags) -->\n)[\s\S]*?(<!-- end \2 -->)/g,
+    (_, begin: string, name: DocSection, end: string) => `${begin}${renderDocSection(name)}${end}`,
+  );
+}
+
+const GROUPS: readonly (readonly [title: string, fields: readonly Field[]])[] = [
+  ["Serving, access and logging", SERVING_FIELDS],
+  ["Pods, images and containers", POD_FIELDS],
+  ["Node, resources and eviction", NODE_FIELDS],
+];
+
+function renderFields(): string {
+  const { active, planned, inert } = countEffects();
+  const summary = `${FIELDS.length} fields: ${active} active, ${planned} planned, ${inert} inert.`;
+  const tables = GROUPS.map(([title, fields]) =>
+    table(
+      `### ${title}`,
+      ["Field", "Type", "Default", "Effect", "What it does"],
+      fields.map((field) => [
+        `\`${field.path}\``,
+        typeName(field.type),
+        field.default === undefined ? "" : code(field.default),
+        field.effect,
+        field.rule === "" ? field.about : `${field.about} Rule: ${field.rule}.`,
+      ]),
+    ),
+  );
+  return [summary, ...tables].join("\n\n").concat("\n");
+}
+
+function renderGates(): string {
+  const rows = FEATURE_GATES.map((gate) => [
+    `\`${gate.name}\``,
+    gate.stage,
+    String(gate.default),
+    gate.locked ? "yes" : "",
+    ACTIVE_GATES.has(gate.name) ? "active" : "",
+  ]);
+  return table("", ["Gate", "Stage", "Default", "Locked", "In nodelet"], rows).concat("\n");
+}
+
+function renderFlags(): string {
+  const removed = new Set(REMOVED_FLAGS.map(({ name }) => name));
+  const rows = FLAGS.filter(({ name }) => !removed.has(name)).map((flag) => [
+    `\`--${flag.name}\``,
+    flag.target.kind === "config" ? `\`${flag.target.path}\`` : "flag only",
+    flag.deprecated === undefined ? "" : "deprecated",
+  ]);
+  const gone = REMOVED_FLAGS.map((flag) => [
+    `\`--${flag.name}\``,
+    treatment(flag.target.kind),
+    flag.target.kind === "refused" ? flag.target.instead : (flag.deprecated ?? ""),
+  ]);
+  return [
+    table("### Flags of Kubernetes 1.36", ["Flag", "Field", "State"], sorted(rows)),
+    table(
+      "### Flags that Kubernetes removed",
+      ["Flag", "Treatment", "Why, or what instead"],
+      sorted(gone),
+    ),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+function treatment(kind: "config" | "flag" | "ignored" | "refused"): string {
+  return kind === "config" || kind === "flag" ? "still works" : kind;
+}
+
+function sorted(rows: readonly (readonly string[])[]): readonly (readonly string[])[] {
+  return rows.toSorted((a, b) => ((a[0] ?? "") < (b[0] ?? "") ? -1 : 1));
+}
+
+function table(
+  title: string,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  const lines = [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`);
+  return [...(title === "" ? [] : [title, ""]), ...lines].join("\n");
+}
+
+function code(value: JsonValue): string {
+  if (value === "") return "empty";
+  if (Array.isArray(value) && value.length === 0) return "none";
+  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  return text === "{}" ? "none" : `\`${text}\``;
+}
+
+function typeName(type: FieldType): string {
+  switch (type.kind) {
+    case "string":
+      return "text";
+    case "list":
+      return `list of ${typeName(type.of)}`;
+    case "map":
+      return `map to ${typeName(type.of)}`;
+    case "object":
+      return `{${Object.keys(type.members).join(", ")}}`;
+    case "boolean":
+    case "integer":
+    case "number":
+    case "quantity":
+    case "duration":
+      return type.kind;
+    default:
+      return type satisfies never;
+  }
+}
