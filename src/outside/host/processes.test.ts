@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { test } from "node:test";
+import { parsePids } from "./cgroup-folders.ts";
+import { parseProcessCgroups, parseProcessStat, readProcess } from "./processes.ts";
+
+const REST =
+  "1 42 42 0 -1 4194560 180 0 0 0 3 4 0 0 20 0 1 0 316327 2617344 0 18446744073709551615";
+
+test("parseProcessStat survives names made to confuse", () => {
+  for (const name of ["sleep", "a b", "a) R 1", "((", ""]) {
+    assert.deepEqual(parseProcessStat(`77 (${name}) S ${REST}\n`), {
+      pid: 77,
+      name,
+      state: "S",
+      parentPid: 1,
+      startTicks: 316_327,
+    });
+  }
+  for (const text of ["", "77 sleep S 1", "77 (sleep) S 1 2"]) {
+    assert.equal(parseProcessStat(text), undefined);
+  }
+});
+
+test("parseProcessCgroups tells v1 controllers, named hierarchies and v2 apart", () => {
+  const text = "9:name=systemd:/init\n5:cpu,cpuacct:/kubepods/pod1:x\n0::/user.slice\nnonsense\n";
+  assert.deepEqual(parseProcessCgroups(text), {
+    "name=systemd": "/init",
+    cpu: "/kubepods/pod1:x",
+    cpuacct: "/kubepods/pod1:x",
+    "": "/user.slice",
+  });
+});
+
+test("parsePids never gives 0, which would be our own process group", () => {
+  assert.deepEqual(parsePids("0\n12\n-3\n\n0\n7\nx"), [12, 7]);
+});
+
+test("readProcess finds a child and loses it when it is gone", async () => {
+  const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+  const pid = child.pid ?? 0;
+  await once(child, "spawn");
+  const facts = readProcess(pid);
+  assert.deepEqual([facts?.pid, facts?.parentPid], [pid, process.pid]);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  assert.equal(readProcess(pid), undefined);
+});
