@@ -104,18 +104,18 @@ test("a look that outlasts its period is followed at once by one more, never by 
   const world = await World.create();
   world.answer = async (_, signal) => {
     assert.equal(world.lookingNow, 1);
-    await world.clock.sleep(3500, signal);
+    await world.clock.sleep(3300, signal);
     return CONNECTED;
   };
   world.probes.watch(pod(), [
     target({ liveness: { periodSeconds: 1 } }, { startedAtMs: world.clock.wall() }),
   ]);
   await world.clock.advance(11_000);
-  assert.deepEqual(world.looks(), [0, 3.5, 7, 10.5]);
+  assert.deepEqual(world.looks(), [0, 3.3, 6.6, 9.9]);
   world.answer = () => CONNECTED;
   await world.clock.advance(6000);
   // Back on the beat of the first look.
-  assert.deepEqual(world.looks(), [0, 3.5, 7, 10.5, 14, 15, 16, 17]);
+  assert.deepEqual(world.looks(), [0, 3.3, 6.6, 9.9, 13.2, 14, 15, 16, 17]);
 });
 
 test("watching a pod that is not ready looks at once and counts the period from there", async () => {
@@ -264,6 +264,22 @@ test("a pod that is no longer watched is left alone at once, and looks under way
   assert.equal(world.told().length, told);
   assert.deepEqual(world.events, []);
   assert.deepEqual(world.probes.history(), []);
+});
+
+test("an answer that comes after the pod was let go is not told", async () => {
+  const world = await World.create();
+  world.answer = async () => {
+    await world.clock.sleep(500, new AbortController().signal);
+    return REFUSED;
+  };
+  const probes = { liveness: { failureThreshold: 1 } };
+  world.probes.watch(pod(), [target(probes, { startedAtMs: world.clock.wall() })]);
+  await world.clock.advance(100);
+  world.probes.forget("uid-1");
+  await world.clock.advance(60_000);
+  assert.deepEqual(world.told(), ["liveness success 0"]);
+  assert.deepEqual(world.events, []);
+  assert.ok(!world.metrics.expose().includes('pod="web"'));
 });
 
 test("only what differs is begun and ended, and a probe keeps its run meanwhile", async () => {

@@ -66,6 +66,25 @@ test("exec probes share their slots fairly between pods, also when those of one 
   assert.match(world.metrics.expose(), /nodelet_exec_probes\{state="waiting"\} 3/);
 });
 
+test("an exec probe that waited until its container was replaced is not run", async () => {
+  const world = await World.create({ execInFlight: 1 });
+  world.exec = async (_, signal) => {
+    await world.clock.sleep(3000, signal);
+    return exited(0);
+  };
+  const probe = { exec: { command: ["check"] }, periodSeconds: 10 };
+  const startedAtMs = world.clock.wall();
+  world.probes.watch(pod({ uid: "first" }), [
+    target({ liveness: probe }, { startedAtMs, containerId: "busy" }),
+  ]);
+  world.probes.watch(pod(), [target({ liveness: probe }, { startedAtMs })]);
+  await world.clock.advance(1000);
+  world.probes.watch(pod(), [target({ liveness: probe }, { startedAtMs, containerId: "c2" })]);
+  await world.clock.advance(12_000);
+  assert.deepEqual(world.looks("c1"), []);
+  assert.equal(world.looks("c2").length, 1);
+});
+
 test("330 probes that begin at one instant are soon spread over the period, and none is neglected", async () => {
   const world = await World.create();
   const one = { periodSeconds: 1 };

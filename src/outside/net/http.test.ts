@@ -125,7 +125,11 @@ test("httpGet answers any status, and empty, binary and cut bodies", async () =>
 
 test("httpGet follows redirects on the same host, also to another port and scheme", async () => {
   const secure = await listen(
-    track(createHttps(TEST_CERTIFICATE, (request, reply) => reply.end(`tls ${request.url}`))),
+    track(
+      createHttps(TEST_CERTIFICATE, (request, reply) =>
+        reply.end(`tls ${request.url} ${request.headers.host}`),
+      ),
+    ),
   );
   const seen: unknown[][] = [];
   const port = await serveHttp((request, reply) => {
@@ -142,7 +146,7 @@ test("httpGet follows redirects on the same host, also to another port and schem
     { name: "Host", value: "app" },
   ];
   const answer = await get(`http://127.0.0.1:${port}/1`, { headers });
-  assert.deepEqual(answer, response(200, "tls /end"));
+  assert.deepEqual(answer, response(200, `tls /end 127.0.0.1:${secure}`));
   assert.deepEqual(seen, [
     ["/1", "app", undefined, "kept"],
     ["/2?q", "app", `http://127.0.0.1:${port}/1`, "kept"],

@@ -16,6 +16,13 @@ export class Spread {
   readonly #taken = new Map<number, number>();
   #turnsPerMs = 0;
 
+  /** Times that were taken and not given back. */
+  get taken(): number {
+    let sum = 0;
+    for (const count of this.#taken.values()) sum += count;
+    return sum;
+  }
+
   /** Adds (or with a negative count, takes away) what comes again every `periodMs`. */
   expect(periodMs: number, count: 1 | -1): void {
     this.#turnsPerMs = Math.max(0, this.#turnsPerMs + count / periodMs);

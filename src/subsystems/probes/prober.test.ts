@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pod, target } from "../../../test/probes/world.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { ConnectAnswer, Net } from "../../outside/net/net.ts";
+import { FairSlots } from "./fair-slots.ts";
+import { Prober, type ProberShared } from "./prober.ts";
+import { Schedule } from "./schedule.ts";
+import { Spread } from "./spread.ts";
+
+function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared {
+  const unused = () => Promise.reject(new Error("not asked for"));
+  const connected: ConnectAnswer = { kind: "connected" };
+  const net: Net = {
+    http: unused,
+    grpcHealth: unused,
+    tcpConnect: async () => connected,
+  };
+  return {
+    clock,
+    random: { next: () => 0, hex: () => "" },
+    log: silentLog,
+    ports: { runtime: { execSync: unused }, net },
+    schedule: new Schedule(clock),
+    spread: new Spread(),
+    execSlots: new FairSlots({ total: 1, perOwner: 1 }),
+    agentStarted: { monotonic: clock.monotonic(), wall: clock.wall() },
+    historyLength: 5,
+    onVerdict: () => {},
+    recordEvent: () => {},
+    onLook: () => {},
+    track: () => {},
+    ...more,
+  };
+}
+
+test("Prober gives back every time it took to spread its turns", async () => {
+  const clock = new SimClock();
+  const shared = sharedWith(clock, {});
+  const app = target({ readiness: { periodSeconds: 1 } }, { startedAtMs: clock.wall() });
+  const prober = new Prober("readiness", pod(), app, shared);
+  for (let i = 0; i < 50; i += 1) {
+    await clock.advance(130);
+    prober.update(pod(), { ...app, containerId: `c${i}` });
+    assert.ok(shared.spread.taken <= 1);
+  }
+  prober.stop();
+  prober.stop();
+  assert.equal(shared.spread.taken, 0);
+  await clock.advance(10_000);
+  assert.equal(shared.spread.taken, 0);
+});
+
+test("Prober goes on after a look that broke off, and says so", async () => {
+  const clock = new SimClock();
+  const said: string[] = [];
+  let looks = 0;
+  const shared = sharedWith(clock, {
+    log: { ...silentLog, error: (message) => said.push(message) },
+    onLook: () => {
+      looks += 1;
+      if (looks === 1) throw new Error("broken");
+    },
+  });
+  const app = target({ liveness: { periodSeconds: 1 } }, { startedAtMs: clock.wall() });
+  const prober = new Prober("liveness", pod(), app, shared);
+  await clock.advance(3500);
+  assert.equal(looks, 4);
+  assert.deepEqual(said, ["probe broke off"]);
+  prober.stop();
+});
+
+test("Prober takes over the numbers of a probe that was changed", async () => {
+  const clock = new SimClock();
+  let looks = 0;
+  const shared = sharedWith(clock, {
+    onLook: () => {
+      looks += 1;
+    },
+  });
+  const at = (periodSeconds: number) =>
+    target({ liveness: { periodSeconds } }, { startedAtMs: clock.wall() });
+  const prober = new Prober("liveness", pod(), at(10), shared);
+  await clock.advance(10_500);
+  prober.update(pod(), at(1));
+  await clock.advance(10_000);
+  assert.equal(looks, 2 + 1);
+  await clock.advance(5000);
+  assert.equal(looks, 2 + 1 + 5);
+  prober.stop();
+});
