@@ -118,7 +118,7 @@ export class PodActor {
     const results = await applyPlan(this.#record, actions, this.#deps, attempt.signal);
     this.#inFlight = undefined;
     if (leave.aborted) return;
-    this.post({ kind: "acted", results });
+    this.post({ kind: "acted", at: this.#deps.clock.monotonic(), results });
     await this.#observe(leave);
   }
 

@@ -3,6 +3,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
+import type { MonotonicMs } from "../../kit/clock.ts";
 import type { ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
 
 /** What became of one action, as far as the record must know. */
@@ -46,8 +47,8 @@ export type PodSignal =
       readonly backoff: Readonly<Record<string, BackoffEntry & { readonly key: string }>>;
       readonly touches: readonly ("directories" | "cgroup" | "volumes")[];
     }
-  /** The run ended. */
-  | { readonly kind: "acted"; readonly results: readonly StepResult[] }
+  /** The run ended at `at`; only what was asked for later shows what it did. */
+  | { readonly kind: "acted"; readonly at: MonotonicMs; readonly results: readonly StepResult[] }
   | {
       readonly kind: "probed";
       readonly container: string;

@@ -12,7 +12,7 @@ import type {
   TerminationCause,
   Trouble,
 } from "./record.ts";
-import type { PodSignal, StepResult } from "./signals.ts";
+import type { PodSignal } from "./signals.ts";
 
 type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
 
@@ -46,7 +46,7 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     case "acting":
       return begin(record, signal);
     case "acted":
-      return finish(record, signal.results, now);
+      return finish(record, signal);
     case "probed":
       return probed(record, signal);
     case "tick":
@@ -135,7 +135,7 @@ function begin(record: PodRecord, { backoff, touches }: Signal<"acting">): PodRe
   return { ...record, sight: "acting", footings, backoff: { ...record.backoff, ...backoff } };
 }
 
-function finish(record: PodRecord, results: readonly StepResult[], now: MonotonicMs): PodRecord {
+function finish(record: PodRecord, { results, at }: Signal<"acted">): PodRecord {
   const troubles: Record<string, Trouble> = { ...record.troubles };
   const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
   for (const { step, outcome, footing } of results) {
@@ -147,11 +147,11 @@ function finish(record: PodRecord, results: readonly StepResult[], now: Monotoni
         reason,
         message,
         failures: (troubles[step]?.failures ?? 0) + 1,
-        notBefore: after(now, retryInMs),
+        notBefore: after(at, retryInMs),
       };
     }
   }
-  return { ...record, sight: "stale", actedAt: now, troubles, footings };
+  return { ...record, sight: "stale", actedAt: at, troubles, footings };
 }
 
 function probed(

@@ -4,8 +4,7 @@ import { formatProblems } from "../../api/field-problem.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { defaultPod } from "../../api/pod-defaults.ts";
-import { makeStaticPod, staticPodProblems } from "../../api/static-pod.ts";
-import { validatePod } from "../../api/validation/validate-pod.ts";
+import { bindStaticPod } from "../../api/static-pod.ts";
 import { parseYaml } from "../../api/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { SourcedPod, SourceKind } from "./merge.ts";
@@ -24,7 +23,7 @@ const MAX_PODS = 250;
  * Turns the text of a manifest into static pods: decoded strictly, defaulted, validated, named after the
  * node. Never throws for what the text holds.
  */
-export function manifestReader(nodeName: string): ReadManifest {
+export function manifestReader(nodeName: string, seen: () => string): ReadManifest {
   return (text, source, origin) => {
     try {
       const pods = parseYaml(text, { maxDocuments: MAX_PODS }).flatMap(({ value }) => {
@@ -37,7 +36,7 @@ export function manifestReader(nodeName: string): ReadManifest {
         return { kind: "refused", message: `holds more than ${MAX_PODS} pods` };
       return {
         kind: "pods",
-        pods: pods.map((pod) => staticPod(pod, { nodeName, source, origin })),
+        pods: pods.map((pod) => staticPod(pod, { nodeName, source, origin, seen: seen() })),
       };
     } catch (error) {
       if (error instanceof UsageError) return { kind: "refused", message: error.message };
@@ -46,12 +45,18 @@ export function manifestReader(nodeName: string): ReadManifest {
   };
 }
 
-function staticPod(
-  decoded: Pod,
-  at: { readonly nodeName: string; readonly source: SourceKind; readonly origin: string },
-): SourcedPod {
-  const pod = makeStaticPod(defaultPod(decoded), at);
-  const problems = [...validatePod(pod), ...staticPodProblems(pod)];
-  if (problems.length > 0) throw new UsageError(formatProblems(problems));
-  return { uid: (pod.metadata?.uid ?? "") as PodUid, pod, source: at.source, origin: at.origin };
+interface Binding {
+  readonly nodeName: string;
+  readonly source: SourceKind;
+  readonly origin: string;
+  readonly seen: string;
+}
+
+function staticPod(decoded: Pod, { nodeName, source, origin, seen }: Binding): SourcedPod {
+  const place =
+    source === "file"
+      ? ({ kind: "file", path: origin } as const)
+      : ({ kind: "url", url: origin } as const);
+  const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
+  return { uid: (pod.metadata?.uid ?? "") as PodUid, pod, source, origin };
 }

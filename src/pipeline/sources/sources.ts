@@ -4,6 +4,7 @@
  * what runs; `seen` turns true when every source has answered once, and stays so.
  */
 import type { PodUid } from "../../api/observation.ts";
+import { nanosFromWall, rfc3339Nano } from "../../api/timestamps.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -69,7 +70,7 @@ export class Sources {
   start(): void {
     const { file, http, nodeName } = this.#options;
     const { scope, files, net, clock, log } = this.#deps;
-    const readManifest = manifestReader(nodeName);
+    const readManifest = manifestReader(nodeName, () => rfc3339Nano(nanosFromWall(clock.wall())));
     if (file) {
       const onChange = this.#taker("file");
       scope.spawn("manifest files", "restart", (signal) =>

@@ -11,8 +11,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Image, ImageService } from "../../outside/cri/cri.ts";
-import { withDefaultTag } from "./image-name.ts";
-import { decidePull, pullDuration, pullFailureReason } from "./pull-policy.ts";
+import { decidePull, pullDuration, pullFailureReason, withDefaultTag } from "./pull-policy.ts";
 
 /** Back-off of failing pulls (kubelet MaxImageBackOff). */
 const PULL_BACKOFF = { initialMs: 10_000, maxMs: 300_000 };

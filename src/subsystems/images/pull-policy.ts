@@ -1,4 +1,12 @@
 // pure
+import { parseImageReference } from "../../api/image-reference.ts";
+
+/** The reference with `:latest` added where it has neither tag nor digest; `undefined` when it is none. */
+export function withDefaultTag(image: string): string | undefined {
+  const reference = parseImageReference(image);
+  if (!reference) return undefined;
+  return reference.tag === undefined && reference.digest === undefined ? `${image}:latest` : image;
+}
 
 /** What to do about an image, given whether the runtime has it (image_manager.go). */
 export type PullVerdict = "use" | "pull" | "refuse";

@@ -1,5 +1,6 @@
 // pure
 
+import type { EnvEntry } from "../../api/env.ts";
 import { expandVariables } from "../../api/expand.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import { containerLogFile } from "../../api/pod-paths.ts";
@@ -36,11 +37,6 @@ const READONLY_PATHS = [
 ] as const;
 
 const utf8 = new TextEncoder();
-
-export interface EnvEntry {
-  readonly name: string;
-  readonly value: string;
-}
 
 export interface ContainerParts {
   readonly restartCount: number;
@@ -92,16 +88,4 @@ function securityContext(
     seccomp: { profileType: SecurityProfile_ProfileType.Unconfined, localhostRef: "" },
     supplementalGroups: [],
   };
-}
-
-/** Variables given as plain values, each expanded by those before it. */
-export function literalEnv(container: Container): readonly EnvEntry[] {
-  const seen = new Map<string, string>();
-  const entries: EnvEntry[] = [];
-  for (const { name, value } of container.env ?? []) {
-    const expanded = expandVariables(value ?? "", (key) => seen.get(key));
-    seen.set(name, expanded);
-    entries.push({ name, value: expanded });
-  }
-  return entries;
 }

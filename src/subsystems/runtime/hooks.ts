@@ -19,10 +19,34 @@ export interface HookDeps {
   readonly podIp: (pod: Pod) => string | undefined;
 }
 
+/** The hooks of containers. */
+export interface Hooks {
+  run(at: HookPlace, hook: LifecycleHandler, signal: AbortSignal): Promise<void>;
+  runPreStop(
+    at: HookPlace & { readonly graceSeconds: number },
+    hook: LifecycleHandler,
+    signal: AbortSignal,
+    onFailure: (message: string) => void,
+  ): Promise<number>;
+}
+
+export interface HookPlace {
+  readonly pod: Pod;
+  readonly container: string;
+  readonly containerId: string;
+}
+
+export function createHooks(deps: HookDeps): Hooks {
+  return {
+    run: (at, hook, signal) => runHook(deps, at, hook, signal),
+    runPreStop: (at, hook, signal, onFailure) => runPreStop(deps, at, hook, { signal, onFailure }),
+  };
+}
+
 /** Runs one hook to its end; a failed one throws with what the user should know (lifecycle/handlers.go). */
-export async function runHook(
+async function runHook(
   deps: HookDeps,
-  at: { readonly pod: Pod; readonly container: string; readonly containerId: string },
+  at: HookPlace,
   hook: LifecycleHandler,
   signal: AbortSignal,
 ): Promise<void> {
@@ -102,17 +126,14 @@ function hookPort(pod: Pod, container: string, port: number | string): number {
  * Runs a pre-stop hook for `graceSeconds` at most and says how many whole seconds that took. A failure
  * is told to `onFailure` and changes nothing else: the container is stopped all the same.
  */
-export async function runPreStop(
+async function runPreStop(
   deps: HookDeps,
-  at: {
-    readonly pod: Pod;
-    readonly container: string;
-    readonly containerId: string;
-    readonly graceSeconds: number;
-  },
+  at: HookPlace & { readonly graceSeconds: number },
   hook: LifecycleHandler,
-  signal: AbortSignal,
-  onFailure: (message: string) => void,
+  {
+    signal,
+    onFailure,
+  }: { readonly signal: AbortSignal; readonly onFailure: (message: string) => void },
 ): Promise<number> {
   const began = deps.clock.monotonic();
   const ended = new AbortController();

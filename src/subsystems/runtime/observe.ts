@@ -1,3 +1,4 @@
+import { lastLogText } from "../../api/cri-log.ts";
 import type {
   FoundPod,
   Observation,
@@ -24,14 +25,14 @@ const STATUS_CALLS = 8;
 const MESSAGE_MAX_BYTES = 4096;
 const LOG_MESSAGE_MAX_BYTES = 2048;
 const LOG_MESSAGE_MAX_LINES = 80;
+/** Read of a log's end for the message: its text and what the runtime writes around each line. */
+const LOG_TAIL_BYTES = 16 * 1024;
 
 export interface ObserveDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;
   /** Last bytes of a file on the host; `undefined` when there is none. */
   readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
-  /** Last lines of a container's log as plain text. */
-  readonly logTail: (logPath: string, maxLines: number, maxBytes: number) => Promise<string>;
 }
 
 interface Lists {
@@ -65,6 +66,14 @@ export class Observer {
   /** The pod a container or sandbox belongs to, if it was ever seen. */
   podOf(containerId: string): PodUid | undefined {
     return this.#podOf.get(containerId);
+  }
+
+  /** Whether the container or sandbox was running when it was last looked at. */
+  believesRunning(id: string): boolean {
+    return (
+      this.#containers.get(id)?.sight.state === "running" ||
+      this.#sandboxes.get(id)?.sight.ready === true
+    );
   }
 
   /** How many containers are in each state, and how many sandboxes are ready. */
@@ -190,15 +199,20 @@ export class Observer {
       ? ((await this.#deps.readTail(mount.hostPath, MESSAGE_MAX_BYTES)) ?? "")
       : "";
     const fallBack = status.annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
-    if (written === "" && fallBack && status.exitCode !== 0 && status.logPath !== "") {
-      const tail = await this.#deps.logTail(
-        status.logPath,
-        LOG_MESSAGE_MAX_LINES,
-        LOG_MESSAGE_MAX_BYTES,
-      );
-      return status.message + tail;
-    }
+    if (written === "" && fallBack && status.exitCode !== 0)
+      return status.message + (await this.#logEnd(status.logPath));
     return status.message + written;
+  }
+
+  async #logEnd(logPath: string): Promise<string> {
+    const tail = logPath === "" ? undefined : await this.#deps.readTail(logPath, LOG_TAIL_BYTES);
+    if (tail === undefined) return "";
+    const cut = tail.length >= LOG_TAIL_BYTES;
+    return lastLogText(tail, {
+      maxLines: LOG_MESSAGE_MAX_LINES,
+      maxChars: LOG_MESSAGE_MAX_BYTES,
+      cut,
+    });
   }
 
   /** Drops what is known of ids in scope that are no longer listed. */

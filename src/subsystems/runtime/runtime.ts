@@ -5,6 +5,7 @@
  * carry, and what is further along goes first.
  */
 import PQueue from "p-queue";
+import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -13,10 +14,15 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { ContainerRuntime, DeepPartial, RuntimeService } from "../../outside/cri/cri.ts";
 import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
-import { type ContainerParts, containerConfig, type EnvEntry } from "./container-config.ts";
+import { type ContainerParts, containerConfig } from "./container-config.ts";
+import { type ClusterDns, podDns, podHostname } from "./dns.ts";
+import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
-import { type PodDns, sandboxConfig } from "./sandbox-config.ts";
+import { sandboxConfig } from "./sandbox-config.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
+
+export { parseResolvConf } from "./dns.ts";
+export { instrumentRuntime } from "./instrument.ts";
 
 export interface RuntimeOptions {
   /** Folders of the agent: state below `root`, container logs below `logs`. */
@@ -32,11 +38,9 @@ export interface RuntimeDeps {
   readonly metrics: MetricsRegistry;
   readonly scope: TaskScope;
   readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
-  readonly logTail: (logPath: string, maxLines: number, maxBytes: number) => Promise<string>;
   readonly cgroupParent: (pod: Pod) => string;
   readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
-  readonly dns: (pod: Pod) => PodDns;
-  readonly hostname: (pod: Pod) => string;
+  readonly dns: ClusterDns;
 }
 
 export interface StartOrder {
@@ -76,7 +80,6 @@ export class Runtime {
       runtime,
       clock: deps.clock,
       readTail: deps.readTail,
-      logTail: deps.logTail,
     });
     this.watch = new RuntimeWatch({
       runtime,
@@ -101,6 +104,11 @@ export class Runtime {
     scope.spawn("runtime health", "restart", (signal) => this.watch.followHealth(signal));
     scope.spawn("runtime events", "restart", (signal) => this.watch.followEvents(signal));
     scope.spawn("runtime listings", "restart", (signal) => this.watch.followPods(signal));
+  }
+
+  /** The hooks of containers, run through this runtime. */
+  hooks(deps: HookDeps): Hooks {
+    return createHooks(deps);
   }
 
   async observe(uid: PodUid, signal: AbortSignal): Promise<Observation> {
@@ -169,8 +177,8 @@ export class Runtime {
       attempt,
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
-      dns: this.#deps.dns(pod),
-      hostname: this.#deps.hostname(pod),
+      dns: podDns(pod, this.#deps.dns),
+      hostname: podHostname(pod),
     });
   }
 

@@ -31,6 +31,9 @@ const RELIST_WITHOUT_EVENTS_MS = 1_000;
 const LISTING_RETRY_MS = 1_000;
 /** Time an event of an unknown container waits: mostly we are just being told that we made it. */
 const UNKNOWN_CONTAINER_MS = 250;
+/** Delays of the looks after an end was announced, doubled each time. */
+const END_FIRST_LOOK_MS = 10;
+const END_LAST_LOOK_MS = 5_000;
 /** Pause before the event stream is opened again. */
 const REOPEN_EVENTS_MS = 1_000;
 
@@ -195,8 +198,25 @@ export class RuntimeWatch {
   #onEvent(event: RuntimeEvent): void {
     const uid =
       this.#deps.observer.podOf(event.containerId) ?? (event.podUid as PodUid | undefined);
-    if (uid !== undefined) this.#lookAt(uid);
-    else this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#lookAtUnknown(event.containerId));
+    if (uid === undefined) {
+      this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#lookAtUnknown(event.containerId));
+      return;
+    }
+    this.#lookAt(uid);
+    if (event.kind === "stopped") this.#expectEnd(uid, event.containerId, END_FIRST_LOOK_MS);
+  }
+
+  /**
+   * containerd's own events come before its CRI side has taken note of the end: what is then read still
+   * says running. Looks again, ever later, until the end is seen.
+   */
+  #expectEnd(uid: PodUid, containerId: string, delayMs: number): void {
+    if (delayMs > END_LAST_LOOK_MS) return;
+    this.#deps.clock.alarm(delayMs, () => {
+      if (!this.#deps.observer.believesRunning(containerId)) return;
+      this.#lookAt(uid);
+      this.#expectEnd(uid, containerId, delayMs * 2);
+    });
   }
 
   #lookAtUnknown(containerId: string): void {

@@ -1,0 +1,240 @@
+import type { PodUid } from "./api/observation.ts";
+import { qosClassOf } from "./api/qos.ts";
+import type { KubeletConfig } from "./config/kubelet-config.ts";
+import type { WallMs } from "./kit/clock.ts";
+import { messageOf, UsageError } from "./kit/errors.ts";
+import { MetricsRegistry } from "./kit/metrics.ts";
+import { TaskScope } from "./kit/scope.ts";
+import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
+import type { VersionResponse } from "./outside/cri/cri.ts";
+import type { HostFacts } from "./outside/host/host.ts";
+import type { Outside } from "./outside/outside.ts";
+import {
+  createPipeline,
+  type Pipeline,
+  type PipelineDeps,
+  startPipeline,
+} from "./pipeline/pipeline.ts";
+import type { Admit } from "./pipeline/pods/pods.ts";
+import { type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
+
+/** What the agent is told beside its configuration. */
+export interface AgentOptions {
+  readonly config: KubeletConfig;
+  readonly nodeName: string;
+  /** Folder of the agent's state (`--root-dir`). */
+  readonly rootFolder: string;
+  /** Grace of pods that run but nobody wants; `own` gives each what its spec said. */
+  readonly orphanGraceSeconds?: number | "own";
+  /** Addresses of the node, primary first; found on the machine when left out. */
+  readonly nodeIps?: readonly string[];
+}
+
+/** What an embedder may add. */
+export interface AgentHooks {
+  /** Asked after the agent's own admission rules agreed. */
+  readonly admit?: Admit;
+}
+
+/** A running agent. Disposing of it ends its loops and connections, and no container. */
+export interface Agent extends AsyncDisposable {
+  readonly options: AgentOptions;
+  readonly facts: HostFacts;
+  readonly capacity: NodeCapacity;
+  readonly runtimeVersion: VersionResponse;
+  readonly metrics: MetricsRegistry;
+  readonly probeMetrics: MetricsRegistry;
+  readonly pipeline: Pipeline;
+  readonly subsystems: Subsystems;
+  readonly scope: TaskScope;
+  readonly startedAt: WallMs;
+  /** Resolves when `leave` is aborted, rejects when something the agent cannot do without has failed. */
+  untilLeaving(leave: AbortSignal): Promise<void>;
+}
+
+/** Pause before the runtime is asked again for its version at start. */
+const RUNTIME_RETRY_MS = 1_000;
+
+/**
+ * Starts the agent on `outside`: looks at the machine and at what runs, then lets the sources speak.
+ * Resolves when pods are being looked after. Throws `UsageError` when configuration and machine do not
+ * fit together.
+ */
+export async function startAgent(
+  options: AgentOptions,
+  outside: Outside,
+  hooks: AgentHooks = {},
+): Promise<Agent> {
+  const { clock, log, host } = outside;
+  const metrics = new MetricsRegistry();
+  const probeMetrics = new MetricsRegistry();
+  const taskErrors = metrics.counter({
+    name: "nodelet_task_errors_total",
+    help: "Background tasks that threw, by task.",
+  });
+  const scope = new TaskScope("agent", {
+    clock,
+    log,
+    onTaskError: (task) => taskErrors.add({ task: taskFamily(task) }),
+  });
+  try {
+    const startedAt = clock.wall();
+    const facts = await host.facts();
+    await host.files.makeDirectory(options.rootFolder, 0o750);
+    const storage = await host.diskUsage(options.rootFolder);
+    const capacity = nodeCapacity(facts, storage?.capacityBytes ?? 0, options.config);
+    const runtimeVersion = await awaitRuntime(outside, scope.signal);
+    const pipelineOf: { current: Pipeline | undefined } = { current: undefined };
+    const subsystems = await startSubsystems(options, {
+      outside,
+      scope,
+      metrics,
+      probeMetrics,
+      facts,
+      onFound: (pods) => pipelineOf.current?.pods.found(pods),
+      isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
+      onVerdict: ({ podUid, container, containerId, kind, result }) =>
+        pipelineOf.current?.pods.post(podUid as PodUid, {
+          kind: "probed",
+          container,
+          containerId,
+          probe: kind,
+          result,
+        }),
+      podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
+    });
+    const deps = pipelineDeps(options, {
+      outside,
+      scope,
+      subsystems,
+      capacity,
+      facts,
+      runtimeVersion,
+      startedAt,
+      hooks,
+    });
+    const pipeline = createPipeline(pipelineOptions(options), deps);
+    pipelineOf.current = pipeline;
+    exposePods(metrics, pipeline);
+    await startPipeline(pipeline, deps);
+    subsystems.runtime.start();
+    subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+    return {
+      options,
+      facts,
+      capacity,
+      runtimeVersion,
+      metrics,
+      probeMetrics,
+      pipeline,
+      subsystems,
+      scope,
+      startedAt,
+      untilLeaving: (leave) => scope.untilFailureOr(leave),
+      [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await scope[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Waits for the runtime; a runtime that speaks another CRI version is refused. */
+async function awaitRuntime(outside: Outside, signal: AbortSignal): Promise<VersionResponse> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const version = await outside.cri.runtime.version(signal);
+      if (version.runtimeApiVersion !== "v1") {
+        throw new UsageError(
+          `containerRuntimeEndpoint: the runtime ${version.runtimeName} ${version.runtimeVersion} speaks CRI ${version.runtimeApiVersion}, v1 is needed; update the runtime`,
+        );
+      }
+      return version;
+    } catch (error) {
+      if (error instanceof UsageError || signal.aborted) throw error;
+      if (tries % 10 === 0)
+        outside.log.warn("waiting for the container runtime", { problem: messageOf(error) });
+      await outside.clock.sleep(RUNTIME_RETRY_MS, signal);
+    }
+  }
+}
+
+function pipelineOptions({
+  config,
+  nodeName,
+  rootFolder,
+  orphanGraceSeconds = 1,
+}: AgentOptions): Parameters<typeof createPipeline>[0] {
+  const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
+    values.map((value) => ({ name, value })),
+  );
+  const maxRestartBackoffMs = config.crashLoopBackOff.maxContainerRestartPeriod ?? 300_000;
+  return {
+    roots: { root: rootFolder, logs: config.podLogsDir },
+    stateFolder: `${rootFolder}/nodelet`,
+    sources: {
+      nodeName,
+      ...(config.staticPodPath === ""
+        ? {}
+        : { file: { path: config.staticPodPath, everyMs: config.fileCheckFrequency } }),
+      ...(config.staticPodURL === ""
+        ? {}
+        : { http: { url: config.staticPodURL, headers, everyMs: config.httpCheckFrequency } }),
+    },
+    orphanGraceSeconds,
+    initialRestartBackoffMs: Math.min(10_000, maxRestartBackoffMs),
+    maxRestartBackoffMs,
+  };
+}
+
+interface PipelineParts {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly subsystems: Subsystems;
+  readonly capacity: NodeCapacity;
+  readonly facts: HostFacts;
+  readonly runtimeVersion: VersionResponse;
+  readonly startedAt: WallMs;
+  readonly hooks: AgentHooks;
+}
+
+function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps {
+  const { outside, scope, subsystems, capacity, facts, runtimeVersion, startedAt, hooks } = parts;
+  const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
+  const room = { allocatable: capacity.allocatable, pods: capacity.pods, labels: {} };
+  return {
+    ...subsystems,
+    outside,
+    scope,
+    room: () => room,
+    hostIps: () => hostIps,
+    runtimeName: () => runtimeVersion.runtimeName,
+    agentStartedAt: startedAt,
+    ...(hooks.admit ? { admit: hooks.admit } : {}),
+  };
+}
+
+/** `pod <uid>` is one family: names of metrics must not grow with the pods. */
+function taskFamily(task: string): string {
+  return task.startsWith("pod ") ? "pod" : task;
+}
+
+function exposePods(metrics: MetricsRegistry, { pods }: Pipeline): void {
+  metrics.collected(
+    { name: "kubelet_desired_pods", help: "Pods the agent knows, by life.", type: "gauge" },
+    () => {
+      const lives = new Map<string, number>();
+      for (const { life } of pods.list()) lives.set(life.kind, (lives.get(life.kind) ?? 0) + 1);
+      return [...lives].map(([life, value]) => ({ labels: { life }, value }));
+    },
+  );
+  metrics.collected(
+    { name: "nodelet_pods_by_qos", help: "Pods by quality of service.", type: "gauge" },
+    () => {
+      const classes = new Map<string, number>();
+      for (const { pod } of pods.list())
+        classes.set(qosClassOf(pod), (classes.get(qosClassOf(pod)) ?? 0) + 1);
+      return [...classes].map(([qos, value]) => ({ labels: { qos_class: qos }, value }));
+    },
+  );
+}

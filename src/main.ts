@@ -1,0 +1,3 @@
+import { runAgent } from "./cli/run.ts";
+
+process.exitCode = await runAgent(process.argv.slice(2));

@@ -1,0 +1,87 @@
+// pure
+
+import type { ResourceAmounts } from "../api/pod-resources.ts";
+import { milliOf, wholeOf } from "../api/quantity.ts";
+import type { HostFacts } from "../outside/host/host.ts";
+
+export interface CapacityOptions {
+  readonly maxPods: number;
+  readonly podsPerCore: number;
+  readonly systemReserved: Readonly<Record<string, string>>;
+  readonly kubeReserved: Readonly<Record<string, string>>;
+  /** Hard thresholds by signal; memory and nodefs are kept free of pods. */
+  readonly evictionHard: Readonly<Record<string, string>>;
+}
+
+export interface NodeCapacity {
+  readonly capacity: ResourceAmounts;
+  readonly allocatable: ResourceAmounts;
+  readonly pods: number;
+}
+
+/** What the node has, and what of it the scheduler may give away (nodestatus MachineInfo). */
+export function nodeCapacity(
+  facts: HostFacts,
+  storageBytes: number,
+  options: CapacityOptions,
+): NodeCapacity {
+  const hugepages = new Map(
+    facts.hugepages.map(({ sizeBytes, pages }) => [hugepagesName(sizeBytes), sizeBytes * pages]),
+  );
+  const capacity: ResourceAmounts = {
+    cpuMilli: facts.cpuCount * 1000,
+    memoryBytes: facts.memoryBytes,
+    ephemeralStorageBytes: storageBytes,
+    hugepagesBytes: hugepages,
+    extended: new Map(),
+  };
+  const hugeTotal = [...hugepages.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const reserved = (name: string) =>
+    reservedOf(options.systemReserved, name) + reservedOf(options.kubeReserved, name);
+  const memoryKept = thresholdBytes(options.evictionHard["memory.available"], facts.memoryBytes);
+  const storageKept = thresholdBytes(options.evictionHard["nodefs.available"], storageBytes);
+  return {
+    capacity,
+    allocatable: {
+      ...capacity,
+      cpuMilli: atLeastZero(capacity.cpuMilli - reserved("cpu")),
+      memoryBytes: atLeastZero(capacity.memoryBytes - reserved("memory") - memoryKept - hugeTotal),
+      ephemeralStorageBytes: atLeastZero(
+        storageBytes - reserved("ephemeral-storage") - storageKept,
+      ),
+    },
+    pods:
+      options.podsPerCore > 0
+        ? Math.min(facts.cpuCount * options.podsPerCore, options.maxPods)
+        : options.maxPods,
+  };
+}
+
+function atLeastZero(amount: number): number {
+  return Math.max(0, amount);
+}
+
+/** Milli for cpu, whole units for the rest. */
+function reservedOf(reservation: Readonly<Record<string, string>>, name: string): number {
+  const text = reservation[name];
+  if (text === undefined) return 0;
+  return name === "cpu" ? milliOf(text) : wholeOf(text);
+}
+
+/** A threshold is a quantity or a percentage of the capacity. */
+function thresholdBytes(text: string | undefined, capacityBytes: number): number {
+  if (text === undefined) return 0;
+  if (text.endsWith("%")) return Math.floor((capacityBytes * Number.parseFloat(text)) / 100);
+  return wholeOf(text);
+}
+
+function hugepagesName(sizeBytes: number): string {
+  const units = ["", "Ki", "Mi", "Gi"] as const;
+  let size = sizeBytes;
+  let unit = 0;
+  while (size >= 1024 && size % 1024 === 0 && unit < units.length - 1) {
+    size /= 1024;
+    unit += 1;
+  }
+  return `hugepages-${size}${units[unit]}`;
+}

@@ -1,0 +1,42 @@
+import type { Clock } from "../kit/clock.ts";
+import { createSystemClock } from "../kit/clock.ts";
+import type { Log } from "../kit/log.ts";
+import { createSystemRandom } from "../kit/random.ts";
+import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
+import { connectHost } from "./host/connect-host.ts";
+import { connectNet } from "./net/connect-net.ts";
+import type { Outside } from "./outside.ts";
+
+export interface ConnectOptions {
+  /** `unix:///path` of the CRI runtime. */
+  readonly runtimeEndpoint: string;
+  /** Of its image service, when it is another one. */
+  readonly imageEndpoint: string;
+  /** Deadline of ordinary CRI calls. */
+  readonly runtimeTimeoutMs: number;
+}
+
+/** The real outside: this machine, its runtime, its network. */
+export interface ConnectedOutside extends Outside {
+  readonly cri: ConnectedRuntime;
+  close(): void;
+}
+
+/** Connects to the machine; returns at once, the runtime connects by itself. */
+export function connectOutside(options: ConnectOptions, log: Log): ConnectedOutside {
+  const clock: Clock = createSystemClock();
+  const cri = connectCri({
+    runtimeEndpoint: options.runtimeEndpoint,
+    imageEndpoint: options.imageEndpoint,
+    timeoutMs: options.runtimeTimeoutMs,
+  });
+  return {
+    clock,
+    random: createSystemRandom(),
+    log,
+    host: connectHost({ clock, log: log.child("host") }),
+    cri,
+    net: connectNet(),
+    close: () => cri.close(),
+  };
+}

@@ -1,0 +1,301 @@
+/**
+ * The way of a pod: sources -> admission -> pods -> status. This file joins the rooms and builds what
+ * the pods room asks for out of the subsystems; it decides nothing.
+ */
+import { literalEnv } from "../api/env.ts";
+import type { Container, Pod } from "../api/generated/types.ts";
+import type { PodUid } from "../api/observation.ts";
+import { podDisplayName } from "../api/pod.ts";
+import { podPaths } from "../api/pod-paths.ts";
+import { qosClassOf } from "../api/qos.ts";
+import type { Reading } from "../kit/cell.ts";
+import type { WallMs } from "../kit/clock.ts";
+import { InvariantError } from "../kit/errors.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Outside } from "../outside/outside.ts";
+import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../subsystems/events/events.ts";
+import type { Images } from "../subsystems/images/images.ts";
+import type { Journal } from "../subsystems/journal/journal.ts";
+import type { Probes } from "../subsystems/probes/probes.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
+import type { Volumes } from "../subsystems/volumes/volumes.ts";
+import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
+import { newestSandbox } from "./pods/observed.ts";
+import { type Admit, Pods } from "./pods/pods.ts";
+import { ContainerConfigError, type CreateContainerOrder, type PodPorts } from "./pods/ports.ts";
+import { probeTargets } from "./pods/probe-targets.ts";
+import type { PodRecord } from "./pods/record.ts";
+import { specContainers } from "./pods/restart.ts";
+import { Sources, type SourcesOptions } from "./sources/sources.ts";
+import { Statuses } from "./status/status.ts";
+
+export interface PipelineOptions {
+  readonly roots: { readonly root: string; readonly logs: string };
+  /** Folder of what the agent keeps for itself. */
+  readonly stateFolder: string;
+  readonly sources: SourcesOptions;
+  readonly orphanGraceSeconds: number | "own";
+  readonly maxRestartBackoffMs: number;
+  readonly initialRestartBackoffMs: number;
+}
+
+/** The subsystems the pipeline stands on. */
+export interface PipelineSubsystems {
+  readonly cgroups: Cgroups;
+  readonly events: Events;
+  readonly images: Images;
+  readonly journal: Journal;
+  readonly probes: Probes;
+  readonly runtime: Runtime;
+  readonly volumes: Volumes;
+}
+
+export interface PipelineDeps extends PipelineSubsystems {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly room: () => NodeRoom;
+  readonly hostIps: () => readonly string[];
+  readonly runtimeName: () => string;
+  /** Admission rules of whoever embeds the agent; asked after our own. */
+  readonly admit?: Admit;
+  readonly agentStartedAt: WallMs;
+}
+
+export interface Pipeline {
+  readonly pods: Pods;
+  readonly statuses: Statuses;
+  readonly sources: Sources;
+  /** Whether every source was seen and the runtime was listed: from then on orphans are ended. */
+  readonly seen: Reading<boolean>;
+}
+
+/** Builds the pipeline; `startPipeline` sets it going. */
+export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pipeline {
+  const { outside, scope } = deps;
+  const { clock, random, log, host, net } = outside;
+  const statuses = new Statuses(
+    { folder: `${options.stateFolder}/pods`, agentStartedAt: deps.agentStartedAt },
+    {
+      files: host.files,
+      clock,
+      log: log.child("status"),
+      runtimeName: deps.runtimeName,
+      hostIps: deps.hostIps,
+    },
+  );
+  const pods: Pods = new Pods(
+    { orphanGraceSeconds: options.orphanGraceSeconds },
+    {
+      clock,
+      random,
+      log,
+      scope,
+      ports: podPorts(options, deps, () => pods),
+      admit: admission(deps),
+      context: () => planContext(options, deps),
+    },
+  );
+  pods.subscribe((record) => {
+    statuses.update(record);
+    watchProbes(record, deps);
+  });
+  const sources = new Sources(options.sources, {
+    files: host.files,
+    net,
+    clock,
+    log: log.child("sources"),
+    scope,
+    onWanted: ({ uid, pod, source }) => pods.accept({ kind: "desired", uid, pod, source }),
+    onUnwanted: (uid) => pods.accept({ kind: "removed", uid }),
+  });
+  return { pods, statuses, sources, seen: sources.seen };
+}
+
+/** Looks first, then lets the sources speak: nothing is started or ended before both were seen. */
+export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
+  const { pods, statuses, sources } = pipeline;
+  await statuses.open();
+  pods.found(await deps.runtime.watch.lookOnce(deps.scope.signal));
+  const onSeen = () => {
+    pods.sourcesSeen();
+    statuses.dropUnclaimed();
+  };
+  if (sources.seen.get()) onSeen();
+  else {
+    const stop = sources.seen.subscribe((seen) => {
+      if (!seen) return;
+      stop();
+      onSeen();
+    });
+  }
+  sources.start();
+  deps.scope.defer(
+    "health of the runtime",
+    deps.runtime.watch.health.subscribe(() => pods.replan()),
+  );
+  deps.scope.defer("statuses", () => statuses.flush());
+}
+
+function planContext(
+  options: PipelineOptions,
+  deps: PipelineDeps,
+): ReturnType<ConstructorParameters<typeof Pods>[1]["context"]> {
+  const health = deps.runtime.watch.health.get();
+  return {
+    restartBackoff: {
+      initialMs: options.initialRestartBackoffMs,
+      maxMs: options.maxRestartBackoffMs,
+    },
+    runtimeReady: health.ready,
+    network: { ready: health.networkReady, message: health.networkMessage },
+  };
+}
+
+function admission(deps: PipelineDeps): Admit {
+  return async (candidate, others) => {
+    const refusal = judge({
+      candidate: candidate.pod,
+      others: others.map(({ pod }) => pod),
+      room: deps.room(),
+    });
+    if (refusal) return { kind: "reject", ...refusal };
+    return (await deps.admit?.(candidate, others)) ?? { kind: "admit", rules: RULES.length };
+  };
+}
+
+function watchProbes(record: PodRecord, { probes, hostIps }: PipelineDeps): void {
+  const wanted = probeTargets(record, hostIps()[0]);
+  if (!wanted) {
+    probes.forget(record.uid);
+    return;
+  }
+  const { namespace = "", name = "" } = record.pod.metadata ?? {};
+  const { uid, ip, ended, ending, containers } = wanted;
+  probes.watch({ uid, namespace, name, ip, ended, ending }, containers);
+}
+
+/** What the pods room needs, out of what the subsystems offer. */
+function podPorts(options: PipelineOptions, deps: PipelineDeps, pods: () => Pods): PodPorts {
+  return {
+    ground: groundPort(options, deps, pods),
+    runtime: runtimePort(deps),
+    images: deps.images,
+    hooks: hookPort(deps, pods),
+    events: {
+      record: (pod, { type, reason, message, container }) =>
+        deps.events.ofPod(pod, { type, reason, message }, container),
+    },
+    decisions: {
+      decide: ({ pod, uid }, because) =>
+        deps.journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because),
+    },
+  };
+}
+
+const POD_FOLDER_MODE = 0o750;
+const LOG_FOLDER_MODE = 0o755;
+
+function groundPort(
+  options: PipelineOptions,
+  deps: PipelineDeps,
+  pods: () => Pods,
+): PodPorts["ground"] {
+  const { files } = deps.outside.host;
+  const uidOf = (pod: Pod) => pod.metadata?.uid ?? "";
+  return {
+    makeDirectories: async (pod) => {
+      const paths = podPaths(options.roots, pod);
+      for (const path of [paths.directory, paths.volumes, paths.plugins])
+        await files.makeDirectory(path, POD_FOLDER_MODE);
+      await files.makeDirectory(paths.logs, LOG_FOLDER_MODE);
+    },
+    removeDirectories: async (pod) => {
+      const paths = podPaths(options.roots, pod);
+      await files.removeTree(paths.directory);
+      await files.removeTree(paths.logs);
+    },
+    createCgroup: async (pod) => {
+      await deps.cgroups.updateQos(activePods(pods()));
+      await deps.cgroups.ensurePod(pod, uidOf(pod));
+    },
+    removeCgroup: (pod) => deps.cgroups.removePod(uidOf(pod), qosClassOf(pod)),
+    mountVolumes: (pod) => deps.volumes.mount(pod),
+    unmountVolumes: (pod) => deps.volumes.unmount(pod),
+  };
+}
+
+/** Pods whose demands count for the shares of their class. */
+function activePods(pods: Pods): readonly Pod[] {
+  return pods
+    .list()
+    .filter(({ life }) => life.kind === "running" || life.kind === "terminating")
+    .map(({ pod }) => pod);
+}
+
+function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
+  const { runtime, volumes } = deps;
+  return {
+    observe: (uid, signal) => runtime.observe(uid, signal),
+    createSandbox: (pod, attempt, signal) => runtime.createSandbox(pod, attempt, signal),
+    createContainer: async (order, signal) => {
+      const container = containerOf(order);
+      const mounts = await volumes.mounts(order.pod, container).catch((error: unknown) => {
+        throw new ContainerConfigError(
+          `${String(error instanceof Error ? error.message : error)}`,
+          { cause: error },
+        );
+      });
+      const { pod, sandboxId, restartCount, imageRef } = order;
+      return runtime.createContainer(
+        { pod, container, sandboxId, restartCount, imageRef, mounts, env: literalEnv(container) },
+        signal,
+      );
+    },
+    startContainer: (id, signal) => runtime.startContainer(id, signal),
+    stopContainer: (id, graceSeconds, signal) => runtime.stopContainer(id, graceSeconds, signal),
+    stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
+    removeContainer: (id, signal) => runtime.removeContainer(id, signal),
+    removeSandbox: (id, signal) => runtime.removeSandbox(id, signal),
+  };
+}
+
+function containerOf({ pod, container }: CreateContainerOrder): Container {
+  const found = specContainers(pod).find((spec) => spec.container.name === container);
+  if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
+  return found.container;
+}
+
+function hookPort(deps: PipelineDeps, pods: () => Pods): PodPorts["hooks"] {
+  const { clock, log, net, cri } = deps.outside;
+  const podIp = (pod: Pod) => {
+    const record = pods().get((pod.metadata?.uid ?? "") as PodUid);
+    return record && newestSandbox(record.observed)?.ips[0];
+  };
+  const hooks = deps.runtime.hooks({ runtime: cri.runtime, net, clock, log, podIp });
+  const lifecycleOf = (pod: Pod, name: string) =>
+    specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;
+  return {
+    postStart: async (pod, container, containerId, signal) => {
+      const hook = lifecycleOf(pod, container)?.postStart;
+      if (hook) await hooks.run({ pod, container, containerId }, hook, signal);
+    },
+    preStop: async (pod, { name, id, graceSeconds }, signal) => {
+      const hook = lifecycleOf(pod, name)?.preStop;
+      if (!hook) return 0;
+      const at = { pod, container: name, containerId: id, graceSeconds };
+      return hooks.runPreStop(at, hook, signal, (message) => {
+        log.warn("pre-stop hook failed", {
+          pod: podDisplayName(pod),
+          container: name,
+          problem: message,
+        });
+        deps.events.ofPod(
+          pod,
+          { type: "Warning", reason: "FailedPreStopHook", message: "PreStopHook failed" },
+          name,
+        );
+      });
+    },
+  };
+}

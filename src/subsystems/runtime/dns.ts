@@ -1,0 +1,79 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodDns } from "./sandbox-config.ts";
+
+export interface ClusterDns {
+  readonly servers: readonly string[];
+  readonly domain: string;
+  /** What the node's own resolv.conf says. */
+  readonly host: PodDns;
+}
+
+/** Limits of the kubelet for what it writes into a pod's resolv.conf. */
+const MAX_SERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_CHARS = 2048;
+const CLUSTER_OPTIONS = ["ndots:5"];
+
+/** Reads a resolv.conf; later `search` lines replace earlier ones, as the resolver does. */
+export function parseResolvConf(text: string): PodDns {
+  const servers: string[] = [];
+  let searches: readonly string[] = [];
+  const options: string[] = [];
+  for (const line of text.split("\n")) {
+    const [keyword, ...values] = line
+      .replace(/[#;].*$/, "")
+      .trim()
+      .split(/\s+/);
+    if (keyword === "nameserver" && values[0] !== undefined) servers.push(values[0]);
+    else if (keyword === "search") searches = values.filter((value) => value !== ".");
+    else if (keyword === "options") options.push(...values);
+  }
+  return { servers, searches, options };
+}
+
+/** The resolver of a pod by its policy (network/dns GetPodDNS); a missing cluster DNS falls back to the node's. */
+export function podDns(pod: Pod, cluster: ClusterDns): PodDns {
+  const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
+  const hostNetwork = pod.spec?.hostNetwork === true;
+  const wantsCluster =
+    policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && !hostNetwork);
+  if (policy === "None") return { servers: [], searches: [], options: [] };
+  if (!wantsCluster || cluster.servers.length === 0) return limited(cluster.host);
+  const namespace = pod.metadata?.namespace ?? "default";
+  const searches =
+    cluster.domain === ""
+      ? cluster.host.searches
+      : [
+          `${namespace}.svc.${cluster.domain}`,
+          `svc.${cluster.domain}`,
+          cluster.domain,
+          ...cluster.host.searches,
+        ];
+  return limited({
+    servers: cluster.servers,
+    searches: [...new Set(searches)],
+    options: CLUSTER_OPTIONS,
+  });
+}
+
+function limited(dns: PodDns): PodDns {
+  const searches: string[] = [];
+  let chars = 0;
+  for (const search of dns.searches.slice(0, MAX_SEARCHES)) {
+    chars += search.length + (searches.length > 0 ? 1 : 0);
+    if (chars > MAX_SEARCH_CHARS) break;
+    searches.push(search);
+  }
+  return { servers: dns.servers.slice(0, MAX_SERVERS), searches, options: dns.options };
+}
+
+const HOSTNAME_MAX = 63;
+
+/** The pod's host name: as given or its name, cut to what the kernel takes, without a trailing dot or dash. */
+export function podHostname(pod: Pod): string {
+  const wanted = pod.spec?.hostnameOverride || pod.spec?.hostname || pod.metadata?.name || "";
+  return wanted.length <= HOSTNAME_MAX
+    ? wanted
+    : wanted.slice(0, HOSTNAME_MAX).replace(/[.-]+$/, "");
+}

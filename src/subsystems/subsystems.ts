@@ -1,0 +1,168 @@
+/** Builds the subsystems out of `Outside` and the configuration. They know nothing of one another. */
+import type { Pod } from "../api/generated/types.ts";
+import type { FoundPod, PodUid } from "../api/observation.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Files, HostFacts } from "../outside/host/host.ts";
+import type { Outside } from "../outside/outside.ts";
+import {
+  type CgroupOptions,
+  type Cgroups,
+  createCgroups,
+  type NodeEnforcement,
+} from "./cgroups/cgroups.ts";
+import { Events } from "./events/events.ts";
+import { Images } from "./images/images.ts";
+import { Journal } from "./journal/journal.ts";
+import { createProbes, type Probes, type ProbeVerdict } from "./probes/probes.ts";
+import { instrumentRuntime, parseResolvConf, Runtime } from "./runtime/runtime.ts";
+import { Volumes } from "./volumes/volumes.ts";
+
+export interface Subsystems {
+  readonly cgroups: Cgroups;
+  readonly events: Events;
+  readonly images: Images;
+  readonly journal: Journal;
+  readonly probes: Probes;
+  readonly runtime: Runtime;
+  readonly volumes: Volumes;
+}
+
+export interface SubsystemOptions {
+  readonly config: KubeletConfig;
+  readonly nodeName: string;
+  readonly rootFolder: string;
+}
+
+export interface SubsystemDeps {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly probeMetrics: MetricsRegistry;
+  readonly facts: HostFacts;
+  readonly onFound: (pods: readonly FoundPod[]) => void;
+  readonly isBusy: (uid: PodUid) => boolean;
+  readonly onVerdict: (verdict: ProbeVerdict) => void;
+  readonly podOf: (uid: PodUid) => Pod | undefined;
+}
+
+/** Events kept for reading without an API server. */
+const KEPT_EVENTS = 1000;
+const JOURNAL_SEGMENT_BYTES = 1024 * 1024;
+const JOURNAL_SEGMENTS = 4;
+/** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
+const STARTS_PER_CPU = 2;
+
+export async function startSubsystems(
+  options: SubsystemOptions,
+  deps: SubsystemDeps,
+): Promise<Subsystems> {
+  const { config, nodeName, rootFolder } = options;
+  const { outside, scope, metrics, probeMetrics, facts } = deps;
+  const { clock, random, log, host, net } = outside;
+  const roots = { root: rootFolder, logs: config.podLogsDir };
+  const cri = instrumentRuntime(outside.cri, clock, metrics);
+  const events = new Events({ nodeName, kept: KEPT_EVENTS }, { clock, log: log.child("events") });
+  const journal = new Journal(
+    {
+      folder: `${rootFolder}/nodelet/journal`,
+      segmentBytes: JOURNAL_SEGMENT_BYTES,
+      segments: JOURNAL_SEGMENTS,
+    },
+    { files: host.files, clock, log: log.child("journal") },
+  );
+  await journal.open();
+  scope.defer("journal", () => journal.flush());
+  const cgroups = createCgroups(
+    { tree: host.cgroups, facts, clock, log: log.child("cgroups"), metrics },
+    cgroupOptions(config),
+  );
+  sayEnforcement(events, await cgroups.start());
+  const images = new Images(
+    {
+      parallelPulls: config.serializeImagePulls
+        ? 1
+        : (config.maxParallelImagePulls ?? Number.POSITIVE_INFINITY),
+    },
+    {
+      images: cri.images,
+      clock,
+      log: log.child("images"),
+      recordEvent: (pod, container, event) => events.ofPod(pod, event, container),
+    },
+  );
+  const volumes = new Volumes({ roots }, { files: host.files, random });
+  const resolver = await readResolver(host.files, config.resolvConf || DEFAULT_RESOLV_CONF);
+  const runtime = new Runtime(
+    { roots, parallelStarts: STARTS_PER_CPU * facts.cpuCount },
+    {
+      cri,
+      clock,
+      log: log.child("runtime"),
+      metrics,
+      scope,
+      readTail: (path, maxBytes) => host.files.readTail(path, maxBytes),
+      cgroupParent: (pod) => cgroups.criParent(pod),
+      resources: (pod, container) => cgroups.containerResources(pod, container),
+      dns: { servers: config.clusterDNS, domain: config.clusterDomain, host: resolver },
+    },
+    { onFound: deps.onFound, isBusy: deps.isBusy },
+  );
+  const probes = createProbes({
+    clock,
+    random,
+    log: log.child("probes"),
+    scope,
+    metrics: probeMetrics,
+    runtime: cri.runtime,
+    net,
+    onVerdict: deps.onVerdict,
+    recordEvent: ({ podUid, container, type, reason, message }) => {
+      const pod = deps.podOf(podUid as PodUid);
+      if (pod) events.ofPod(pod, { type, reason, message }, container);
+    },
+  });
+  return { cgroups, events, images, journal, probes, runtime, volumes };
+}
+
+function cgroupOptions(config: KubeletConfig): CgroupOptions {
+  const percent = config.qosReserved["memory"];
+  return {
+    driver: config.cgroupDriver,
+    cgroupRoot: config.cgroupRoot,
+    cgroupsPerQos: config.cgroupsPerQOS,
+    systemReserved: config.systemReserved,
+    kubeReserved: config.kubeReserved,
+    enforceNodeAllocatable: config.enforceNodeAllocatable,
+    systemReservedCgroup: config.systemReservedCgroup,
+    kubeReservedCgroup: config.kubeReservedCgroup,
+    cpuCfsQuota: config.cpuCFSQuota,
+    cpuCfsQuotaPeriodUs: Math.round(config.cpuCFSQuotaPeriod * 1000),
+    podPidsLimit: config.podPidsLimit,
+    ...(percent === undefined ? {} : { qosReservedMemoryPercent: Number.parseInt(percent, 10) }),
+    singleProcessOomKill: config.singleProcessOOMKill ?? false,
+    swapBehavior: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
+  };
+}
+
+function sayEnforcement(events: Events, enforcement: NodeEnforcement): void {
+  if (enforcement.kind === "enforced") {
+    const message = "Updated Node Allocatable limit across pods";
+    events.ofNode({ type: "Normal", reason: "NodeAllocatableEnforced", message });
+  } else {
+    const message = `Failed to update Node Allocatable Limits ${enforcement.message}`;
+    events.ofNode({ type: "Warning", reason: "FailedNodeAllocatableEnforcement", message });
+  }
+}
+
+/** Largest resolv.conf that is read. */
+const RESOLV_CONF_MAX_BYTES = 64 * 1024;
+const DEFAULT_RESOLV_CONF = "/etc/resolv.conf";
+
+async function readResolver(
+  files: Files,
+  path: string,
+): Promise<ReturnType<typeof parseResolvConf>> {
+  return parseResolvConf((await files.readText(path, { maxBytes: RESOLV_CONF_MAX_BYTES })) ?? "");
+}
