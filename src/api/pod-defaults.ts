@@ -75,6 +75,7 @@ const defaultEnv = (variable: EnvVar): EnvVar => ({
   ...mapped(variable, "valueFrom", (from) => ({
     ...from,
     ...mapped(from, "fieldRef", defaultFieldSelector),
+    ...mapped(from, "fileKeyRef", (file) => ({ ...file, optional: file.optional ?? false })),
   })),
 });
 
@@ -87,7 +88,7 @@ function defaultContainer<C extends Container | EphemeralContainer>(container: C
     terminationMessagePolicy: plain.terminationMessagePolicy || "File",
     ...mapped(plain, "ports", (ports) => ports.map(defaultPort)),
     ...mapped(plain, "env", (env) => env.map(defaultEnv)),
-    ...mapped(plain, "resources", roundedResources),
+    resources: roundedResources(plain.resources ?? {}),
     ...mapped(plain, "livenessProbe", defaultProbe),
     ...mapped(plain, "readinessProbe", defaultProbe),
     ...mapped(plain, "startupProbe", defaultProbe),

@@ -1,7 +1,7 @@
 // pure
 import { type Arithmetic, aggregateContainers } from "./aggregate-resources.ts";
 import type { Pod, ResourceRequirements } from "./generated/types.ts";
-import { everyContainerLimits, isPodLevelResource } from "./pod-resources.ts";
+import { isPodLevelResource } from "./pod-resources.ts";
 import {
   addQuantities,
   compareQuantities,
@@ -98,17 +98,6 @@ function withRequests(pod: Pod, own: ResourceRequirements): ResourceRequirements
   return isEmpty(all) ? own : { ...own, requests: all };
 }
 
-function withLimits(pod: Pod, own: ResourceRequirements): ResourceRequirements {
-  const { limits, requests } = own;
-  if (Object.keys(limits ?? {}).some(isPodLevelResource)) return own;
-  if (!Object.keys(requests ?? {}).some(isPodLevelResource)) return own;
-  const fromContainers = textsOf(
-    limitsOf(pod),
-    (name) => !isHugePages(name) && !has(limits, name) && everyContainerLimits(pod, name),
-  );
-  return isEmpty(fromContainers) ? own : { ...own, limits: { ...limits, ...fromContainers } };
-}
-
 function allReadable(pod: Pod): boolean {
   const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
   return containers.every(({ resources }) =>
@@ -120,10 +109,10 @@ function allReadable(pod: Pod): boolean {
 
 /**
  * Pod-level resources completed from those of the containers, whose own defaults are in already
- * (KEP-2837): huge page limits, then requests, then limits. A pod with unreadable quantities is left alone.
+ * (KEP-2837): huge page limits, then requests. A pod with unreadable quantities is left alone.
  */
 export function podLevelResources(pod: Pod): ResourceRequirements | undefined {
   const own = pod.spec?.resources;
   if (own === undefined || !allReadable(pod)) return own;
-  return withLimits(pod, withRequests(pod, withHugePagesLimits(pod, own)));
+  return withRequests(pod, withHugePagesLimits(pod, own));
 }
