@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  aContainer,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  at,
+  type Given,
+} from "../../../test/support/pods.ts";
+import { derivePhase, type PodPhase } from "./phase.ts";
+import type { PodRecord } from "./record.ts";
+
+const two = { containers: [aContainer("a"), aContainer("b")] };
+const PREP = aContainer("prep");
+const SIDE = aContainer("side", { restartPolicy: "Always" });
+const ending: Partial<PodRecord> = {
+  life: { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(1) },
+};
+
+const ROWS: readonly (readonly [
+  name: string,
+  given: Given,
+  phase: PodPhase,
+  record?: Partial<PodRecord>,
+])[] = [
+  ["nothing started", {}, "Pending"],
+  ["one of two started", { pod: aPod(two), containers: [anAttempt("a")] }, "Pending"],
+  ["all running", { pod: aPod(two), containers: [anAttempt("a"), anAttempt("b")] }, "Running"],
+  [
+    "one running, one ended",
+    { pod: aPod(two), containers: [anAttempt("a"), anEnd("b", 1)] },
+    "Running",
+  ],
+  ["all ended under Always", { containers: [anEnd("a", 0)] }, "Running"],
+  [
+    "failed under OnFailure",
+    { pod: aPod({ restartPolicy: "OnFailure" }), containers: [anEnd("a", 1)] },
+    "Running",
+  ],
+  [
+    "well under OnFailure",
+    { pod: aPod({ restartPolicy: "OnFailure" }), containers: [anEnd("a", 0)] },
+    "Succeeded",
+  ],
+  [
+    "well under Never",
+    { pod: aPod({ restartPolicy: "Never" }), containers: [anEnd("a", 0)] },
+    "Succeeded",
+  ],
+  [
+    "failed under Never",
+    { pod: aPod({ restartPolicy: "Never" }), containers: [anEnd("a", 3)] },
+    "Failed",
+  ],
+  [
+    "one well and one failed under Never",
+    { pod: aPod({ ...two, restartPolicy: "Never" }), containers: [anEnd("a", 0), anEnd("b", 1)] },
+    "Failed",
+  ],
+  [
+    "init runs",
+    { pod: aPod({ initContainers: [PREP] }), containers: [anAttempt("prep")] },
+    "Pending",
+  ],
+  [
+    "init failed and will be retried",
+    { pod: aPod({ initContainers: [PREP] }), containers: [anEnd("prep", 1)] },
+    "Pending",
+  ],
+  [
+    "init failed for good",
+    {
+      pod: aPod({ initContainers: [PREP], restartPolicy: "Never" }),
+      containers: [anEnd("prep", 1)],
+    },
+    "Failed",
+  ],
+  [
+    "init done, regular not yet",
+    { pod: aPod({ initContainers: [PREP] }), containers: [anEnd("prep", 0)] },
+    "Pending",
+  ],
+  [
+    "lost init record",
+    { pod: aPod({ initContainers: [PREP] }), containers: [anAttempt("a")] },
+    "Running",
+  ],
+  [
+    "sidecar alone",
+    { pod: aPod({ initContainers: [SIDE] }), containers: [anAttempt("side")] },
+    "Pending",
+  ],
+  [
+    "sidecar runs, the rest did its work",
+    {
+      pod: aPod({ initContainers: [SIDE], restartPolicy: "OnFailure" }),
+      containers: [anEnd("a", 0), anAttempt("side")],
+    },
+    "Running",
+  ],
+  [
+    "ended sidecar does not count",
+    {
+      pod: aPod({ initContainers: [SIDE], restartPolicy: "Never" }),
+      containers: [anEnd("a", 0), anEnd("side", 137)],
+    },
+    "Succeeded",
+  ],
+  ["unknown state", { containers: [anAttempt("a", { state: "unknown" })] }, "Pending"],
+  ["ending, still running", { containers: [anAttempt("a")] }, "Running", ending],
+  ["ending, all well", { containers: [anEnd("a", 0)] }, "Succeeded", ending],
+  ["ending, one failed", { containers: [anEnd("a", 143)] }, "Failed", ending],
+  ["ending, nothing ever ran", {}, "Failed", ending],
+  ["rejected", {}, "Failed", { admission: { kind: "rejected", reason: "OutOfcpu", message: "" } }],
+  [
+    "evicted",
+    { containers: [anEnd("a", 0)] },
+    "Failed",
+    { life: { kind: "terminated", cause: { kind: "evicted", reason: "Evicted", message: "" } } },
+  ],
+];
+
+for (const [name, given, phase, record] of ROWS) {
+  test(`derivePhase: ${name} is ${phase}`, () => {
+    assert.equal(derivePhase(aRecord(given, record)), phase);
+  });
+}

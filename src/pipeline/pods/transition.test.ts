@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { anAttempt, anEnd, aPod, aRecord, aSandbox, at } from "../../../test/support/pods.ts";
+import type { Observation, ObservedContainer } from "../../api/observation.ts";
+import type { PodRecord } from "./record.ts";
+import type { PodSignal } from "./signals.ts";
+import { transition } from "./transition.ts";
+
+const LIVES = ["waiting", "running", "terminating", "terminated", "released"];
+
+function seen(asOf: number, containers: readonly ObservedContainer[], sandbox = true): Observation {
+  return { asOf: at(asOf), sandboxes: sandbox ? [aSandbox()] : [], containers };
+}
+
+function play(record: PodRecord, signals: readonly PodSignal[]): PodRecord {
+  return signals.reduce((now, signal, i) => transition(now, signal, at(i + 1)), record);
+}
+
+const waiting = (): PodRecord =>
+  aRecord({}, { life: { kind: "waiting" }, admission: { kind: "undecided" } });
+
+test("transition: admission starts the life of a pod", () => {
+  assert.equal(play(waiting(), [{ kind: "admitted" }]).life.kind, "running");
+});
+
+test("transition: a rejected pod ends without ever having run", () => {
+  const record = play(waiting(), [{ kind: "rejected", reason: "OutOfcpu", message: "no" }]);
+  assert.deepEqual(record.life, { kind: "terminated", cause: { kind: "rejected" } });
+  assert.equal(record.admission.kind, "rejected");
+});
+
+test("transition: a pod whose work is done ends by itself", () => {
+  const record = aRecord({ pod: aPod({ restartPolicy: "Never" }), containers: [anAttempt("a")] });
+  const done = play(record, [{ kind: "observed", observed: seen(1, [anEnd("a", 0)]) }]);
+  assert.deepEqual(done.life, { kind: "terminated", cause: { kind: "completed" } });
+});
+
+test("transition: nothing is called ended on a sight from before the last action", () => {
+  const ending = play(aRecord({ containers: [anEnd("a", 1)] }), [
+    { kind: "acting", backoff: {}, touches: [] },
+    { kind: "terminate", cause: { kind: "deleted" } },
+    { kind: "acted", at: at(10), results: [] },
+    { kind: "observed", observed: seen(9, [anEnd("a", 1)]) },
+  ]);
+  assert.equal(ending.life.kind, "terminating");
+  assert.equal(ending.sight, "stale");
+  const later = transition(
+    ending,
+    { kind: "observed", observed: seen(11, [anAttempt("a")]) },
+    at(12),
+  );
+  assert.equal(later.life.kind, "terminating");
+  const ended = transition(
+    later,
+    { kind: "observed", observed: seen(13, [anEnd("a", 1)]) },
+    at(14),
+  );
+  assert.equal(ended.life.kind, "terminated");
+});
+
+test("transition: an older sight never replaces a newer one", () => {
+  const record = play(aRecord(), [
+    { kind: "observed", observed: seen(5, [anAttempt("a")]) },
+    { kind: "observed", observed: seen(4, []) },
+  ]);
+  assert.equal(record.observed.containers.length, 1);
+});
+
+test("transition: a grace only shrinks and is at least one second", () => {
+  const graces = (signals: readonly (number | undefined)[]) => {
+    const record = play(
+      aRecord({ containers: [anAttempt("a")] }),
+      signals.map((graceSeconds) => ({
+        kind: "terminate" as const,
+        cause: { kind: "deleted" as const },
+        ...(graceSeconds === undefined ? {} : { graceSeconds }),
+      })),
+    );
+    assert(record.life.kind === "terminating");
+    return record.life.graceSeconds;
+  };
+  assert.equal(graces([undefined]), 30);
+  assert.equal(graces([0]), 1);
+  assert.equal(graces([1, 30]), 1);
+  assert.equal(graces([undefined, 5]), 5);
+  assert.equal(graces([60, undefined]), 60);
+});
+
+test("transition: a pod is released only when its source dropped it and nothing is left", () => {
+  const clean = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
+  const ended = aRecord(
+    { sandboxes: [], containers: [] },
+    { life: { kind: "terminated", cause: { kind: "completed" } }, footings: clean },
+  );
+  assert.equal(play(ended, [{ kind: "tick" }]).life.kind, "terminated");
+  assert.equal(play(ended, [{ kind: "removed" }]).life.kind, "released");
+  const leftover = { ...ended, footings: { ...clean, cgroup: "unknown" as const } };
+  assert.equal(play(leftover, [{ kind: "removed" }]).life.kind, "terminated");
+});
+
+test("transition: what an action may have made counts as made until it is known to be gone", () => {
+  const clean = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
+  const acting = play(aRecord({}, { footings: clean }), [
+    { kind: "acting", backoff: {}, touches: ["cgroup"] },
+  ]);
+  assert.equal(acting.footings.cgroup, "unknown");
+});
+
+test("transition: a failure holds its container back for as long as it says", () => {
+  const record = play(aRecord(), [
+    { kind: "acting", backoff: {}, touches: [] },
+    {
+      kind: "acted",
+      at: at(100),
+      results: [
+        {
+          step: "a",
+          outcome: { kind: "failed", reason: "ErrImagePull", message: "no", retryInMs: 50 },
+        },
+      ],
+    },
+  ]);
+  assert.deepEqual(record.troubles["a"], {
+    reason: "ErrImagePull",
+    message: "no",
+    failures: 1,
+    notBefore: 150,
+  });
+});
+
+test("transition: verdicts of a new attempt replace those of the old one", () => {
+  const record = play(aRecord(), [
+    { kind: "probed", container: "a", containerId: "a-0", probe: "readiness", result: "success" },
+    { kind: "probed", container: "a", containerId: "a-1", probe: "liveness", result: "failure" },
+  ]);
+  assert.deepEqual(record.probes["a"], { containerId: "a-1", liveness: "failure" });
+});
+
+const containersArb = fc.subarray(
+  [anAttempt("a"), anEnd("a", 1), anEnd("a", 0), anAttempt("a", { state: "unknown" })],
+  { maxLength: 1 },
+);
+const signalArb: fc.Arbitrary<PodSignal> = fc.oneof(
+  fc.constant({ kind: "admitted" } as const),
+  fc.constant({ kind: "removed" } as const),
+  fc.constant({ kind: "tick" } as const),
+  fc.constant({ kind: "rejected", reason: "r", message: "m" } as const),
+  fc.constant({ kind: "deferred", reason: "r", message: "m" } as const),
+  fc.record({
+    kind: fc.constant("terminate" as const),
+    cause: fc.constant({ kind: "deleted" as const }),
+    graceSeconds: fc.integer({ min: 0, max: 60 }),
+  }),
+  fc.constant({ kind: "acting", backoff: {}, touches: ["cgroup"] } as const),
+  fc.record({
+    kind: fc.constant("acted" as const),
+    at: fc.integer({ min: 0, max: 100 }).map(at),
+    results: fc.constant([]),
+  }),
+  fc.record({
+    kind: fc.constant("observed" as const),
+    observed: fc
+      .tuple(fc.integer({ min: 0, max: 100 }), containersArb, fc.boolean())
+      .map(([asOf, containers, sandbox]) => seen(asOf, containers, sandbox)),
+  }),
+);
+
+test("transition: any history of signals is taken in, and life only goes forward", () => {
+  fc.assert(
+    fc.property(fc.array(signalArb, { maxLength: 30 }), (signals) => {
+      let record = waiting();
+      signals.forEach((signal, i) => {
+        const before = record;
+        record = transition(record, signal, at(i * 5));
+        assert(
+          LIVES.indexOf(record.life.kind) >= LIVES.indexOf(before.life.kind),
+          `${before.life.kind} -> ${record.life.kind}`,
+        );
+        if (before.life.kind === "terminating" && record.life.kind === "terminating") {
+          assert(record.life.killBy <= before.life.killBy);
+        }
+        if (before.life.kind === "terminating" && record.life.kind === "terminated")
+          assert.equal(record.sight, "fresh");
+      });
+    }),
+    { numRuns: 2000 },
+  );
+});

@@ -1,0 +1,109 @@
+// Builders for records and observations: a test says only what it is about.
+import { containerHash } from "../../src/api/container-hash.ts";
+import type { Container, Pod, PodSpec } from "../../src/api/generated/types.ts";
+import type { ObservedContainer, ObservedSandbox, PodUid } from "../../src/api/observation.ts";
+import type { MonotonicMs, WallMs } from "../../src/kit/clock.ts";
+import type { PlanContext } from "../../src/pipeline/pods/plan.ts";
+import { newRecord, type PodRecord } from "../../src/pipeline/pods/record.ts";
+
+export const UID = "uid-1" as PodUid;
+/** Wall time that tests call now. */
+export const WALL = 1_800_000_000_000 as WallMs;
+
+export const at = (ms: number): MonotonicMs => ms as MonotonicMs;
+export const wall = (offsetMs: number): WallMs => (WALL + offsetMs) as WallMs;
+
+export function aContainer(name: string, more: Partial<Container> = {}): Container {
+  return { name, image: "img:1", ...more };
+}
+
+export function aPod(spec: Partial<PodSpec> = {}): Pod {
+  return {
+    metadata: { name: "web", namespace: "default", uid: UID },
+    spec: {
+      containers: [aContainer("a")],
+      restartPolicy: "Always",
+      terminationGracePeriodSeconds: 30,
+      ...spec,
+    },
+  };
+}
+
+export function aSandbox(more: Partial<ObservedSandbox> = {}): ObservedSandbox {
+  return {
+    id: "sb-0",
+    attempt: 0,
+    ready: true,
+    createdAtMs: WALL,
+    ips: ["10.1.0.1"],
+    hostNetwork: false,
+    ...more,
+  };
+}
+
+/** An attempt of a container; running unless told otherwise. */
+export function anAttempt(name: string, more: Partial<ObservedContainer> = {}): ObservedContainer {
+  const restartCount = more.restartCount ?? 0;
+  return {
+    id: `${name}-${restartCount}`,
+    name,
+    sandboxId: "sb-0",
+    state: "running",
+    restartCount,
+    hash: containerHash({ name, image: more.image ?? "img:1" }),
+    image: "img:1",
+    imageRef: "sha256:1",
+    imageId: "sha256:1",
+    createdAtMs: wall(restartCount * 1000),
+    startedAtMs: wall(restartCount * 1000),
+    finishedAtMs: undefined,
+    exitCode: 0,
+    reason: "",
+    message: "",
+    ...more,
+  };
+}
+
+/** An ended attempt. */
+export function anEnd(
+  name: string,
+  exitCode: number,
+  more: Partial<ObservedContainer> = {},
+): ObservedContainer {
+  const reason = exitCode === 0 ? "Completed" : "Error";
+  return anAttempt(name, { state: "exited", exitCode, reason, finishedAtMs: wall(0), ...more });
+}
+
+export interface Given {
+  readonly pod?: Pod;
+  readonly sandboxes?: readonly ObservedSandbox[];
+  readonly containers?: readonly ObservedContainer[];
+}
+
+/** A running pod of which everything around it is in place. */
+export function aRecord(given: Given = {}, more: Partial<PodRecord> = {}): PodRecord {
+  const pod = given.pod ?? aPod();
+  const observed = {
+    asOf: at(0),
+    sandboxes: given.sandboxes ?? [aSandbox()],
+    containers: given.containers ?? [],
+  };
+  return {
+    ...newRecord({ uid: UID, pod, source: "file", observed, startedAt: WALL, foundRunning: false }),
+    life: { kind: "running" },
+    admission: { kind: "admitted" },
+    footings: { directories: "present", cgroup: "present", volumes: "present" },
+    ...more,
+  };
+}
+
+export function aContext(more: Partial<PlanContext> = {}): PlanContext {
+  return {
+    now: at(0),
+    wallNow: WALL,
+    runtimeReady: true,
+    restartBackoff: { initialMs: 10_000, maxMs: 300_000 },
+    network: { ready: true, message: "" },
+    ...more,
+  };
+}
