@@ -60,8 +60,8 @@ export function podName(root: CgroupName, qos: QosClass, uid: string): CgroupNam
 
 /** The uid in the last part of a pod's name; `undefined` for other groups. */
 export function podUidOf(lastPart: string): string | undefined {
-  const [before, uid, ...more] = lastPart.split(POD_PREFIX);
-  return before === "" && uid !== undefined && uid !== "" && more.length === 0 ? uid : undefined;
+  const uid = lastPart.startsWith(POD_PREFIX) ? lastPart.slice(POD_PREFIX.length) : "";
+  return uid === "" ? undefined : uid;
 }
 
 /** `/kubepods/burstable/podX`. */

@@ -1,0 +1,471 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { Container, Pod } from "../../api/generated/types.ts";
+import { createSystemClock } from "../../kit/clock.ts";
+import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
+import { type LogFields, silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
+import { connectHost } from "../../outside/host/connect-host.ts";
+import type { CgroupTree } from "../../outside/host/host.ts";
+import { applyPlan } from "./apply.ts";
+import { type CgroupOptions, type Cgroups, createCgroups } from "./cgroups.ts";
+import { defaultCgroupOptions } from "./options.ts";
+import { expectContainerFiles, type RuntimeWeights } from "./plan-container.ts";
+
+type List = Readonly<Record<string, string>>;
+
+const GI = 2 ** 30;
+const ONE: List = { cpu: "1", memory: "1Gi" };
+const TWO: List = { cpu: "2", memory: "2Gi" };
+
+function container(name: string, requests?: List, limits?: List): Container {
+  return { name, resources: { ...(requests && { requests }), ...(limits && { limits }) } };
+}
+
+function podOf(uid: string, ...containers: readonly Container[]): Pod {
+  return { metadata: { name: uid, namespace: "default", uid }, spec: { containers } };
+}
+
+const G = podOf("g", container("container3", ONE, ONE));
+const B = podOf("b", container("container1", ONE, ONE), container("container2", ONE, TWO));
+const BE = podOf("be", container("container"));
+
+interface Room {
+  readonly cgroups: Cgroups;
+  readonly tree: CgroupTree;
+  readonly host: FakeHost;
+  readonly metrics: MetricsRegistry;
+  readonly warnings: (LogFields | undefined)[];
+}
+
+type Fault = (operation: string, path: string) => OutsideError | undefined;
+
+function room(version: 1 | 2, options: Partial<CgroupOptions> = {}, fault?: Fault): Room {
+  const clock = new SimClock();
+  const host = new FakeHost({ clock, cgroupVersion: version, ...(fault && { fault }) });
+  const metrics = new MetricsRegistry();
+  const warnings: (LogFields | undefined)[] = [];
+  const log = { ...silentLog, warn: (_: string, fields?: LogFields) => warnings.push(fields) };
+  const cgroups = createCgroups(
+    { tree: host.cgroups, facts: FAKE_FACTS, clock, log, metrics },
+    { ...defaultCgroupOptions(version), ...options },
+  );
+  return { cgroups, tree: host.cgroups, host, metrics, warnings };
+}
+
+/** Shares, quota, period, memory limit; weight, cpu.max, memory.max. */
+type Row = readonly [string, string, string, string, string, string, string, string];
+
+const FREE = "9223372036854771712";
+
+/** The reference's worked example, 3 CPUs and 8 GiB; `%` marks the limits by `qosReserved`. */
+const EXAMPLE: readonly Row[] = [
+  ["/kubepods", "3072", "-1", "100000", "8589934592", "118", "max 100000", "8589934592"],
+  ["/kubepods/podg", "1024", "100000", "100000", "1073741824", "39", "100000 100000", "1073741824"],
+  ["/kubepods/burstable", "2048", "-1", "100000", "%burstable", "79", "max 100000", "%burstable"],
+  [
+    "/kubepods/burstable/podb",
+    "2048",
+    "300000",
+    "100000",
+    "3221225472",
+    "79",
+    "300000 100000",
+    "3221225472",
+  ],
+  ["/kubepods/besteffort", "2", "-1", "100000", "%besteffort", "1", "max 100000", "%besteffort"],
+  ["/kubepods/besteffort/podbe", "2", "-1", "100000", FREE, "1", "max 100000", "max"],
+];
+
+/** Percent, burstable, best effort. */
+const RESERVED = [
+  [100, "7516192768", "5368709120"],
+  [50, "8053063680", "6979321856"],
+  [undefined, FREE, FREE],
+] as const;
+
+const V1_FILES = ["cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes"];
+const V2_FILES = ["cpu.weight", "cpu.max", "memory.max"];
+
+async function checkExample(
+  tree: CgroupTree,
+  root: string,
+  limits: readonly [string, string],
+): Promise<void> {
+  const files = tree.version === 1 ? V1_FILES : V2_FILES;
+  for (const [path, ...row] of EXAMPLE) {
+    const values = tree.version === 1 ? row.slice(0, 4) : row.slice(4);
+    for (const [index, file] of files.entries()) {
+      const wanted = (values[index] ?? "")
+        .replace("%burstable", limits[0])
+        .replace("%besteffort", limits[1])
+        .replace(FREE, tree.version === 1 ? FREE : "max");
+      assert.equal(await tree.read(`${root}${path}`, file), wanted, `${path} ${file}`);
+    }
+  }
+}
+
+async function runExample(cgroups: Cgroups): Promise<void> {
+  assert.deepEqual(await cgroups.start(), { kind: "enforced" });
+  await cgroups.updateQos([G, B, BE]);
+  for (const pod of [G, B, BE]) await cgroups.ensurePod(pod, pod.metadata?.uid ?? "");
+}
+
+for (const version of [1, 2] as const) {
+  for (const [percent, burstable, bestEffort] of RESERVED) {
+    test(`the worked example on v${version} with qosReserved ${percent}`, async () => {
+      const options = percent === undefined ? {} : { qosReservedMemoryPercent: percent };
+      const { cgroups, tree } = room(version, options);
+      await runExample(cgroups);
+      await checkExample(tree, "", [burstable, bestEffort]);
+      assert.deepEqual(await cgroups.drift([G, B, BE]), []);
+    });
+  }
+}
+
+test("the worked example's containers", () => {
+  const rows: readonly [Pod, string, 1 | 2, RuntimeWeights, Record<string, string>][] = [
+    [G, "container3", 1, "linear", v1("1024", "100000", "1073741824")],
+    [B, "container1", 1, "linear", v1("1024", "100000", "1073741824")],
+    [B, "container2", 1, "linear", v1("1024", "200000", "2147483648")],
+    [BE, "container", 1, "linear", { "cpu.shares": "2", "cpu.cfs_period_us": "100000" }],
+    [G, "container3", 2, "linear", v2("39", "100000 100000", "1073741824")],
+    [G, "container3", 2, "quadratic", v2("100", "100000 100000", "1073741824")],
+    [B, "container2", 2, "quadratic", v2("100", "200000 100000", "2147483648")],
+    [BE, "container", 2, "quadratic", { "cpu.weight": "1", "cpu.max": "max 100000" }],
+  ];
+  for (const [pod, name, version, weights, wanted] of rows) {
+    const { cgroups, tree } = room(version, { singleProcessOomKill: true });
+    const found = pod.spec?.containers.find((one) => one.name === name);
+    assert.ok(found);
+    const writes = expectContainerFiles(tree, cgroups.containerResources(pod, found), weights);
+    assert.deepEqual(Object.fromEntries(writes.map(({ file, value }) => [file, value])), wanted);
+  }
+  function v1(shares: string, quota: string, memory: string) {
+    return {
+      "cpu.shares": shares,
+      "cpu.cfs_period_us": "100000",
+      "cpu.cfs_quota_us": quota,
+      "memory.limit_in_bytes": memory,
+    };
+  }
+  function v2(weight: string, max: string, memory: string) {
+    return { "cpu.weight": weight, "cpu.max": max, "memory.max": memory };
+  }
+});
+
+async function realTree(): Promise<{ tree: CgroupTree; root: string }> {
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const root = `/cgroups-${randomBytes(6).toString("hex")}`;
+  await host.cgroups.create(root);
+  return { tree: host.cgroups, root };
+}
+
+const notRoot = process.getuid?.() !== 0 && "needs root: control groups of the machine are made";
+
+test("the worked example on the real kernel, its life and its end", { skip: notRoot }, async () => {
+  const { tree, root } = await realTree();
+  try {
+    for (const [percent, burstable, bestEffort] of RESERVED) {
+      const cgroups = createCgroups(
+        { tree, facts: FAKE_FACTS, clock: createSystemClock(), log: silentLog },
+        {
+          ...defaultCgroupOptions(tree.version),
+          cgroupRoot: root,
+          ...(percent === undefined ? {} : { qosReservedMemoryPercent: percent }),
+        },
+      );
+      await runExample(cgroups);
+      await checkExample(tree, root, [burstable, bestEffort]);
+      assert.deepEqual(await cgroups.drift([G, B, BE]), []);
+      await checkRealLife(cgroups, tree);
+    }
+  } finally {
+    await tree.destroy(root);
+  }
+  assert.equal(await tree.exists(root), false);
+});
+
+async function checkRealLife(cgroups: Cgroups, tree: CgroupTree): Promise<void> {
+  const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+  const ended = once(child, "exit");
+  await once(child, "spawn");
+  await tree.create(`${cgroups.podPath(B, "b")}/inner`);
+  await tree.write(`${cgroups.podPath(B, "b")}/inner`, "cgroup.procs", String(child.pid));
+  assert.deepEqual(await cgroups.podProcesses("b"), [child.pid]);
+  const listed = (await cgroups.listPods()).map(({ uid, qos }) => `${qos} ${uid}`);
+  assert.deepEqual(listed, ["Guaranteed g", "Burstable b", "BestEffort be"]);
+  await cgroups.squeezePod("b", "Burstable");
+  const [file, least] = tree.version === 1 ? ["cpu.shares", "2"] : ["cpu.weight", "1"];
+  assert.equal(await tree.read(cgroups.podPath(B, "b"), file ?? ""), least);
+  await cgroups.removePod("b", "Burstable");
+  await cgroups.removePod("b", "Burstable");
+  assert.deepEqual((await ended)[1], "SIGKILL");
+  assert.equal(await tree.exists(cgroups.podPath(B, "b")), false);
+}
+
+test("only a guaranteed pod, then a burstable one: best effort gives way", async () => {
+  const { cgroups, tree } = room(1, { qosReservedMemoryPercent: 100 });
+  const limits = async () => [
+    Number(await tree.read("/kubepods/burstable", "memory.limit_in_bytes")) / GI,
+    Number(await tree.read("/kubepods/besteffort", "memory.limit_in_bytes")) / GI,
+  ];
+  await cgroups.start();
+  await cgroups.updateQos([G]);
+  assert.deepEqual(await limits(), [7, 7]);
+  await cgroups.updateQos([G, podOf("x", container("a", { memory: "2Gi" }))]);
+  assert.deepEqual(await limits(), [7, 5]);
+  await cgroups.updateQos([]);
+  assert.deepEqual(await limits(), [8, 8]);
+});
+
+test("a restart changes nothing and keeps the share of pods that run", async () => {
+  const { cgroups, tree, host } = room(2, { qosReservedMemoryPercent: 100 });
+  await runExample(cgroups);
+  const before = await snapshot(tree, host.cgroups.paths);
+  const again = createCgroups(
+    { tree, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog },
+    { ...defaultCgroupOptions(2), qosReservedMemoryPercent: 100 },
+  );
+  await again.start();
+  assert.deepEqual(await snapshot(tree, host.cgroups.paths), before);
+  await again.updateQos([G, B, BE]);
+  assert.deepEqual(await snapshot(tree, host.cgroups.paths), before);
+});
+
+async function snapshot(tree: CgroupTree, paths: readonly string[]): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const path of paths) {
+    for (const file of V2_FILES) lines.push(`${path} ${file} ${await tree.read(path, file)}`);
+  }
+  return lines;
+}
+
+test("a pod's group that is there is left as it is", async () => {
+  const { cgroups, tree } = room(2);
+  await cgroups.start();
+  await cgroups.ensurePod(G, "g");
+  await tree.write("/kubepods/podg", "cpu.weight", "77");
+  await cgroups.ensurePod(G, "g");
+  assert.equal(await tree.read("/kubepods/podg", "cpu.weight"), "77");
+  const drift = await cgroups.drift([G]);
+  assert.deepEqual(
+    drift.filter(({ path }) => path === "/kubepods/podg"),
+    [{ path: "/kubepods/podg", file: "cpu.weight", found: "77", wanted: "39" }],
+  );
+});
+
+test("a limit the kernel refuses is logged and the pod has its group; no group is an error", async () => {
+  let refuse = "cgroup.write /kubepods/podg/memory.max";
+  const fault: Fault = (operation, path) =>
+    `${operation} ${path}` === refuse ? new OutsideError("invalid", "no") : undefined;
+  const { cgroups, tree, warnings } = room(2, {}, fault);
+  await cgroups.start();
+  await cgroups.ensurePod(G, "g");
+  assert.equal(await tree.read("/kubepods/podg", "cpu.max"), "100000 100000");
+  assert.deepEqual(
+    warnings.map((fields) => [fields?.["path"], fields?.["file"]]),
+    [["/kubepods/podg", "memory.max"]],
+  );
+  refuse = "cgroup.create /kubepods/besteffort/podbe";
+  await assert.rejects(cgroups.ensurePod(BE, "be"), (thrown) => isOutside(thrown, "invalid"));
+});
+
+test("limits of classes: v1 takes the usage when refused, v2 never goes below it", async () => {
+  for (const [version, usageFile, limitFile] of [
+    [1, "memory.usage_in_bytes", "memory.limit_in_bytes"],
+    [2, "memory.current", "memory.max"],
+  ] as const) {
+    const { cgroups, tree, host } = room(version, { qosReservedMemoryPercent: 100 });
+    await cgroups.start();
+    await cgroups.updateQos([]);
+    host.cgroups.set("/kubepods/besteffort", usageFile, String(7.5 * GI));
+    await cgroups.updateQos([G, B, BE]);
+    assert.equal(await tree.read("/kubepods/besteffort", limitFile), String(7.5 * GI));
+    assert.equal(await tree.read("/kubepods/burstable", limitFile), String(7 * GI));
+    host.cgroups.set("/kubepods/besteffort", usageFile, String(GI));
+    await cgroups.updateQos([G, B, BE]);
+    assert.equal(await tree.read("/kubepods/besteffort", limitFile), String(5 * GI));
+  }
+});
+
+test("updateQos does all it can and then names the first that failed", async () => {
+  let failing = false;
+  const fault: Fault = (operation, path) =>
+    failing && operation === "cgroup.write" && path === "/kubepods/burstable/cpu.weight"
+      ? new OutsideError("io", `write ${path}`)
+      : undefined;
+  const { cgroups, tree } = room(2, { qosReservedMemoryPercent: 100 }, fault);
+  await cgroups.start();
+  failing = true;
+  await assert.rejects(cgroups.updateQos([G, B]), /burstable\/cpu\.weight/);
+  assert.equal(await tree.read("/kubepods/besteffort", "memory.max"), String(5 * GI));
+  failing = false;
+  await cgroups.updateQos([G, B]);
+  assert.equal(await tree.read("/kubepods/burstable", "cpu.weight"), "79");
+});
+
+test("start tells when the node's limits fail, and can be told to try again", async () => {
+  let failing = true;
+  const fault: Fault = (operation, path) =>
+    failing && operation === "cgroup.write" && path === "/kubepods/memory.max"
+      ? new OutsideError("io", "the disk of dreams")
+      : undefined;
+  const { cgroups } = room(2, {}, fault);
+  assert.deepEqual(await cgroups.start(), { kind: "failed", message: "the disk of dreams" });
+  failing = false;
+  assert.deepEqual(await cgroups.enforceNode(), { kind: "enforced" });
+});
+
+test("start refuses what cannot hold", async () => {
+  await assert.rejects(room(2, { driver: "systemd" }).cgroups.start(), UsageError);
+  await assert.rejects(room(2, { cgroupRoot: "/missing" }).cgroups.start(), UsageError);
+  const reserved = {
+    enforceNodeAllocatable: ["pods", "system-reserved"],
+    systemReserved: { cpu: "1" },
+    systemReservedCgroup: "/system",
+  };
+  await assert.rejects(room(2, reserved).cgroups.start(), /enforceNodeAllocatable.*\/system/);
+  const withSystem = room(2, reserved);
+  await withSystem.tree.create("/system");
+  await withSystem.cgroups.start();
+  assert.equal(await withSystem.tree.read("/system", "cpu.weight"), "39");
+  const bare = new FakeHost({ clock: new SimClock(), controllers: ["cpu", "pids"] });
+  const without = createCgroups(
+    { tree: bare.cgroups, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog },
+    defaultCgroupOptions(2),
+  );
+  await assert.rejects(without.start(), /no memory controller/);
+});
+
+test("a configured root is where everything stands", async () => {
+  const { cgroups, tree, host } = room(2, { cgroupRoot: "/custom-root" });
+  await tree.create("/custom-root");
+  await cgroups.start();
+  await cgroups.ensurePod(B, "b");
+  assert.equal(cgroups.criParent(B), "/custom-root/kubepods/burstable/podb");
+  assert.deepEqual(host.cgroups.paths, [
+    "/",
+    "/custom-root",
+    "/custom-root/kubepods",
+    "/custom-root/kubepods/besteffort",
+    "/custom-root/kubepods/burstable",
+    "/custom-root/kubepods/burstable/podb",
+  ]);
+});
+
+test("with cgroupsPerQos off nothing is made and pods go to the root", async () => {
+  const { cgroups, host } = room(2, { cgroupsPerQos: false, cgroupRoot: "/r" });
+  assert.deepEqual(await cgroups.start(), { kind: "enforced" });
+  await cgroups.updateQos([G]);
+  await cgroups.ensurePod(G, "g");
+  await cgroups.removePod("g", "Guaranteed");
+  assert.equal(cgroups.criParent(G), "/r");
+  assert.deepEqual(await cgroups.listPods(), []);
+  assert.deepEqual(host.cgroups.paths, ["/"]);
+});
+
+test("criParent of the systemd driver is the whole path of slices", () => {
+  const { cgroups } = room(2, { driver: "systemd" });
+  const pod = podOf("1234-abcd", container("a", ONE));
+  assert.equal(
+    cgroups.criParent(pod),
+    "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1234_abcd.slice",
+  );
+});
+
+test("containers get swap limits where the kernel can count swap", async () => {
+  const { cgroups } = room(2);
+  const [first] = G.spec?.containers ?? [];
+  assert.ok(first);
+  assert.equal(cgroups.containerResources(G, first).unified["memory.swap.max"], undefined);
+  await cgroups.start();
+  assert.equal(cgroups.containerResources(G, first).unified["memory.swap.max"], "0");
+  const onV1 = room(1);
+  await onV1.cgroups.start();
+  assert.equal(onV1.cgroups.containerResources(G, first).memorySwapLimitInBytes, BigInt(GI));
+});
+
+test("operations are measured", async () => {
+  const { cgroups, metrics } = room(2);
+  await runExample(cgroups);
+  await cgroups.removePod("g", "Guaranteed");
+  const page = metrics.expose();
+  assert.match(page, /kubelet_cgroup_version 2/);
+  for (const [operation, count] of [
+    ["create", 3],
+    ["destroy", 1],
+  ] as const) {
+    const line = `kubelet_cgroup_manager_duration_seconds_count{operation_type="${operation}"} ${count}`;
+    assert.ok(page.includes(line), page);
+  }
+});
+
+const amounts = fc.record({ cpu: fc.nat(4000), memory: fc.nat(4000), more: fc.nat(1000) });
+
+test("applying any plan leaves nothing to apply", async () => {
+  const scenario = fc.record({
+    version: fc.constantFrom(1 as const, 2 as const),
+    percent: fc.option(fc.nat(100), { nil: undefined }),
+    period: fc.constantFrom(1000, 20_000, 100_000, 1_000_000),
+    pids: fc.constantFrom(-1, 100),
+    pods: fc.array(fc.array(amounts, { minLength: 1, maxLength: 3 }), { maxLength: 5 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ version, percent, period, pids, pods }) => {
+      const { cgroups, tree } = room(version, {
+        cpuCfsQuotaPeriodUs: period,
+        podPidsLimit: pids,
+        ...(percent === undefined ? {} : { qosReservedMemoryPercent: percent }),
+      });
+      const all = pods.map((list, i) =>
+        podOf(
+          `p${i}`,
+          ...list.map(({ cpu, memory, more }, at) =>
+            container(
+              `c${at}`,
+              { cpu: `${cpu}m`, memory: `${memory}Mi` },
+              { cpu: `${cpu + more}m`, memory: `${memory + more}Mi` },
+            ),
+          ),
+        ),
+      );
+      for (const plan of cgroups.planTree(all)) {
+        const report = await applyPlan(tree, plan);
+        assert.deepEqual(report.failed, []);
+        const again = await applyPlan(tree, plan);
+        assert.deepEqual([again.created, again.written], [false, []]);
+      }
+      assert.deepEqual(await cgroups.drift(all), []);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("applyPlan tries once more what only fits when something else is set", async () => {
+  let quotaSet = false;
+  const fault: Fault = (operation, path) => {
+    if (operation !== "cgroup.write") return undefined;
+    if (path.endsWith("cfs_quota_us")) quotaSet = true;
+    const early = path.endsWith("cfs_period_us") && !quotaSet;
+    return early ? new OutsideError("invalid", "quota of old does not fit") : undefined;
+  };
+  const { tree } = room(1, {}, fault);
+  const report = await applyPlan(tree, {
+    path: "/kubepods",
+    kind: "pod",
+    create: true,
+    writes: [
+      { file: "cpu.cfs_period_us", value: "50000" },
+      { file: "cpu.cfs_quota_us", value: "25000" },
+    ],
+  });
+  assert.deepEqual(report.failed, []);
+  assert.equal(await tree.read("/kubepods", "cpu.cfs_period_us"), "50000");
+});
