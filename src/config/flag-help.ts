@@ -87,7 +87,7 @@ function defaultText(flag: FlagSpec): string {
       : Object.entries(fallback ?? {}).map(
           ([name, value]) => `${name}${flag.type === "thresholds" ? "<" : "="}${String(value)}`,
         );
-    return entries.length === 0 ? "" : `Default ${entries.join(",")}.`;
+    return entries.length === 0 ? "" : `Default ${entries.join(", ")}.`;
   }
   return `Default ${String(fallback)}.`;
 }

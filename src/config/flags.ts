@@ -50,6 +50,7 @@ class FlagReader {
   readonly #argv: readonly string[];
   readonly #values = new Map<string, { readonly spec: FlagSpec; readonly value: JsonValue }>();
   readonly #warnings: string[] = [];
+  readonly #warned = new Set<string>();
   readonly #problems: ConfigProblem[] = [];
   #at = 0;
 
@@ -102,10 +103,9 @@ class FlagReader {
       this.#unknown(name, equals < 0);
       return;
     }
-    const shown = `--${spec.name}`;
-    if (equals >= 0) this.#set(spec, argument.slice(equals + 1), shown);
-    else if (hasValueWithoutEquals(spec)) this.#set(spec, "true", shown);
-    else this.#setFromNext(spec, shown, `flag needs an argument: ${shown}`);
+    if (equals >= 0) this.#set(spec, argument.slice(equals + 1));
+    else if (hasValueWithoutEquals(spec)) this.#set(spec, "true");
+    else this.#setFromNext(spec, `flag needs an argument: --${spec.name}`);
   }
 
   /** One dash and letters: `-h`, `-v=3`, `-v3`, `-v 3`, `-hv3`. */
@@ -121,37 +121,36 @@ class FlagReader {
         this.#problem(argument, message, long === undefined ? "" : `write --${long.name}`);
         return;
       }
-      const shown = `-${letter}, --${spec.name}`;
       if (letters.startsWith("=")) {
-        this.#set(spec, letters.slice(1), shown);
+        this.#set(spec, letters.slice(1));
         return;
       }
       if (hasValueWithoutEquals(spec)) {
-        this.#set(spec, "true", shown);
+        this.#set(spec, "true");
       } else if (letters !== "") {
-        this.#set(spec, letters, shown);
+        this.#set(spec, letters);
         return;
       } else {
-        this.#setFromNext(spec, shown, `flag needs an argument: '${letter}' in ${argument}`);
+        this.#setFromNext(spec, `flag needs an argument: '${letter}' in ${argument}`);
       }
     }
   }
 
-  #setFromNext(spec: FlagSpec, shown: string, missing: string): void {
+  #setFromNext(spec: FlagSpec, missing: string): void {
     const next = this.#argv[this.#at];
     if (next === undefined) {
       this.#problem(`--${spec.name}`, missing, "");
       return;
     }
     this.#at += 1;
-    this.#set(spec, next, shown);
+    this.#set(spec, next);
   }
 
-  #set(spec: FlagSpec, text: string, shown: string): void {
+  #set(spec: FlagSpec, text: string): void {
     const before = this.#values.get(spec.name);
     const { target } = spec;
     if (target.kind === "refused") {
-      if (target.accepts?.includes(text) === true) this.#warnDeprecated(spec, before === undefined);
+      if (target.accepts?.includes(text) === true) this.#warnDeprecated(spec);
       else {
         const message = `the flag was removed from Kubernetes and ${quoted(text)} cannot be honoured`;
         this.#problem(`--${spec.name}`, message, target.instead);
@@ -161,19 +160,20 @@ class FlagReader {
     const read =
       target.kind === "ignored" ? IGNORED : readFlagValue(spec.type, text, before?.value);
     if (!read.ok) {
-      const message = `invalid argument ${quoted(text)} for "${shown}" flag: ${read.error}`;
+      const shown = spec.short === undefined ? "" : `-${spec.short}, `;
+      const message = `invalid argument ${quoted(text)} for "${shown}--${spec.name}" flag: ${read.error}`;
       this.#problem(`--${spec.name}`, message, hintFor(spec, text));
       return;
     }
-    // Said once, as pflag would say it each time.
-    this.#warnDeprecated(spec, before === undefined);
+    this.#warnDeprecated(spec);
     // Taken out first, so that the order of `settings` is the order of the last occurrences.
     this.#values.delete(spec.name);
     this.#values.set(spec.name, { spec, value: read.value });
   }
 
-  #warnDeprecated(spec: FlagSpec, first: boolean): void {
-    if (!first || spec.deprecated === undefined) return;
+  #warnDeprecated(spec: FlagSpec): void {
+    if (spec.deprecated === undefined || this.#warned.has(spec.name)) return;
+    this.#warned.add(spec.name);
     const effect = spec.target.kind === "ignored" ? "has no effect" : "has been deprecated";
     this.#warnings.push(`Flag --${spec.name} ${effect}, ${spec.deprecated}`);
   }

@@ -10,7 +10,7 @@ const MAX_NAME = 80;
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > MAX_NAME) return undefined;
   const wanted = plain(name);
-  const limit = Math.max(1, Math.floor(wanted.length / 4));
+  const limit = wanted.length < 3 ? 0 : Math.max(1, Math.floor(wanted.length / 4));
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of candidates) {

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEFAULT_CONFIG } from "./defaults.ts";
+import {
+  DEFAULT_EVICTION_HARD,
+  deriveCgroupRoot,
+  deriveEvictionHard,
+  deriveImageEndpoint,
+  deriveMaxPods,
+  deriveNodeName,
+  deriveRootLayout,
+  socketPathOf,
+} from "./derive.ts";
+import { DEFAULT_GATES } from "./feature-gates.ts";
+import { reviewHardening } from "./hardening.ts";
+import { DEFAULT_FLAGS } from "./kubelet-flags.ts";
+import { formatConfigProblem } from "./problem.ts";
+import { STRONG_CIPHER_SUITES } from "./tls-names.ts";
+
+const NAMES: readonly (readonly [hostname: string, override: string, name: string])[] = [
+  ["node-1", "", "node-1"],
+  ["Node-1", "", "node-1"],
+  [" node-1\n", "", "node-1"],
+  ["node-1.example.com", "", "node-1.example.com"],
+  ["node-1", "other", "other"],
+  ["node-1", "  OTHER ", "other"],
+  ["", "other", "other"],
+];
+
+test("the node's name is the host name or its override, trimmed and in lower case", () => {
+  for (const [hostname, override, name] of NAMES) {
+    assert.deepEqual(deriveNodeName(hostname, override), { ok: true, name });
+  }
+});
+
+test("a name that is none is refused", () => {
+  const said = (hostname: string, override: string) => {
+    const reading = deriveNodeName(hostname, override);
+    return reading.ok ? "" : formatConfigProblem(reading.problem);
+  };
+  assert.match(said("", ""), /--hostname-override: Required value: empty hostname is invalid/);
+  assert.match(said("node", "   "), /empty hostname is invalid/);
+  assert.match(said("my_host", ""), /Invalid value: "my_host".*set --hostname-override/);
+  assert.match(said("node", "a b"), /Invalid value: "a b"/);
+  assert.match(said("x".repeat(300), ""), /RFC 1123/);
+});
+
+test("the layout below the root is the kubelet's", () => {
+  const layout = deriveRootLayout("/var/lib/kubelet", "/var/log/pods");
+  assert.equal(layout.pods, "/var/lib/kubelet/pods");
+  assert.equal(layout.pluginsRegistry, "/var/lib/kubelet/plugins_registry");
+  assert.equal(layout.podResources.socket, "/var/lib/kubelet/pod-resources/kubelet.sock");
+  assert.equal(layout.checkpoints, "/var/lib/kubelet/checkpoints");
+  assert.equal(layout.imageManager.pulled, "/var/lib/kubelet/image_manager/pulled");
+  assert.equal(layout.state.allocatedPods, "/var/lib/kubelet/allocated_pods_state");
+  assert.equal(layout.containerLogs, "/var/log/containers");
+  assert.equal(deriveRootLayout("/", "/l").pods, "/pods");
+});
+
+test("device plugins stay where they are, whatever the root", () => {
+  const { devicePlugins } = deriveRootLayout("/data", "/l");
+  assert.deepEqual(devicePlugins, {
+    directory: "/var/lib/kubelet/device-plugins",
+    socket: "/var/lib/kubelet/device-plugins/kubelet.sock",
+    checkpoint: "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint",
+  });
+});
+
+test("hard thresholds: the configured ones, or merged with the defaults; 0% and 100% are off", () => {
+  const evictionHard = {
+    "memory.available": "1Gi",
+    "nodefs.available": "0%",
+    "pid.available": "5%",
+  };
+  assert.deepEqual(deriveEvictionHard(DEFAULT_CONFIG), DEFAULT_EVICTION_HARD);
+  assert.deepEqual(deriveEvictionHard({ ...DEFAULT_CONFIG, evictionHard }), {
+    "memory.available": "1Gi",
+    "pid.available": "5%",
+  });
+  const merged = { ...DEFAULT_CONFIG, evictionHard, mergeDefaultEvictionSettings: true };
+  assert.deepEqual(deriveEvictionHard(merged), {
+    "memory.available": "1Gi",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+    "imagefs.inodesFree": "5%",
+    "pid.available": "5%",
+  });
+  const off = { ...DEFAULT_CONFIG, evictionHard: { "memory.available": "100%" } };
+  assert.deepEqual(deriveEvictionHard(off), {});
+});
+
+test("endpoints, control group and pod count follow from related fields", () => {
+  const config = { ...DEFAULT_CONFIG, imageServiceEndpoint: "unix:///i.sock" };
+  assert.equal(deriveImageEndpoint(config), "unix:///i.sock");
+  assert.equal(deriveImageEndpoint(DEFAULT_CONFIG), "unix:///run/containerd/containerd.sock");
+  assert.equal(socketPathOf("unix:///run/x.sock"), "/run/x.sock");
+  assert.equal(socketPathOf("unix:/run/x.sock"), "/run/x.sock");
+  assert.equal(socketPathOf("/run/x.sock"), "/run/x.sock");
+  assert.equal(deriveCgroupRoot(DEFAULT_CONFIG), "/");
+  assert.equal(deriveCgroupRoot({ ...DEFAULT_CONFIG, cgroupRoot: "/x" }), "/x");
+  assert.equal(deriveCgroupRoot({ ...DEFAULT_CONFIG, cgroupsPerQOS: false }), "");
+  assert.equal(deriveMaxPods(DEFAULT_CONFIG, 2), 110);
+  assert.equal(deriveMaxPods({ ...DEFAULT_CONFIG, podsPerCore: 10 }, 2), 20);
+  assert.equal(deriveMaxPods({ ...DEFAULT_CONFIG, podsPerCore: 100 }, 2), 110);
+});
+
+test("the defaults follow the CIS benchmark but for what a node must decide itself", () => {
+  const review = reviewHardening(DEFAULT_CONFIG, DEFAULT_FLAGS, DEFAULT_GATES);
+  const open = review.filter(({ holds }) => !holds).map(({ id }) => id);
+  assert.deepEqual(open, ["4.2.3", "4.2.9", "4.2.10", "4.2.12", "4.2.13", "4.2.14"]);
+});
+
+test("a hardened configuration follows all of it, a careless one little", () => {
+  const hardened = {
+    ...DEFAULT_CONFIG,
+    authentication: { ...DEFAULT_CONFIG.authentication, x509: { clientCAFile: "/ca.pem" } },
+    serverTLSBootstrap: true,
+    rotateCertificates: true,
+    tlsCipherSuites: STRONG_CIPHER_SUITES,
+    podPidsLimit: 4096,
+    seccompDefault: true,
+  };
+  const holds = reviewHardening(hardened, DEFAULT_FLAGS, DEFAULT_GATES);
+  assert.ok(holds.every((finding) => finding.holds));
+  const careless = {
+    ...DEFAULT_CONFIG,
+    authentication: { ...DEFAULT_CONFIG.authentication, anonymous: { enabled: true } },
+    authorization: { ...DEFAULT_CONFIG.authorization, mode: "AlwaysAllow" as const },
+    readOnlyPort: 10255,
+    makeIPTablesUtilChains: false,
+    eventRecordQPS: 0,
+  };
+  const flags = { ...DEFAULT_FLAGS, hostnameOverride: "x" };
+  const failed = reviewHardening(careless, flags, DEFAULT_GATES).filter((f) => !f.holds);
+  assert.ok(failed.length >= 11);
+});

@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FIELDS } from "./fields.ts";
+import { type ConfigFiles, loadConfig } from "./load.ts";
+import { ADVICE, FAILURES, HEAD, PRECEDENCE } from "./load.vectors.ts";
+import { formatOrigin } from "./origins.ts";
+import { formatConfigProblem } from "./problem.ts";
+import { getAt } from "./tree.ts";
+
+/** Files by absolute path; folders follow from them. */
+function filesOf(texts: Readonly<Record<string, string | Error>>): ConfigFiles {
+  const paths = Object.keys(texts);
+  return {
+    readText(path, { maxBytes }) {
+      const text = texts[path];
+      if (text instanceof Error) return Promise.reject(text);
+      if (text !== undefined && text.length > maxBytes)
+        return Promise.reject(new Error("too long"));
+      return Promise.resolve(text);
+    },
+    list(folder) {
+      const below = paths.filter((path) => path.startsWith(`${folder}/`));
+      if (below.length === 0) return Promise.resolve(undefined);
+      const names = new Set(below.map((path) => path.slice(folder.length + 1).split("/")[0] ?? ""));
+      // Not sorted on purpose.
+      return Promise.resolve(
+        [...names].toReversed().map((name) => ({
+          name,
+          kind: texts[`${folder}/${name}`] === undefined ? "directory" : "file",
+        })),
+      );
+    },
+  };
+}
+
+const load = (argv: readonly string[], texts: Readonly<Record<string, string | Error>> = {}) =>
+  loadConfig(argv, filesOf(texts), { cwd: "/work" });
+
+async function problemsOf(argv: readonly string[], texts: Record<string, string | Error> = {}) {
+  return (await load(argv, texts)).problems.map(formatConfigProblem);
+}
+
+test("defaults < file < drop-ins < flags", async () => {
+  for (const { name, base, dropIns, argv, path, value, origin } of PRECEDENCE) {
+    const texts: Record<string, string> = {};
+    const all = [...(argv ?? [])];
+    if (base !== undefined) {
+      texts["/work/c.yaml"] = `${HEAD}${base}\n`;
+      all.push("--config=c.yaml");
+    }
+    for (const [file, text] of Object.entries(dropIns ?? {})) {
+      texts[`/work/d/${file}`] = `${HEAD}${text}\n`;
+      if (!all.includes("--config-dir=d")) all.push("--config-dir=d");
+    }
+    const loaded = await load(all, texts);
+    assert.deepEqual(loaded.problems.map(formatConfigProblem), [], name);
+    assert.deepEqual(getAt(loaded.config as never, path), value, name);
+    if (origin === "") continue;
+    const found = loaded.origins.get(path);
+    assert.ok(found !== undefined, name);
+    assert.equal(formatOrigin(found), origin, name);
+  }
+});
+
+test("every field has an origin", async () => {
+  const { origins } = await load([]);
+  for (const { path } of FIELDS) assert.deepEqual(origins.get(path), { kind: "default" });
+});
+
+test("origins reach down to entries of maps, with lines", async () => {
+  const { origins } = await load(
+    ["--config=/c", "--config-dir=/d", "--feature-gates=PodsAPI=true"],
+    {
+      "/c": `${HEAD}evictionHard:\n  memory.available: 1Gi\nfeatureGates:\n  MemoryQoS: true\n`,
+      "/d/a.conf": `${HEAD}evictionHard: {pid.available: 5%}\n`,
+    },
+  );
+  assert.deepEqual(origins.get("evictionHard[memory.available]"), {
+    kind: "file",
+    path: "/c",
+    line: 4,
+  });
+  assert.deepEqual(origins.get("evictionHard[pid.available]"), {
+    kind: "dropIn",
+    path: "/d/a.conf",
+    line: 3,
+  });
+  assert.deepEqual(origins.get("featureGates[MemoryQoS]"), { kind: "file", path: "/c", line: 6 });
+  assert.deepEqual(origins.get("featureGates[PodsAPI]"), { kind: "flag", flag: "feature-gates" });
+});
+
+test("without --config the difference to the Go kubelet is said", async () => {
+  assert.match((await load([])).warnings.join("\n"), /started without --config/);
+  assert.match((await load([])).warnings.join("\n"), /--anonymous-auth=true/);
+  const withFile = await load(["--config=/c"], { "/c": HEAD });
+  assert.deepEqual(withFile.warnings, []);
+});
+
+test("relative paths start at the file's folder in the file, at the working folder elsewhere", async () => {
+  const { config, flags } = await load(
+    [
+      "--config=/etc/k/c.yaml",
+      "--kubeconfig=kubeconfig",
+      "--root-dir=../root",
+      "--client-ca-file=ca.pem",
+    ],
+    {
+      "/etc/k/c.yaml": `${HEAD}staticPodPath: manifests\ntlsCertFile: ../tls/c.pem\ntlsPrivateKeyFile: /abs/k.pem\npodLogsDir: logs\n`,
+    },
+  );
+  assert.equal(config.staticPodPath, "/etc/k/manifests");
+  assert.equal(config.tlsCertFile, "/etc/tls/c.pem");
+  assert.equal(config.tlsPrivateKeyFile, "/abs/k.pem");
+  assert.equal(config.podLogsDir, "/etc/k/logs");
+  assert.equal(config.authentication.x509.clientCAFile, "/work/ca.pem");
+  assert.equal(flags.kubeconfig, "/work/kubeconfig");
+  assert.equal(flags.rootDir, "/root");
+  assert.equal(flags.config, "/etc/k/c.yaml");
+});
+
+test("what the user got wrong is returned with its place, and nothing is thrown", async () => {
+  for (const [argv, texts, problems] of FAILURES) {
+    assert.deepEqual(await problemsOf(argv, texts), problems, argv.join(" "));
+  }
+});
+
+test("problems of all files and flags come together", async () => {
+  const problems = await problemsOf(["--config=/c", "--config-dir=/d", "--max-pods=x", "--nope"], {
+    "/c": `${HEAD}prot: 5\nmaxPods: a\n`,
+    "/d/a.conf": `${HEAD}hairpinMode: x\n`,
+    "/d/b.conf": "nothing",
+  });
+  assert.equal(problems.length, 6);
+});
+
+test("settings without effect are reported when they differ from the default", async () => {
+  const { noEffect } = await load(["--config=/c", "--rotate-certificates"], {
+    "/c": `${HEAD}seccompDefault: true\nenableProfilingHandler: true\nmaxPods: 5\niptablesDropBit: 3\n`,
+  });
+  assert.deepEqual(
+    noEffect.map(({ path, effect, origin }) => [path, effect, formatOrigin(origin)]),
+    [
+      ["rotateCertificates", "planned", "--rotate-certificates"],
+      ["seccompDefault", "planned", "/c"],
+      ["iptablesDropBit", "inert", "/c"],
+    ],
+  );
+});
+
+test("what can be used but should be thought over gives a warning", async () => {
+  for (const [body, advice] of ADVICE) {
+    const loaded = await load(["--config=/c"], { "/c": `${HEAD}${body}\n` });
+    assert.deepEqual(loaded.problems, [], body);
+    assert.equal(loaded.warnings.length, 1, body);
+    assert.match(loaded.warnings[0] ?? "", advice);
+  }
+});
+
+test("folders nest and files count only so far", async () => {
+  const deep = `/d${"/x".repeat(20)}/a.conf`;
+  assert.match(
+    (await problemsOf(["--config-dir=/d"], { [deep]: HEAD })).join(),
+    /nest deeper than 16/,
+  );
+  const many = Object.fromEntries(
+    Array.from({ length: 1002 }, (_, i) => [`/d/${String(i).padStart(4, "0")}.conf`, HEAD]),
+  );
+  assert.match(
+    (await problemsOf(["--config-dir=/d"], many)).join(),
+    /more than 1000 drop-in files/,
+  );
+});
+
+test("any text at all in files is answered with problems", async () => {
+  const text = fc.oneof(
+    fc.string(),
+    fc.json().map((json) => `${HEAD}logging: ${json}\nevictionHard: ${json}\n`),
+    fc.constantFrom(...FIELDS.map(({ path }) => path)).chain((path) =>
+      fc.json().map((json) => {
+        const parts = path.split(".");
+        const open = parts
+          .slice(0, -1)
+          .map((name) => `{${name}: `)
+          .join("");
+        return `${HEAD}${parts[0]}: ${open.slice(`{${parts[0]}: `.length)}${parts.length > 1 ? `{${parts.at(-1)}: ${json}}` : json}${"}".repeat(Math.max(0, parts.length - 2))}\n`;
+      }),
+    ),
+  );
+  await fc.assert(
+    fc.asyncProperty(text, text, async (base, dropIn) => {
+      const { problems, config } = await load(["--config=/c", "--config-dir=/d"], {
+        "/c": base,
+        "/d/a.conf": dropIn,
+      });
+      for (const problem of problems) assert.notEqual(formatConfigProblem(problem), "");
+      assert.equal(typeof config.maxPods, "number");
+      assert.equal(typeof config.logging.format, "string");
+    }),
+  );
+});
