@@ -20,6 +20,7 @@ export interface GrpcMethod<Request, Response> {
   readonly responseType: { decode(input: Uint8Array): Response };
 }
 
+/** How long a call may take, and who may end it early. */
 export interface GrpcCallOptions {
   /** Milliseconds until the call ends with `deadline`; none when left out. Sent to the server too. */
   readonly timeoutMs?: number;
@@ -59,6 +60,7 @@ export interface GrpcChannel {
   close(): void;
 }
 
+/** Whom to speak to. */
 export interface GrpcTarget {
   /** `unix:///path` or `host:port`, without TLS. */
   readonly target: string;

@@ -62,6 +62,7 @@ function reset(socket: Socket): void {
 
 function ignore(): void {}
 
+/** The limits of one exchange. */
 export interface Bound<T> {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

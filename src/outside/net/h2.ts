@@ -11,6 +11,7 @@ export interface H2Reply {
   readonly body: Uint8Array;
 }
 
+/** One HTTP/2 request; its headers hold the pseudo-headers but `:scheme`. */
 export interface H2Request {
   readonly scheme: "http" | "https";
   readonly headers: Readonly<Record<string, string | readonly string[]>>;

@@ -3,6 +3,7 @@
 /** Serving states of grpc.health.v1 by their numbers. */
 const STATES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] as const;
 
+/** A serving state of grpc.health.v1. */
 export type HealthState = (typeof STATES)[number];
 
 const FIELD_SERVICE = 0x0a;

@@ -3,6 +3,7 @@
 /** Bytes of status lines, headers and chunk framing that one answer may have. */
 export const MAX_HEAD_BYTES = 256 * 1024;
 
+/** An answer as far as it was read. */
 export interface HttpReply {
   readonly status: number;
   readonly location: string | undefined;

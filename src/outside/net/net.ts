@@ -1,17 +1,19 @@
 /** Connections the agent makes on behalf of pods: probes and HTTP hooks. */
 
+/** One GET; names, connections, TLS, redirects and body count against one deadline. */
 export interface HttpExchange {
   readonly url: string;
   readonly method: "GET";
   /** As the pod gives them; a `Host` entry sets the request's host. */
   readonly headers: readonly { readonly name: string; readonly value: string }[];
   readonly timeoutMs: number;
-  /** Bytes of the body that are kept; the rest is read and forgotten, or the connection is cut. */
+  /** Bytes of the body that are kept; a longer one is cut off with the connection. */
   readonly maxBodyBytes: number;
-  /** Follows redirects to the same host name, at most ten. */
+  /** Follows redirects to the same host name, up to ten requests in all; others are the answer. */
   readonly followSameHost: boolean;
 }
 
+/** What became of a GET; the messages are those of Go's net/http, fit to be shown. */
 export type HttpAnswer =
   | {
       readonly kind: "response";
@@ -22,11 +24,13 @@ export type HttpAnswer =
   | { readonly kind: "timeout"; readonly message: string }
   | { readonly kind: "failure"; readonly message: string };
 
+/** What became of a connect; the messages are those of Go's net package. */
 export type ConnectAnswer =
   | { readonly kind: "connected" }
   | { readonly kind: "timeout"; readonly message: string }
   | { readonly kind: "failure"; readonly message: string };
 
+/** One `grpc.health.v1.Health/Check` over plaintext; dialling counts against the deadline. */
 export interface GrpcHealthRequest {
   readonly host: string;
   readonly port: number;
@@ -35,6 +39,7 @@ export interface GrpcHealthRequest {
   readonly userAgent?: string;
 }
 
+/** What became of a health check; a `failure` carries the status as grpc-go prints it. */
 export type GrpcHealthAnswer =
   | {
       readonly kind: "status";
@@ -44,7 +49,10 @@ export type GrpcHealthAnswer =
   | { readonly kind: "timeout"; readonly stage: "connect" | "call"; readonly message: string }
   | { readonly kind: "failure"; readonly message: string };
 
-/** Nothing here throws for what a peer does; only a broken promise of our own does. */
+/**
+ * Nothing here throws for what a peer does. Rejects with the signal's reason when that is aborted, and
+ * for a broken promise of our own. No connection outlives its answer, and none is left in TIME_WAIT.
+ */
 export interface Net {
   http(exchange: HttpExchange, signal: AbortSignal): Promise<HttpAnswer>;
   tcpConnect(

@@ -1,3 +1,4 @@
+/** Limits of `FairSlots`. */
 export interface FairSlotsOptions {
   /** Held at once, all owners together. */
   readonly total: number;

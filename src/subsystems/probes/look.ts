@@ -6,6 +6,7 @@ import { probeHttp } from "./http.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 import { probeTcp } from "./tcp.ts";
 
+/** What looking at a container takes. */
 export interface LookPorts {
   readonly runtime: Pick<RuntimeService, "execSync">;
   readonly net: Net;

@@ -13,6 +13,7 @@ export interface ProbeRequest {
   readonly timeoutMs: number;
 }
 
+/** What one look gave. */
 export type ProbeOutcome =
   | { readonly kind: "success"; readonly output: string }
   /** Counts as success; the output is worth an event. */

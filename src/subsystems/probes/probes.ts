@@ -28,6 +28,7 @@ export type {
   ProbeVerdict,
 };
 
+/** What the room needs from outside and from its user. */
 export interface ProbesDeps extends LookPorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -40,6 +41,7 @@ export interface ProbesDeps extends LookPorts {
   readonly recordEvent: (event: ProbeEvent) => void;
 }
 
+/** Limits of the room. */
 export interface ProbesOptions {
   /** Exec probes under way at once, on the whole node and for one pod; the runtime pays for each. */
   readonly execInFlight: number;
@@ -48,12 +50,14 @@ export interface ProbesOptions {
   readonly historyLength: number;
 }
 
+/** Sixteen exec probes at once keep two cores busy without starving anybody; a hung pod takes four. */
 export const DEFAULT_PROBES_OPTIONS: ProbesOptions = {
   execInFlight: 16,
   execInFlightPerPod: 4,
   historyLength: 20,
 };
 
+/** The room as its user sees it. */
 export interface Probes {
   /**
    * Says what is to be probed of a pod from now on, and how its containers are. To be called on every

@@ -67,6 +67,7 @@ function atLeastOne(value: number | undefined, fallback: number): number {
   return value === undefined || value < 1 ? fallback : value;
 }
 
+/** What `consider` must know, from pod and container. */
 export function factsOf(pod: ProbedPod, target: ProbeTarget): ProbeFacts {
   return {
     podEnded: pod.ended,

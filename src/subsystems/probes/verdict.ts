@@ -1,6 +1,7 @@
 // pure
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 
+/** The three probes a container may have. */
 export type ProbeKind = "liveness" | "readiness" | "startup";
 
 /** What a probe says of a container; `unknown` only before the first word of a startup probe. */
@@ -47,6 +48,7 @@ export interface WorkerState {
   readonly verdict: ProbeResult | undefined;
 }
 
+/** A worker that has seen nothing. */
 export const NEW_WORKER: WorkerState = {
   containerId: undefined,
   seenRunningAt: undefined,
@@ -56,6 +58,7 @@ export const NEW_WORKER: WorkerState = {
   verdict: undefined,
 };
 
+/** Both faces of the present time, and when the agent started. */
 export interface Moment {
   readonly monotonic: MonotonicMs;
   readonly wall: WallMs;
@@ -72,8 +75,10 @@ export type WaitReason =
   | "container has started"
   | "container has not started yet";
 
+/** Why a worker has nothing more to do. */
 export type ExitReason = "pod has ended" | "pod is being ended" | "container will not come back";
 
+/** What a worker does on its turn. */
 export type Step =
   | { readonly kind: "probe" }
   | { readonly kind: "wait"; readonly why: WaitReason }
