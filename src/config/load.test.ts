@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { FIELDS } from "./fields.ts";
+import { reportIdleSettings } from "./idle-report.ts";
 import { type ConfigFiles, loadConfig } from "./load.ts";
 import { ADVICE, FAILURES, HEAD, PRECEDENCE } from "./load.vectors.ts";
 import { formatOrigin } from "./origins.ts";
@@ -146,6 +147,11 @@ test("settings without effect are reported when they differ from the default", a
       ["iptablesDropBit", "inert", "/c"],
     ],
   );
+  assert.deepEqual(reportIdleSettings(noEffect), [
+    "these settings have no effect in nodelet yet: rotateCertificates (--rotate-certificates), seccompDefault (/c)",
+    "these settings have no effect in any kubelet: iptablesDropBit (/c)",
+  ]);
+  assert.deepEqual(reportIdleSettings([]), []);
 });
 
 test("what can be used but should be thought over gives a warning", async () => {
