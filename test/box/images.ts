@@ -2,7 +2,6 @@
  * The images of the tests, built without a registry from the machine's static busybox. Archives are kept
  * in the cache outside the checkout under the digest of their content.
  */
-import { execFileSync } from "node:child_process";
 import { createCipheriv, createHash } from "node:crypto";
 import {
   existsSync,
@@ -13,18 +12,20 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { CACHE_DIR } from "../../tools/debian-suite.mjs";
+import { busyboxEntries } from "../../src/cli/local-images/busybox.ts";
 import {
   dockerArchive,
+  goArchitecture,
   type ImageConfig,
   type ImageSpec,
   imageId,
   layer,
-} from "./image-archive.ts";
-import type { TarEntry } from "./tar.ts";
-import { isStaticElf, pauseProgram } from "./tiny-elf.ts";
+} from "../../src/cli/local-images/image-archive.ts";
+import type { TarEntry } from "../../src/cli/local-images/tar.ts";
+import { pauseProgram } from "../../src/cli/local-images/tiny-elf.ts";
+import { CACHE_DIR } from "../../tools/debian-suite.mjs";
 
-export type { ImageConfig, ImageSpec } from "./image-archive.ts";
+export type { ImageConfig, ImageSpec } from "../../src/cli/local-images/image-archive.ts";
 
 /** The sandbox image that every box configures. */
 export const PAUSE_IMAGE = "nodelet.test/pause:1";
@@ -44,11 +45,6 @@ export interface ImageVariant extends ImageConfig {
 
 /** Scripts, web pages and accounts of the test image; each script says in its head what it does. */
 const ROOTFS = join(import.meta.dirname, "rootfs");
-
-/** Go's name of this machine's architecture, as image configs spell it. */
-export function goArchitecture(): string {
-  return process.arch === "x64" ? "amd64" : process.arch;
-}
 
 /** Pause and test image, which every box starts with. Throws when there is no static busybox. */
 export function standardImages(): readonly ImageSpec[] {
@@ -123,26 +119,6 @@ function directories(): TarEntry[] {
     { kind: "directory", path: "tmp", mode: 0o1777 },
     { kind: "directory", path: "home/user", uid: 1000, gid: 1000 },
   ];
-}
-
-function busyboxEntries(): TarEntry[] {
-  const program = staticBusybox();
-  const applets = execFileSync(program, ["--list"], { encoding: "utf8" }).trim().split("\n");
-  return [
-    { kind: "file", path: "bin/busybox", content: readFileSync(program), mode: 0o755 },
-    ...applets
-      .filter((name) => name !== "busybox")
-      .map((name): TarEntry => ({ kind: "symlink", path: `bin/${name}`, target: "busybox" })),
-  ];
-}
-
-/** Path of the machine's busybox; throws when there is none or when it needs shared libraries. */
-export function staticBusybox(): string {
-  const found = ["/bin/busybox", "/usr/bin/busybox", "/usr/local/bin/busybox"].find(
-    (path) => existsSync(path) && isStaticElf(readFileSync(path)),
-  );
-  if (found) return found;
-  throw new Error("no static busybox on this machine: install the package busybox-static");
 }
 
 function ownFiles(): TarEntry[] {

@@ -1,6 +1,6 @@
 // pure
 /**
- * A tar writer for test images: ustar, entries in the given order, no times, no user names, so that the
+ * A tar writer for images built here: ustar, entries in the given order, no times, no user names, so that the
  * same entries always give the same bytes and with them the same image id.
  */
 

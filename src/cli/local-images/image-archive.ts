@@ -29,6 +29,11 @@ export interface ImageSpec {
   readonly layers: readonly Uint8Array[];
 }
 
+/** Go's name of this machine's architecture, as image configs spell it. */
+export function goArchitecture(): string {
+  return process.arch === "x64" ? "amd64" : process.arch;
+}
+
 /** A layer of the given files, to be shared by several images. */
 export function layer(entries: readonly TarEntry[]): Uint8Array {
   return writeTar(entries);

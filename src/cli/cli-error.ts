@@ -1,0 +1,30 @@
+// pure
+import { EXIT_FAILURE } from "./exit-codes.ts";
+
+/** What can be said with an error beside what failed. */
+export interface CliErrorOptions {
+  /** Default `EXIT_FAILURE`. */
+  readonly exitCode?: number;
+  /** What the user can do about it, as a phrase; several lines are several proposals. */
+  readonly fix?: string;
+  readonly cause?: unknown;
+}
+
+/** An error for the user: said in one line, what to do below it, and never with a stack. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+  readonly exitCode: number;
+  readonly fix: string | undefined;
+
+  constructor(message: string, options: CliErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.exitCode = options.exitCode ?? EXIT_FAILURE;
+    this.fix = options.fix;
+  }
+}
+
+/** The error as it is printed, with a newline: `nodelet: what failed` and indented what to do. */
+export function formatCliError(error: CliError): string {
+  const fix = (error.fix ?? "").split("\n").filter((line) => line !== "");
+  return [`nodelet: ${error.message}`, ...fix.map((line) => `  ${line}`)].join("\n").concat("\n");
+}
