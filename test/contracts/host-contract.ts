@@ -64,10 +64,10 @@ function fileContents(at: Current) {
   test("writeAtomic makes and replaces, with the mode, and leaves nothing beside", async () => {
     const { host, folder } = at();
     await host.files.writeAtomic(`${folder}/a`, "one", 0o600);
-    await host.files.writeAtomic(`${folder}/a`, Buffer.from("zwölf"), 0o644);
+    await host.files.writeAtomic(`${folder}/a`, Buffer.from("zwölf"), 0o666);
     assert.equal(await host.files.readText(`${folder}/a`, ALL), "zwölf");
     const facts = await host.files.facts(`${folder}/a`);
-    assert.deepEqual([facts?.kind, facts?.sizeBytes, facts?.mode], ["file", 6, 0o644]);
+    assert.deepEqual([facts?.kind, facts?.sizeBytes, facts?.mode], ["file", 6, 0o666]);
     assert.deepEqual(await host.files.list(folder), [{ name: "a", kind: "file" }]);
   });
 
@@ -111,10 +111,10 @@ function fileContents(at: Current) {
 
   test("append makes the file with the mode once and adds to it", async () => {
     const { host, folder } = at();
-    await host.files.append(`${folder}/log`, "a\n", 0o640);
+    await host.files.append(`${folder}/log`, "a\n", 0o662);
     await host.files.append(`${folder}/log`, "b\n", 0o600);
     assert.equal(await host.files.readText(`${folder}/log`, ALL), "a\nb\n");
-    assert.equal((await host.files.facts(`${folder}/log`))?.mode, 0o640);
+    assert.equal((await host.files.facts(`${folder}/log`))?.mode, 0o662);
     await rejectsWith(host.files.append(`${folder}/no/log`, "x", 0o600), "notFound");
   });
 

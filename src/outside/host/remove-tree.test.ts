@@ -20,6 +20,8 @@ import { removeTree } from "./remove-tree.ts";
 
 let folder: string;
 
+const DEEP_NAME = "deeper".repeat(10);
+
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "remove-tree-"));
 });
@@ -42,18 +44,24 @@ test("removeTree takes a tree that is deeper than any path can be long", async (
   mkdirSync(`${folder}/tree`);
   process.chdir(`${folder}/tree`);
   try {
-    for (let depth = 0; depth < 1500; depth += 1) {
-      mkdirSync("deeper");
+    for (let depth = 0; depth < 150; depth += 1) {
+      mkdirSync(DEEP_NAME);
       writeFileSync("file", "");
-      process.chdir("deeper");
+      process.chdir(DEEP_NAME);
     }
   } finally {
     process.chdir(start);
   }
   const before = openDescriptors();
+  let most = 0;
+  const looking = setInterval(() => {
+    most = Math.max(most, openDescriptors());
+  });
   await removeTree(`${folder}/tree`);
+  clearInterval(looking);
   assert.equal(existsSync(`${folder}/tree`), false);
   assert.equal(openDescriptors(), before);
+  assert.ok(most > before && most < before + 100, `${most} descriptors open at once`);
 });
 
 function openDescriptors(): number {
