@@ -6,6 +6,7 @@ import { messageOf, UsageError } from "./kit/errors.ts";
 import { MetricsRegistry } from "./kit/metrics.ts";
 import { TaskScope } from "./kit/scope.ts";
 import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
+import { startNode } from "./node/node.ts";
 import type { VersionResponse } from "./outside/cri/cri.ts";
 import type { HostFacts } from "./outside/host/host.ts";
 import type { Outside } from "./outside/outside.ts";
@@ -34,6 +35,8 @@ export interface AgentOptions {
 export interface AgentHooks {
   /** Asked after the agent's own admission rules agreed. */
   readonly admit?: Admit;
+  /** Gives up starting; once the agent runs, disposing of it is what ends it. */
+  readonly leave?: AbortSignal;
 }
 
 /** A running agent. Disposing of it ends its loops and connections, and no container. */
@@ -77,7 +80,10 @@ export async function startAgent(
     log,
     onTaskError: (task) => taskErrors.add({ task: taskFamily(task) }),
   });
+  const giveUp = () => void scope[Symbol.asyncDispose]();
+  hooks.leave?.addEventListener("abort", giveUp, { once: true });
   try {
+    hooks.leave?.throwIfAborted();
     const startedAt = clock.wall();
     const facts = await host.facts();
     await host.files.makeDirectory(options.rootFolder, 0o750);
@@ -118,6 +124,8 @@ export async function startAgent(
     exposePods(metrics, pipeline);
     await startPipeline(pipeline, deps);
     subsystems.runtime.start();
+    const { roots } = pipelineOptions(options);
+    startNode({ roots }, { outside, scope, pipeline, cgroups: subsystems.cgroups });
     subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
     return {
       options,
@@ -136,6 +144,8 @@ export async function startAgent(
   } catch (error) {
     await scope[Symbol.asyncDispose]();
     throw error;
+  } finally {
+    hooks.leave?.removeEventListener("abort", giveUp);
   }
 }
 

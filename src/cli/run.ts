@@ -49,6 +49,7 @@ export async function runAgent(argv: readonly string[]): Promise<number> {
     await using agent = await startAgent(
       { config, nodeName: nodeName.name, rootFolder: flags.rootDir },
       outside,
+      { leave: leave.signal },
     );
     log.info("agent is running", {
       node: nodeName.name,
@@ -60,6 +61,7 @@ export async function runAgent(argv: readonly string[]): Promise<number> {
     });
     return EXIT_OK;
   } catch (error) {
+    if (leave.signal.aborted) return EXIT_OK;
     log.error("agent cannot go on", { error });
     return EXIT_FAILURE;
   } finally {

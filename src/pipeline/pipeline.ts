@@ -4,13 +4,13 @@
  */
 import { literalEnv } from "../api/env.ts";
 import type { Container, Pod } from "../api/generated/types.ts";
-import type { PodUid } from "../api/observation.ts";
+import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import { qosClassOf } from "../api/qos.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { WallMs } from "../kit/clock.ts";
-import { InvariantError } from "../kit/errors.ts";
+import { InvariantError, messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
@@ -116,10 +116,10 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
 export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
   const { pods, statuses, sources } = pipeline;
   await statuses.open();
-  pods.found(await deps.runtime.watch.lookOnce(deps.scope.signal));
+  pods.found(await lookUntilSeen(deps));
   const onSeen = () => {
     pods.sourcesSeen();
-    statuses.dropUnclaimed();
+    statuses.dropUnclaimed((uid) => pods.knows(uid));
   };
   if (sources.seen.get()) onSeen();
   else {
@@ -135,6 +135,26 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
     deps.runtime.watch.health.subscribe(() => pods.replan()),
   );
   deps.scope.defer("statuses", () => statuses.flush());
+}
+
+/** Pause before the runtime is listed again after it could not be at start. */
+const FIRST_LOOK_RETRY_MS = 1_000;
+
+/** Nothing may be decided before it is known what runs, however long the runtime takes to say so. */
+async function lookUntilSeen({
+  runtime,
+  outside,
+  scope,
+}: PipelineDeps): Promise<readonly FoundPod[]> {
+  for (;;) {
+    try {
+      return await runtime.watch.lookOnce(scope.signal);
+    } catch (error) {
+      if (scope.signal.aborted) throw error;
+      outside.log.warn("waiting for the runtime to say what runs", { problem: messageOf(error) });
+      await outside.clock.sleep(FIRST_LOOK_RETRY_MS, scope.signal);
+    }
+  }
 }
 
 function planContext(

@@ -55,6 +55,16 @@ export class FakeFiles implements Files {
     this.#root = this.#folder(0o755);
   }
 
+  /** Every path there is, folders before what they hold. */
+  get paths(): readonly string[] {
+    const walk = (folder: FolderNode, path: string): string[] =>
+      [...folder.entries].flatMap(([name, node]) => {
+        const below = `${path}/${name}`;
+        return node.kind === "directory" ? [below, ...walk(node, below)] : [below];
+      });
+    return walk(this.#root, "");
+  }
+
   /** Puts a socket there, as a plugin would by listening. */
   addSocket(path: string): void {
     this.#put(path, { ...this.#file("", 0o755), kind: "socket" });

@@ -48,6 +48,25 @@ export function isInitialized(record: PodRecord): boolean {
   });
 }
 
+/**
+ * Whether the pod has nothing left to do: an init container failed for good, or every regular container
+ * ended and none is to be started again. Sidecars do not keep it alive.
+ */
+export function isFinished(record: PodRecord): boolean {
+  const endedForGood = (spec: SpecContainer): ObservedContainer | undefined => {
+    const attempt = latestAttempt(record.observed, spec.container.name);
+    if (attempt?.state !== "exited") return undefined;
+    return decideRestart(record.pod, spec, attempt.exitCode).restart ? undefined : attempt;
+  };
+  const initFailed = initContainers(record.pod).some((spec) => {
+    const attempt = spec.kind === "init" ? endedForGood(spec) : undefined;
+    return attempt !== undefined && attempt.exitCode !== 0;
+  });
+  return (
+    initFailed || regularContainers(record.pod).every((spec) => endedForGood(spec) !== undefined)
+  );
+}
+
 /** Whether any regular container was ever made in this pod. */
 export function hasRegularAttempt(record: PodRecord): boolean {
   return regularContainers(record.pod).some(

@@ -99,6 +99,15 @@ export class Pods implements PodsView {
     return this.#actors.get(uid)?.record;
   }
 
+  /** Whether the pod has an actor, was found running, or waits for its turn. */
+  knows(uid: PodUid): boolean {
+    return (
+      this.#actors.has(uid) ||
+      this.#found.has(uid) ||
+      [...this.#successors.values()].some((change) => change.uid === uid)
+    );
+  }
+
   subscribe(onRecord: (record: PodRecord) => void): () => void {
     this.#listeners.add(onRecord);
     return () => {

@@ -3,7 +3,7 @@ import type { Observation } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/clock.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
-import { derivePhase } from "./phase.ts";
+import { isFinished } from "./phase.ts";
 import type {
   Footings,
   PodLife,
@@ -174,8 +174,7 @@ function advance(record: PodRecord, now: MonotonicMs): PodRecord {
   if (record.sight !== "fresh") return record;
   const { life } = record;
   if (life.kind === "running") {
-    const phase = derivePhase(record);
-    if (phase !== "Succeeded" && phase !== "Failed") return record;
+    if (!isFinished(record)) return record;
     return advance(end(record, { kind: "completed" }, undefined, now), now);
   }
   if (life.kind === "terminating" && livingContainers(record.observed).length === 0) {

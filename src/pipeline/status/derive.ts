@@ -1,5 +1,6 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
+import type { ObservedSandbox } from "../../api/observation.ts";
 import { qosClassOf } from "../../api/qos.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
@@ -28,7 +29,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const statuses = containerStatuses(record, regularContainers(record.pod), context);
   const sandbox = newestSandbox(record.observed);
   const hostNetwork = record.pod.spec?.hostNetwork === true;
-  const podIps = hostNetwork ? context.hostIps : (sandbox?.ips ?? previousIps(previous));
+  const podIps = hostNetwork ? context.hostIps : knownIps(sandbox, previous);
   const verdicts = podConditions({
     pod: record.pod,
     phase,
@@ -77,7 +78,12 @@ function stickyPhase(
   return previous?.phase === "Pending" ? "Pending" : "Running";
 }
 
-function previousIps(previous: PodStatus | undefined): readonly string[] {
+/** A dead sandbox has no address any more; the pod keeps showing the one it had. */
+function knownIps(
+  sandbox: ObservedSandbox | undefined,
+  previous: PodStatus | undefined,
+): readonly string[] {
+  if (sandbox && (sandbox.ready || sandbox.ips.length > 0)) return sandbox.ips;
   return (previous?.podIPs ?? []).map(({ ip }) => ip);
 }
 

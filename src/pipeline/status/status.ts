@@ -117,8 +117,9 @@ export class Statuses {
   }
 
   /** Statuses kept of pods that nobody knows any more are removed. */
-  dropUnclaimed(): void {
+  dropUnclaimed(isKnown: (uid: PodUid) => boolean): void {
     for (const uid of this.#kept.keys()) {
+      if (isKnown(uid)) continue;
       this.#kept.delete(uid);
       this.#markDirty(uid);
     }

@@ -116,10 +116,11 @@ export class Observer {
       STATUS_CALLS,
       async ([uid, ofPod]): Promise<FoundPod> => {
         const observed = await this.#observation(uid, ofPod, signal);
-        this.#told.set(uid, signatureOf(ofPod));
         return { uid, observed, describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers) };
       },
     );
+    // Only now: had a status failed above, nobody would have been told of anything.
+    for (const [uid, ofPod] of changed) this.#told.set(uid, signatureOf(ofPod));
     for (const uid of vanished) this.#told.delete(uid);
     this.#forget(() => true, lists);
     const observed = { asOf: lists.asOf, sandboxes: [], containers: [] };

@@ -1,0 +1,89 @@
+/**
+ * Takes away what pods left behind that nobody knows any more: folders, logs, cgroups. In: what the
+ * machine holds, which pods are known. Invariants: nothing is removed before every source was seen;
+ * what a mount still holds is left alone and said.
+ */
+import type { Reading } from "../../kit/cell.ts";
+import { type ControlLoop, runControlLoop } from "../../kit/control-loop.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { Outside } from "../../outside/outside.ts";
+import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
+import { type OrphanedGround, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
+
+export interface HousekeepingOptions {
+  readonly roots: { readonly root: string; readonly logs: string };
+}
+
+export interface HousekeepingDeps {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly cgroups: Cgroups;
+  /** Whether every source was seen. */
+  readonly seen: Reading<boolean>;
+  /** Rises whenever a pod was released. */
+  readonly released: Reading<number>;
+  readonly isKnown: (uid: string) => boolean;
+}
+
+/** Between two looks when nothing asks for one earlier. */
+const PERIOD_MS = 60_000;
+
+export function startHousekeeping(options: HousekeepingOptions, deps: HousekeepingDeps): void {
+  const { clock } = deps.outside;
+  const loop: ControlLoop<OrphanedGround & { readonly groups: readonly FoundPodGroup[] }> = {
+    name: "housekeeping",
+    wakeOn: [deps.seen, deps.released],
+    everyMs: PERIOD_MS,
+    plan: async () => {
+      if (!deps.seen.get()) return undefined;
+      const groups = await deps.cgroups.listPods();
+      const found = {
+        podFolders: await folders(deps.outside, `${options.roots.root}/pods`),
+        logFolders: await folders(deps.outside, options.roots.logs),
+        cgroups: groups,
+      };
+      const orphans = planOrphans(found, deps.isKnown);
+      return orphans && { ...orphans, groups: groups.filter(({ uid }) => !deps.isKnown(uid)) };
+    },
+    act: async (orphans) => {
+      for (const { uid, qos } of orphans.groups) {
+        await remove(deps, uid, `cgroup of pod ${uid}`, () => deps.cgroups.removePod(uid, qos));
+      }
+      for (const uid of orphans.podFolders)
+        await removeFolder(deps, uid, `${options.roots.root}/pods/${uid}`);
+      for (const name of orphans.logFolders) {
+        await removeFolder(deps, uidOfLogFolder(name) ?? "", `${options.roots.logs}/${name}`);
+      }
+    },
+  };
+  deps.scope.spawn("housekeeping", "restart", (signal) => runControlLoop(loop, clock, signal));
+}
+
+async function folders({ host }: Outside, path: string): Promise<readonly string[]> {
+  const entries = (await host.files.list(path)) ?? [];
+  return entries.filter(({ kind }) => kind === "directory").map(({ name }) => name);
+}
+
+function removeFolder(deps: HousekeepingDeps, uid: string, path: string): Promise<void> {
+  return remove(deps, uid, path, () => deps.outside.host.files.removeTree(path));
+}
+
+/** Asks once more right before: a pod may have come back while others were removed. */
+async function remove(
+  deps: HousekeepingDeps,
+  uid: string,
+  what: string,
+  act: () => Promise<void>,
+): Promise<void> {
+  if (deps.isKnown(uid)) return;
+  try {
+    await act();
+    deps.outside.log.verbose(2, "removed what an unknown pod left", { what });
+  } catch (error) {
+    deps.outside.log.warn("cannot remove what an unknown pod left", {
+      what,
+      problem: messageOf(error),
+    });
+  }
+}

@@ -1,0 +1,38 @@
+/** What concerns the node as a whole: starts its loops. */
+import type { PodUid } from "../api/observation.ts";
+import { Cell } from "../kit/cell.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Outside } from "../outside/outside.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
+import { startHousekeeping } from "./housekeeping/housekeeping.ts";
+
+export interface NodeOptions {
+  readonly roots: { readonly root: string; readonly logs: string };
+}
+
+export interface NodeDeps {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly pipeline: Pipeline;
+  readonly cgroups: Cgroups;
+}
+
+export function startNode(
+  options: NodeOptions,
+  { outside, scope, pipeline, cgroups }: NodeDeps,
+): void {
+  const released = new Cell(0);
+  const stop = pipeline.pods.subscribe(({ life }) => {
+    if (life.kind === "released") released.set(released.get() + 1);
+  });
+  scope.defer("released pods", stop);
+  startHousekeeping(options, {
+    outside,
+    scope,
+    cgroups,
+    seen: pipeline.seen,
+    released,
+    isKnown: (uid) => pipeline.pods.knows(uid as PodUid),
+  });
+}

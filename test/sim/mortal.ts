@@ -1,0 +1,109 @@
+import type { Clock } from "../../src/kit/clock.ts";
+import type { Outside } from "../../src/outside/outside.ts";
+
+/** Life of one agent process: once over, nothing it asked for comes back and nothing it set goes off. */
+export interface Life {
+  readonly outside: Outside;
+  /** `kill -9`: from here on the process does not take another step. */
+  end(): void;
+}
+
+/** The world as one process sees it, until the process is killed. */
+export function mortal(world: Outside): Life {
+  let alive = true;
+  const isAlive = () => alive;
+  const outside: Outside = {
+    clock: mortalClock(world.clock, isAlive),
+    random: world.random,
+    log: world.log,
+    host: {
+      files: {
+        ...bindAll(world.host.files, isAlive),
+        watchDirectory: (path, onChange, signal) =>
+          world.host.files.watchDirectory(path, () => isAlive() && onChange(), signal),
+      },
+      cgroups: bindAll(world.host.cgroups, isAlive),
+      facts: () => forLiving(world.host.facts(), isAlive),
+      diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
+      process: (pid) => forLiving(world.host.process(pid), isAlive),
+    },
+    cri: {
+      runtime: {
+        ...bindAll(world.cri.runtime, isAlive),
+        events: (signal) => mortalStream(world.cri.runtime.events(signal), isAlive),
+      },
+      images: bindAll(world.cri.images, isAlive),
+    },
+    net: bindAll(world.net, isAlive),
+  };
+  return {
+    outside,
+    end: () => {
+      alive = false;
+    },
+  };
+}
+
+const never = new Promise<never>(() => {});
+
+/** The answer, if whoever asked still lives when it comes. */
+async function forLiving<T>(answer: Promise<T>, isAlive: () => boolean): Promise<T> {
+  try {
+    const value = await answer;
+    return isAlive() ? value : never;
+  } catch (error) {
+    if (isAlive()) throw error;
+    return never;
+  }
+}
+
+/** Every method of `target`, its asynchronous answers only for the living. */
+function bindAll<T extends object>(target: T, isAlive: () => boolean): T {
+  return new Proxy(target, {
+    get: (object, name) => {
+      const member: unknown = Reflect.get(object, name, object);
+      if (typeof member !== "function") return member;
+      return (...args: unknown[]) => {
+        if (!isAlive()) return never;
+        const result: unknown = Reflect.apply(member, object, args);
+        return result instanceof Promise ? forLiving(result, isAlive) : result;
+      };
+    },
+    ownKeys: (object) => methodNames(object),
+    getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+  });
+}
+
+/** Own and inherited names, so that spreading a class instance keeps its methods. */
+function methodNames(object: object): string[] {
+  const names = new Set(Object.keys(object));
+  for (
+    let at: object | null = Object.getPrototypeOf(object);
+    at && at !== Object.prototype;
+    at = Object.getPrototypeOf(at)
+  ) {
+    for (const name of Object.getOwnPropertyNames(at)) if (name !== "constructor") names.add(name);
+  }
+  return [...names];
+}
+
+function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
+  return {
+    monotonic: () => clock.monotonic(),
+    wall: () => clock.wall(),
+    alarm: (delayMs, fire) =>
+      isAlive() ? clock.alarm(delayMs, () => isAlive() && fire()) : () => {},
+    sleep: (ms, signal) => (isAlive() ? forLiving(clock.sleep(ms, signal), isAlive) : never),
+  };
+}
+
+async function* mortalStream<T>(
+  stream: AsyncIterable<T>,
+  isAlive: () => boolean,
+): AsyncIterable<T> {
+  for await (const item of stream) {
+    if (!isAlive()) await never;
+    yield item;
+  }
+  if (!isAlive()) await never;
+}

@@ -1,0 +1,326 @@
+import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { CALM } from "./fake-runtime.ts";
+import { commandOf, type Program } from "./programs.ts";
+import { MANIFESTS, SimFailure, World } from "./world.ts";
+
+/** What a manifest of the simulation asks for, and what is to become of it once everything is calm. */
+interface Wish {
+  readonly name: string;
+  readonly text: string;
+  readonly becomes: "running" | "looping" | "succeeded" | "failed";
+}
+
+interface Template {
+  readonly restartPolicy: "Always" | "OnFailure" | "Never";
+  readonly init: readonly (Program & { readonly sidecar?: boolean })[];
+  readonly containers: readonly Program[];
+  readonly becomes: Wish["becomes"];
+}
+
+const SLEEP: Program = { kind: "sleep" };
+const STUBBORN: Program = { kind: "stubborn" };
+const exits = (code: number, afterMs: number): Program => ({ kind: "exit", code, afterMs });
+
+const TEMPLATES: readonly Template[] = [
+  { restartPolicy: "Always", init: [], containers: [SLEEP], becomes: "running" },
+  { restartPolicy: "Always", init: [], containers: [SLEEP, STUBBORN], becomes: "running" },
+  { restartPolicy: "Always", init: [exits(0, 700)], containers: [SLEEP], becomes: "running" },
+  {
+    restartPolicy: "Always",
+    init: [{ ...SLEEP, sidecar: true }, exits(0, 300)],
+    containers: [SLEEP],
+    becomes: "running",
+  },
+  { restartPolicy: "Always", init: [], containers: [SLEEP, exits(1, 2_000)], becomes: "looping" },
+  { restartPolicy: "OnFailure", init: [], containers: [exits(0, 5_000)], becomes: "succeeded" },
+  {
+    restartPolicy: "OnFailure",
+    init: [{ ...SLEEP, sidecar: true }],
+    containers: [exits(0, 3_000)],
+    becomes: "succeeded",
+  },
+  { restartPolicy: "Never", init: [], containers: [exits(3, 4_000)], becomes: "failed" },
+  { restartPolicy: "Never", init: [exits(2, 500)], containers: [SLEEP], becomes: "failed" },
+];
+
+function manifest(
+  name: string,
+  { restartPolicy, init, containers }: Template,
+  graceSeconds: number,
+  revision: number,
+): string {
+  const container =
+    (prefix: string) => (program: Program & { readonly sidecar?: boolean }, i: number) => ({
+      name: `${prefix}${i}`,
+      image: "nodelet.test/nodelet-test:1",
+      command: commandOf(program),
+      env: [{ name: "REVISION", value: String(revision) }],
+      ...(program.sidecar ? { restartPolicy: "Always" } : {}),
+    });
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default" },
+    spec: {
+      restartPolicy,
+      terminationGracePeriodSeconds: graceSeconds,
+      initContainers: init.map(container("i")),
+      containers: containers.map(container("c")),
+    },
+  });
+}
+
+/** Time of the storm, and of the calm that everything must have settled in. */
+const STORM_MS = 180_000;
+const STEPS = 30;
+const CALM_MS = 900_000;
+
+/** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
+export async function playScenario(seed: number): Promise<void> {
+  const world = new World(seed);
+  const wishes = new Map<string, Wish>();
+  try {
+    await storm(world, wishes, createSeededRandom(seed + 2));
+    await calm(world);
+    checkConverged(world, wishes);
+    await checkQuiet(world, wishes);
+    await checkRestartChangesNothing(world, wishes);
+    await checkCleanEnd(world, wishes);
+  } catch (error) {
+    if (!(error instanceof SimFailure)) throw error;
+    throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
+  }
+}
+
+async function storm(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  const { options } = world.runtime;
+  await world.host.files.makeDirectory(MANIFESTS, 0o755);
+  options.latencyMs = pick(random, [0, 50, 500, 3_000]);
+  options.faults = pick(random, [0, 0.05, 0.2]);
+  options.lateFaults = pick(random, [0, 0.05]);
+  options.eventLoss = pick(random, [0, 0.2]);
+  options.events = random.next() < 0.7;
+  world.startAgent();
+  for (let step = 0; step < STEPS; step += 1) {
+    await disturb(world, wishes, random);
+    await world.advance(Math.floor((random.next() * 2 * STORM_MS) / STEPS));
+  }
+}
+
+async function disturb(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  const deed = random.next();
+  if (deed < 0.3) await wishFor(world, wishes, random);
+  else if (deed < 0.4) await dropWish(world, wishes, random);
+  else if (deed < 0.55) crash(world, random);
+  else if (deed < 0.65) loseSandbox(world, random);
+  else if (deed < 0.72) {
+    world.note("runtime goes down");
+    world.runtime.goDown();
+  } else if (deed < 0.8) {
+    world.note("runtime comes back");
+    world.runtime.comeBack();
+  } else if (deed < 0.87) {
+    world.killAgent();
+  } else if (deed < 0.9) await letFinish(world, world.stopAgent());
+  else if (deed < 0.97) world.startAgent();
+  else world.runtime.options.networkReady = !world.runtime.options.networkReady;
+}
+
+async function wishFor(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  const name = `p${Math.floor(random.next() * 4)}`;
+  const template = pick(random, TEMPLATES);
+  const text = manifest(name, template, pick(random, [1, 5, 30]), Math.floor(random.next() * 3));
+  wishes.set(name, { name, text, becomes: template.becomes });
+  world.note(`manifest ${name}: ${template.restartPolicy} -> ${template.becomes}`);
+  await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
+}
+
+async function dropWish(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  const names = [...wishes.keys()];
+  if (names.length === 0) return;
+  const name = pick(random, names);
+  wishes.delete(name);
+  world.note(`manifest ${name} removed`);
+  await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+}
+
+function crash(world: World, random: Random): void {
+  const running = [...world.runtime.containers.values()].filter(({ state }) => state === "running");
+  if (running.length === 0) return;
+  const { id } = pick(random, running);
+  world.note(`container ${id} crashes`);
+  world.runtime.exitContainer(id, 1);
+}
+
+function loseSandbox(world: World, random: Random): void {
+  const ready = [...world.runtime.sandboxes.values()].filter((sandbox) => sandbox.ready);
+  if (ready.length === 0) return;
+  const { id } = pick(random, ready);
+  world.note(`sandbox ${id} dies`);
+  world.runtime.killSandbox(id);
+}
+
+/** Lets time pass until `work` is done. */
+async function letFinish(world: World, work: Promise<void>): Promise<void> {
+  let done = false;
+  const finish = () => {
+    done = true;
+  };
+  work.then(finish, finish);
+  for (let i = 0; i < 600 && !done; i += 1) await world.advance(100);
+  if (!done) world.fail("the agent does not leave");
+  await work;
+}
+
+async function calm(world: World): Promise<void> {
+  Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
+  world.runtime.comeBack();
+  world.startAgent();
+  world.note("calm");
+  await world.advance(CALM_MS);
+}
+
+/** Every wish has become what it must, and nothing else is there. */
+function checkConverged(world: World, wishes: ReadonlyMap<string, Wish>): void {
+  const agent = world.agent ?? world.fail("the agent is not up");
+  const wanted = new Set<string>();
+  for (const wish of wishes.values()) {
+    const found = agent.pipeline.statuses
+      .list()
+      .filter(({ pod }) => pod.metadata?.name === `${wish.name}-sim`);
+    if (found.length !== 1) world.fail(`pod ${wish.name} is there ${found.length} times`);
+    const [pod] = found;
+    if (pod) {
+      wanted.add(pod.uid);
+      checkBecame(world, wish, pod.uid, pod.status.phase ?? "");
+    }
+  }
+  for (const { id, config } of world.runtime.sandboxes.values()) {
+    if (!wanted.has(config.metadata?.uid ?? ""))
+      world.fail(`sandbox ${id} is left of a pod nobody wants`);
+  }
+  for (const { id, sandboxId } of world.runtime.containers.values()) {
+    if (!world.runtime.sandboxes.has(sandboxId))
+      world.fail(`container ${id} is left without a sandbox`);
+  }
+  checkGround(world, wanted);
+}
+
+function checkBecame(world: World, wish: Wish, uid: string, phase: string): void {
+  const { becomes, name } = wish;
+  const expected = {
+    running: "Running",
+    looping: "Running",
+    succeeded: "Succeeded",
+    failed: "Failed",
+  }[becomes];
+  if (phase !== expected) world.fail(`pod ${name} is ${phase} instead of ${expected}`);
+  const spec = JSON.parse(wish.text) as { spec: { containers: { name: string }[] } };
+  const sandboxes = new Set(
+    [...world.runtime.sandboxes.values()]
+      .filter(({ config }) => config.metadata?.uid === uid)
+      .map(({ id }) => id),
+  );
+  const running = [...world.runtime.containers.values()].filter(
+    ({ sandboxId, state }) => state === "running" && sandboxes.has(sandboxId),
+  );
+  const ended = becomes === "succeeded" || becomes === "failed";
+  if (ended && running.length > 0)
+    world.fail(`pod ${name} has ended, yet ${running.map(({ id }) => id).join()} run`);
+  if (becomes === "running" && running.length < spec.spec.containers.length)
+    world.fail(`pod ${name} runs ${running.length} containers only`);
+}
+
+/** Folders, logs and cgroups: of the pods that are wanted, and of no others. */
+function checkGround(world: World, wanted: ReadonlySet<string>): void {
+  for (const path of world.host.files.paths) {
+    const uid =
+      /^\/var\/lib\/kubelet\/pods\/([^/]+)/.exec(path)?.[1] ??
+      /^\/var\/log\/pods\/[^/]*_([^/_]+)$/.exec(path)?.[1];
+    if (uid !== undefined && !wanted.has(uid)) world.fail(`${path} is left of a pod nobody wants`);
+  }
+  for (const path of world.host.cgroups.paths) {
+    const uid = /\/pod([^/]+)/.exec(path)?.[1];
+    if (uid !== undefined && !wanted.has(uid))
+      world.fail(`cgroup ${path} is left of a pod nobody wants`);
+  }
+}
+
+/** Pods that do not restart for ever cause no more calls that change anything. */
+async function checkQuiet(world: World, wishes: ReadonlyMap<string, Wish>): Promise<void> {
+  const before = deedsOfSteady(world, wishes);
+  await world.advance(600_000);
+  const now = deedsOfSteady(world, wishes);
+  if (now.length !== before.length)
+    world.fail(`not quiet: ${JSON.stringify(now.slice(before.length))}`);
+}
+
+/** Another agent process finds everything as it should be and touches nothing. */
+async function checkRestartChangesNothing(
+  world: World,
+  wishes: ReadonlyMap<string, Wish>,
+): Promise<void> {
+  const statuses = () => statusLines(world, wishes);
+  const before = { deeds: deedsOfSteady(world, wishes).length, statuses: statuses() };
+  world.killAgent();
+  await world.advance(1_000);
+  world.startAgent();
+  await world.advance(60_000);
+  const deeds = deedsOfSteady(world, wishes);
+  if (deeds.length !== before.deeds) {
+    world.fail(`a restart changed something: ${JSON.stringify(deeds.slice(before.deeds))}`);
+  }
+  const after = statuses();
+  const lost = before.statuses.filter((line) => !after.includes(line));
+  const come = after.filter((line) => !before.statuses.includes(line));
+  if (lost.length + come.length > 0) {
+    world.fail(
+      `a restart changed statuses: ${lost.slice(0, 5).join("; ")} became ${come.slice(0, 5).join("; ")}`,
+    );
+  }
+}
+
+/** Every leaf of every steady pod's status as `uid.path=value`. */
+function statusLines(world: World, wishes: ReadonlyMap<string, Wish>): readonly string[] {
+  const leaves = (value: unknown, path: string): string[] =>
+    typeof value === "object" && value !== null
+      ? Object.entries(value).flatMap(([key, below]) => leaves(below, `${path}.${key}`))
+      : [`${path}=${String(value)}`];
+  return (world.agent?.pipeline.statuses.list() ?? [])
+    .filter(({ pod }) => isSteady(pod.metadata?.name ?? "", wishes))
+    .flatMap(({ uid, status }) => leaves(status, uid));
+}
+
+/** When nothing is wanted any more nothing is left. */
+async function checkCleanEnd(world: World, wishes: Map<string, Wish>): Promise<void> {
+  for (const name of wishes.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+  wishes.clear();
+  world.note("all manifests removed");
+  await world.advance(120_000);
+  checkConverged(world, wishes);
+  const left = world.agent?.pipeline.pods.list() ?? [];
+  if (left.length > 0)
+    world.fail(`pods are left: ${left.map(({ uid, life }) => `${uid} ${life.kind}`).join()}`);
+}
+
+function isSteady(podName: string, wishes: ReadonlyMap<string, Wish>): boolean {
+  return wishes.get(podName.replace(/-sim$/, ""))?.becomes !== "looping";
+}
+
+function deedsOfSteady(world: World, wishes: ReadonlyMap<string, Wish>): readonly unknown[] {
+  const nameOf = new Map(
+    (world.agent?.pipeline.pods.list() ?? []).map(({ uid, pod }) => [
+      String(uid),
+      pod.metadata?.name ?? "",
+    ]),
+  );
+  return world.runtime.deeds.filter(
+    ({ uid, op }) => op !== "exit" && isSteady(nameOf.get(uid) ?? "", wishes),
+  );
+}
+
+function pick<T>(random: Random, items: readonly T[]): T {
+  const item = items[Math.floor(random.next() * items.length)];
+  if (item === undefined) throw new RangeError("nothing to pick from");
+  return item;
+}

@@ -1,0 +1,186 @@
+import { type Agent, startAgent } from "../../src/agent.ts";
+import type { PodStatus } from "../../src/api/generated/types.ts";
+import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { type Log, silentLog } from "../../src/kit/log.ts";
+import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import type { Net } from "../../src/outside/net/net.ts";
+import type { Outside } from "../../src/outside/outside.ts";
+import { FakeHost } from "./fake-host.ts";
+import { FakeRuntime, type FakeRuntimeOptions } from "./fake-runtime.ts";
+import { type Life, mortal } from "./mortal.ts";
+import { SimClock } from "./sim-clock.ts";
+
+export const MANIFESTS = "/etc/manifests";
+const NODE = "sim";
+
+/** Something the agent did wrong; the message is what a reader of the failing seed needs. */
+export class SimFailure extends Error {}
+
+/** One seeded world: a machine, a runtime and, most of the time, an agent. */
+export class World {
+  readonly clock = new SimClock();
+  readonly random: Random;
+  readonly host: FakeHost;
+  readonly runtime: FakeRuntime;
+  readonly trace: string[] = [];
+  readonly #net: Net;
+  #life: Life | undefined;
+  #leave: AbortController | undefined;
+  #agent: Agent | undefined;
+  #starting: Promise<void> | undefined;
+  #wrong: string | undefined;
+  #phases = new Map<string, string>();
+
+  constructor(seed: number, options: Partial<FakeRuntimeOptions> = {}) {
+    this.random = createSeededRandom(seed);
+    this.host = new FakeHost({
+      clock: this.clock,
+      cgroupVersion: this.random.next() < 0.5 ? 1 : 2,
+    });
+    this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
+    this.#net = {
+      http: async () => ({ kind: "response", status: 200, body: "", redirectedAway: false }),
+      tcpConnect: async () => ({ kind: "connected" }),
+      grpcHealth: async () => ({ kind: "status", status: "SERVING" }),
+    };
+  }
+
+  get agent(): Agent | undefined {
+    return this.#agent;
+  }
+
+  get agentRuns(): boolean {
+    return this.#life !== undefined;
+  }
+
+  note(text: string): void {
+    this.trace.push(`${String(Math.round(this.clock.monotonic())).padStart(8)} ${text}`);
+  }
+
+  /** Starts an agent as a new process; it may take its time, or never come up while the runtime is away. */
+  startAgent(): void {
+    if (this.#life) return;
+    this.note("agent starts");
+    const life = mortal(this.#outside());
+    const leave = new AbortController();
+    this.#life = life;
+    this.#leave = leave;
+    const config = { ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" };
+    this.#starting = startAgent(
+      { config, nodeName: NODE, rootFolder: "/var/lib/kubelet" },
+      life.outside,
+      { leave: leave.signal },
+    ).then(
+      (agent) => {
+        if (this.#life !== life) return;
+        this.#agent = agent;
+        agent.pipeline.statuses.subscribe((uid, now) => this.#checkPhase(uid, now?.status));
+      },
+      (error: unknown) => {
+        if (this.#life === life) this.note(`agent failed to start: ${String(error)}`);
+      },
+    );
+  }
+
+  /** `kill -9` of the agent. */
+  killAgent(): void {
+    if (!this.#life) return;
+    this.note("agent is killed");
+    this.#life.end();
+    this.#life = undefined;
+    this.#agent = undefined;
+  }
+
+  /** Ends the agent as SIGTERM does. */
+  async stopAgent(): Promise<void> {
+    if (!this.#life) return;
+    this.#leave?.abort(new Error("SIGTERM"));
+    await this.#starting;
+    if (!this.#agent) {
+      this.killAgent();
+      return;
+    }
+    this.note("agent stops");
+    await this.#agent[Symbol.asyncDispose]();
+    this.#life?.end();
+    this.#life = undefined;
+    this.#agent = undefined;
+  }
+
+  /** Lets time pass, checking what must always hold at every stop of the clock. */
+  async advance(ms: number): Promise<void> {
+    const until = this.clock.monotonic() + ms;
+    while (this.clock.monotonic() < until) {
+      const left = until - this.clock.monotonic();
+      await this.clock.advance(Math.min(left, Math.max(1, this.clock.nextInMs ?? left)));
+      this.checkAlways();
+    }
+  }
+
+  /** What must hold at every moment, whatever happens. */
+  checkAlways(): void {
+    if (this.#wrong !== undefined) this.fail(this.#wrong);
+    const ready = new Map<string, string>();
+    for (const { id, ready: isReady, config } of this.runtime.sandboxes.values()) {
+      const uid = config.metadata?.uid ?? "";
+      if (!isReady) continue;
+      const other = ready.get(uid);
+      if (other !== undefined) this.fail(`pod ${uid} has two ready sandboxes: ${other} and ${id}`);
+      ready.set(uid, id);
+    }
+    const running = new Map<string, string>();
+    for (const { id, sandboxId, state, config } of this.runtime.containers.values()) {
+      if (state !== "running") continue;
+      const sandbox = this.runtime.sandboxes.get(sandboxId);
+      if (!sandbox?.ready) this.fail(`container ${id} runs without a ready sandbox`);
+      const key = `${sandbox?.config.metadata?.uid} ${config.metadata?.name}`;
+      const other = running.get(key);
+      if (other !== undefined) this.fail(`two attempts run at once: ${other} and ${id} (${key})`);
+      running.set(key, id);
+      const parent = sandbox?.config.linux?.cgroupParent ?? "";
+      if (!this.host.cgroups.paths.includes(parent))
+        this.fail(`container ${id} runs outside of its pod's cgroup ${parent}`);
+    }
+  }
+
+  fail(message: string): never {
+    throw new SimFailure(message);
+  }
+
+  #checkPhase(uid: string, status: PodStatus | undefined): void {
+    const before = this.#phases.get(uid);
+    const now = status?.phase;
+    if (now === undefined) {
+      this.#phases.delete(uid);
+      return;
+    }
+    const terminal = before === "Succeeded" || before === "Failed";
+    if (terminal && now !== before)
+      this.fail(`pod ${uid} left the terminal phase ${before} for ${now}`);
+    if (before === "Running" && now === "Pending") this.#phases.set(uid, now);
+  }
+
+  #outside(): Outside {
+    return {
+      clock: this.clock,
+      random: createSeededRandom(Math.floor(this.random.next() * 2 ** 31)),
+      log: this.#log("agent"),
+      host: this.host,
+      cri: this.runtime,
+      net: this.#net,
+    };
+  }
+
+  /** Warnings and errors go to the trace. */
+  #log(name: string): Log {
+    const say =
+      (level: string) => (message: string, fields?: Readonly<Record<string, unknown>>) => {
+        const text =
+          fields?.["error"] instanceof Error
+            ? { ...fields, error: fields["error"].message }
+            : fields;
+        this.note(`${level} ${name}: ${message} ${JSON.stringify(text ?? {})}`);
+      };
+    return { ...silentLog, error: say("E"), warn: say("W"), child: (child) => this.#log(child) };
+  }
+}
