@@ -1,0 +1,292 @@
+/**
+ * Certificates: making keys, signing requests and certificates, and reading them. In and out: PEM texts.
+ * What an agent needs to serve and to identify itself; verifying chains is left to TLS. Keys are P-256
+ * when we make them; issuers may have RSA or other curves' keys.
+ */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair as generateNodeKeyPair,
+  type KeyObject,
+  randomBytes,
+  sign,
+  verify,
+  X509Certificate,
+} from "node:crypto";
+import { promisify } from "node:util";
+import type { WallMs } from "../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
+import {
+  childrenOf,
+  der,
+  derBits,
+  derBoolean,
+  derContext,
+  derInteger,
+  derOctets,
+  derOid,
+  derSequence,
+  derTime,
+  readBits,
+  readDer,
+  TAG,
+} from "./der.ts";
+import {
+  type AlternativeNames,
+  type CertificateSubject,
+  encodeNames,
+  encodeSubject,
+} from "./names.ts";
+import { pemBlocks, toPem } from "./pem.ts";
+import {
+  type CertificateFacts,
+  type CertificateUsage,
+  type CsrFacts,
+  OID,
+  readCertificate,
+  readCsr,
+} from "./read-certificate.ts";
+
+export type { AlternativeNames, CertificateFacts, CertificateSubject, CertificateUsage };
+
+export interface KeyPair {
+  /** SEC 1, PEM. */
+  readonly privateKeyPem: string;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Uint8Array;
+}
+
+/** What a certificate is to say. */
+export interface CertificateOrder {
+  readonly subject: CertificateSubject;
+  readonly names?: AlternativeNames;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Uint8Array;
+  readonly notBefore: WallMs;
+  readonly notAfter: WallMs;
+  /** What it may be used for; `authority` lets it issue others. */
+  readonly use: "authority" | readonly CertificateUsage[];
+}
+
+/** Who signs: its certificate and key; without certificate the order signs itself. */
+export interface Issuer {
+  readonly certificatePem?: string;
+  readonly privateKeyPem: string;
+}
+
+const SERIAL_BYTES = 16;
+/** First bits of the key usage string, as RFC 5280 numbers them. */
+const DIGITAL_SIGNATURE = 0x80;
+const KEY_ENCIPHERMENT = 0x20;
+const CERTIFICATE_SIGN = 0x04;
+const CRL_SIGN = 0x02;
+
+/** A new P-256 key. */
+export async function generateKeyPair(): Promise<KeyPair> {
+  const { privateKey, publicKey } = await promisify(generateNodeKeyPair)("ec", {
+    namedCurve: "P-256",
+  });
+  return {
+    privateKeyPem: privateKey.export({ type: "sec1", format: "pem" }).toString(),
+    publicKey: publicKey.export({ type: "spki", format: "der" }),
+  };
+}
+
+/** A signing request (PEM) for `subject` under `names`, signed with the key it is about. */
+export function createCsr(
+  subject: CertificateSubject,
+  names: AlternativeNames,
+  key: KeyPair,
+): string {
+  const wanted = names.dnsNames.length + names.ipAddresses.length > 0;
+  const attributes = wanted ? [extensionRequest(names)] : [];
+  const request = derSequence(
+    derInteger([0]),
+    encodeSubject(subject),
+    key.publicKey,
+    derContext(0, "constructed", ...attributes),
+  );
+  return toPem("CERTIFICATE REQUEST", signed(request, keyOf(key.privateKeyPem)));
+}
+
+function extensionRequest(names: AlternativeNames): Uint8Array {
+  const extensions = derSequence(extension(OID.subjectAltName, encodeNames(names)));
+  return derSequence(derOid(OID.extensionRequest), der(TAG.set, extensions));
+}
+
+/** Issues a certificate (PEM). */
+export function signCertificate(order: CertificateOrder, issuer: Issuer): string {
+  const key = keyOf(issuer.privateKeyPem);
+  const parent =
+    issuer.certificatePem === undefined ? undefined : parseCertificate(issuer.certificatePem);
+  const subject = encodeSubject(order.subject);
+  const serial = randomBytes(SERIAL_BYTES);
+  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
+  const content = derSequence(
+    derContext(0, "constructed", derInteger([2])),
+    derInteger(serial),
+    algorithmOf(key).identifier,
+    parent?.subjectDer ?? subject,
+    derSequence(derTime(order.notBefore), derTime(order.notAfter)),
+    subject,
+    order.publicKey,
+    derContext(3, "constructed", derSequence(...extensionsFor(order, parent))),
+  );
+  return toPem("CERTIFICATE", signed(content, key));
+}
+
+function extensionsFor(
+  { names, publicKey, use, subject }: CertificateOrder,
+  parent: CertificateFacts | undefined,
+): readonly Uint8Array[] {
+  const authority = use === "authority";
+  const rsa = createPublicKey({ key: Buffer.from(publicKey), type: "spki", format: "der" });
+  const encipherment = rsa.asymmetricKeyType === "rsa" ? KEY_ENCIPHERMENT : 0;
+  const bits = authority
+    ? DIGITAL_SIGNATURE | CERTIFICATE_SIGN | CRL_SIGN
+    : DIGITAL_SIGNATURE | encipherment;
+  const unused = 31 - Math.clz32(bits & -bits);
+  const keyId = keyIdOf(publicKey);
+  const parentId = parent ? parent.subjectKeyId : keyId;
+  const wanted = names && names.dnsNames.length + names.ipAddresses.length > 0;
+  return [
+    extension(OID.keyUsage, derBits(Uint8Array.of(bits), unused), "critical"),
+    ...(authority ? [] : [extension(OID.extendedKeyUsage, usageList(use))]),
+    extension(
+      OID.basicConstraints,
+      authority ? derSequence(derBoolean(true)) : derSequence(),
+      "critical",
+    ),
+    extension(OID.subjectKeyId, derOctets(keyId)),
+    ...(parentId
+      ? [extension(OID.authorityKeyId, derSequence(derContext(0, "primitive", parentId)))]
+      : []),
+    // Without a subject the names are all there is (RFC 5280, 4.2.1.6).
+    ...(wanted
+      ? [
+          extension(
+            OID.subjectAltName,
+            encodeNames(names),
+            subject.commonName === "" ? "critical" : undefined,
+          ),
+        ]
+      : []),
+  ];
+}
+
+function usageList(use: readonly CertificateUsage[]): Uint8Array {
+  return derSequence(...use.map((usage) => derOid(OID[usage])));
+}
+
+function extension(oid: string, value: Uint8Array, critical?: "critical"): Uint8Array {
+  return derSequence(derOid(oid), ...(critical ? [derBoolean(true)] : []), derOctets(value));
+}
+
+/** SHA-1 of the key's bits, the usual identifier (RFC 5280, 4.2.1.2). */
+function keyIdOf(publicKey: Uint8Array): Uint8Array {
+  const [, bits] = childrenOf(readDer(publicKey));
+  return createHash("sha1")
+    .update(bits ? readBits(bits) : publicKey)
+    .digest();
+}
+
+/** Content, algorithm and signature in one sequence. */
+function signed(content: Uint8Array, key: KeyObject): Uint8Array {
+  const { identifier, digest } = algorithmOf(key);
+  return derSequence(content, identifier, derBits(sign(digest, content, key)));
+}
+
+const ECDSA: Readonly<Record<string, { readonly oid: string; readonly digest: string }>> = {
+  prime256v1: { oid: "1.2.840.10045.4.3.2", digest: "sha256" },
+  secp384r1: { oid: "1.2.840.10045.4.3.3", digest: "sha384" },
+  secp521r1: { oid: "1.2.840.10045.4.3.4", digest: "sha512" },
+};
+
+function algorithmOf(key: KeyObject): {
+  readonly identifier: Uint8Array;
+  readonly digest: string | null;
+} {
+  const curve = ECDSA[key.asymmetricKeyDetails?.namedCurve ?? ""];
+  if (curve) return { identifier: derSequence(derOid(curve.oid)), digest: curve.digest };
+  if (key.asymmetricKeyType === "rsa")
+    return {
+      identifier: derSequence(derOid("1.2.840.113549.1.1.11"), der(TAG.null)),
+      digest: "sha256",
+    };
+  if (key.asymmetricKeyType === "ed25519")
+    return { identifier: derSequence(derOid("1.3.101.112")), digest: null };
+  throw new OutsideError("invalid", `cannot sign with a key of type ${key.asymmetricKeyType}`);
+}
+
+function keyOf(pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    throw new OutsideError("invalid", `private key: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** What the first certificate of a PEM text says. */
+export function parseCertificate(pem: string): CertificateFacts {
+  const [first] = pemBlocks(pem, "CERTIFICATE");
+  if (!first) throw new OutsideError("invalid", "certificate: no PEM block of a certificate");
+  return readCertificate(first);
+}
+
+/** What all certificates of a PEM text say, in order. */
+export function parseCertificates(pem: string): readonly CertificateFacts[] {
+  return pemBlocks(pem, "CERTIFICATE").map(readCertificate);
+}
+
+/** What a certificate in DER says. */
+export function parseCertificateDer(bytes: Uint8Array): CertificateFacts {
+  return readCertificate(bytes);
+}
+
+export type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
+  /** Whether whoever asks holds the key. Judged for keys with SHA-2 signatures; else `false`. */
+  readonly signatureIsValid: boolean;
+};
+
+/** What a signing request (PEM) asks for. */
+export function parseCsr(pem: string): ParsedCsr {
+  const [first] = pemBlocks(pem, "CERTIFICATE REQUEST");
+  if (!first) throw new OutsideError("invalid", "certificate: no PEM block of a request");
+  const { signedPart, signature, ...facts } = readCsr(first);
+  const key = createPublicKey({ key: Buffer.from(facts.publicKey), type: "spki", format: "der" });
+  return {
+    ...facts,
+    signatureIsValid: verify(algorithmOf(key).digest, signedPart, key, signature),
+  };
+}
+
+/** Whether the private key is the one that the first certificate is about. */
+export function keyBelongsTo(privateKeyPem: string, certificatePem: string): boolean {
+  const own = createPublicKey(keyOf(privateKeyPem)).export({ type: "spki", format: "der" });
+  return own.equals(parseCertificate(certificatePem).publicKey);
+}
+
+/**
+ * Whether one of `authorities` (PEM) itself issued the certificate (DER) and both are valid at `now`.
+ * Chains over intermediates are TLS's matter: here they count as not issued.
+ */
+export function isIssuedBy(certificate: Uint8Array, authorities: string, now: WallMs): boolean {
+  const leaf = new X509Certificate(Buffer.from(certificate));
+  const isValid = (bytes: Uint8Array) => {
+    const { notBefore, notAfter } = readCertificate(bytes);
+    return notBefore <= now && now <= notAfter;
+  };
+  return (
+    isValid(certificate) &&
+    pemBlocks(authorities, "CERTIFICATE").some((bytes) => {
+      const authority = new X509Certificate(Buffer.from(bytes));
+      return (
+        authority.ca &&
+        isValid(bytes) &&
+        leaf.checkIssued(authority) &&
+        leaf.verify(authority.publicKey)
+      );
+    })
+  );
+}
