@@ -1,6 +1,8 @@
 import type { Reading } from "../../kit/cell.ts";
 import { type GrpcLink, openChannel } from "../grpc/channel.ts";
+import { criCaller } from "./call.ts";
 import type { ContainerRuntime } from "./cri.ts";
+import { RuntimeServiceDefinition } from "./generated/api.ts";
 import { createImageClient } from "./image-client.ts";
 import { createRuntimeClient } from "./runtime-client.ts";
 
@@ -17,6 +19,11 @@ export interface CriOptions {
 export interface ConnectedRuntime extends ContainerRuntime {
   /** State of the runtime's connection. */
   readonly link: Reading<GrpcLink>;
+  /**
+   * What the runtime says about itself beyond CRI (verbose status): texts by name, mostly JSON, its own
+   * business and different with every version.
+   */
+  selfDescription(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   close(): void;
 }
 
@@ -32,6 +39,11 @@ export function connectCri(options: CriOptions): ConnectedRuntime {
     runtime: createRuntimeClient(runtimeChannel, options.timeoutMs),
     images: createImageClient(imageChannel, options.timeoutMs),
     link: runtimeChannel.state,
+    selfDescription: async (signal) => {
+      const cri = criCaller(runtimeChannel, RuntimeServiceDefinition.fullName, options.timeoutMs);
+      const { status } = RuntimeServiceDefinition.methods;
+      return (await cri.call(status, { verbose: true }, signal)).info;
+    },
     close: () => {
       runtimeChannel.close();
       if (imageChannel !== runtimeChannel) imageChannel.close();
