@@ -141,8 +141,7 @@ function extensionsFor(
   parent: CertificateFacts | undefined,
 ): readonly Uint8Array[] {
   const authority = use === "authority";
-  const rsa = createPublicKey({ key: Buffer.from(publicKey), type: "spki", format: "der" });
-  const encipherment = rsa.asymmetricKeyType === "rsa" ? KEY_ENCIPHERMENT : 0;
+  const encipherment = publicKeyOf(publicKey).asymmetricKeyType === "rsa" ? KEY_ENCIPHERMENT : 0;
   const bits = authority
     ? DIGITAL_SIGNATURE | CERTIFICATE_SIGN | CRL_SIGN
     : DIGITAL_SIGNATURE | encipherment;
@@ -227,6 +226,14 @@ function keyOf(pem: string): KeyObject {
   }
 }
 
+function publicKeyOf(bytes: Uint8Array): KeyObject {
+  try {
+    return createPublicKey({ key: Buffer.from(bytes), type: "spki", format: "der" });
+  } catch (error) {
+    throw new OutsideError("invalid", `public key: ${messageOf(error)}`, { cause: error });
+  }
+}
+
 /** What the first certificate of a PEM text says. */
 export function parseCertificate(pem: string): CertificateFacts {
   const [first] = pemBlocks(pem, "CERTIFICATE");
@@ -254,7 +261,7 @@ export function parseCsr(pem: string): ParsedCsr {
   const [first] = pemBlocks(pem, "CERTIFICATE REQUEST");
   if (!first) throw new OutsideError("invalid", "certificate: no PEM block of a request");
   const { signedPart, signature, ...facts } = readCsr(first);
-  const key = createPublicKey({ key: Buffer.from(facts.publicKey), type: "spki", format: "der" });
+  const key = publicKeyOf(facts.publicKey);
   return {
     ...facts,
     signatureIsValid: verify(algorithmOf(key).digest, signedPart, key, signature),
