@@ -11,13 +11,21 @@ const LOCK = join(ROOT, "package-lock.json");
 /** Holds the digest of the lock file that node_modules was made from. */
 const STAMP = join(MODULES, ".nodelet-lock");
 const OLDEST_NODE = 24;
+const QUIET = ["--no-audit", "--no-fund", "--no-progress"];
+/** npm by itself would try for a quarter of an hour where there is no network. */
+const IMPATIENT = [
+  "--fetch-retries=3",
+  "--fetch-retry-mintimeout=500",
+  "--fetch-retry-maxtimeout=4000",
+];
+const SHOWN_LINES = 12;
 
 /** Installs when the lock file has changed since the last time. */
 export async function npmStep() {
   const lock = readFileSync(LOCK);
   const digest = createHash("sha256").update(lock).digest("hex");
   if (existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest) return;
-  if (!installedAsLocked(JSON.parse(lock.toString()))) await install();
+  if (!installedAsLocked(parseLock(lock.toString()))) await install();
   try {
     writeFileSync(STAMP, digest);
   } catch (error) {
@@ -41,12 +49,18 @@ async function install() {
   const npm = process.env.npm_execpath?.endsWith(".js")
     ? [process.execPath, process.env.npm_execpath]
     : ["npm"];
-  const argv = [...npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--include=dev"];
+  const argv = [...npm, "ci", "--ignore-scripts", "--include=dev", ...QUIET, ...IMPATIENT];
   const { code, output } = await runQuietly(`installing npm packages (${why})`, argv, {
     cwd: ROOT,
   });
   if (code === 0) return;
-  throw new SetupError(`npm ci failed:\n${tail(output)}`, remedy(code, output));
+  throw new SetupError(`npm ci failed:\n${essence(output)}`, remedy(code, output));
+}
+
+/** npm puts what matters first and its own usage after it. */
+function essence(output) {
+  const lines = output.split("\n").filter((line) => /^npm (error|ERR!)/.test(line));
+  return tail((lines.length > 0 ? lines.slice(0, SHOWN_LINES) : output.split("\n")).join("\n"));
 }
 
 function remedy(code, output) {
@@ -56,7 +70,20 @@ function remedy(code, output) {
   if (/EACCES|EPERM|EROFS/.test(output))
     return "the checkout belongs to somebody else: run the command as its owner or as root";
   if (/ENOSPC/.test(output)) return "the disk is full";
+  if (/EUSAGE|EJSONPARSE/.test(output))
+    return "package.json and package-lock.json do not fit: run `npm install --ignore-scripts` and commit both";
   return "see npm's message above";
+}
+
+function parseLock(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new SetupError(
+      `package-lock.json is damaged: ${error.message}`,
+      "git checkout package-lock.json",
+    );
+  }
 }
 
 /**
