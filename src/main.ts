@@ -1,3 +1,6 @@
 import { runAgent } from "./cli/run.ts";
 
-process.exitCode = await runAgent(process.argv.slice(2));
+// No top-level await: the bundle is CommonJS.
+void runAgent(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+});
