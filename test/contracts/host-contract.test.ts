@@ -13,7 +13,8 @@ import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { CgroupTree } from "../../src/outside/host/host.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
-import { type HostUnderTest, hostContract } from "./host-contract.ts";
+import { hostContract } from "./host-contract.ts";
+import type { HostUnderTest } from "./host-under-test.ts";
 
 for (const version of [1, 2] as const) {
   hostContract(`the fake with cgroup v${version}`, async () => {

@@ -43,84 +43,108 @@ export function createCgroupTreeV1(
   clock: Clock,
   hierarchies: readonly CgroupHierarchy[],
 ): CgroupTree {
-  const byController = new Map(
-    hierarchies.flatMap((hierarchy) =>
-      hierarchy.controllers.map((controller) => [controller, hierarchy] as const),
-    ),
-  );
-  const controllers = new Set([...byController.keys()].filter((name) => name !== "systemd"));
-  const folderIn = (hierarchy: CgroupHierarchy, path: string) =>
-    [hierarchy.mountPoint, ...groupParts(path)].join("/");
-  const foldersOf = (path: string) => hierarchies.map((hierarchy) => folderIn(hierarchy, path));
-  const filesFor = (path: string, file: string): readonly string[] => {
+  return new CgroupTreeV1(clock, hierarchies);
+}
+
+class CgroupTreeV1 implements CgroupTree {
+  readonly version = 1;
+  readonly controllers: ReadonlySet<string>;
+  readonly #clock: Clock;
+  readonly #hierarchies: readonly CgroupHierarchy[];
+  readonly #byController: ReadonlyMap<string, CgroupHierarchy>;
+
+  constructor(clock: Clock, hierarchies: readonly CgroupHierarchy[]) {
+    this.#clock = clock;
+    this.#hierarchies = hierarchies;
+    this.#byController = new Map(
+      hierarchies.flatMap((hierarchy) =>
+        hierarchy.controllers.map((controller) => [controller, hierarchy] as const),
+      ),
+    );
+    const named = (name: string) => name === "systemd";
+    this.controllers = new Set([...this.#byController.keys()].filter((name) => !named(name)));
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return this.#hierarchies
+      .filter((hierarchy) => hierarchy.controllers.some((name) => REQUIRED.has(name)))
+      .every((hierarchy) => existsSync(folderIn(hierarchy, path)));
+  }
+
+  async create(path: string): Promise<void> {
+    const parts = groupParts(path);
+    for (const hierarchy of this.#hierarchies) createIn(hierarchy, path, parts);
+  }
+
+  async read(path: string, file: string): Promise<string | undefined> {
+    try {
+      for (const filePath of this.#filesFor(path, file)) {
+        const value = readControl(filePath);
+        if (value !== undefined) return value;
+      }
+      return undefined;
+    } catch (thrown) {
+      throw hostError(`read ${file} of cgroup`, path, thrown);
+    }
+  }
+
+  async write(path: string, file: string, value: string): Promise<void> {
+    const targets = this.#filesFor(path, file);
+    if (targets.length === 0) {
+      throw new OutsideError("notFound", `write ${file} of cgroup ${path}: no such controller`);
+    }
+    try {
+      for (const filePath of targets) writeControl(filePath, value);
+    } catch (thrown) {
+      throw hostError(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, thrown);
+    }
+  }
+
+  async children(path: string): Promise<readonly string[]> {
+    try {
+      return [...new Set(this.#foldersOf(path).flatMap(subgroupsOf))].sort();
+    } catch (thrown) {
+      throw hostError("list children of cgroup", path, thrown);
+    }
+  }
+
+  async processes(path: string): Promise<readonly number[]> {
+    try {
+      return processesIn(this.#foldersOf(path));
+    } catch (thrown) {
+      throw hostError("list processes of cgroup", path, thrown);
+    }
+  }
+
+  async destroy(path: string): Promise<void> {
+    if (groupParts(path).length === 0) {
+      throw new OutsideError("invalid", "destroy cgroup /: the root stays");
+    }
+    const folders = this.#foldersOf(path);
+    const freezer = this.#byController.get("freezer");
+    const kill = () => {
+      killAll(path, folders);
+      if (freezer) thaw(folderIn(freezer, path));
+    };
+    await destroyGroups({ clock: this.#clock, path, folders, kill });
+  }
+
+  #foldersOf(path: string): readonly string[] {
+    return this.#hierarchies.map((hierarchy) => folderIn(hierarchy, path));
+  }
+
+  #filesFor(path: string, file: string): readonly string[] {
     checkFileName(path, file);
     const prefix = file.slice(0, file.indexOf("."));
-    const hierarchy = byController.get(prefix);
+    const hierarchy = this.#byController.get(prefix);
     if (hierarchy) return [`${folderIn(hierarchy, path)}/${file}`];
     const isCore = prefix === "cgroup" || CORE_FILES.has(file);
-    return isCore ? foldersOf(path).map((folder) => `${folder}/${file}`) : [];
-  };
+    return isCore ? this.#foldersOf(path).map((folder) => `${folder}/${file}`) : [];
+  }
+}
 
-  return {
-    version: 1,
-    controllers,
-    exists: async (path) =>
-      hierarchies
-        .filter((hierarchy) => hierarchy.controllers.some((name) => REQUIRED.has(name)))
-        .every((hierarchy) => existsSync(folderIn(hierarchy, path))),
-    create: async (path) => {
-      const parts = groupParts(path);
-      for (const hierarchy of hierarchies) createIn(hierarchy, path, parts);
-    },
-    read: async (path, file) => {
-      try {
-        for (const filePath of filesFor(path, file)) {
-          const value = readControl(filePath);
-          if (value !== undefined) return value;
-        }
-        return undefined;
-      } catch (thrown) {
-        throw hostError(`read ${file} of cgroup`, path, thrown);
-      }
-    },
-    write: async (path, file, value) => {
-      const targets = filesFor(path, file);
-      if (targets.length === 0) {
-        throw new OutsideError("notFound", `write ${file} of cgroup ${path}: no such controller`);
-      }
-      try {
-        for (const filePath of targets) writeControl(filePath, value);
-      } catch (thrown) {
-        throw hostError(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, thrown);
-      }
-    },
-    children: async (path) => {
-      try {
-        return [...new Set(foldersOf(path).flatMap(subgroupsOf))].sort();
-      } catch (thrown) {
-        throw hostError("list children of cgroup", path, thrown);
-      }
-    },
-    processes: async (path) => {
-      try {
-        return processesIn(foldersOf(path));
-      } catch (thrown) {
-        throw hostError("list processes of cgroup", path, thrown);
-      }
-    },
-    destroy: async (path) => {
-      if (groupParts(path).length === 0) {
-        throw new OutsideError("invalid", "destroy cgroup /: the root stays");
-      }
-      const folders = foldersOf(path);
-      const freezer = byController.get("freezer");
-      const kill = () => {
-        killAll(path, folders);
-        if (freezer) thaw(folderIn(freezer, path));
-      };
-      await destroyGroups({ clock, path, folders, kill });
-    },
-  };
+function folderIn(hierarchy: CgroupHierarchy, path: string): string {
+  return [hierarchy.mountPoint, ...groupParts(path)].join("/");
 }
 
 function createIn(hierarchy: CgroupHierarchy, path: string, parts: readonly string[]): void {

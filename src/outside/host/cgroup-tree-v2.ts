@@ -20,57 +20,88 @@ const REQUIRED = ["cpu", "cpuset", "memory", "hugetlb", "pids"] as const;
 
 /** Control groups of version 2, from the unified hierarchy mounted at `mountPoint`. */
 export function createCgroupTreeV2(clock: Clock, mountPoint: string): CgroupTree {
-  const controllers = controllersOf(mountPoint);
-  const required = REQUIRED.filter((controller) => controllers.has(controller));
-  const folderOf = (path: string) => [mountPoint, ...groupParts(path)].join("/");
-  const fileOf = (path: string, file: string) => {
-    checkFileName(path, file);
-    return `${folderOf(path)}/${file}`;
-  };
-  const missingAt = (folder: string): readonly string[] => {
-    const usable = controllersOf(folder);
-    return required.filter((controller) => !usable.has(controller));
-  };
-  const named = async <T>(action: string, path: string, work: () => T): Promise<T> => {
-    try {
-      return work();
-    } catch (thrown) {
-      throw hostError(action, path, thrown);
-    }
-  };
+  return new CgroupTreeV2(clock, mountPoint);
+}
 
-  return {
-    version: 2,
-    controllers,
-    exists: (path) =>
-      named("look at cgroup", path, () => {
-        const text = readControl(`${folderOf(path)}/cgroup.controllers`);
-        return text !== undefined && missingAt(folderOf(path)).length === 0;
-      }),
-    create: (path) =>
-      named("create cgroup", path, () => {
-        const refused = createLevels(mountPoint, path);
-        const missing = missingAt(folderOf(path));
-        if (missing.length > 0) throw lacksControllers(path, missing, refused);
-      }),
-    read: (path, file) =>
-      named(`read ${file} of cgroup`, path, () => readControl(fileOf(path, file))),
-    write: (path, file, value) =>
-      named(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, () =>
-        writeControl(fileOf(path, file), value),
-      ),
-    children: (path) => named("list children of cgroup", path, () => subgroupsOf(folderOf(path))),
-    processes: (path) =>
-      named("list processes of cgroup", path, () => processesIn([folderOf(path)])),
-    destroy: async (path) => {
-      if (groupParts(path).length === 0) {
-        throw new OutsideError("invalid", "destroy cgroup /: the root stays");
-      }
-      const folder = folderOf(path);
-      const kill = () => killGroup(path, folder);
-      await destroyGroups({ clock, path, folders: [folder], kill });
-    },
-  };
+class CgroupTreeV2 implements CgroupTree {
+  readonly version = 2;
+  readonly controllers: ReadonlySet<string>;
+  readonly #clock: Clock;
+  readonly #mountPoint: string;
+  readonly #required: readonly string[];
+
+  constructor(clock: Clock, mountPoint: string) {
+    this.#clock = clock;
+    this.#mountPoint = mountPoint;
+    this.controllers = controllersOf(mountPoint);
+    this.#required = REQUIRED.filter((controller) => this.controllers.has(controller));
+  }
+
+  exists(path: string): Promise<boolean> {
+    return named("look at cgroup", path, () => {
+      const folder = this.#folderOf(path);
+      const text = readControl(`${folder}/cgroup.controllers`);
+      return text !== undefined && this.#missingAt(folder).length === 0;
+    });
+  }
+
+  create(path: string): Promise<void> {
+    return named("create cgroup", path, () => {
+      const refused = createLevels(this.#mountPoint, path);
+      const missing = this.#missingAt(this.#folderOf(path));
+      if (missing.length > 0) throw lacksControllers(path, missing, refused);
+    });
+  }
+
+  read(path: string, file: string): Promise<string | undefined> {
+    return named(`read ${file} of cgroup`, path, () => readControl(this.#fileOf(path, file)));
+  }
+
+  write(path: string, file: string, value: string): Promise<void> {
+    return named(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, () =>
+      writeControl(this.#fileOf(path, file), value),
+    );
+  }
+
+  children(path: string): Promise<readonly string[]> {
+    return named("list children of cgroup", path, () => subgroupsOf(this.#folderOf(path)));
+  }
+
+  processes(path: string): Promise<readonly number[]> {
+    return named("list processes of cgroup", path, () => processesIn([this.#folderOf(path)]));
+  }
+
+  async destroy(path: string): Promise<void> {
+    if (groupParts(path).length === 0) {
+      throw new OutsideError("invalid", "destroy cgroup /: the root stays");
+    }
+    const folder = this.#folderOf(path);
+    const kill = () => killGroup(path, folder);
+    await destroyGroups({ clock: this.#clock, path, folders: [folder], kill });
+  }
+
+  #folderOf(path: string): string {
+    return [this.#mountPoint, ...groupParts(path)].join("/");
+  }
+
+  #fileOf(path: string, file: string): string {
+    checkFileName(path, file);
+    return `${this.#folderOf(path)}/${file}`;
+  }
+
+  #missingAt(folder: string): readonly string[] {
+    const usable = controllersOf(folder);
+    return this.#required.filter((controller) => !usable.has(controller));
+  }
+}
+
+/** Does the work at once; what it throws names action and group. */
+async function named<T>(action: string, path: string, work: () => T): Promise<T> {
+  try {
+    return work();
+  } catch (thrown) {
+    throw hostError(action, path, thrown);
+  }
 }
 
 function controllersOf(folder: string): ReadonlySet<string> {
@@ -103,31 +134,33 @@ function createLevels(mountPoint: string, path: string): OutsideError | undefine
   return refused;
 }
 
-/** Enables for the children of `folder` all controllers it has, at once or else one by one. */
+/**
+ * Enables for the children of `folder` all controllers it has, at once or else one by one, since one
+ * that cannot be handed down spoils the whole line. A folder with processes of its own refuses as busy;
+ * trying single controllers there would turn it into the root of threaded groups.
+ */
 function delegate(folder: string, shown: string): OutsideError | undefined {
   const enabled = new Set((readControl(`${folder}/cgroup.subtree_control`) ?? "").split(" "));
   const wanted = [...controllersOf(folder)].filter((controller) => !enabled.has(controller));
   if (wanted.length === 0) return undefined;
-  const control = `${folder}/cgroup.subtree_control`;
+  const together = enable(folder, shown, wanted);
+  if (together === undefined || together.code === "precondition") return together;
+  const refusals = wanted.map((controller) => enable(folder, shown, [controller]));
+  return refusals.find((refusal) => refusal !== undefined);
+}
+
+function enable(
+  folder: string,
+  shown: string,
+  controllers: readonly string[],
+): OutsideError | undefined {
+  const line = controllers.map((controller) => `+${controller}`).join(" ");
   try {
-    writeControl(control, wanted.map((controller) => `+${controller}`).join(" "));
+    writeControl(`${folder}/cgroup.subtree_control`, line);
     return undefined;
-  } catch {
-    // One controller that cannot be handed down spoils the whole line.
+  } catch (thrown) {
+    return hostError(`write "${line}" to cgroup.subtree_control of cgroup`, shown, thrown);
   }
-  let refused: OutsideError | undefined;
-  for (const controller of wanted) {
-    try {
-      writeControl(control, `+${controller}`);
-    } catch (thrown) {
-      refused ??= hostError(
-        `write "+${controller}" to cgroup.subtree_control of cgroup`,
-        shown,
-        thrown,
-      );
-    }
-  }
-  return refused;
 }
 
 function lacksControllers(

@@ -28,11 +28,10 @@ async function eventually(what: string, isSo: () => boolean): Promise<void> {
 
 test("reading a named pipe is refused instead of waiting for a writer", async () => {
   execFileSync("mkfifo", [`${folder}/pipe`]);
-  const work = [
-    files.readText(`${folder}/pipe`, { maxBytes: 10 }),
-    files.readTail(`${folder}/pipe`, 10),
-  ];
-  for (const read of work) {
+  for (const read of [
+    () => files.readText(`${folder}/pipe`, { maxBytes: 10 }),
+    () => files.readTail(`${folder}/pipe`, 10),
+  ]) {
     await assert.rejects(read, (thrown) => isOutside(thrown, "invalid"));
   }
   await assert.rejects(files.append(`${folder}/pipe`, "x", 0o600), (thrown) => isOutside(thrown));

@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Current, eventually, rejectsWith } from "./host-under-test.ts";
+
+const ALL = { maxBytes: 1 << 20 };
+
+/** What every `Files` must do. */
+export function filesContract(at: Current): void {
+  fileContents(at);
+  fileNames(at);
+  fileTrees(at);
+  fileWatching(at);
+}
+
+function fileContents(at: Current) {
+  test("writeAtomic makes and replaces, with the mode, and leaves nothing beside", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/a`, "one", 0o600);
+    await host.files.writeAtomic(`${folder}/a`, Buffer.from("zwölf"), 0o666);
+    assert.equal(await host.files.readText(`${folder}/a`, ALL), "zwölf");
+    const facts = await host.files.facts(`${folder}/a`);
+    assert.deepEqual([facts?.kind, facts?.sizeBytes, facts?.mode], ["file", 6, 0o666]);
+    assert.deepEqual(await host.files.list(folder), [{ name: "a", kind: "file" }]);
+  });
+
+  test("writeAtomic replaces a link, not what it leads to", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/target`, "kept", 0o600);
+    await host.files.link(`${folder}/target`, `${folder}/a`);
+    await host.files.writeAtomic(`${folder}/a`, "new", 0o600);
+    assert.equal(await host.files.readText(`${folder}/target`, ALL), "kept");
+    assert.equal((await host.files.facts(`${folder}/a`))?.kind, "file");
+  });
+
+  test("writeAtomic into a missing folder is notFound, onto a folder precondition", async () => {
+    const { host, folder } = at();
+    await rejectsWith(host.files.writeAtomic(`${folder}/no/a`, "x", 0o600), "notFound", folder);
+    await host.files.makeDirectory(`${folder}/d`, 0o700);
+    await rejectsWith(host.files.writeAtomic(`${folder}/d`, "x", 0o600), "precondition");
+    assert.deepEqual(await host.files.list(folder), [{ name: "d", kind: "directory" }]);
+  });
+
+  test("readText gives undefined for what is missing and refuses what is too long", async () => {
+    const { host, folder } = at();
+    assert.equal(await host.files.readText(`${folder}/no`, ALL), undefined);
+    await host.files.writeAtomic(`${folder}/a`, "12345", 0o600);
+    assert.equal(await host.files.readText(`${folder}/a/b`, ALL), undefined);
+    assert.equal(await host.files.readText(`${folder}/a`, { maxBytes: 5 }), "12345");
+    await rejectsWith(host.files.readText(`${folder}/a`, { maxBytes: 4 }), "exhausted", "/a");
+    await rejectsWith(host.files.readText(folder, ALL), "invalid");
+  });
+
+  test("readTail gives the end, from the beginning of a character", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/a`, "abcöde", 0o600);
+    assert.equal(await host.files.readTail(`${folder}/a`, 100), "abcöde");
+    assert.equal(await host.files.readTail(`${folder}/a`, 4), "öde");
+    assert.equal(await host.files.readTail(`${folder}/a`, 3), "de");
+    assert.equal(await host.files.readTail(`${folder}/a`, 0), "");
+    assert.equal(await host.files.readTail(`${folder}/no`, 3), undefined);
+    await rejectsWith(host.files.readTail(folder, 3), "invalid");
+  });
+
+  test("append makes the file with the mode once and adds to it", async () => {
+    const { host, folder } = at();
+    await host.files.append(`${folder}/log`, "a\n", 0o662);
+    await host.files.append(`${folder}/log`, "b\n", 0o600);
+    assert.equal(await host.files.readText(`${folder}/log`, ALL), "a\nb\n");
+    assert.equal((await host.files.facts(`${folder}/log`))?.mode, 0o662);
+    await rejectsWith(host.files.append(`${folder}/no/log`, "x", 0o600), "notFound");
+  });
+
+  test("paths that are not absolute are refused", async () => {
+    const { host } = at();
+    await rejectsWith(host.files.readText("a", ALL), "invalid");
+    await rejectsWith(host.files.writeAtomic("a", "", 0o600), "invalid");
+    await rejectsWith(host.files.removeTree("a"), "invalid");
+  });
+}
+
+function fileNames(at: Current) {
+  test("makeDirectory makes all above and sets the mode, also of an existing one", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/a/b`, 0o700);
+    await host.files.makeDirectory(`${folder}/a/b`, 0o2770);
+    assert.equal((await host.files.facts(`${folder}/a/b`))?.mode, 0o2770);
+    await host.files.writeAtomic(`${folder}/f`, "", 0o600);
+    await rejectsWith(host.files.makeDirectory(`${folder}/f`, 0o700), "alreadyExists");
+    await rejectsWith(host.files.makeDirectory(`${folder}/f/g`, 0o700), "notFound");
+  });
+
+  test("list tells kinds, sorted by name; a missing folder or a file is undefined", async () => {
+    const { host, folder, addSocket } = at();
+    await host.files.makeDirectory(`${folder}/d`, 0o700);
+    await host.files.writeAtomic(`${folder}/f`, "", 0o600);
+    await host.files.link("f", `${folder}/b-link`);
+    await addSocket(`${folder}/a-socket`);
+    assert.deepEqual(await host.files.list(folder), [
+      { name: "a-socket", kind: "socket" },
+      { name: "b-link", kind: "link" },
+      { name: "d", kind: "directory" },
+      { name: "f", kind: "file" },
+    ]);
+    assert.equal(await host.files.list(`${folder}/no`), undefined);
+    assert.equal(await host.files.list(`${folder}/f`), undefined);
+  });
+
+  test("facts tells of a link or of its target", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/f`, "123", 0o600);
+    await host.files.link("f", `${folder}/l`);
+    await host.files.link("nowhere", `${folder}/broken`);
+    assert.equal((await host.files.facts(`${folder}/l`))?.kind, "link");
+    assert.equal((await host.files.facts(`${folder}/l`, { follow: true }))?.sizeBytes, 3);
+    assert.equal((await host.files.facts(`${folder}/broken`))?.kind, "link");
+    assert.equal(await host.files.facts(`${folder}/broken`, { follow: true }), undefined);
+    assert.equal(await host.files.facts(`${folder}/no`), undefined);
+    assert.equal(await host.files.readText(`${folder}/l`, ALL), "123");
+  });
+
+  test("link replaces a link or file, never a folder", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/f`, "f", 0o600);
+    await host.files.writeAtomic(`${folder}/g`, "g", 0o600);
+    await host.files.link("f", `${folder}/l`);
+    await host.files.link("g", `${folder}/l`);
+    assert.equal(await host.files.readText(`${folder}/l`, ALL), "g");
+    await host.files.makeDirectory(`${folder}/d`, 0o700);
+    await rejectsWith(host.files.link("f", `${folder}/d`), "precondition");
+    assert.equal((await host.files.list(folder))?.length, 4);
+  });
+
+  test("rename moves and replaces; from nothing it is notFound", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/a`, "a", 0o600);
+    await host.files.writeAtomic(`${folder}/b`, "b", 0o600);
+    await host.files.rename(`${folder}/a`, `${folder}/b`);
+    assert.equal(await host.files.readText(`${folder}/b`, ALL), "a");
+    assert.equal(await host.files.facts(`${folder}/a`), undefined);
+    await rejectsWith(host.files.rename(`${folder}/a`, `${folder}/c`), "notFound");
+    await host.files.makeDirectory(`${folder}/d/e`, 0o700);
+    await rejectsWith(host.files.rename(`${folder}/b`, `${folder}/d`), "precondition");
+  });
+
+  test("remove takes a file, link or empty folder; nothing is fine, a full folder is not", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/f`, "", 0o600);
+    await host.files.link("f", `${folder}/l`);
+    await host.files.makeDirectory(`${folder}/d/e`, 0o700);
+    await host.files.remove(`${folder}/l`);
+    assert.deepEqual(
+      (await host.files.list(folder))?.map(({ name }) => name),
+      ["d", "f"],
+    );
+    await rejectsWith(host.files.remove(`${folder}/d`), "precondition");
+    for (const name of ["f", "d/e", "d", "no", "f/x"]) await host.files.remove(`${folder}/${name}`);
+    assert.deepEqual(await host.files.list(folder), []);
+  });
+}
+
+function fileTrees(at: Current) {
+  test("removeTree takes all beneath and follows no link", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/outside`, 0o700);
+    await host.files.writeAtomic(`${folder}/outside/precious`, "kept", 0o600);
+    await host.files.makeDirectory(`${folder}/tree/a/b/c`, 0o700);
+    await host.files.writeAtomic(`${folder}/tree/a/b/file`, "", 0o600);
+    await host.files.link(`${folder}/outside`, `${folder}/tree/a/link`);
+    await host.files.link("nowhere", `${folder}/tree/broken`);
+    await host.files.removeTree(`${folder}/tree`);
+    assert.equal(await host.files.facts(`${folder}/tree`), undefined);
+    assert.equal(await host.files.readText(`${folder}/outside/precious`, ALL), "kept");
+  });
+
+  test("removeTree of a link takes the link, of a file the file, of nothing nothing", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/outside/a`, 0o700);
+    await host.files.link(`${folder}/outside`, `${folder}/l`);
+    await host.files.writeAtomic(`${folder}/f`, "", 0o600);
+    for (const name of ["l", "f", "no", "no/deeper"]) {
+      await host.files.removeTree(`${folder}/${name}`);
+    }
+    assert.deepEqual(await host.files.list(folder), [{ name: "outside", kind: "directory" }]);
+    assert.equal((await host.files.list(`${folder}/outside`))?.length, 1);
+  });
+}
+
+function fileWatching(at: Current) {
+  test("watchDirectory makes the folder, tells of entries, survives removal, ends with the signal", async () => {
+    const { host, folder } = at();
+    const watched = `${folder}/plugins`;
+    const stop = new AbortController();
+    let told = 0;
+    host.files.watchDirectory(
+      watched,
+      () => {
+        told += 1;
+      },
+      stop.signal,
+    );
+    const tells = async (what: string, change: () => Promise<void>) => {
+      const before = told;
+      await change();
+      await eventually(`word of ${what}`, () => told > before);
+    };
+    await eventually("word of the beginning", () => told > 0);
+    assert.equal((await host.files.facts(watched))?.kind, "directory");
+    await tells("a file", () => host.files.writeAtomic(`${watched}/a`, "", 0o600));
+    await tells("a socket", () => at().addSocket(`${watched}/s`));
+    await tells("a removal", () => host.files.remove(`${watched}/a`));
+    await tells("the end of the folder", () => host.files.removeTree(watched));
+    await host.files.makeDirectory(watched, 0o700);
+    let name = 0;
+    const before = told;
+    for (let tries = 0; tries < 100 && told === before; tries += 1) {
+      name += 1;
+      await host.files.writeAtomic(`${watched}/b${name}`, "", 0o600);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assert.ok(told > before, "no word from the folder that was made anew");
+    stop.abort();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const atEnd = told;
+    await host.files.writeAtomic(`${watched}/late`, "", 0o600);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(told, atEnd);
+  });
+}
