@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EVENT_REASONS, type EventVerdict, isEventReason } from "./reasons.ts";
+
+test("EVENT_REASONS: words without spaces, each with one or both types", () => {
+  for (const [reason, types] of Object.entries(EVENT_REASONS)) {
+    assert.match(reason, /^[A-Z][A-Za-z0-9]+$/);
+    assert.ok(types.length >= 1 && types.every((type) => type === "Normal" || type === "Warning"));
+  }
+  // The types users alert on.
+  const typesOf = (reason: keyof typeof EVENT_REASONS) => [...EVENT_REASONS[reason]].join();
+  assert.equal(typesOf("Created"), "Normal");
+  assert.equal(typesOf("BackOff"), "Normal,Warning");
+  assert.equal(typesOf("Unhealthy"), "Warning");
+  assert.equal(typesOf("NodeHasDiskPressure"), "Normal");
+  assert.equal(typesOf("SandboxChanged"), "Normal");
+});
+
+test("isEventReason, EventVerdict: only what is in the catalogue", () => {
+  assert.equal(isEventReason("Killing"), true);
+  assert.equal(isEventReason("toString"), false);
+  const verdicts: readonly EventVerdict[] = [
+    { reason: "Pulled", type: "Normal" },
+    { reason: "OutOfcpu", type: "Warning" },
+    // @ts-expect-error a container is never created with a warning
+    { reason: "Created", type: "Warning" },
+    // @ts-expect-error not in the catalogue
+    { reason: "Whatever", type: "Warning" },
+  ];
+  assert.equal(verdicts.length, 4);
+});

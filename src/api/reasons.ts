@@ -1,0 +1,212 @@
+// pure
+
+/** The only two types an event may have. */
+export type EventType = "Normal" | "Warning";
+
+const NORMAL = ["Normal"] as const;
+const WARNING = ["Warning"] as const;
+const EITHER = ["Normal", "Warning"] as const;
+
+/**
+ * Every reason this agent gives in events, with the types it may come with. Users filter and alert on
+ * these, so they are the reference's own (semantics: `pkg/kubelet/events/event.go`).
+ */
+export const EVENT_REASONS = {
+  // Containers and images.
+  Created: NORMAL,
+  Started: NORMAL,
+  Failed: WARNING,
+  Killing: NORMAL,
+  BackOff: EITHER,
+  Pulling: NORMAL,
+  Pulled: NORMAL,
+  ErrImageNeverPull: WARNING,
+  InspectFailed: WARNING,
+  FailedPostStartHook: WARNING,
+  FailedPreStopHook: WARNING,
+  LifecycleHTTPFallback: WARNING,
+  Unhealthy: WARNING,
+  ProbeWarning: WARNING,
+  ExceededGracePeriod: WARNING,
+  Preempting: WARNING,
+  // Pods and sandboxes.
+  FailedSync: WARNING,
+  FailedKillPod: WARNING,
+  FailedCreatePodContainer: WARNING,
+  NetworkNotReady: WARNING,
+  SandboxChanged: NORMAL,
+  FailedCreatePodSandBox: WARNING,
+  FailedPodSandBoxStatus: WARNING,
+  FailedPrepareDynamicResources: WARNING,
+  FailedMount: WARNING,
+  FailedMapVolume: WARNING,
+  FailedAttachVolume: WARNING,
+  SuccessfulMountVolume: NORMAL,
+  SuccessfulAttachVolume: NORMAL,
+  FileSystemResizeFailed: WARNING,
+  FileSystemResizeSuccessful: NORMAL,
+  VolumeResizeFailed: WARNING,
+  VolumeResizeSuccessful: NORMAL,
+  FailedMountOnFilesystemMismatch: WARNING,
+  AlreadyMountedVolume: WARNING,
+  VolumePermissionChangeInProgress: WARNING,
+  VolumeConditionAbnormal: WARNING,
+  FailedToRetrieveImagePullSecret: WARNING,
+  FailedValidation: WARNING,
+  DeadlineExceeded: NORMAL,
+  Evicted: WARNING,
+  ResizeStarted: NORMAL,
+  ResizeCompleted: NORMAL,
+  ResizeDeferred: WARNING,
+  ResizeInfeasible: WARNING,
+  ResizeError: WARNING,
+  DNSConfigForming: WARNING,
+  MissingClusterDNS: WARNING,
+  HostIPsIPFamilyMismatch: WARNING,
+  FailedNodeDeclaredFeaturesCheck: WARNING,
+  CertificateExpired: WARNING,
+  CertificateOverdueForRefresh: WARNING,
+  Denied: WARNING,
+  // The node.
+  Starting: NORMAL,
+  NodeReady: NORMAL,
+  NodeNotReady: NORMAL,
+  NodeSchedulable: NORMAL,
+  NodeNotSchedulable: NORMAL,
+  NodeHasSufficientMemory: NORMAL,
+  NodeHasInsufficientMemory: NORMAL,
+  NodeHasNoDiskPressure: NORMAL,
+  NodeHasDiskPressure: NORMAL,
+  NodeHasSufficientPID: NORMAL,
+  NodeHasInsufficientPID: NORMAL,
+  Rebooted: WARNING,
+  Shutdown: NORMAL,
+  NodeAllocatableEnforced: NORMAL,
+  FailedNodeAllocatableEnforcement: WARNING,
+  ContainerGCFailed: WARNING,
+  ImageGCFailed: WARNING,
+  FreeDiskSpaceFailed: WARNING,
+  InvalidDiskCapacity: WARNING,
+  InvalidImageID: WARNING,
+  EvictionThresholdMet: WARNING,
+  KubeletSetupFailed: WARNING,
+  CheckLimitsForResolvConf: WARNING,
+  PossibleMemoryBackedVolumesOnDisk: WARNING,
+  CgroupV1: WARNING,
+  SystemOOM: WARNING,
+} as const satisfies Readonly<Record<string, readonly EventType[]>>;
+
+/** A reason of `EVENT_REASONS`. */
+export type EventReason = keyof typeof EVENT_REASONS;
+
+/** Why a pod was not let onto the node; also the reason of its status and of the event about it. */
+export type AdmissionReason =
+  | `OutOf${string}`
+  | "NodeAffinity"
+  | "NodeName"
+  | "NodePorts"
+  | "TaintToleration"
+  | "PodOSSelectorNodeLabelDoesNotMatch"
+  | "PodOSNotSupported"
+  | "InvalidNodeInfo"
+  | "SysctlForbidden"
+  | "TopologyAffinityError"
+  | "UnexpectedAdmissionError"
+  | "SMTAlignmentError"
+  | "AppArmor"
+  | "SupplementalGroupsPolicyNotSupported"
+  | "PodFeatureUnsupported"
+  | "PodLevelResourcesNotSupported"
+  | "UserNamespacesNotSupported"
+  | "NodeDeclaredFeaturesMismatch"
+  | "NodeShutdown"
+  | "Evicted";
+
+/** A reason with the type it may come with; admission reasons are always warnings. */
+export type EventVerdict =
+  | {
+      readonly [R in EventReason]: {
+        readonly reason: R;
+        readonly type: (typeof EVENT_REASONS)[R][number];
+      };
+    }[EventReason]
+  | { readonly reason: AdmissionReason; readonly type: "Warning" };
+
+/** Whether a text is a reason this agent gives for things other than admission. */
+export const isEventReason = (text: string): text is EventReason =>
+  Object.hasOwn(EVENT_REASONS, text);
+
+/** Why a container is not running yet, as `state.waiting.reason` says it. */
+export type WaitingReason =
+  | "ContainerCreating"
+  | "PodInitializing"
+  | "ErrImagePull"
+  | "ImagePullBackOff"
+  | "ImageInspectError"
+  | "ErrImageNeverPull"
+  | "InvalidImageName"
+  | "RegistryUnavailable"
+  | "SignatureValidationFailed"
+  | "CreateContainerConfigError"
+  | "CreateContainerError"
+  | "PreCreateHookError"
+  | "PreStartHookError"
+  | "PostStartHookError"
+  | "RunContainerError"
+  | "CrashLoopBackOff"
+  | "RestartingAllContainers";
+
+/** Why a container has ended, as `state.terminated.reason` says it; runtimes may add their own. */
+export type TerminatedReason = "Completed" | "Error" | "OOMKilled" | "ContainerStatusUnknown";
+
+/** Why a whole pod has the status it has. */
+export type PodReason =
+  | "Evicted"
+  | "Preempting"
+  | "DeadlineExceeded"
+  | "NodeLost"
+  | "Terminated"
+  | AdmissionReason;
+
+/** The conditions of a pod that this agent owns. */
+export type OwnedPodCondition =
+  | "PodReadyToStartContainers"
+  | "Initialized"
+  | "Ready"
+  | "ContainersReady"
+  | "PodScheduled"
+  | "DisruptionTarget"
+  | "PodResizePending"
+  | "PodResizeInProgress";
+
+/** Reasons of the conditions of a pod. */
+export type PodConditionReason =
+  | "ContainersNotInitialized"
+  | "ContainersNotReady"
+  | "UnknownContainerStatuses"
+  | "ReadinessGatesNotReady"
+  | "PodCompleted"
+  | "PodFailed"
+  | "TerminationByKubelet"
+  | "Deferred"
+  | "Infeasible"
+  | "Error";
+
+/** The conditions of the node that this agent owns. */
+export type NodeConditionType =
+  | "Ready"
+  | "MemoryPressure"
+  | "DiskPressure"
+  | "PIDPressure"
+  | "NetworkUnavailable";
+
+/** Reasons of the conditions of the node. */
+export type NodeConditionReason =
+  | "KubeletReady"
+  | "KubeletNotReady"
+  | "KubeletHasSufficientMemory"
+  | "KubeletHasInsufficientMemory"
+  | "KubeletHasNoDiskPressure"
+  | "KubeletHasDiskPressure"
+  | "KubeletHasSufficientPID"
+  | "KubeletHasInsufficientPID";
