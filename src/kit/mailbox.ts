@@ -3,8 +3,10 @@ import { InvariantError } from "./errors.ts";
 export interface MailboxOptions<T> {
   /** Most items that may wait at once. One more is a broken promise of the sender, not load to shed. */
   readonly limit: number;
-  /** Items with equal keys replace each other while they wait; `undefined` never does. */
+  /** Of items with equal keys only one waits; `undefined` never shares. */
   readonly coalesce?: (item: T) => string | undefined;
+  /** Which of two such items waits on; the one that came later unless told otherwise. */
+  readonly choose?: (waiting: T, incoming: T) => T;
 }
 
 /**
@@ -24,12 +26,12 @@ export class Mailbox<T> {
     return this.#items.length;
   }
 
-  post(item: T): void {
-    const key = this.#options.coalesce?.(item);
-    if (key !== undefined) {
-      const at = this.#items.findIndex((other) => this.#options.coalesce?.(other) === key);
-      if (at >= 0) this.#items.splice(at, 1);
-    }
+  post(incoming: T): void {
+    const { coalesce, choose } = this.#options;
+    const key = coalesce?.(incoming);
+    const at = key === undefined ? -1 : this.#items.findIndex((other) => coalesce?.(other) === key);
+    const [waiting] = at < 0 ? [] : this.#items.splice(at, 1);
+    const item = waiting === undefined || !choose ? incoming : choose(waiting, incoming);
     if (this.#items.length >= this.#options.limit) {
       throw new InvariantError(`mailbox over its limit of ${this.#options.limit} items`);
     }

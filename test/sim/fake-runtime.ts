@@ -224,12 +224,14 @@ export class FakeRuntime implements ContainerRuntime {
           const sandbox = this.sandboxes.get(id);
           if (!sandbox) return;
           this.#note("stopSandbox", sandbox.config.metadata?.uid ?? "", id);
+          this.#noteForced(id);
           this.killSandbox(id);
         }),
       removeSandbox: (id, signal) =>
         this.#call("removeSandbox", signal, () => {
           const sandbox = this.sandboxes.get(id);
           if (!sandbox) return;
+          this.#noteForced(id);
           this.killSandbox(id);
           for (const container of [...this.containers.values()]) {
             if (container.sandboxId === id) this.#remove(container);
@@ -458,6 +460,14 @@ export class FakeRuntime implements ContainerRuntime {
   #noteContainer(op: string, { id, sandboxId, config }: FakeContainer): void {
     const uid = this.sandboxes.get(sandboxId)?.config.metadata?.uid ?? "";
     this.#note(op, uid, id, config.metadata?.name ?? "");
+  }
+
+  /** Containers that still run when their sandbox is ended were never asked to stop. */
+  #noteForced(sandboxId: string): void {
+    for (const container of this.containers.values()) {
+      if (container.sandboxId === sandboxId && container.state === "running")
+        this.#noteContainer("forced", container);
+    }
   }
 
   #emit(containerId: string, kind: RuntimeEvent["kind"]): void {

@@ -1,9 +1,13 @@
-// Plays seeds: node test/sim/play.ts FIRST COUNT. Prints every failing seed and ends with 1 if there is one.
+// Plays the seeds that once failed, then COUNT from FIRST: node test/sim/play.ts FIRST COUNT. Prints the
+// first three that fail and ends with 1 if there is one.
 import { playScenario } from "./scenario.ts";
+import { LEARNED } from "./seeds.ts";
 
 const [first = "1", count = "100"] = process.argv.slice(2);
 let failed = 0;
-for (let seed = Number(first); seed < Number(first) + Number(count); seed += 1) {
+const learned = LEARNED.map(([seed]) => seed);
+const fresh = Array.from({ length: Number(count) }, (_, i) => Number(first) + i);
+for (const seed of [...learned, ...fresh]) {
   try {
     await playScenario(seed);
   } catch (error) {

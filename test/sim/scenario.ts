@@ -214,7 +214,9 @@ function checkBecame(world: World, wish: Wish, uid: string, phase: string): void
     succeeded: "Succeeded",
     failed: "Failed",
   }[becomes];
-  if (phase !== expected) world.fail(`pod ${name} is ${phase} instead of ${expected}`);
+  if (phase !== expected) {
+    world.fail(`pod ${name} is ${phase} instead of ${expected}: ${recordInShort(world, uid)}`);
+  }
   const spec = JSON.parse(wish.text) as { spec: { containers: { name: string }[] } };
   const sandboxes = new Set(
     [...world.runtime.sandboxes.values()]
@@ -229,6 +231,24 @@ function checkBecame(world: World, wish: Wish, uid: string, phase: string): void
     world.fail(`pod ${name} has ended, yet ${running.map(({ id }) => id).join()} run`);
   if (becomes === "running" && running.length < spec.spec.containers.length)
     world.fail(`pod ${name} runs ${running.length} containers only`);
+}
+
+/** What the agent knows of a pod, for a reader of a failing seed. */
+function recordInShort(world: World, uid: string): string {
+  const record = world.agent?.pipeline.pods.list().find((known) => known.uid === uid);
+  if (!record) return "no record";
+  const { life, admission, sight, observed, troubles, waits, footings } = record;
+  const containers = observed.containers.map(({ id, state, name }) => `${name}=${id} ${state}`);
+  return JSON.stringify({
+    life: life.kind,
+    admission,
+    sight,
+    sandboxes: observed.sandboxes,
+    containers,
+    troubles,
+    waits,
+    footings,
+  });
 }
 
 /** Folders, logs and cgroups: of the pods that are wanted, and of no others. */

@@ -28,6 +28,7 @@ export class World {
   #leave: AbortController | undefined;
   #agent: Agent | undefined;
   #starting: Promise<void> | undefined;
+  #checkedDeeds = 0;
   #wrong: string | undefined;
   #phases = new Map<string, string>();
 
@@ -120,6 +121,12 @@ export class World {
   /** What must hold at every moment, whatever happens. */
   checkAlways(): void {
     if (this.#wrong !== undefined) this.fail(this.#wrong);
+    const forced = this.runtime.deeds.slice(this.#checkedDeeds).find(({ op }) => op === "forced");
+    if (forced)
+      this.fail(
+        `container ${forced.id} was ended with its sandbox, without having been asked to stop`,
+      );
+    this.#checkedDeeds = this.runtime.deeds.length;
     const ready = new Map<string, string>();
     for (const { id, ready: isReady, config } of this.runtime.sandboxes.values()) {
       const uid = config.metadata?.uid ?? "";

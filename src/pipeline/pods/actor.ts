@@ -38,7 +38,11 @@ export class PodActor {
   constructor(record: PodRecord, deps: ActorDeps) {
     this.#deps = deps;
     this.#record = record;
-    this.#mailbox = new Mailbox({ limit: MAILBOX_LIMIT, coalesce: coalesceKey });
+    this.#mailbox = new Mailbox({
+      limit: MAILBOX_LIMIT,
+      coalesce: coalesceKey,
+      choose: chooseSignal,
+    });
   }
 
   get record(): PodRecord {
@@ -176,6 +180,12 @@ function coalesceKey(signal: PodSignal): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** Two looks may overtake each other on their way; the one that was taken later counts. */
+function chooseSignal(waiting: PodSignal, incoming: PodSignal): PodSignal {
+  if (waiting.kind !== "observed" || incoming.kind !== "observed") return incoming;
+  return waiting.observed.asOf > incoming.observed.asOf ? waiting : incoming;
 }
 
 /** Whether work in flight is for a life that is over, or has less time than it was told. */

@@ -33,8 +33,7 @@ export function planSandbox(
       return { kind: "use", sandbox: current };
     }
   }
-  const refusal = current ? reasonNotToRecreate(record) : undefined;
-  if (refusal !== undefined) return { kind: "none" };
+  if (cannotGoOn(record)) return { kind: "none" };
   if (!context.network.ready && !isHostNetwork(record)) return { kind: "none" };
   endOldSandboxes(record, fault ?? "network mode changed", draft);
   prepare(record, draft);
@@ -65,17 +64,19 @@ function isHostNetwork(record: PodRecord): boolean {
   return record.pod.spec?.hostNetwork === true;
 }
 
-/** A dead sandbox is not replaced when nothing would run in the new one. */
-function reasonNotToRecreate(record: PodRecord): string | undefined {
-  const anyAttempt = record.observed.containers.length > 0;
-  if (record.pod.spec?.restartPolicy === "Never" && anyAttempt)
-    return "restartPolicy Never and containers existed";
+/**
+ * Whether the sandbox is gone for good: it is not replaced when nothing would run in the new one, or when
+ * something already ran and the pod must never start anything twice.
+ */
+export function cannotGoOn(record: PodRecord): boolean {
+  if (record.observed.sandboxes.length === 0 || sandboxFault(record) === undefined) return false;
+  const anyStarted = record.observed.containers.some(({ state }) => state !== "created");
+  if (record.pod.spec?.restartPolicy === "Never" && anyStarted) return true;
   const toStart = regularContainers(record.pod).filter((spec) => {
     const attempt = latestAttempt(record.observed, spec.container.name);
     return attempt?.state !== "exited" || decideRestart(record.pod, spec, attempt.exitCode).restart;
   });
-  if (toStart.length === 0 && hasRegularAttempt(record)) return "nothing left to start";
-  return undefined;
+  return toStart.length === 0 && hasRegularAttempt(record);
 }
 
 /** Directories, cgroup and volumes, each until it is known to be there. */

@@ -4,6 +4,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/clock.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
+import { cannotGoOn } from "./plan-sandbox.ts";
 import type {
   Footings,
   PodLife,
@@ -174,7 +175,7 @@ function advance(record: PodRecord, now: MonotonicMs): PodRecord {
   if (record.sight !== "fresh") return record;
   const { life } = record;
   if (life.kind === "running") {
-    if (!isFinished(record)) return record;
+    if (!isFinished(record) && !cannotGoOn(record)) return record;
     return advance(end(record, { kind: "completed" }, undefined, now), now);
   }
   if (life.kind === "terminating" && livingContainers(record.observed).length === 0) {

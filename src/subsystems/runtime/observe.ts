@@ -55,9 +55,9 @@ export class Observer {
     string,
     { readonly state: number; readonly sight: ObservedSandbox }
   >();
-  readonly #podOf = new Map<string, PodUid>();
-  /** What was last told of each pod, as ids and states. */
-  readonly #told = new Map<PodUid, string>();
+  readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
+  /** What was last told of each pod, as ids and states, and as of when. */
+  readonly #told = new Map<PodUid, { readonly signature: string; readonly asOf: MonotonicMs }>();
 
   constructor(deps: ObserveDeps) {
     this.#deps = deps;
@@ -65,7 +65,7 @@ export class Observer {
 
   /** The pod a container or sandbox belongs to, if it was ever seen. */
   podOf(containerId: string): PodUid | undefined {
-    return this.#podOf.get(containerId);
+    return this.#podOf.get(containerId)?.uid;
   }
 
   /** Whether the container or sandbox was running when it was last looked at. */
@@ -91,41 +91,59 @@ export class Observer {
 
   /** Remembers whose a sandbox or container is before it was ever listed. */
   learn(containerId: string, uid: PodUid): void {
-    this.#podOf.set(containerId, uid);
+    this.#podOf.set(containerId, { uid, since: this.#deps.clock.monotonic() });
   }
 
   /** Everything the runtime has of one pod. */
   async observePod(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
-    const labelSelector = { [POD_UID]: uid };
-    const lists = await this.#list({ labelSelector }, signal);
-    const observed = await this.#observation(uid, lists, signal);
-    this.#told.set(uid, signatureOf(lists));
+    for (;;) {
+      const lists = await this.#list({ labelSelector: { [POD_UID]: uid } }, signal);
+      const observed = await this.#observation(uid, lists, signal);
+      // A look that began later was faster: what it told would be taken back by this one.
+      if (!this.#mayTell(uid, lists.asOf)) continue;
+      this.#tell(uid, lists);
+      this.#forget((owner) => owner === uid, lists);
+      return { uid, observed, describe: () => podFromLabels(lists.sandboxes, lists.containers) };
+    }
+  }
+
+  #mayTell(uid: PodUid, asOf: MonotonicMs): boolean {
+    const told = this.#told.get(uid);
+    return told === undefined || told.asOf <= asOf;
+  }
+
+  #tell(uid: PodUid, lists: Lists): void {
+    this.#told.set(uid, { signature: signatureOf(lists), asOf: lists.asOf });
     if (lists.sandboxes.length + lists.containers.length === 0) this.#told.delete(uid);
-    this.#forget((id) => this.#podOf.get(id) === uid, lists);
-    return { uid, observed, describe: () => podFromLabels(lists.sandboxes, lists.containers) };
   }
 
   /** Every pod that changed since it was last told of; one that vanished comes with nothing. */
   async observeAll(signal: AbortSignal): Promise<readonly FoundPod[]> {
     const lists = await this.#list({}, signal);
     const byPod = groupByPod(lists);
-    const changed = [...byPod].filter(([uid, ofPod]) => this.#told.get(uid) !== signatureOf(ofPod));
-    const vanished = [...this.#told.keys()].filter((uid) => !byPod.has(uid));
-    const found = await inParallel(
-      changed,
-      STATUS_CALLS,
-      async ([uid, ofPod]): Promise<FoundPod> => {
-        const observed = await this.#observation(uid, ofPod, signal);
-        return { uid, observed, describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers) };
-      },
+    const changed = [...byPod].filter(
+      ([uid, ofPod]) => this.#told.get(uid)?.signature !== signatureOf(ofPod),
     );
+    const observations = await inParallel(changed, STATUS_CALLS, async ([uid, ofPod]) => ({
+      uid,
+      ofPod,
+      observed: await this.#observation(uid, ofPod, signal),
+    }));
     // Only now: had a status failed above, nobody would have been told of anything.
-    for (const [uid, ofPod] of changed) this.#told.set(uid, signatureOf(ofPod));
+    const found = observations.filter(({ uid }) => this.#mayTell(uid, lists.asOf));
+    for (const { uid, ofPod } of found) this.#tell(uid, ofPod);
+    const vanished = [...this.#told].flatMap(([uid, { asOf }]) =>
+      byPod.has(uid) || asOf > lists.asOf ? [] : [uid],
+    );
     for (const uid of vanished) this.#told.delete(uid);
     this.#forget(() => true, lists);
     const observed = { asOf: lists.asOf, sandboxes: [], containers: [] };
     return [
-      ...found,
+      ...found.map(({ uid, observed, ofPod }) => ({
+        uid,
+        observed,
+        describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers),
+      })),
       ...vanished.map((uid) => ({ uid, observed, describe: () => podFromLabels([], []) })),
     ];
   }
@@ -171,7 +189,7 @@ export class Observer {
     // A sandbox that stops being ready has no address any more; the pod keeps the one it had.
     const sight = read.ips.length === 0 && known ? { ...read, ips: known.sight.ips } : read;
     this.#sandboxes.set(listed.id, { state: listed.state, sight });
-    this.#podOf.set(listed.id, uid);
+    this.learn(listed.id, uid);
     return sight;
   }
 
@@ -187,7 +205,7 @@ export class Observer {
     const sight = readContainer(listed.podSandboxId, status, await this.#message(status));
     // The state may have moved on between list and status: what was read is what counts.
     this.#containers.set(listed.id, { state: status.state, sight });
-    this.#podOf.set(listed.id, uid);
+    this.learn(listed.id, uid);
     return sight;
   }
 
@@ -217,10 +235,11 @@ export class Observer {
   }
 
   /** Drops what is known of ids in scope that are no longer listed. */
-  #forget(inScope: (id: string) => boolean, lists: Lists): void {
+  #forget(inScope: (uid: PodUid) => boolean, lists: Lists): void {
     const listed = new Set([...lists.sandboxes, ...lists.containers].map(({ id }) => id));
-    for (const id of this.#podOf.keys()) {
-      if (listed.has(id) || !inScope(id)) continue;
+    for (const [id, { uid, since }] of this.#podOf) {
+      // What was made after the listing began cannot be in it.
+      if (listed.has(id) || since >= lists.asOf || !inScope(uid)) continue;
       this.#podOf.delete(id);
       this.#containers.delete(id);
       this.#sandboxes.delete(id);

@@ -1,0 +1,85 @@
+// The simulation must bite: with one guard taken out of the agent it has to find a failing history.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Seeds tried before a guard counts as not guarded. */
+const SEEDS = 300;
+
+interface Guard {
+  readonly name: string;
+  readonly file: string;
+  readonly line: string;
+  readonly without: string;
+}
+
+const GUARDS: readonly Guard[] = [
+  {
+    name: "life advances on a fresh sight only",
+    file: "src/pipeline/pods/transition.ts",
+    line: `if (record.sight !== "fresh") return record;`,
+    without: "",
+  },
+  {
+    name: "a pod is planned on a fresh sight only",
+    file: "src/pipeline/pods/actor.ts",
+    line: `this.#record.sight !== "fresh"`,
+    without: "false",
+  },
+  {
+    name: "only a look after the last action is fresh",
+    file: "src/pipeline/pods/transition.ts",
+    line: "observed.asOf >= record.actedAt",
+    without: "true",
+  },
+  {
+    name: "nothing is an orphan before every source was seen",
+    file: "src/pipeline/pods/pods.ts",
+    line: "else if (this.#sourcesSeen) this.#adoptOrphan(found);",
+    without: "else if (true) this.#adoptOrphan(found);",
+  },
+  {
+    name: "a slow look does not take back what a faster one said",
+    file: "src/subsystems/runtime/observe.ts",
+    line: "return told === undefined || told.asOf <= asOf;",
+    without: "return true;",
+  },
+];
+
+for (const guard of GUARDS) {
+  test(`the simulation bites without the guard: ${guard.name}`, async () => {
+    const copy = await mkdtemp(join(tmpdir(), "nodelet-bite-"));
+    try {
+      for (const part of ["src", "test/sim", "test/support", "package.json"]) {
+        await cp(join(ROOT, part), join(copy, part), { recursive: true });
+      }
+      await symlink(join(ROOT, "node_modules"), join(copy, "node_modules"));
+      const path = join(copy, guard.file);
+      const text = await readFile(path, "utf8");
+      assert(
+        text.includes(guard.line),
+        `${guard.file} has no longer the line that guards: ${guard.line}`,
+      );
+      await writeFile(path, text.replace(guard.line, guard.without));
+      const { code, output } = await play(copy);
+      assert.notEqual(code, 0, `nothing noticed within ${SEEDS} seeds:\n${output}`);
+      assert.match(output, /^seed \d+: |^SimFailure/m, output);
+    } finally {
+      await rm(copy, { recursive: true, force: true });
+    }
+  });
+}
+
+function play(folder: string): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    const args = [join(folder, "test/sim/play.ts"), "1", String(SEEDS)];
+    execFile(process.execPath, args, { maxBuffer: 1 << 24 }, (error, stdout, stderr) => {
+      resolve({ code: error ? 1 : 0, output: `${stdout}${stderr}`.slice(0, 4000) });
+    });
+  });
+}

@@ -1,0 +1,15 @@
+// The whole agent in seeded histories. SIM_SEEDS says how many, SIM_FIRST where to begin.
+import { test } from "node:test";
+import { playScenario } from "./scenario.ts";
+import { LEARNED } from "./seeds.ts";
+
+const count = Number(process.env["SIM_SEEDS"] ?? "100");
+const first = Number(process.env["SIM_FIRST"] ?? "1");
+
+for (const [seed, lesson] of LEARNED) {
+  test(`simulation: seed ${seed}: ${lesson}`, () => playScenario(seed));
+}
+
+test(`simulation: ${count} seeds from ${first}`, async () => {
+  for (let seed = first; seed < first + count; seed += 1) await playScenario(seed);
+});
