@@ -5,6 +5,8 @@ import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { defaultPod } from "../../api/pod-defaults.ts";
 import { bindStaticPod } from "../../api/static-pod.ts";
+import { staticPodProblems } from "../../api/validation/static-pod-references.ts";
+import { validatePod } from "../../api/validation/validation.ts";
 import { parseYaml } from "../../api/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { SourcedPod, SourceKind } from "./merge.ts";
@@ -58,5 +60,7 @@ function staticPod(decoded: Pod, { nodeName, source, origin, seen }: Binding): S
       ? ({ kind: "file", path: origin } as const)
       : ({ kind: "url", url: origin } as const);
   const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
+  const problems = [...validatePod(pod), ...staticPodProblems(pod)];
+  if (problems.length > 0) throw new UsageError(formatProblems(problems));
   return { uid: (pod.metadata?.uid ?? "") as PodUid, pod, source, origin };
 }
