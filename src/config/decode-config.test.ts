@@ -267,6 +267,26 @@ test("a drop-in keeps null, at fields, groups and entries of maps", () => {
   });
 });
 
+test("sizes have bounds", () => {
+  const rows: readonly (readonly [string, RegExp])[] = [
+    [`clusterDomain: ${"x".repeat(65_537)}`, /may not be longer than 65536 characters/],
+    [
+      `clusterDNS: [${"a,".repeat(10_001)}]`,
+      /clusterDNS: Too many: 10001: must have at most 10000 items/,
+    ],
+    [
+      `kubeReserved: {${Array.from({ length: 10_001 }, (_, i) => `a${i}: b`).join(", ")}}`,
+      /kubeReserved: Too many: 10001: must have at most 10000 items/,
+    ],
+    ["clusterDomain: 9007199254740993", /9007199254740993: expected a text, got a whole number/],
+  ];
+  for (const [body, pattern] of rows) {
+    const problems = problemsOf(`${HEAD}${body}\n`);
+    assert.equal(problems.length, 1);
+    assert.match(problems[0] ?? "", pattern);
+  }
+});
+
 test("hostile texts give a problem and change no prototype", () => {
   const deep = `${HEAD}logging: ${"{a: ".repeat(5000)}1${"}".repeat(5000)}\n`;
   const wide = `${HEAD}clusterDNS: [${"a,".repeat(200_000)}a]\n`;

@@ -115,7 +115,7 @@ export const SERVING_FIELDS = [
     "enableSystemLogQuery",
     boolean(false),
     "Answer log queries for node services under /logs/.",
-    "needs enableSystemLogHandler and the gate NodeLogQuery",
+    "needs enableSystemLogHandler",
   ),
   active("healthzPort", integer(10248), "Port of /healthz, without authentication.", PORT_OR_OFF),
   active(

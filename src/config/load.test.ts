@@ -5,7 +5,7 @@ import { FIELDS } from "./fields.ts";
 import { reportIdleSettings } from "./idle-report.ts";
 import { type ConfigFiles, loadConfig } from "./load.ts";
 import { ADVICE, FAILURES, HEAD, PRECEDENCE } from "./load.vectors.ts";
-import { formatOrigin } from "./origins.ts";
+import { formatOrigin, type Origin, type Origins, placeOf } from "./origins.ts";
 import { formatConfigProblem } from "./problem.ts";
 import { getAt } from "./tree.ts";
 
@@ -89,6 +89,38 @@ test("origins reach down to entries of maps, with lines", async () => {
   });
   assert.deepEqual(origins.get("featureGates[MemoryQoS]"), { kind: "file", path: "/c", line: 6 });
   assert.deepEqual(origins.get("featureGates[PodsAPI]"), { kind: "flag", flag: "feature-gates" });
+});
+
+test("origins of entries go when a flag replaces the map or a drop-in takes them away", async () => {
+  const { origins } = await load(["--config=/c", "--config-dir=/d", "--kube-reserved=pid=100"], {
+    "/c": `${HEAD}kubeReserved: {cpu: 100m}\nsystemReserved: {cpu: 1, memory: 1Gi}\nevictionSoft: null\n`.replace(
+      "1,",
+      '"1",',
+    ),
+    "/d/a.conf": `${HEAD}systemReserved: {cpu: null}\n`,
+    "/d/b.conf": `${HEAD}qosReserved: {memory: 5%}\n`,
+    "/d/c.conf": `${HEAD}qosReserved: null\n`,
+  });
+  assert.equal(origins.has("kubeReserved[cpu]"), false);
+  assert.deepEqual(origins.get("kubeReserved[pid]"), { kind: "flag", flag: "kube-reserved" });
+  assert.equal(origins.has("systemReserved[cpu]"), false);
+  assert.equal(origins.get("systemReserved[memory]")?.kind, "file");
+  assert.equal(origins.has("qosReserved[memory]"), false);
+  assert.deepEqual(origins.get("qosReserved"), { kind: "default" });
+});
+
+test("the place of a problem is where the value or what is around it was set", () => {
+  const origins: Origins = new Map<string, Origin>([
+    ["port", { kind: "flag", flag: "port" }],
+    ["maxPods", { kind: "default" }],
+    ["evictionHard", { kind: "file", path: "/c", line: 3 }],
+    ["evictionHard[a.b]", { kind: "dropIn", path: "/d" }],
+  ]);
+  assert.deepEqual(placeOf(origins, "port"), { source: "--port" });
+  assert.equal(placeOf(origins, "maxPods"), undefined);
+  assert.equal(placeOf(origins, "unheard[of].here"), undefined);
+  assert.deepEqual(placeOf(origins, "evictionHard[a.b]"), { source: "/d" });
+  assert.deepEqual(placeOf(origins, "evictionHard[x]"), { source: "/c", line: 3 });
 });
 
 test("without --config the difference to the Go kubelet is said", async () => {

@@ -314,6 +314,20 @@ export const FAILURES: readonly (readonly [
       "/c:1: line 1, column 5: bad indentation of a mapping entry; align it with its neighbours, and quote values that contain `: `",
     ],
   ],
+  [
+    ["--container-runtime-endpoint="],
+    {},
+    [
+      "--container-runtime-endpoint: containerRuntimeEndpoint: Required value: the containerRuntimeEndpoint was not specified or empty (the usual one is unix:///run/containerd/containerd.sock)",
+    ],
+  ],
+  [
+    ["--config=/c"],
+    { "/c": `${HEAD}systemCgroups: /s\n` },
+    [
+      "cgroupRoot: Required value: systemCgroups was specified and cgroupRoot was not specified (set cgroupRoot: /)",
+    ],
+  ],
 ];
 
 /** A main file and the advice that it gives. */

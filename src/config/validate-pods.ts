@@ -158,18 +158,15 @@ function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
     problems.push(invalid("containerLogMonitorInterval", written, rule));
   }
   const { podLogsDir } = config;
-  if (podLogsDir === "") problems.push(required("podLogsDir", "podLogsDir was not specified"));
-  else {
-    if (!podLogsDir.startsWith("/")) {
-      problems.push(invalid("podLogsDir", podLogsDir, "must be absolute path"));
-    }
-    if (!isCleanPath(podLogsDir)) {
-      const fix = "write it without //, /./, /../ and without a slash at the end";
-      problems.push(invalid("podLogsDir", podLogsDir, "must be normalized", fix));
-    }
-    if (!isAscii(podLogsDir)) {
-      problems.push(invalid("podLogsDir", podLogsDir, "must contain ASCII characters only"));
-    }
+  if (!podLogsDir.startsWith("/")) {
+    problems.push(invalid("podLogsDir", podLogsDir, "must be absolute path"));
+  }
+  if (!isCleanPath(podLogsDir)) {
+    const fix = "write it without //, /./, /../ and without a slash at the end";
+    problems.push(invalid("podLogsDir", podLogsDir, "must be normalized", fix));
+  }
+  if (!isAscii(podLogsDir)) {
+    problems.push(invalid("podLogsDir", podLogsDir, "must contain ASCII characters only"));
   }
   return problems;
 }

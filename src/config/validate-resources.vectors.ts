@@ -227,6 +227,14 @@ export const EVICTION: readonly (readonly [body: string, problem: string])[] = [
     "evictionMinimumReclaim: {nodefs.available: 0%}",
     'evictionMinimumReclaim[nodefs.available]: Invalid value: "0%": negative eviction minimum reclaim for nodefs.available',
   ],
+  [
+    "evictionMinimumReclaim: {nodefs: 1Gi}",
+    'evictionMinimumReclaim[nodefs]: Invalid value: "nodefs": unsupported eviction signal nodefs (did you mean nodefs.available?)',
+  ],
+  [
+    "evictionMinimumReclaim: {nodefs.available: 1K}",
+    'evictionMinimumReclaim[nodefs.available]: Invalid value: "1K": unable to parse quantity\'s suffix (e.g. 500Mi or 5%)',
+  ],
 ];
 
 /** Bodies without a problem. */

@@ -19,7 +19,7 @@ export function validateServing(config: KubeletConfig, gates: FeatureGates): Con
     ...validateAddresses(config),
     ...validateTls(config, gates),
     ...validateAuthorization(config),
-    ...validateSystemLogs(config, gates),
+    ...validateSystemLogs(config),
     ...validateLogging(config, gates),
     ...validateObservation(config),
   ];
@@ -95,27 +95,11 @@ function validateAuthorization(config: KubeletConfig): ConfigProblem[] {
   return [unsupported("authorization.mode", mode, ["AlwaysAllow", "Webhook"])];
 }
 
-function validateSystemLogs(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
-  if (!config.enableSystemLogQuery) return [];
-  const problems: ConfigProblem[] = [];
-  if (!gates.isEnabled("NodeLogQuery")) {
-    problems.push(
-      forbidden(
-        "enableSystemLogQuery",
-        "NodeLogQuery feature gate is required for enableSystemLogQuery",
-      ),
-    );
-  }
-  if (!config.enableSystemLogHandler) {
-    problems.push(
-      forbidden(
-        "enableSystemLogQuery",
-        "enableSystemLogHandler is required for enableSystemLogQuery",
-        "set enableSystemLogHandler: true",
-      ),
-    );
-  }
-  return problems;
+/** The gate NodeLogQuery is locked to on, so only the other field can be missing. */
+function validateSystemLogs(config: KubeletConfig): ConfigProblem[] {
+  if (!config.enableSystemLogQuery || config.enableSystemLogHandler) return [];
+  const why = "enableSystemLogHandler is required for enableSystemLogQuery";
+  return [forbidden("enableSystemLogQuery", why, "set enableSystemLogHandler: true")];
 }
 
 function validateLogging(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {

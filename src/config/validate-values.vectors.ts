@@ -323,4 +323,8 @@ export const CHOICES: readonly (readonly [body: string, problem: string])[] = [
     "maxParallelImagePulls: 2\nserializeImagePulls: true",
     "maxParallelImagePulls: Invalid value: 2: cannot be larger than 1 unless serializeImagePulls is set to false (set serializeImagePulls: false in the same place)",
   ],
+  [
+    "logging: {options: {json: {infoBufferSize: -1}}}\nfeatureGates: {LoggingAlphaOptions: true}",
+    'logging.options.json.infoBufferSize: Invalid value: "-1": must not be negative',
+  ],
 ];
