@@ -1,0 +1,205 @@
+import { type IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { InvariantError, OutsideError } from "../../kit/errors.ts";
+import type { ClientCertificate, Exchange, ReplyHeaders, ReplyStream } from "./listen.ts";
+import { askToSwitch, joinSockets, loopbackUrl } from "./upgrade-proxy.ts";
+
+/** The connection of a request that asks to switch protocols; Node no longer reads it as HTTP. */
+export interface Switching {
+  readonly socket: Duplex;
+  readonly early: Buffer;
+}
+
+export interface ExchangeParts {
+  readonly request: IncomingMessage;
+  /** Of a plain request; one that switches gets an answer of its own when it needs it. */
+  readonly response?: ServerResponse;
+  readonly switching?: Switching;
+  readonly client: ClientCertificate;
+  readonly peer: string;
+  readonly stalledMs: number;
+}
+
+/** A request of Node's server as the rest of the agent sees it. */
+export class NodeExchange implements Exchange {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Exchange["headers"];
+  readonly peer: string;
+  readonly client: ClientCertificate;
+  readonly upgrade: string | undefined;
+  readonly #request: IncomingMessage;
+  readonly #switching: Switching | undefined;
+  readonly #stalledMs: number;
+  readonly #abort = new AbortController();
+  #response: ServerResponse | undefined;
+  #answered = false;
+  #switched = false;
+
+  constructor(parts: ExchangeParts) {
+    const { request, switching } = parts;
+    this.method = request.method ?? "";
+    this.target = request.url ?? "";
+    this.headers = joinedHeaders(request);
+    this.peer = parts.peer;
+    this.client = parts.client;
+    this.upgrade = switching ? (request.headers.upgrade ?? "").toLowerCase() : undefined;
+    this.#request = request;
+    this.#switching = switching;
+    this.#stalledMs = parts.stalledMs;
+    this.#response = parts.response;
+    // Of a plain request the connection may serve others after it; its response ends with either.
+    parts.response?.once("close", () => this.cancel("the exchange is over"));
+    switching?.socket.once("close", () => this.cancel("the peer is gone"));
+    switching?.socket.on("error", () => this.cancel("the peer is gone"));
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get status(): number | undefined {
+    if (this.#switched) return 101;
+    return this.#answered ? this.#response?.statusCode : undefined;
+  }
+
+  /** Ends what is still under way. */
+  cancel(why: string): void {
+    if (!this.#abort.signal.aborted) this.#abort.abort(new OutsideError("aborted", why));
+  }
+
+  /** Cuts the connection, where an answer was begun and cannot be finished. */
+  cut(): void {
+    this.#request.socket.destroy();
+  }
+
+  async readBody(maxBytes: number): Promise<Uint8Array> {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const chunk of this.#request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > maxBytes) break;
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      throw new OutsideError("aborted", "the peer is gone", { cause: error });
+    }
+    if (size > maxBytes) {
+      const message = `the request's body is longer than ${maxBytes} bytes`;
+      throw new OutsideError("exhausted", message, { retryable: false });
+    }
+    return Buffer.concat(chunks, size);
+  }
+
+  async reply(status: number, headers: ReplyHeaders, body?: string | Uint8Array): Promise<void> {
+    const response = this.#begin(status, headers);
+    const content = typeof body === "string" ? Buffer.from(body) : body;
+    if (status !== 204 && status !== 304)
+      response.setHeader("content-length", content?.length ?? 0);
+    await this.#ending(response, () => response.end(content));
+  }
+
+  replyStream(status: number, headers: ReplyHeaders): ReplyStream {
+    const response = this.#begin(status, headers);
+    response.flushHeaders();
+    return {
+      write: async (chunk) => {
+        this.signal.throwIfAborted();
+        if (chunk.length === 0 || response.write(chunk)) return;
+        await this.#bounded((done) => {
+          response.once("drain", done);
+          return () => response.off("drain", done);
+        });
+      },
+      end: () => this.#ending(response, () => response.end()),
+    };
+  }
+
+  async proxyUpgrade(url: string, idleMs: number): Promise<void> {
+    const switching = this.#switching;
+    if (!switching || this.#answered)
+      throw new InvariantError("this exchange cannot switch protocols");
+    const { socket, early } = switching;
+    const answer = await askToSwitch(loopbackUrl(url), this.#request, this.signal);
+    if (answer.kind === "refused") {
+      await this.reply(answer.status, { "content-type": "text/plain; charset=utf-8" }, answer.text);
+      return;
+    }
+    this.#answered = true;
+    this.#switched = true;
+    if (socket instanceof Socket) socket.setNoDelay(true);
+    if (answer.socket instanceof Socket) answer.socket.setNoDelay(true);
+    socket.write(`${answer.head}\r\n`);
+    if (answer.early.length > 0) socket.write(answer.early);
+    if (early.length > 0) answer.socket.write(early);
+    await joinSockets(socket, answer.socket, { idleMs, signal: this.signal });
+  }
+
+  #begin(status: number, headers: ReplyHeaders): ServerResponse {
+    if (this.#answered) throw new InvariantError("a request is answered once only");
+    this.#answered = true;
+    const response = this.#response ?? this.#responseOnSocket();
+    this.#response = response;
+    response.statusCode = status;
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    return response;
+  }
+
+  /** An ordinary answer to a request that wanted to switch; the connection is good for nothing after. */
+  #responseOnSocket(): ServerResponse {
+    const socket = this.#switching?.socket;
+    if (!(socket instanceof Socket)) throw new InvariantError("an exchange without a connection");
+    const response = new ServerResponse(this.#request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once("finish", () => {
+      response.detachSocket(socket);
+      socket.end();
+    });
+    return response;
+  }
+
+  async #ending(response: ServerResponse, end: () => void): Promise<void> {
+    if (response.destroyed || this.signal.aborted) return;
+    await this.#bounded((done) => {
+      response.once("finish", done);
+      response.once("close", done);
+      end();
+      return () => {
+        response.off("finish", done);
+        response.off("close", done);
+      };
+    }).catch(() => {});
+  }
+
+  /** Waits for the peer to take something; one that does not is cut. */
+  #bounded(wait: (done: () => void) => () => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.cancel("the peer takes nothing");
+        this.cut();
+      }, this.#stalledMs);
+      const settle = (finish: () => void) => {
+        clearTimeout(timer);
+        this.signal.removeEventListener("abort", onAbort);
+        stop();
+        finish();
+      };
+      const onAbort = () => settle(() => reject(this.signal.reason as Error));
+      const stop = wait(() => settle(resolve));
+      if (this.signal.aborted) onAbort();
+      else this.signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}
+
+/** Headers by lower-case name. Of those that may come once only, Node has kept the first. */
+function joinedHeaders(request: IncomingMessage): Exchange["headers"] {
+  const headers: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return headers;
+}
