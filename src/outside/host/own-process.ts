@@ -1,0 +1,101 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+/** What this process uses, as Prometheus' process metrics have it. */
+export interface ProcessUsage {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  readonly virtualBytes: number;
+  /** Unix seconds. */
+  readonly startTimeSeconds: number;
+  readonly openFiles: number;
+  readonly maxFiles: number;
+}
+
+/** How late the event loop was within the last one to two minutes. */
+export interface LoopDelay {
+  readonly p50Seconds: number;
+  readonly p99Seconds: number;
+  readonly maxSeconds: number;
+}
+
+/** This process, seen from itself. */
+export interface OwnProcess {
+  usage(): ProcessUsage;
+  loopDelay(): LoopDelay;
+}
+
+/** Period of looking whether the loop is late; each look is a timer. */
+const RESOLUTION_MS = 50;
+const WINDOW_MS = 60_000;
+const NANOS_PER_SECOND = 1e9;
+const MICROS_PER_SECOND = 1e6;
+
+/** Begins to measure the event loop; goes on until closed, and keeps no process alive. */
+export function connectOwnProcess(): OwnProcess & { close(): void } {
+  const startTimeSeconds = Date.now() / 1000 - process.uptime();
+  const delay = new LoopDelayWindows();
+  return {
+    usage: () => ({ ...readUsage(), startTimeSeconds }),
+    loopDelay: () => delay.read(),
+    close: () => delay.close(),
+  };
+}
+
+/** The window that is being filled and the one before it; every reader sees the same. */
+class LoopDelayWindows {
+  readonly #current = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #timer: NodeJS.Timeout;
+  #previous: LoopDelay = { p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 };
+
+  constructor() {
+    this.#current.enable();
+    this.#timer = setInterval(() => {
+      this.#previous = readHistogram(this.#current);
+      this.#current.reset();
+    }, WINDOW_MS);
+    this.#timer.unref();
+  }
+
+  read(): LoopDelay {
+    const current = readHistogram(this.#current);
+    return {
+      p50Seconds: Math.max(current.p50Seconds, this.#previous.p50Seconds),
+      p99Seconds: Math.max(current.p99Seconds, this.#previous.p99Seconds),
+      maxSeconds: Math.max(current.maxSeconds, this.#previous.maxSeconds),
+    };
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#current.disable();
+  }
+}
+
+/** The histogram counts the whole pause between two looks; what is over its period is delay. */
+function readHistogram(histogram: ReturnType<typeof monitorEventLoopDelay>): LoopDelay {
+  const late = (nanos: number) => Math.max(0, nanos / NANOS_PER_SECOND - RESOLUTION_MS / 1000);
+  if (histogram.count === 0) return { p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 };
+  return {
+    p50Seconds: late(histogram.percentile(50)),
+    p99Seconds: late(histogram.percentile(99)),
+    maxSeconds: late(histogram.max),
+  };
+}
+
+function readUsage(): Omit<ProcessUsage, "startTimeSeconds"> {
+  const { user, system } = process.cpuUsage();
+  const status = readFileSync("/proc/self/status", "utf8");
+  const limits = readFileSync("/proc/self/limits", "utf8");
+  return {
+    cpuSeconds: (user + system) / MICROS_PER_SECOND,
+    residentBytes: kibibytes(status, "VmRSS") * 1024,
+    virtualBytes: kibibytes(status, "VmSize") * 1024,
+    openFiles: readdirSync("/proc/self/fd").length,
+    maxFiles: Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN),
+  };
+}
+
+function kibibytes(status: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1] ?? Number.NaN);
+}

@@ -1,0 +1,40 @@
+/** What only an agent that serves others needs of the world; a simulation goes without. */
+import type { OpenFolderBeneath } from "./host/open-folder.ts";
+import { openFolderBeneath } from "./host/open-folder.ts";
+import { connectOwnProcess, type OwnProcess } from "./host/own-process.ts";
+import { listenHttp } from "./net/http-listener.ts";
+import type { Listen } from "./net/listen.ts";
+
+export type { NamedFile, OpenFile, OpenFolder, OpenFolderBeneath } from "./host/open-folder.ts";
+export type { LoopDelay, OwnProcess, ProcessUsage } from "./host/own-process.ts";
+export type {
+  ClientCertificate,
+  Exchange,
+  HttpListener,
+  Listen,
+  ListenAddress,
+  ListenLimits,
+  ListenOptions,
+  ListenProblem,
+  ReplyHeaders,
+  ReplyStream,
+  TlsMaterial,
+  TlsSettings,
+} from "./net/listen.ts";
+
+export interface Serving {
+  readonly listen: Listen;
+  readonly openFolder: OpenFolderBeneath;
+  readonly process: OwnProcess;
+}
+
+/** Serving on this machine. `close` ends its measuring; listeners are closed by whoever made them. */
+export function connectServing(): Serving & { close(): void } {
+  const process = connectOwnProcess();
+  return {
+    listen: listenHttp,
+    openFolder: openFolderBeneath,
+    process,
+    close: () => process.close(),
+  };
+}
