@@ -1,6 +1,29 @@
-import { runAgent } from "./cli/run.ts";
+import { writeFileSync } from "node:fs";
 
-// No top-level await: the bundle is CommonJS.
-void runAgent(process.argv.slice(2)).then((code) => {
+/**
+ * The entry of the process. As `kubelet` (a symlink of that name), or with `run`, it is the agent and loads
+ * nothing that only the command line needs: it stays in memory for months.
+ */
+async function main(argv: readonly string[]): Promise<number> {
+  const asKubelet = process.env["NODELET_INVOKED_AS"] === "kubelet";
+  nameProcess(asKubelet ? "kubelet" : "nodelet");
+  if (asKubelet || argv[0] === "run") {
+    const { runAgent } = await import("./cli/run.ts");
+    return asKubelet ? runAgent(argv, "kubelet") : runAgent(argv.slice(1), "nodelet run");
+  }
+  const { runCli } = await import("./cli/cli.ts");
+  return runCli(argv);
+}
+
+/** What `ps` and `pgrep` show; the arguments stay visible, which `process.title` would overwrite. */
+function nameProcess(name: string): void {
+  try {
+    writeFileSync("/proc/self/comm", name);
+  } catch {
+    // Only a name: where /proc is not to be written, the process keeps Node's.
+  }
+}
+
+void main(process.argv.slice(2)).then((code) => {
   process.exitCode = code;
 });

@@ -1,26 +1,47 @@
 import { startAgent } from "../agent.ts";
 import { deriveImageEndpoint, deriveNodeName } from "../config/derive.ts";
+import { renderFlagHelp } from "../config/flag-help.ts";
+import { parseFlags } from "../config/flags.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
-import { formatConfigProblem } from "../config/problem.ts";
+import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
+import { validateOnHost } from "../config/validate.ts";
 import { createSystemClock } from "../kit/clock.ts";
+import { messageOf } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { connectOutside } from "../outside/connect.ts";
 import { connectHost } from "../outside/host/connect-host.ts";
 import { createLog } from "../outside/log/log.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
+import { kubeletVersion, rawKubeletVersion } from "./version.ts";
 
 /**
  * `nodelet run`: the agent in the foreground, with the flags of the kubelet, until SIGINT or SIGTERM.
- * Containers run on when it leaves. Resolves with the exit code.
+ * Containers run on when it leaves. `command` is what was typed, for the help text. Resolves with the
+ * exit code.
  */
-export async function runAgent(argv: readonly string[]): Promise<number> {
-  const files = connectHost({ clock: createSystemClock(), log: silentLog }).files;
-  const loaded = await loadConfig(argv, files, { cwd: process.cwd() });
-  if (loaded.problems.length > 0) {
-    for (const problem of loaded.problems)
-      process.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
-    return EXIT_USAGE;
-  }
+export async function runAgent(argv: readonly string[], command: string): Promise<number> {
+  const { help, version } = parseFlags(argv).flags;
+  if (help) return say(renderFlagHelp(command));
+  if (version === "true") return say(`Kubernetes ${kubeletVersion()}\n`);
+  if (version === "raw") return say(`${rawKubeletVersion()}\n`);
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const loaded = await loadConfig(argv, host.files, { cwd: process.cwd() });
+  const { config, flags } = loaded;
+  if (loaded.problems.length > 0) return refuse(command, loaded.problems);
+  const facts = await host.facts();
+  const nodeName = deriveNodeName(facts.hostname, flags.hostnameOverride);
+  if (!nodeName.ok) return refuse(command, [nodeName.problem]);
+  const unfit = validateOnHost(config, {
+    cgroupVersion: host.cgroups.version,
+    swapBytes: facts.swapBytes,
+  });
+  if (unfit.length > 0) return refuse(command, unfit);
+  return await serve(loaded, nodeName.name);
+}
+
+/** Runs the agent until it is told to leave. */
+async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
   const log = createLog({
     format: config.logging.format === "json" ? "json" : "text",
@@ -28,46 +49,44 @@ export async function runAgent(argv: readonly string[]): Promise<number> {
     fd: 2,
   });
   sayAboutConfig(loaded, log);
-  const outside = connectOutside(
-    {
-      runtimeEndpoint: config.containerRuntimeEndpoint,
-      imageEndpoint: deriveImageEndpoint(config),
-      runtimeTimeoutMs: config.runtimeRequestTimeout,
-    },
-    log,
-  );
-  const nodeName = deriveNodeName((await outside.host.facts()).hostname, flags.hostnameOverride);
-  if (!nodeName.ok) {
-    process.stderr.write(`nodelet: ${formatConfigProblem(nodeName.problem)}\n`);
-    return EXIT_USAGE;
-  }
+  const outside = connectOutside(connectOptions(config), log);
   const leave = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => leave.abort(new Error(`received ${signal}`));
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
   try {
-    await using agent = await startAgent(
-      { config, nodeName: nodeName.name, rootFolder: flags.rootDir },
-      outside,
-      { leave: leave.signal },
-    );
-    log.info("agent is running", {
-      node: nodeName.name,
-      runtime: agent.runtimeVersion.runtimeName,
-    });
+    await using agent = await startAgent({ config, nodeName, rootFolder: flags.rootDir }, outside);
+    log.info("agent is running", { node: nodeName, runtime: agent.runtimeVersion.runtimeName });
     await agent.untilLeaving(leave.signal);
-    log.info("agent is leaving; containers run on", {
-      reason: String((leave.signal.reason as Error).message),
-    });
+    log.info("agent is leaving; containers run on", { reason: messageOf(leave.signal.reason) });
     return EXIT_OK;
   } catch (error) {
-    if (leave.signal.aborted) return EXIT_OK;
     log.error("agent cannot go on", { error });
     return EXIT_FAILURE;
   } finally {
     outside.close();
     log.flush();
   }
+}
+
+/** How the agent of a configuration reaches the world. */
+export function connectOptions(config: KubeletConfig): Parameters<typeof connectOutside>[0] {
+  return {
+    runtimeEndpoint: config.containerRuntimeEndpoint,
+    imageEndpoint: deriveImageEndpoint(config),
+    runtimeTimeoutMs: config.runtimeRequestTimeout,
+  };
+}
+
+function say(text: string): number {
+  process.stdout.write(text);
+  return EXIT_OK;
+}
+
+function refuse(command: string, problems: readonly ConfigProblem[]): number {
+  for (const problem of problems)
+    process.stderr.write(`${command}: ${formatConfigProblem(problem)}\n`);
+  return EXIT_USAGE;
 }
 
 function sayAboutConfig(

@@ -21,3 +21,23 @@ export function nodeletVersion(): string {
 export function kubeletVersion(): string {
   return `${KUBERNETES_VERSION}+nodelet.${nodeletVersion()}`;
 }
+
+/** The same as Go prints the structure it keeps versions in, for `--version=raw`. */
+export function rawKubeletVersion(): string {
+  const version = kubeletVersion();
+  const [major = "", minor = ""] = KUBERNETES_VERSION.slice(1).split(".");
+  const platform = `linux/${process.arch === "x64" ? "amd64" : process.arch}`;
+  const fields = {
+    Major: major,
+    Minor: minor,
+    GitVersion: version,
+    GitCommit: "",
+    GitTreeState: "",
+    BuildDate: "",
+    GoVersion: `node ${process.version}`,
+    Compiler: "v8",
+    Platform: platform,
+  };
+  const parts = Object.entries(fields).map(([name, value]) => `${name}:${JSON.stringify(value)}`);
+  return `version.Info{${parts.join(", ")}}`;
+}

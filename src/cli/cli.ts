@@ -1,0 +1,127 @@
+/**
+ * The command line. Owns: the tree of commands, and what becomes of errors and signals. In: arguments. Out:
+ * an exit code. Invariants: an error is said in one line with what to do about it, never with a stack.
+ */
+import { Command, CommanderError } from "commander";
+import { messageOf } from "../kit/errors.ts";
+import { CliError, formatCliError } from "./cli-error.ts";
+import { addCompletionCommands } from "./commands/completion.ts";
+import { addConfigCommand } from "./commands/config.ts";
+import { addUpCommand } from "./commands/up.ts";
+import { addVersionCommand } from "./commands/version.ts";
+import type { CliContext } from "./context.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
+import { type Io, processIo } from "./io.ts";
+import { nodeletVersion } from "./version.ts";
+
+/** Runs the command line of this process; resolves with the exit code. */
+export async function runCli(argv: readonly string[]): Promise<number> {
+  const io = processIo();
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", endOnClosedPipe);
+  return await runCommand(argv, io, interruptOf(process));
+}
+
+/** Runs one command with the given surroundings; never throws. */
+export async function runCommand(
+  argv: readonly string[],
+  io: Io,
+  onInterrupt: () => AbortSignal,
+): Promise<number> {
+  let exitCode = EXIT_OK;
+  const finish = (code: number) => {
+    exitCode = code;
+  };
+  const program = buildProgram({ io, onInterrupt, finish });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return exitCode;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
+    const error =
+      thrown instanceof CliError ? thrown : new CliError(messageOf(thrown), { cause: thrown });
+    io.stderr.write(formatCliError(error));
+    if ((io.env["NODELET_DEBUG"] ?? "") !== "" && error.cause instanceof Error)
+      io.stderr.write(`${error.cause.stack}\n`);
+    return error.exitCode;
+  }
+}
+
+/** The whole tree of commands. */
+export function buildProgram(context: CliContext): Command {
+  const { io } = context;
+  const program = new Command("nodelet");
+  program
+    .description(
+      "A Kubernetes node agent: runs pods on containerd, with or without a cluster, and explains every " +
+        "decision it takes.",
+    )
+    .version(nodeletVersion(), "-V, --version", "show the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command]", "show help for a command")
+    .addHelpText("after", START)
+    .showSuggestionAfterError()
+    .configureHelp({ sortOptions: false, showGlobalOptions: false })
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, "nodelet: ")),
+      getOutHelpWidth: () => helpWidth(io),
+      getErrHelpWidth: () => helpWidth(io),
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .exitOverride();
+  program.action(() => program.help());
+  addUpCommand(program, context);
+  addRunCommand(program);
+  addConfigCommand(program, context);
+  addVersionCommand(program, context);
+  addCompletionCommands(program, context);
+  return program;
+}
+
+/** `run` is taken before this tree is built (main.ts); it stands here for help and completion. */
+function addRunCommand(program: Command): void {
+  program
+    .command("run")
+    .summary("run the agent in the foreground, with the flags of the kubelet")
+    .description("Runs the agent in the foreground, with the flags of the kubelet.")
+    .argument("[flags...]", "the kubelet's flags; nodelet run --help lists them")
+    .allowUnknownOption();
+}
+
+const START = `
+Begin with:
+  sudo nodelet up --demo      make this machine a node and run an example pod
+  sudo nodelet down           end the pods and clean up
+
+Exit codes: 0 done, 1 failed, 2 not understood, 3 not found, 4 the agent does not run.
+`;
+
+/** Help is as wide as the terminal, up to what reads well. */
+function helpWidth(io: Io): number {
+  return Math.min(io.stdout.columns ?? 100, 100);
+}
+
+/** `head` and the like close their end when they have enough: nothing to complain about. */
+function endOnClosedPipe(error: NodeJS.ErrnoException): void {
+  process.exit(error.code === "EPIPE" ? EXIT_OK : EXIT_FAILURE);
+}
+
+/** Turns the first interrupt into an aborted signal; the second one ends the process at once. */
+function interruptOf(target: NodeJS.Process): () => AbortSignal {
+  const controller = new AbortController();
+  let listening = false;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (controller.signal.aborted) target.exit(signal === "SIGINT" ? 130 : 143);
+    controller.abort(new Error(`received ${signal}`));
+  };
+  return () => {
+    if (!listening) {
+      listening = true;
+      target.on("SIGINT", onSignal);
+      target.on("SIGTERM", onSignal);
+    }
+    return controller.signal;
+  };
+}

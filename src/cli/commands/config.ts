@@ -1,0 +1,76 @@
+import { existsSync } from "node:fs";
+import { type Command, Option } from "commander";
+import { encodeConfig } from "../../config/encode-config.ts";
+import { loadConfig } from "../../config/load.ts";
+import { formatConfigProblem } from "../../config/problem.ts";
+import { createSystemClock } from "../../kit/clock.ts";
+import { silentLog } from "../../kit/log.ts";
+import { connectHost } from "../../outside/host/connect-host.ts";
+import type { CliContext } from "../context.ts";
+import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { fieldViews, renderFieldViews } from "../render/config-view.ts";
+import { encode } from "../render/output.ts";
+import { DEFAULT_PLACES } from "../up/paths.ts";
+
+interface ViewOptions {
+  readonly config?: string;
+  readonly configDir?: string;
+  readonly origins?: boolean;
+  readonly changed?: boolean;
+  readonly output?: "json" | "yaml";
+}
+
+/** `nodelet config view`. */
+export function addConfigCommand(program: Command, context: CliContext): void {
+  const config = program.command("config").summary("look at the agent's configuration");
+  config.description("Looks at the agent's configuration.");
+  config
+    .command("view")
+    .summary("show the configuration that an agent started now would have")
+    .description(
+      "Shows the configuration that an agent started now would have: defaults, file, drop-in files and " +
+        "flags put together. Problems go to standard error, with exit code 2.",
+    )
+    .argument("[flags...]", "flags as for `nodelet run`, after --")
+    .option("--config <file>", `the main file (default ${DEFAULT_PLACES.config} when it is there)`)
+    .option("--config-dir <folder>", "folder of drop-in files")
+    .option("--origins", "say for each field where its value comes from")
+    .option("--changed", "leave out what is at its default; implies --origins")
+    .addOption(new Option("-o, --output <form>", "how to show it").choices(["yaml", "json"]))
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags: readonly string[], options: ViewOptions) => {
+      context.finish(await view(flags, options, context));
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  nodelet config view --changed
+  nodelet config view --config /var/lib/kubelet/config.yaml -o yaml
+  nodelet config view --origins -- --max-pods=50 --node-ip=192.0.2.1
+`;
+
+async function view(
+  flags: readonly string[],
+  options: ViewOptions,
+  { io }: CliContext,
+): Promise<number> {
+  const { files } = connectHost({ clock: createSystemClock(), log: silentLog });
+  const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
+  const argv = [
+    ...(named === "" ? [] : [`--config=${named}`]),
+    ...(options.configDir === undefined ? [] : [`--config-dir=${options.configDir}`]),
+    ...flags,
+  ];
+  const loaded = await loadConfig(argv, files, { cwd: io.cwd });
+  for (const problem of loaded.problems)
+    io.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
+  const changed = options.changed === true;
+  const views = fieldViews(loaded).filter(({ origin }) => !changed || origin !== "default");
+  if (options.origins !== true && !changed) {
+    io.stdout.write(encode(encodeConfig(loaded.config), options.output ?? "yaml"));
+  } else if (options.output !== undefined) io.stdout.write(encode(views, options.output));
+  else writeLines(io.stdout, renderFieldViews(views, { paint: io.paint }));
+  return loaded.problems.length === 0 ? EXIT_OK : EXIT_USAGE;
+}

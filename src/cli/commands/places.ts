@@ -1,0 +1,42 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../up/paths.ts";
+
+/** The options that say where an installation is. */
+export interface PlaceOptions {
+  readonly stateDir: string;
+  readonly runDir: string;
+  readonly logDir: string;
+  readonly config: string;
+  readonly manifests: string;
+}
+
+/** Adds the options that say where an installation is. */
+export function withPlaceOptions(command: Command): Command {
+  return command
+    .option("--config <file>", "the agent's configuration", DEFAULT_PLACES.config)
+    .option("--manifests <folder>", "folder of pod manifests", DEFAULT_PLACES.manifests)
+    .option("--state-dir <folder>", "state that outlives a reboot", DEFAULT_PLACES.stateDir)
+    .option("--run-dir <folder>", "sockets and process ids", DEFAULT_PLACES.runDir)
+    .option("--log-dir <folder>", "logs of agent and containerd", DEFAULT_PLACES.logDir);
+}
+
+/** The paths of the installation that the options name. */
+export function pathsOf(options: PlaceOptions, cwd: string): UpPaths {
+  const { stateDir, runDir, logDir, config, manifests } = options;
+  const places: UpPlaces = { stateDir, runDir, logDir, config, manifests };
+  const absolute = Object.entries(places).map(([name, path]) => [name, resolve(cwd, path)]);
+  return upPaths({ ...places, ...Object.fromEntries(absolute) });
+}
+
+/** The same options as words of a command line. */
+export function placeArguments(paths: UpPaths): readonly string[] {
+  const { stateDir, runDir, logDir, config, manifests } = paths;
+  return [
+    `--config=${config}`,
+    `--manifests=${manifests}`,
+    `--state-dir=${stateDir}`,
+    `--run-dir=${runDir}`,
+    `--log-dir=${logDir}`,
+  ];
+}

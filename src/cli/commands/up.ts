@@ -1,0 +1,90 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../../config/duration.ts";
+import type { CliContext } from "../context.ts";
+import { runSupervisor } from "../up/background.ts";
+import { runUp, type UpContext } from "../up/up.ts";
+import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./places.ts";
+
+interface UpOptions extends PlaceOptions {
+  readonly demo?: boolean;
+  readonly detach?: boolean;
+  readonly untilReady?: boolean;
+  readonly timeout: number;
+  readonly check?: boolean;
+  readonly containerd: string;
+  readonly supervise?: boolean;
+}
+
+const TIMEOUT_MS = 120_000;
+
+/** `nodelet up`. */
+export function addUpCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("up")
+    .summary("make this machine a node and show it")
+    .description(
+      "Makes this machine a node without a cluster and shows it: checks what it needs, uses the containerd " +
+        "that runs or starts its own, writes a configuration, keeps the agent running and shows node and pods " +
+        "as they change. Pods are the manifests in a folder. When it ends, pods run on; `nodelet down` ends " +
+        "them.",
+    )
+    .argument("[flags...]", "flags for the agent as for `nodelet run`, after --")
+    .option("--demo", "also run examples/hello, a web server with all three probes")
+    .option("-d, --detach", "leave the agent running in the background and return")
+    .option("--until-ready", "return as soon as node and pods are ready")
+    .addOption(
+      new Option("--timeout <duration>", "give up waiting after this time")
+        .default(TIMEOUT_MS, "2m")
+        .argParser(readDuration),
+    )
+    .option("--check", "only check the machine, change nothing")
+    .option("--containerd <which>", "auto, own, or the path of a socket", "auto")
+    .addOption(new Option("--supervise", "keep agent and runtime going, no more").hideHelp());
+  withPlaceOptions(command)
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags: readonly string[], options: UpOptions) => {
+      context.finish(await up(flags, options, context));
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  sudo nodelet up --demo                          see it work
+  sudo nodelet up --detach                        run it in the background
+  sudo nodelet up --demo --detach --until-ready   for scripts: returns when the example serves
+  sudo nodelet up --check                         is this machine fit to be a node?
+  sudo nodelet up -- --max-pods=20 -v 4           with flags for the agent
+`;
+
+async function up(
+  flags: readonly string[],
+  options: UpOptions,
+  context: CliContext,
+): Promise<number> {
+  const paths = pathsOf(options, context.io.cwd);
+  if (options.supervise === true) return await runSupervisor(paths, flags, context);
+  const request = {
+    paths,
+    containerd: options.containerd,
+    agentFlags: flags,
+    demo: options.demo === true,
+    detach: options.detach === true,
+    untilReady: options.untilReady === true,
+    timeoutMs: options.timeout,
+    checkOnly: options.check === true,
+  };
+  const { io, onInterrupt } = context;
+  const backgroundArgv: UpContext["backgroundArgv"] = [
+    process.execPath,
+    process.argv[1] ?? "",
+    ...["up", "--supervise", ...placeArguments(paths), "--", ...flags],
+  ];
+  return await runUp(request, { io, onInterrupt, backgroundArgv });
+}
+
+/** A time with its unit, as milliseconds. */
+export function readDuration(text: string): number {
+  const parsed = parseDuration(text);
+  if (parsed.ok && parsed.ms >= 0) return parsed.ms;
+  throw new InvalidArgumentError("write a time with its unit, like 30s or 2m");
+}

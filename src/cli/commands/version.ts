@@ -1,0 +1,57 @@
+import { type Command, Option } from "commander";
+import { CliError } from "../cli-error.ts";
+import type { Overview } from "../client/shapes.ts";
+import { type CliContext, clientOf, withSocketOption } from "../context.ts";
+import { EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { encode } from "../render/output.ts";
+import { KUBERNETES_VERSION, nodeletVersion } from "../version.ts";
+
+interface VersionOptions {
+  readonly output?: "json" | "yaml";
+  readonly socket?: string;
+}
+
+/** `nodelet version`: of this command, and of the agent when one runs. */
+export function addVersionCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("version")
+    .summary("show the versions of nodelet, Kubernetes and the runtime")
+    .description(
+      "Shows the versions of this command and, when it runs, of the agent and its runtime.",
+    )
+    .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]));
+  withSocketOption(command).action(async (options: VersionOptions) => {
+    const own = {
+      nodelet: nodeletVersion(),
+      kubernetes: KUBERNETES_VERSION,
+      node: process.version,
+    };
+    const agent = await agentVersion(context, options);
+    if (options.output !== undefined) {
+      context.io.stdout.write(encode({ ...own, ...(agent ? { agent } : {}) }, options.output));
+    } else {
+      writeLines(context.io.stdout, [
+        `nodelet ${own.nodelet}, the kubelet of Kubernetes ${own.kubernetes}, on Node ${own.node}`,
+        agent === undefined
+          ? "agent: not running"
+          : `agent: ${agent.nodelet} on ${agent.runtime}, node ${agent.node}`,
+      ]);
+    }
+    context.finish(EXIT_OK);
+  });
+}
+
+/** Versions of the running agent; `undefined` when none can be asked. */
+async function agentVersion(
+  context: CliContext,
+  options: VersionOptions,
+): Promise<{ nodelet: string; runtime: string; node: string } | undefined> {
+  try {
+    const overview = await clientOf(context, options).json<Overview>("/nodelet/v1/overview");
+    return { nodelet: overview.version, runtime: overview.runtime, node: overview.node };
+  } catch (thrown) {
+    if (thrown instanceof CliError) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,59 @@
+/** What a command reads and writes, so that tests can hand it something else. */
+import type { Readable, Writable } from "node:stream";
+import { styleText } from "node:util";
+import { type Paint, plainPaint } from "./render/text.ts";
+
+/** The terminal side of standard input, where it is one. */
+export type InputStream = Readable & {
+  readonly isTTY?: boolean;
+  setRawMode?(on: boolean): unknown;
+};
+
+/** The terminal side of standard output, where it is one. */
+export type OutputStream = Writable & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
+
+/** Everything a command knows of its surroundings. */
+export interface Io {
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder that relative paths start at; absolute. */
+  readonly cwd: string;
+  /** Looks for standard output. */
+  readonly paint: Paint;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+/** The process's own streams. */
+export function processIo(): Io {
+  const { stdin, stdout, stderr, env } = process;
+  return {
+    stdin,
+    stdout,
+    stderr,
+    env,
+    cwd: process.cwd(),
+    paint: hasColours(stdout, env) ? paintAnsi : plainPaint,
+    now: () => Date.now(),
+  };
+}
+
+/** Looks by ANSI sequences. */
+export const paintAnsi: Paint = (style, text) => styleText(style, text, { validateStream: false });
+
+function hasColours(stdout: OutputStream, env: Io["env"]): boolean {
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  if (env["FORCE_COLOR"] !== undefined) return env["FORCE_COLOR"] !== "0";
+  return stdout.isTTY === true && env["TERM"] !== "dumb";
+}
+
+/** Writes lines, each with its line break. */
+export function writeLines(stream: Writable, lines: readonly string[]): void {
+  if (lines.length > 0) stream.write(`${lines.join("\n")}\n`);
+}

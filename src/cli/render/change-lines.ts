@@ -1,0 +1,46 @@
+// pure
+/** What `up` writes where there is no terminal: a line for everything that changed. */
+import type { NodeSummary } from "./node-summary.ts";
+import type { PodRow } from "./pod-row.ts";
+import { oneLine } from "./text.ts";
+
+/** What was last said. */
+export interface Said {
+  readonly node: string;
+  /** By `namespace/name`. */
+  readonly pods: ReadonlyMap<string, string>;
+}
+
+/** Nothing said yet. */
+export const NOTHING_SAID: Said = { node: "", pods: new Map() };
+
+/** Lines for what is different from what was last said, and what to remember. */
+export function changeLines(
+  before: Said,
+  node: NodeSummary | undefined,
+  rows: readonly PodRow[],
+): { readonly lines: readonly string[]; readonly said: Said } {
+  const lines: string[] = [];
+  const nodeNow = node === undefined ? "" : nodeText(node);
+  if (nodeNow !== "" && nodeNow !== before.node) lines.push(nodeNow);
+  const pods = new Map<string, string>();
+  for (const row of rows) {
+    const key = `${row.namespace}/${row.name}`;
+    const text = podText(row);
+    pods.set(key, text);
+    if (before.pods.get(key) !== text) lines.push(`pod ${key}: ${text}`);
+  }
+  for (const key of before.pods.keys()) if (!pods.has(key)) lines.push(`pod ${key}: gone`);
+  return { lines, said: { node: nodeNow || before.node, pods } };
+}
+
+function nodeText({ name, ready, why, runtime }: NodeSummary): string {
+  const state = ready ? "Ready" : `NotReady${why === "" ? "" : ` (${oneLine(why)})`}`;
+  return `node ${oneLine(name)}: ${state}, ${runtime}`;
+}
+
+function podText({ status, ready, restarts, why }: PodRow): string {
+  const count = restarts.split(" ")[0] ?? "0";
+  const again = count === "0" ? "" : `, ${count} restarts`;
+  return oneLine(`${status}, ${ready} ready${again}${why === "" ? "" : ` (${why})`}`);
+}

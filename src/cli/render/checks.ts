@@ -1,0 +1,24 @@
+// pure
+import { type Check, summarizeChecks } from "../up/checks.ts";
+import { renderTable } from "./table.ts";
+import type { Paint, Style } from "./text.ts";
+
+const STYLE: Readonly<Record<Check["level"], Style>> = { ok: "green", warn: "yellow", fail: "red" };
+
+/** The verdicts on the machine, what to do below each that is not `ok`, and their sum. */
+export function renderChecks(checks: readonly Check[], paint: Paint): readonly string[] {
+  const lines = renderTable<Check>(
+    [
+      { title: "", value: ({ level }) => level, style: ({ level }) => STYLE[level] },
+      { title: "", value: ({ name }) => name },
+      { title: "", value: ({ found }) => found },
+    ],
+    checks,
+    { paint, headers: false },
+  );
+  const indented = lines.flatMap((line, i) => {
+    const fix = checks[i]?.fix ?? "";
+    return fix === "" ? [line] : [line, paint("dim", `       ${fix}`)];
+  });
+  return [...indented, paint("bold", summarizeChecks(checks))];
+}

@@ -1,0 +1,53 @@
+// pure
+import { encodeConfig } from "../../config/encode-config.ts";
+import { FIELDS } from "../../config/fields.ts";
+import type { LoadedConfig } from "../../config/load.ts";
+import { formatOrigin, type Origin } from "../../config/origins.ts";
+import { getAt } from "../../config/tree.ts";
+import { renderTable, type TableOptions } from "./table.ts";
+
+/** One field with its value and where that came from. */
+export interface FieldView {
+  readonly field: string;
+  readonly value: unknown;
+  /** `default`, `file:line`, or `--flag`. */
+  readonly origin: string;
+}
+
+/** Every field that has a value, in the order of the documentation. */
+export function fieldViews({ config, origins }: LoadedConfig): readonly FieldView[] {
+  const encoded = encodeConfig(config);
+  return FIELDS.flatMap(({ path }) => {
+    const value = getAt(encoded, path);
+    if (value === undefined) return [];
+    return [{ field: path, value, origin: originText(origins.get(path)) }];
+  });
+}
+
+function originText(origin: Origin | undefined): string {
+  if (origin === undefined) return "default";
+  const line = "line" in origin && origin.line !== undefined ? `:${origin.line}` : "";
+  return `${formatOrigin(origin)}${line}`;
+}
+
+/** The fields as a table; what is not a default stands out. */
+export function renderFieldViews(
+  views: readonly FieldView[],
+  options: TableOptions,
+): readonly string[] {
+  const style = ({ origin }: FieldView) => (origin === "default" ? undefined : "bold");
+  return renderTable(
+    [
+      { title: "FIELD", value: ({ field }) => field, style },
+      { title: "VALUE", value: ({ value }) => valueText(value), style },
+      { title: "ORIGIN", value: ({ origin }) => origin, style },
+    ],
+    views,
+    options,
+  );
+}
+
+function valueText(value: unknown): string {
+  if (value === "") return '""';
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

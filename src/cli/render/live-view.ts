@@ -1,0 +1,137 @@
+// pure
+/** The screen of `nodelet up`: node, pods and events in as many lines as the terminal has. */
+import { humanBytes, humanDuration } from "./amounts.ts";
+import type { EventRow } from "./event-row.ts";
+import { eventStyle } from "./event-row.ts";
+import type { NodeSummary } from "./node-summary.ts";
+import type { PodRow } from "./pod-row.ts";
+import { type Column, renderTable } from "./table.ts";
+import { counted, cutText, oneLine, type Paint, padText, textWidth } from "./text.ts";
+
+/** What is on the screen. */
+export interface Screen {
+  /** `undefined` while the agent does not answer. */
+  readonly node: NodeSummary | undefined;
+  readonly pods: readonly PodRow[];
+  /** Oldest first. */
+  readonly events: readonly EventRow[];
+  /** What `up` itself has to say, oldest first. */
+  readonly notices: readonly string[];
+  /** What the user can do, e.g. how to leave. */
+  readonly footer: readonly string[];
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+/** The terminal. */
+export interface ScreenSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const SHOWN_NOTICES = 3;
+const LEAST_EVENTS = 3;
+const MOST_EVENTS = 10;
+
+/** The lines of the screen: never more than `rows`, none wider than `columns`. */
+export function renderScreen(screen: Screen, size: ScreenSize, paint: Paint): readonly string[] {
+  const head = renderHead(screen, size, paint);
+  const notices = screen.notices
+    .slice(-SHOWN_NOTICES)
+    .map((text) => paint("yellow", cutText(oneLine(text), size.columns)));
+  const footer = screen.footer.map((text) => paint("dim", cutText(text, size.columns)));
+  const blocks = [head, notices].filter((lines) => lines.length > 0);
+  const gaps = blocks.length + 1;
+  const fixed = blocks.reduce((sum, lines) => sum + lines.length, gaps + footer.length);
+  // Two titles, and a blank line between pods and events.
+  const free = Math.max(0, size.rows - fixed - 3);
+  const eventLines = Math.min(
+    screen.events.length,
+    MOST_EVENTS,
+    Math.max(LEAST_EVENTS, free - Math.max(1, screen.pods.length)),
+  );
+  const podLines = Math.max(1, free - eventLines);
+  const pods = renderPods(screen.pods, { lines: podLines, columns: size.columns }, paint);
+  const events = renderEvents(screen.events.slice(-eventLines), size.columns, paint);
+  const body = [...blocks, pods, events].filter((lines) => lines.length > 0);
+  const lines = body.flatMap((block, i) => (i === 0 ? block : ["", ...block]));
+  const kept = lines.slice(0, Math.max(0, size.rows - footer.length - 1));
+  return [...kept, "", ...footer].slice(-size.rows);
+}
+
+function renderHead(
+  { node, now }: Screen,
+  { columns }: ScreenSize,
+  paint: Paint,
+): readonly string[] {
+  if (node === undefined)
+    return [paint("yellow", cutText("The agent does not answer yet", columns))];
+  const state = node.ready ? "Ready" : "NotReady";
+  const left = `${oneLine(node.name)}  `;
+  const right = `nodelet ${node.version} on ${node.runtime}, ${humanDuration(now - node.startedAt)}`;
+  const gap = columns - textWidth(left) - textWidth(state) - textWidth(right);
+  const painted = paint("bold", left) + paint(node.ready ? "green" : "red", state);
+  const first = gap >= 2 ? painted + " ".repeat(gap) + paint("dim", right) : painted;
+  const figures = cutText(figuresOf(node), columns);
+  const why =
+    node.ready || node.why === "" ? [] : [paint("red", cutText(oneLine(node.why), columns))];
+  const problems = node.problems.map((text) => paint("red", cutText(oneLine(text), columns)));
+  return [first, figures, ...why, ...problems.slice(0, SHOWN_NOTICES)];
+}
+
+function figuresOf({ cpuMilli, memoryBytes, pods }: NodeSummary): string {
+  const cores = cpuMilli.capacity / 1000;
+  const cpu =
+    cpuMilli.used === undefined
+      ? counted(cores, "core")
+      : `cpu ${(cpuMilli.used / 1000).toFixed(2)} of ${counted(cores, "core")}`;
+  const memory =
+    memoryBytes.used === undefined
+      ? `memory ${humanBytes(memoryBytes.capacity)}`
+      : `memory ${humanBytes(memoryBytes.used)} of ${humanBytes(memoryBytes.capacity)}`;
+  return [cpu, memory, `pods ${pods.count} of ${pods.max}`].join("   ");
+}
+
+const POD_COLUMNS: readonly Column<PodRow>[] = [
+  {
+    title: "POD",
+    value: ({ namespace, name }) => (namespace === "default" ? name : `${namespace}/${name}`),
+  },
+  { title: "READY", value: ({ ready }) => ready },
+  { title: "STATUS", value: ({ status }) => status, style: ({ style }) => style },
+  { title: "RESTARTS", value: ({ restarts }) => restarts },
+  { title: "AGE", value: ({ age }) => age },
+  { title: "WHY", value: ({ why }) => why || " ", style: () => "dim" },
+];
+
+function renderPods(
+  rows: readonly PodRow[],
+  limit: { readonly lines: number; readonly columns: number },
+  paint: Paint,
+): readonly string[] {
+  if (rows.length === 0)
+    return [paint("dim", "No pods: put a manifest into the folder of manifests.")];
+  const hidden = rows.length > limit.lines ? rows.length - limit.lines + 1 : 0;
+  const shown = hidden === 0 ? rows : sortedByNeed(rows).slice(0, rows.length - hidden);
+  const table = renderTable(POD_COLUMNS, shown, { paint, columns: limit.columns });
+  return hidden === 0 ? table : [...table, paint("dim", `… and ${hidden} more`)];
+}
+
+/** Where not all pods fit, those that need a look come first. */
+function sortedByNeed(rows: readonly PodRow[]): readonly PodRow[] {
+  const rank = ({ style }: PodRow) => ["red", "yellow"].indexOf(style ?? "") >>> 0;
+  return rows.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function renderEvents(rows: readonly EventRow[], columns: number, paint: Paint): readonly string[] {
+  if (rows.length === 0) return [];
+  const ageWidth = Math.max(...rows.map(({ lastSeen }) => textWidth(lastSeen)));
+  const lines = rows.map(({ lastSeen, type, reason, object, message }) => {
+    const style = eventStyle(type);
+    const age = padText(lastSeen, ageWidth, "right");
+    const text = `${age}  ${oneLine(`${reason}  ${object}  ${message}`)}`;
+    const cut = cutText(text, columns);
+    return style === undefined ? cut : paint(style, cut);
+  });
+  return [paint("bold", "EVENTS"), ...lines];
+}

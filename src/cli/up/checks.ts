@@ -1,0 +1,251 @@
+// pure
+/** Whether this machine can be a node: facts in, verdicts with what to do about them out. */
+
+import { humanBytes } from "../render/amounts.ts";
+import { counted } from "../render/text.ts";
+
+/** One verdict. */
+export interface Check {
+  readonly name: string;
+  readonly level: "ok" | "warn" | "fail";
+  /** What was found. */
+  readonly found: string;
+  /** What to do about it; empty for `ok`. */
+  readonly fix: string;
+}
+
+/** Something that listens where the agent wants to. */
+export interface TakenPort {
+  readonly port: number;
+  /** The setting that names the port. */
+  readonly setting: string;
+  /** `name (pid)` of who holds it, where that can be seen. */
+  readonly holder: string | undefined;
+}
+
+/** The runtime that pods will run on. */
+export type RuntimePlan =
+  | { readonly kind: "found"; readonly socket: string; readonly version: string }
+  | {
+      readonly kind: "own";
+      readonly socket: string;
+      readonly running: boolean;
+      /** Why the containerd that was found is not used; `undefined` when none was. */
+      readonly notUsing: string | undefined;
+    }
+  | {
+      readonly kind: "refused";
+      readonly socket: string;
+      readonly why: string;
+      readonly fix: string;
+    };
+
+/** What was found out about the machine. */
+export interface MachineReport {
+  readonly uid: number;
+  /** The effective capabilities, one bit each (capabilities(7)). */
+  readonly capabilities: bigint;
+  readonly kernelVersion: string;
+  /** `undefined` when an overlay could be mounted, else why not. */
+  readonly overlayProblem: string | undefined;
+  readonly cgroups:
+    | { readonly version: 1 | 2; readonly controllers: ReadonlySet<string> }
+    | { readonly version: undefined; readonly why: string };
+  readonly swapBytes: number;
+  readonly takenPorts: readonly TakenPort[];
+  readonly disk: {
+    readonly path: string;
+    readonly availableBytes: number;
+    readonly capacityBytes: number;
+  };
+  readonly memoryBytes: number;
+  /** Programs that are needed and missing, with the Debian package of each. */
+  readonly missing: readonly { readonly program: string; readonly debian: string }[];
+  /** The node's name, or why there is none. */
+  readonly nodeName: { readonly name: string } | { readonly problem: string };
+  /** Other agents that look after pods here, as `name (pid)`. */
+  readonly otherKubelets: readonly string[];
+  readonly runtime: RuntimePlan;
+  readonly socketObstacle: string | undefined;
+}
+
+const SYS_ADMIN = 21n;
+const NET_ADMIN = 12n;
+const SYS_RESOURCE = 24n;
+const NEEDED_CAPABILITIES = [
+  { bit: SYS_ADMIN, name: "CAP_SYS_ADMIN", what: "mounts and namespaces" },
+  { bit: NET_ADMIN, name: "CAP_NET_ADMIN", what: "the pods' network" },
+] as const;
+
+/** Whether a capability is held. */
+export function holds(capabilities: bigint, bit: bigint): boolean {
+  return ((capabilities >> bit) & 1n) === 1n;
+}
+
+/** Whether something may be protected from the kernel's killer better than it is now. */
+export function mayLowerOomScore(capabilities: bigint): boolean {
+  return holds(capabilities, SYS_RESOURCE);
+}
+
+const OLDEST_KERNEL = [4, 19] as const;
+const NEEDED_CONTROLLERS = ["cpu", "memory"] as const;
+const LEAST_DISK_BYTES = 200 * 1024 ** 2;
+/** Below this share of free space the agent begins to end pods (evictionHard nodefs.available). */
+const EVICTION_SHARE = 0.1;
+
+/** All verdicts, in the order a person would look. */
+export function judgeMachine(report: MachineReport): readonly Check[] {
+  if (report.uid !== 0) return [judgeUser(report)];
+  return [
+    judgeUser(report),
+    judgeCapabilities(report),
+    judgeKernel(report),
+    judgeCgroups(report),
+    judgeSwap(report),
+    judgePrograms(report),
+    judgeRuntime(report),
+    judgeOthers(report),
+    judgeName(report),
+    judgePorts(report),
+    judgeDisk(report),
+  ];
+}
+
+function ok(name: string, found: string): Check {
+  return { name, level: "ok", found, fix: "" };
+}
+
+function warn(name: string, found: string, fix: string): Check {
+  return { name, level: "warn", found, fix };
+}
+
+function fail(name: string, found: string, fix: string): Check {
+  return { name, level: "fail", found, fix };
+}
+
+function judgeUser({ uid }: MachineReport): Check {
+  if (uid === 0) return ok("user", "root");
+  return fail("user", `user id ${uid}`, "run it as root: sudo nodelet up");
+}
+
+function judgeCapabilities({ capabilities }: MachineReport): Check {
+  const lacking = NEEDED_CAPABILITIES.filter(({ bit }) => !holds(capabilities, bit));
+  if (lacking.length > 0) {
+    const names = lacking.map(({ name, what }) => `${name} (${what})`).join(", ");
+    return fail("rights", `no ${names}`, "start nodelet outside of the container, or privileged");
+  }
+  if (mayLowerOomScore(capabilities)) return ok("rights", "all that is needed");
+  const without = "pods work, but none can be protected from the kernel's out-of-memory killer";
+  return warn("rights", "no CAP_SYS_RESOURCE", without);
+}
+
+function judgeKernel({ kernelVersion, overlayProblem }: MachineReport): Check {
+  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
+  const [oldestMajor, oldestMinor] = OLDEST_KERNEL;
+  if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+    const fix = `Kubernetes 1.36 wants ${oldestMajor}.${oldestMinor} or newer`;
+    return warn("kernel", kernelVersion, fix);
+  }
+  if (overlayProblem === undefined) return ok("kernel", `${kernelVersion}, overlay mounts work`);
+  const fix = "images are unpacked in full copies, which takes more disk and time";
+  return warn("kernel", `${kernelVersion}, no overlay mounts: ${overlayProblem}`, fix);
+}
+
+function judgeCgroups({ cgroups }: MachineReport): Check {
+  if (cgroups.version === undefined)
+    return fail("cgroups", cgroups.why, "mount cgroup2 at /sys/fs/cgroup");
+  const { controllers, version } = cgroups;
+  const missing = NEEDED_CONTROLLERS.filter((name) => !controllers.has(name));
+  if (missing.length > 0) {
+    const fix = `boot with cgroup_enable=${missing.join(",")}, or give this namespace the controllers`;
+    return fail("cgroups", `version ${version} without ${missing.join(" and ")}`, fix);
+  }
+  const pids = controllers.has("pids") ? "" : ", no limit of processes (no pids controller)";
+  if (version === 2) return ok("cgroups", `version 2${pids}`);
+  const fix = "works; Kubernetes is giving it up, so boot with version 2 when you can";
+  return warn("cgroups", `version 1${pids}`, fix);
+}
+
+function judgeSwap({ swapBytes }: MachineReport): Check {
+  if (swapBytes === 0) return ok("swap", "off");
+  const fix = "pods do not use it; written to the configuration as failSwapOn: false";
+  return warn("swap", `${humanBytes(swapBytes)} on`, fix);
+}
+
+function judgePrograms({ missing }: MachineReport): Check {
+  if (missing.length === 0) return ok("programs", "all that are needed");
+  const names = missing.map(({ program }) => program).join(", ");
+  const packages = [...new Set(missing.map(({ debian }) => debian))].join(" ");
+  return fail(
+    "programs",
+    `missing: ${names}`,
+    `apt-get install --no-install-recommends ${packages}, or the like of your distribution`,
+  );
+}
+
+function judgeRuntime({ runtime, socketObstacle }: MachineReport): Check {
+  switch (runtime.kind) {
+    case "found":
+      return ok("containerd", `${runtime.version} at ${runtime.socket}`);
+    case "refused":
+      return fail("containerd", `${runtime.socket}: ${runtime.why}`, runtime.fix);
+    case "own": {
+      if (socketObstacle !== undefined)
+        return fail("containerd", socketObstacle, "choose a shorter --run-dir");
+      if (runtime.running) return ok("containerd", `nodelet's own at ${runtime.socket}`);
+      const own = "nodelet starts its own";
+      if (runtime.notUsing === undefined) return ok("containerd", `none is running, ${own}`);
+      return ok("containerd", `${own}, since of the one found: ${runtime.notUsing}`);
+    }
+    default:
+      return runtime satisfies never;
+  }
+}
+
+function judgeOthers({ otherKubelets }: MachineReport): Check {
+  const [first] = otherKubelets;
+  if (first === undefined) return ok("other agents", "none");
+  const found = otherKubelets.join(", ");
+  return fail("other agents", `${found} looks after pods here`, "stop it, or use another machine");
+}
+
+function judgeName({ nodeName }: MachineReport): Check {
+  if ("name" in nodeName) return ok("node name", nodeName.name);
+  return fail(
+    "node name",
+    nodeName.problem,
+    "give the machine such a name: hostnamectl set-hostname",
+  );
+}
+
+function judgePorts({ takenPorts }: MachineReport): Check {
+  if (takenPorts.length === 0) return ok("ports", "free");
+  const found = takenPorts.map(
+    ({ port, holder }) => `${port} is taken${holder === undefined ? "" : ` by ${holder}`}`,
+  );
+  const settings = takenPorts.map(({ setting }) => setting).join(" and ");
+  return fail(
+    "ports",
+    found.join(", "),
+    `end what listens there, or set ${settings} in the configuration`,
+  );
+}
+
+function judgeDisk({ disk }: MachineReport): Check {
+  const { path, availableBytes, capacityBytes } = disk;
+  const found = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free at ${path}`;
+  if (availableBytes < LEAST_DISK_BYTES)
+    return fail("disk", found, `at least ${humanBytes(LEAST_DISK_BYTES)} are needed`);
+  if (availableBytes < capacityBytes * EVICTION_SHARE)
+    return warn("disk", found, "below 10 % a Kubernetes node makes room by ending pods");
+  return ok("disk", found);
+}
+
+/** The verdicts in one phrase: `11 checks passed`, `9 checks passed, 2 warnings`, … */
+export function summarizeChecks(checks: readonly Check[]): string {
+  const of = (level: Check["level"]) => checks.filter((check) => check.level === level).length;
+  const parts = [`${counted(of("ok"), "check")} passed`];
+  if (of("warn") > 0) parts.push(counted(of("warn"), "warning"));
+  if (of("fail") > 0) parts.push(`${of("fail")} failed`);
+  return parts.join(", ");
+}

@@ -1,0 +1,44 @@
+/** The example that `up --demo` runs. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Pod } from "../../api/generated/types.ts";
+import { HELLO_IMAGE, helloImage } from "../local-images/local-images.ts";
+import { packageRoot } from "../package-root.ts";
+import { ensureImages, type ImageTarget } from "./bring-images.ts";
+import { fileState } from "./ledger.ts";
+import type { UpPaths } from "./paths.ts";
+
+/** Name of the pod in the example's manifest. */
+export const DEMO_POD = "hello";
+const DEMO_PORT = 8080;
+
+/** Brings the example's image and puts its manifest into the agent's folder. */
+export async function installDemo(paths: UpPaths, target: ImageTarget): Promise<void> {
+  await ensureImages(target, [{ name: HELLO_IMAGE, build: helloImage }]);
+  const file = join(paths.manifests, `${DEMO_POD}.yaml`);
+  const state = fileState(target.ledger.now, file);
+  if (state === "changed" || state === "foreign") {
+    target.say(`${file} is yours and stays as it is`);
+    return;
+  }
+  const manifest = readFileSync(join(packageRoot(), "examples", "hello", "pod.yaml"), "utf8");
+  target.ledger.writeFile(file, manifest, 0o644);
+}
+
+/** Whether a pod is the example's. */
+export function isDemoPod(pod: Pod): boolean {
+  const { name = "", namespace } = pod.metadata ?? {};
+  return namespace === "default" && name === `${DEMO_POD}-${pod.spec?.nodeName ?? ""}`;
+}
+
+/** What to do with the example once it is ready. */
+export function demoHints(pod: Pod): readonly string[] {
+  const address = pod.status?.podIP ?? "";
+  return [
+    `${DEMO_POD} is ready: curl http://${address}:${DEMO_PORT}/`,
+    `nodelet why ${DEMO_POD}                      what was decided, and why`,
+    `nodelet exec ${DEMO_POD} -- rm /www/ready    see its readiness probe fail`,
+    `nodelet exec ${DEMO_POD} -- rm /www/alive    see its liveness probe fail, and the restart`,
+    `nodelet logs -f ${DEMO_POD}                  what it writes`,
+  ];
+}

@@ -1,0 +1,113 @@
+/**
+ * Notes of what `up` has made, kept on disk before it is made, so that `down` removes just that: also
+ * after a crash, and by another version.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** A process that cannot be mistaken for another one that got its number later. */
+export interface ProcessMark {
+  readonly pid: number;
+  /** Clock ticks since boot when it began. */
+  readonly startTicks: number;
+}
+
+/** The runtime that pods run on. */
+export type RuntimeNote =
+  | { readonly kind: "own"; readonly socket: string; readonly process?: ProcessMark }
+  | { readonly kind: "found"; readonly socket: string };
+
+/** What `up` has made. */
+export interface Ledger {
+  readonly format: typeof FORMAT;
+  /** Folders that were not there before the first `up`, outermost first. */
+  readonly folders: readonly string[];
+  /** Files that `up` wrote, with the digest of what it wrote. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly runtime?: RuntimeNote;
+  /** References of images that `up` brought to a runtime it only found. */
+  readonly images: readonly string[];
+  /** Whether the agent's control groups were not there before. */
+  readonly cgroups: readonly string[];
+  /** Chains of packet filter rules that were there before, as `table/chain`. */
+  readonly chainsBefore: readonly string[];
+}
+
+const FORMAT = 1;
+
+/** Nothing made yet. */
+export const EMPTY_LEDGER: Ledger = {
+  format: FORMAT,
+  folders: [],
+  files: {},
+  images: [],
+  cgroups: [],
+  chainsBefore: [],
+};
+
+/** Reads the notes; `undefined` when there are none, or none that this version understands. */
+export function readLedger(path: string): Ledger | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    const read = JSON.parse(readFileSync(path, "utf8")) as Partial<Ledger> | null;
+    return read?.format === FORMAT ? { ...EMPTY_LEDGER, ...read } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Replaces the notes in one step. */
+export function writeLedger(path: string, ledger: Ledger): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeFileSync(`${path}.new`, `${JSON.stringify(ledger, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** The notes in the hand of a running `up`: every change is on disk when the call returns. */
+export class OpenLedger {
+  readonly #path: string;
+  #now: Ledger;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#now = readLedger(path) ?? EMPTY_LEDGER;
+  }
+
+  get now(): Ledger {
+    return this.#now;
+  }
+
+  change(change: Partial<Ledger>): void {
+    this.#now = { ...this.#now, ...change };
+    writeLedger(this.#path, this.#now);
+  }
+
+  /** Notes folders that are about to appear; those that are there already are somebody else's. */
+  expectFolders(paths: readonly string[]): void {
+    const fresh = paths.filter((path) => !existsSync(path) && !this.#now.folders.includes(path));
+    if (fresh.length > 0) this.change({ folders: [...this.#now.folders, ...fresh] });
+  }
+
+  /** Writes a file and notes it; the folder above must be there. */
+  writeFile(path: string, content: string, mode: number): void {
+    this.change({ files: { ...this.#now.files, [path]: digestOf(content) } });
+    writeFileSync(`${path}.new`, content, { mode });
+    renameSync(`${path}.new`, path);
+  }
+}
+
+/** Whose a file is: ours as we wrote it, ours and changed since, another's, or not there. */
+export type FileState = "absent" | "ours" | "changed" | "foreign";
+
+/** Compares a file with what the notes say of it. */
+export function fileState(ledger: Pick<Ledger, "files">, path: string): FileState {
+  if (!existsSync(path)) return "absent";
+  const written = ledger.files[path];
+  if (written === undefined) return "foreign";
+  return digestOf(readFileSync(path, "utf8")) === written ? "ours" : "changed";
+}
+
+function digestOf(content: string): string {
+  return createHash("sha256").update(content).digest("hex");
+}

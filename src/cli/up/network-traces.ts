@@ -1,0 +1,91 @@
+/** What CNI plugins leave in the packet filter and among the interfaces, to be removed by `down`. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { findProgram, searchPath } from "./programs.ts";
+
+const run = promisify(execFile);
+
+const TABLES = ["filter", "nat"] as const;
+const WAIT = ["-w", "10"] as const;
+
+/** One line of `iptables -S`. */
+export interface FilterRule {
+  readonly kind: "chain" | "rule";
+  readonly chain: string;
+  /** The chain a rule leads to. */
+  readonly target: string | undefined;
+  /** The line behind `-A`, taken apart as a shell would. */
+  readonly words: readonly string[];
+}
+
+/** Reads the output of `iptables -S`. */
+export function parseRules(text: string): readonly FilterRule[] {
+  return text.split("\n").flatMap((line): FilterRule[] => {
+    const [kind, ...words] = splitWords(line);
+    const [chain = ""] = words;
+    if (kind === "-N") return [{ kind: "chain", chain, target: undefined, words }];
+    if (kind !== "-A") return [];
+    const jump = words.indexOf("-j");
+    return [{ kind: "rule", chain, target: jump < 0 ? undefined : words[jump + 1], words }];
+  });
+}
+
+/** Words of a line, `"…"` kept together as iptables prints comments. */
+function splitWords(line: string): readonly string[] {
+  const words = line.match(/"(?:[^"\\]|\\.)*"|\S+/g) ?? [];
+  return words.map((word) =>
+    word.startsWith('"') ? word.slice(1, -1).replaceAll('\\"', '"') : word,
+  );
+}
+
+/** Names that the CNI plugins give their chains. */
+const CNI_CHAIN = /^CNI-/;
+
+/** The CNI plugins' chains as `table/chain`; empty where there is no iptables. */
+export async function chainsOfCni(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const table of TABLES) {
+    for (const { kind, chain } of await rulesOf(table))
+      if (kind === "chain" && CNI_CHAIN.test(chain)) found.push(`${table}/${chain}`);
+  }
+  return found;
+}
+
+/** Removes CNI chains that were not there before, with the rules that lead to them. */
+export async function removeChains(before: readonly string[]): Promise<void> {
+  const known = new Set(before);
+  for (const table of TABLES) {
+    const rules = await rulesOf(table);
+    const fresh = rules
+      .filter(({ kind, chain }) => kind === "chain" && CNI_CHAIN.test(chain))
+      .map(({ chain }) => chain)
+      .filter((chain) => !known.has(`${table}/${chain}`));
+    for (const { kind, target, words } of rules) {
+      if (kind === "rule" && fresh.includes(target ?? "")) await iptables(table, ["-D", ...words]);
+    }
+    for (const chain of fresh) await iptables(table, ["-F", chain]);
+    for (const chain of fresh) await iptables(table, ["-X", chain]);
+  }
+}
+
+/** Removes a bridge; nothing happens when there is none. */
+export async function removeBridge(name: string): Promise<void> {
+  const ip = findProgram("ip");
+  if (ip === undefined) return;
+  await run(ip, ["link", "delete", name, "type", "bridge"]).catch(() => {});
+}
+
+async function rulesOf(table: string): Promise<readonly FilterRule[]> {
+  return parseRules(await iptables(table, ["-S"]));
+}
+
+/** Output of iptables; empty when it is missing or refuses. */
+async function iptables(table: string, words: readonly string[]): Promise<string> {
+  const program = findProgram("iptables");
+  if (program === undefined) return "";
+  const argv = [...WAIT, "-t", table, ...words];
+  return await run(program, argv, { env: { PATH: searchPath() } }).then(
+    ({ stdout }) => stdout,
+    () => "",
+  );
+}

@@ -1,0 +1,101 @@
+/** Makes the machine a node: folders, runtime, images, configuration. Every step may be repeated. */
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Host } from "../../outside/host/host.ts";
+import { CliError } from "../cli-error.ts";
+import { ensureSandboxImage } from "./bring-images.ts";
+import { type MachineReport, mayLowerOomScore } from "./checks.ts";
+import { kubeletConfigFile } from "./kubelet-config-file.ts";
+import { fileState, type OpenLedger } from "./ledger.ts";
+import { chainsOfCni } from "./network-traces.ts";
+import { ensureOwnContainerd } from "./own-containerd.ts";
+import type { UpPaths } from "./paths.ts";
+
+/** What preparing works on. */
+export interface Preparation {
+  readonly paths: UpPaths;
+  readonly ledger: OpenLedger;
+  readonly report: MachineReport;
+  readonly host: Host;
+  readonly say: (text: string) => void;
+}
+
+/** The agent's control groups hang here (cgroupRoot left alone). */
+export const AGENT_CGROUP = "/kubepods";
+
+/**
+ * Folders that appear when pods run, beside our own: runtime, network and agent make them. Outermost
+ * first, as they are noted and, the other way round, removed when empty.
+ */
+const SHARED_FOLDERS = [
+  "/var/log/pods",
+  "/var/log/containers",
+  "/var/lib/cni",
+  "/var/lib/cni/cache",
+  "/var/lib/cni/results",
+  "/run/containerd",
+  "/run/containerd/fifo",
+  "/run/containerd/s",
+  "/run/containerd/runc",
+  "/run/containerd/runc/k8s.io",
+  "/run/netns",
+  "/run/nri",
+  "/opt/containerd",
+  "/var/lib/kubelet",
+  "/var/lib/kubelet/device-plugins",
+  "/usr/libexec/kubernetes",
+];
+
+/** Does all of it; what is in place already is left as it is. */
+export async function prepareNode(preparation: Preparation): Promise<void> {
+  const { paths, ledger, report, say } = preparation;
+  const { runtime } = report;
+  if (runtime.kind === "refused") throw new CliError(runtime.why, { fix: runtime.fix });
+  await makeFolders(preparation);
+  if (runtime.kind === "own") {
+    if (!runtime.running) say("starting containerd");
+    await ensureOwnContainerd({
+      paths,
+      ledger,
+      mayLowerOomScore: mayLowerOomScore(report.capabilities),
+      overlayWorks: report.overlayProblem === undefined,
+    });
+  } else ledger.change({ runtime: { kind: "found", socket: runtime.socket } });
+  const own = runtime.kind === "own";
+  await ensureSandboxImage({ socket: runtime.socket, own, ledger, say });
+  writeKubeletConfig(preparation, runtime.socket);
+}
+
+async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> {
+  const etc = [dirname(paths.config), paths.manifests];
+  ledger.expectFolders([paths.stateDir, paths.runDir, paths.logDir, ...etc, ...SHARED_FOLDERS]);
+  if (ledger.now.runtime === undefined) {
+    const cgroups = (await host.cgroups.exists(AGENT_CGROUP)) ? [] : [AGENT_CGROUP];
+    ledger.change({ cgroups, chainsBefore: await chainsOfCni() });
+  }
+  mkdirSync(paths.stateDir, { recursive: true, mode: 0o711 });
+  mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
+  mkdirSync(paths.logDir, { recursive: true, mode: 0o750 });
+  for (const folder of etc) mkdirSync(folder, { recursive: true, mode: 0o755 });
+}
+
+/** Writes the configuration unless the user has made it theirs. */
+function writeKubeletConfig({ paths, ledger, report, say }: Preparation, socket: string): void {
+  const state = fileState(ledger.now, paths.config);
+  if (state === "changed" || state === "foreign") {
+    say(`${paths.config} is yours and stays as it is`);
+    return;
+  }
+  const { version = 2 } = report.cgroups;
+  const text = kubeletConfigFile({
+    manifests: paths.manifests,
+    runtimeSocket: socket,
+    cgroupVersion: version,
+    swapOn: report.swapBytes > 0,
+    ...(existsSync(REAL_RESOLV_CONF) ? { resolvConf: REAL_RESOLV_CONF } : {}),
+  });
+  ledger.writeFile(paths.config, text, 0o600);
+}
+
+/** Where systemd-resolved lists the real name servers; its stub address means nothing inside a pod. */
+const REAL_RESOLV_CONF = "/run/systemd/resolve/resolv.conf";

@@ -1,0 +1,63 @@
+/** Programs of the machine that are called by name. */
+import { accessSync, constants, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** Searched beside the user's PATH, which often lacks the folders of administration. */
+const USUAL_FOLDERS = [
+  "/usr/local/sbin",
+  "/usr/local/bin",
+  "/usr/sbin",
+  "/usr/bin",
+  "/sbin",
+  "/bin",
+];
+
+/** The PATH for programs that we start: the user's and the usual folders. */
+export function searchPath(env: NodeJS.ProcessEnv = process.env): string {
+  const own = (env["PATH"] ?? "").split(":").filter((folder) => folder.startsWith("/"));
+  return [...new Set([...own, ...USUAL_FOLDERS])].join(":");
+}
+
+/** Absolute path of a program; `undefined` when the machine has none of that name. */
+export function findProgram(name: string): string | undefined {
+  return searchPath()
+    .split(":")
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const CNI_FOLDERS = ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"];
+/** Plugins without which pods get no network. */
+const NEEDED_PLUGINS = ["bridge", "host-local", "loopback", "portmap"];
+
+/** The CNI plugins of the machine. */
+export interface CniPlugins {
+  readonly folder: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/** The folder with all plugins that are needed; `undefined` when there is none. */
+export function findCniPlugins(): CniPlugins | undefined {
+  for (const folder of CNI_FOLDERS) {
+    const names = new Set(namesIn(folder));
+    if (NEEDED_PLUGINS.every((name) => names.has(name))) return { folder, names };
+  }
+  return undefined;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,98 @@
+/** `nodelet up`: checks the machine, makes it a node, and hands over to the view or to the background. */
+import { createSystemClock } from "../../kit/clock.ts";
+import { silentLog } from "../../kit/log.ts";
+import { connectHost } from "../../outside/host/connect-host.ts";
+import { CliError } from "../cli-error.ts";
+import { AgentClient } from "../client/agent-client.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { type Io, writeLines } from "../io.ts";
+import { renderChecks } from "../render/checks.ts";
+import { goToBackground } from "./background.ts";
+import { judgeMachine } from "./checks.ts";
+import { installDemo } from "./demo.ts";
+import type { RuntimeChoice } from "./find-runtime.ts";
+import { viewNode } from "./foreground.ts";
+import { OpenLedger, readLedger } from "./ledger.ts";
+import { surveyMachine } from "./machine-report.ts";
+import type { UpPaths } from "./paths.ts";
+import { prepareNode } from "./prepare.ts";
+import { claimSupervisor, readSupervisor } from "./supervisor-note.ts";
+
+/** What the user asked for. */
+export interface UpRequest {
+  readonly paths: UpPaths;
+  readonly containerd: RuntimeChoice;
+  /** Flags for the agent. */
+  readonly agentFlags: readonly string[];
+  readonly demo: boolean;
+  readonly detach: boolean;
+  readonly untilReady: boolean;
+  /** How long `untilReady` and `detach` wait. */
+  readonly timeoutMs: number;
+  readonly checkOnly: boolean;
+}
+
+/** What `up` needs of its surroundings. */
+export interface UpContext {
+  readonly io: Io;
+  readonly onInterrupt: () => AbortSignal;
+  /** This command again, without its view, for the background. */
+  readonly backgroundArgv: readonly [string, ...string[]];
+}
+
+/** Runs `up`; resolves with the exit code. */
+export async function runUp(request: UpRequest, context: UpContext): Promise<number> {
+  const { paths, checkOnly, detach } = request;
+  const { io } = context;
+  const say = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
+  if (!checkOnly && (await agentRuns(paths))) {
+    say("the agent runs already");
+    if (request.demo) await bringDemo(request, say);
+    return detach && !request.untilReady ? EXIT_OK : await viewNode(request, context, "attached");
+  }
+  if (!(await makeReady(request, context, say))) return EXIT_FAILURE;
+  if (checkOnly) return EXIT_OK;
+  return detach
+    ? await goToBackground(request, context)
+    : await viewNode(request, context, "supervising");
+}
+
+/** Checks the machine and prepares it; resolves with whether it can be a node. */
+async function makeReady(
+  request: UpRequest,
+  { io }: UpContext,
+  say: (text: string) => void,
+): Promise<boolean> {
+  const { paths, containerd, checkOnly, demo } = request;
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const ledger = readLedger(paths.ledger);
+  const report = await surveyMachine({ host, paths, ledger, containerd });
+  const checks = judgeMachine(report);
+  writeLines(io.stdout, renderChecks(checks, io.paint));
+  if (checks.some(({ level }) => level === "fail")) return false;
+  if (checkOnly) return true;
+  using _claim = claimSupervisor(paths);
+  await prepareNode({ paths, ledger: new OpenLedger(paths.ledger), report, host, say });
+  if (demo) await bringDemo(request, say);
+  return true;
+}
+
+async function agentRuns(paths: UpPaths): Promise<boolean> {
+  if (readSupervisor(paths) !== undefined) return true;
+  return await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
+    () => true,
+    () => false,
+  );
+}
+
+async function bringDemo({ paths }: UpRequest, say: (text: string) => void): Promise<void> {
+  const ledger = new OpenLedger(paths.ledger);
+  const { runtime } = ledger.now;
+  if (runtime === undefined) {
+    throw new CliError("the agent that runs was not started by `nodelet up`", {
+      fix: "end it first, or put examples/hello/pod.yaml into its folder of manifests yourself",
+    });
+  }
+  const own = runtime.kind === "own";
+  await installDemo(paths, { socket: runtime.socket, own, ledger, say });
+}

@@ -1,0 +1,127 @@
+/** Ways to show a running node: a live screen on a terminal, lines elsewhere. */
+import type { CoreEvent, Pod } from "../../api/generated/types.ts";
+import { rfc3339 } from "../../api/timestamps.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import { type Io, writeLines } from "../io.ts";
+import { changeLines, NOTHING_SAID } from "../render/change-lines.ts";
+import { eventRow } from "../render/event-row.ts";
+import { renderScreen } from "../render/live-view.ts";
+import type { NodeSummary } from "../render/node-summary.ts";
+import { podRow } from "../render/pod-row.ts";
+
+/** What is known of a node at one moment. */
+export interface NodeState {
+  /** `undefined` while the agent does not answer. */
+  readonly node: NodeSummary | undefined;
+  readonly pods: readonly Pod[];
+  /** Oldest first. */
+  readonly events: readonly CoreEvent[];
+}
+
+/** Nothing is known. */
+export const UNKNOWN_NODE: NodeState = { node: undefined, pods: [], events: [] };
+
+/** Shows what becomes of a node. */
+export interface Viewer {
+  show(state: NodeState): void;
+  /** Says something beside what the node shows. */
+  notice(text: string): void;
+  /** Gives the terminal back. */
+  close(): void;
+}
+
+/** The viewer that fits standard output. `footer` says what the user can do. */
+export function createViewer(io: Io, footer: readonly string[]): Viewer {
+  return io.stdout.isTTY === true ? screenViewer(io, footer) : lineViewer(io);
+}
+
+const ENTER_SCREEN = "\u001b[?1049h\u001b[?25l";
+const LEAVE_SCREEN = "\u001b[?25h\u001b[?1049l";
+const HOME = "\u001b[H";
+const CLEAR_LINE = "\u001b[K";
+const CLEAR_BELOW = "\u001b[J";
+const FRAME_MS = 1_000;
+const LEAST_FRAME_MS = 100;
+const USUAL_SIZE = { columns: 80, rows: 24 };
+const KEPT_NOTICES = 20;
+
+function screenViewer(io: Io, footer: readonly string[]): Viewer {
+  const { stdout } = io;
+  let state: NodeState = UNKNOWN_NODE;
+  const notices: string[] = [];
+  let drawnAt = 0;
+  let pending: NodeJS.Timeout | undefined;
+  const draw = () => {
+    clearTimeout(pending);
+    pending = undefined;
+    drawnAt = performance.now();
+    const now = io.now();
+    const size = {
+      columns: stdout.columns ?? USUAL_SIZE.columns,
+      rows: stdout.rows ?? USUAL_SIZE.rows,
+    };
+    const screen = {
+      node: state.node,
+      pods: state.pods.map((pod) => podRow(pod, now)),
+      events: state.events.map((event) => eventRow(event, now)),
+      notices,
+      footer,
+      now,
+    };
+    const lines = renderScreen(screen, size, io.paint);
+    stdout.write(HOME + lines.map((line) => line + CLEAR_LINE).join("\r\n") + CLEAR_BELOW);
+  };
+  const soon = () => {
+    const waitMs = Math.max(0, drawnAt + LEAST_FRAME_MS - performance.now());
+    pending ??= setTimeout(draw, waitMs);
+  };
+  stdout.write(ENTER_SCREEN);
+  const giveBack = () => stdout.write(LEAVE_SCREEN);
+  process.once("exit", giveBack);
+  stdout.on("resize", draw);
+  const ages = setInterval(draw, FRAME_MS);
+  draw();
+  return {
+    show: (now) => {
+      state = now;
+      soon();
+    },
+    notice: (text) => {
+      notices.push(text);
+      if (notices.length > KEPT_NOTICES) notices.shift();
+      soon();
+    },
+    close: () => {
+      clearInterval(ages);
+      clearTimeout(pending);
+      stdout.off("resize", draw);
+      process.off("exit", giveBack);
+      giveBack();
+    },
+  };
+}
+
+function lineViewer(io: Io): Viewer {
+  let said = NOTHING_SAID;
+  const stamp = () => rfc3339(io.now() as WallMs).slice(11, 19);
+  const write = (lines: readonly string[]) =>
+    writeLines(
+      io.stdout,
+      lines.map((line) => `${stamp()} ${line}`),
+    );
+  return {
+    show: ({ node, pods }) => {
+      if (node === undefined) return;
+      const now = io.now();
+      const change = changeLines(
+        said,
+        node,
+        pods.map((pod) => podRow(pod, now)),
+      );
+      said = change.said;
+      write(change.lines);
+    },
+    notice: (text) => write([text]),
+    close: () => {},
+  };
+}
