@@ -65,6 +65,7 @@ test("findCgroupMounts: hybrid is v1, controllers that share a hierarchy stay to
       { mountPoint: "/sys/fs/cgroup/cpu,cpuacct", controllers: ["cpu", "cpuacct"] },
       { mountPoint: "/sys/fs/cgroup/net_cls,net_prio", controllers: ["net_cls", "net_prio"] },
     ],
+    hybrid: "/sys/fs/cgroup/unified",
   });
 });
 

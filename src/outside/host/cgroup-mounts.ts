@@ -10,7 +10,12 @@ export interface CgroupHierarchy {
 
 /** Where the control groups of this mount namespace are found. */
 export type CgroupMounts =
-  | { readonly version: 1; readonly hierarchies: readonly CgroupHierarchy[] }
+  | {
+      readonly version: 1;
+      readonly hierarchies: readonly CgroupHierarchy[];
+      /** Mount point of the unified hierarchy beside them: runtimes make groups there that must go again. */
+      readonly hybrid?: string;
+    }
   | { readonly version: 2; readonly mountPoint: string };
 
 /** The usual place; what is mounted here or beneath goes before any other mount. */
@@ -68,8 +73,10 @@ export function findCgroupMounts(mounts: readonly MountEntry[]): CgroupMounts | 
   if (usual) return { version: 2, mountPoint: usual.mountPoint };
   const hierarchies = findHierarchies(mounts);
   const controllers = new Set(hierarchies.flatMap((hierarchy) => hierarchy.controllers));
-  if (controllers.has("cpu") && controllers.has("memory")) return { version: 1, hierarchies };
   const [first] = unified;
+  if (controllers.has("cpu") && controllers.has("memory")) {
+    return { version: 1, hierarchies, ...(first ? { hybrid: first.mountPoint } : {}) };
+  }
   return first ? { version: 2, mountPoint: first.mountPoint } : undefined;
 }
 

@@ -42,8 +42,9 @@ const CPUSET_FILES = ["cpuset.cpus", "cpuset.mems"] as const;
 export function createCgroupTreeV1(
   clock: Clock,
   hierarchies: readonly CgroupHierarchy[],
+  hybrid?: string,
 ): CgroupTree {
-  return new CgroupTreeV1(clock, hierarchies);
+  return new CgroupTreeV1(clock, hierarchies, hybrid);
 }
 
 class CgroupTreeV1 implements CgroupTree {
@@ -52,10 +53,12 @@ class CgroupTreeV1 implements CgroupTree {
   readonly #clock: Clock;
   readonly #hierarchies: readonly CgroupHierarchy[];
   readonly #byController: ReadonlyMap<string, CgroupHierarchy>;
+  readonly #hybrid: string | undefined;
 
-  constructor(clock: Clock, hierarchies: readonly CgroupHierarchy[]) {
+  constructor(clock: Clock, hierarchies: readonly CgroupHierarchy[], hybrid: string | undefined) {
     this.#clock = clock;
     this.#hierarchies = hierarchies;
+    this.#hybrid = hybrid;
     this.#byController = new Map(
       hierarchies.flatMap((hierarchy) =>
         hierarchy.controllers.map((controller) => [controller, hierarchy] as const),
@@ -120,13 +123,17 @@ class CgroupTreeV1 implements CgroupTree {
     if (groupParts(path).length === 0) {
       throw new OutsideError("invalid", "destroy cgroup /: the root stays");
     }
-    const folders = this.#foldersOf(path);
+    const folders = [...this.#foldersOf(path), ...this.#hybridFolder(path)];
     const freezer = this.#byController.get("freezer");
     const kill = () => {
       killAll(path, folders);
       if (freezer) thaw(folderIn(freezer, path));
     };
     await destroyGroups({ clock: this.#clock, path, folders, kill });
+  }
+
+  #hybridFolder(path: string): readonly string[] {
+    return this.#hybrid === undefined ? [] : [[this.#hybrid, ...groupParts(path)].join("/")];
   }
 
   #foldersOf(path: string): readonly string[] {

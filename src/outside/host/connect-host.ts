@@ -46,7 +46,7 @@ function connectCgroups({ clock, cgroupMounts }: HostOptions): CgroupTree {
     );
   }
   return mounts.version === 1
-    ? createCgroupTreeV1(clock, mounts.hierarchies)
+    ? createCgroupTreeV1(clock, mounts.hierarchies, mounts.hybrid)
     : createCgroupTreeV2(clock, mounts.mountPoint);
 }
 

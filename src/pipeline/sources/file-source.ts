@@ -33,7 +33,12 @@ interface Remembered {
   /** The last content that could be used; a broken edit does not end running pods. */
   readonly pods: readonly SourcedPod[];
   readonly problem: SourceProblem | undefined;
+  /** It was written a moment ago and may not be whole yet: nothing is said before it was read again. */
+  readonly unsettled?: boolean;
 }
+
+/** A manifest that cannot be used is read once more when it is older than this. */
+const SETTLE_MS = 250;
 
 /** Reads the manifests of a folder whenever it changes; run it with policy `restart`. */
 export async function followFiles(
@@ -48,19 +53,25 @@ export async function followFiles(
     wake?.();
   };
   const remembered = new Map<string, Remembered>();
+  let told = false;
   deps.files.watchDirectory(await watchedFolder(options.path, deps.files), poke, signal);
   signal.addEventListener("abort", poke, { once: true });
   while (!signal.aborted) {
     changed = false;
     await readAll(options.path, remembered, deps);
     const all = [...remembered.values()];
-    deps.onChange(
-      all.flatMap(({ pods }) => pods),
-      all.flatMap(({ problem }) => (problem ? [problem] : [])),
-    );
+    const unsettled = all.some((manifest) => manifest.unsettled);
+    // The first answer says what is wanted at all: it waits until every manifest is whole.
+    if (!unsettled || told) {
+      told = true;
+      deps.onChange(
+        all.flatMap(({ pods }) => pods),
+        all.flatMap(({ problem }) => (problem ? [problem] : [])),
+      );
+    }
     if (changed) continue;
     await new Promise<void>((resolve) => {
-      const cancel = deps.clock.alarm(options.everyMs, resolve);
+      const cancel = deps.clock.alarm(unsettled ? SETTLE_MS : options.everyMs, resolve);
       wake = () => {
         cancel();
         resolve();
@@ -115,17 +126,19 @@ async function readOne(
     const facts = await deps.files.facts(origin, { follow: true });
     if (!facts || facts.kind === "directory") return undefined;
     const stamp = `${facts.kind} ${facts.sizeBytes} ${facts.modifiedMs}`;
-    if (before?.stamp === stamp) return before;
-    if (facts.kind !== "file")
-      return refused(origin, stamp, before, "is not a regular file; put the manifest itself here");
+    if (before?.stamp === stamp && !before.unsettled) return before;
+    const refuse = (message: string) =>
+      deps.clock.wall() - facts.modifiedMs < SETTLE_MS
+        ? { stamp, pods: before?.pods ?? [], problem: before?.problem, unsettled: true }
+        : refused(origin, stamp, before, message);
+    if (facts.kind !== "file") return refuse("is not a regular file; put the manifest itself here");
     if (facts.sizeBytes > MAX_MANIFEST_BYTES) {
-      const message = `has ${facts.sizeBytes} bytes; a manifest may have ${MAX_MANIFEST_BYTES} at most`;
-      return refused(origin, stamp, before, message);
+      return refuse(`is larger than the ${MAX_MANIFEST_BYTES} bytes a manifest may have; split it`);
     }
     const text = await deps.files.readText(origin, { maxBytes: MAX_MANIFEST_BYTES });
     if (text === undefined) return undefined;
     const read = deps.readManifest(text, "file", origin);
-    if (read.kind === "refused") return refused(origin, stamp, before, read.message);
+    if (read.kind === "refused") return refuse(read.message);
     return { stamp, pods: read.pods, problem: undefined };
   } catch (error) {
     return refused(origin, "", before, messageOf(error));

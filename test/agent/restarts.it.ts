@@ -1,0 +1,130 @@
+// The agent, containerd and single processes are killed under running pods.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PodStatus } from "../../src/api/generated/types.ts";
+import { withBox } from "../box/box.ts";
+import { TEST_IMAGE } from "../box/images.ts";
+import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
+
+const PODS = 30;
+
+/** What must not change when only the agent restarts. */
+function essence(statuses: ReadonlyMap<string, PodStatus>): string {
+  return JSON.stringify(
+    [...statuses].map(([uid, { phase, conditions, containerStatuses, podIP, startTime }]) => ({
+      uid,
+      phase,
+      conditions,
+      containerStatuses,
+      podIP,
+      startTime,
+    })),
+  );
+}
+
+test(`kill -9 of the agent under ${PODS} pods: no restart, no condition flips, steady within 2 s`, () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    for (let i = 0; i < PODS; i += 1) {
+      const readinessProbe = { exec: { command: ["true"] }, periodSeconds: 2 };
+      const containers = [
+        {
+          name: "main",
+          image: TEST_IMAGE,
+          command: [...STAY],
+          ...(i % 3 === 0 ? { readinessProbe } : {}),
+        },
+      ];
+      agent.apply(`p${i}.yaml`, manifest(`p${i}`, { containers }));
+    }
+    await agent.untilReady(PODS);
+    // Readiness is kept over a restart only of containers that started ten seconds before it.
+    await sleep(11_000);
+    const before = essence(agent.statuses());
+    const decided = agent.decisions().length;
+    await agent.kill();
+    await sleep(500);
+    const startedAtMs = Date.now();
+    await agent.start();
+    await agent.until(
+      "all are adopted",
+      () =>
+        agent
+          .decisions()
+          .slice(decided)
+          .filter(({ kind }) => kind === "adopt").length === PODS,
+    );
+    await sleep(5_000);
+    const since = agent.decisions().slice(decided);
+    const steadyMs = Math.max(...since.map(({ atMs }) => atMs)) - startedAtMs;
+    assert.ok(steadyMs < 2000, `steady after ${steadyMs} ms`);
+    assert.deepEqual(
+      since.filter(({ kind }) => kind !== "adopt"),
+      [],
+    );
+    assert.equal(essence(agent.statuses()), before);
+  }));
+
+test("kill -9 of containerd: the agent recovers by itself and the pods run on", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    for (let i = 0; i < 5; i += 1) agent.apply(`p${i}.yaml`, manifest(`p${i}`));
+    await agent.untilReady(5);
+    const before = [...agent.statuses().values()].map(
+      ({ containerStatuses }) => containerStatuses?.[0]?.containerID,
+    );
+    await box.killContainerd("SIGKILL");
+    agent.apply("late.yaml", manifest("late"));
+    await sleep(3_000);
+    assert.ok(agent.running, "the agent must outlive its runtime");
+    await box.startContainerd();
+    await agent.untilReady(6);
+    const after = [...agent.statuses().values()].map(
+      ({ containerStatuses }) => containerStatuses?.[0],
+    );
+    for (const id of before) {
+      const same = after.find((status) => status?.containerID === id);
+      assert.equal(same?.restartCount, 0, "a container was restarted");
+    }
+    agent.remove("p0.yaml");
+    await agent.until("a pod can be removed again", () => agent.statuses().size === 5);
+  }));
+
+test("kill -9 of a pod's sandbox process: sandbox and containers come back", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    agent.apply("web.yaml", manifest("web"));
+    await agent.untilReady();
+    const id = agent.status()?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
+    const tasks = (await box.ctr("tasks", "list", "-q"))
+      .split("\n")
+      .filter((line) => line !== "" && line !== id);
+    await box.ctr("tasks", "kill", "--signal", "SIGKILL", tasks[0] ?? "");
+    await agent.until("another attempt is Ready", () => {
+      const status = agent.status()?.containerStatuses?.[0];
+      return status?.ready === true && status.containerID !== `containerd://${id}`;
+    });
+    assert.ok(
+      agent
+        .decisions()
+        .some(({ kind, rule }) => kind === "startSandbox" && rule === "sandbox not ready"),
+    );
+  }));
+
+test("a pod whose manifest vanished while the agent was away is ended", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    agent.apply("web.yaml", manifest("web"));
+    await agent.untilReady();
+    await agent.stop();
+    agent.remove("web.yaml");
+    await agent.start();
+    await agent.until(
+      "nothing runs",
+      async () => (await box.ctr("containers", "list", "-q")).trim() === "",
+    );
+    assert.ok(
+      agent.decisions().some(({ kind, rule }) => kind === "killPod" && rule === "nobody wants it"),
+    );
+  }));

@@ -1,0 +1,200 @@
+// The agent as users run it, from source, inside a box.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DecisionRecord } from "../../src/api/decisions.ts";
+import type { Pod, PodStatus } from "../../src/api/generated/types.ts";
+import type { Box, BoxProcess } from "../box/box.ts";
+import { TEST_IMAGE } from "../box/images.ts";
+
+const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MANIFESTS = "/etc/nodelet/manifests";
+const STATE = "/var/lib/kubelet/nodelet";
+const CONFIG = "/etc/nodelet/config.yaml";
+
+export interface AgentOptions {
+  /** Lines of KubeletConfiguration beside the usual ones. */
+  readonly config?: string;
+}
+
+/** A pod's spec for tests; JSON is YAML. */
+export type Manifest = Pick<Pod, "metadata" | "spec">;
+
+/** A shell command that runs until it is asked to end, and ends at once then. */
+export const STAY = ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"] as const;
+
+/** One pod of the test image. */
+export function manifest(name: string, spec: Partial<NonNullable<Pod["spec"]>> = {}): Manifest {
+  const containers = spec.containers ?? [{ name: "main", image: TEST_IMAGE, command: [...STAY] }];
+  return { metadata: { name }, spec: { terminationGracePeriodSeconds: 2, ...spec, containers } };
+}
+
+/** An agent in a box, with what tests ask of it. */
+export class BoxedAgent {
+  readonly box: Box;
+  readonly #options: AgentOptions;
+  #process: BoxProcess | undefined;
+
+  private constructor(box: Box, options: AgentOptions) {
+    this.box = box;
+    this.#options = options;
+  }
+
+  /** Writes the configuration and starts the agent; resolves when it says that it runs. */
+  static async start(box: Box, options: AgentOptions = {}): Promise<BoxedAgent> {
+    await box.run(["mkdir", "-p", MANIFESTS]);
+    const agent = new BoxedAgent(box, options);
+    await agent.start();
+    return agent;
+  }
+
+  async start(): Promise<void> {
+    this.box.write(
+      CONFIG,
+      [
+        "apiVersion: kubelet.config.k8s.io/v1beta1",
+        "kind: KubeletConfiguration",
+        `staticPodPath: ${MANIFESTS}`,
+        "failCgroupV1: false",
+        "containerRuntimeEndpoint: unix:///run/containerd/containerd.sock",
+        "logging: {verbosity: 3}",
+        "authentication: {x509: {clientCAFile: /etc/ssl/certs/ca-certificates.crt}}",
+        this.#options.config ?? "",
+      ].join("\n"),
+    );
+    const running = this.log().split("agent is running").length;
+    this.#process = this.box.spawnLogged("agent", [
+      process.execPath,
+      MAIN,
+      "run",
+      "--config",
+      CONFIG,
+    ]);
+    await this.until("the agent runs", () => this.log().split("agent is running").length > running);
+  }
+
+  /** `kill -9`; containers run on. */
+  async kill(): Promise<void> {
+    await this.#process?.kill("SIGKILL");
+    await this.#process?.exited;
+  }
+
+  /** SIGTERM; containers run on. */
+  async stop(): Promise<void> {
+    await this.#process?.kill("SIGTERM");
+    await this.#process?.exited;
+  }
+
+  get running(): boolean {
+    return this.#process?.running ?? false;
+  }
+
+  log(): string {
+    try {
+      return readFileSync(join(this.box.folder, "agent.log"), "utf8");
+    } catch {
+      return "";
+    }
+  }
+
+  /** Puts a manifest in place, in one step as careful tools do. */
+  apply(file: string, content: Manifest | string): void {
+    const text =
+      typeof content === "string"
+        ? content
+        : JSON.stringify({ apiVersion: "v1", kind: "Pod", ...content });
+    writeFileSync(this.box.path(`${MANIFESTS}/${file}`), text);
+  }
+
+  remove(file: string): void {
+    rmSync(this.box.path(`${MANIFESTS}/${file}`));
+  }
+
+  /** Statuses the agent keeps, by pod uid. */
+  statuses(): ReadonlyMap<string, PodStatus> {
+    const folder = this.box.path(`${STATE}/pods`);
+    const statuses = new Map<string, PodStatus>();
+    for (const name of list(folder).filter((entry) => entry.endsWith(".json"))) {
+      const { status } = JSON.parse(readFileSync(join(folder, name), "utf8")) as {
+        status: PodStatus;
+      };
+      statuses.set(name.replace(/\.json$/, ""), status);
+    }
+    return statuses;
+  }
+
+  /** The one status there is. */
+  status(): PodStatus | undefined {
+    return [...this.statuses().values()][0];
+  }
+
+  decisions(): readonly DecisionRecord[] {
+    const folder = this.box.path(`${STATE}/journal`);
+    return list(folder).flatMap((name) =>
+      readFileSync(join(folder, name), "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as DecisionRecord),
+    );
+  }
+
+  /** Waits until `test` holds; the error shows the agent's last words. */
+  async until(
+    what: string,
+    test: () => boolean | Promise<boolean>,
+    limitMs = 30_000,
+  ): Promise<number> {
+    const began = performance.now();
+    for (;;) {
+      if (await test()) return performance.now() - began;
+      if (performance.now() - began > limitMs) {
+        const state = JSON.stringify([...this.statuses().values()]).slice(0, 2000);
+        throw new Error(
+          `not within ${limitMs} ms: ${what}\n${state}\n${this.log().split("\n").slice(-25).join("\n")}`,
+        );
+      }
+      await sleep(20);
+    }
+  }
+
+  /** Waits until every one of `count` pods is Ready. */
+  async untilReady(count = 1): Promise<number> {
+    return this.until(`${count} pods are Ready`, () => {
+      const statuses = [...this.statuses().values()];
+      return (
+        statuses.length === count &&
+        statuses.every((status) => conditionOf(status, "Ready") === "True")
+      );
+    });
+  }
+}
+
+export function conditionOf(status: PodStatus | undefined, type: string): string | undefined {
+  return status?.conditions?.find((condition) => condition.type === type)?.status;
+}
+
+/** What a node has of pods: each list must be empty when no pod is left. */
+export async function podTraces(box: Box): Promise<Readonly<Record<string, readonly string[]>>> {
+  const lines = async (script: string) =>
+    (await box.run(["sh", "-c", script])).split("\n").filter((line) => line !== "");
+  return {
+    containers: await lines("ctr -n k8s.io containers list -q 2>/dev/null || true"),
+    mounts: await lines(
+      "grep -E '/var/lib/kubelet/pods|/run/containerd/io.containerd|/netns/' /proc/self/mounts || true",
+    ),
+    cgroups: await lines("find /sys/fs/cgroup -type d -name 'pod*' 2>/dev/null || true"),
+    folders: await lines(
+      "ls -d /var/lib/kubelet/pods/* /var/log/pods/* /var/lib/kubelet/nodelet/pods/* 2>/dev/null || true",
+    ),
+    namespaces: await lines("ls -d /var/run/netns/* 2>/dev/null || true"),
+    processes: await lines("pgrep -f '[c]ontainerd-shim' || true"),
+  };
+}
+
+function list(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
