@@ -7,6 +7,7 @@ import { messageOf } from "../kit/errors.ts";
 import { CliError, formatCliError } from "./cli-error.ts";
 import { addCompletionCommands } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
+import { addDownCommand } from "./commands/down.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
 import type { CliContext } from "./context.ts";
@@ -32,6 +33,10 @@ export async function runCommand(
     exitCode = code;
   };
   const program = buildProgram({ io, onInterrupt, finish });
+  if (argv.length === 0) {
+    program.outputHelp();
+    return EXIT_OK;
+  }
   try {
     await program.parseAsync(argv, { from: "user" });
     return exitCode;
@@ -71,8 +76,8 @@ export function buildProgram(context: CliContext): Command {
       getErrHasColors: () => false,
     })
     .exitOverride();
-  program.action(() => program.help());
   addUpCommand(program, context);
+  addDownCommand(program, context);
   addRunCommand(program);
   addConfigCommand(program, context);
   addVersionCommand(program, context);

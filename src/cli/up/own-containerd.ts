@@ -123,7 +123,11 @@ function takenNetworks(): readonly string[] {
     .filter((network) => network !== "default" && network !== "0.0.0.0/0");
 }
 
-/** Starts our containerd with the configuration that is there, and waits until it is ready for pods. */
+/** Starts our containerd again with the configuration that is there. */
+export async function resumeContainerd(paths: UpPaths, ledger: OpenLedger): Promise<void> {
+  await start({ paths, ledger });
+}
+
 async function start({
   paths,
   ledger,

@@ -1,0 +1,197 @@
+/** `nodelet down`: ends the pods, each with its own grace, then takes away what `up` has made. */
+import { createSystemClock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { connectHost } from "../../outside/host/connect-host.ts";
+import type { Host } from "../../outside/host/host.ts";
+import { CliError } from "../cli-error.ts";
+import { AgentClient } from "../client/agent-client.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { type Io, writeLines } from "../io.ts";
+import { askRuntime, withRuntime } from "../up/ask-runtime.ts";
+import {
+  EMPTY_LEDGER,
+  type Ledger,
+  OpenLedger,
+  type RuntimeNote,
+  readLedger,
+} from "../up/ledger.ts";
+import { removeBridge, removeChains } from "../up/network-traces.ts";
+import { resumeContainerd, shimsOf } from "../up/own-containerd.ts";
+import type { UpPaths } from "../up/paths.ts";
+import { BRIDGE } from "../up/pod-network.ts";
+import { endProcess, isRunning } from "../up/processes.ts";
+import { orphanedAgent, readSupervisor } from "../up/supervisor-note.ts";
+import { drainPods } from "./drain.ts";
+import {
+  newRemoval,
+  type Removal,
+  removeCgroups,
+  removeFiles,
+  removeFolders,
+  removeMounts,
+} from "./remove-made.ts";
+
+/** What the user asked for. */
+export interface DownRequest {
+  readonly paths: UpPaths;
+  readonly graceSeconds: number | "own";
+  /** How long pods may take to end. */
+  readonly timeoutMs: number;
+  /** Also the user's manifests and configuration. */
+  readonly purge: boolean;
+}
+
+/** What `down` needs of its surroundings. */
+export interface DownContext {
+  readonly io: Io;
+  readonly onInterrupt: () => AbortSignal;
+}
+
+const SUPERVISOR_MS = 20_000;
+const CONTAINERD_MS = 15_000;
+
+/** Runs `down`; resolves with the exit code. */
+export async function runDown(request: DownRequest, context: DownContext): Promise<number> {
+  const { paths, purge } = request;
+  const { io } = context;
+  if (process.getuid?.() !== 0) {
+    throw new CliError("only root can end pods", { fix: "sudo nodelet down" });
+  }
+  const say = (text: string) => writeLines(io.stdout, [text]);
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const ledger = readLedger(paths.ledger);
+  await endAgent(paths, say);
+  if (ledger === undefined && !purge) {
+    say("There is nothing to do: nodelet up has made nothing here.");
+    return EXIT_OK;
+  }
+  const removal = newRemoval();
+  const parts = { request, context, host, say, removal };
+  await endPods(ledger?.runtime, parts);
+  if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_LEDGER, parts);
+  if (removal.left.length === 0) await clean(ledger ?? EMPTY_LEDGER, parts);
+  report(removal, io);
+  return removal.left.length === 0 ? EXIT_OK : EXIT_FAILURE;
+}
+
+interface Parts {
+  readonly request: DownRequest;
+  readonly context: DownContext;
+  readonly host: Host;
+  readonly say: (text: string) => void;
+  readonly removal: Removal;
+}
+
+/** Ends whoever would start pods again. An agent that `up` did not start is none of our business. */
+async function endAgent(paths: UpPaths, say: (text: string) => void): Promise<void> {
+  const marks = [readSupervisor(paths)?.supervisor, orphanedAgent(paths)];
+  for (const mark of marks) {
+    if (mark === undefined) continue;
+    say("Ending the agent");
+    if (!(await endProcess(mark, SUPERVISOR_MS)))
+      throw new CliError(`process ${mark.pid} does not end`, { fix: `kill -9 ${mark.pid}` });
+  }
+  const answers = await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
+    () => true,
+    () => false,
+  );
+  if (answers) {
+    throw new CliError("an agent runs that nodelet up did not start", {
+      fix: "end it with what started it (for example systemctl stop), then try again",
+    });
+  }
+}
+
+/** Ends all pods; those that do not end are `left`. */
+async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<void> {
+  const { request, context, host, say, removal } = parts;
+  const { paths } = request;
+  if (runtime === undefined) return;
+  if (!(await awaken(runtime, parts))) return;
+  const pods = await withRuntime(runtime.socket, (cri, signal) =>
+    cri.runtime.listSandboxes({}, signal),
+  );
+  if (pods.length === 0) return;
+  say(
+    request.graceSeconds === "own" ? "Ending pods, each with its own grace period" : "Ending pods",
+  );
+  const left = await drainPods({
+    paths,
+    runtimeSocket: runtime.socket,
+    nodeName: (await host.facts()).hostname.toLowerCase(),
+    graceSeconds: request.graceSeconds,
+    timeoutMs: request.timeoutMs,
+    host,
+    say: (text) => say(`  ${text}`),
+    interrupt: context.onInterrupt(),
+  });
+  removal.left.push(...left.map((name) => `${name}: has not ended`));
+}
+
+/** Makes sure that the runtime can be asked; resolves with whether there is anything to ask it. */
+async function awaken(runtime: RuntimeNote, { request, say, removal }: Parts): Promise<boolean> {
+  const { paths } = request;
+  const answer = await askRuntime(runtime.socket);
+  if (answer.kind === "answers") return true;
+  const why = answer.kind === "silent" ? answer.why : "nothing listens there";
+  if (runtime.kind === "found") {
+    removal.left.push(`pods on ${runtime.socket}: ${why}; start that containerd and try again`);
+    return false;
+  }
+  // After a reboot nothing of our own containerd runs, and what it noted of pods goes with its folder.
+  if (shimsOf(runtime.socket).length === 0) return false;
+  say("Starting containerd again, since containers of it still run");
+  try {
+    await resumeContainerd(paths, new OpenLedger(paths.ledger));
+    return true;
+  } catch (thrown) {
+    removal.left.push(`containers of our containerd: ${messageOf(thrown)}`);
+    return false;
+  }
+}
+
+/** Ends our own containerd; from another's the images that we brought are taken away. */
+async function endRuntime(ledger: Ledger, { request, say, removal }: Parts): Promise<void> {
+  const { paths } = request;
+  const runtime = readLedger(paths.ledger)?.runtime ?? ledger.runtime;
+  if (runtime === undefined) return;
+  if (runtime.kind === "found") {
+    for (const image of ledger.images) {
+      await withRuntime(runtime.socket, (cri, signal) => cri.images.removeImage(image, signal));
+      removal.removed.push(`image ${image}`);
+    }
+    return;
+  }
+  const shims = shimsOf(runtime.socket);
+  if (shims.length > 0) {
+    removal.left.push(
+      `containers of our containerd that are no pods: processes ${shims.join(" ")}`,
+    );
+    return;
+  }
+  if (runtime.process === undefined || !isRunning(runtime.process)) return;
+  say("Ending containerd");
+  if (!(await endProcess(runtime.process, CONTAINERD_MS)))
+    removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
+}
+
+async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise<void> {
+  const { paths, purge } = request;
+  removeMounts(paths, removal);
+  await removeCgroups(ledger, host, removal);
+  if (ledger.runtime?.kind === "own") {
+    await removeBridge(BRIDGE);
+    await removeChains(ledger.chainsBefore);
+  }
+  removeFiles(paths, ledger, removal, purge);
+  await removeFolders(paths, ledger, host, removal);
+}
+
+function report({ removed, kept, left }: Removal, io: Io): void {
+  const section = (title: string, lines: readonly string[]): readonly string[] =>
+    lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
+  writeLines(io.stdout, [...section("Removed", removed), ...section("Kept", kept)]);
+  writeLines(io.stderr, section("nodelet: not everything could be removed; left are", left));
+  if (left.length === 0) writeLines(io.stdout, ["Done: nothing of nodelet runs or is left."]);
+}

@@ -1,0 +1,111 @@
+/** Ends all pods of a node that nobody looks after: the agent once more, with nothing that wants a pod. */
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Agent, startAgent } from "../../agent.ts";
+import { podDisplayName } from "../../api/pod.ts";
+import { type LoadedConfig, loadConfig } from "../../config/load.ts";
+import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
+import type { Host } from "../../outside/host/host.ts";
+import { createLog } from "../../outside/log/log.ts";
+import type { PodRecord } from "../../pipeline/pods/record.ts";
+import { counted } from "../render/text.ts";
+import { connectOptions } from "../run.ts";
+import type { UpPaths } from "../up/paths.ts";
+
+/** What is to be drained, and how. */
+export interface DrainRequest {
+  readonly paths: UpPaths;
+  readonly runtimeSocket: string;
+  readonly nodeName: string;
+  /** Grace for every pod; `own` gives each what its spec says. */
+  readonly graceSeconds: number | "own";
+  readonly timeoutMs: number;
+  readonly host: Host;
+  readonly say: (text: string) => void;
+  /** Aborted when the user does not want to wait any more. */
+  readonly interrupt: AbortSignal;
+}
+
+const POLL_MS = 100;
+
+/** Ends every pod; resolves with the names of those that are left when time is up. */
+export async function drainPods(request: DrainRequest): Promise<readonly string[]> {
+  const { paths, nodeName, graceSeconds } = request;
+  const { config } = await drainConfig(request);
+  mkdirSync(dirname(paths.agentLog), { recursive: true, mode: 0o750 });
+  const fd = openSync(paths.agentLog, "a", 0o640);
+  const log = createLog({ format: "text", verbosity: 0, fd });
+  const outside = connectOutside(connectOptions(config), log);
+  try {
+    await using agent = await startAgent(
+      { config, nodeName, rootFolder: paths.agentRoot, orphanGraceSeconds: graceSeconds },
+      outside,
+    );
+    return await untilEmpty(agent, outside, request);
+  } finally {
+    outside.close();
+    log.flush();
+    closeSync(fd);
+  }
+}
+
+/**
+ * The agent's own configuration without its sources of pods; one that cannot be used any more is passed
+ * over, since pods must end all the same.
+ */
+async function drainConfig({ paths, runtimeSocket, host }: DrainRequest): Promise<LoadedConfig> {
+  const version1 = host.cgroups.version === 1 ? ["--fail-cgroupv1=false"] : [];
+  const always = [
+    "--pod-manifest-path=",
+    "--manifest-url=",
+    "--fail-swap-on=false",
+    "--enable-server=false",
+    `--container-runtime-endpoint=unix://${runtimeSocket}`,
+    ...version1,
+  ];
+  const options = { cwd: "/" };
+  const own = await loadConfig([`--config=${paths.config}`, ...always], host.files, options);
+  return own.problems.length === 0 ? own : await loadConfig(always, host.files, options);
+}
+
+/** How long sandboxes that belong to no pod are waited for. */
+const STRAY_MS = 5_000;
+
+/** Waits until no pod is left, saying what happens to each; resolves with what is left when time is up. */
+async function untilEmpty(
+  agent: Agent,
+  outside: ConnectedOutside,
+  request: DrainRequest,
+): Promise<readonly string[]> {
+  const { say, timeoutMs, interrupt } = request;
+  const { pods } = agent.pipeline;
+  const said = new Set<string>();
+  const tell = ({ pod, life }: PodRecord) => {
+    const name = podDisplayName(pod);
+    if (life.kind === "terminating" && !said.has(name)) {
+      said.add(name);
+      say(`${name}: ending, it has ${counted(life.graceSeconds, "second")}`);
+    }
+    if (life.kind === "released") say(`${name}: gone`);
+  };
+  const stop = pods.subscribe(tell);
+  for (const record of pods.list()) tell(record);
+  const deadline = performance.now() + timeoutMs;
+  let emptySince = Number.POSITIVE_INFINITY;
+  try {
+    while (!interrupt.aborted && performance.now() < deadline) {
+      if (pods.list().length === 0) {
+        const strays = await outside.cri.runtime.listSandboxes({}, interrupt);
+        emptySince = Math.min(emptySince, performance.now());
+        if (strays.length === 0) return [];
+        if (performance.now() - emptySince > STRAY_MS)
+          return strays.map(({ id }) => `sandbox ${id}`);
+      } else emptySince = Number.POSITIVE_INFINITY;
+      await sleep(POLL_MS, undefined, { signal: interrupt }).catch(() => {});
+    }
+    return pods.list().map(({ pod }) => `pod ${podDisplayName(pod)}`);
+  } finally {
+    stop();
+  }
+}

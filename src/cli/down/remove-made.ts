@@ -1,0 +1,156 @@
+/** Takes away what `up` has made, and nothing else. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { messageOf } from "../../kit/errors.ts";
+import type { Host } from "../../outside/host/host.ts";
+import { fileState, type Ledger } from "../up/ledger.ts";
+import type { UpPaths } from "../up/paths.ts";
+import { searchPath } from "../up/programs.ts";
+
+/** What became of what was there. */
+export interface Removal {
+  /** Paths that are gone, with what they were where that is not plain. */
+  readonly removed: string[];
+  /** What stays because it is the user's, with the reason. */
+  readonly kept: string[];
+  /** What should be gone and is not, with the reason. */
+  readonly left: string[];
+}
+
+/** Nothing done yet. */
+export function newRemoval(): Removal {
+  return { removed: [], kept: [], left: [] };
+}
+
+/** Mounts at or below the folders, deepest first. */
+export function mountsBelow(mountinfo: string, folders: readonly string[]): readonly string[] {
+  return mountinfo
+    .split("\n")
+    .map((line) => unescapePath(line.split(" ")[4] ?? ""))
+    .filter((path) => folders.some((folder) => path === folder || path.startsWith(`${folder}/`)))
+    .toSorted((a, b) => b.length - a.length);
+}
+
+/** Blanks and the like stand as octal numbers in the kernel's tables (proc(5)). */
+function unescapePath(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  );
+}
+
+/** Takes away mounts that the runtime left in our own folders. The folders themselves may be mounts of the user's. */
+export function removeMounts(paths: UpPaths, removal: Removal): void {
+  const own = [paths.containerd.root, paths.containerd.state, paths.agentRoot];
+  for (const path of mountsBelow(readFileSync("/proc/self/mountinfo", "utf8"), own)) {
+    try {
+      execFileSync("umount", [path], { env: { PATH: searchPath() }, stdio: "pipe" });
+    } catch (thrown) {
+      removal.left.push(`mount ${path}: ${lastLine(messageOf(thrown))}`);
+    }
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
+}
+
+/** Takes away control groups that were not there before, unless something runs in them. */
+export async function removeCgroups(ledger: Ledger, host: Host, removal: Removal): Promise<void> {
+  for (const path of ledger.cgroups) {
+    const running = await host.cgroups.processes(path);
+    if (running.length > 0) {
+      removal.left.push(`control group ${path}: processes ${running.join(" ")} run in it`);
+      continue;
+    }
+    try {
+      await host.cgroups.destroy(path);
+    } catch (thrown) {
+      removal.left.push(`control group ${path}: ${messageOf(thrown)}`);
+    }
+  }
+}
+
+/** Takes away files that `up` wrote into the user's folders; changed ones stay unless everything goes. */
+export function removeFiles(
+  paths: UpPaths,
+  ledger: Ledger,
+  removal: Removal,
+  purge: boolean,
+): void {
+  for (const path of Object.keys(ledger.files)) {
+    if (path.startsWith(`${paths.stateDir}/`)) continue;
+    const state = fileState(ledger, path);
+    if (state === "absent") continue;
+    if (state === "changed" && !purge) removal.kept.push(`${path} (you changed it)`);
+    else {
+      rmSync(path, { force: true });
+      removal.removed.push(path);
+    }
+  }
+  if (!purge) return;
+  for (const path of [paths.config, ...entriesOf(paths.manifests)]) {
+    if (!existsSync(path)) continue;
+    rmSync(path, { recursive: true, force: true });
+    removal.removed.push(path);
+  }
+}
+
+/** Takes away our own folders with all that is in them, and the shared ones that have become empty. */
+export async function removeFolders(
+  paths: UpPaths,
+  ledger: Ledger,
+  host: Host,
+  removal: Removal,
+): Promise<void> {
+  const { stateDir, runDir, logDir, containerd } = paths;
+  const trees: readonly (readonly [path: string, what: string])[] = [
+    [containerd.root, "containerd's images and containers"],
+    [join(stateDir, "cni"), "the pods' network"],
+    [containerd.config, ""],
+    [paths.agentRoot, "folders of pods, journal of decisions"],
+    [containerd.state, ""],
+    [paths.agentSocket, ""],
+    [paths.supervisor, ""],
+    ...["agent.log", "agent.log.1", "containerd.log", "containerd.log.1", "up.log", "up.log.1"].map(
+      (name) => [join(logDir, name), ""] as const,
+    ),
+  ];
+  for (const [path, what] of trees) await removeTree(path, what, host, removal);
+  if (removal.left.length > 0) return;
+  rmSync(paths.ledger, { force: true });
+  for (const folder of [...ledger.folders].reverse()) removeEmpty(folder, removal);
+  for (const folder of [stateDir, runDir, logDir, dirname(paths.config)]) {
+    const entries = ledger.folders.includes(folder) ? entriesOf(folder) : [];
+    if (entries.length > 0) removal.kept.push(`${folder} (holds ${entries.join(", ")})`);
+  }
+}
+
+async function removeTree(path: string, what: string, host: Host, removal: Removal): Promise<void> {
+  if (!existsSync(path)) return;
+  try {
+    const isFolder = (await host.files.facts(path))?.kind === "directory";
+    await (isFolder ? host.files.removeTree(path) : host.files.remove(path));
+    removal.removed.push(what === "" ? path : `${path} (${what})`);
+  } catch (thrown) {
+    removal.left.push(`${path}: ${messageOf(thrown)}`);
+  }
+}
+
+/** Takes away a folder that nobody uses any more. */
+function removeEmpty(folder: string, removal: Removal): void {
+  try {
+    rmdirSync(folder);
+    removal.removed.push(folder);
+  } catch {
+    // Gone already, or in use.
+  }
+}
+
+function entriesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
+}
