@@ -256,11 +256,22 @@ const EPHEMERAL_FORBIDDEN = [
   "lifecycle",
 ] as const;
 
-/** Whether Go would see something other than the zero value. */
-function isSet(value: unknown): boolean {
-  if (value === undefined || value === null || value === "" || value === false) return false;
-  return typeof value !== "object" || Object.keys(value).length > 0;
-}
+/** Values that Go cannot tell from none when they are empty: texts, lists and plain structs. */
+const EMPTY_IS_NONE: ReadonlySet<string> = new Set([
+  "ports",
+  "resources",
+  "resizePolicy",
+  "restartPolicyRules",
+  "subPath",
+  "subPathExpr",
+]);
+
+const isSet = <T extends object>(source: T, name: keyof T & string): boolean => {
+  const value: unknown = source[name];
+  return (
+    value !== undefined && !(EMPTY_IS_NONE.has(name) && Object.keys(Object(value)).length === 0)
+  );
+};
 
 function ephemeralProblems(context: ContainerContext): Problems {
   const { containers, initContainers = [], ephemeralContainers } = context.spec;
@@ -275,12 +286,12 @@ function ephemeralProblems(context: ContainerContext): Problems {
       ...(target !== "" && !others.has(target)
         ? [notFound(child(at, "targetContainerName"), target)]
         : []),
-      ...EPHEMERAL_FORBIDDEN.filter((name) => isSet(container[name])).map((name) =>
+      ...EPHEMERAL_FORBIDDEN.filter((name) => isSet(container, name)).map((name) =>
         forbidden(child(at, name), message),
       ),
       ...eachOf(container.volumeMounts, child(at, "volumeMounts"), (mount, mountPath) =>
         (["subPath", "subPathExpr"] as const)
-          .filter((name) => isSet(mount[name]))
+          .filter((name) => isSet(mount, name))
           .map((name) => forbidden(child(mountPath, name), message)),
       ),
     ];
