@@ -1,5 +1,6 @@
 import type { PodUid } from "./api/observation.ts";
 import { qosClassOf } from "./api/qos.ts";
+import { deriveEvictionHard } from "./config/derive.ts";
 import type { KubeletConfig } from "./config/kubelet-config.ts";
 import type { WallMs } from "./kit/clock.ts";
 import { messageOf, UsageError } from "./kit/errors.ts";
@@ -17,6 +18,8 @@ import {
   startPipeline,
 } from "./pipeline/pipeline.ts";
 import type { Admit } from "./pipeline/pods/pods.ts";
+import type { PodSource } from "./pipeline/sources/sources.ts";
+import type { StatusSink } from "./pipeline/status/status.ts";
 import { type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
@@ -35,6 +38,10 @@ export interface AgentOptions {
 export interface AgentHooks {
   /** Asked after the agent's own admission rules agreed. */
   readonly admit?: Admit;
+  /** Pods beside those of the manifests. */
+  readonly sources?: readonly PodSource[];
+  /** Told of every status that changed. */
+  readonly onStatus?: StatusSink;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
   readonly leave?: AbortSignal;
 }
@@ -88,7 +95,10 @@ export async function startAgent(
     const facts = await host.facts();
     await host.files.makeDirectory(options.rootFolder, 0o750);
     const storage = await host.diskUsage(options.rootFolder);
-    const capacity = nodeCapacity(facts, storage?.capacityBytes ?? 0, options.config);
+    const capacity = nodeCapacity(facts, storage?.capacityBytes ?? 0, {
+      ...options.config,
+      evictionHard: deriveEvictionHard(options.config),
+    });
     const runtimeVersion = await awaitRuntime(outside, scope.signal);
     const pipelineOf: { current: Pipeline | undefined } = { current: undefined };
     const subsystems = await startSubsystems(options, {
@@ -119,12 +129,13 @@ export async function startAgent(
       startedAt,
       hooks,
     });
-    const pipeline = createPipeline(pipelineOptions(options), deps);
+    const pipeline = createPipeline(pipelineOptions(options, hooks), deps);
     pipelineOf.current = pipeline;
+    if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
     exposePods(metrics, pipeline);
     await startPipeline(pipeline, deps);
     subsystems.runtime.start();
-    const { roots } = pipelineOptions(options);
+    const { roots } = pipelineOptions(options, hooks);
     startNode({ roots }, { outside, scope, pipeline, cgroups: subsystems.cgroups });
     subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
     return {
@@ -169,12 +180,10 @@ async function awaitRuntime(outside: Outside, signal: AbortSignal): Promise<Vers
   }
 }
 
-function pipelineOptions({
-  config,
-  nodeName,
-  rootFolder,
-  orphanGraceSeconds = 1,
-}: AgentOptions): Parameters<typeof createPipeline>[0] {
+function pipelineOptions(
+  { config, nodeName, rootFolder, orphanGraceSeconds = 1 }: AgentOptions,
+  { sources = [] }: AgentHooks,
+): Parameters<typeof createPipeline>[0] {
   const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
     values.map((value) => ({ name, value })),
   );
@@ -190,6 +199,7 @@ function pipelineOptions({
       ...(config.staticPodURL === ""
         ? {}
         : { http: { url: config.staticPodURL, headers, everyMs: config.httpCheckFrequency } }),
+      others: sources,
     },
     orphanGraceSeconds,
     initialRestartBackoffMs: Math.min(10_000, maxRestartBackoffMs),

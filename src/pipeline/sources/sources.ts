@@ -3,10 +3,13 @@
  * longer wanted, and problems. Invariants: one bad manifest harms no other; a broken edit does not end
  * what runs; `seen` turns true when every source has answered once, and stays so.
  */
+import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import { podDisplayName } from "../../api/pod.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/timestamps.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { UsageError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Files } from "../../outside/host/host.ts";
@@ -21,8 +24,9 @@ import {
   type SourceKind,
   type SourceProblem,
 } from "./merge.ts";
+import type { PodSink, PodSource } from "./pod-source.ts";
 
-export type { SourcedPod, SourceProblem };
+export type { PodSink, PodSource, SourcedPod, SourceProblem };
 
 export interface SourcesOptions {
   readonly nodeName: string;
@@ -32,6 +36,8 @@ export interface SourcesOptions {
     readonly headers: readonly { readonly name: string; readonly value: string }[];
     readonly everyMs: number;
   };
+  /** Sources that are not manifests. */
+  readonly others?: readonly PodSource[];
 }
 
 export interface SourcesDeps {
@@ -40,14 +46,22 @@ export interface SourcesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
-  readonly onWanted: (pod: SourcedPod) => void;
+  readonly onWanted: (pod: WantedPod) => void;
   readonly onUnwanted: (uid: PodUid) => void;
+}
+
+/** A pod as any source wants it. */
+export interface WantedPod {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  readonly source: SourceKind | "api";
 }
 
 export class Sources {
   readonly #options: SourcesOptions;
   readonly #deps: SourcesDeps;
   readonly #answers = new Map<SourceKind, readonly SourcedPod[]>();
+  readonly #synced = new Set<PodSource>();
   readonly #problemsOf = new Map<SourceKind, readonly SourceProblem[]>();
   readonly #seen = new Cell(false);
   readonly #problems = new Cell<readonly SourceProblem[]>([]);
@@ -83,7 +97,12 @@ export class Sources {
         followHttp(http, { net, clock, readManifest, onChange }, signal),
       );
     }
-    if (!file && !http) this.#seen.set(true);
+    for (const source of this.#options.others ?? []) {
+      scope.spawn(`pods of ${source.name}`, "restart", (signal) =>
+        source.follow(this.#sinkFor(source), signal),
+      );
+    }
+    this.#checkSeen();
   }
 
   #taker(
@@ -93,10 +112,33 @@ export class Sources {
       this.#answers.set(kind, pods);
       this.#problemsOf.set(kind, problems);
       this.#merge();
-      const expected =
-        Number(this.#options.file !== undefined) + Number(this.#options.http !== undefined);
-      if (this.#answers.size === expected) this.#seen.set(true);
+      this.#checkSeen();
     };
+  }
+
+  #sinkFor(source: PodSource): PodSink {
+    return {
+      want: (pod) => {
+        const uid = pod.metadata?.uid ?? "";
+        if (uid === "")
+          throw new UsageError(
+            `pod ${podDisplayName(pod)} of ${source.name}: metadata.uid: Required value`,
+          );
+        this.#deps.onWanted({ uid: uid as PodUid, pod, source: "api" });
+      },
+      drop: (uid) => this.#deps.onUnwanted(uid as PodUid),
+      synced: () => {
+        this.#synced.add(source);
+        this.#checkSeen();
+      },
+    };
+  }
+
+  #checkSeen(): void {
+    const { file, http, others = [] } = this.#options;
+    const manifests = Number(file !== undefined) + Number(http !== undefined);
+    if (this.#answers.size === manifests && this.#synced.size === others.length)
+      this.#seen.set(true);
   }
 
   #merge(): void {

@@ -1,0 +1,20 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+
+/** Where a source says what it wants. */
+export interface PodSink {
+  /** This pod, with a UID of its own, shall run as its spec says; said again, its spec may have changed. */
+  want(pod: Pod): void;
+  /** The pod of this UID shall be ended, and nothing of it be left. */
+  drop(uid: string): void;
+  /** Everything the source knows at its start has been said. Until then the agent ends nothing. */
+  synced(): void;
+}
+
+/** A place that wants pods: the API server, or a program that embeds the agent. */
+export interface PodSource {
+  /** For messages. */
+  readonly name: string;
+  /** Says what is wanted until `signal` is aborted; when it throws it is started again. */
+  follow(sink: PodSink, signal: AbortSignal): Promise<void>;
+}
