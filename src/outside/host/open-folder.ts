@@ -35,10 +35,10 @@ export interface OpenFolder extends AsyncDisposable {
   /** Opens a regular file; `undefined` when there is none. A link is an `OutsideError` "precondition". */
   open(name: string): Promise<OpenFile | undefined>;
   /**
-   * Calls `onChange` when something in it may have changed, a file's content too, until the result is
+   * Calls `onChange` when a file in it may have changed, or which files there are, until the result is
    * called. The kernel may have no watches left; who must not miss anything also looks from time to time.
    */
-  watch(onChange: () => void): () => void;
+  watch(onChange: (change: "names" | "content") => void): () => void;
 }
 
 /**
@@ -89,10 +89,12 @@ class HeldFolder implements OpenFolder {
     return undefined;
   }
 
-  watch(onChange: () => void): () => void {
+  watch(onChange: (change: "names" | "content") => void): () => void {
     let watcher: FSWatcher;
     try {
-      watcher = watch(`/proc/self/fd/${this.#handle.fd}`, { persistent: false }, onChange);
+      watcher = watch(`/proc/self/fd/${this.#handle.fd}`, { persistent: false }, (event) =>
+        onChange(event === "rename" ? "names" : "content"),
+      );
     } catch {
       return () => {};
     }

@@ -1,0 +1,106 @@
+import type { Pod } from "../../api/generated/types.ts";
+import { podFullName } from "../../api/pod.ts";
+import { containerLogFile, podPaths } from "../../api/pod-paths.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Files } from "../../outside/host/host.ts";
+
+/** One attempt of a container. */
+export interface LinkedContainer {
+  readonly pod: Pod;
+  readonly container: string;
+  readonly restartCount: number;
+}
+
+const SUFFIX = ".log";
+/** Longest name that ext4 takes. */
+const MAX_NAME = 255;
+const FOLDER_MODE = 0o755;
+
+/** `<pod>_<namespace>_<container>-<id>.log`, cut before its end where it is too long (legacy.go). */
+export function linkName({ pod, container }: LinkedContainer, containerId: string): string {
+  const name = `${podFullName(pod)}_${container}-${containerId}`;
+  return `${name.slice(0, MAX_NAME - SUFFIX.length)}${SUFFIX}`;
+}
+
+/**
+ * Links from one folder to the logs of all containers, for whoever gathers logs on the node. They are a
+ * convenience: nothing fails because a link cannot be made.
+ */
+export class ContainerLinks {
+  readonly #folder: string;
+  readonly #logs: string;
+  readonly #files: Files;
+  readonly #log: Log;
+  readonly #created = new Map<string, LinkedContainer>();
+  #dead: ReadonlySet<string> = new Set();
+
+  constructor(
+    options: { readonly folder: string; readonly logs: string },
+    deps: { readonly files: Files; readonly log: Log },
+  ) {
+    this.#folder = options.folder;
+    this.#logs = options.logs;
+    this.#files = deps.files;
+    this.#log = deps.log;
+  }
+
+  /** A container was made; it is linked when it has started. */
+  created(containerId: string, container: LinkedContainer): void {
+    this.#created.set(containerId, container);
+  }
+
+  /** Links the container's log, which is there from now on. */
+  async started(containerId: string): Promise<void> {
+    const container = this.#created.get(containerId);
+    if (!container) return;
+    this.#created.delete(containerId);
+    const { logs } = podPaths({ root: "", logs: this.#logs }, container.pod);
+    const target = `${logs}/${containerLogFile(container.container, container.restartCount)}`;
+    const path = `${this.#folder}/${linkName(container, containerId)}`;
+    await this.#quietly("make", path, async () => {
+      if (!(await this.#files.facts(target))) return;
+      await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
+      await this.#files.link(target, path);
+    });
+  }
+
+  /** The container is gone, and its link with it. */
+  async removed(containerId: string): Promise<void> {
+    this.#created.delete(containerId);
+    await this.#quietly("remove", this.#folder, async () => {
+      for (const name of await this.#names()) {
+        if (name.endsWith(`-${containerId}${SUFFIX}`))
+          await this.#files.remove(`${this.#folder}/${name}`);
+      }
+    });
+  }
+
+  /** Removes links that led nowhere now and at the last sweep; while a log is rotated, one does for a moment. */
+  async sweep(): Promise<void> {
+    await this.#quietly("look through", this.#folder, async () => {
+      const dead = new Set<string>();
+      for (const name of await this.#names()) {
+        const path = `${this.#folder}/${name}`;
+        if (await this.#files.facts(path, { follow: true })) continue;
+        if (this.#dead.has(name)) await this.#files.remove(path);
+        else dead.add(name);
+      }
+      this.#dead = dead;
+    });
+  }
+
+  async #names(): Promise<readonly string[]> {
+    const entries = (await this.#files.list(this.#folder)) ?? [];
+    return entries
+      .filter(({ name, kind }) => kind === "link" && name.endsWith(SUFFIX))
+      .map(({ name }) => name);
+  }
+
+  async #quietly(verb: string, path: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#log.warn("links to container logs are not up to date", { verb, path, error });
+    }
+  }
+}

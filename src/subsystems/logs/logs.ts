@@ -1,0 +1,88 @@
+/**
+ * Logs of containers. Owns: the links in the folder of all logs, and who reads. In: what is wanted of
+ * which log, which containers were made. Out: text. Invariants: nothing outside the log folder is ever
+ * read, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
+ */
+import type { Reading } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Files } from "../../outside/host/host.ts";
+import type { OpenFolderBeneath } from "../../outside/serving.ts";
+import { ContainerLinks } from "./container-links.ts";
+import { type LogQuery, LogReading } from "./read-log.ts";
+
+export type { LogStream } from "./fragments.ts";
+export type { LogQuery, LogReading, WriteLog } from "./read-log.ts";
+
+export interface LogsOptions {
+  /** Folder that holds all logs of pods (`podLogsDir`). */
+  readonly root: string;
+  /** Folder of the links, one for each container. */
+  readonly linkFolder: string;
+}
+
+export interface LogsDeps {
+  readonly files: Files;
+  /** Absent where logs cannot be read (a simulation). */
+  readonly openFolder: OpenFolderBeneath | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Logs read at once; each takes a few files and a watch. */
+const MAX_READERS = 256;
+
+export class Logs {
+  readonly links: ContainerLinks;
+  readonly #options: LogsOptions;
+  readonly #deps: LogsDeps;
+  #readers = 0;
+
+  constructor(options: LogsOptions, deps: LogsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.links = new ContainerLinks(
+      { folder: options.linkFolder, logs: options.root },
+      { files: deps.files, log: deps.log },
+    );
+  }
+
+  get readers(): number {
+    return this.#readers;
+  }
+
+  /**
+   * Finds the log at `path`, as the runtime names it, and where reading begins. Errors: "notFound",
+   * "precondition" (a link, or outside the log folder), "exhausted" (too many readers).
+   */
+  async open(path: string, query: LogQuery, ended: Reading<boolean>): Promise<LogReading> {
+    const { openFolder, clock, log } = this.#deps;
+    const { root } = this.#options;
+    if (!openFolder) throw new OutsideError("unimplemented", "logs cannot be read here");
+    if (!path.startsWith(`${root}/`))
+      throw new OutsideError("precondition", `the log ${path} is not below ${root}`);
+    if (this.#readers >= MAX_READERS)
+      throw new OutsideError("exhausted", `${MAX_READERS} logs are being read already`);
+    this.#readers += 1;
+    try {
+      const end = path.lastIndexOf("/");
+      const folder = await openFolder(
+        root,
+        path.slice(root.length + 1, Math.max(end, root.length + 1)),
+      );
+      if (!folder) throw new OutsideError("notFound", `there is no log ${path}`);
+      return await LogReading.open(folder, path.slice(end + 1), query, {
+        clock,
+        ended,
+        onBroken: (name, error) => log.warn("a rotated log is broken", { path, name, error }),
+        onClose: () => {
+          this.#readers -= 1;
+        },
+      });
+    } catch (error) {
+      this.#readers -= 1;
+      throw error;
+    }
+  }
+}
