@@ -1,5 +1,5 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
-//   node tools/run-tests.mjs [--only tidy,unit,sim,integration] [--name pattern] [--shard 1/3] [--jobs n] [part of path…]
+//   node tools/run-tests.mjs [--only tidy,unit,sim,integration] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
 // The last line is always `N passed, N failed, N skipped`.
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -10,7 +10,7 @@ import { createReport } from "./testing/report.mjs";
 import { runFile } from "./testing/run-file.mjs";
 
 const USAGE =
-  "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration] [--name pattern] [--shard i/n] [--jobs n] [part of path…]";
+  "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
 async function main() {
   const { values, positionals } = parseArgs({
@@ -20,6 +20,7 @@ async function main() {
       name: { type: "string" },
       shard: { type: "string" },
       jobs: { type: "string" },
+      quiet: { type: "boolean" },
     },
   });
   const kinds = values.only?.split(",") ?? Object.keys(KINDS);
@@ -36,7 +37,7 @@ async function main() {
   const leave = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => leave.abort());
 
-  const report = createReport(files.length);
+  const report = createReport(files.length, { quiet: values.quiet === true });
   const options = { namePattern: values.name, signal: leave.signal };
   const jobs = Number(values.jobs ?? availableParallelism());
   const together = files.filter(({ kind }) => KINDS[kind].parallel);

@@ -1,7 +1,7 @@
 // What is shown of a test run: a line for each file as it ends, failures and skips in full at the end.
 
-/** Collects results of `runFile` and prints; `total` is the number of files. */
-export function createReport(total) {
+/** Collects results of `runFile` and prints; `total` is the number of files. `quiet` leaves out what passed. */
+export function createReport(total, { quiet = false } = {}) {
   const results = [];
   const running = new Set();
   const terminal = process.stdout.isTTY === true;
@@ -23,7 +23,7 @@ export function createReport(total) {
       running.delete(result.path);
       results.push(result);
       clear();
-      console.log(fileLine(result));
+      if (!quiet || result.failures.length > 0) console.log(fileLine(result));
       draw();
     },
     failed: () => results.some((result) => result.failures.length > 0),

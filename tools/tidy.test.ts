@@ -1,0 +1,30 @@
+// Holds the tree to the rules of CONTRIBUTING.md and rooms.json.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { findViolations, readTree } from "./tidy/tidy.ts";
+import { formatViolation, type Violation } from "./tidy/violation.ts";
+
+const RULES: Readonly<Record<Violation["rule"], string>> = {
+  rooms: "imports keep to the rooms, doors, packages and Node modules of rooms.json",
+  pure: "pure files are pure",
+  size: "files, functions and parameter lists keep their limits",
+  names: "names say what a thing does; no barrels, no default exports",
+  docs: "what src/ exports has a docstring",
+  dead: "every file of src/ is used",
+  words: "no tracked file names this machine or leaves work open",
+  files: "imports lead to files and to declared packages",
+};
+
+const tree = readTree(join(import.meta.dirname, ".."));
+const violations = findViolations(tree);
+
+test("the tree was read", () => {
+  assert.ok(tree.files.size > 100 && tree.files.has("src/main.ts"));
+});
+
+for (const [rule, promise] of Object.entries(RULES))
+  test(promise, () => {
+    const broken = violations.filter((each) => each.rule === rule).map(formatViolation);
+    if (broken.length > 0) assert.fail(`${broken.length} times not:\n${broken.join("\n")}`);
+  });

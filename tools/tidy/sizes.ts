@@ -1,0 +1,54 @@
+// pure
+/** Limits on the size of files and functions and on the number of parameters. */
+import { LARGE_FUNCTIONS, LONG_FILES } from "./exceptions.ts";
+import { ANONYMOUS, type FunctionShape } from "./functions.ts";
+import { isTestFile } from "./house.ts";
+import type { SourceFile } from "./source.ts";
+import type { Violation } from "./violation.ts";
+
+const MOST_LINES = 400;
+const MOST_FUNCTION_LINES = 60;
+/** In tests, where tables of vectors stand inside; what inner functions take does not count there. */
+const MOST_TEST_LINES = 100;
+const MOST_PARAMETERS = 4;
+
+/** What of the file is too large. */
+export function checkSizes(file: SourceFile): Violation[] {
+  return [...fileSize(file), ...file.functions.flatMap((each) => functionSize(file, each))];
+}
+
+function fileSize({ path, text }: SourceFile): Violation[] {
+  const lines = text.trimEnd().split("\n").length;
+  if (lines <= MOST_LINES || path in LONG_FILES) return [];
+  return [
+    { rule: "size", path, line: 0, message: `has ${lines} lines, ${MOST_LINES} are allowed` },
+  ];
+}
+
+function functionSize(file: SourceFile, shape: FunctionShape): Violation[] {
+  const { name, line, parameters } = shape;
+  if (`${file.path} ${name}` in LARGE_FUNCTIONS) return [];
+  const found: string[] = [];
+  const inTest = isTestFile(file.path);
+  const lines = inTest ? ownLines(shape, file.functions) : shape.lines;
+  const most = inTest ? MOST_TEST_LINES : MOST_FUNCTION_LINES;
+  if (lines > most) found.push(`${name} has ${lines} lines, ${most} are allowed`);
+  // What a callback is given is for its caller to say.
+  if (parameters > MOST_PARAMETERS && name !== ANONYMOUS)
+    found.push(`${name} takes ${parameters} parameters, ${MOST_PARAMETERS} are allowed`);
+  return found.map((message) => ({ rule: "size", path: file.path, line, message }));
+}
+
+/** Lines of a function without those of the functions inside. */
+function ownLines(outer: FunctionShape, all: readonly FunctionShape[]): number {
+  const lastLine = (shape: FunctionShape) => shape.line + shape.lines - 1;
+  let own = outer.lines;
+  let covered = outer.line;
+  for (const inner of all) {
+    const inside = inner !== outer && inner.line > covered && lastLine(inner) <= lastLine(outer);
+    if (!inside) continue;
+    own -= inner.lines;
+    covered = lastLine(inner);
+  }
+  return own;
+}

@@ -1,0 +1,190 @@
+/** Reads the checkout and applies all rules to it. */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join, normalize } from "node:path";
+import { archiveBase } from "../debian-suite.mjs";
+import { checkEdge, type Edge, type House, isTestFile, roomsOfPackage } from "./house.ts";
+import { checkNames, checkWords } from "./naming.ts";
+import { checkPurity, type PurityLookup } from "./purity.ts";
+import { checkSizes } from "./sizes.ts";
+import { readSource, type SourceFile } from "./source.ts";
+import type { Violation } from "./violation.ts";
+
+/** Text files by path relative to the checkout, and the rules of the house. */
+export interface Tree {
+  readonly files: ReadonlyMap<string, string>;
+  readonly house: House;
+  /** Packages that `package.json` lists for the product. */
+  readonly dependencies: readonly string[];
+  /** Files that nobody imports because they are started or imported from elsewhere. */
+  readonly entries: readonly string[];
+  readonly machineWords: readonly string[];
+}
+
+/** Everything in the tree that breaks a rule. */
+export function findViolations(tree: Tree): Violation[] {
+  const found: Violation[] = [];
+  const sources = readSources(tree, found);
+  for (const file of sources.values()) {
+    for (const each of file.imports) found.push(...checkImport(file, each, tree));
+    found.push(...checkPurity(file, purityLookup(file.path, sources, tree.house)));
+    if (isGenerated(file.path)) continue;
+    found.push(...checkSizes(file), ...checkNames(file));
+  }
+  found.push(...deadFiles(sources, tree.entries));
+  for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
+  return found;
+}
+
+/** What cannot be read becomes a violation. */
+function readSources(tree: Tree, found: Violation[]): ReadonlyMap<string, SourceFile> {
+  const sources = new Map<string, SourceFile>();
+  for (const [path, text] of tree.files) {
+    if (!/^(?:src|test|tools|examples)\/.*\.ts$/.test(path) || path.endsWith(".d.ts")) continue;
+    try {
+      sources.set(path, readSource(path, text));
+    } catch (error) {
+      const message = `cannot be read: ${error instanceof Error ? error.message : error}`;
+      found.push({ rule: "files", path, line: 0, message });
+    }
+  }
+  return sources;
+}
+
+function checkImport(
+  file: SourceFile,
+  { specifier, line }: { readonly specifier: string; readonly line: number },
+  tree: Tree,
+): Violation[] {
+  const to = resolveImport(file.path, specifier);
+  const edge: Edge = { from: file.path, line, specifier, to };
+  const found = checkEdge(edge, tree.house);
+  const violation = (message: string): Violation => ({
+    rule: "files",
+    path: file.path,
+    line,
+    message,
+  });
+  if (to !== undefined && !tree.files.has(to)) found.push(violation(`${specifier} does not exist`));
+  const product = file.path.startsWith("src/") && !isTestFile(file.path);
+  if (to === undefined && product && !specifier.startsWith("node:")) {
+    const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+    if (!tree.dependencies.includes(name))
+      found.push(violation(`${name} is no dependency of package.json`));
+  }
+  return found;
+}
+
+function purityLookup(
+  path: string,
+  sources: ReadonlyMap<string, SourceFile>,
+  house: House,
+): PurityLookup {
+  return {
+    resolve: (specifier) => resolveImport(path, specifier),
+    isPure: (target) => isPure(sources.get(target)),
+    isGranted: (specifier) =>
+      roomsOfPackage(specifier, house)?.includes(path.slice("src/".length)) === true,
+  };
+}
+
+/** Generated code may be imported by pure files: it is tables, enumerations and codecs. */
+function isPure(file: SourceFile | undefined): boolean {
+  return file !== undefined && (file.pure || isGenerated(file.path));
+}
+
+function isGenerated(path: string): boolean {
+  return path.includes("/generated/");
+}
+
+function resolveImport(from: string, specifier: string): string | undefined {
+  return specifier.startsWith(".") ? normalize(join(dirname(from), specifier)) : undefined;
+}
+
+/** Product files that cannot be reached from an entry; tests do not count as users. */
+function deadFiles(
+  sources: ReadonlyMap<string, SourceFile>,
+  entries: readonly string[],
+): Violation[] {
+  const reached = new Set<string>();
+  const visit = (path: string) => {
+    const file = sources.get(path);
+    if (!file || reached.has(path)) return;
+    reached.add(path);
+    for (const { specifier } of file.imports) {
+      const to = resolveImport(path, specifier);
+      if (to !== undefined) visit(to);
+    }
+  };
+  entries.forEach(visit);
+  return [...sources.keys()]
+    .filter((path) => path.startsWith("src/") && !isTestFile(path) && !reached.has(path))
+    .map((path) => ({ rule: "dead", path, line: 0, message: "is used by nobody" }));
+}
+
+/** The checkout at `root`: what git tracks or would track. */
+export function readTree(root: string): Tree {
+  const listed = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z"], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const files = new Map<string, string>();
+  for (const path of listed.split("\0")) {
+    if (path === "" || !existsSync(join(root, path))) continue;
+    const text = readFileSync(join(root, path), "utf8");
+    if (!text.includes("\0")) files.set(path, text);
+  }
+  const manifest: unknown = JSON.parse(files.get("package.json") ?? "{}");
+  return {
+    files,
+    house: JSON.parse(files.get("tools/rooms.json") ?? "{}") as House,
+    dependencies: dependenciesOf(manifest),
+    entries: ["src/main.ts", "src/library.ts"],
+    machineWords: machineWords(root),
+  };
+}
+
+function dependenciesOf(manifest: unknown): string[] {
+  const { dependencies = {}, optionalDependencies = {} } = manifest as Readonly<
+    Record<string, Readonly<Record<string, string>> | undefined>
+  >;
+  return [...Object.keys(dependencies), ...Object.keys(optionalDependencies)];
+}
+
+/** Folders whose content says nothing of this checkout. */
+const SHARED_FOLDERS = new Set(["/", "/tmp", "/root", "/home", "/opt", "/srv", "/mnt", "/var/tmp"]);
+
+/** Read from the machine, so that the words themselves stand nowhere. */
+function machineWords(root: string): string[] {
+  const parent = dirname(root);
+  const beside = SHARED_FOLDERS.has(parent)
+    ? []
+    : readdirSync(parent).map((name) => join(parent, name));
+  const words = [root, ...beside, hostname(), npmRegistryHost(), archiveHost()];
+  return words.filter(
+    (word): word is string => word !== undefined && word.length > 4 && word !== "localhost",
+  );
+}
+
+function npmRegistryHost(): string | undefined {
+  const settings = [process.env["npm_config_registry"], registryOf("/etc/npmrc")];
+  const home = process.env["HOME"];
+  if (home !== undefined) settings.push(registryOf(join(home, ".npmrc")));
+  const own = settings.find((url) => url !== undefined && !url.includes("registry.npmjs.org"));
+  return own === undefined ? undefined : new URL(own).host;
+}
+
+function registryOf(npmrc: string): string | undefined {
+  if (!existsSync(npmrc)) return undefined;
+  return /^registry\s*=\s*(\S+)/m.exec(readFileSync(npmrc, "utf8"))?.[1];
+}
+
+function archiveHost(): string | undefined {
+  try {
+    const { host } = new URL(archiveBase());
+    return host.endsWith("debian.org") ? undefined : host;
+  } catch {
+    return undefined;
+  }
+}
