@@ -30,11 +30,19 @@ export function tracesOf(marks: BoxMarks): string[] {
     ...readdirSync("/sys/class/net")
       .filter((name) => /^(cni0|veth|eth0-wire)/.test(name))
       .map((name) => `network interface ${name}`),
-    ...["/var/lib/kubelet", "/etc/cni", "/var/log/pods", "/run/containerd", "/run/netns"]
-      .filter((path) => existsSync(path))
+    ...nodeFolders()
+      .filter((path) => !BEFORE.includes(path))
       .map((path) => `folder ${path}`),
   ];
 }
+
+function nodeFolders(): string[] {
+  const folders = ["/var/lib/kubelet", "/etc/cni/net.d", "/var/log/pods", "/run/containerd"];
+  return folders.filter((path) => existsSync(path));
+}
+
+/** What a machine that is a node itself has anyway. */
+const BEFORE = nodeFolders();
 
 function processes({ id, namespaces }: BoxMarks): string[] {
   return readdirSync("/proc")
