@@ -1,26 +1,49 @@
-/** The node as it changes, from the agent's socket. */
+/** The node as it changes, across restarts of its agent. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { CliError } from "../cli-error.ts";
-import { type NodeState, UNKNOWN_NODE } from "../up/viewers.ts";
+import { EXIT_NO_AGENT } from "../exit-codes.ts";
 import type { AgentClient } from "./agent-client.ts";
+import { changesOf } from "./changes.ts";
+import { EMPTY_PICTURE, type NodePicture, withChange } from "./node-picture.ts";
+import type { Problems } from "./shapes.ts";
 
-const RETRY_MS = 300;
+const RETRY_MS = 250;
 
-/** Tells `onState` of the node until `signal` is aborted; an agent that is away is waited for. */
+/**
+ * Tells `onPicture` of the node whenever it has changed, until `signal` is aborted. An agent that is away is
+ * waited for, and known by an empty overview.
+ */
 export async function followNode(
   client: AgentClient,
-  onState: (state: NodeState) => void,
+  onPicture: (picture: NodePicture) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let last = UNKNOWN_NODE;
+  let last = EMPTY_PICTURE;
   while (!signal.aborted) {
     try {
-      await client.json("/nodelet/v1/overview");
+      for await (const picture of picturesOf(client, signal)) {
+        last = picture;
+        onPicture(picture);
+      }
     } catch (thrown) {
-      if (!(thrown instanceof CliError)) throw thrown;
-      last = { ...last, node: undefined };
-      onState(last);
+      if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
     }
+    if (signal.aborted) return;
+    // What was known of the pods stays on the screen until the agent is back.
+    onPicture({ ...last, overview: undefined, synced: false });
     await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+async function* picturesOf(client: AgentClient, signal: AbortSignal): AsyncGenerator<NodePicture> {
+  let picture = EMPTY_PICTURE;
+  for await (const change of changesOf(client, signal)) {
+    const problems = picture.overview?.problems;
+    picture = withChange(picture, change);
+    if (change.kind === "overview" && change.overview.problems !== problems) {
+      const { items } = await client.json<Problems>("/nodelet/v1/problems");
+      picture = { ...picture, problems: items };
+    }
+    if (picture.synced) yield picture;
   }
 }

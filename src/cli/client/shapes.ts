@@ -1,9 +1,100 @@
 // pure
-/** What the agent answers on its socket below `/nodelet/v1/`; see docs/server.md. */
+/** What the agent answers below `/nodelet/v1/` on its socket, see docs/server.md. */
+import type { DecisionRecord } from "../../api/decisions.ts";
+import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 
-/** `overview`: the node in figures. */
+/** What a node has, or what of it pods may have. */
+export interface NodeAmounts {
+  readonly cpuMilli: number;
+  readonly memoryBytes: number;
+  readonly ephemeralStorageBytes: number;
+  readonly pods: number;
+}
+
+/** `overview`. */
 export interface Overview {
   readonly version: string;
+  readonly kubernetesVersion: string;
   readonly node: string;
   readonly runtime: string;
+  readonly addresses: readonly string[];
+  readonly startedAtMs: number;
+  readonly ready: boolean;
+  readonly why: string;
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly message: string;
+  }[];
+  readonly capacity: NodeAmounts;
+  readonly allocatable: NodeAmounts;
+  readonly pods: { readonly total: number; readonly byPhase: Readonly<Record<string, number>> };
+  readonly containersRunning: number;
+  /** How many manifests cannot be used. */
+  readonly problems: number;
+  readonly agent: {
+    readonly cpuSeconds: number;
+    readonly residentBytes: number;
+    readonly loopDelayP99Seconds: number;
+  };
 }
+
+/** `decisions`. */
+export interface Decisions {
+  readonly items: readonly DecisionRecord[];
+  readonly lost: number;
+}
+
+/** `problems`. */
+export interface Problems {
+  readonly items: readonly Problem[];
+}
+
+/** A manifest that cannot be used. */
+export interface Problem {
+  readonly origin: string;
+  readonly message: string;
+}
+
+/** `probes`. */
+export interface Probes {
+  readonly items: readonly ProbeReport[];
+}
+
+/** A probe with its last looks, oldest first. */
+export interface ProbeReport {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly podName: string;
+  readonly container: string;
+  readonly kind: string;
+  readonly handler: string;
+  readonly verdict: string;
+  readonly counts: {
+    readonly successful: number;
+    readonly failed: number;
+    readonly unknown: number;
+  };
+  readonly history: readonly {
+    readonly atMs: number;
+    readonly durationMs: number;
+    readonly lateMs: number;
+    readonly result: string;
+    readonly output: string;
+  }[];
+}
+
+/** A line of `changes`. */
+export type Change =
+  | { readonly kind: "overview"; readonly overview: Overview }
+  | { readonly kind: "pod"; readonly pod: Pod }
+  | {
+      readonly kind: "podGone";
+      readonly uid: string;
+      readonly namespace: string;
+      readonly name: string;
+    }
+  | { readonly kind: "event"; readonly event: CoreEvent }
+  | { readonly kind: "eventsMissed"; readonly count: number }
+  | { readonly kind: "synced" }
+  | { readonly kind: "alive" };

@@ -1,4 +1,5 @@
 // pure
+import type { Overview, Problem } from "../client/shapes.ts";
 
 /** The node in a few figures. */
 export interface NodeSummary {
@@ -17,4 +18,31 @@ export interface NodeSummary {
   readonly pods: { readonly count: number; readonly max: number };
   /** Manifests that cannot be used, as `file: what is wrong`. */
   readonly problems: readonly string[];
+}
+
+/** What the machine uses at the moment. */
+export interface NodeUsage {
+  readonly cpuMilli: number | undefined;
+  readonly memoryBytes: number;
+}
+
+/** The figures of an overview, with what is used where that is known. */
+export function summarizeNode(
+  overview: Overview,
+  problems: readonly Problem[],
+  usage: NodeUsage | undefined,
+): NodeSummary {
+  const { capacity, pods } = overview;
+  return {
+    name: overview.node,
+    ready: overview.ready,
+    why: overview.why,
+    version: overview.version,
+    runtime: overview.runtime,
+    startedAt: overview.startedAtMs,
+    cpuMilli: { used: usage?.cpuMilli, capacity: capacity.cpuMilli },
+    memoryBytes: { used: usage?.memoryBytes, capacity: capacity.memoryBytes },
+    pods: { count: pods.total, max: capacity.pods },
+    problems: problems.map(({ origin, message }) => `${origin}: ${message}`),
+  };
 }

@@ -1,6 +1,7 @@
 /** The view of `up`: shows the node until the user leaves, and meanwhile keeps agent and runtime going. */
 import { AgentClient } from "../client/agent-client.ts";
 import { followNode } from "../client/follow-node.ts";
+import type { NodePicture } from "../client/node-picture.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { spokenDuration } from "../render/amounts.ts";
@@ -10,7 +11,7 @@ import { demoHints, isDemoPod } from "./demo.ts";
 import { superviseContainerd } from "./own-containerd.ts";
 import { superviseAgent } from "./supervise.ts";
 import type { UpContext, UpRequest } from "./up.ts";
-import { createViewer, type NodeState, UNKNOWN_NODE } from "./viewers.ts";
+import { createViewer, type NodeState, stateOf, UNKNOWN_NODE } from "./viewers.ts";
 
 /** Whether the agent is ours to keep and to end, or only looked at. */
 export type Part = "supervising" | "attached";
@@ -42,9 +43,10 @@ export async function viewNode(
   const viewer = createViewer(io, [FOOTER[part]]);
   let last = UNKNOWN_NODE;
   let demoSaid = false;
-  const onState = (state: NodeState) => {
+  const onPicture = (picture: NodePicture) => {
+    const state = stateOf(picture);
     last = state;
-    viewer.show(state);
+    viewer.show(picture);
     const demo = state.pods.find((pod) => isDemoPod(pod) && isReady(pod));
     if (request.demo && demo !== undefined && !demoSaid) {
       demoSaid = true;
@@ -53,7 +55,7 @@ export async function viewNode(
     if (untilReady && missing(request, state, io.now()).length === 0) end("ready");
   };
   const say = (text: string) => viewer.notice(text);
-  const work = [followNode(new AgentClient(paths.agentSocket), onState, leave.signal)];
+  const work = [followNode(new AgentClient(paths.agentSocket), onPicture, leave.signal)];
   if (part === "supervising") {
     work.push(superviseAgent({ paths, agentFlags: request.agentFlags, say }, leave.signal));
     work.push(superviseContainerd(paths, say, leave.signal));

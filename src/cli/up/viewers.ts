@@ -1,15 +1,18 @@
 /** Ways to show a running node: a live screen on a terminal, lines elsewhere. */
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
+import { podDisplayName } from "../../api/pod.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
+import { EMPTY_PICTURE, type NodePicture } from "../client/node-picture.ts";
 import { type Io, writeLines } from "../io.ts";
 import { changeLines, NOTHING_SAID } from "../render/change-lines.ts";
 import { eventRow } from "../render/event-row.ts";
 import { renderScreen } from "../render/live-view.ts";
-import type { NodeSummary } from "../render/node-summary.ts";
+import { type NodeSummary, type NodeUsage, summarizeNode } from "../render/node-summary.ts";
 import { podRow } from "../render/pod-row.ts";
+import { createUsageMeter } from "./usage.ts";
 
-/** What is known of a node at one moment. */
+/** What is shown of a node at one moment. */
 export interface NodeState {
   /** `undefined` while the agent does not answer. */
   readonly node: NodeSummary | undefined;
@@ -21,9 +24,23 @@ export interface NodeState {
 /** Nothing is known. */
 export const UNKNOWN_NODE: NodeState = { node: undefined, pods: [], events: [] };
 
+/** What is shown of a picture. */
+export function stateOf(picture: NodePicture, usage?: NodeUsage): NodeState {
+  const { overview, problems, pods, events } = picture;
+  return {
+    node: overview === undefined ? undefined : summarizeNode(overview, problems, usage),
+    pods: [...pods.values()].toSorted((a, b) => compare(podDisplayName(a), podDisplayName(b))),
+    events,
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
 /** Shows what becomes of a node. */
 export interface Viewer {
-  show(state: NodeState): void;
+  show(picture: NodePicture): void;
   /** Says something beside what the node shows. */
   notice(text: string): void;
   /** Gives the terminal back. */
@@ -47,7 +64,8 @@ const KEPT_NOTICES = 20;
 
 function screenViewer(io: Io, footer: readonly string[]): Viewer {
   const { stdout } = io;
-  let state: NodeState = UNKNOWN_NODE;
+  const measure = createUsageMeter();
+  let picture = EMPTY_PICTURE;
   const notices: string[] = [];
   let drawnAt = 0;
   let pending: NodeJS.Timeout | undefined;
@@ -56,6 +74,7 @@ function screenViewer(io: Io, footer: readonly string[]): Viewer {
     pending = undefined;
     drawnAt = performance.now();
     const now = io.now();
+    const state = stateOf(picture, measure());
     const size = {
       columns: stdout.columns ?? USUAL_SIZE.columns,
       rows: stdout.rows ?? USUAL_SIZE.rows,
@@ -83,7 +102,7 @@ function screenViewer(io: Io, footer: readonly string[]): Viewer {
   draw();
   return {
     show: (now) => {
-      state = now;
+      picture = now;
       soon();
     },
     notice: (text) => {
@@ -110,7 +129,8 @@ function lineViewer(io: Io): Viewer {
       lines.map((line) => `${stamp()} ${line}`),
     );
   return {
-    show: ({ node, pods }) => {
+    show: (picture) => {
+      const { node, pods } = stateOf(picture);
       if (node === undefined) return;
       const now = io.now();
       const change = changeLines(

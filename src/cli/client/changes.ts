@@ -1,0 +1,22 @@
+/** The agent's changes as they come. */
+import type { AgentClient } from "./agent-client.ts";
+import type { Change } from "./shapes.ts";
+
+/**
+ * Yields everything as it is, `synced`, then every change, until `signal` is aborted or the agent ends.
+ * Lines that are no JSON are passed over.
+ */
+export async function* changesOf(client: AgentClient, signal: AbortSignal): AsyncGenerator<Change> {
+  for await (const line of client.lines("/nodelet/v1/changes", signal)) {
+    const change = parseChange(line);
+    if (change !== undefined) yield change;
+  }
+}
+
+function parseChange(line: string): Change | undefined {
+  try {
+    return JSON.parse(line) as Change;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,48 @@
+/** Decisions about pods: from the agent, or from the journal on disk when none runs. */
+import { existsSync } from "node:fs";
+import type { DecisionRecord } from "../../api/decisions.ts";
+import { createSystemClock } from "../../kit/clock.ts";
+import { silentLog } from "../../kit/log.ts";
+import { connectHost } from "../../outside/host/connect-host.ts";
+import { Journal } from "../../subsystems/journal/journal.ts";
+import type { AgentClient } from "./agent-client.ts";
+import type { PodReference } from "./pick-pod.ts";
+import type { Decisions } from "./shapes.ts";
+
+/** Largest segment that is read; the agent begins new ones far below. */
+const SEGMENT_BYTES = 16 * 1024 * 1024;
+
+/** What the agent has decided about a pod, oldest first. */
+export async function askDecisions(
+  client: AgentClient,
+  { namespace, name }: PodReference,
+  limit: number,
+): Promise<readonly DecisionRecord[]> {
+  const query = new URLSearchParams({ pod: `${namespace}/${name}`, limit: String(limit) });
+  const { items } = await client.json<Decisions>(`/nodelet/v1/decisions?${query}`);
+  return items;
+}
+
+/** The folders where agents keep their journals, below their `--root-dir`. */
+export function journalFolder(rootFolder: string): string {
+  return `${rootFolder}/nodelet/journal`;
+}
+
+/**
+ * What agents that do not run any more have decided about pods, oldest first: all that is kept in the
+ * journals below `rootFolders`.
+ */
+export async function readDecisions(
+  rootFolders: readonly string[],
+  limit: number,
+): Promise<readonly DecisionRecord[]> {
+  const clock = createSystemClock();
+  const { files } = connectHost({ clock, log: silentLog });
+  const found: DecisionRecord[] = [];
+  for (const folder of rootFolders.map(journalFolder)) {
+    if (!existsSync(folder)) continue;
+    const options = { folder, segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
+    found.push(...(await new Journal(options, { files, clock, log: silentLog }).read({})));
+  }
+  return found.toSorted((a, b) => a.atMs - b.atMs || a.sequence - b.sequence).slice(-limit);
+}

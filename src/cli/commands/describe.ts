@@ -1,0 +1,101 @@
+import type { Command } from "commander";
+import type { CoreEventList, PodList } from "../../api/generated/types.ts";
+import { CliError } from "../cli-error.ts";
+import { askDecisions } from "../client/decisions.ts";
+import type { Overview, Problems } from "../client/shapes.ts";
+import { type CliContext, clientOf } from "../context.ts";
+import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { describeNode } from "../render/describe-node.ts";
+import { describePod } from "../render/describe-pod.ts";
+import { fetchPod, type PodOptions, withPodOptions } from "./pod-options.ts";
+
+/** Decisions below a description; `nodelet why` tells all. */
+const DECISIONS = 20;
+
+/** `nodelet describe`. */
+export function addDescribeCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("describe")
+    .summary("show all about a pod or the node")
+    .description("Shows all that is known of a pod or of the node, with its events and decisions.")
+    .argument("<what>", "pod, node, or pod/name")
+    .argument("[name]", "name of the pod");
+  withPodOptions(command)
+    .addHelpText("after", EXAMPLES)
+    .action(async (what: string, name: string | undefined, options: PodOptions) => {
+      context.finish(await describe(what, name, { options, context }));
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  nodelet describe pod hello
+  nodelet describe node
+`;
+
+interface Describe {
+  readonly options: PodOptions;
+  readonly context: CliContext;
+}
+
+const POD = new Set(["pod", "pods", "po"]);
+const NODE = new Set(["node", "nodes", "no"]);
+
+async function describe(
+  what: string,
+  name: string | undefined,
+  { options, context }: Describe,
+): Promise<number> {
+  const [word = "", behind] = what.split("/");
+  const wanted = name ?? behind;
+  if (POD.has(word) && wanted !== undefined) return await describeOnePod(wanted, options, context);
+  if (NODE.has(word)) return await describeTheNode(wanted, options, context);
+  throw new CliError(`"${what}" cannot be described`, {
+    exitCode: EXIT_USAGE,
+    fix: "write: nodelet describe pod <name>, or nodelet describe node",
+  });
+}
+
+async function describeOnePod(
+  wanted: string,
+  options: PodOptions,
+  context: CliContext,
+): Promise<number> {
+  const { io } = context;
+  const client = clientOf(context, options);
+  const pod = await fetchPod(client, wanted, options);
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const query = new URLSearchParams({ for: `pod/${namespace}/${name}` });
+  const [events, decisions] = await Promise.all([
+    client.json<CoreEventList>(`/nodelet/v1/events?${query}`),
+    askDecisions(client, { namespace, name }, DECISIONS),
+  ]);
+  const told = { pod, events: events.items, decisions };
+  writeLines(io.stdout, describePod(told, io.now(), io.paint));
+  return EXIT_OK;
+}
+
+async function describeTheNode(
+  wanted: string | undefined,
+  options: PodOptions,
+  context: CliContext,
+): Promise<number> {
+  const { io } = context;
+  const client = clientOf(context, options);
+  const overview = await client.json<Overview>("/nodelet/v1/overview");
+  if (wanted !== undefined && wanted !== overview.node) {
+    throw new CliError(`there is no node ${wanted}`, {
+      exitCode: EXIT_NOT_FOUND,
+      fix: `the node here is ${overview.node}`,
+    });
+  }
+  const [pods, events, problems] = await Promise.all([
+    client.json<PodList>("/nodelet/v1/pods"),
+    client.json<CoreEventList>("/nodelet/v1/events?for=node"),
+    client.json<Problems>("/nodelet/v1/problems"),
+  ]);
+  const told = { overview, pods: pods.items, events: events.items, problems: problems.items };
+  writeLines(io.stdout, describeNode(told, io.now(), io.paint));
+  return EXIT_OK;
+}

@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import type { Readable, Writable } from "node:stream";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseTimestamp } from "../../api/timestamps.ts";
+import { parseDuration } from "../../config/duration.ts";
+import { CliError } from "../cli-error.ts";
+import { type CliContext, clientOf } from "../context.ts";
+import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import {
+  type ContainerOptions,
+  chooseContainer,
+  containerPath,
+  fetchPod,
+  withPodOptions,
+} from "./pod-options.ts";
+
+interface LogOptions extends ContainerOptions {
+  readonly follow?: boolean;
+  readonly previous?: boolean;
+  readonly timestamps?: boolean;
+  readonly tail?: number;
+  readonly since?: number;
+  readonly sinceTime?: string;
+  readonly limitBytes?: number;
+}
+
+/** `nodelet logs`. */
+export function addLogsCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("logs")
+    .summary("show what a container writes")
+    .description("Shows what a container of a pod has written to its outputs.")
+    .argument("<pod>", "name, pod/name or namespace/name")
+    .argument("[container]", "name of the container; else the first one")
+    .option("-c, --container <name>", "the container")
+    .option("-f, --follow", "go on with what is written from now on")
+    .option("-p, --previous", "of the attempt before the present one")
+    .option("--timestamps", "begin each line with its time")
+    .addOption(new Option("--tail <lines>", "only the last lines; -1 for all").argParser(readTail))
+    .addOption(
+      new Option("--since <duration>", "only what is younger, like 5m").argParser(readSince),
+    )
+    .option("--since-time <time>", "only what was written after this time (RFC 3339)")
+    .addOption(new Option("--limit-bytes <bytes>", "end after so many bytes").argParser(readCount));
+  withPodOptions(command).action(
+    async (reference: string, container: string | undefined, options: LogOptions) => {
+      const chosen = options.container ?? container;
+      const all = { ...options, ...(chosen === undefined ? {} : { container: chosen }) };
+      context.finish(await logs(reference, all, context));
+    },
+  );
+}
+
+async function logs(reference: string, options: LogOptions, context: CliContext): Promise<number> {
+  const { io } = context;
+  const client = clientOf(context, options);
+  const pod = await fetchPod(client, reference, options);
+  const { name } = chooseContainer(pod, options, io);
+  const path = `/containerLogs/${containerPath(pod, name)}?${logQuery(options)}`;
+  const response = await client.open(path, new AbortController().signal);
+  await pipeWhole(response, io.stdout);
+  return EXIT_OK;
+}
+
+/** The request's parameters, as the API server passes them to a kubelet (v1.PodLogOptions). */
+export function logQuery(options: Omit<LogOptions, "namespace">): URLSearchParams {
+  const { since, sinceTime, tail, limitBytes } = options;
+  if (since !== undefined && sinceTime !== undefined) {
+    throw new CliError("--since and --since-time say the same in two ways", {
+      exitCode: EXIT_USAGE,
+      fix: "leave one of them out",
+    });
+  }
+  if (sinceTime !== undefined && parseTimestamp(sinceTime) === undefined) {
+    throw new CliError(`--since-time: "${sinceTime}" is no time`, {
+      exitCode: EXIT_USAGE,
+      fix: "write it like 2026-01-31T12:00:00Z",
+    });
+  }
+  const query = new URLSearchParams();
+  if (options.follow === true) query.set("follow", "true");
+  if (options.previous === true) query.set("previous", "true");
+  if (options.timestamps === true) query.set("timestamps", "true");
+  if (tail !== undefined) query.set("tailLines", String(tail));
+  if (since !== undefined) query.set("sinceSeconds", String(since));
+  if (sinceTime !== undefined) query.set("sinceTime", sinceTime);
+  if (limitBytes !== undefined) query.set("limitBytes", String(limitBytes));
+  return query;
+}
+
+/** Writes all of a stream; the end of the output does not end it. */
+async function pipeWhole(from: Readable, to: Writable): Promise<void> {
+  for await (const chunk of from as AsyncIterable<Buffer>)
+    if (!to.write(chunk)) await once(to, "drain");
+}
+
+function readTail(text: string): number | undefined {
+  return text === "-1" ? undefined : readCount(text);
+}
+
+function readCount(text: string): number {
+  const count = Number(text);
+  if (text.trim() !== "" && Number.isSafeInteger(count) && count >= 0) return count;
+  throw new InvalidArgumentError("write a whole number");
+}
+
+/** Seconds of a time with its unit, at least one. */
+function readSince(text: string): number {
+  const parsed = parseDuration(text);
+  if (parsed.ok && parsed.ms > 0) return Math.max(1, Math.ceil(parsed.ms / 1000));
+  throw new InvalidArgumentError("write a time with its unit, like 30s or 2h");
+}

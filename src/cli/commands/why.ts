@@ -1,0 +1,138 @@
+import { type Command, Option } from "commander";
+import type { DecisionRecord } from "../../api/decisions.ts";
+import type { CoreEvent, CoreEventList, Pod, PodList } from "../../api/generated/types.ts";
+import { DEFAULT_FLAGS } from "../../config/kubelet-flags.ts";
+import { CliError } from "../cli-error.ts";
+import type { AgentClient } from "../client/agent-client.ts";
+import { askDecisions, readDecisions } from "../client/decisions.ts";
+import { type PodReference, parsePodReference, pickPod } from "../client/pick-pod.ts";
+import { type CliContext, clientOf } from "../context.ts";
+import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { encode } from "../render/output.ts";
+import { renderStory, type Story } from "../render/story.ts";
+import { storyOf, tellDecision } from "../render/why.ts";
+import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
+import { type PodOptions, withPodOptions } from "./pod-options.ts";
+
+interface WhyOptions extends PodOptions {
+  readonly output?: "json" | "yaml";
+  readonly rootDir?: string;
+}
+
+/** Decisions that are told at most. */
+const LIMIT = 500;
+/** The same when only part of what is read is about the pod. */
+const DISK_LIMIT = 100_000;
+const USUAL_COLUMNS = 100;
+
+/** `nodelet why`. */
+export function addWhyCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("why")
+    .summary("tell what was decided about a pod, and why")
+    .description(
+      "Tells what the agent has decided about a pod, and why, in order. Without a running agent it is read " +
+        "from the journal on disk.",
+    )
+    .argument("<pod>", "name, pod/name or namespace/name")
+    .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]))
+    .option("--root-dir <folder>", "the root folder of an agent that does not run");
+  withPodOptions(command).action(async (reference: string, options: WhyOptions) => {
+    context.finish(await why(reference, options, context));
+  });
+}
+
+interface Found extends Omit<Story, "steps"> {
+  readonly decisions: readonly DecisionRecord[];
+}
+
+async function why(reference: string, options: WhyOptions, context: CliContext): Promise<number> {
+  const { io } = context;
+  const wanted = parsePodReference(reference, options.namespace);
+  const found = await find(wanted, options, context);
+  const { decisions, pod } = found;
+  if (options.output !== undefined) {
+    const told = decisions.map((record) => ({ ...record, text: tellDecision(record) }));
+    io.stdout.write(encode({ pod: found.name, decisions: told }, options.output));
+    return EXIT_OK;
+  }
+  const story = { ...found, steps: storyOf(decisions), pod };
+  const columns = Math.min(io.stdout.columns ?? USUAL_COLUMNS, 120);
+  writeLines(io.stdout, renderStory(story, { now: io.now(), columns, paint: io.paint }));
+  return EXIT_OK;
+}
+
+/** Asks the agent, or reads the disk when none runs. */
+async function find(
+  wanted: PodReference,
+  options: WhyOptions,
+  context: CliContext,
+): Promise<Found> {
+  if (options.rootDir !== undefined) return await findOnDisk(wanted, [options.rootDir]);
+  try {
+    return await findAtAgent(wanted, clientOf(context, options));
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
+    context.io.stderr.write("nodelet: the agent does not run; this is from its journal\n");
+    const roots = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
+    return await findOnDisk(wanted, roots);
+  }
+}
+
+async function findAtAgent(wanted: PodReference, client: AgentClient): Promise<Found> {
+  const { items } = await client.json<PodList>("/nodelet/v1/pods");
+  const pod = pickOrNone(items, wanted);
+  const name = pod === undefined ? wanted : nameOf(pod);
+  const decisions = await askDecisions(client, name, LIMIT);
+  // A pod that is gone still has its story; one that never was has none.
+  if (pod === undefined && decisions.length === 0) pickPod(items, wanted);
+  const query = new URLSearchParams({ for: `pod/${name.namespace}/${name.name}` });
+  const events = await client.json<CoreEventList>(`/nodelet/v1/events?${query}`);
+  return {
+    name: `${name.namespace}/${name.name}`,
+    decisions,
+    warnings: events.items.filter(isWarning),
+    pod,
+  };
+}
+
+function pickOrNone(pods: readonly Pod[], wanted: PodReference): Pod | undefined {
+  try {
+    return pickPod(pods, wanted);
+  } catch (thrown) {
+    if (thrown instanceof CliError && thrown.exitCode === EXIT_NOT_FOUND) return undefined;
+    throw thrown;
+  }
+}
+
+function nameOf(pod: Pod): PodReference {
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  return { namespace, name };
+}
+
+function isWarning({ type }: CoreEvent): boolean {
+  return type === "Warning";
+}
+
+async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<Found> {
+  const all = await readDecisions(roots, DISK_LIMIT);
+  const exact = `${wanted.namespace}/${wanted.name}`;
+  const names = [...new Set(all.map(({ subject }) => subject.name))];
+  // Without an agent nobody says how the node is called, which ends the names of static pods.
+  const name = names.includes(exact)
+    ? exact
+    : onlyOne(names.filter((n) => n.startsWith(`${exact}-`)));
+  if (name === undefined) {
+    throw new CliError(`the journal tells nothing of pod ${exact}`, {
+      exitCode: EXIT_NOT_FOUND,
+      fix: `it was looked for below ${roots.join(" and ")}`,
+    });
+  }
+  const decisions = all.filter(({ subject }) => subject.name === name).slice(-LIMIT);
+  return { name, decisions, warnings: [], pod: undefined };
+}
+
+function onlyOne(names: readonly string[]): string | undefined {
+  return names.length === 1 ? names[0] : undefined;
+}

@@ -1,0 +1,146 @@
+// pure
+/** Decisions as a story that a person understands. */
+import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../api/decisions.ts";
+import { spokenDuration } from "./amounts.ts";
+import { counted, oneLine } from "./text.ts";
+
+/** One step of a pod's story; equal decisions that follow each other are one step. */
+export interface StoryStep {
+  /** Of the last decision of this step, Unix milliseconds. */
+  readonly atMs: number;
+  readonly kind: string;
+  /** One sentence. */
+  readonly text: string;
+  /** How many decisions in a row it stands for. */
+  readonly times: number;
+  readonly uid: string | undefined;
+}
+
+type Tell<K extends DecisionKind> = (inputs: DecisionInputs[K], rule: string) => string;
+
+/** What the inputs of each kind of decision mean, in words. */
+const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
+  admit: ({ rules }) => `It may run here: ${counted(rules, "rule")} asked, none against it.`,
+  reject: ({ reason, message }, rule) =>
+    `It may not run here (${reason}, rule "${rule}"): ${sentence(message)}`,
+  defer: ({ reason, message }, rule) =>
+    `It has to wait and is asked again (${reason}, rule "${rule}"): ${sentence(message)}`,
+  adopt: ({ containers }) =>
+    `It was running when the agent began: ${counted(containers, "container")} taken over untouched.`,
+  replace: ({ predecessorUid }) =>
+    `Its definition has changed: the pod that runs (${short(predecessorUid)}) is ended first, then the new one starts.`,
+  startSandbox: ({ attempt }, rule) =>
+    attempt === 0
+      ? "Its sandbox is made, which holds its network and namespaces."
+      : `A new sandbox is made (number ${attempt + 1}), because ${SANDBOX_FAULTS[rule] ?? rule}.`,
+  startContainer: startSentence,
+  delayRestart: ({ container, delayMs }) =>
+    `${container} is not restarted at once: it ended again and again, so ${spokenDuration(delayMs)} pass between its end and the next start.`,
+  leaveStopped: ({ container, exitCode, policy }) =>
+    `${container} ended with code ${exitCode} and stays so, as restartPolicy ${policy} wants it.`,
+  killContainer: ({ container, graceSeconds, detail }, rule) =>
+    `${container} is ended, with ${counted(graceSeconds, "second")} to finish: ${killReason(rule, detail, container)}.`,
+  killPod: ({ graceSeconds, reason }) =>
+    `The pod is ended, with ${counted(graceSeconds, "second")} to finish: ${oneLine(reason)}.`,
+  release: ({ cause }) => `Nothing of it is left on the node (${RELEASE_CAUSES[cause] ?? cause}).`,
+};
+
+const TITLES: { readonly [K in DecisionKind]: string } = {
+  admit: "admitted",
+  reject: "refused",
+  defer: "put off",
+  adopt: "taken over",
+  replace: "replaced",
+  startSandbox: "sandbox",
+  startContainer: "started",
+  delayRestart: "waits",
+  leaveStopped: "stays ended",
+  killContainer: "ended",
+  killPod: "pod ended",
+  release: "gone",
+};
+
+const SANDBOX_FAULTS: Readonly<Record<string, string>> = {
+  "no sandbox": "it has none",
+  "several ready sandboxes": "it had more than one",
+  "sandbox not ready": "the one it had does not run any more",
+  "sandbox has no address": "the one it had got no address",
+  "network mode changed": "it uses another network than before",
+};
+
+const KILL_REASONS: Readonly<Record<string, string>> = {
+  "liveness probe failed": "its liveness probe failed too often",
+  "startup probe failed": "its startup probe did not succeed in time",
+  "definition changed": "its definition has changed",
+  "state unknown": "the runtime does not know its state",
+  "pod deleted": "nobody wants the pod any more",
+  "pod completed": "the pod is done",
+  "pod orphaned": "no manifest names the pod",
+  "pod rejected": "the pod may not run here",
+  "pod evicted": "the node needs what the pod uses",
+};
+
+const RELEASE_CAUSES: Readonly<Record<string, string>> = {
+  deleted: "its manifest was taken away",
+  completed: "it was done",
+  orphaned: "no manifest named it",
+  rejected: "it was refused",
+  evicted: "it was evicted",
+  removed: "its manifest was taken away",
+};
+
+/** A word or two for a kind of decision; kinds of other versions stand for themselves. */
+export function storyTitle(kind: string): string {
+  return Object.hasOwn(TITLES, kind) ? TITLES[kind as DecisionKind] : kind;
+}
+
+/** One decision as a sentence. Records of other versions are told by their rule and inputs. */
+export function tellDecision({ kind, rule, inputs }: DecisionRecord): string {
+  if (!Object.hasOwn(SENTENCES, kind)) return `${rule} ${JSON.stringify(inputs)}`;
+  // The journal keeps what `decided` was given for this kind.
+  const tell = SENTENCES[kind] as Tell<DecisionKind>;
+  return oneLine(tell(inputs as unknown as DecisionInputs[DecisionKind], rule));
+}
+
+/** The decisions as steps, oldest first. */
+export function storyOf(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
+  const steps: StoryStep[] = [];
+  for (const record of decisions) {
+    const { atMs, kind, subject } = record;
+    const text = tellDecision(record);
+    const last = steps.at(-1);
+    if (last?.kind === kind && last.text === text && last.uid === subject.uid)
+      steps[steps.length - 1] = { ...last, atMs, times: last.times + 1 };
+    else steps.push({ atMs, kind, text, times: 1, uid: subject.uid });
+  }
+  return steps;
+}
+
+function startSentence(
+  { container, restartCount, lastExitCode, policy }: DecisionInputs["startContainer"],
+  rule: string,
+): string {
+  if (restartCount === 0) return `${container} is started for the first time.`;
+  const again = `${container} is started again (restart ${restartCount})`;
+  if (lastExitCode !== undefined) {
+    const why = rule.startsWith("restartPolicyRules") ? rule : `restartPolicy ${policy} wants it`;
+    return `${again}: it ended with code ${lastExitCode}, and ${why}.`;
+  }
+  return `${again}: ${rule}.`;
+}
+
+function killReason(rule: string, detail: string, container: string): string {
+  const known = KILL_REASONS[rule];
+  if (known !== undefined) return known;
+  const said = oneLine(detail).replace(/\.$/, "");
+  return said === "" || said === `Stopping container ${container}` ? rule : said;
+}
+
+/** The text with exactly one full stop. */
+function sentence(text: string): string {
+  return `${oneLine(text).replace(/\.+$/, "")}.`;
+}
+
+function short(uid: string): string {
+  return uid.length > 8 ? `${uid.slice(0, 8)}…` : uid;
+}
