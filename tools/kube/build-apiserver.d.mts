@@ -1,0 +1,8 @@
+/** Types of build-apiserver.mjs, which is plain JavaScript so that any Node can run it. */
+export function knownApiServer(): string | undefined;
+export function apiServerObstacle(): string | undefined;
+export function controlPlanePrograms(options?: { say?: (text: string) => void }): {
+  readonly apiserver: string;
+  readonly etcd: string;
+  readonly kubectl: string;
+};
