@@ -19,7 +19,9 @@ export async function buildStep({ types }) {
   if (code !== 0)
     throw new SetupError(
       `the build failed:\n${tail(output, 40)}`,
-      "correct the source named above",
+      /permission denied|EACCES|EROFS/.test(output)
+        ? "the checkout belongs to somebody else: run the command as its owner or as root"
+        : "correct the source named above",
     );
   if (!existsSync(join(ROOT, "dist", "nodelet.cjs"))) say(output.trim());
   writeFileSync(stamp, digest);

@@ -58,7 +58,15 @@ export async function packagesStep(profile, importance) {
   if (missing.length === 0) return;
   const names = missing.map((need) => need.debian);
   const obstacle = whyNotInstall();
-  if (!obstacle) return await install(names);
+  if (!obstacle) {
+    await install(names);
+    const still = missing.filter((need) => !need.met()).map((need) => need.debian);
+    if (still.length === 0) return;
+    throw new SetupError(
+      `apt-get says that ${still.join(", ")} ${still.length === 1 ? "is" : "are"} installed, but the files are not there`,
+      `apt-get install --reinstall ${still.join(" ")}`,
+    );
+  }
   const message = `${names.join(", ")} ${names.length === 1 ? "is" : "are"} missing and ${obstacle}`;
   const fix = `apt-get install --no-install-recommends ${names.join(" ")} (as root), or the like of your distribution`;
   if (importance === "required") throw new SetupError(message, fix);
@@ -89,8 +97,9 @@ async function install(names) {
   const lists = await runQuietly("reading the package lists", ["apt-get", "update", "-q"], { env });
   result = await attempt();
   if (result.code === 0) return;
-  const output = lists.code === 0 ? result.output : `${lists.output}\n${result.output}`;
-  const fix = looksOffline(output)
+  const { output } = result;
+  // Without a network apt-get update only warns.
+  const fix = looksOffline(`${lists.output}\n${output}`)
     ? "apt-get could not reach its archive: check the network and /etc/apt/sources.list"
     : "see apt-get's message above";
   throw new SetupError(`apt-get could not install ${names.join(" ")}:\n${tail(output)}`, fix);
