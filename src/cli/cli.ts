@@ -5,7 +5,7 @@
 import { Command, CommanderError } from "commander";
 import { messageOf } from "../kit/errors.ts";
 import { CliError, formatCliError } from "./cli-error.ts";
-import { addCompletionCommands } from "./commands/completion.ts";
+import { addCompletionCommand, answerCompletion, COMPLETE_WORD } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDescribeCommand } from "./commands/describe.ts";
 import { addDownCommand } from "./commands/down.ts";
@@ -37,7 +37,9 @@ export async function runCommand(
   const finish = (code: number) => {
     exitCode = code;
   };
-  const program = buildProgram({ io, onInterrupt, finish });
+  const context = { io, onInterrupt, finish };
+  const program = buildProgram(context);
+  if (argv[0] === COMPLETE_WORD) return await answerCompletion(argv.slice(1), program, context);
   if (argv.length === 0) {
     program.outputHelp();
     return EXIT_OK;
@@ -91,7 +93,7 @@ export function buildProgram(context: CliContext): Command {
   addWhyCommand(program, context);
   addConfigCommand(program, context);
   addVersionCommand(program, context);
-  addCompletionCommands(program, context);
+  addCompletionCommand(program, context);
   return program;
 }
 

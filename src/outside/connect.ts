@@ -40,3 +40,9 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     close: () => cri.close(),
   };
 }
+
+/** The machine alone, for programs that only look at it or prepare it. */
+export function connectMachine(log: Log): Pick<Outside, "clock" | "host"> {
+  const clock: Clock = createSystemClock();
+  return { clock, host: connectHost({ clock, log }) };
+}

@@ -1,9 +1,8 @@
 /** Decisions about pods: from the agent, or from the journal on disk when none runs. */
 import { existsSync } from "node:fs";
 import type { DecisionRecord } from "../../api/decisions.ts";
-import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import { connectHost } from "../../outside/host/connect-host.ts";
+import { connectMachine } from "../../outside/connect.ts";
 import { Journal } from "../../subsystems/journal/journal.ts";
 import type { AgentClient } from "./agent-client.ts";
 import type { PodReference } from "./pick-pod.ts";
@@ -36,13 +35,14 @@ export async function readDecisions(
   rootFolders: readonly string[],
   limit: number,
 ): Promise<readonly DecisionRecord[]> {
-  const clock = createSystemClock();
-  const { files } = connectHost({ clock, log: silentLog });
+  const { clock, host } = connectMachine(silentLog);
   const found: DecisionRecord[] = [];
   for (const folder of rootFolders.map(journalFolder)) {
     if (!existsSync(folder)) continue;
     const options = { folder, segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
-    found.push(...(await new Journal(options, { files, clock, log: silentLog }).read({})));
+    found.push(
+      ...(await new Journal(options, { files: host.files, clock, log: silentLog }).read({})),
+    );
   }
   return found.toSorted((a, b) => a.atMs - b.atMs || a.sequence - b.sequence).slice(-limit);
 }

@@ -1,3 +1,141 @@
-import type { Command } from "commander";
-import type { CliContext } from "../context.ts";
-export function addCompletionCommands(_program: Command, _context: CliContext): void {}
+import { Argument, type Command } from "commander";
+import type { Pod, PodList } from "../../api/generated/types.ts";
+import { allContainers } from "../../api/pod.ts";
+import { AgentClient } from "../client/agent-client.ts";
+import { parsePodReference, pickPod } from "../client/pick-pod.ts";
+import { type Candidate, type Completion, complete, matching } from "../completion/candidates.ts";
+import { completionScript, FILES_LINE, SHELLS, type Shell } from "../completion/scripts.ts";
+import { type CliContext, SOCKET_VARIABLE } from "../context.ts";
+import { EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { DEFAULT_SOCKET } from "../up/paths.ts";
+import { findResource, RESOURCES } from "./resources.ts";
+
+/** `nodelet completion`. */
+export function addCompletionCommand(program: Command, context: CliContext): void {
+  const { io, finish } = context;
+  program
+    .command("completion")
+    .summary("print the script that completes nodelet in a shell")
+    .description(
+      "Prints the script that completes nodelet's commands, options and pods in a shell.",
+    )
+    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
+    .addHelpText("after", INSTALL)
+    .action((shell: Shell) => {
+      io.stdout.write(completionScript(shell));
+      finish(EXIT_OK);
+    });
+}
+
+/** What the scripts ask: not a command of the tree, as its words are another command line. */
+export const COMPLETE_WORD = "__complete";
+
+const INSTALL = `
+Install:
+  bash   nodelet completion bash > /etc/bash_completion.d/nodelet
+  zsh    nodelet completion zsh > "\${fpath[1]}/_nodelet"
+  fish   nodelet completion fish > ~/.config/fish/completions/nodelet.fish
+`;
+
+/** Writes what can stand at the cursor behind `words`, one a line with what it means behind a tab. */
+export async function answerCompletion(
+  words: readonly string[],
+  program: Command,
+  context: CliContext,
+): Promise<number> {
+  const asked = complete(program, words);
+  const completion = asked.kind === "ask" ? await askAgent(asked, context) : asked;
+  const lines =
+    completion.kind === "candidates"
+      ? completion.candidates.map(({ text, about }) => `${text}\t${about.replaceAll("\n", " ")}`)
+      : [FILES_LINE];
+  writeLines(context.io.stdout, lines);
+  return EXIT_OK;
+}
+
+type Asked = Extract<Completion, { kind: "ask" }>;
+type Answer = Exclude<Completion, Asked>;
+
+/** Values that the tree of commands does not hold. */
+async function askAgent(asked: Asked, context: CliContext): Promise<Answer> {
+  const { prefix, word } = asked;
+  const candidates = await valuesOf(asked, context);
+  const whole = candidates.map(({ text, about }) => ({ text: prefix + text, about }));
+  return matching(whole, prefix + word) as Answer;
+}
+
+async function valuesOf(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+  const { command, value, before } = asked;
+  const { positional } = before;
+  switch (`${command} ${value}`) {
+    case "get what":
+      return RESOURCES.map(({ words, kind }) => ({ text: words[0], about: `list ${kind}s` }));
+    case "get names":
+      return findResource(positional[0] ?? "")?.kind === "pod"
+        ? await podNames(asked, context)
+        : [];
+    case "describe what":
+      return [
+        { text: "pod", about: "a pod" },
+        { text: "node", about: "this node" },
+      ];
+    case "describe name":
+      return /^po/.test(positional[0] ?? "") ? await podNames(asked, context) : [];
+    case "logs pod":
+    case "why pod":
+      return await podNames(asked, context);
+    case "exec pod":
+      return positional.length === 0 ? await podNames(asked, context) : [];
+    case "logs container":
+      return await containerNames(asked, context);
+    default:
+      break;
+  }
+  if (value === "namespace") return await namespaces(asked, context);
+  if (value === "container") return await containerNames(asked, context);
+  if (value === "containerd") return [bare("auto"), bare("own")];
+  return [];
+}
+
+function bare(text: string): Candidate {
+  return { text, about: "" };
+}
+
+async function podNames(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+  const namespace = namespaceOf(asked);
+  const pods = await knownPods(asked, context);
+  return pods
+    .filter(({ metadata }) => metadata?.namespace === namespace)
+    .map(({ metadata, status }) => ({ text: metadata?.name ?? "", about: status?.phase ?? "" }));
+}
+
+async function namespaces(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+  const pods = await knownPods(asked, context);
+  return [...new Set(pods.map(({ metadata }) => metadata?.namespace ?? ""))].map(bare);
+}
+
+async function containerNames(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+  try {
+    const wanted = parsePodReference(asked.before.positional[0] ?? "", namespaceOf(asked));
+    const pod = pickPod(await knownPods(asked, context), wanted);
+    return allContainers(pod).map(({ container }) => bare(container.name));
+  } catch {
+    // A pod that does not exist has nothing to complete with.
+    return [];
+  }
+}
+
+function namespaceOf({ before }: Asked): string {
+  return before.options["--namespace"] ?? "default";
+}
+
+/** Pods of the agent; none when it cannot be asked, since a shell is no place for complaints. */
+async function knownPods({ before }: Asked, { io }: CliContext): Promise<readonly Pod[]> {
+  const socket = before.options["--socket"] ?? io.env[SOCKET_VARIABLE] ?? DEFAULT_SOCKET;
+  try {
+    return (await new AgentClient(socket).json<PodList>("/nodelet/v1/pods")).items;
+  } catch {
+    return [];
+  }
+}

@@ -3,9 +3,8 @@ import { type Command, Option } from "commander";
 import { encodeConfig } from "../../config/encode-config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
-import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import { connectHost } from "../../outside/host/connect-host.ts";
+import { connectMachine } from "../../outside/connect.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
@@ -56,7 +55,7 @@ async function view(
   options: ViewOptions,
   { io }: CliContext,
 ): Promise<number> {
-  const { files } = connectHost({ clock: createSystemClock(), log: silentLog });
+  const { files } = connectMachine(silentLog).host;
   const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
   const argv = [
     ...(named === "" ? [] : [`--config=${named}`]),

@@ -1,8 +1,7 @@
 /** `nodelet down`: ends the pods, each with its own grace, then takes away what `up` has made. */
-import { createSystemClock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
-import { connectHost } from "../../outside/host/connect-host.ts";
+import { connectMachine } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../cli-error.ts";
 import { AgentClient } from "../client/agent-client.ts";
@@ -59,7 +58,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
     throw new CliError("only root can end pods", { fix: "sudo nodelet down" });
   }
   const say = (text: string) => writeLines(io.stdout, [text]);
-  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
   await endAgent(paths, say);
   if (ledger === undefined && !purge) {

@@ -8,7 +8,6 @@ import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { createLog } from "../../outside/log/log.ts";
-import type { PodRecord } from "../../pipeline/pods/record.ts";
 import { counted } from "../render/text.ts";
 import { connectOptions } from "../run.ts";
 import type { UpPaths } from "../up/paths.ts";
@@ -81,7 +80,7 @@ async function untilEmpty(
   const { say, timeoutMs, interrupt } = request;
   const { pods } = agent.pipeline;
   const said = new Set<string>();
-  const tell = ({ pod, life }: PodRecord) => {
+  const tell = ({ pod, life }: ReturnType<typeof pods.list>[number]) => {
     const name = podDisplayName(pod);
     if (life.kind === "terminating" && !said.has(name)) {
       said.add(name);

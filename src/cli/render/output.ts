@@ -4,6 +4,7 @@ import { dumpYaml } from "../../api/yaml.ts";
 
 /** Forms of output; a table when none is asked for. */
 export const OUTPUT_FORMS = ["wide", "json", "yaml", "name"] as const;
+/** One of them. */
 export type OutputForm = (typeof OUTPUT_FORMS)[number];
 
 /** JSON as kubectl indents it, with a line break at the end. */

@@ -2,7 +2,8 @@
 import { lstatSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isOutside, messageOf } from "../../kit/errors.ts";
-import { type ConnectedRuntime, connectCri } from "../../outside/cri/connect-cri.ts";
+import { silentLog } from "../../kit/log.ts";
+import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
 import type { RuntimeFacts } from "./runtime-facts.ts";
 
 /** Deadline of one call. */
@@ -10,6 +11,9 @@ const CALL_MS = 5_000;
 /** How long a socket may refuse connections before it counts as dead. */
 const PATIENCE_MS = 2_000;
 const POLL_MS = 100;
+
+/** The connection to a runtime. */
+export type Runtime = ConnectedOutside["cri"];
 
 /** What came of asking. */
 export type RuntimeAnswer =
@@ -20,14 +24,18 @@ export type RuntimeAnswer =
 /** Opens a connection for the time of `use`. */
 export async function withRuntime<T>(
   socket: string,
-  use: (cri: ConnectedRuntime, signal: AbortSignal) => Promise<T>,
+  use: (cri: Runtime, signal: AbortSignal) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<T> {
-  const cri = connectCri({ runtimeEndpoint: `unix://${socket}`, timeoutMs: CALL_MS });
+  const endpoint = `unix://${socket}`;
+  const outside = connectOutside(
+    { runtimeEndpoint: endpoint, imageEndpoint: endpoint, runtimeTimeoutMs: CALL_MS },
+    silentLog,
+  );
   try {
-    return await use(cri, signal);
+    return await use(outside.cri, signal);
   } finally {
-    cri.close();
+    outside.close();
   }
 }
 
@@ -53,7 +61,7 @@ export async function askRuntime(
   });
 }
 
-async function collectFacts(cri: ConnectedRuntime, signal: AbortSignal): Promise<RuntimeFacts> {
+async function collectFacts(cri: Runtime, signal: AbortSignal): Promise<RuntimeFacts> {
   const { runtimeName, runtimeVersion, runtimeApiVersion } = await cri.runtime.version(signal);
   const { status } = await cri.runtime.status(signal);
   const notReady = (status?.conditions ?? [])

@@ -1,7 +1,6 @@
 /** `nodelet up`: checks the machine, makes it a node, and hands over to the view or to the background. */
-import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import { connectHost } from "../../outside/host/connect-host.ts";
+import { connectMachine } from "../../outside/connect.ts";
 import { CliError } from "../cli-error.ts";
 import { AgentClient } from "../client/agent-client.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
@@ -64,7 +63,7 @@ async function makeReady(
   say: (text: string) => void,
 ): Promise<boolean> {
   const { paths, containerd, checkOnly, demo } = request;
-  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
   const report = await surveyMachine({ host, paths, ledger, containerd });
   const checks = judgeMachine(report);
