@@ -1,0 +1,191 @@
+import type { Clock } from "./clock.ts";
+import type { Log } from "./log.ts";
+
+/** What a segment log needs of the machine's files; `Files` of the outside world has it. */
+export interface SegmentFiles {
+  makeDirectory(path: string, mode: number): Promise<void>;
+  list(path: string): Promise<readonly { readonly name: string }[] | undefined>;
+  facts(path: string): Promise<{ readonly sizeBytes: number } | undefined>;
+  readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
+  append(path: string, text: string, mode: number): Promise<void>;
+  remove(path: string): Promise<void>;
+}
+
+export interface SegmentLogOptions {
+  /** Absolute path of the folder; made when missing. Several logs may share it. */
+  readonly folder: string;
+  /** Files are called `<prefix>-<number>.jsonl`. */
+  readonly prefix: string;
+  /** Size at which a new segment is begun. */
+  readonly segmentBytes: number;
+  /** Segments kept, the one being written included. */
+  readonly segments: number;
+}
+
+export interface SegmentLogDeps {
+  readonly files: SegmentFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Lines wait this long for others before they are written. */
+const FLUSH_MS = 50;
+/** Lines that may wait while the disk does not take them; the oldest go first. */
+const WAITING_LINES = 10_000;
+/** A segment may be longer than it should by the lines that came together; what is longer still is not ours. */
+const READ_SLACK_BYTES = 16 * 1024 * 1024;
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+
+interface WaitingLine {
+  readonly segment: number;
+  readonly line: string;
+}
+
+/**
+ * Lines on disk that go round: appended to numbered files, of which the oldest is removed when there are
+ * too many. Appending never waits and never throws; a line that was torn by a crash or a full disk costs
+ * that line only.
+ */
+export class SegmentLog {
+  readonly #options: SegmentLogOptions;
+  readonly #deps: SegmentLogDeps;
+  readonly #name: RegExp;
+  #waiting: WaitingLine[] = [];
+  #segment = 0;
+  #segmentBytes = 0;
+  /** Whether the file may end in the middle of a line. */
+  #torn = false;
+  #failing = false;
+  #cancelFlush: (() => void) | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #lost = 0;
+
+  constructor(options: SegmentLogOptions, deps: SegmentLogDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#name = new RegExp(`^${options.prefix}-(\\d{8})\\.jsonl$`);
+  }
+
+  /** Lines that could not be kept because the disk did not take them. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** Number of the segment that the next line goes into. */
+  get segment(): number {
+    return this.#segmentBytes >= this.#options.segmentBytes ? this.#segment + 1 : this.#segment;
+  }
+
+  /**
+   * Finds the end of what an earlier life wrote and resolves with the lines of its last segment; to be
+   * called once before anything else.
+   */
+  async open(): Promise<readonly string[]> {
+    await this.#deps.files.makeDirectory(this.#options.folder, FOLDER_MODE);
+    const last = (await this.#segments()).at(-1);
+    if (last === undefined) return [];
+    const text = await this.#readSegment(last);
+    this.#segment = last;
+    this.#segmentBytes = (await this.#deps.files.facts(this.#path(last)))?.sizeBytes ?? 0;
+    this.#torn = text !== "" && !text.endsWith("\n");
+    return linesOf(text);
+  }
+
+  /** Keeps one line; it must not hold a line break. */
+  append(line: string): void {
+    this.#segment = this.segment;
+    if (this.#segmentBytes >= this.#options.segmentBytes) this.#segmentBytes = 0;
+    this.#segmentBytes += line.length + 1;
+    this.#waiting.push({ segment: this.#segment, line });
+    if (this.#waiting.length > WAITING_LINES) {
+      this.#waiting.shift();
+      this.#lost += 1;
+    }
+    this.#cancelFlush ??= this.#deps.clock.alarm(FLUSH_MS, () => {
+      this.#cancelFlush = undefined;
+      void this.flush();
+    });
+  }
+
+  /** Writes what waits; resolves when it is on disk or was given up. */
+  flush(): Promise<void> {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+    return this.#writing;
+  }
+
+  /** All lines there are, oldest first. */
+  async read(): Promise<readonly string[]> {
+    await this.flush();
+    const lines: string[] = [];
+    for (const segment of await this.#segments())
+      for (const line of linesOf(await this.#readSegment(segment))) lines.push(line);
+    return lines;
+  }
+
+  async #write(): Promise<void> {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (let at = 0; at < waiting.length; ) {
+      const segment = waiting[at]?.segment ?? 0;
+      const batch: string[] = [];
+      for (; waiting[at]?.segment === segment; at += 1) batch.push(waiting[at]?.line ?? "");
+      await this.#writeBatch(segment, batch);
+    }
+  }
+
+  async #writeBatch(segment: number, lines: readonly string[]): Promise<void> {
+    const text = `${this.#torn ? "\n" : ""}${lines.join("\n")}\n`;
+    try {
+      await this.#makeRoom(segment);
+      await this.#deps.files.append(this.#path(segment), text, FILE_MODE);
+      this.#torn = false;
+      if (this.#failing)
+        this.#deps.log.info("lines are written again", { log: this.#options.prefix });
+      this.#failing = false;
+    } catch (error) {
+      this.#torn = true;
+      this.#lost += lines.length;
+      if (!this.#failing)
+        this.#deps.log.error("lines could not be written; the next ones are tried in silence", {
+          log: this.#options.prefix,
+          count: lines.length,
+          error,
+        });
+      this.#failing = true;
+    }
+  }
+
+  /** Removes what is too old once `segment` is written to. */
+  async #makeRoom(segment: number): Promise<void> {
+    const oldest = segment - this.#options.segments;
+    if (oldest < 0 || (await this.#deps.files.facts(this.#path(segment))) !== undefined) return;
+    for (const old of await this.#segments())
+      if (old <= oldest) await this.#deps.files.remove(this.#path(old));
+  }
+
+  async #segments(): Promise<readonly number[]> {
+    const entries = (await this.#deps.files.list(this.#options.folder)) ?? [];
+    const numbers = entries.flatMap(({ name }) => {
+      const match = this.#name.exec(name);
+      return match ? [Number(match[1])] : [];
+    });
+    return numbers.sort((a, b) => a - b);
+  }
+
+  async #readSegment(segment: number): Promise<string> {
+    const maxBytes = this.#options.segmentBytes + READ_SLACK_BYTES;
+    return (await this.#deps.files.readText(this.#path(segment), { maxBytes })) ?? "";
+  }
+
+  #path(segment: number): string {
+    const { folder, prefix } = this.#options;
+    return `${folder}/${prefix}-${String(segment).padStart(8, "0")}.jsonl`;
+  }
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split("\n").filter((line) => line !== "");
+}
