@@ -20,6 +20,7 @@ import {
 import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
+import { type ServerOptions, startServer } from "./server/server.ts";
 import { type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
@@ -32,6 +33,11 @@ export interface AgentOptions {
   readonly orphanGraceSeconds?: number | "own";
   /** Addresses of the node, primary first; found on the machine when left out. */
   readonly nodeIps?: readonly string[];
+  /** Ports and socket; the agent serves nothing when left out. */
+  readonly server?: ServerOptions & {
+    /** Versions of nodelet and of the Kubernetes it follows, e.g. `0.1.0` and `v1.36.2`. */
+    readonly versions: { readonly nodelet: string; readonly kubernetes: string };
+  };
 }
 
 /** What an embedder may add. */
@@ -138,7 +144,7 @@ export async function startAgent(
     const { roots } = pipelineOptions(options, hooks);
     startNode({ roots }, { outside, scope, pipeline, cgroups: subsystems.cgroups });
     subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
-    return {
+    const agent = {
       options,
       facts,
       capacity,
@@ -149,6 +155,10 @@ export async function startAgent(
       subsystems,
       scope,
       startedAt,
+    };
+    await serve(agent, outside, deps.hostIps());
+    return {
+      ...agent,
       untilLeaving: (leave) => scope.untilFailureOr(leave),
       [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
     };
@@ -158,6 +168,27 @@ export async function startAgent(
   } finally {
     hooks.leave?.removeEventListener("abort", giveUp);
   }
+}
+
+/** Opens the ports and the socket, where there are any to open. */
+async function serve(
+  agent: Omit<Agent, "untilLeaving" | typeof Symbol.asyncDispose>,
+  { clock, log, host, serving }: Outside,
+  addresses: readonly string[],
+): Promise<void> {
+  const { options, capacity, runtimeVersion, scope } = agent;
+  const { server, config, nodeName } = options;
+  if (!server || !serving) return;
+  const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
+  const node = {
+    ...agent,
+    nodeName,
+    addresses,
+    config,
+    versions: { ...server.versions, runtime },
+    amounts: capacity,
+  };
+  await startServer(server, { node, serving, files: host.files, clock, log, scope });
 }
 
 /** Waits for the runtime; a runtime that speaks another CRI version is refused. */

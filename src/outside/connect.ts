@@ -6,6 +6,7 @@ import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectHost } from "./host/connect-host.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
+import { connectServing } from "./serving.ts";
 
 export interface ConnectOptions {
   /** `unix:///path` of the CRI runtime. */
@@ -30,6 +31,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     imageEndpoint: options.imageEndpoint,
     timeoutMs: options.runtimeTimeoutMs,
   });
+  const serving = connectServing();
   return {
     clock,
     random: createSystemRandom(),
@@ -37,7 +39,11 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     host: connectHost({ clock, log: log.child("host") }),
     cri,
     net: connectNet(),
-    close: () => cri.close(),
+    serving,
+    close: () => {
+      serving.close();
+      cri.close();
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import type { Random } from "../kit/random.ts";
 import type { ContainerRuntime } from "./cri/cri.ts";
 import type { Host } from "./host/host.ts";
 import type { Net } from "./net/net.ts";
+import type { Serving } from "./serving.ts";
 
 /**
  * Everything that is not deterministic, in one object. Whoever swaps it (the simulation) runs the same
@@ -16,4 +17,6 @@ export interface Outside {
   readonly host: Host;
   readonly cri: ContainerRuntime;
   readonly net: Net;
+  /** Absent in a world where nobody asks (a simulation): the agent then serves nothing. */
+  readonly serving?: Serving;
 }

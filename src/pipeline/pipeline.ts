@@ -17,6 +17,7 @@ import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Journal } from "../subsystems/journal/journal.ts";
+import type { Logs } from "../subsystems/logs/logs.ts";
 import type { Probes } from "../subsystems/probes/probes.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
@@ -46,6 +47,7 @@ export interface PipelineSubsystems {
   readonly events: Events;
   readonly images: Images;
   readonly journal: Journal;
+  readonly logs: Logs;
   readonly probes: Probes;
   readonly runtime: Runtime;
   readonly volumes: Volumes;
@@ -254,7 +256,7 @@ function activePods(pods: Pods): readonly Pod[] {
 }
 
 function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
-  const { runtime, volumes } = deps;
+  const { runtime, volumes, logs } = deps;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: (pod, attempt, signal) => runtime.createSandbox(pod, attempt, signal),
@@ -267,15 +269,23 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
         );
       });
       const { pod, sandboxId, restartCount, imageRef } = order;
-      return runtime.createContainer(
+      const id = await runtime.createContainer(
         { pod, container, sandboxId, restartCount, imageRef, mounts, env: literalEnv(container) },
         signal,
       );
+      logs.links.created(id, { pod, container: order.container, restartCount });
+      return id;
     },
-    startContainer: (id, signal) => runtime.startContainer(id, signal),
+    startContainer: async (id, signal) => {
+      await runtime.startContainer(id, signal);
+      await logs.links.started(id);
+    },
     stopContainer: (id, graceSeconds, signal) => runtime.stopContainer(id, graceSeconds, signal),
     stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
-    removeContainer: (id, signal) => runtime.removeContainer(id, signal),
+    removeContainer: async (id, signal) => {
+      await runtime.removeContainer(id, signal);
+      await logs.links.removed(id);
+    },
     removeSandbox: (id, signal) => runtime.removeSandbox(id, signal),
   };
 }

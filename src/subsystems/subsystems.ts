@@ -15,6 +15,7 @@ import {
 import { Events } from "./events/events.ts";
 import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
+import { Logs } from "./logs/logs.ts";
 import { createProbes, type Probes, type ProbeVerdict } from "./probes/probes.ts";
 import { instrumentRuntime, parseResolvConf, Runtime } from "./runtime/runtime.ts";
 import { Volumes } from "./volumes/volumes.ts";
@@ -24,6 +25,7 @@ export interface Subsystems {
   readonly events: Events;
   readonly images: Images;
   readonly journal: Journal;
+  readonly logs: Logs;
   readonly probes: Probes;
   readonly runtime: Runtime;
   readonly volumes: Volumes;
@@ -123,7 +125,28 @@ export async function startSubsystems(
       if (pod) events.ofPod(pod, { type, reason, message }, container);
     },
   });
-  return { cgroups, events, images, journal, probes, runtime, volumes };
+  const logs = startLogs(config, deps);
+  return { cgroups, events, images, journal, logs, probes, runtime, volumes };
+}
+
+/** Folder of links to the logs of all containers, where collectors look for them. */
+const LOG_LINK_FOLDER = "/var/log/containers";
+/** Period of looking for links whose log is gone, as the reference's container GC. */
+const SWEEP_LINKS_MS = 60_000;
+
+function startLogs(config: KubeletConfig, { outside, scope }: SubsystemDeps): Logs {
+  const { host, clock, log, serving } = outside;
+  const logs = new Logs(
+    { root: config.podLogsDir, linkFolder: LOG_LINK_FOLDER },
+    { files: host.files, openFolder: serving?.openFolder, clock, log: log.child("logs") },
+  );
+  scope.spawn("links to logs", "restart", async (signal) => {
+    for (;;) {
+      await logs.links.sweep();
+      await clock.sleep(SWEEP_LINKS_MS, signal);
+    }
+  });
+  return logs;
 }
 
 function cgroupOptions(config: KubeletConfig): CgroupOptions {

@@ -1,0 +1,160 @@
+import { isOutside, messageOf } from "../kit/errors.ts";
+import type { Log } from "../kit/log.ts";
+import type { Exchange, ListenProblem } from "../outside/serving.ts";
+import { type Authenticator, bearerTokenOf, type Identity } from "./authenticate.ts";
+import { type Authorizer, decideAccess } from "./authorize.ts";
+import { type Call, replyText, type ServedRoute, TEXT_HEADERS } from "./call.ts";
+import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
+import { HttpProblem } from "./http-problem.ts";
+import { type Face, matchRoute, parseTarget, type RouteMatch, routeLabel } from "./routes.ts";
+
+/** Who may ask on a face: everybody as one identity, or whoever proves it. */
+export type Admission =
+  | { readonly kind: "everybody"; readonly identity: Identity }
+  | {
+      readonly kind: "checked";
+      readonly authenticator: Authenticator;
+      readonly authorizer: Authorizer;
+      readonly nodeName: string;
+    };
+
+/** One face of the server. */
+export interface FaceOptions {
+  readonly face: Face;
+  readonly routes: readonly ServedRoute[];
+  readonly admission: Admission;
+  readonly metrics: HttpMetrics;
+  readonly log: Log;
+}
+
+/** Verbosity at which requests are logged. */
+const LOG_VERBOSITY = 4;
+/** Answers without end that one face gives at once. */
+const MAX_LONG_RUNNING = 500;
+const NOT_FOUND = "404 page not found\n";
+/** What nobody has a route for is as sensitive as the rest. */
+const UNKNOWN_ACCESS = { subresources: ["proxy"] };
+
+/** Answers the requests of one listener: who, may they, what. */
+export class FaceServer {
+  readonly #options: FaceOptions;
+  #longRunning = 0;
+
+  constructor(options: FaceOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a request may switch protocols: only where a route is for that. */
+  mayUpgrade(method: string, target: string): boolean {
+    const parsed = parseTarget(target);
+    if (!parsed) return false;
+    const match = matchRoute(this.#options.routes, this.#options.face, method, parsed.path);
+    return match.kind === "found" && match.route.upgrades === true;
+  }
+
+  async answer(exchange: Exchange): Promise<void> {
+    const { face, routes, metrics, log } = this.#options;
+    const parsed = parseTarget(exchange.target);
+    const match: RouteMatch<ServedRoute["handler"]> = parsed
+      ? matchRoute(routes, face, exchange.method, parsed.path)
+      : { kind: "unknown" };
+    const route = match.kind === "found" ? match.route : undefined;
+    const end = metrics.begin({
+      method: methodLabel(exchange.method),
+      path: route ? routeLabel(route.pattern) : "other",
+      server_type: face === "readOnly" ? "readonly" : "readwrite",
+      long_running: route?.longRunning === true ? "true" : "false",
+    });
+    try {
+      const path = parsed?.path ?? "";
+      await this.#answer(exchange, match, { path, query: parsed?.query ?? new URLSearchParams() });
+    } catch (error) {
+      await this.#answerProblem(exchange, error);
+    } finally {
+      end();
+      if (log.enabled(LOG_VERBOSITY)) {
+        log.verbose(LOG_VERBOSITY, "HTTP", {
+          face,
+          method: exchange.method,
+          path: parsed?.path.slice(0, 512),
+          peer: exchange.peer,
+          status: exchange.status,
+        });
+      }
+    }
+  }
+
+  /** Tells of peers that speak no HTTP, and of our own faults. */
+  onProblem({ kind, peer, error }: ListenProblem): void {
+    const { log, face } = this.#options;
+    if (kind === "answer") log.error("a request could not be answered", { face, peer, error });
+    else log.verbose(LOG_VERBOSITY, "a peer was turned away", { face, peer, kind, error });
+  }
+
+  async #answer(
+    exchange: Exchange,
+    match: RouteMatch<ServedRoute["handler"]>,
+    { path, query }: { readonly path: string; readonly query: URLSearchParams },
+  ): Promise<void> {
+    const identity = await this.#admit(exchange, match, path);
+    if (!identity) return;
+    if (match.kind === "unknown") return replyText({ exchange }, 404, NOT_FOUND);
+    if (match.kind === "wrongMethod") {
+      const headers = { ...TEXT_HEADERS, allow: match.allow.join(", ") };
+      return exchange.reply(405, headers, "405: Method Not Allowed\n");
+    }
+    const { route, params } = match;
+    const { face } = this.#options;
+    const call: Call = { exchange, face, path, params, query, identity, signal: exchange.signal };
+    if (route.longRunning !== true) return route.handler(call);
+    if (this.#longRunning >= MAX_LONG_RUNNING)
+      throw new HttpProblem(429, "too many open streams\n");
+    this.#longRunning += 1;
+    try {
+      return await route.handler(call);
+    } finally {
+      this.#longRunning -= 1;
+    }
+  }
+
+  /** Who is asking, if they may; else they are told so. */
+  async #admit(
+    exchange: Exchange,
+    match: RouteMatch<unknown>,
+    path: string,
+  ): Promise<Identity | undefined> {
+    const { admission, log } = this.#options;
+    if (admission.kind === "everybody") return admission.identity;
+    const { authenticator, authorizer, nodeName } = admission;
+    const { client, headers, method, signal } = exchange;
+    const credentials = { client, bearerToken: bearerTokenOf(headers["authorization"]) };
+    const who = await authenticator.authenticate(credentials, signal);
+    if (who.kind !== "identity") {
+      if (who.kind === "refused")
+        log.verbose(2, "a caller could not be believed", { peer: exchange.peer, why: who.why });
+      await replyText({ exchange }, 401, "Unauthorized");
+      return undefined;
+    }
+    const { identity } = who;
+    const access = match.kind === "found" ? match.route.access : UNKNOWN_ACCESS;
+    const question = { identity, access, method, path, nodeName };
+    const answer = await decideAccess(question, authorizer, signal);
+    if (answer.kind === "allowed") return identity;
+    log.verbose(2, "a caller was refused", { peer: exchange.peer, path, user: identity.name });
+    await replyText({ exchange }, answer.status, answer.text);
+    return undefined;
+  }
+
+  /** Refusals get their text; failures of the outside get a 500, faults of ours are the listener's matter. */
+  async #answerProblem(exchange: Exchange, error: unknown): Promise<void> {
+    if (exchange.signal.aborted) return;
+    const begun = exchange.status !== undefined;
+    if (error instanceof HttpProblem && !begun)
+      return replyText({ exchange }, error.status, error.message);
+    if (isOutside(error) && !begun) {
+      this.onProblem({ kind: "answer", peer: exchange.peer, error });
+      return replyText({ exchange }, 500, `${messageOf(error)}\n`);
+    }
+    throw error;
+  }
+}

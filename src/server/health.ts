@@ -1,0 +1,67 @@
+import { durationMs, formatDuration } from "../config/duration.ts";
+import type { Reading } from "../kit/cell.ts";
+import type { Clock, MonotonicMs } from "../kit/clock.ts";
+import { type Call, replyText } from "./call.ts";
+import { HttpProblem } from "./http-problem.ts";
+
+/** One thing that must be well; says what is wrong, or `undefined`. */
+export interface HealthCheck {
+  readonly name: string;
+  check(): string | undefined;
+}
+
+/** Oldest listing of the runtime that counts (threshold of the reference's PLEG). */
+const LISTING_MAX_MS = 180_000;
+
+/** What is looked at: that we answer, that lines can be logged, that pods are looked after. */
+export function healthChecks(deps: {
+  readonly clock: Clock;
+  /** When the runtime was last listed, and whether listing works. */
+  readonly lastListing: Reading<MonotonicMs | undefined>;
+  readonly startedAt: MonotonicMs;
+}): readonly HealthCheck[] {
+  const { clock, lastListing, startedAt } = deps;
+  return [
+    { name: "ping", check: () => undefined },
+    // Lines are written within the turn of the event loop that logs them: who answers has written.
+    { name: "log", check: () => undefined },
+    {
+      name: "syncloop",
+      check: () => {
+        const ageMs = clock.monotonic() - (lastListing.get() ?? startedAt);
+        if (ageMs <= LISTING_MAX_MS) return undefined;
+        const age = formatDuration(durationMs(Math.round(ageMs / 1000) * 1000));
+        return `pods were last looked at ${age} ago; threshold is ${formatDuration(durationMs(LISTING_MAX_MS))}`;
+      },
+    },
+  ];
+}
+
+/** `/healthz`: all checks at once, with `?verbose` each by name, without those of `?exclude=`. */
+export async function replyHealth(call: Call, checks: readonly HealthCheck[]): Promise<void> {
+  const excluded = new Set(call.query.getAll("exclude"));
+  const lines: string[] = [];
+  let failed = false;
+  for (const { name, check } of checks) {
+    if (excluded.has(name)) {
+      lines.push(`[+]${name} excluded: ok\n`);
+      continue;
+    }
+    const problem = check();
+    if (problem !== undefined) failed = true;
+    lines.push(problem === undefined ? `[+]${name} ok\n` : `[-]${name} failed: reason withheld\n`);
+  }
+  if (failed) await replyText(call, 500, `${lines.join("")}healthz check failed\n`);
+  else if (call.query.has("verbose"))
+    await replyText(call, 200, `${lines.join("")}healthz check passed\n`);
+  else await replyText(call, 200, "ok");
+}
+
+/** `/healthz/{check}`: one check, with what is wrong. */
+export async function replyHealthCheck(call: Call, checks: readonly HealthCheck[]): Promise<void> {
+  const found = checks.find(({ name }) => name === call.params["check"]);
+  if (!found) throw new HttpProblem(404, "404 page not found\n");
+  const problem = found.check();
+  if (problem === undefined) await replyText(call, 200, "ok");
+  else await replyText(call, 500, `internal server error: ${problem}\n`);
+}

@@ -1,0 +1,58 @@
+import type { Clock } from "../kit/clock.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
+
+/** Labels of one request; all of them from small closed sets. */
+export interface RequestLabels {
+  readonly method: string;
+  readonly path: string;
+  readonly server_type: "readwrite" | "readonly";
+  readonly long_running: "true" | "false";
+}
+
+/** Counts requests; `begin` is called for each and answers what to call at its end. */
+export interface HttpMetrics {
+  begin(labels: RequestLabels): () => void;
+}
+
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
+
+/** The method, or `other`: callers may send any word. */
+export function methodLabel(method: string): string {
+  return METHODS.has(method) ? method : "other";
+}
+
+/** The reference's metrics of its server (server/metrics). */
+export function createHttpMetrics(metrics: MetricsRegistry, clock: Clock): HttpMetrics {
+  const total = metrics.counter({
+    name: "kubelet_http_requests_total",
+    help: "Number of the http requests received since the server started",
+  });
+  const duration = metrics.histogram({
+    name: "kubelet_http_requests_duration_seconds",
+    help: "Duration in seconds to serve http requests",
+  });
+  const inFlight = new Map<string, { readonly labels: RequestLabels; count: number }>();
+  metrics.collected(
+    {
+      name: "kubelet_http_inflight_requests",
+      help: "Number of the inflight http requests",
+      type: "gauge",
+    },
+    () =>
+      [...inFlight.values()].map(({ labels, count }) => ({ labels: { ...labels }, value: count })),
+  );
+  return {
+    begin: (labels) => {
+      const began = clock.monotonic();
+      const key = Object.values(labels).join(" ");
+      const entry = inFlight.get(key) ?? { labels, count: 0 };
+      inFlight.set(key, entry);
+      entry.count += 1;
+      total.add({ ...labels });
+      return () => {
+        entry.count -= 1;
+        duration.observe((clock.monotonic() - began) / 1000, { ...labels });
+      };
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import type { CoreEvent } from "../api/generated/types.ts";
+import type { Clock } from "../kit/clock.ts";
+import type { OwnProcess } from "../outside/serving.ts";
+import { type Call, type Handler, replyJson, type ServedRoute } from "./call.ts";
+import { streamChanges } from "./changes.ts";
+import { HttpProblem } from "./http-problem.ts";
+import { readOverview } from "./overview.ts";
+import { podList } from "./reports.ts";
+import { findPod, type ServedNode } from "./served-node.ts";
+import { shownPod, shownPods } from "./shown-pods.ts";
+
+/** What the agent's own routes need beside the node. */
+export interface OwnRoutesDeps {
+  readonly clock: Clock;
+  readonly process: OwnProcess;
+}
+
+/** Decisions answered when nobody says how many. */
+const DECISIONS = 1_000;
+const MOST_ITEMS = 100_000;
+
+/** The routes below `/nodelet/v1/`, on the agent's own socket only. */
+export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly ServedRoute[] {
+  const { clock, process } = deps;
+  const { pipeline, subsystems } = node;
+  const route = (path: string, handler: Handler, longRunning = false): ServedRoute => ({
+    pattern: `/nodelet/v1/${path}`,
+    methods: ["GET"],
+    faces: ["local"],
+    access: { subresources: ["proxy"] },
+    longRunning,
+    handler: asStatus(handler),
+  });
+  return [
+    route("overview", (call) => replyJson(call, readOverview(node, process))),
+    route("pods", (call) => replyJson(call, podList(shownPods(node, clock)))),
+    route("pods/{namespace}/{name}", (call) => replyPod(call, node, clock)),
+    route("events", (call) => replyEvents(call, subsystems.events.list())),
+    route("decisions", (call) => replyDecisions(call, node)),
+    route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),
+    route("probes", (call) => replyJson(call, { items: subsystems.probes.history() })),
+    route("changes", (call) => streamChanges(call, node, deps), true),
+  ];
+}
+
+async function replyPod(call: Call, node: ServedNode, clock: Clock): Promise<void> {
+  const { namespace = "", name = "" } = call.params;
+  const record = findPod(node, namespace, name);
+  if (!record) throw new HttpProblem(404, `there is no pod ${namespace}/${name}`);
+  await replyJson(call, shownPod(record, node, clock));
+}
+
+async function replyEvents(call: Call, events: readonly CoreEvent[]): Promise<void> {
+  const chosen = events.filter(chooser(call.query.get("for")));
+  const limit = limitOf(call.query) ?? MOST_ITEMS;
+  const items = chosen.slice(-limit);
+  await replyJson(call, { kind: "EventList", apiVersion: "v1", metadata: {}, items });
+}
+
+/** Which events are meant by `pod/namespace/name`, `pod/uid` or `node`. */
+function chooser(wanted: string | null): (event: CoreEvent) => boolean {
+  if (wanted === null || wanted === "") return () => true;
+  const [kind, first, second, ...more] = wanted.split("/");
+  if (kind === "node" && more.length === 0) return ({ involvedObject: o }) => o.kind === "Node";
+  if (kind !== "pod" || first === undefined || more.length > 0) {
+    const text = `for=${wanted}: write pod/<namespace>/<name>, pod/<uid> or node`;
+    throw new HttpProblem(400, text);
+  }
+  return ({ involvedObject: { kind: of, namespace, name, uid } }) =>
+    of === "Pod" && (second === undefined ? uid === first : namespace === first && name === second);
+}
+
+async function replyDecisions(call: Call, { subsystems }: ServedNode): Promise<void> {
+  const name = call.query.get("pod") ?? call.query.get("name") ?? undefined;
+  const uid = call.query.get("uid") ?? undefined;
+  const { journal } = subsystems;
+  const items = await journal.read({
+    ...(name === undefined ? {} : { name }),
+    ...(uid === undefined ? {} : { uid }),
+    limit: limitOf(call.query) ?? DECISIONS,
+  });
+  await replyJson(call, { items, lost: journal.lost });
+}
+
+function limitOf(query: URLSearchParams): number | undefined {
+  const text = query.get("limit");
+  if (text === null || text === "") return undefined;
+  if (!/^\d{1,6}$/.test(text) || Number(text) === 0)
+    throw new HttpProblem(400, `limit=${text}: write a number from 1 to 999999`);
+  return Number(text);
+}
+
+const REASONS: Readonly<Record<number, string>> = { 400: "BadRequest", 404: "NotFound" };
+
+/** The handler whose refusals are a Kubernetes `Status`. */
+function asStatus(handler: Handler): Handler {
+  return async (call) => {
+    try {
+      await handler(call);
+    } catch (error) {
+      if (!(error instanceof HttpProblem) || call.exchange.status !== undefined) throw error;
+      const { status: code, message } = error;
+      const reason = REASONS[code] ?? "InternalError";
+      const body = {
+        kind: "Status",
+        apiVersion: "v1",
+        metadata: {},
+        status: "Failure",
+        message,
+        reason,
+        code,
+      };
+      const headers = { "content-type": "application/json" };
+      await call.exchange.reply(code, headers, `${JSON.stringify(body)}\n`);
+    }
+  };
+}

@@ -1,0 +1,129 @@
+// pure
+
+/** Where a route can be asked: the HTTPS port, the read-only port, the health port, the agent's own socket. */
+export type Face = "secure" | "readOnly" | "health" | "local";
+
+/** What a caller must be allowed to do; one of `subresources` of the node is enough. */
+export interface Access {
+  readonly subresources: readonly string[];
+  /** In place of the verb that follows the method. */
+  readonly verb?: string;
+}
+
+/** One path of the server. `Handler` is whatever answers it. */
+export interface Route<Handler> {
+  /** `/exec/{namespace}/{pod}/{container}`; a word in braces stands for one part of a path. */
+  readonly pattern: string;
+  /** `GET` answers `HEAD` too. */
+  readonly methods: readonly string[];
+  readonly faces: readonly Face[];
+  readonly access: Access;
+  /** Answers for as long as the caller likes. */
+  readonly longRunning?: boolean;
+  /** The caller may switch protocols. */
+  readonly upgrades?: boolean;
+  readonly handler: Handler;
+}
+
+/** The path of a request, taken apart. */
+export interface ParsedTarget {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** What was found for a path and method. */
+export type RouteMatch<Handler> =
+  | {
+      readonly kind: "found";
+      readonly route: Route<Handler>;
+      readonly params: Readonly<Record<string, string>>;
+    }
+  | { readonly kind: "wrongMethod"; readonly allow: readonly string[] }
+  | { readonly kind: "unknown" };
+
+/** Longest path that is looked at; the parts of a pod's name fit many times. */
+const MAX_PATH = 4096;
+
+/** Takes the target of a request line apart; `undefined` when it is no path. */
+export function parseTarget(target: string): ParsedTarget | undefined {
+  const at = target.indexOf("?");
+  const path = at < 0 ? target : target.slice(0, at);
+  if (!path.startsWith("/") || path.length > MAX_PATH) return undefined;
+  return { path, query: new URLSearchParams(at < 0 ? "" : target.slice(at + 1)) };
+}
+
+/** Finds the route for a path. A slash at the end does not matter; nothing else is evened out. */
+export function matchRoute<Handler>(
+  routes: readonly Route<Handler>[],
+  face: Face,
+  method: string,
+  path: string,
+): RouteMatch<Handler> {
+  const parts = splitPath(path);
+  const allow = new Set<string>();
+  for (const route of routes) {
+    if (!route.faces.includes(face)) continue;
+    const params = parts && matchParts(splitPattern(route.pattern), parts);
+    if (!params) continue;
+    const methods = methodsOf(route);
+    if (methods.includes(method)) return { kind: "found", route, params };
+    for (const name of methods) allow.add(name);
+  }
+  return allow.size > 0 ? { kind: "wrongMethod", allow: [...allow] } : { kind: "unknown" };
+}
+
+function methodsOf({ methods }: Route<unknown>): readonly string[] {
+  return methods.includes("GET") ? [...methods, "HEAD"] : methods;
+}
+
+function splitPattern(pattern: string): readonly string[] {
+  return pattern.split("/").filter((part) => part !== "");
+}
+
+/** The decoded parts of a path; `undefined` when one cannot be decoded. */
+function splitPath(path: string): readonly string[] | undefined {
+  const raw = path.slice(1).replace(/\/$/, "").split("/");
+  try {
+    return raw.map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+function matchParts(
+  pattern: readonly string[],
+  parts: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (pattern.length !== parts.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [i, expected] of pattern.entries()) {
+    const part = parts[i] ?? "";
+    if (!expected.startsWith("{")) {
+      if (part !== expected) return undefined;
+    } else if (part === "") return undefined;
+    else params[expected.slice(1, -1)] = part;
+  }
+  return params;
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  GET: "get",
+  // The reference knows no verb for HEAD, which leaves it to those who may do anything.
+  HEAD: "get",
+  POST: "create",
+  PUT: "update",
+  PATCH: "patch",
+  DELETE: "delete",
+};
+
+/** The verb that a request with this method asks for; empty for methods without meaning (auth.go). */
+export function verbOf(method: string): string {
+  return VERBS[method] ?? "";
+}
+
+/** First word of a route, for metrics and logs: a few words, whatever is asked. */
+export function routeLabel(pattern: string): string {
+  return splitPattern(pattern)
+    .filter((part) => !part.startsWith("{"))
+    .join("/");
+}

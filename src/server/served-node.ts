@@ -1,0 +1,52 @@
+import type { ResourceAmounts } from "../api/pod-resources.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { WallMs } from "../kit/clock.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { PodsView } from "../pipeline/pods/pods.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+
+/** All that is known of one pod, as the pods room publishes it. */
+export type PodView = ReturnType<PodsView["list"]>[number];
+
+/** What the node has, or may give away. */
+export interface NodeAmounts {
+  readonly capacity: ResourceAmounts;
+  readonly allocatable: ResourceAmounts;
+  /** Most pods at once. */
+  readonly pods: number;
+}
+
+/** The running agent as the server sees it. The server reads and changes nothing of it. */
+export interface ServedNode {
+  readonly nodeName: string;
+  /** Addresses of the node, primary first. */
+  readonly addresses: readonly string[];
+  readonly versions: {
+    /** Of nodelet, e.g. `0.1.0`. */
+    readonly nodelet: string;
+    /** Whose kubelet it follows, e.g. `v1.36.2`. */
+    readonly kubernetes: string;
+    /** E.g. `containerd 1.6.20`. */
+    readonly runtime: string;
+  };
+  readonly config: KubeletConfig;
+  readonly startedAt: WallMs;
+  readonly amounts: NodeAmounts;
+  readonly metrics: MetricsRegistry;
+  readonly probeMetrics: MetricsRegistry;
+  readonly pipeline: Pipeline;
+  readonly subsystems: Subsystems;
+}
+
+/** The pod of that name; of several, one that is not being taken away. */
+export function findPod(
+  { pipeline }: ServedNode,
+  namespace: string | undefined,
+  name: string | undefined,
+): PodView | undefined {
+  const found = pipeline.pods
+    .list()
+    .filter(({ pod }) => pod.metadata?.namespace === namespace && pod.metadata?.name === name);
+  return found.find(({ removal }) => !removal) ?? found[0];
+}

@@ -1,0 +1,238 @@
+/**
+ * The agent's server. Owns: its listeners and the certificate it makes. In: requests. Out: what the agent
+ * knows, and connections into containers. Invariants: it changes nothing of the agent; nobody is answered
+ * on the HTTPS port who has not proved who they are, unless the configuration says so; without a way to
+ * prove it the port is on loopback; no answer holds what only a caller of another face may see.
+ */
+import type { Clock, MonotonicMs } from "../kit/clock.ts";
+import { isOutside, messageOf } from "../kit/errors.ts";
+import type { Log } from "../kit/log.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Files } from "../outside/host/host.ts";
+import type {
+  HttpListener,
+  ListenAddress,
+  ListenLimits,
+  ListenOptions,
+  Serving,
+} from "../outside/serving.ts";
+import { type Authenticator, certificateAuthenticator, LOCAL, unionOf } from "./authenticate.ts";
+import { type Authorizer, alwaysAllow, mastersThen } from "./authorize.ts";
+import { type Admission, FaceServer } from "./face.ts";
+import { healthChecks } from "./health.ts";
+import { createHttpMetrics } from "./http-metrics.ts";
+import { kubeletRoutes } from "./kubelet-routes.ts";
+import { ownRoutes } from "./own-routes.ts";
+import { exposeProcess } from "./process-metrics.ts";
+import type { Face } from "./routes.ts";
+import type { ServedNode } from "./served-node.ts";
+import { ServingCertificate } from "./serving-certificate.ts";
+
+export type { Authentication, Credentials, Identity } from "./authenticate.ts";
+export type { Attributes } from "./authorize.ts";
+export type { Overview } from "./overview.ts";
+export type { NodeAmounts, ServedNode } from "./served-node.ts";
+export type { Authenticator, Authorizer };
+
+/** What the server is told beside the configuration. */
+export interface ServerOptions {
+  /** Folder of the certificate it makes (`--cert-dir`). */
+  readonly certFolder: string;
+  /** The agent's own socket; none without. */
+  readonly socketPath?: string;
+}
+
+/** Who is asked about callers when certificates and configuration do not settle it: an API server. */
+export interface Delegated {
+  readonly authenticators: readonly Authenticator[];
+  readonly authorizer: Authorizer;
+}
+
+/** What the server needs of the world. */
+export interface ServerDeps {
+  readonly node: ServedNode;
+  readonly serving: Serving;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly delegated?: Delegated;
+}
+
+/** Where the server listens. */
+export interface RunningServer {
+  readonly addresses: Readonly<Partial<Record<Face, ListenAddress>>>;
+}
+
+/** As the reference's server has them where it has any. */
+const LIMITS: ListenLimits = {
+  headerBytes: 1024 * 1024,
+  headerMs: 30_000,
+  requestMs: 60_000,
+  handshakeMs: 10_000,
+  idleMs: 90_000,
+  stalledMs: 120_000,
+  connections: 4096,
+};
+
+/** Pause before the health port is tried again. */
+const HEALTH_RETRY_MS = 5_000;
+const NOBODY = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+
+/**
+ * Starts the listeners in `deps.scope`. Throws `UsageError` for certificates that cannot be used, and
+ * `OutsideError` "alreadyExists" when somebody else listens on the HTTPS or read-only port or the socket.
+ */
+export async function startServer(
+  options: ServerOptions,
+  deps: ServerDeps,
+): Promise<RunningServer> {
+  const { node, clock, serving } = deps;
+  const { config, metrics } = node;
+  exposeProcess(metrics, serving.process, node.nodeName);
+  const checks = healthChecks({
+    clock,
+    lastListing: node.subsystems.runtime.watch.lastListing,
+    startedAt: clock.monotonic() as MonotonicMs,
+  });
+  const log = deps.log.child("server");
+  const routes = [
+    ...kubeletRoutes(node, { clock, log, checks }),
+    ...ownRoutes(node, { clock, process: serving.process }),
+  ];
+  const httpMetrics = createHttpMetrics(metrics, clock);
+  const faceOf = (face: Face, admission: Admission) =>
+    new FaceServer({ face, routes, admission, metrics: httpMetrics, log });
+  const everybody: Admission = { kind: "everybody", identity: NOBODY };
+  const addresses: Partial<Record<Face, ListenAddress>> = {};
+  const { socketPath } = options;
+  if (socketPath !== undefined) {
+    const local = faceOf("local", { kind: "everybody", identity: LOCAL });
+    const at = await listen(deps, local, { kind: "unix", path: socketPath });
+    addresses.local = at.address;
+  }
+  if (config.enableServer) {
+    addresses.secure = await startSecure(options, deps, (admission) => faceOf("secure", admission));
+    if (config.readOnlyPort > 0) {
+      const at = { kind: "tcp", host: config.address, port: config.readOnlyPort } as const;
+      addresses.readOnly = (await listen(deps, faceOf("readOnly", everybody), at)).address;
+    }
+  }
+  if (config.healthzPort > 0) {
+    const at = { kind: "tcp", host: config.healthzBindAddress, port: config.healthzPort } as const;
+    addresses.health = at;
+    startHealth(deps, faceOf("health", everybody), at);
+  }
+  return { addresses };
+}
+
+/** The HTTPS port, with certificates that are followed. */
+async function startSecure(
+  options: ServerOptions,
+  deps: ServerDeps,
+  faceOf: (admission: Admission) => FaceServer,
+): Promise<ListenAddress> {
+  const { node, files, clock, scope, delegated } = deps;
+  const { config, nodeName, addresses } = node;
+  const log = deps.log.child("server");
+  const {
+    authentication,
+    authorization,
+    tlsCertFile: certFile,
+    tlsPrivateKeyFile: keyFile,
+  } = config;
+  const certificate = new ServingCertificate(
+    {
+      ...(certFile === "" || keyFile === "" ? {} : { given: { certFile, keyFile } }),
+      folder: options.certFolder,
+      nodeName,
+      addresses,
+      clientCaFile: authentication.x509.clientCAFile,
+    },
+    { files, clock, log },
+  );
+  const authorizer =
+    authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);
+  const face = faceOf({
+    kind: "checked",
+    nodeName,
+    authorizer,
+    authenticator: unionOf(
+      [certificateAuthenticator, ...(delegated?.authenticators ?? [])],
+      authentication.anonymous.enabled,
+    ),
+  });
+  const material = await certificate.load();
+  const provable = authentication.x509.clientCAFile !== "" || delegated !== undefined;
+  const host = provable ? config.address : loopbackLike(config.address);
+  sayWhoMayAsk(log, { provable, anonymous: authentication.anonymous.enabled, authorizer });
+  const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
+  const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
+  const at = { kind: "tcp", host, port: config.port } as const;
+  const listener = await listen(deps, face, at, { material, settings });
+  scope.spawn("server certificates", "restart", (signal) =>
+    certificate.follow(material, (next) => listener.setTls(next), signal),
+  );
+  return listener.address;
+}
+
+function loopbackLike(address: string): string {
+  return address.includes(":") ? "::1" : "127.0.0.1";
+}
+
+function sayWhoMayAsk(
+  log: Log,
+  by: { readonly provable: boolean; readonly anonymous: boolean; readonly authorizer: Authorizer },
+): void {
+  if (!by.provable) {
+    log.warn("the HTTPS port is on loopback only: nobody could prove who they are", {
+      fix: "set authentication.x509.clientCAFile",
+    });
+  } else if (by.anonymous && by.authorizer === alwaysAllow) {
+    log.warn("anybody who reaches the HTTPS port may run commands in every container", {
+      fix: "set authentication.anonymous.enabled: false and authorization.mode: Webhook",
+    });
+  }
+}
+
+/** Starts a listener that closes with the scope. */
+async function listen(
+  { serving, scope }: ServerDeps,
+  face: FaceServer,
+  address: ListenAddress,
+  tls?: NonNullable<ListenOptions["tls"]>,
+): Promise<HttpListener> {
+  const listener = await serving.listen({
+    address,
+    limits: LIMITS,
+    ...(tls ? { tls } : {}),
+    mayUpgrade: (method, target) => face.mayUpgrade(method, target),
+    onExchange: (exchange) => face.answer(exchange),
+    onProblem: (problem) => face.onProblem(problem),
+  });
+  try {
+    scope.defer("listener", async () => {
+      await listener[Symbol.asyncDispose]();
+    });
+  } catch (error) {
+    await listener[Symbol.asyncDispose]();
+    throw error;
+  }
+  return listener;
+}
+
+/** The health port may be taken for a while, by an agent that is just leaving; the rest goes on. */
+function startHealth(deps: ServerDeps, face: FaceServer, address: ListenAddress): void {
+  deps.scope.spawn("health port", "restart", async (signal) => {
+    while (!signal.aborted) {
+      try {
+        await listen(deps, face, address);
+        return;
+      } catch (error) {
+        if (!isOutside(error)) throw error;
+        deps.log.error("the health port cannot be served yet", { problem: messageOf(error) });
+        await deps.clock.sleep(HEALTH_RETRY_MS, signal).catch(() => {});
+      }
+    }
+  });
+}
