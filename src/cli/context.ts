@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { AgentClient } from "./client/agent-client.ts";
 import type { Io } from "./io.ts";
-import { DEFAULT_SOCKET } from "./up/paths.ts";
+import { agentSocket, DEFAULT_SOCKET, SOCKET_VARIABLE } from "./socket.ts";
 
 /** What commands share. */
 export interface CliContext {
@@ -12,9 +12,6 @@ export interface CliContext {
   /** Keeps the exit code of the command that ran. */
   readonly finish: (exitCode: number) => void;
 }
-
-/** Names the environment variable that stands for `--socket`. */
-export const SOCKET_VARIABLE = "NODELET_SOCKET";
 
 /** Adds the option that says where the agent listens. */
 export function withSocketOption(command: Command): Command {
@@ -26,8 +23,6 @@ export function withSocketOption(command: Command): Command {
 
 /** The agent that the options of a command name. */
 export function clientOf(context: CliContext, options: { readonly socket?: string }): AgentClient {
-  const chosen = options.socket ?? context.io.env[SOCKET_VARIABLE];
-  return new AgentClient(
-    chosen === undefined || chosen === "" ? DEFAULT_SOCKET : resolve(context.io.cwd, chosen),
-  );
+  const path = options.socket ?? agentSocket(context.io.env);
+  return new AgentClient(resolve(context.io.cwd, path));
 }

@@ -6,12 +6,18 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
 import { validateOnHost } from "../config/validate.ts";
-import { messageOf } from "../kit/errors.ts";
+import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
 import { createLog } from "../outside/log/log.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
-import { kubeletVersion, rawKubeletVersion } from "./version.ts";
+import { agentSocket } from "./socket.ts";
+import {
+  KUBERNETES_VERSION,
+  kubeletVersion,
+  nodeletVersion,
+  rawKubeletVersion,
+} from "./version.ts";
 
 /**
  * `nodelet run`: the agent in the foreground, with the flags of the kubelet, until SIGINT or SIGTERM.
@@ -53,14 +59,28 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
   try {
-    await using agent = await startAgent({ config, nodeName, rootFolder: flags.rootDir }, outside);
+    await using agent = await startAgent(
+      {
+        config,
+        nodeName,
+        rootFolder: flags.rootDir,
+        server: {
+          certFolder: flags.certDir,
+          socketPath: agentSocket(process.env),
+          versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
+        },
+      },
+      outside,
+      { leave: leave.signal },
+    );
     log.info("agent is running", { node: nodeName, runtime: agent.runtimeVersion.runtimeName });
     await agent.untilLeaving(leave.signal);
     log.info("agent is leaving; containers run on", { reason: messageOf(leave.signal.reason) });
     return EXIT_OK;
   } catch (error) {
+    if (leave.signal.aborted) return EXIT_OK;
     log.error("agent cannot go on", { error });
-    return EXIT_FAILURE;
+    return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
   } finally {
     outside.close();
     log.flush();

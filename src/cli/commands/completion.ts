@@ -5,10 +5,10 @@ import { AgentClient } from "../client/agent-client.ts";
 import { parsePodReference, pickPod } from "../client/pick-pod.ts";
 import { type Candidate, type Completion, complete, matching } from "../completion/candidates.ts";
 import { completionScript, FILES_LINE, SHELLS, type Shell } from "../completion/scripts.ts";
-import { type CliContext, SOCKET_VARIABLE } from "../context.ts";
+import type { CliContext } from "../context.ts";
 import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { DEFAULT_SOCKET } from "../up/paths.ts";
+import { agentSocket } from "../socket.ts";
 import { findResource, RESOURCES } from "./resources.ts";
 
 /** `nodelet completion`. */
@@ -132,7 +132,7 @@ function namespaceOf({ before }: Asked): string {
 
 /** Pods of the agent; none when it cannot be asked, since a shell is no place for complaints. */
 async function knownPods({ before }: Asked, { io }: CliContext): Promise<readonly Pod[]> {
-  const socket = before.options["--socket"] ?? io.env[SOCKET_VARIABLE] ?? DEFAULT_SOCKET;
+  const socket = before.options["--socket"] ?? agentSocket(io.env);
   try {
     return (await new AgentClient(socket).json<PodList>("/nodelet/v1/pods")).items;
   } catch {

@@ -26,9 +26,6 @@ export const DEFAULT_PLACES: UpPlaces = {
 /** The name of the agent's socket below the run folder. */
 const AGENT_SOCKET = "agent.sock";
 
-/** The agent's socket when nothing else is said. */
-export const DEFAULT_SOCKET = `${DEFAULT_PLACES.runDir}/${AGENT_SOCKET}`;
-
 /** All paths of one installation. */
 export interface UpPaths extends UpPlaces {
   /** The agent's `--root-dir`. */

@@ -14,6 +14,7 @@ import { retryDelayMs } from "../../kit/backoff.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_USAGE } from "../exit-codes.ts";
 import { spokenDuration } from "../render/amounts.ts";
+import { SOCKET_VARIABLE } from "../socket.ts";
 import type { UpPaths } from "./paths.ts";
 import { endProcess, MAX_LOG_BYTES, markOf } from "./processes.ts";
 import { searchPath } from "./programs.ts";
@@ -83,7 +84,7 @@ async function runOnce(
     // A session of its own: ^C in our terminal is ours to pass on.
     detached: true,
     cwd: "/",
-    env: agentEnvironment(),
+    env: agentEnvironment(paths),
     stdio: ["ignore", log, log],
   });
   closeSync(log);
@@ -122,12 +123,13 @@ function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [strin
   ];
 }
 
-function agentEnvironment(): Record<string, string> {
+function agentEnvironment(paths: UpPaths): Record<string, string> {
   return {
     PATH: searchPath(),
     HOME: "/root",
     MALLOC_ARENA_MAX: "1",
     NODELET_INVOKED_AS: "nodelet",
+    [SOCKET_VARIABLE]: paths.agentSocket,
   };
 }
 
