@@ -2,42 +2,9 @@
 /** What the agent answers below `/nodelet/v1/` on its socket, see docs/server.md. */
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
+import type { Overview } from "../../server/server.ts";
 
-/** What a node has, or what of it pods may have. */
-export interface NodeAmounts {
-  readonly cpuMilli: number;
-  readonly memoryBytes: number;
-  readonly ephemeralStorageBytes: number;
-  readonly pods: number;
-}
-
-/** `overview`. */
-export interface Overview {
-  readonly version: string;
-  readonly kubernetesVersion: string;
-  readonly node: string;
-  readonly runtime: string;
-  readonly addresses: readonly string[];
-  readonly startedAtMs: number;
-  readonly ready: boolean;
-  readonly why: string;
-  readonly conditions: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly message: string;
-  }[];
-  readonly capacity: NodeAmounts;
-  readonly allocatable: NodeAmounts;
-  readonly pods: { readonly total: number; readonly byPhase: Readonly<Record<string, number>> };
-  readonly containersRunning: number;
-  /** How many manifests cannot be used. */
-  readonly problems: number;
-  readonly agent: {
-    readonly cpuSeconds: number;
-    readonly residentBytes: number;
-    readonly loopDelayP99Seconds: number;
-  };
-}
+export type { Overview };
 
 /** `decisions`. */
 export interface Decisions {

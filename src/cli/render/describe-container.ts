@@ -7,7 +7,7 @@ import type {
   Probe,
   VolumeMount,
 } from "../../api/generated/types.ts";
-import { type Field, field, pairs } from "./fields.ts";
+import { type Field, field } from "./fields.ts";
 
 /** A container of a pod with its status, as fields. */
 export function describeContainer(
@@ -15,8 +15,6 @@ export function describeContainer(
   status: ContainerStatus | undefined,
 ): Field {
   const { name, image, command, args, resources } = container;
-  const limits = pairs(resources?.limits, ": ");
-  const requests = pairs(resources?.requests, ": ");
   return field(name, [
     field("Container ID", status?.containerID),
     field("Image", image),
@@ -30,8 +28,8 @@ export function describeContainer(
       : []),
     field("Ready", status?.ready === true ? "True" : "False"),
     field("Restart Count", String(status?.restartCount ?? 0)),
-    ...(limits ? [field("Limits", limits)] : []),
-    ...(requests ? [field("Requests", requests)] : []),
+    ...amountFields("Limits", resources?.limits),
+    ...amountFields("Requests", resources?.requests),
     ...probeField("Liveness", container.livenessProbe),
     ...probeField("Readiness", container.readinessProbe),
     ...probeField("Startup", container.startupProbe),
@@ -71,6 +69,20 @@ function stateFields(label: string, state: ContainerState): readonly Field[] {
     ["Message", waiting?.message],
   ];
   return [field(label, "Waiting"), ...indented(details)];
+}
+
+function amountFields(
+  label: string,
+  amounts: Readonly<Record<string, string>> | undefined,
+): readonly Field[] {
+  const entries = Object.entries(amounts ?? {}).toSorted();
+  if (entries.length === 0) return [];
+  return [
+    field(
+      label,
+      entries.map(([name, amount]) => field(name, amount)),
+    ),
+  ];
 }
 
 type Detail = readonly [label: string, value: string | undefined];

@@ -32,6 +32,8 @@ export interface ScreenSize {
 const SHOWN_NOTICES = 3;
 const LEAST_EVENTS = 3;
 const MOST_EVENTS = 10;
+/** A blank line and a title. */
+const EVENTS_HEAD = 2;
 
 /** The lines of the screen: never more than `rows`, none wider than `columns`. */
 export function renderScreen(screen: Screen, size: ScreenSize, paint: Paint): readonly string[] {
@@ -41,22 +43,30 @@ export function renderScreen(screen: Screen, size: ScreenSize, paint: Paint): re
     .map((text) => paint("yellow", cutText(oneLine(text), size.columns)));
   const footer = screen.footer.map((text) => paint("dim", cutText(text, size.columns)));
   const blocks = [head, notices].filter((lines) => lines.length > 0);
-  const gaps = blocks.length + 1;
-  const fixed = blocks.reduce((sum, lines) => sum + lines.length, gaps + footer.length);
-  // Two titles, and a blank line between pods and events.
-  const free = Math.max(0, size.rows - fixed - 3);
-  const eventLines = Math.min(
-    screen.events.length,
-    MOST_EVENTS,
-    Math.max(LEAST_EVENTS, free - Math.max(1, screen.pods.length)),
-  );
-  const podLines = Math.max(1, free - eventLines);
-  const pods = renderPods(screen.pods, { lines: podLines, columns: size.columns }, paint);
-  const events = renderEvents(screen.events.slice(-eventLines), size.columns, paint);
+  // A blank line after each block and before the footer, and the titles of the pods.
+  const fixed = blocks.reduce((sum, lines) => sum + lines.length + 1, footer.length + 2);
+  const share = shareLines(size.rows - fixed, screen.pods.length, screen.events.length);
+  const pods = renderPods(screen.pods, { lines: share.pods, columns: size.columns }, paint);
+  const recent = share.events === 0 ? [] : screen.events.slice(-share.events);
+  const events = renderEvents(recent, size.columns, paint);
   const body = [...blocks, pods, events].filter((lines) => lines.length > 0);
   const lines = body.flatMap((block, i) => (i === 0 ? block : ["", ...block]));
   const kept = lines.slice(0, Math.max(0, size.rows - footer.length - 1));
   return [...kept, "", ...footer].slice(-size.rows);
+}
+
+/** How many of the free lines pods and events get: pods first, but a few events if there is any room. */
+function shareLines(
+  free: number,
+  pods: number,
+  events: number,
+): { readonly pods: number; readonly events: number } {
+  const wanted = Math.max(1, pods);
+  const room = free - EVENTS_HEAD;
+  const few = Math.min(events, LEAST_EVENTS, Math.floor(room / 2));
+  const eventLines = Math.min(events, MOST_EVENTS, Math.max(few, room - wanted));
+  if (eventLines <= 0) return { pods: Math.max(1, free), events: 0 };
+  return { pods: Math.max(1, room - eventLines), events: eventLines };
 }
 
 function renderHead(
@@ -110,8 +120,10 @@ function renderPods(
   paint: Paint,
 ): readonly string[] {
   if (rows.length === 0)
-    return [paint("dim", "No pods: put a manifest into the folder of manifests.")];
-  const hidden = rows.length > limit.lines ? rows.length - limit.lines + 1 : 0;
+    return [
+      paint("dim", cutText("No pods: put a manifest into the folder of manifests.", limit.columns)),
+    ];
+  const hidden = rows.length > limit.lines ? rows.length - Math.max(0, limit.lines - 1) : 0;
   const shown = hidden === 0 ? rows : sortedByNeed(rows).slice(0, rows.length - hidden);
   const table = renderTable(POD_COLUMNS, shown, { paint, columns: limit.columns });
   return hidden === 0 ? table : [...table, paint("dim", `… and ${hidden} more`)];

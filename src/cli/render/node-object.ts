@@ -3,7 +3,7 @@ import type { Node } from "../../api/generated/types.ts";
 import { canonicalQuantity, quantityFromBytes, quantityFromMilli } from "../../api/quantity.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
-import type { NodeAmounts, Overview } from "../client/shapes.ts";
+import type { Overview } from "../client/shapes.ts";
 
 /** The node as an object of Kubernetes, as far as an agent without a cluster knows it. */
 export function nodeObject(overview: Overview): Node {
@@ -50,7 +50,7 @@ export function nodeObject(overview: Overview): Node {
   };
 }
 
-function amounts(of: NodeAmounts): Readonly<Record<string, string>> {
+function amounts(of: Overview["capacity"]): Readonly<Record<string, string>> {
   return {
     cpu: canonicalQuantity(quantityFromMilli(of.cpuMilli)),
     memory: canonicalQuantity(quantityFromBytes(of.memoryBytes)),

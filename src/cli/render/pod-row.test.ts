@@ -147,7 +147,7 @@ const VECTORS: readonly Vector[] = [
     },
     ready: "0/1",
     status: "Init:0/1",
-    why: "setup runs; its startup probe has not succeeded",
+    why: "init container setup runs",
     style: "yellow",
   },
   {

@@ -189,9 +189,15 @@ function whyNot(pod: Pod): string {
     }
   }
   const unready = all.find(({ state, ready }) => state?.running && !ready);
+  if (unready && isInitContainer(pod, unready.name)) return `init container ${unready.name} runs`;
   if (unready) {
     const probe = unready.started === false ? "startup" : "readiness";
     return `${unready.name} runs; its ${probe} probe has not succeeded`;
   }
   return "";
+}
+
+function isInitContainer(pod: Pod, name: string): boolean {
+  const spec = pod.spec?.initContainers?.find((container) => container.name === name);
+  return spec !== undefined && !isRestartableInit(spec);
 }

@@ -64,18 +64,27 @@ export function renderTable<T>(
   ];
 }
 
-/** Widths that fit together into `columns`: the last column first, then the widest, never below 4. */
+/** Columns are not made narrower than this, so that something is left to see. */
+const LEAST_WIDTH = 4;
+/** The last column gives way first, down to this. */
+const LEAST_LAST_WIDTH = 10;
+
+/** Widths that fit together into `columns`: the last column gives way first, then always the widest. */
 function fit(widths: readonly number[], columns: number | undefined): readonly number[] {
   if (columns === undefined) return widths;
   const fitted = [...widths];
-  const total = () => fitted.reduce((sum, width) => sum + width, GAP.length * (fitted.length - 1));
-  const last = fitted.length - 1;
-  const shrink = (i: number, least: number) => {
-    const excess = total() - columns;
-    if (excess > 0) fitted[i] = Math.max(least, (fitted[i] ?? 0) - excess);
+  const total = fitted.reduce((sum, width) => sum + width, GAP.length * (fitted.length - 1));
+  let excess = total - columns;
+  const shrink = (i: number, by: number) => {
+    fitted[i] = (fitted[i] ?? 0) - by;
+    excess -= by;
   };
-  shrink(last, Math.min(fitted[last] ?? 0, 10));
-  const byWidth = fitted.map((width, i) => ({ width, i })).toSorted((a, b) => b.width - a.width);
-  for (const { i } of byWidth) shrink(i, 4);
+  const last = fitted.length - 1;
+  shrink(last, Math.max(0, Math.min(excess, (fitted[last] ?? 0) - LEAST_LAST_WIDTH)));
+  while (excess > 0) {
+    const widest = Math.max(...fitted);
+    if (widest <= LEAST_WIDTH) break;
+    shrink(fitted.indexOf(widest), 1);
+  }
   return fitted;
 }
