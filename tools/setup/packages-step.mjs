@@ -49,6 +49,7 @@ const NEEDS = [
     met: () => hasLibrary("libatomic.so.1"),
   },
   { debian: "busybox-static", profiles: ["test"], met: program("busybox") },
+  { debian: "dbus-daemon", profiles: ["test"], met: program("dbus-daemon") },
   { debian: "procps", profiles: ["test"], met: program("ps") },
 ];
 
