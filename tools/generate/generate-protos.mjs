@@ -1,7 +1,7 @@
 // Generates the protocol buffer codecs beneath src/outside/: CRI v1 from the interface definition that
-// Debian ships (golang-k8s-cri-api-dev of suite sid).
+// Debian ships (golang-k8s-cri-api-dev of suite sid), the interfaces of plugins from protos/ here.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -38,6 +38,15 @@ function generate(protoFile, outDir) {
   );
   execFileSync(join(root, "node_modules/.bin/buf"), ["generate"], { cwd: work, stdio: "inherit" });
 }
+
+const protos = join(root, "tools/generate/protos");
+for (const file of readdirSync(protos)) {
+  generate(
+    join(protos, file),
+    join(root, "src/outside/plugins/generated", file.replace(".proto", "")),
+  );
+}
+console.log("codecs of plugins written to src/outside/plugins/generated");
 
 const [criPackage] = fetchPackages("sid", ["golang-k8s-cri-api-dev"], { say: console.log });
 generate(
