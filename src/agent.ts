@@ -20,7 +20,7 @@ import {
 import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
-import { type ServerOptions, startServer } from "./server/server.ts";
+import { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
 import { type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
@@ -64,6 +64,8 @@ export interface Agent extends AsyncDisposable {
   readonly subsystems: Subsystems;
   readonly scope: TaskScope;
   readonly startedAt: WallMs;
+  /** Where it listens, when it serves. */
+  readonly served: RunningServer | undefined;
   /** Resolves when `leave` is aborted, rejects when something the agent cannot do without has failed. */
   untilLeaving(leave: AbortSignal): Promise<void>;
 }
@@ -156,9 +158,10 @@ export async function startAgent(
       scope,
       startedAt,
     };
-    await serve(agent, outside, deps.hostIps());
+    const served = await serve(agent, outside, deps.hostIps());
     return {
       ...agent,
+      served,
       untilLeaving: (leave) => scope.untilFailureOr(leave),
       [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
     };
@@ -172,13 +175,13 @@ export async function startAgent(
 
 /** Opens the ports and the socket, where there are any to open. */
 async function serve(
-  agent: Omit<Agent, "untilLeaving" | typeof Symbol.asyncDispose>,
+  agent: Omit<Agent, "served" | "untilLeaving" | typeof Symbol.asyncDispose>,
   { clock, log, host, serving }: Outside,
   addresses: readonly string[],
-): Promise<void> {
+): Promise<RunningServer | undefined> {
   const { options, capacity, runtimeVersion, scope } = agent;
   const { server, config, nodeName } = options;
-  if (!server || !serving) return;
+  if (!server || !serving) return undefined;
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
   const node = {
     ...agent,
@@ -188,7 +191,7 @@ async function serve(
     versions: { ...server.versions, runtime },
     amounts: capacity,
   };
-  await startServer(server, { node, serving, files: host.files, clock, log, scope });
+  return await startServer(server, { node, serving, files: host.files, clock, log, scope });
 }
 
 /** Waits for the runtime; a runtime that speaks another CRI version is refused. */

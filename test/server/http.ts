@@ -11,6 +11,7 @@ import type {
   ListenProblem,
 } from "../../src/outside/net/listen.ts";
 
+/** Limits that no test reaches by itself. */
 export const LIMITS: ListenLimits = {
   headerBytes: 64 * 1024,
   headerMs: 30_000,
@@ -21,12 +22,14 @@ export const LIMITS: ListenLimits = {
   connections: 100,
 };
 
+/** A listener of a test. */
 export interface Started extends AsyncDisposable {
   readonly listener: HttpListener;
   readonly port: number;
   readonly problems: ListenProblem[];
 }
 
+/** Listens on a free port of loopback. */
 export async function start(
   onExchange: (exchange: Exchange) => Promise<void>,
   more: Partial<ListenOptions> = {},
@@ -48,15 +51,17 @@ export async function start(
   };
 }
 
+/** An answer as a whole. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
   readonly body: string;
 }
 
-export function ask(options: RequestOptions, body?: string, secure = false): Promise<Answer> {
+/** Sends a request and reads the whole answer. */
+export function answerOf(asked: ClientRequest, body?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asked = (secure ? httpsRequest : httpRequest)({ agent: false, ...options }, (answer) => {
+    asked.on("response", (answer) => {
       let text = "";
       answer.setEncoding("utf8");
       answer.on("data", (chunk: string) => {
@@ -72,6 +77,12 @@ export function ask(options: RequestOptions, body?: string, secure = false): Pro
   });
 }
 
+/** Asks once, over a connection of its own. */
+export function ask(options: RequestOptions, body?: string, secure = false): Promise<Answer> {
+  const request = secure ? httpsRequest : httpRequest;
+  return answerOf(request({ agent: false, ...options }), body);
+}
+
 /** Everything a raw connection answers to `text` until it ends. */
 export function rawAnswer(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -85,6 +96,7 @@ export function rawAnswer(port: number, text: string): Promise<string> {
   });
 }
 
+/** Listens on a free port and resolves with it. */
 export function listenOn(server: Server): Promise<number> {
   return new Promise((resolve) => {
     server.listen(0, "127.0.0.1", () => {
