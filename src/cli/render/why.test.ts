@@ -1,0 +1,206 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { assertGolden } from "../../../test/cli/golden.ts";
+import { anEvent } from "../../../test/cli/nodes.ts";
+import { aPod, NOW } from "../../../test/cli/pods.ts";
+import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../api/decisions.ts";
+import { renderStory } from "./story.ts";
+import { plainPaint } from "./text.ts";
+import { storyOf, storyTitle, tellDecision } from "./why.ts";
+
+function record<K extends DecisionKind>(
+  kind: K,
+  rule: string,
+  inputs: DecisionInputs[K],
+  changes: Partial<DecisionRecord> = {},
+): DecisionRecord {
+  return {
+    atMs: NOW - 60_000,
+    sequence: 1,
+    subject: { kind: "pod", name: "default/web-edge-1", uid: "uid-web-edge-1" },
+    kind,
+    rule,
+    inputs: { ...inputs },
+    ...changes,
+  };
+}
+
+/** One vector at least for every kind: a kind without one does not compile. */
+const VECTORS: {
+  readonly [K in DecisionKind]: readonly (readonly [string, DecisionInputs[K], string])[];
+} = {
+  admit: [["every rule agreed", { rules: 5 }, "It may run here: 5 rules asked, none against it."]],
+  reject: [
+    [
+      "host ports",
+      { reason: "NodePorts", message: "no free port." },
+      'It may not run here (NodePorts, rule "host ports"): no free port.',
+    ],
+  ],
+  defer: [
+    [
+      "devices",
+      { reason: "NoPlugin", message: "plugin not back yet" },
+      'It has to wait and is asked again (NoPlugin, rule "devices"): plugin not back yet.',
+    ],
+  ],
+  adopt: [
+    [
+      "already running",
+      { sandboxId: "s", containers: 1 },
+      "It was running when the agent began: 1 container taken over untouched.",
+    ],
+  ],
+  replace: [
+    [
+      "same name, another definition",
+      { predecessorUid: "0123456789abcdef" },
+      "Its definition has changed: the pod that runs (01234567…) is ended first, then the new one starts.",
+    ],
+  ],
+  startSandbox: [
+    [
+      "no sandbox",
+      { attempt: 0, previous: "" },
+      "Its sandbox is made, which holds its network and namespaces.",
+    ],
+    [
+      "sandbox not ready",
+      { attempt: 1, previous: "s" },
+      "A new sandbox is made (number 2), because the one it had does not run any more.",
+    ],
+    [
+      "something new",
+      { attempt: 1, previous: "s" },
+      "A new sandbox is made (number 2), because something new.",
+    ],
+  ],
+  startContainer: [
+    [
+      "never started",
+      { container: "web", restartCount: 0, policy: "Always" },
+      "web is started for the first time.",
+    ],
+    [
+      "restartPolicy Always",
+      { container: "web", restartCount: 2, lastExitCode: 1, policy: "Always" },
+      "web is started again (restart 2): it ended with code 1, and restartPolicy Always wants it.",
+    ],
+    [
+      "restartPolicyRules: exit code In [42]",
+      { container: "web", restartCount: 1, lastExitCode: 42, policy: "Never" },
+      "web is started again (restart 1): it ended with code 42, and restartPolicyRules: exit code In [42].",
+    ],
+    [
+      "sandbox is new",
+      { container: "web", restartCount: 1, policy: "Always" },
+      "web is started again (restart 1): sandbox is new.",
+    ],
+  ],
+  delayRestart: [
+    [
+      "crash loop back-off",
+      { container: "web", delayMs: 80_000, leftMs: 100 },
+      "web is not restarted at once: it ended again and again, so 1 min 20 s pass between its end and the next start.",
+    ],
+  ],
+  leaveStopped: [
+    [
+      "restartPolicy Never",
+      { container: "job", exitCode: 0, policy: "Never" },
+      "job ended with code 0 and stays so, as restartPolicy Never wants it.",
+    ],
+  ],
+  killContainer: [
+    [
+      "liveness probe failed",
+      { container: "web", graceSeconds: 30, detail: "Container web failed liveness probe" },
+      "web is ended, with 30 seconds to finish: its liveness probe failed too often.",
+    ],
+    [
+      "unheard of",
+      { container: "web", graceSeconds: 1, detail: "Stopping container web" },
+      "web is ended, with 1 second to finish: unheard of.",
+    ],
+  ],
+  killPod: [
+    [
+      "nobody wants it",
+      { graceSeconds: 5, reason: "no source names this pod" },
+      "The pod is ended, with 5 seconds to finish: no source names this pod.",
+    ],
+  ],
+  release: [
+    [
+      "nothing is left of it",
+      { cause: "deleted" },
+      "Nothing of it is left on the node (its manifest was taken away).",
+    ],
+  ],
+};
+
+for (const [kind, vectors] of Object.entries(VECTORS) as [
+  DecisionKind,
+  readonly [string, never, string][],
+][])
+  test(`\`tellDecision\` of ${kind}`, () => {
+    for (const [rule, inputs, expected] of vectors)
+      assert.equal(tellDecision(record(kind, rule, inputs)), expected);
+    assert.notEqual(storyTitle(kind), "");
+  });
+
+test("`tellDecision` tells what another version decided by its rule and inputs", () => {
+  const strange = record("admit", "by magic", { rules: 1 }, { kind: "teleport" as DecisionKind });
+  assert.equal(tellDecision(strange), 'by magic {"rules":1}');
+  assert.equal(storyTitle("teleport"), "teleport");
+});
+
+test("`storyOf` makes one step of what was decided again and again", () => {
+  const wait = (atMs: number) =>
+    record(
+      "delayRestart",
+      "crash loop back-off",
+      { container: "web", delayMs: 10_000, leftMs: 1 },
+      { atMs },
+    );
+  const admitted = record("admit", "every rule agreed", { rules: 5 });
+  const steps = storyOf([admitted, wait(1), wait(2), wait(3), admitted]);
+  assert.deepEqual(
+    steps.map(({ kind, times, atMs }) => [kind, times, atMs]),
+    [
+      ["admit", 1, admitted.atMs],
+      ["delayRestart", 3, 3],
+      ["admit", 1, admitted.atMs],
+    ],
+  );
+});
+
+test("`renderStory` tells decisions and warnings in order, days, and other pods of the name", () => {
+  const earlier = { kind: "pod", name: "default/web-edge-1", uid: "uid-before" } as const;
+  const steps = storyOf([
+    record("admit", "", { rules: 5 }, { atMs: NOW - 30 * 3600_000, subject: earlier }),
+    record("release", "", { cause: "deleted" }, { atMs: NOW - 29 * 3600_000, subject: earlier }),
+    record("admit", "", { rules: 5 }, { atMs: NOW - 60_000 }),
+    record(
+      "startContainer",
+      "never started",
+      { container: "web", restartCount: 0, policy: "Always" },
+      { atMs: NOW - 50_000 },
+    ),
+  ]);
+  const warnings = [
+    anEvent(
+      {
+        reason: "Unhealthy",
+        message: "Readiness probe failed: connection refused",
+        type: "Warning",
+        pod: "web-edge-1",
+        count: 3,
+      },
+      55,
+    ),
+  ];
+  const story = { name: "default/web-edge-1", steps, warnings, pod: aPod() };
+  const lines = renderStory(story, { now: NOW, columns: 70, paint: plainPaint });
+  assertGolden("story.txt", `${lines.join("\n")}\n`);
+});
