@@ -1,0 +1,7 @@
+/** Types of build-go-kubelet.mjs, which is plain JavaScript so that any Node can run it. */
+export const VERSION: string;
+export function builtProgram(name: string): string | undefined;
+export function buildProgram(
+  name: string,
+  options?: { readonly say?: (text: string) => void },
+): Promise<string>;

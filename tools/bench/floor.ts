@@ -1,0 +1,114 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import PQueue from "p-queue";
+import type { Pod } from "../../src/api/generated/types.ts";
+import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
+import { containerConfig } from "../../src/subsystems/runtime/container-config.ts";
+import { sandboxConfig } from "../../src/subsystems/runtime/sandbox-config.ts";
+import type { Box } from "../../test/box/box.ts";
+import { TEST_IMAGE } from "../../test/box/images.ts";
+import { monotonicMs } from "./pod-observer.ts";
+import { benchPod, GRACE_SECONDS } from "./pods.ts";
+import type { Floor, FloorTogether } from "./result.ts";
+
+/** How many pods of the floor are started side by side; all of them is measured, too. */
+const FEW = 4;
+const ROOTS = { root: "/var/lib/kubelet", logs: "/var/log/pods" };
+
+/** The calls any kubelet has to make, made by the bench itself and by nobody else. */
+export class FloorRunner {
+  readonly #box: Box;
+  readonly #cri: ContainerRuntime;
+  readonly #signal: AbortSignal;
+  #number = 0;
+
+  constructor(box: Box, cri: ContainerRuntime, signal: AbortSignal) {
+    this.#box = box;
+    this.#cri = cri;
+    this.#signal = signal;
+  }
+
+  /** One pod to warm up, `singles` one at a time, then `pods` at once, a few in parallel and all. */
+  async measure(options: { readonly singles: number; readonly pods: number }): Promise<Floor> {
+    await this.#together(1, 1);
+    const singles: FloorTogether[] = [];
+    for (let i = 0; i < options.singles; i++) singles.push(await this.#together(1, 1));
+    const together: FloorTogether[] = [];
+    for (const parallel of new Set([Math.min(FEW, options.pods), options.pods]))
+      together.push(await this.#together(options.pods, parallel));
+    return {
+      single: {
+        runningMs: singles.flatMap(({ runningMs }) => runningMs),
+        stoppedMs: singles.flatMap(({ stoppedMs }) => stoppedMs),
+      },
+      together,
+    };
+  }
+
+  /** Starts pods with `parallel` in hand; stops all of them side by side, as their grace is only waiting. */
+  async #together(count: number, parallel: number): Promise<FloorTogether> {
+    const image = await this.#cri.images.imageStatus(TEST_IMAGE, this.#signal);
+    const pods = Array.from({ length: count }, () => this.#nextPod(image?.id ?? TEST_IMAGE));
+    const queue = new PQueue({ concurrency: parallel });
+    const startedAt = monotonicMs();
+    const started = await Promise.all(
+      pods.map((pod) =>
+        queue.add(async () => {
+          const ids = await this.#start(pod);
+          return { ...ids, runningMs: monotonicMs() - startedAt };
+        }),
+      ),
+    );
+    const stoppingAt = monotonicMs();
+    const stoppedMs = await Promise.all(
+      started.map(async ({ container, sandbox }) => {
+        await this.#cri.runtime.stopContainer(container, GRACE_SECONDS, this.#signal);
+        await this.#cri.runtime.stopSandbox(sandbox, this.#signal);
+        return monotonicMs() - stoppingAt;
+      }),
+    );
+    for (const { sandbox } of started) await this.#cri.runtime.removeSandbox(sandbox, this.#signal);
+    return { parallel, runningMs: started.map(({ runningMs }) => runningMs), stoppedMs };
+  }
+
+  async #start(pod: Pod): Promise<{ readonly sandbox: string; readonly container: string }> {
+    const { runtime } = this.#cri;
+    const [spec] = pod.spec?.containers ?? [];
+    if (spec === undefined) throw new Error("a pod of the floor has one container");
+    const config = sandboxConfig(pod, {
+      attempt: 0,
+      roots: ROOTS,
+      cgroupParent: `/floor/pod${pod.metadata?.uid}`,
+      dns: { servers: ["198.51.100.1"], searches: [], options: [] },
+      hostname: pod.metadata?.name ?? "",
+    });
+    const sandbox = await runtime.runSandbox(config, "", this.#signal);
+    const parts = {
+      restartCount: 0,
+      imageRef: spec.image ?? "",
+      env: [],
+      mounts: this.#mounts(),
+      resources: { cpuShares: 2n },
+    };
+    const wanted = containerConfig(pod, spec, parts);
+    const container = await runtime.createContainer(sandbox, wanted, config, this.#signal);
+    await runtime.startContainer(container, this.#signal);
+    return { sandbox, container };
+  }
+
+  /** What every container of a kubelet has mounted. */
+  #mounts(): { hostPath: string; containerPath: string }[] {
+    return ["hosts", "termination-log"].map((name) => {
+      const hostPath = join(this.#box.folder, `floor-${name}`);
+      writeFileSync(hostPath, "");
+      return { hostPath, containerPath: name === "hosts" ? "/etc/hosts" : "/dev/termination-log" };
+    });
+  }
+
+  #nextPod(image: string): Pod {
+    this.#number += 1;
+    const name = `floor-${this.#number}`;
+    const pod = benchPod(name, image);
+    return { ...pod, metadata: { ...pod.metadata, uid: `00000000-0000-4000-8000-${name}` } };
+  }
+}

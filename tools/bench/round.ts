@@ -1,0 +1,221 @@
+import { readFileSync } from "node:fs";
+import { loadavg } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ConnectedRuntime, connectCri } from "../../src/outside/cri/connect-cri.ts";
+import { type Box, startBox } from "../../test/box/box.ts";
+import { TEST_IMAGE } from "../../test/box/images.ts";
+import { FloorRunner } from "./floor.ts";
+import { askKubelet, type Kubelet, RunningKubelet } from "./kubelet.ts";
+import type { BenchOptions } from "./options.ts";
+import { PodObserver } from "./pod-observer.ts";
+import { benchPod } from "./pods.ts";
+import { processFigures } from "./process-figures.ts";
+import type { PodTimes, Round, Steady, Together } from "./result.ts";
+import { untilStopped } from "./runtime-sight.ts";
+
+/** Pause between two questions: short for one pod, longer where the answers are long. */
+const ONE_POLL_MS = 8;
+const MANY_POLL_MS = 100;
+/** The CPU time of what an agent still does about pods that are ready already counts as theirs. */
+const TAIL_MS = 500;
+const FEW_PODS = 10;
+/** For anything that should take seconds. */
+const PATIENCE_MS = 120_000;
+/** Room on the box's disk for many pods and the logs of an agent, in memory. */
+const STORE_MIB = 2048;
+
+/** What a round found out, and about whom. */
+export interface RoundResult {
+  readonly kubelet: Kubelet;
+  readonly runtime: string;
+  readonly round: Round;
+}
+
+/** Who is to be measured, and how it goes on. */
+export interface RoundOrder {
+  readonly label: string;
+  readonly path: string;
+  readonly options: BenchOptions;
+  readonly say: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Measures one kubelet on a fresh node of its own, the floor of that node first. */
+export async function measureRound(order: RoundOrder): Promise<RoundResult> {
+  const { label, path, options, say, signal } = order;
+  const loadBefore = loadavg()[0] ?? 0;
+  await using box = await startBox({ containerd: options.containerd, storeMib: STORE_MIB });
+  const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: PATIENCE_MS });
+  try {
+    const { runtimeName, runtimeVersion } = await cri.runtime.version(signal);
+    const kubelet = await askKubelet(box, label, path);
+    say("the floor: bare calls to the runtime");
+    const floor = await new FloorRunner(box, cri, signal).measure(options);
+    const agent = await new AgentRun(box, cri, order).measure(kubelet);
+    const runtime = `${runtimeName} ${runtimeVersion}`;
+    return { kubelet, runtime, round: { loadBefore, floor, ...agent } };
+  } catch (error) {
+    throw new Error(`${label}: the round failed\n${lastLines(box, label)}`, { cause: error });
+  } finally {
+    cri.close();
+  }
+}
+
+type AgentFigures = Omit<Round, "loadBefore" | "floor">;
+
+class AgentRun {
+  readonly #box: Box;
+  readonly #cri: ConnectedRuntime;
+  readonly #order: RoundOrder;
+
+  constructor(box: Box, cri: ConnectedRuntime, order: RoundOrder) {
+    this.#box = box;
+    this.#cri = cri;
+    this.#order = order;
+  }
+
+  async measure(kubelet: Kubelet): Promise<AgentFigures> {
+    const { options, say, signal } = this.#order;
+    const agent = await RunningKubelet.start(this.#box, kubelet, options.cpuProfile);
+    await using observer = new PodObserver(this.#box, agent.podsAddress);
+    observer.every(MANY_POLL_MS / 4);
+    const answeredAt = await observer.answered(PATIENCE_MS, signal);
+    observer.every(0);
+    const parts = { agent, observer };
+    say(`no pods, ${options.idleSeconds} s`);
+    const idle = await this.#watch(agent, 0, options.idleSeconds);
+    say(`${options.singles} pods one at a time`);
+    const single = await this.#oneAtATime(parts);
+    const few = Math.min(FEW_PODS, options.pods);
+    say(`${few} pods`);
+    const { steady: withFew } = await this.#atOnce(parts, { name: "few", count: few });
+    say(`${options.pods} pods at once`);
+    const { together, steady } = await this.#atOnce(parts, { name: "many", count: options.pods });
+    const probing = options.probes ? await this.#probing(parts) : undefined;
+    agent.assertRunning();
+    await agent.stop();
+    return {
+      startUpMs: answeredAt - agent.startedAtMs,
+      single,
+      together,
+      steady: [idle, withFew, steady],
+      probing,
+    };
+  }
+
+  async #oneAtATime(parts: Parts): Promise<Round["single"]> {
+    const pods: PodTimes[] = [];
+    const stoppedMs: number[] = [];
+    for (let number = 0; number <= this.#order.options.singles; number++) {
+      const { times, stop } = await this.#create(parts, {
+        name: `single-${number}`,
+        count: 1,
+        pollMs: ONE_POLL_MS,
+      });
+      await this.#settle(0.1);
+      const stopped = await stop();
+      await this.#settle(0.1);
+      // The first one finds everything cold.
+      if (number === 0) continue;
+      pods.push(...times);
+      stoppedMs.push(...stopped);
+    }
+    return { pods, stoppedMs };
+  }
+
+  async #atOnce(
+    parts: Parts,
+    order: { readonly name: string; readonly count: number; readonly probes?: boolean },
+  ): Promise<{ readonly together: Together; readonly steady: Steady }> {
+    const { agent } = parts;
+    await this.#settle();
+    const before = processFigures(agent.pid).cpuMs;
+    const { times, stop } = await this.#create(parts, { ...order, pollMs: MANY_POLL_MS });
+    await sleep(TAIL_MS, undefined, { signal: this.#order.signal });
+    const started = processFigures(agent.pid).cpuMs;
+    const steady = await this.#watch(agent, order.count, this.#order.options.idleSeconds / 2);
+    const stopping = processFigures(agent.pid).cpuMs;
+    const stoppedMs = await stop();
+    await sleep(TAIL_MS, undefined, { signal: this.#order.signal });
+    const stopCpuMs = processFigures(agent.pid).cpuMs - stopping;
+    return {
+      together: { pods: times, startCpuMs: started - before, stoppedMs, stopCpuMs },
+      steady,
+    };
+  }
+
+  async #probing(parts: Parts): Promise<Steady> {
+    const { pods } = this.#order.options;
+    this.#order.say(`${pods} pods with two probes a second each`);
+    return (await this.#atOnce(parts, { name: "probed", count: pods, probes: true })).steady;
+  }
+
+  /** Creates pods and waits until all are ready; `stop` ends them again and says how long that took. */
+  async #create(
+    { agent, observer }: Parts,
+    order: {
+      readonly name: string;
+      readonly count: number;
+      readonly pollMs: number;
+      readonly probes?: boolean;
+    },
+  ): Promise<{ times: PodTimes[]; stop: () => Promise<number[]> }> {
+    const { signal } = this.#order;
+    const names = Array.from({ length: order.count }, (_, i) => `${order.name}-${i}`);
+    const pods = names.map((name) => benchPod(name, TEST_IMAGE, { probes: order.probes ?? false }));
+    observer.every(order.pollMs);
+    const createdAt = agent.create(pods);
+    const seen = await observer.ready(names, PATIENCE_MS, signal);
+    observer.every(0);
+    const times = seen.map(({ running, ready }, i) => ({
+      runningMs: running - (createdAt[i] ?? 0),
+      readyMs: ready - (createdAt[i] ?? 0),
+    }));
+    const stop = async () => {
+      const removedAt = agent.remove(names);
+      const stopped = await untilStopped(this.#cri.runtime, names, PATIENCE_MS, signal);
+      return stopped.map((at, i) => at - (removedAt[i] ?? 0));
+    };
+    return { times, stop };
+  }
+
+  /** The agent's figures over a window in which the bench leaves it alone. */
+  async #watch(agent: RunningKubelet, pods: number, seconds: number): Promise<Steady> {
+    await this.#settle();
+    const startedAt = performance.now();
+    const before = processFigures(agent.pid);
+    await sleep(seconds * 1000, undefined, { signal: this.#order.signal });
+    const after = processFigures(agent.pid);
+    const elapsedMs = performance.now() - startedAt;
+    return {
+      pods,
+      seconds: elapsedMs / 1000,
+      cpuMilli: ((after.cpuMs - before.cpuMs) / elapsedMs) * 1000,
+      rssMib: after.rssMib,
+      anonymousMib: after.anonymousMib,
+    };
+  }
+
+  async #settle(share = 1): Promise<void> {
+    const { options, signal } = this.#order;
+    await sleep(options.settleSeconds * share * 1000, undefined, { signal });
+  }
+}
+
+interface Parts {
+  readonly agent: RunningKubelet;
+  readonly observer: PodObserver;
+}
+
+const SHOWN_LINES = 40;
+
+/** What the agent wrote last, if it was started at all. */
+function lastLines(box: Box, label: string): string {
+  try {
+    const log = readFileSync(join(box.folder, `${label}.log`), "utf8");
+    return log.split("\n").slice(-SHOWN_LINES).join("\n");
+  } catch {
+    return box.logs();
+  }
+}
