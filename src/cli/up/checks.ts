@@ -58,7 +58,6 @@ export interface MachineReport {
     readonly availableBytes: number;
     readonly capacityBytes: number;
   };
-  readonly memoryBytes: number;
   /** Programs that are needed and missing, with the Debian package of each. */
   readonly missing: readonly { readonly program: string; readonly debian: string }[];
   /** The node's name, or why there is none. */

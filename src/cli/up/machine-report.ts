@@ -57,7 +57,6 @@ export async function surveyMachine(survey: Survey): Promise<MachineReport> {
     swapBytes: facts.swapBytes,
     takenPorts: await takenPorts(survey),
     disk: diskOf(paths.stateDir),
-    memoryBytes: facts.memoryBytes,
     missing: missingPrograms(runtime),
     nodeName: name.ok ? { name: name.name } : { problem: formatConfigProblem(name.problem) },
     otherKubelets: otherKubelets(),

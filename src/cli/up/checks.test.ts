@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { assertGolden } from "../../../test/cli/golden.ts";
+import { renderChecks } from "../render/checks.ts";
+import { plainPaint } from "../render/text.ts";
+import { type Check, judgeMachine, type MachineReport } from "./checks.ts";
+
+const GIB = 1024 ** 3;
+const ALL_RIGHTS = (1n << 41n) - 1n;
+
+function report(changes: Partial<MachineReport> = {}): MachineReport {
+  return {
+    uid: 0,
+    capabilities: ALL_RIGHTS,
+    kernelVersion: "6.1.0-18-amd64",
+    overlayProblem: undefined,
+    cgroups: { version: 2, controllers: new Set(["cpu", "memory", "pids"]) },
+    swapBytes: 0,
+    takenPorts: [],
+    disk: { path: "/var/lib/nodelet", availableBytes: 60 * GIB, capacityBytes: 100 * GIB },
+    missing: [],
+    nodeName: { name: "edge-1" },
+    otherKubelets: [],
+    runtime: {
+      kind: "found",
+      socket: "/run/containerd/containerd.sock",
+      version: "containerd 1.7.24",
+    },
+    socketObstacle: undefined,
+    ...changes,
+  };
+}
+
+const own = (changes: Partial<Extract<MachineReport["runtime"], { kind: "own" }>> = {}) =>
+  ({
+    kind: "own",
+    socket: "/run/x.sock",
+    running: false,
+    notUsing: undefined,
+    ...changes,
+  }) as const;
+
+test("`judgeMachine` of a machine that is fit: nothing to complain about", () => {
+  assert.deepEqual(
+    judgeMachine(report()).filter(({ level, fix }) => level !== "ok" || fix !== ""),
+    [],
+  );
+});
+
+const VECTORS: readonly (readonly [
+  name: string,
+  changes: Partial<MachineReport>,
+  check: string,
+  level: Check["level"],
+  said: RegExp,
+])[] = [
+  ["a user", { uid: 1000 }, "user", "fail", /user id 1000 .*sudo/],
+  [
+    "no right to mount",
+    { capabilities: ALL_RIGHTS & ~(1n << 21n) },
+    "rights",
+    "fail",
+    /CAP_SYS_ADMIN/,
+  ],
+  [
+    "no right to protect",
+    { capabilities: ALL_RIGHTS & ~(1n << 24n) },
+    "rights",
+    "warn",
+    /CAP_SYS_RESOURCE/,
+  ],
+  ["an old kernel", { kernelVersion: "4.4.0" }, "kernel", "warn", /4\.4\.0 .*4\.19/],
+  ["a kernel of the oldest kind", { kernelVersion: "4.19.0" }, "kernel", "ok", /4\.19\.0/],
+  [
+    "no overlays",
+    { overlayProblem: "wrong fs type" },
+    "kernel",
+    "warn",
+    /wrong fs type .*full copies/,
+  ],
+  [
+    "no cgroups",
+    { cgroups: { version: undefined, why: "none mounted" } },
+    "cgroups",
+    "fail",
+    /none mounted/,
+  ],
+  [
+    "no memory controller",
+    { cgroups: { version: 2, controllers: new Set(["cpu"]) } },
+    "cgroups",
+    "fail",
+    /version 2 without memory .*cgroup_enable=memory/,
+  ],
+  [
+    "cgroups of old",
+    { cgroups: { version: 1, controllers: new Set(["cpu", "memory"]) } },
+    "cgroups",
+    "warn",
+    /version 1.*no pids controller/,
+  ],
+  ["swap", { swapBytes: 2 * GIB }, "swap", "warn", /2 GiB on .*failSwapOn: false/],
+  [
+    "missing programs",
+    {
+      missing: [
+        { program: "ctr", debian: "containerd" },
+        { program: "containerd", debian: "containerd" },
+        { program: "runc", debian: "runc" },
+      ],
+    },
+    "programs",
+    "fail",
+    /missing: ctr, containerd, runc .*apt-get install --no-install-recommends containerd runc,/,
+  ],
+  [
+    "no containerd",
+    { runtime: own() },
+    "containerd",
+    "ok",
+    /none is running, nodelet starts its own/,
+  ],
+  [
+    "its own containerd",
+    { runtime: own({ running: true }) },
+    "containerd",
+    "ok",
+    /nodelet's own at/,
+  ],
+  [
+    "an unusable containerd",
+    { runtime: own({ notUsing: "it runs a pod of somebody else" }) },
+    "containerd",
+    "ok",
+    /starts its own, since of the one found: it runs a pod/,
+  ],
+  [
+    "a containerd that was named and does not do",
+    { runtime: { kind: "refused", socket: "/s", why: "nothing listens there", fix: "start it" } },
+    "containerd",
+    "fail",
+    /\/s: nothing listens there start it/,
+  ],
+  [
+    "a long path",
+    { runtime: own(), socketObstacle: "too long" },
+    "containerd",
+    "fail",
+    /too long .*--run-dir/,
+  ],
+  ["a kubelet", { otherKubelets: ["kubelet (71)"] }, "other agents", "fail", /kubelet \(71\)/],
+  [
+    "a bad name",
+    { nodeName: { problem: "not lower case" } },
+    "node name",
+    "fail",
+    /not lower case .*hostnamectl/,
+  ],
+  [
+    "a taken port",
+    { takenPorts: [{ port: 10248, setting: "healthzPort", holder: "nginx (9)" }] },
+    "ports",
+    "fail",
+    /10248 is taken by nginx \(9\) .*healthzPort/,
+  ],
+  [
+    "a full disk",
+    { disk: { path: "/v", availableBytes: 100 * 1024 ** 2, capacityBytes: GIB } },
+    "disk",
+    "fail",
+    /100 MiB of 1 GiB free at \/v .*200 MiB are needed/,
+  ],
+  [
+    "a disk that will be full soon",
+    { disk: { path: "/v", availableBytes: 9 * GIB, capacityBytes: 100 * GIB } },
+    "disk",
+    "warn",
+    /ending pods/,
+  ],
+];
+
+for (const [name, changes, check, level, said] of VECTORS)
+  test(`\`judgeMachine\` of a machine with ${name}`, () => {
+    const found = judgeMachine(report(changes)).find((each) => each.name === check);
+    assert.equal(found?.level, level);
+    assert.match(`${found?.found} ${found?.fix}`, said);
+  });
+
+test("`judgeMachine` says nothing more to a user who may not look", () => {
+  assert.equal(judgeMachine(report({ uid: 1000 })).length, 1);
+});
+
+test("`renderChecks` shows a fix below what needs one, and the sum", () => {
+  const checks = judgeMachine(
+    report({ swapBytes: 2 * GIB, otherKubelets: ["kubelet (71)"], runtime: own() }),
+  );
+  assertGolden("checks.txt", `${renderChecks(checks, plainPaint).join("\n")}\n`);
+});

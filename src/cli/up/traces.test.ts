@@ -1,0 +1,156 @@
+// What `up` notes and leaves: ledger, processes, ports, packet filter, mounts.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { mountsBelow } from "../down/remove-made.ts";
+import { EMPTY_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
+import { parseRules } from "./network-traces.ts";
+import { DEFAULT_PLACES, upPaths } from "./paths.ts";
+import { endProcess, isRunning, markOf } from "./processes.ts";
+import { claimSupervisor, readSupervisor } from "./supervisor-note.ts";
+import { holderOf, listenersByPort, parseListeners } from "./taken-ports.ts";
+
+function withFolder(use: (folder: string) => void): void {
+  const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
+  try {
+    use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test("a ledger comes back as it was written, and a strange one is none", () =>
+  withFolder((folder) => {
+    const path = join(folder, "deep", "made.json");
+    assert.equal(readLedger(path), undefined);
+    const ledger = { ...EMPTY_LEDGER, folders: ["/a"], images: ["b"] };
+    writeLedger(path, ledger);
+    assert.deepEqual(readLedger(path), ledger);
+    for (const text of ["", "null", "{", '{"format":99}']) {
+      writeFileSync(path, text);
+      assert.equal(readLedger(path), undefined, text);
+    }
+  }));
+
+test("`OpenLedger` notes folders only while they are missing, and once", () =>
+  withFolder((folder) => {
+    const path = join(folder, "made.json");
+    const missing = join(folder, "missing");
+    new OpenLedger(path).expectFolders([folder, missing]);
+    new OpenLedger(path).expectFolders([folder, missing]);
+    assert.deepEqual(readLedger(path)?.folders, [missing]);
+  }));
+
+test("`fileState` tells ours from the user's, also after a change", () =>
+  withFolder((folder) => {
+    const ledger = new OpenLedger(join(folder, "made.json"));
+    const file = join(folder, "config.yaml");
+    assert.equal(fileState(ledger.now, file), "absent");
+    writeFileSync(file, "mine");
+    assert.equal(fileState(ledger.now, file), "foreign");
+    ledger.writeFile(file, "ours", 0o600);
+    assert.equal(fileState(ledger.now, file), "ours");
+    writeFileSync(file, "changed");
+    assert.equal(fileState(ledger.now, file), "changed");
+    writeFileSync(file, "ours");
+    assert.equal(fileState(ledger.now, file), "ours");
+  }));
+
+test("a process is known by its number and its beginning", async () => {
+  const child = spawn("sleep", ["1000"]);
+  const mark = markOf(child.pid ?? 0);
+  assert.ok(mark && isRunning(mark));
+  assert.ok(!isRunning({ ...mark, startTicks: mark.startTicks + 1 }));
+  assert.ok(await endProcess(mark, 5_000));
+  assert.ok(!isRunning(mark));
+  assert.equal(markOf(2 ** 30), undefined);
+});
+
+test("`endProcess` makes one end that does not want to, and leaves a stranger alone", async () => {
+  const child = spawn("sh", ["-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"]);
+  await new Promise((resolve) => child.stdout.once("data", resolve));
+  const mark = markOf(child.pid ?? 0);
+  assert.ok(mark);
+  assert.ok(await endProcess({ ...mark, startTicks: 1 }, 100));
+  assert.ok(isRunning(mark), "another process of that number must not be touched");
+  assert.ok(await endProcess(mark, 200));
+});
+
+test("`claimSupervisor` is for one process at a time", () =>
+  withFolder((folder) => {
+    const paths = upPaths({ ...DEFAULT_PLACES, runDir: folder });
+    {
+      using claim = claimSupervisor(paths);
+      assert.equal(readSupervisor(paths)?.supervisor.pid, process.pid);
+      claim.note(markOf(process.ppid));
+      assert.equal(readSupervisor(paths)?.agent?.pid, process.ppid);
+    }
+    assert.equal(readSupervisor(paths), undefined);
+    const stranger = markOf(process.ppid);
+    writeFileSync(paths.supervisor, JSON.stringify({ supervisor: stranger }));
+    assert.throws(() => claimSupervisor(paths), /another nodelet up/);
+    writeFileSync(paths.supervisor, JSON.stringify({ supervisor: { ...stranger, startTicks: 1 } }));
+    claimSupervisor(paths)[Symbol.dispose]();
+  }));
+
+test("`listenersByPort` and `holderOf` find who listens", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  const listener = listenersByPort().get(port);
+  assert.ok(listener);
+  assert.match(holderOf(listener) ?? "", new RegExp(`\\(${process.pid}\\)$`));
+  server.close();
+});
+
+test("`parseListeners` leaves connections out and reads both tables", () => {
+  const head =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+  const line = (address: string, state: string, inode: number) =>
+    `   0: ${address} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1 0`;
+  const text = [
+    head,
+    line("0100007F:2808", "0A", 11),
+    line("0100007F:1F90", "01", 12),
+    line("00000000000000000000000000000000:280A", "0A", 13),
+  ].join("\n");
+  assert.deepEqual(parseListeners(text), [
+    { port: 10248, inode: "11" },
+    { port: 10250, inode: "13" },
+  ]);
+});
+
+test("`parseRules` keeps quoted comments together", () => {
+  const text = [
+    "-P FORWARD ACCEPT",
+    "-N CNI-FORWARD",
+    '-A FORWARD -m comment --comment "CNI \\"plugin\\" rules" -j CNI-FORWARD',
+    "-A INPUT -p tcp",
+  ].join("\n");
+  assert.deepEqual(parseRules(text), [
+    { kind: "chain", chain: "CNI-FORWARD", target: undefined, words: ["CNI-FORWARD"] },
+    {
+      kind: "rule",
+      chain: "FORWARD",
+      target: "CNI-FORWARD",
+      words: ["FORWARD", "-m", "comment", "--comment", 'CNI "plugin" rules', "-j", "CNI-FORWARD"],
+    },
+    { kind: "rule", chain: "INPUT", target: undefined, words: ["INPUT", "-p", "tcp"] },
+  ]);
+});
+
+test("`mountsBelow` finds mounts of our folders, deepest first, and no others", () => {
+  const line = (path: string) => `36 35 98:0 / ${path} rw,noatime master:1 - ext4 /dev/root rw`;
+  const text = ["/", "/own", "/own/a", "/own/a/b\\040c", "/owner", "/other/own/a"]
+    .map(line)
+    .join("\n");
+  assert.deepEqual(mountsBelow(text, ["/own"]), ["/own/a/b c", "/own/a", "/own"]);
+  mkdirSync(join(tmpdir(), "nodelet-cli-none"), { recursive: true });
+  const real = readFileSync("/proc/self/mountinfo", "utf8");
+  assert.deepEqual(mountsBelow(real, [join(tmpdir(), "nodelet-cli-none")]), []);
+  rmSync(join(tmpdir(), "nodelet-cli-none"), { recursive: true });
+});

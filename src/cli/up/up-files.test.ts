@@ -1,0 +1,117 @@
+// The files that `up` writes: that they say what they should, and that their readers take them.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { assertGolden } from "../../../test/cli/golden.ts";
+import { assembleConfig } from "../../config/assemble.ts";
+import { parseFlags } from "../../config/flags.ts";
+import { validateOnHost } from "../../config/validate.ts";
+import { containerdConfig } from "./containerd-config.ts";
+import { kubeletConfigFile } from "./kubelet-config-file.ts";
+import { DEFAULT_PLACES, socketObstacle, upPaths } from "./paths.ts";
+import { choosePodNetwork, overlaps, podNetworkConfig, subnetOf } from "./pod-network.ts";
+
+const PATHS = upPaths(DEFAULT_PLACES);
+
+test("`containerdConfig` for the usual machine", () => {
+  const text = containerdConfig(PATHS.containerd, {
+    sandboxImage: "localhost/nodelet/pause:1",
+    runc: "/usr/sbin/runc",
+    cniPlugins: "/usr/lib/cni",
+    snapshotter: "overlayfs",
+    mayLowerOomScore: true,
+  });
+  assertGolden("containerd.toml", text);
+});
+
+test("`containerdConfig` restricts oom scores only where it must", () => {
+  const options = {
+    sandboxImage: "i",
+    runc: "/r",
+    cniPlugins: "/c",
+    snapshotter: "native",
+    mayLowerOomScore: false,
+  } as const;
+  const text = containerdConfig(PATHS.containerd, options);
+  assert.match(text, /^restrict_oom_score_adj = true$/m);
+  assert.match(text, /^oom_score = 0$/m);
+  assert.match(text, /^snapshotter = "native"$/m);
+});
+
+test("`containerdConfig` quotes what paths may hold", () => {
+  const paths = upPaths({ ...DEFAULT_PLACES, stateDir: '/odd "place"\\n' });
+  const text = containerdConfig(paths.containerd, {
+    sandboxImage: "i",
+    runc: "/r",
+    cniPlugins: "/c",
+    snapshotter: "overlayfs",
+    mayLowerOomScore: true,
+  });
+  assert.ok(text.includes('root = "/odd \\"place\\"\\\\n/containerd"'));
+});
+
+for (const cgroupVersion of [1, 2] as const)
+  for (const swapOn of [true, false])
+    test(`\`kubeletConfigFile\` can be used on cgroups v${cgroupVersion} with swap ${swapOn ? "on" : "off"}`, () => {
+      const text = kubeletConfigFile({
+        manifests: PATHS.manifests,
+        runtimeSocket: PATHS.containerd.socket,
+        cgroupVersion,
+        swapOn,
+        resolvConf: "/run/systemd/resolve/resolv.conf",
+      });
+      const flags = parseFlags([`--config=${PATHS.config}`]);
+      const base = { path: PATHS.config, text };
+      const { config, problems, warnings } = assembleConfig({ flags, base, dropIns: [], cwd: "/" });
+      assert.deepEqual([...problems, ...warnings], []);
+      assert.deepEqual(validateOnHost(config, { cgroupVersion, swapBytes: swapOn ? 1 : 0 }), []);
+      assert.equal(config.staticPodPath, PATHS.manifests);
+      assert.equal(config.containerRuntimeEndpoint, `unix://${PATHS.containerd.socket}`);
+      assert.equal(config.enableServer, false);
+      assert.equal(config.failSwapOn, !swapOn);
+      assert.equal(config.failCgroupV1, cgroupVersion === 2);
+    });
+
+test("`podNetworkConfig` keeps its addresses in our folder and names the plugins there are", () => {
+  const text = podNetworkConfig(PATHS.containerd, {
+    subnet: "10.85.0.0/16",
+    plugins: new Set(["bridge", "firewall"]),
+  });
+  assertGolden("pod-network.conflist", text);
+  assert.equal(subnetOf(text), "10.85.0.0/16");
+  const without = podNetworkConfig(PATHS.containerd, {
+    subnet: "10.85.0.0/16",
+    plugins: new Set(),
+  });
+  assert.ok(!without.includes("firewall"));
+});
+
+test("`overlaps` tells networks that share an address", () => {
+  const vectors: readonly (readonly [string, string, boolean])[] = [
+    ["10.85.0.0/16", "10.85.3.4", true],
+    ["10.85.0.0/16", "10.0.0.0/8", true],
+    ["10.85.0.0/16", "10.86.0.0/16", false],
+    ["10.85.0.0/16", "0.0.0.0/0", true],
+    ["192.168.1.128/25", "192.168.1.0/25", false],
+    ["255.255.255.255", "128.0.0.0/1", true],
+    ["10.85.0.0/16", "fe80::/64", false],
+    ["10.85.0.0/16", "10.85.0.0/33", false],
+    ["10.85.0.0/16", "300.1.1.1", false],
+  ];
+  for (const [a, b, expected] of vectors) {
+    assert.equal(overlaps(a, b), expected, `${a} ${b}`);
+    assert.equal(overlaps(b, a), expected, `${b} ${a}`);
+  }
+});
+
+test("`choosePodNetwork` takes the first that is free", () => {
+  assert.equal(choosePodNetwork([]), "10.85.0.0/16");
+  assert.equal(choosePodNetwork(["10.85.1.0/24"]), "10.117.0.0/16");
+  assert.equal(choosePodNetwork(["10.0.0.0/8"]), "172.29.0.0/16");
+  assert.equal(choosePodNetwork(["0.0.0.0/0"]), undefined);
+});
+
+test("`socketObstacle` knows how long a socket's path may be", () => {
+  assert.equal(socketObstacle(PATHS), undefined);
+  const long = upPaths({ ...DEFAULT_PLACES, runDir: `/${"x".repeat(100)}` });
+  assert.match(socketObstacle(long) ?? "", /longer than the 107 bytes/);
+});
