@@ -308,24 +308,36 @@ async function startOuter(options: BoxOptions): Promise<StartedOuter> {
   const folder = join(tmpdir(), `${PREFIX}${id}`);
   mkdirSync(folder, { mode: 0o755 });
   const log = openSync(join(folder, "box.log"), "a");
+  // Stays readable when the folder is gone.
+  const logAgain = openSync(join(folder, "box.log"), "r");
   const outer = spawn("sh", [join(SCRIPTS, "outer.sh")], {
     detached: true,
     stdio: ["pipe", "pipe", log],
     env: { ...outerEnvironment(), ...initEnvironment(id, folder, options) },
   });
-  closeSync(log);
   outer.stdin?.on("error", () => {});
+  try {
+    const initPid = await untilReady(outer);
+    return { id, folder, initPid, process: outer };
+  } catch (cause) {
+    outer.stdin?.end();
+    throw new Error(`cannot make a box\n${readFileSync(logAgain, "utf8")}`, { cause });
+  } finally {
+    closeSync(log);
+    closeSync(logAgain);
+  }
+}
+
+/** Resolves with the first process' id when the box is ready; throws with what init.sh says. */
+async function untilReady(outer: ChildProcess): Promise<number> {
   let initPid = 0;
-  let why = "its first process ended";
   for await (const line of outer.stdout ? createInterface(outer.stdout) : []) {
     const [word, ...rest] = line.split(" ");
     if (word === "pid") initPid = Number(rest[0]);
-    if (word === "fail") why = rest.join(" ");
-    if (word === "ready") return { id, folder, initPid, process: outer };
-    if (word === "fail") break;
+    if (word === "fail") throw new Error(rest.join(" "));
+    if (word === "ready") return initPid;
   }
-  outer.stdin?.end();
-  throw new Error(`cannot make a box: ${why}`);
+  throw new Error("its first process ended");
 }
 
 function outerEnvironment(): Record<string, string> {

@@ -53,8 +53,6 @@ umount --recursive --lazy /sys/fs/cgroup
 mount -t sysfs sysfs /sys
 if [ "$BOX_CGROUP_VERSION" = 2 ]; then
   mount -t cgroup2 cgroup2 /sys/fs/cgroup
-  mkdir /sys/fs/cgroup/system
-  for task in $(cat /sys/fs/cgroup/cgroup.procs); do echo "$task" >/sys/fs/cgroup/system/cgroup.procs; done
   for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
     echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control || true
   done

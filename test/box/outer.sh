@@ -63,6 +63,10 @@ fi
 
 echo "$$ $(start_time $$)" >"$BOX_DIR/owner"
 for root in $BOX_CGROUPS; do
+  # Version 2: a group can only have the controllers that the one above it hands down, as any node does.
+  [ "$BOX_CGROUP_VERSION" = 1 ] || for controller in $(cat "$root/cgroup.controllers"); do
+    echo "+$controller" >"$root/cgroup.subtree_control" || true
+  done
   mkdir "$root/$prefix$BOX_ID" || { echo "fail cannot create a cgroup below $root"; exit 1; }
   for knob in cpuset.cpus cpuset.mems; do
     [ ! -e "$root/$prefix$BOX_ID/$knob" ] || [ -e "$root/$prefix$BOX_ID/cgroup.type" ] ||
@@ -70,10 +74,15 @@ for root in $BOX_CGROUPS; do
   done
 done
 
+# The box's groups become the roots of its view. In version 2 a group with controllers may hold no
+# processes, so everything then moves into the group `system`.
 (
   for root in $BOX_CGROUPS; do sh -c 'echo $PPID >"$0"' "$root/$prefix$BOX_ID/cgroup.procs"; done
-  exec unshare --mount --uts --ipc --net --pid --cgroup --fork --kill-child --propagation private \
-    sh "$BOX_SCRIPTS/init.sh"
+  [ "$BOX_CGROUP_VERSION" = 1 ] || mkdir "$root/$prefix$BOX_ID/system"
+  exec unshare --cgroup sh -c '
+    [ "$BOX_CGROUP_VERSION" = 1 ] || echo $$ >"$0/system/cgroup.procs"
+    exec unshare --mount --uts --ipc --net --pid --fork --kill-child --propagation private \
+      sh "$BOX_SCRIPTS/init.sh"' "$root/$prefix$BOX_ID"
 )
 code=$?
 clean "$BOX_ID" "$BOX_DIR"
