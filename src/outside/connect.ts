@@ -3,6 +3,7 @@ import { createSystemClock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import { createSystemRandom } from "../kit/random.ts";
 import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
+import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
@@ -39,6 +40,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     host: connectHost({ clock, log: log.child("host") }),
     cri,
     net: connectNet(),
+    grpc: connectGrpc(),
     serving,
     close: () => {
       serving.close();

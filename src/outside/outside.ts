@@ -2,6 +2,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import type { Random } from "../kit/random.ts";
 import type { ContainerRuntime } from "./cri/cri.ts";
+import type { Grpc } from "./grpc/grpc.ts";
 import type { Host } from "./host/host.ts";
 import type { Net } from "./net/net.ts";
 import type { Serving } from "./serving.ts";
@@ -17,6 +18,8 @@ export interface Outside {
   readonly host: Host;
   readonly cri: ContainerRuntime;
   readonly net: Net;
+  /** Absent where there are no plugins: the agent then hands out no devices. */
+  readonly grpc?: Grpc;
   /** Absent in a world where nobody asks (a simulation): the agent then serves nothing. */
   readonly serving?: Serving;
 }

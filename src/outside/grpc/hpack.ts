@@ -1,0 +1,242 @@
+// pure
+/** Header compression of HTTP/2 (RFC 7541), as far as a request must be read and said again. */
+import { HUFFMAN_BITS, STATIC_TABLE } from "./hpack-tables.ts";
+
+/** One header field; names and values are bytes, mostly ASCII. */
+export interface HeaderField {
+  readonly name: Uint8Array;
+  readonly value: Uint8Array;
+  /** Must not be compressed by anybody on the way (RFC 7541, 7.1.3). */
+  readonly neverIndexed: boolean;
+}
+
+/** The peer's header block breaks the rules; the connection is of no use any more (COMPRESSION_ERROR). */
+export class HpackError extends Error {
+  override readonly name = "HpackError";
+}
+
+export interface HpackLimits {
+  /** Largest dynamic table that the peer may use: what our side announced. */
+  readonly tableBytes: number;
+  /** Largest sum of names and values of one block, each field counted with 32 bytes on top. */
+  readonly listBytes: number;
+}
+
+/** What a field costs beside its texts (RFC 7541, 4.1). */
+const FIELD_OVERHEAD_BYTES = 32;
+
+const STATIC_FIELDS: readonly (readonly [Uint8Array, Uint8Array])[] = STATIC_TABLE.map(
+  ([name, value]) => [ascii(name), ascii(value)],
+);
+
+/** ASCII text as bytes. */
+export function ascii(text: string): Uint8Array {
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}
+
+/** Reads the header blocks of one connection, in order; keeps the dynamic table between them. */
+export class HpackDecoder {
+  readonly #limits: HpackLimits;
+  /** Newest first. */
+  readonly #dynamic: (readonly [Uint8Array, Uint8Array])[] = [];
+  #dynamicBytes = 0;
+  #maxBytes: number;
+
+  constructor(limits: HpackLimits) {
+    this.#limits = limits;
+    this.#maxBytes = limits.tableBytes;
+  }
+
+  /** The fields of a whole header block. Throws `HpackError`. */
+  decode(block: Uint8Array): readonly HeaderField[] {
+    const input = new BlockReader(block);
+    const fields: HeaderField[] = [];
+    let listBytes = 0;
+    while (!input.ended) {
+      const field = this.#next(input, fields.length === 0);
+      if (!field) continue;
+      listBytes += sizeOf(field.name, field.value);
+      if (listBytes > this.#limits.listBytes)
+        throw new HpackError(`headers of more than ${this.#limits.listBytes} bytes`);
+      fields.push(field);
+    }
+    return fields;
+  }
+
+  #next(input: BlockReader, first: boolean): HeaderField | undefined {
+    const lead = input.peek();
+    if (lead & 0x80) {
+      const [name, value] = this.#entry(input.integer(7));
+      return { name, value, neverIndexed: false };
+    }
+    if ((lead & 0xe0) === 0x20) {
+      if (!first) throw new HpackError("a change of the table's size after a header field");
+      this.#resize(input.integer(5));
+      return undefined;
+    }
+    const indexed = (lead & 0xc0) === 0x40;
+    const index = input.integer(indexed ? 6 : 4);
+    const name = index === 0 ? input.text() : this.#entry(index)[0];
+    const value = input.text();
+    if (indexed) this.#add(name, value);
+    return { name, value, neverIndexed: (lead & 0xf0) === 0x10 };
+  }
+
+  #entry(index: number): readonly [Uint8Array, Uint8Array] {
+    const entry =
+      index <= STATIC_FIELDS.length
+        ? STATIC_FIELDS[index - 1]
+        : this.#dynamic[index - STATIC_FIELDS.length - 1];
+    if (!entry) throw new HpackError(`no header field has the index ${index}`);
+    return entry;
+  }
+
+  #resize(maxBytes: number): void {
+    if (maxBytes > this.#limits.tableBytes)
+      throw new HpackError(`a table of ${maxBytes} bytes, more than was offered`);
+    this.#maxBytes = maxBytes;
+    this.#evict();
+  }
+
+  #add(name: Uint8Array, value: Uint8Array): void {
+    this.#dynamic.unshift([name, value]);
+    this.#dynamicBytes += sizeOf(name, value);
+    this.#evict();
+  }
+
+  #evict(): void {
+    while (this.#dynamicBytes > this.#maxBytes) {
+      const oldest = this.#dynamic.pop();
+      if (!oldest) return;
+      this.#dynamicBytes -= sizeOf(...oldest);
+    }
+  }
+}
+
+/** The fields as literals that touch no table, so that nobody has to remember anything. */
+export function encodeHeaders(fields: readonly HeaderField[]): Uint8Array {
+  const out: number[] = [];
+  for (const { name, value, neverIndexed } of fields) {
+    out.push(neverIndexed ? 0x10 : 0x00);
+    writeText(out, name);
+    writeText(out, value);
+  }
+  return Uint8Array.from(out);
+}
+
+function sizeOf(name: Uint8Array, value: Uint8Array): number {
+  return name.length + value.length + FIELD_OVERHEAD_BYTES;
+}
+
+function writeText(out: number[], text: Uint8Array): void {
+  let rest = text.length;
+  if (rest < 0x7f) out.push(rest);
+  else {
+    out.push(0x7f);
+    for (rest -= 0x7f; rest >= 0x80; rest = Math.floor(rest / 0x80)) out.push((rest & 0x7f) | 0x80);
+    out.push(rest);
+  }
+  for (const byte of text) out.push(byte);
+}
+
+/** Longest run of 7-bit groups of an integer; more would exceed what any length can be. */
+const INTEGER_GROUPS = 4;
+
+class BlockReader {
+  readonly #block: Uint8Array;
+  #at = 0;
+
+  constructor(block: Uint8Array) {
+    this.#block = block;
+  }
+
+  get ended(): boolean {
+    return this.#at >= this.#block.length;
+  }
+
+  peek(): number {
+    const byte = this.#block[this.#at];
+    if (byte === undefined) throw new HpackError("the header block ends within a field");
+    return byte;
+  }
+
+  integer(prefixBits: number): number {
+    const mask = 2 ** prefixBits - 1;
+    let value = this.peek() & mask;
+    this.#at += 1;
+    if (value < mask) return value;
+    for (let group = 0; group < INTEGER_GROUPS; group += 1) {
+      const byte = this.peek();
+      this.#at += 1;
+      value += (byte & 0x7f) * 2 ** (7 * group);
+      if ((byte & 0x80) === 0) return value;
+    }
+    throw new HpackError("an integer that is too large");
+  }
+
+  text(): Uint8Array {
+    const huffman = (this.peek() & 0x80) !== 0;
+    const length = this.integer(7);
+    const bytes = this.#block.subarray(this.#at, this.#at + length);
+    if (bytes.length < length) throw new HpackError("the header block ends within a text");
+    this.#at += length;
+    return huffman ? decodeHuffman(bytes) : Uint8Array.from(bytes);
+  }
+}
+
+/** A node of the code's tree: the next nodes by bit, or the byte that the way to here stands for. */
+interface HuffmanNode {
+  readonly next: [HuffmanNode | undefined, HuffmanNode | undefined];
+  byte: number | undefined;
+}
+
+function node(): HuffmanNode {
+  return { next: [undefined, undefined], byte: undefined };
+}
+
+/** Codes are given out in the order of (length, byte), each one more than the one before. */
+const HUFFMAN_TREE: HuffmanNode = (() => {
+  const root = node();
+  const order = HUFFMAN_BITS.map((bits, byte) => ({ bits, byte })).sort(
+    (a, b) => a.bits - b.bits || a.byte - b.byte,
+  );
+  let code = 0;
+  let length = 0;
+  for (const { bits, byte } of order) {
+    code *= 2 ** (bits - length);
+    length = bits;
+    let at = root;
+    for (let bit = bits - 1; bit >= 0; bit -= 1) {
+      const side = Math.floor(code / 2 ** bit) % 2 === 0 ? 0 : 1;
+      at = at.next[side] ??= node();
+    }
+    at.byte = byte;
+    code += 1;
+  }
+  return root;
+})();
+
+function decodeHuffman(bytes: Uint8Array): Uint8Array {
+  const out: number[] = [];
+  let at = HUFFMAN_TREE;
+  let pending = 0;
+  let onlyOnes = true;
+  for (const byte of bytes) {
+    for (let bit = 7; bit >= 0; bit -= 1) {
+      const side = (byte >> bit) & 1 ? 1 : 0;
+      const next = at.next[side];
+      if (!next) throw new HpackError("a Huffman code that stands for nothing");
+      pending += 1;
+      onlyOnes &&= side === 1;
+      at = next;
+      if (at.byte === undefined) continue;
+      out.push(at.byte);
+      at = HUFFMAN_TREE;
+      pending = 0;
+      onlyOnes = true;
+    }
+  }
+  // What fills the last byte up is the beginning of the end-of-string code: ones only.
+  if (pending > 7 || !onlyOnes) throw new HpackError("a Huffman text with a wrong end");
+  return Uint8Array.from(out);
+}

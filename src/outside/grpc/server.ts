@@ -1,0 +1,225 @@
+import { chmod, lstat, unlink } from "node:fs/promises";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type StatusObject,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { RepairedSocket } from "./repaired-socket.ts";
+import { GrpcError } from "./status.ts";
+
+/** One method of a generated service definition, as far as answering it needs it. */
+export interface ServedMethod<Request, Response> {
+  readonly name: string;
+  readonly requestType: { decode(input: Uint8Array): Request };
+  readonly responseType: { encode(message: Response): { finish(): Uint8Array } };
+}
+
+/** Answers one request; `signal` is aborted when the caller gave up. A `GrpcError` is the answer's status. */
+export type UnaryAnswer<Request, Response> = (
+  request: Request,
+  signal: AbortSignal,
+) => Promise<Response>;
+
+/** Answers one request with a stream, which ends with the iterable. */
+export type StreamAnswer<Request, Response> = (
+  request: Request,
+  signal: AbortSignal,
+) => AsyncIterable<Response>;
+
+/** A method with its answer; made by `unaryCall` and `streamCall`, which hold the types together. */
+export interface ServedCall {
+  /** `package.Service`. */
+  readonly service: string;
+  readonly method: ServedMethod<never, unknown>;
+  readonly answer:
+    | { readonly kind: "unary"; readonly run: UnaryAnswer<never, unknown> }
+    | { readonly kind: "stream"; readonly run: StreamAnswer<never, unknown> };
+}
+
+/** Serves a method with one response. */
+export function unaryCall<Request, Response>(
+  service: string,
+  method: ServedMethod<Request, Response>,
+  run: UnaryAnswer<NoInfer<Request>, NoInfer<Response>>,
+): ServedCall {
+  return {
+    service,
+    method: method as ServedMethod<never, unknown>,
+    answer: { kind: "unary", run: run as UnaryAnswer<never, unknown> },
+  };
+}
+
+/** Serves a method with a stream of responses. */
+export function streamCall<Request, Response>(
+  service: string,
+  method: ServedMethod<Request, Response>,
+  run: StreamAnswer<NoInfer<Request>, NoInfer<Response>>,
+): ServedCall {
+  return {
+    service,
+    method: method as ServedMethod<never, unknown>,
+    answer: { kind: "stream", run: run as StreamAnswer<never, unknown> },
+  };
+}
+
+export interface GrpcListenOptions {
+  /** Where the socket is made; a socket that stands there is replaced, whoever made it. */
+  readonly path: string;
+  readonly calls: readonly ServedCall[];
+  /** Told when the listener breaks by itself. */
+  readonly onBroken: (error: OutsideError) => void;
+}
+
+/** A gRPC server on a unix socket for root. Closing it removes the socket and cuts what is open. */
+export interface GrpcListener {
+  close(): Promise<void>;
+}
+
+const SOCKET_MODE = 0o600;
+const MAX_CONNECTIONS = 256;
+/** `sun_path` of the kernel, without its closing zero. */
+const MAX_PATH_BYTES = 107;
+
+/**
+ * Listens. Clients of any age of gRPC for Go are understood (`request-repair.ts`). A path that cannot be
+ * listened on is an `OutsideError`.
+ */
+export async function listenGrpc(options: GrpcListenOptions): Promise<GrpcListener> {
+  const { path } = options;
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES)
+    throw new OutsideError(
+      "invalid",
+      `listen on ${path}: a socket's path has at most ${MAX_PATH_BYTES} bytes`,
+    );
+  const grpc = new Server({ "grpc.enable_channelz": 0 });
+  for (const [service, calls] of Map.groupBy(options.calls, (call) => call.service))
+    grpc.addService(definitionOf(service, calls), implementationOf(calls));
+  const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
+  const net = createServer((socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    injector.injectConnection(new RepairedSocket(socket));
+  });
+  net.maxConnections = MAX_CONNECTIONS;
+  await removeSocket(path);
+  await listening(net, path);
+  await chmod(path, SOCKET_MODE);
+  net.on("error", (error) => options.onBroken(broken(path, error)));
+  return {
+    close: async () => {
+      const closed = new Promise<void>((resolve) => net.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      injector.destroy();
+      grpc.forceShutdown();
+      await closed;
+    },
+  };
+}
+
+function definitionOf(service: string, calls: readonly ServedCall[]): ServiceDefinition {
+  return Object.fromEntries(
+    calls.map(({ method, answer }) => [
+      method.name,
+      {
+        path: `/${service}/${method.name}`,
+        requestStream: false,
+        responseStream: answer.kind === "stream",
+        requestSerialize: () => Buffer.alloc(0),
+        requestDeserialize: (bytes: Buffer) => method.requestType.decode(bytes) as unknown,
+        responseSerialize: (message: unknown) =>
+          Buffer.from(method.responseType.encode(message).finish()),
+        responseDeserialize: () => undefined,
+      },
+    ]),
+  );
+}
+
+function implementationOf(calls: readonly ServedCall[]): UntypedServiceImplementation {
+  const handlers: Record<string, unknown> = Object.fromEntries(
+    calls.map(({ method, answer }) => [
+      method.name,
+      answer.kind === "unary" ? answerOnce(answer.run) : answerStream(answer.run),
+    ]),
+  );
+  return handlers as UntypedServiceImplementation;
+}
+
+function answerOnce(run: UnaryAnswer<never, unknown>): handleUnaryCall<never, unknown> {
+  return (call, reply) => {
+    const cancelled = new AbortController();
+    call.on("cancelled", () => cancelled.abort(new Error("the caller gave up")));
+    run(call.request, cancelled.signal).then(
+      (response) => reply(null, response),
+      (error: unknown) => reply(statusOf(error)),
+    );
+  };
+}
+
+function answerStream(
+  run: StreamAnswer<never, unknown>,
+): handleServerStreamingCall<never, unknown> {
+  return (call) => {
+    const cancelled = new AbortController();
+    call.on("cancelled", () => cancelled.abort(new Error("the caller gave up")));
+    void writeAll(call, run(call.request, cancelled.signal), cancelled.signal);
+  };
+}
+
+async function writeAll(
+  call: ServerWritableStream<never, unknown>,
+  messages: AsyncIterable<unknown>,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    for await (const message of messages) {
+      if (signal.aborted) return;
+      if (!call.write(message)) await drained(call, signal);
+    }
+    call.end();
+  } catch (error) {
+    if (!signal.aborted) call.emit("error", statusOf(error));
+  }
+}
+
+function drained(call: ServerWritableStream<never, unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    call.once("drain", resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+/** gRPC for Go gives errors without a status the code Unknown and their text. */
+function statusOf(error: unknown): StatusObject {
+  const { status, details } = error instanceof GrpcError ? error : GrpcError.from(error);
+  return { code: status, details, metadata: new Metadata() };
+}
+
+/** Only sockets are replaced; anything else in the way is somebody's file. */
+async function removeSocket(path: string): Promise<void> {
+  const facts = await lstat(path).catch(() => undefined);
+  if (facts?.isSocket()) await unlink(path);
+}
+
+function listening(net: NetServer, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => reject(broken(path, error));
+    net.once("error", onError);
+    net.listen(path, () => {
+      net.off("error", onError);
+      resolve();
+    });
+  });
+}
+
+function broken(path: string, error: Error): OutsideError {
+  return new OutsideError("io", `listen on ${path}: ${messageOf(error)}`, { cause: error });
+}

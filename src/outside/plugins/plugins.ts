@@ -1,0 +1,41 @@
+/**
+ * The words of plugins: messages and methods of their gRPC interfaces as Kubernetes publishes them. Only
+ * generated code and names for it; connections are `grpc/grpc.ts`'s.
+ */
+import {
+  DevicePluginDefinition,
+  RegistrationDefinition as DeviceRegistrationDefinition,
+} from "./generated/deviceplugin-v1beta1/api.ts";
+import { RegistrationDefinition } from "./generated/pluginregistration-v1/api.ts";
+import { PodResourcesListerDefinition } from "./generated/podresources-v1/api.ts";
+import { PodResourcesListerDefinition as PodResourcesListerV1alpha1 } from "./generated/podresources-v1alpha1/api.ts";
+
+export type {
+  Device,
+  DevicePluginOptions,
+  DeviceSpec,
+  RegisterRequest,
+} from "./generated/deviceplugin-v1beta1/api.ts";
+export { ContainerAllocateResponse } from "./generated/deviceplugin-v1beta1/api.ts";
+export type { PluginInfo } from "./generated/pluginregistration-v1/api.ts";
+export type {
+  AllocatableResourcesResponse,
+  ContainerDevices,
+  ContainerResources,
+  PodResources,
+} from "./generated/podresources-v1/api.ts";
+export type {
+  ContainerResources as ContainerResourcesV1alpha1,
+  PodResources as PodResourcesV1alpha1,
+} from "./generated/podresources-v1alpha1/api.ts";
+
+/** What device plugins ask of the agent (`v1beta1.Registration`). */
+export const DEVICE_REGISTRATION = DeviceRegistrationDefinition;
+/** What the agent asks of device plugins (`v1beta1.DevicePlugin`). */
+export const DEVICE_PLUGIN = DevicePluginDefinition;
+/** What the agent asks of plugins in the registry folder (`pluginregistration.Registration`). */
+export const PLUGIN_REGISTRATION = RegistrationDefinition;
+/** What monitors ask of the agent (`v1.PodResourcesLister`). */
+export const POD_RESOURCES = PodResourcesListerDefinition;
+/** The same as it was first (`v1alpha1.PodResourcesLister`). */
+export const POD_RESOURCES_V1ALPHA1 = PodResourcesListerV1alpha1;
