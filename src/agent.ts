@@ -255,7 +255,12 @@ interface PipelineParts {
 function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps {
   const { outside, scope, subsystems, capacity, facts, runtimeVersion, startedAt, hooks } = parts;
   const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
-  const room = { allocatable: capacity.allocatable, pods: capacity.pods, labels: {} };
+  const room = {
+    allocatable: capacity.allocatable,
+    pods: capacity.pods,
+    labels: {},
+    allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
+  };
   return {
     ...subsystems,
     outside,

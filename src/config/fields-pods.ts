@@ -163,12 +163,12 @@ export const POD_FIELDS = [
     "How changes of ConfigMaps and Secrets are noticed.",
     "Get, Cache or Watch",
   ),
-  planned(
+  active(
     "seccompDefault",
     boolean(false),
     "RuntimeDefault for containers without a seccomp profile.",
   ),
-  planned("allowedUnsafeSysctls", list(STRING), "Sysctls that pods may set although unsafe."),
+  active("allowedUnsafeSysctls", list(STRING), "Sysctls that pods may set although unsafe."),
   planned(
     "userNamespaces.idsPerPod",
     longInteger(65536),

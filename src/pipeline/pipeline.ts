@@ -268,9 +268,11 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
           { cause: error },
         );
       });
-      const { pod, sandboxId, restartCount, imageRef } = order;
+      const { pod, sandboxId, restartCount, image } = order;
+      const refusal = runtime.refusal(pod, container, image);
+      if (refusal !== undefined) throw new ContainerConfigError(refusal);
       const id = await runtime.createContainer(
-        { pod, container, sandboxId, restartCount, imageRef, mounts, env: literalEnv(container) },
+        { pod, container, sandboxId, restartCount, image, mounts, env: literalEnv(container) },
         signal,
       );
       logs.links.created(id, { pod, container: order.container, restartCount });

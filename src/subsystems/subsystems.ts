@@ -97,7 +97,11 @@ export async function startSubsystems(
   const volumes = new Volumes({ roots }, { files: host.files, random });
   const resolver = await readResolver(host.files, config.resolvConf || DEFAULT_RESOLV_CONF);
   const runtime = new Runtime(
-    { roots, parallelStarts: STARTS_PER_CPU * facts.cpuCount },
+    {
+      roots,
+      seccompDefault: config.seccompDefault,
+      parallelStarts: STARTS_PER_CPU * facts.cpuCount,
+    },
     {
       cri,
       clock,

@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podResources, type ResourceAmounts } from "../../api/pod-resources.ts";
 import { unsupportedFields } from "./supported-fields.ts";
+import { forbiddenSysctl } from "./sysctls.ts";
 
 /** What the node can give to pods. */
 export interface NodeRoom {
@@ -9,6 +10,8 @@ export interface NodeRoom {
   readonly allocatable: ResourceAmounts;
   readonly pods: number;
   readonly labels: Readonly<Record<string, string>>;
+  /** Kernel settings pods may set beyond the safe ones. */
+  readonly allowedUnsafeSysctls: readonly string[];
 }
 
 /** A refusal in the reference's words. */
@@ -34,6 +37,7 @@ export interface Rule {
 export const RULES: readonly Rule[] = [
   { name: "supported fields", refuse: refuseUnsupported },
   { name: "operating system", refuse: refuseOtherOs },
+  { name: "sysctls", refuse: refuseSysctls },
   { name: "host ports", refuse: refuseTakenPorts },
   { name: "number of pods", refuse: refuseTooMany },
   { name: "resources", refuse: refuseTooLarge },
@@ -64,6 +68,11 @@ function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
     reason: "PodOSNotSupported",
     message: "Failed to admit pod as the OS field doesn't match node OS",
   };
+}
+
+function refuseSysctls({ candidate, room }: RuleInputs): Refusal | undefined {
+  const message = forbiddenSysctl(candidate, room.allowedUnsafeSysctls);
+  return message === undefined ? undefined : { reason: "SysctlForbidden", message };
 }
 
 function refuseTakenPorts({ candidate, others }: RuleInputs): Refusal | undefined {

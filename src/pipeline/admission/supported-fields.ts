@@ -45,7 +45,7 @@ const POD_FIELDS: FieldTable = {
   runtimeClassName: "runtime classes are not looked up yet",
   schedulerName: "elsewhere",
   schedulingGates: "elsewhere",
-  securityContext: "security settings of pods are not applied yet",
+  securityContext: "yes",
   serviceAccount: "elsewhere",
   serviceAccountName: "elsewhere",
   setHostnameAsFQDN: "fully qualified host names are not set yet",
@@ -85,10 +85,35 @@ const CONTAINER_FIELDS: FieldTable = {
   workingDir: "yes",
 };
 
+const POD_SECURITY_FIELDS: FieldTable = {
+  appArmorProfile: "yes",
+  fsGroup: "the group of volumes is not set yet",
+  fsGroupChangePolicy: "elsewhere",
+  runAsGroup: "yes",
+  runAsNonRoot: "yes",
+  runAsUser: "yes",
+  seLinuxChangePolicy: "elsewhere",
+  seLinuxOptions: "yes",
+  seccompProfile: "yes",
+  supplementalGroups: "yes",
+  supplementalGroupsPolicy: "yes",
+  sysctls: "yes",
+  windowsOptions: "elsewhere",
+};
+
 const SECURITY_FIELDS: FieldTable = {
   allowPrivilegeEscalation: "yes",
+  appArmorProfile: "yes",
+  capabilities: "yes",
   privileged: "yes",
+  procMount: "yes",
   readOnlyRootFilesystem: "yes",
+  runAsGroup: "yes",
+  runAsNonRoot: "yes",
+  runAsUser: "yes",
+  seLinuxOptions: "yes",
+  seccompProfile: "yes",
+  windowsOptions: "elsewhere",
 };
 
 const MOUNT_FIELDS: FieldTable = {
@@ -106,6 +131,8 @@ export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
   const spec = pod.spec;
   if (!spec) return problems;
   check(spec, POD_FIELDS, "spec", problems);
+  if (spec.securityContext)
+    check(spec.securityContext, POD_SECURITY_FIELDS, "spec.securityContext", problems);
   for (const kind of ["initContainers", "containers"] as const) {
     for (const [i, container] of (spec[kind] ?? []).entries())
       checkContainer(container, `spec.${kind}[${i}]`, problems);

@@ -1,6 +1,7 @@
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
+import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
@@ -9,7 +10,7 @@ import type { PodRecord } from "./record.ts";
 
 /** What became of making sure of an image. */
 export type ImageOutcome =
-  | { readonly kind: "present"; readonly imageRef: string }
+  | { readonly kind: "present"; readonly image: PresentImage }
   /** Not to be had now; reason and message are what the status shows. */
   | {
       readonly kind: "refused";
@@ -26,7 +27,7 @@ export interface CreateContainerOrder {
   readonly restartCount: number;
   /** Addresses of the pod, primary first. */
   readonly podIps: readonly string[];
-  readonly imageRef: string;
+  readonly image: PresentImage;
 }
 
 /** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */

@@ -1,3 +1,4 @@
+import type { PresentImage } from "../../api/present-image.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
 import { failure, type Run } from "./apply.ts";
@@ -36,7 +37,7 @@ export async function startContainer(
   if (image.kind === "refused") {
     return failure(run, action.name, image.reason, image.message, image.retryInMs);
   }
-  const created = await createContainer(action, run, { sandboxId, imageRef: image.imageRef });
+  const created = await createContainer(action, run, { sandboxId, image: image.image });
   if (typeof created !== "string") return created;
   events.record(pod, {
     type: "Normal",
@@ -50,7 +51,7 @@ export async function startContainer(
 async function createContainer(
   action: StartAction,
   run: Run,
-  at: { readonly sandboxId: string; readonly imageRef: string },
+  at: { readonly sandboxId: string; readonly image: PresentImage },
 ): Promise<string | StepResult> {
   const { pod } = run.record;
   const { runtime, events } = run.deps.ports;
@@ -63,7 +64,7 @@ async function createContainer(
         containerKind: action.containerKind,
         restartCount: action.restartCount,
         podIps: newestSandbox(run.record.observed)?.ips ?? [],
-        imageRef: at.imageRef,
+        image: at.image,
       },
       run.signal,
     );

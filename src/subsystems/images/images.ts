@@ -6,6 +6,7 @@
 import { LRUCache } from "lru-cache";
 import PQueue from "p-queue";
 import type { Pod } from "../../api/generated/types.ts";
+import type { PresentImage } from "../../api/present-image.ts";
 import { type BackoffEntry, backoffLeftMs, backoffNext } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -45,7 +46,7 @@ export interface ImageRequest {
 }
 
 export type ImageAnswer =
-  | { readonly kind: "present"; readonly imageRef: string }
+  | { readonly kind: "present"; readonly image: PresentImage }
   | {
       readonly kind: "refused";
       readonly reason: string;
@@ -96,7 +97,7 @@ export class Images {
       case "use": {
         const message = `Container image ${JSON.stringify(request.image)} already present on machine and can be accessed by the pod`;
         this.#say(request, "Pulled", message);
-        return { kind: "present", imageRef: present?.id ?? image };
+        return { kind: "present", image: presentImage(present?.id ?? image, present) };
       }
       case "refuse": {
         const message = `Container image ${JSON.stringify(request.image)} is not present with pull policy of Never`;
@@ -131,15 +132,15 @@ export class Images {
     this.#say(request, "Pulling", `Pulling image ${JSON.stringify(image)}`);
     const asked = this.#deps.clock.monotonic();
     try {
-      const { imageRef, tookMs, sizeBytes } = await this.#pull(image, request, signal);
+      const { imageRef, tookMs, status } = await this.#pull(image, request, signal);
       this.#backoff.delete(key);
       const waitedMs = this.#deps.clock.monotonic() - asked;
       this.#say(
         request,
         "Pulled",
-        `Successfully pulled image ${JSON.stringify(image)} in ${pullDuration(tookMs)} (${pullDuration(waitedMs)} including waiting). Image size: ${sizeBytes} bytes.`,
+        `Successfully pulled image ${JSON.stringify(image)} in ${pullDuration(tookMs)} (${pullDuration(waitedMs)} including waiting). Image size: ${status?.size ?? 0n} bytes.`,
       );
-      return { kind: "present", imageRef };
+      return { kind: "present", image: presentImage(imageRef, status) };
     } catch (error) {
       if (signal.aborted) throw error;
       return this.#pullFailed(request, { key, image, message: messageOf(error) });
@@ -165,7 +166,7 @@ export class Images {
     image: string,
     request: ImageRequest,
     signal: AbortSignal,
-  ): Promise<{ imageRef: string; tookMs: number; sizeBytes: bigint }> {
+  ): Promise<{ imageRef: string; tookMs: number; status: Image | undefined }> {
     let tookMs = 0;
     let pulling = this.#underWay.get(image);
     if (!pulling) {
@@ -189,7 +190,7 @@ export class Images {
       });
       return undefined;
     });
-    return { imageRef, tookMs, sizeBytes: status?.size ?? 0n };
+    return { imageRef, tookMs, status };
   }
 
   #say({ pod, container }: ImageRequest, reason: string, message: string): void {
@@ -199,4 +200,8 @@ export class Images {
   #warn({ pod, container }: ImageRequest, reason: string, message: string): void {
     this.#deps.recordEvent(pod, container, { type: "Warning", reason, message });
   }
+}
+
+function presentImage(ref: string, status: Image | undefined): PresentImage {
+  return { ref, user: { uid: status?.uid?.value, username: status?.username ?? "" } };
 }

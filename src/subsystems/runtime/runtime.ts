@@ -8,6 +8,7 @@ import PQueue from "p-queue";
 import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
+import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -19,6 +20,7 @@ import { type ClusterDns, podDns, podHostname } from "./dns.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
+import { nonRootViolation, type SecurityParts } from "./security-context.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export { parseResolvConf } from "./dns.ts";
@@ -27,6 +29,8 @@ export { instrumentRuntime } from "./instrument.ts";
 export interface RuntimeOptions {
   /** Folders of the agent: state below `root`, container logs below `logs`. */
   readonly roots: { readonly root: string; readonly logs: string };
+  /** Containers that ask for no seccomp profile get the runtime's instead of none. */
+  readonly seccompDefault: boolean;
   /** Sandboxes and containers made at once. */
   readonly parallelStarts: number;
 }
@@ -48,7 +52,7 @@ export interface StartOrder {
   readonly container: Container;
   readonly sandboxId: string;
   readonly restartCount: number;
-  readonly imageRef: string;
+  readonly image: PresentImage;
   readonly env: readonly EnvEntry[];
   readonly mounts: readonly DeepPartial<Mount>[];
 }
@@ -130,7 +134,8 @@ export class Runtime {
     const { pod, container } = order;
     const parts: ContainerParts = {
       restartCount: order.restartCount,
-      imageRef: order.imageRef,
+      imageRef: order.image.ref,
+      security: this.#security(order.image),
       env: order.env,
       mounts: order.mounts,
       resources: this.#deps.resources(pod, container),
@@ -148,6 +153,11 @@ export class Runtime {
     );
     this.#learn(id, pod);
     return id;
+  }
+
+  /** Why the container must not be made from this image; `undefined` when it may. */
+  refusal(pod: Pod, container: Container, image: PresentImage): string | undefined {
+    return nonRootViolation(pod, container, image.user);
   }
 
   startContainer(id: string, signal: AbortSignal): Promise<void> {
@@ -170,6 +180,16 @@ export class Runtime {
 
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.#remove(signal, () => this.#deps.cri.runtime.removeContainer(id, signal));
+  }
+
+  #security({ user }: PresentImage): SecurityParts {
+    const { seccompDefault, roots } = this.#options;
+    return {
+      seccompDefault,
+      seccompRoot: `${roots.root}/seccomp`,
+      imageUser: user,
+      volumeGroups: [],
+    };
   }
 
   #sandboxConfig(pod: Pod, attempt: number): ReturnType<typeof sandboxConfig> {

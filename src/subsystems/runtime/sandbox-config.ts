@@ -1,13 +1,10 @@
 // pure
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Pod } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod-paths.ts";
 import type { DeepPartial, PodSandboxConfig } from "../../outside/cri/cri.ts";
-import {
-  NamespaceMode,
-  Protocol,
-  SecurityProfile_ProfileType,
-} from "../../outside/cri/generated/api.ts";
+import { Protocol } from "../../outside/cri/generated/api.ts";
 import { sandboxLabels } from "./labels.ts";
+import { sandboxSecurity } from "./security-context.ts";
 
 /** The resolver a pod gets. */
 export interface PodDns {
@@ -49,40 +46,12 @@ export function sandboxConfig(pod: Pod, parts: SandboxParts): DeepPartial<PodSan
     annotations: { ...pod.metadata?.annotations },
     linux: {
       cgroupParent: parts.cgroupParent,
-      securityContext: {
-        namespaceOptions: namespaceOptions(pod),
-        privileged: allContainers(pod).some(
-          ({ securityContext }) => securityContext?.privileged === true,
-        ),
-        seccomp: { profileType: SecurityProfile_ProfileType.RuntimeDefault, localhostRef: "" },
-        supplementalGroups: [],
-        readonlyRootfs: false,
-      },
-      sysctls: {},
+      securityContext: sandboxSecurity(pod),
+      sysctls: Object.fromEntries(
+        (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [name, value]),
+      ),
     },
   };
-}
-
-/** Which namespaces of the pod are the node's, the pod's or each container's own. */
-export function namespaceOptions(pod: Pod): {
-  network: NamespaceMode;
-  pid: NamespaceMode;
-  ipc: NamespaceMode;
-} {
-  const { hostNetwork, hostPID, hostIPC, shareProcessNamespace } = pod.spec ?? {};
-  return {
-    network: hostNetwork ? NamespaceMode.NODE : NamespaceMode.POD,
-    pid: hostPID
-      ? NamespaceMode.NODE
-      : shareProcessNamespace
-        ? NamespaceMode.POD
-        : NamespaceMode.CONTAINER,
-    ipc: hostIPC ? NamespaceMode.NODE : NamespaceMode.POD,
-  };
-}
-
-function allContainers(pod: Pod): readonly Container[] {
-  return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
 }
 
 function portMappings(
