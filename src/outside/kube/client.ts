@@ -1,0 +1,284 @@
+import type { DeleteOptions, ListMeta, ObjectMeta } from "../../api/generated/types.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import { apiErrorOf } from "./api-error.ts";
+import { type RateLimit, RequestBudget } from "./rate-limit.ts";
+import { apiPath, apiVersionOf, type ObjectPlace, type Query, type Resource } from "./resources.ts";
+import type { ApiReply, ApiRequest, ApiTransport, ApiWatchReply } from "./transport.ts";
+
+/** What every object of the API has. */
+export interface ApiObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+}
+
+/** Objects with what the list as a whole says. */
+export interface ObjectList<T> {
+  readonly metadata: ListMeta;
+  readonly items: readonly T[];
+}
+
+/** Which objects of a resource are meant. */
+export interface Selection {
+  readonly namespace?: string;
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+}
+
+export interface ListOrder extends Selection {
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
+  readonly limit?: number;
+  readonly continue?: string;
+}
+
+export interface WatchOrder extends Selection {
+  readonly resourceVersion?: string;
+  /** After which the server ends the watch. */
+  readonly timeoutSeconds: number;
+  /** Begin with all objects there are, then a bookmark that says so (Kubernetes 1.27 and later). */
+  readonly sendInitialEvents?: boolean;
+}
+
+/** A change of a part of an object, in one of the ways the API knows. */
+export type Patch =
+  | { readonly kind: "merge" | "strategic" | "json"; readonly body: unknown }
+  | {
+      readonly kind: "apply";
+      readonly body: unknown;
+      readonly fieldManager: string;
+      readonly force?: boolean;
+    };
+
+const PATCH_TYPES = {
+  json: "application/json-patch+json",
+  merge: "application/merge-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+  apply: "application/apply-patch+yaml",
+} as const;
+
+export interface KubeClientOptions {
+  /** Requests beyond it wait; none: no limit. */
+  readonly limit?: RateLimit;
+  /** For one request with all its repetitions; default a minute, as servers have it. */
+  readonly timeoutMs?: number;
+}
+
+export interface KubeClientDeps {
+  readonly transport: ApiTransport;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told of every request that ended, for counting; the code is `<error>` when there was no answer. */
+  readonly onCall?: (call: {
+    readonly verb: string;
+    readonly code: string;
+    readonly seconds: number;
+  }) => void;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+/** How much longer than asked for a watch may go on before it is given up. */
+const WATCH_SLACK_MS = 30_000;
+/** How often a request is repeated that the server asked to be repeated (client-go: 10). */
+const MAX_REPETITIONS = 10;
+const REQUEST_LOG_LEVEL = 6;
+
+/**
+ * The API by objects. Throws `ApiError` for what the server refuses and `OutsideError` for what comes
+ * between. Waits for its share of the rate limit, and as long as a busy server asks for.
+ */
+export class KubeClient {
+  readonly #deps: KubeClientDeps;
+  readonly #timeoutMs: number;
+  readonly #budget: RequestBudget | undefined;
+
+  constructor(options: KubeClientOptions, deps: KubeClientDeps) {
+    this.#deps = deps;
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#budget = options.limit && new RequestBudget(options.limit, deps.clock);
+  }
+
+  get transport(): ApiTransport {
+    return this.#deps.transport;
+  }
+
+  async get<T>(kind: Resource<T>, place: ObjectPlace, signal: AbortSignal): Promise<T> {
+    return await this.#json("GET", apiPath(kind, place), {}, signal);
+  }
+
+  async list<T>(
+    kind: Resource<T>,
+    order: ListOrder,
+    signal: AbortSignal,
+  ): Promise<ObjectList<T & ApiObject>> {
+    const { namespace, ...query } = order;
+    const place = namespace === undefined ? {} : { namespace };
+    const list = await this.#json<{ metadata?: ListMeta; items?: readonly T[] | null }>(
+      "GET",
+      apiPath(kind, place, query),
+      {},
+      signal,
+    );
+    const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
+    return {
+      metadata: list.metadata ?? {},
+      // Objects of a list do not say what they are.
+      items: (list.items ?? []).map((item) => ({ ...type, ...item })),
+    };
+  }
+
+  /** Begins a watch; its events are read by `followObjects`. */
+  async watch(
+    kind: Resource<unknown>,
+    order: WatchOrder,
+    signal: AbortSignal,
+  ): Promise<ApiWatchReply> {
+    const { namespace, sendInitialEvents, ...selection } = order;
+    const query: Query = {
+      watch: true,
+      allowWatchBookmarks: true,
+      ...selection,
+      ...(sendInitialEvents
+        ? { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" }
+        : {}),
+    };
+    const path = apiPath(kind, namespace === undefined ? {} : { namespace }, query);
+    const lifetimeMs = order.timeoutSeconds * 1000 + WATCH_SLACK_MS;
+    await this.#budget?.take(signal);
+    return await this.#counted("WATCH", path, async () => {
+      const timeoutMs = this.#timeoutMs;
+      const reply = await this.#deps.transport.watch({ path, timeoutMs, lifetimeMs }, signal);
+      return { result: reply, code: reply.kind === "stream" ? 200 : reply.reply.status };
+    });
+  }
+
+  /** Makes an object, or asks something of a subresource of one (`place.name` and `place.subresource`). */
+  async create<T extends object>(
+    kind: Resource<T>,
+    place: ObjectPlace,
+    object: T,
+    signal: AbortSignal,
+  ): Promise<T> {
+    return await this.#send("POST", kind, { place, object }, signal);
+  }
+
+  /** Replaces an object; its resource version must be the present one. */
+  async update<T extends object>(
+    kind: Resource<T>,
+    place: ObjectPlace,
+    object: T,
+    signal: AbortSignal,
+  ): Promise<T> {
+    return await this.#send("PUT", kind, { place, object }, signal);
+  }
+
+  async patch<T>(
+    kind: Resource<T>,
+    place: ObjectPlace,
+    patch: Patch,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const { fieldManager, force } =
+      patch.kind === "apply" ? patch : { fieldManager: undefined, force: undefined };
+    const path = apiPath(kind, place, { fieldManager, force });
+    const body = JSON.stringify(patch.body);
+    return await this.#json("PATCH", path, { body, contentType: PATCH_TYPES[patch.kind] }, signal);
+  }
+
+  /** Asks for an object to be deleted; an object that is gone already is an `ApiError` 404. */
+  async delete(
+    kind: Resource<unknown>,
+    place: ObjectPlace,
+    options: DeleteOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...options });
+    await this.#json("DELETE", apiPath(kind, place), { body }, signal);
+  }
+
+  /** Any other request, such as `/version`; gives the parsed body. */
+  async getPath<T>(path: string, signal: AbortSignal): Promise<T> {
+    return await this.#json("GET", path, {}, signal);
+  }
+
+  #send<T extends object>(
+    method: "POST" | "PUT",
+    kind: Resource<T>,
+    { place, object }: { readonly place: ObjectPlace; readonly object: T },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const body = JSON.stringify({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object });
+    return this.#json(method, apiPath(kind, place), { body }, signal);
+  }
+
+  async #json<T>(
+    method: ApiRequest["method"],
+    path: string,
+    content: Pick<ApiRequest, "body" | "contentType">,
+    signal: AbortSignal,
+  ): Promise<T> {
+    await this.#budget?.take(signal);
+    const reply = await this.#counted(method, path, async () => {
+      const answer = await this.#untilNotBusy({ method, path, ...content }, signal);
+      return { result: answer, code: answer.status };
+    });
+    if (reply.status < 200 || reply.status >= 300) throw apiErrorOf(reply);
+    try {
+      return JSON.parse(reply.body) as T;
+    } catch (error) {
+      throw new OutsideError("invalid", `${method} ${path}: the answer is no JSON`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** Repeats a request when the server says after which time to (client-go `Retry-After`). */
+  async #untilNotBusy(
+    order: Omit<ApiRequest, "timeoutMs">,
+    signal: AbortSignal,
+  ): Promise<ApiReply> {
+    const { transport, clock } = this.#deps;
+    const deadline = clock.monotonic() + this.#timeoutMs;
+    for (let repetitions = 0; ; repetitions += 1) {
+      const timeoutMs = deadline - clock.monotonic();
+      const reply = await transport.request({ ...order, timeoutMs }, signal);
+      const pauseMs = Number(reply.headers["retry-after"]) * 1000;
+      const busy = reply.status === 429 || reply.status >= 500;
+      const left = deadline - clock.monotonic();
+      if (!busy || !(pauseMs >= 0) || pauseMs >= left || repetitions >= MAX_REPETITIONS)
+        return reply;
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+
+  async #counted<T>(
+    verb: string,
+    path: string,
+    call: () => Promise<{ readonly result: T; readonly code: number }>,
+  ): Promise<T> {
+    const { clock, log, onCall } = this.#deps;
+    const began = clock.monotonic();
+    const ended = (code: string, problem?: string) => {
+      const seconds = (clock.monotonic() - began) / 1000;
+      onCall?.({ verb, code, seconds });
+      if (log.enabled(REQUEST_LOG_LEVEL))
+        log.verbose(REQUEST_LOG_LEVEL, "api request", {
+          verb,
+          path,
+          code,
+          seconds,
+          ...(problem === undefined ? {} : { problem }),
+        });
+    };
+    try {
+      const { result, code } = await call();
+      ended(`${code}`);
+      return result;
+    } catch (error) {
+      ended("<error>", messageOf(error));
+      throw error;
+    }
+  }
+}

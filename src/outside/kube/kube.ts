@@ -1,0 +1,34 @@
+/**
+ * The Kubernetes API as a daemon needs it: objects by resource, lists that are followed for ever, errors of
+ * the server as they are, credentials that change. What speaks to a server is an `ApiTransport`; all above it
+ * is the same over the network, in the same process and in the simulation.
+ */
+export { ApiError, isApiError } from "./api-error.ts";
+export type {
+  ApiObject,
+  KubeClientDeps,
+  KubeClientOptions,
+  ListOrder,
+  ObjectList,
+  Patch,
+  Selection,
+} from "./client.ts";
+export { KubeClient } from "./client.ts";
+export type { EndpointDeps, LoadedEndpoint } from "./endpoint.ts";
+export { loadEndpoint } from "./endpoint.ts";
+export type { Kubeconfig } from "./kubeconfig.ts";
+export { readKubeconfig } from "./kubeconfig.ts";
+export type { FollowDeps, FollowOptions, ObjectChange } from "./reflector.ts";
+export { followObjects } from "./reflector.ts";
+export * from "./resources.ts";
+export type {
+  ApiEndpoint,
+  ApiReply,
+  ApiRequest,
+  ApiTransport,
+  ApiWatchReply,
+  ApiWatchRequest,
+  ClientIdentity,
+  Credentials,
+  Kube,
+} from "./transport.ts";

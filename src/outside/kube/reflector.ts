@@ -1,0 +1,321 @@
+import type { ObjectMeta, Status } from "../../api/generated/types.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Random } from "../../kit/random.ts";
+import { ApiError, apiErrorOf, apiErrorOfStatus, isApiError } from "./api-error.ts";
+import type { ApiObject, KubeClient, ListOrder, Selection } from "./client.ts";
+import type { Resource } from "./resources.ts";
+
+/** What became of the objects that are followed. */
+export type ObjectChange<T> =
+  /** These are all there are; what was known beside them is gone. */
+  | { readonly kind: "all"; readonly objects: readonly T[] }
+  /** Made or changed. */
+  | { readonly kind: "set"; readonly object: T }
+  /** Gone, as it last was. */
+  | { readonly kind: "gone"; readonly object: T };
+
+export interface FollowOptions<T> extends Selection {
+  readonly resource: Resource<T>;
+  /** Objects asked for at once. */
+  readonly pageSize?: number;
+  /** Whether to let the server stream the first objects instead of listing them. Tried once. */
+  readonly streamList?: boolean;
+}
+
+export interface FollowDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const PAGE_SIZE = 500;
+/** The server is asked to end a watch after 5 to 10 minutes (client-go minWatchTimeout). */
+const WATCH_SECONDS = 300;
+/** Between attempts that the server refuses (client-go reflector: 800 ms to 30 s, jittered). */
+const REFUSED = { initialMs: 800, maxMs: 30_000 };
+/** Between attempts to reach a server that does not answer; the transport keeps its own, shorter pace. */
+const UNREACHABLE = { initialMs: 250, maxMs: 2_000 };
+/** A watch that brought nothing and ended sooner counts as refused, so that nothing runs in circles. */
+const SHORT_WATCH_MS = 1_000;
+
+/** A watch that held longer was no failure, whatever came before it. */
+const STEADY_WATCH_MS = 5_000;
+
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: ApiObject & { readonly metadata?: ObjectMeta };
+}
+
+/**
+ * Lists objects and then watches them, for ever: ends only with `signal`, by throwing its reason. Every
+ * change comes once and in order; after a gap that the server cannot fill (410) comes a new `all`. A watch
+ * that stalls is given up after its lifetime. Holds names and versions of the objects, not the objects.
+ */
+export async function* followObjects<T extends ApiObject>(
+  options: FollowOptions<T>,
+  deps: FollowDeps,
+  signal: AbortSignal,
+): AsyncGenerator<ObjectChange<T>, never> {
+  const follower = new Follower<T>(options, deps, signal);
+  for (;;) yield* follower.once();
+}
+
+class Follower<T extends ApiObject> {
+  readonly #options: FollowOptions<T>;
+  readonly #deps: FollowDeps;
+  readonly #signal: AbortSignal;
+  /** Versions by namespace/name, to tell repetitions. */
+  readonly #versions = new Map<string, string>();
+  /** Of the last change seen; undefined asks for a new list. */
+  #resourceVersion: string | undefined;
+  /** The latest version ever seen: nothing older may be shown again. */
+  #seenVersion: string | undefined;
+  #openedAt: MonotonicMs | undefined;
+  /** The next list must not come from a cache that may be behind. */
+  #consistent = false;
+  #streamList: boolean;
+  #failures = 0;
+
+  constructor(options: FollowOptions<T>, deps: FollowDeps, signal: AbortSignal) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#signal = signal;
+    this.#streamList = options.streamList ?? false;
+  }
+
+  /** One list, if need be, and one watch. Never throws but for the signal. */
+  async *once(): AsyncGenerator<ObjectChange<T>, void> {
+    const { clock } = this.#deps;
+    const began = clock.monotonic();
+    let changes = 0;
+    try {
+      if (this.#resourceVersion === undefined && !this.#streamList) {
+        yield await this.#list();
+        changes += 1;
+        this.#failures = 0;
+      }
+      for await (const change of this.#watch()) {
+        this.#failures = 0;
+        if (change === "bookmark") continue;
+        changes += 1;
+        yield change;
+      }
+      if (changes === 0 && clock.monotonic() - began < SHORT_WATCH_MS)
+        await this.#pause(new OutsideError("unavailable", "the watch ended at once"), REFUSED);
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      await this.#recover(error);
+    }
+  }
+
+  async #list(): Promise<ObjectChange<T>> {
+    const { client } = this.#deps;
+    const { resource, pageSize = PAGE_SIZE, streamList: _, ...selection } = this.#options;
+    const objects: T[] = [];
+    let page = await client.list(
+      resource,
+      { ...selection, ...this.#firstPage(pageSize) },
+      this.#signal,
+    );
+    for (;;) {
+      for (const item of page.items) objects.push(withoutManagedFields(item as T));
+      const from = page.metadata.continue;
+      if (!from) break;
+      const order = { ...selection, limit: pageSize, continue: from };
+      page = await client.list(resource, order, this.#signal);
+    }
+    this.#startOver(objects, page.metadata.resourceVersion ?? "");
+    return { kind: "all", objects };
+  }
+
+  /**
+   * From the server's cache, but never older than what was seen before; from the store when the cache
+   * is behind. With a version a server cannot give pages.
+   */
+  #firstPage(limit: number): Partial<ListOrder> {
+    if (this.#consistent) return { limit };
+    if (this.#seenVersion === undefined) return { limit, resourceVersion: "0" };
+    return { resourceVersion: this.#seenVersion, resourceVersionMatch: "NotOlderThan" };
+  }
+
+  #startOver(objects: readonly T[], resourceVersion: string): void {
+    this.#versions.clear();
+    for (const { metadata } of objects)
+      this.#versions.set(keyOf(metadata), metadata?.resourceVersion ?? "");
+    this.#resourceVersion = resourceVersion;
+    this.#seenVersion = resourceVersion;
+    this.#consistent = false;
+  }
+
+  async *#watch(): AsyncGenerator<ObjectChange<T> | "bookmark", void> {
+    const events = await this.#openWatch();
+    try {
+      if (this.#resourceVersion === undefined) yield await this.#collect(events);
+      for (let next = await events.next(); !next.done; next = await events.next()) {
+        const { type, object } = next.value;
+        if (type === "BOOKMARK") {
+          this.#goOnFrom(object.metadata?.resourceVersion);
+          yield "bookmark";
+        } else {
+          const change = this.#take(next.value);
+          if (change) yield change;
+        }
+      }
+    } finally {
+      await events.return();
+    }
+  }
+
+  async #openWatch(): Promise<AsyncGenerator<WatchEvent, void>> {
+    const { client, random, clock } = this.#deps;
+    const { resource, pageSize: _, streamList: __, ...selection } = this.#options;
+    const from =
+      this.#resourceVersion === undefined
+        ? { sendInitialEvents: true }
+        : { resourceVersion: this.#resourceVersion };
+    const timeoutSeconds = Math.floor(WATCH_SECONDS * (1 + random.next()));
+    const order = { ...selection, ...from, timeoutSeconds };
+    const reply = await client.watch(resource, order, this.#signal);
+    if (reply.kind === "refused") throw apiErrorOf(reply.reply);
+    this.#openedAt = clock.monotonic();
+    return parseEvents(reply.lines);
+  }
+
+  /** The objects that a watch begins with, up to the bookmark that ends them. */
+  async #collect(events: AsyncGenerator<WatchEvent, void>): Promise<ObjectChange<T>> {
+    const objects: T[] = [];
+    for (;;) {
+      const next = await events.next();
+      if (next.done)
+        throw new OutsideError("unavailable", "the watch ended before all objects were sent");
+      const { type, object } = next.value;
+      if (type !== "BOOKMARK") objects.push(withoutManagedFields(object as T));
+      else if (object.metadata?.annotations?.[INITIAL_EVENTS_END] === "true") {
+        this.#startOver(objects, object.metadata.resourceVersion ?? "");
+        return { kind: "all", objects };
+      }
+    }
+  }
+
+  #goOnFrom(resourceVersion: string | undefined): void {
+    if (!resourceVersion) return;
+    this.#resourceVersion = resourceVersion;
+    this.#seenVersion = resourceVersion;
+  }
+
+  /** What a change means; undefined when it was seen before. */
+  #take({ type, object }: WatchEvent): ObjectChange<T> | undefined {
+    const key = keyOf(object.metadata);
+    const version = object.metadata?.resourceVersion ?? "";
+    this.#goOnFrom(version);
+    const slim = withoutManagedFields(object as T);
+    if (type === "DELETED") {
+      this.#versions.delete(key);
+      return { kind: "gone", object: slim };
+    }
+    if (type !== "ADDED" && type !== "MODIFIED")
+      throw new OutsideError("invalid", `the watch brought an event of unknown type ${type}`);
+    if (version !== "" && this.#versions.get(key) === version) return undefined;
+    this.#versions.set(key, version);
+    return { kind: "set", object: slim };
+  }
+
+  /** Decides how to go on after something went wrong, and waits as long as that asks for. */
+  async #recover(error: unknown): Promise<void> {
+    const { log, clock } = this.#deps;
+    const { plural } = this.#options.resource;
+    const heldMs = this.#openedAt === undefined ? 0 : clock.monotonic() - this.#openedAt;
+    this.#openedAt = undefined;
+    if (heldMs > STEADY_WATCH_MS) this.#failures = 0;
+    if (!(error instanceof OutsideError)) throw error;
+    if (isGone(error)) {
+      const problem = messageOf(error);
+      log.verbose(2, "watch is behind; listing anew", { resource: plural, problem });
+      this.#consistent = isAhead(error) || this.#failures > 0;
+      this.#resourceVersion = undefined;
+      this.#failures += 1;
+      if (this.#failures > 1) await this.#pause(error, REFUSED);
+      return;
+    }
+    if (this.#streamList && this.#resourceVersion === undefined && isApiError(error, 400, 422)) {
+      log.verbose(2, "the server does not stream lists", { resource: plural });
+      this.#streamList = false;
+      return;
+    }
+    // What could not be read will be no better the next time from the same place.
+    if (error.code === "invalid") this.#resourceVersion = undefined;
+    const unreachable = error.code === "unavailable" && !(error instanceof ApiError);
+    await this.#pause(error, unreachable ? UNREACHABLE : REFUSED);
+  }
+
+  async #pause(
+    error: unknown,
+    policy: { readonly initialMs: number; readonly maxMs: number },
+  ): Promise<void> {
+    const { clock, random, log } = this.#deps;
+    this.#failures += 1;
+    const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
+    const delayMs = Math.max(
+      asked,
+      retryDelayMs(this.#failures, policy) * (0.5 + random.next() / 2),
+    );
+    const say = { resource: this.#options.resource.plural, problem: messageOf(error) };
+    // Said when it begins; while it lasts only to those who want to know more.
+    if (this.#failures === 1) log.warn("objects cannot be followed for now", say);
+    else log.verbose(2, "objects cannot be followed for now", { ...say, delayMs });
+    await clock.sleep(delayMs, this.#signal);
+  }
+}
+
+/** Whether the server cannot go on from where we are: it has forgotten, or not come as far yet. */
+function isGone(error: OutsideError): boolean {
+  return isApiError(error, 410) || isAhead(error);
+}
+
+/** Whether we have seen more than the server knows, as after it was restored from a backup. */
+function isAhead(error: OutsideError): boolean {
+  if (!(error instanceof ApiError)) return false;
+  const causes = error.status.details?.causes ?? [];
+  return (
+    causes.some(({ reason }) => reason === "ResourceVersionTooLarge") ||
+    /too large resource version/i.test(error.message)
+  );
+}
+
+function keyOf(metadata: ObjectMeta | undefined): string {
+  return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
+}
+
+/** Half of an object that nobody here reads. */
+function withoutManagedFields<T extends ApiObject>(object: T): T {
+  if (object.metadata?.managedFields === undefined) return object;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+async function* parseEvents(lines: AsyncIterable<string>): AsyncGenerator<WatchEvent, void> {
+  for await (const line of lines) {
+    const event = parseEvent(line);
+    if (event.type === "ERROR") throw apiErrorOfStatus(event.object as Status);
+    yield event;
+  }
+}
+
+function parseEvent(line: string): WatchEvent {
+  try {
+    const event = JSON.parse(line) as Partial<WatchEvent> | null;
+    if (typeof event?.type === "string" && typeof event.object === "object" && event.object)
+      return { type: event.type, object: event.object };
+  } catch (error) {
+    throw new OutsideError("invalid", "the watch brought something that is no JSON", {
+      cause: error,
+    });
+  }
+  throw new OutsideError("invalid", "the watch brought something that is no event");
+}
