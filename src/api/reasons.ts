@@ -94,6 +94,8 @@ export const EVENT_REASONS = {
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
   SystemOOM: WARNING,
+  // Our own: the reference says nothing about events that it loses.
+  EventsDropped: WARNING,
 } as const satisfies Readonly<Record<string, readonly EventType[]>>;
 
 /** A reason of `EVENT_REASONS`. */

@@ -11,6 +11,7 @@ export interface SegmentFiles {
   remove(path: string): Promise<void>;
 }
 
+/** Where the lines are and how many. */
 export interface SegmentLogOptions {
   /** Absolute path of the folder; made when missing. Several logs may share it. */
   readonly folder: string;
@@ -22,6 +23,7 @@ export interface SegmentLogOptions {
   readonly segments: number;
 }
 
+/** What a segment log needs. */
 export interface SegmentLogDeps {
   readonly files: SegmentFiles;
   readonly clock: Clock;

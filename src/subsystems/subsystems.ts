@@ -12,7 +12,7 @@ import {
   createCgroups,
   type NodeEnforcement,
 } from "./cgroups/cgroups.ts";
-import { Events } from "./events/events.ts";
+import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
 import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
 import { Logs } from "./logs/logs.ts";
@@ -35,6 +35,8 @@ export interface SubsystemOptions {
   readonly config: KubeletConfig;
   readonly nodeName: string;
   readonly rootFolder: string;
+  /** How events are treated; steps of life are protected unless told otherwise. */
+  readonly events?: EventPolicy;
 }
 
 export interface SubsystemDeps {
@@ -43,14 +45,14 @@ export interface SubsystemDeps {
   readonly metrics: MetricsRegistry;
   readonly probeMetrics: MetricsRegistry;
   readonly facts: HostFacts;
+  /** Where events are written to; without it they stay on the node. */
+  readonly eventApi?: EventApi;
   readonly onFound: (pods: readonly FoundPod[]) => void;
   readonly isBusy: (uid: PodUid) => boolean;
   readonly onVerdict: (verdict: ProbeVerdict) => void;
   readonly podOf: (uid: PodUid) => Pod | undefined;
 }
 
-/** Events kept for reading without an API server. */
-const KEPT_EVENTS = 1000;
 const JOURNAL_SEGMENT_BYTES = 1024 * 1024;
 const JOURNAL_SEGMENTS = 4;
 /** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
@@ -65,7 +67,18 @@ export async function startSubsystems(
   const { clock, random, log, host, net } = outside;
   const roots = { root: rootFolder, logs: config.podLogsDir };
   const cri = instrumentRuntime(outside.cri, clock, metrics);
-  const events = new Events({ nodeName, kept: KEPT_EVENTS }, { clock, log: log.child("events") });
+  const events = await startEvents(
+    {
+      nodeName,
+      folder: `${rootFolder}/nodelet/events`,
+      rate: { qps: config.eventRecordQPS, burst: config.eventBurst },
+      ...(options.events ? { policy: options.events } : {}),
+    },
+    {
+      ...{ clock, random, metrics, scope, files: host.files, log: log.child("events") },
+      ...(deps.eventApi ? { api: deps.eventApi } : {}),
+    },
+  );
   const journal = new Journal(
     {
       folder: `${rootFolder}/nodelet/journal`,

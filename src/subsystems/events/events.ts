@@ -1,119 +1,304 @@
 /**
- * Kubernetes events. Owns: what was said lately. In: what rooms have to say about objects. Out: events to
- * watchers, in order. Invariants: recording never waits and never throws; memory is bounded.
+ * Kubernetes events. Owns: what was said lately, in memory and on disk, and what waits for the API server.
+ * In: what rooms have to say about objects. Out: events to the log, to watchers and to the API server, in
+ * order. Invariants: recording never waits and never throws; memory and disk are bounded; every event that
+ * is recorded is counted once, as sent, aggregated, kept or dropped.
  */
-
 import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
-import { containerFieldPath, findContainer } from "../../api/pod.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import type { EventReason } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { Random } from "../../kit/random.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { Broadcaster, type EventHandler } from "./broadcaster.ts";
+import { Correlator } from "./correlator.ts";
+import { EventCounts } from "./counts.ts";
+import type { EventApi } from "./event-api.ts";
+import { History } from "./history.ts";
+import type { EventQuery } from "./history-lines.ts";
+import { containerReference, nodeReference, podReference, type Said } from "./make-event.ts";
+import { type EventPolicy, type EventRules, eventRules } from "./policy.ts";
+import { Recorder } from "./recorder.ts";
+import { ReferenceSink } from "./reference-sink.ts";
+import { type LostEvents, Sink } from "./sink.ts";
+import { Spool } from "./spool.ts";
+import type { WriteRate } from "./write-event.ts";
 
+export type { EventHandler } from "./broadcaster.ts";
+export type { EventPatch } from "./correlate.ts";
+export type { EventApi, EventApiFault, EventName } from "./event-api.ts";
+export { EventApiError } from "./event-api.ts";
+export type { EventQuery } from "./history-lines.ts";
+export type { EventObject, Said } from "./make-event.ts";
+export type { CorrelatorOptions, EventMode, EventPolicy } from "./policy.ts";
+export type { Recorder } from "./recorder.ts";
+export type { WriteRate } from "./write-event.ts";
+
+/** Settings of the room. */
 export interface EventsOptions {
   readonly nodeName: string;
-  /** Events kept for reading. */
-  readonly kept: number;
+  /** Folder of the history and of what waits for the API server; made when missing. */
+  readonly folder: string;
+  readonly policy?: EventPolicy;
+  /** How fast events are written; 50 per second and 100 at once unless told otherwise. */
+  readonly rate?: WriteRate;
 }
 
+/** What the room needs. */
 export interface EventsDeps {
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
+  readonly files: Files;
+  readonly metrics: MetricsRegistry;
+  readonly scope: TaskScope;
+  /** The API server; without one events go to the log and to the history only. */
+  readonly api?: EventApi;
 }
 
-/** What is said about an object. */
-export interface Said {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
+/** What may be said of a pod or of one of its containers. */
+export interface PodSaid extends Said {
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Id of the container; where the message names it, the container's name is put in its place. */
+  readonly containerId?: string;
 }
 
 const COMPONENT = "kubelet";
 /** Verbosity at which events are logged (server.go makeEventRecorder). */
 const LOG_VERBOSITY = 3;
+const DEFAULT_RATE: WriteRate = { qps: 50, burst: 100 };
+/** Writes per second when the reference is told 0 (client-go DefaultQPS). */
+const REFERENCE_QPS = 5;
+/** How long the agent's end waits for the API server to take what is left. */
+const DRAIN_MS = 3_000;
 
+/** Builds the room and sets it going; it closes with the scope. */
+export async function startEvents(options: EventsOptions, deps: EventsDeps): Promise<Events> {
+  const events = new Events(options, deps);
+  await events.open();
+  return events;
+}
+
+/** See the head of this file. `startEvents` makes it. */
 export class Events {
+  /** For whoever embeds the agent: says things about any object. */
+  readonly recorder: Recorder;
+  readonly counts: EventCounts;
   readonly #options: EventsOptions;
   readonly #deps: EventsDeps;
-  readonly #watchers = new Set<(event: CoreEvent) => void>();
-  #kept: CoreEvent[] = [];
-  #lastNanos = 0n;
+  readonly #rules: EventRules;
+  readonly #broadcaster: Broadcaster;
+  readonly #correlator: Correlator;
+  readonly #history: History;
+  readonly #sink: Sink | undefined;
+  readonly #referenceSink: ReferenceSink | undefined;
+  readonly #viewers = new Set<(event: CoreEvent) => void>();
 
   constructor(options: EventsOptions, deps: EventsDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#rules = eventRules(options.policy);
+    this.counts = new EventCounts(deps.metrics);
+    this.#broadcaster = this.#createBroadcaster();
+    this.recorder = this.#createRecorder();
+    this.#correlator = new Correlator(this.#rules.correlator);
+    const { folder } = options;
+    this.#history = new History({ folder, bytes: this.#rules.historyBytes }, deps);
+    const isReference = this.#rules.mode === "Reference";
+    this.#sink = deps.api && !isReference ? this.#createSink(deps.api) : undefined;
+    this.#referenceSink = deps.api && isReference ? this.#createReferenceSink(deps.api) : undefined;
   }
 
-  /** Says something about a pod or one of its containers. */
-  ofPod(pod: Pod, said: Said, container?: string): void {
-    const { name = "", namespace = "", uid = "", resourceVersion } = pod.metadata ?? {};
-    const placed = container === undefined ? undefined : findContainer(pod, container);
-    this.record(
+  /** Takes up what an earlier life left and begins. `startEvents` does it. */
+  async open(): Promise<void> {
+    const { scope, metrics, api, log } = this.#deps;
+    await this.#history.open();
+    await this.#sink?.open();
+    scope.defer("events", () => this.close());
+    metrics.collected(
       {
-        kind: "Pod",
-        apiVersion: "v1",
-        name,
-        namespace,
-        uid,
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        ...(placed ? { fieldPath: containerFieldPath(placed) } : {}),
+        name: "nodelet_events_waiting",
+        help: "Events that wait for the API server.",
+        type: "gauge",
       },
-      said,
+      () => [{ value: this.waiting }],
     );
+    this.#broadcaster.watch("log", (event) => this.#sayInLog(event));
+    this.#broadcaster.watch("events", (event) => this.#take(event));
+    if (!api) log.info("no API server: events are kept on the node only");
+    else scope.spawn("events to the API server", "restart", (signal) => this.#runSink(signal));
+  }
+
+  /** Takes no more; what is under way is handed out, written or left on disk. */
+  async close(): Promise<void> {
+    await this.#broadcaster.close();
+    await this.#sink?.close();
+    await this.#history.flush();
+  }
+
+  /** Says something about a pod or one of its containers; a container that its spec does not name is nothing. */
+  ofPod(pod: Pod, said: PodSaid, container?: string): void {
+    const object = container === undefined ? podReference(pod) : containerReference(pod, container);
+    if (object) this.record(object, tidied(said, container));
   }
 
   /** Says something about the node. */
   ofNode(said: Said): void {
-    this.record({ kind: "Node", apiVersion: "v1", name: this.#options.nodeName }, said);
+    this.record(nodeReference(this.#options.nodeName), said);
   }
 
-  record(involvedObject: ObjectReference, { type, reason, message }: Said): void {
-    const now = rfc3339(this.#deps.clock.wall());
-    const namespace = involvedObject.namespace || "default";
-    const event: CoreEvent = {
-      apiVersion: "v1",
-      kind: "Event",
-      metadata: { name: `${involvedObject.name}.${this.#uniqueNanos().toString(16)}`, namespace },
-      involvedObject,
-      reason,
-      message,
-      type,
-      count: 1,
-      firstTimestamp: now,
-      lastTimestamp: now,
-      source: { component: COMPONENT, host: this.#options.nodeName },
-      reportingComponent: COMPONENT,
-      reportingInstance: this.#options.nodeName,
+  /** Says something about whatever the reference means. */
+  record(
+    object: ObjectReference,
+    said: Said & { readonly annotations?: Readonly<Record<string, string>> },
+  ): void {
+    this.recorder.event(object, said);
+  }
+
+  /** Events that wait for the API server. */
+  get waiting(): number {
+    return this.#sink?.waiting ?? this.#referenceSink?.waiting ?? 0;
+  }
+
+  /** The latest events, each with its count, the one that happened last at the end. Marks are annotations. */
+  list(): readonly CoreEvent[] {
+    return this.#history.list();
+  }
+
+  /** Events of the history on disk that match, in the same form and order. */
+  read(query: EventQuery): Promise<readonly CoreEvent[]> {
+    return this.#history.read(query);
+  }
+
+  /** Calls `onEvent` with every event that happens, in the form of `list`, until the result is called. */
+  watch(onEvent: (event: CoreEvent) => void): () => void {
+    this.#viewers.add(onEvent);
+    return () => {
+      this.#viewers.delete(onEvent);
     };
-    this.#kept.push(event);
-    if (this.#kept.length > 2 * this.#options.kept)
-      this.#kept = this.#kept.slice(-this.#options.kept);
-    this.#deps.log.verbose(LOG_VERBOSITY, "Event occurred", {
-      object: `${involvedObject.namespace ?? ""}/${involvedObject.name}`,
-      fieldPath: involvedObject.fieldPath ?? "",
-      kind: involvedObject.kind,
+  }
+
+  /** Hands every event to `handler` as it was recorded, through a queue of its own. */
+  addWatcher(name: string, handler: EventHandler): () => void {
+    return this.#broadcaster.watch(name, handler);
+  }
+
+  #take(event: CoreEvent): void {
+    const correlation = this.#correlator.correlate(event, this.recorder.moment());
+    const shown = this.#history.keep(event, correlation);
+    if (this.#referenceSink) this.#referenceSink.offer(event);
+    else if (!this.#sink) this.counts.settled("kept");
+    else if (correlation.filtered) this.counts.dropped("filtered");
+    else this.#sink.offer(correlation);
+    for (const viewer of this.#viewers) viewer(shown);
+  }
+
+  #sayInLog({ involvedObject, type, reason, message }: CoreEvent): void {
+    const { log } = this.#deps;
+    if (!log.enabled(LOG_VERBOSITY)) return;
+    const { namespace = "", name = "", fieldPath = "", kind, apiVersion } = involvedObject;
+    const object = namespace === "" ? name : `${namespace}/${name}`;
+    log.verbose(LOG_VERBOSITY, "Event occurred", {
+      object,
+      fieldPath,
+      kind,
+      apiVersion,
       type,
       reason,
       message,
     });
-    for (const watcher of this.#watchers) watcher(event);
   }
 
-  /** The latest events, oldest first. */
-  list(): readonly CoreEvent[] {
-    return this.#kept.slice(-this.#options.kept);
+  /** Says what was lost while the API server was away, now that it is there to hear it. */
+  #sayLost({ count, from, to, reasons }: LostEvents): void {
+    const said = reasons.map(([reason, times]) => `${times} ${reason}`).join(", ");
+    const reason: EventReason = "EventsDropped";
+    const message = `${count} events were lost between ${from} and ${to} for want of room while they waited for the API server: ${said}`;
+    this.ofNode({ type: "Warning", reason, message });
   }
 
-  watch(onEvent: (event: CoreEvent) => void): () => void {
-    this.#watchers.add(onEvent);
-    return () => {
-      this.#watchers.delete(onEvent);
+  async #runSink(signal: AbortSignal): Promise<void> {
+    const drain = new AbortController();
+    const { clock } = this.#deps;
+    let cancel: (() => void) | undefined;
+    const onAbort = () => {
+      cancel = clock.alarm(DRAIN_MS, () => drain.abort(new Error("the agent ends")));
     };
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await (this.#sink ?? this.#referenceSink)?.run(signal, drain.signal);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      cancel?.();
+    }
   }
 
-  /** Nanoseconds of now, never the same twice: they name the event. */
-  #uniqueNanos(): bigint {
-    const nanos = BigInt(Math.floor(this.#deps.clock.wall())) * 1_000_000n;
-    this.#lastNanos = nanos > this.#lastNanos ? nanos : this.#lastNanos + 1n;
-    return this.#lastNanos;
+  #createBroadcaster(): Broadcaster {
+    const { inboundLimit, watcherLimit, mode } = this.#rules;
+    return new Broadcaster(
+      { inboundLimit, watcherLimit, reservesLane: mode === "Protected" },
+      { ...this.#deps, onMissed: (watcher) => this.counts.missed(watcher) },
+    );
   }
+
+  #createRecorder(): Recorder {
+    return new Recorder({
+      ...this.#deps,
+      source: { component: COMPONENT, host: this.#options.nodeName },
+      publish: (event) => {
+        this.counts.recorded();
+        return this.#broadcaster.publish(event);
+      },
+      onLost: (why, event) => {
+        if (!event) this.counts.recorded();
+        this.counts.dropped(why);
+      },
+    });
+  }
+
+  #createSink(api: EventApi): Sink {
+    const { files, clock, log } = this.#deps;
+    const { folder, rate = DEFAULT_RATE } = this.#options;
+    const { waitingEvents, waitingBytes } = this.#rules;
+    const spool = new Spool(
+      { path: `${folder}/waiting.jsonl` },
+      { files, clock, log, onSpooled: ({ event }) => this.#history.follow(event, "spooled") },
+    );
+    return new Sink(
+      { rate, waitingEvents, waitingBytes },
+      {
+        ...this.#deps,
+        api,
+        counts: this.counts,
+        spool,
+        onFate: (event, fate) => this.#history.follow(event, fate),
+        onCaughtUp: (lost) => this.#sayLost(lost),
+      },
+    );
+  }
+
+  #createReferenceSink(api: EventApi): ReferenceSink {
+    const { qps, burst } = this.#options.rate ?? DEFAULT_RATE;
+    return new ReferenceSink(
+      { qps: qps > 0 ? qps : REFERENCE_QPS, burst },
+      {
+        ...this.#deps,
+        api,
+        correlator: new Correlator(this.#rules.correlator),
+        moment: () => this.recorder.moment(),
+        counts: this.counts,
+      },
+    );
+  }
+}
+
+/** What is said without the ids of containers: these make every attempt look like another event. */
+function tidied(
+  { containerId, ...said }: PodSaid,
+  container: string | undefined,
+): Omit<PodSaid, "containerId"> {
+  if (!containerId || container === undefined) return said;
+  return { ...said, message: said.message.replaceAll(containerId, container) };
 }

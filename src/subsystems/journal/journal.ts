@@ -9,6 +9,7 @@ import type { Log } from "../../kit/log.ts";
 import { SegmentLog } from "../../kit/segment-log.ts";
 import type { Files } from "../../outside/host/host.ts";
 
+/** Where the journal is and how much of it. */
 export interface JournalOptions {
   /** Absolute path of the folder; made when missing. */
   readonly folder: string;
@@ -18,12 +19,14 @@ export interface JournalOptions {
   readonly segments: number;
 }
 
+/** What the journal needs. */
 export interface JournalDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
 }
 
+/** What a decision is on. */
 export type DecisionSubject = DecisionRecord["subject"];
 
 /** What `read` looks for; everything given must match. */
@@ -35,6 +38,7 @@ export interface DecisionQuery {
   readonly limit?: number;
 }
 
+/** See the head of this file. */
 export class Journal {
   readonly #clock: Clock;
   readonly #lines: SegmentLog;

@@ -1,0 +1,381 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { CoreEvent } from "../../api/generated/types.ts";
+import { type Budget, patchOf, spend, tokenLeftMs } from "./correlate.ts";
+import { type Correlation, Correlator, type Moment } from "./correlator.ts";
+import { spamKey } from "./event-keys.ts";
+import { makeEvent } from "./make-event.ts";
+import { type CorrelatorOptions, correlatorRules, type EventMode } from "./policy.ts";
+
+const SECOND = 1000;
+const BEGIN = Date.UTC(2026, 0, 1);
+
+interface Told {
+  readonly atSeconds?: number;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly type?: "Normal" | "Warning";
+  readonly pod?: string;
+  readonly fieldPath?: string;
+}
+
+/** A correlator with a clock of its own; `say` tells it an event and gives what became of it. */
+function story(options: CorrelatorOptions = {}, mode: EventMode = "Reference") {
+  const correlator = new Correlator(correlatorRules(options, mode));
+  let made = 0;
+  const nanos = () => {
+    made += 1;
+    return made.toString(16);
+  };
+  const eventOf = ({ atSeconds = 0, pod = "web", fieldPath, ...told }: Told): CoreEvent => {
+    const { message = "text", reason = "FailedMount", type = "Warning" } = told;
+    const about = { kind: "Pod", apiVersion: "v1", name: pod, namespace: "ns", uid: `uid-${pod}` };
+    return makeEvent(
+      fieldPath === undefined ? about : { ...about, fieldPath },
+      { type, reason, message },
+      { component: "kubelet", host: "n1" },
+      { time: timeAt(atSeconds), nanosHex: nanos(), uuid: () => "uuid" },
+    );
+  };
+  const momentAt = (seconds: number): Moment => ({
+    at: seconds * SECOND,
+    time: () => timeAt(seconds),
+    nanosHex: nanos,
+  });
+  return {
+    correlator,
+    say: (told: Told): Correlation =>
+      correlator.correlate(eventOf(told), momentAt(told.atSeconds ?? 0)),
+  };
+}
+
+function timeAt(seconds: number): string {
+  return `${new Date(BEGIN + seconds * SECOND).toISOString().slice(0, 19)}Z`;
+}
+
+/** `POST`, `PATCH <count>` or `-`, as the sink would write it. */
+function written({ event, patch, filtered }: Correlation): string {
+  if (filtered) return "-";
+  return patch ? `PATCH ${patch.count}` : `POST ${event.message} ${event.count}`;
+}
+
+test("V1: the same event three times is one with a count", () => {
+  const { say } = story();
+  const [first, second, third] = [0, 5, 9].map((atSeconds) => say({ atSeconds }));
+  assert.ok(first && second && third);
+  assert.equal(written(first), "POST text 1");
+  assert.deepEqual(second.patch, { count: 2, lastTimestamp: timeAt(5), message: "text" });
+  assert.deepEqual(third.patch, { count: 3, lastTimestamp: timeAt(9), message: "text" });
+  for (const { event } of [second, third]) {
+    assert.equal(event.metadata.name, first.event.metadata.name);
+    assert.equal(event.firstTimestamp, timeAt(0));
+  }
+});
+
+test("V2: from the tenth different message on, similar events are one", () => {
+  const { say } = story();
+  const all = Array.from({ length: 12 }, (_, i) => say({ atSeconds: i, message: `m${i + 1}` }));
+  const texts = all.map(written);
+  const single = Array.from({ length: 9 }, (_, i) => `POST m${i + 1} 1`);
+  const combined = "POST (combined from similar events): m10 1";
+  assert.deepEqual(texts, [...single, combined, "PATCH 2", "PATCH 3"]);
+  const [tenth, eleventh, twelfth] = all.slice(9);
+  assert.equal(tenth?.combined, true);
+  assert.equal(eleventh?.patch?.message, "(combined from similar events): m11");
+  assert.equal(twelfth?.event.metadata.name, tenth?.event.metadata.name);
+  assert.match(tenth?.event.metadata.name ?? "", /^web\.[0-9a-f]+$/);
+  assert.equal(tenth?.event.firstTimestamp, timeAt(9));
+  // Reporting fields stay behind, as in the reference.
+  assert.equal(tenth?.event.reportingComponent, undefined);
+});
+
+test("V3: nine different messages and the first of them again stay single", () => {
+  const { say } = story();
+  const all = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1].map((i) => say({ message: `m${i}` }));
+  assert.equal(written(all.at(-1) as Correlation), "PATCH 2");
+  assert.equal(all.at(-1)?.event.metadata.name, all[0]?.event.metadata.name);
+});
+
+test("V4: 25 warnings about a pod at once, then one more in 300 seconds", () => {
+  const { say } = story();
+  const at = (atSeconds: number, i: number) =>
+    written(say({ atSeconds, reason: `Reason${i}`, message: "m" }));
+  const burst = Array.from({ length: 26 }, (_, i) => at(0, i));
+  assert.deepEqual(burst, [...Array(25).fill("POST m 1"), "-"]);
+  assert.deepEqual([at(299, 30), at(300, 31), at(300, 32)], ["-", "POST m 1", "-"]);
+  // Normal events have a budget of their own, and so has every other pod.
+  assert.equal(written(say({ type: "Normal", atSeconds: 300 })), "POST text 1");
+  assert.equal(written(say({ pod: "db", atSeconds: 300 })), "POST text 1");
+});
+
+test("V5: an event that was filtered first counts on", () => {
+  const { say } = story();
+  for (let i = 0; i < 25; i += 1) say({ reason: `R${i}` });
+  assert.equal(written(say({ reason: "Late" })), "-");
+  const again = say({ reason: "Late", atSeconds: 300 });
+  assert.equal(written(again), "PATCH 2");
+  assert.equal(again.event.count, 2);
+});
+
+test("V6: similar events are forgotten when none came for ten minutes", () => {
+  const tenthAfter = (pause: number) => {
+    const { say } = story();
+    for (let i = 1; i <= 9; i += 1) say({ message: `m${i}` });
+    return written(say({ message: "m10", atSeconds: pause }));
+  };
+  assert.equal(tenthAfter(601), "POST m10 1");
+  assert.equal(tenthAfter(600), "POST (combined from similar events): m10 1");
+  // The window begins anew with every similar event.
+  const { say } = story();
+  for (let i = 1; i <= 9; i += 1) say({ message: `m${i}`, atSeconds: i * 599 });
+  const tenth = say({ message: "m10", atSeconds: 10 * 599 });
+  assert.equal(tenth.combined, true);
+});
+
+test("correlate: what makes events equal, similar, or of one budget", () => {
+  const { say } = story();
+  const names = new Set([
+    say({}).event.metadata.name,
+    say({ fieldPath: "spec.containers{a}" }).event.metadata.name,
+    say({ fieldPath: "spec.containers{b}" }).event.metadata.name,
+    say({ type: "Normal" }).event.metadata.name,
+    say({ reason: "Other" }).event.metadata.name,
+    say({ pod: "db" }).event.metadata.name,
+  ]);
+  assert.equal(names.size, 6);
+  // The field path is not looked at when similar events are combined.
+  const other = story();
+  const many = Array.from({ length: 10 }, (_, i) =>
+    other.say({ message: `m${i}`, fieldPath: `spec.containers{c${i}}` }),
+  );
+  assert.equal(many.at(-1)?.combined, true);
+});
+
+test("correlate: names that flow together are not one object", () => {
+  const correlator = new Correlator(correlatorRules({}, "Reference"));
+  const now: Moment = { at: 0, time: () => timeAt(0), nanosHex: () => "1" };
+  const about = (namespace: string, name: string) =>
+    makeEvent(
+      { kind: "Pod", apiVersion: "v1", namespace, name },
+      { type: "Normal", reason: "R", message: "m" },
+      { component: "kubelet", host: "n1" },
+      { time: timeAt(0), nanosHex: "1", uuid: () => "uuid" },
+    );
+  assert.equal(correlator.correlate(about("ab", "c"), now).event.count, 1);
+  assert.equal(correlator.correlate(about("a", "bc"), now).event.count, 1);
+});
+
+test("correlate: a long message is not kept, and still told apart", () => {
+  const { say } = story();
+  const long = "x".repeat(10_000);
+  assert.equal(written(say({ message: `${long}a` })).startsWith("POST"), true);
+  assert.equal(written(say({ message: `${long}b` })).startsWith("POST"), true);
+  assert.equal(written(say({ message: `${long}a` })), "PATCH 2");
+});
+
+test("correlator options: each one is heard, zero is the default", () => {
+  const limited = story({ spamBurst: 2, spamQps: 1 });
+  const [a, b, c] = ["a", "b", "c"].map((reason) => written(limited.say({ reason })));
+  assert.deepEqual([a, b, c], ["POST text 1", "POST text 1", "-"]);
+  assert.equal(written(limited.say({ reason: "d", atSeconds: 1 })), "POST text 1");
+
+  const similar = story({
+    similarLimit: 2,
+    similarIntervalSeconds: 5,
+    similarMessage: ({ message }) => `many: ${message}`,
+  });
+  similar.say({ message: "m1" });
+  assert.equal(written(similar.say({ message: "m2" })), "POST many: m2 1");
+  assert.equal(written(similar.say({ message: "m3", atSeconds: 6 })), "POST m3 1");
+
+  const keyed = story({
+    similarKey: (event) => ({
+      key: event.reason ?? "",
+      differsBy: event.involvedObject.name ?? "",
+    }),
+    similarLimit: 2,
+  });
+  keyed.say({ pod: "a" });
+  assert.equal(keyed.say({ pod: "b" }).combined, true);
+
+  const shared = story({ spamKey: () => "all", spamBurst: 1 });
+  shared.say({ pod: "a" });
+  assert.equal(shared.say({ pod: "b" }).filtered, true);
+
+  const filter = story({ filter: ({ reason }) => reason === "Noise" });
+  assert.equal(filter.say({ reason: "Noise" }).filtered, true);
+  assert.equal(
+    Array.from({ length: 50 }, () => filter.say({})).some((c) => c.filtered),
+    false,
+  );
+
+  const zero = story({ cacheSize: 0, spamBurst: 0, spamQps: 0, similarLimit: 0 });
+  const results = Array.from({ length: 26 }, (_, i) => zero.say({ reason: `R${i}` }).filtered);
+  assert.equal(results.indexOf(true), 25);
+
+  const small = story({ cacheSize: 2 });
+  small.say({ pod: "a" });
+  small.say({ pod: "b" });
+  small.say({ pod: "c" });
+  assert.equal(small.say({ pod: "a" }).event.count, 1, "the oldest entry is forgotten");
+});
+
+test("update: name, count and version are those of the API server", () => {
+  const { correlator, say } = story();
+  const { event } = say({});
+  correlator.update({ ...event, count: 7, metadata: { ...event.metadata, resourceVersion: "42" } });
+  const next = say({});
+  assert.equal(next.event.count, 8);
+  assert.equal(next.event.metadata.resourceVersion, "42");
+});
+
+test("patchOf: a patch has count and time always, a message when there is one", () => {
+  const { event } = story().say({});
+  assert.equal(
+    JSON.stringify(patchOf({ ...event, count: 2 })),
+    `{"count":2,"lastTimestamp":"${timeAt(0)}","message":"text"}`,
+  );
+  assert.deepEqual(Object.keys(patchOf({ ...event, message: "" })), ["count", "lastTimestamp"]);
+});
+
+test("Protected: what is said often takes nothing from what is said once", () => {
+  const { say } = story({}, "Protected");
+  for (let i = 0; i < 200; i += 1) say({ reason: "BackOff", type: "Normal" });
+  for (const reason of ["Pulled", "Created", "Started", "Killing"])
+    assert.equal(say({ reason, type: "Normal" }).filtered, false, reason);
+  assert.equal(say({ reason: "BackOff", type: "Normal" }).filtered, true);
+  assert.equal(say({ reason: "FailedMount" }).filtered, false);
+  // The reference drowns them.
+  const reference = story();
+  for (let i = 0; i < 25; i += 1) reference.say({ reason: "BackOff", type: "Normal" });
+  assert.equal(reference.say({ reason: "Started", type: "Normal" }).filtered, true);
+});
+
+test("Protected: a crash loop of a day keeps its steps, ordinary ones have the reference's budget", () => {
+  const { say } = story({}, "Protected");
+  const filtered = (reason: string, everySeconds: number, times: number) =>
+    Array.from({ length: times }, (_, i) => say({ reason, atSeconds: i * everySeconds })).filter(
+      (correlation) => correlation.filtered,
+    ).length;
+  assert.equal(filtered("Started", 300, 288), 0);
+  const ordinary = filtered("Unhealthy", 10, 360);
+  assert.equal(360 - ordinary, 25 + Math.floor(3590 / 300));
+});
+
+test("Protected: steps of different containers are not similar", () => {
+  const { say } = story({}, "Protected");
+  const all = Array.from({ length: 30 }, (_, i) =>
+    say({
+      reason: "Killing",
+      type: "Normal",
+      message: `Stopping container c${i}`,
+      fieldPath: `spec.containers{c${i}}`,
+    }),
+  );
+  assert.equal(
+    all.some(({ combined }) => combined),
+    false,
+  );
+});
+
+const budgets = fc.record({
+  burst: fc.integer({ min: 1, max: 50 }),
+  intervalMs: fc.integer({ min: 1, max: 1_000_000 }),
+});
+const arrivals = fc.array(fc.integer({ min: 0, max: 2_000_000 }), { maxLength: 200 });
+
+test("spend: within any span there is never more than the budget, and never less than it allows", () => {
+  fc.assert(
+    fc.property(budgets, arrivals, (budget: Budget, gaps) => {
+      let fullAt: number | undefined;
+      let at = 0;
+      const granted: number[] = [];
+      let tokens = budget.burst;
+      for (const gap of gaps) {
+        at += gap;
+        tokens = Math.min(budget.burst, tokens + gap / budget.intervalMs);
+        const left = tokenLeftMs(fullAt, at, budget);
+        const result = spend(fullAt, at, budget);
+        ({ fullAt } = result);
+        if (result.granted) granted.push(at);
+        assert.equal(result.granted, left === 0);
+        // The plain bucket of tokens says the same, but for rounding.
+        if (Math.abs(tokens - 1) > 1e-6) assert.equal(result.granted, tokens >= 1);
+        if (result.granted) tokens -= 1;
+      }
+      for (let i = 0; i < granted.length; i += 1)
+        for (let j = i; j < granted.length; j += 1) {
+          const span = (granted[j] as number) - (granted[i] as number);
+          assert.ok(j - i + 1 <= budget.burst + span / budget.intervalMs + 1e-9);
+        }
+    }),
+  );
+});
+
+const told = fc.record({
+  pod: fc.constantFrom("a", "b", "c"),
+  reason: fc.constantFrom("BackOff", "Started", "FailedMount", "Unhealthy"),
+  type: fc.constantFrom("Normal" as const, "Warning" as const),
+  message: fc.integer({ min: 1, max: 14 }).map((n) => `m${n}`),
+  gap: fc.integer({ min: 0, max: 700 }),
+});
+const modes = fc.constantFrom<EventMode>("Protected", "Reference");
+
+test("correlate: counting preserves the number of events", () => {
+  fc.assert(
+    fc.property(fc.array(told, { maxLength: 150 }), modes, (events, mode) => {
+      const { say } = story({}, mode);
+      const counts = new Map<string, number>();
+      let atSeconds = 0;
+      for (const { gap, ...event } of events) {
+        atSeconds += gap;
+        const { event: counted, patch } = say({ ...event, atSeconds });
+        const name = counted.metadata.name ?? "";
+        assert.equal(patch !== undefined, counts.has(name));
+        assert.equal(counted.count, (counts.get(name) ?? 0) + 1);
+        counts.set(name, counted.count ?? 0);
+      }
+      const sum = [...counts.values()].reduce((all, count) => all + count, 0);
+      assert.equal(sum, events.length);
+    }),
+  );
+});
+
+test("correlate: what is sent about one object never exceeds the budget", () => {
+  fc.assert(
+    fc.property(fc.array(told, { maxLength: 400 }), (events) => {
+      const { say } = story();
+      const sent = new Map<string, number>();
+      let atSeconds = 0;
+      for (const { gap, ...event } of events) {
+        atSeconds += gap / 100;
+        const correlation = say({ ...event, atSeconds });
+        if (correlation.filtered) continue;
+        const key = spamKey(correlation.event);
+        sent.set(key, (sent.get(key) ?? 0) + 1);
+      }
+      for (const count of sent.values()) assert.ok(count <= 25 + atSeconds / 300 + 1e-9);
+    }),
+  );
+});
+
+test("correlate: one object never takes anything from another", () => {
+  const storm = fc.array(told, { maxLength: 300 });
+  fc.assert(
+    fc.property(storm, modes, (events, mode) => {
+      const together = story({}, mode);
+      const alone = story({}, mode);
+      let atSeconds = 0;
+      for (const { gap, ...event } of events) {
+        atSeconds += gap;
+        const result = together.say({ ...event, atSeconds });
+        if (event.pod !== "a") continue;
+        const quiet = alone.say({ ...event, atSeconds });
+        assert.equal(result.filtered, quiet.filtered);
+        assert.equal(result.combined, quiet.combined);
+        assert.equal(result.event.count, quiet.event.count);
+      }
+    }),
+  );
+});

@@ -1,0 +1,75 @@
+import type { Counter, MetricsRegistry } from "../../kit/metrics.ts";
+import type { RefusalReason } from "./event-api.ts";
+import type { RecordFault } from "./recorder.ts";
+
+/** Why an event did not reach the API server. */
+export type DropReason =
+  | RecordFault
+  | RefusalReason
+  /** Its budget was spent. */
+  | "filtered"
+  /** The queue of the sink was full (`Reference` only). */
+  | "queue"
+  /** No room was left while the API server was away. */
+  | "waiting"
+  /** Too many tries failed. */
+  | "retries"
+  /** The agent ended first. */
+  | "shutdown";
+
+/**
+ * What became of every event that was recorded; each is counted once. `sent`: a write of its own arrived.
+ * `aggregated`: a later write took its count along. `kept`: there is no API server to tell.
+ */
+export class EventCounts {
+  readonly #outcomes: Counter;
+  readonly #drops: Counter;
+  readonly #missed: Counter;
+  readonly #totals = { recorded: 0, sent: 0, aggregated: 0, kept: 0, dropped: 0 };
+  readonly #byReason = new Map<DropReason, number>();
+
+  constructor(metrics: MetricsRegistry) {
+    this.#outcomes = metrics.counter({
+      name: "nodelet_events_total",
+      help: "Events that were recorded, by what became of them.",
+    });
+    this.#drops = metrics.counter({
+      name: "nodelet_events_dropped_total",
+      help: "Events that were recorded and did not reach the API server, by reason.",
+    });
+    this.#missed = metrics.counter({
+      name: "nodelet_event_watcher_missed_total",
+      help: "Events that a watcher inside the agent was too slow for, by watcher.",
+    });
+  }
+
+  /** Sums since the start; `recorded` is the sum of all others and of what still waits. */
+  get totals(): Readonly<Record<"recorded" | "sent" | "aggregated" | "kept" | "dropped", number>> {
+    return { ...this.#totals };
+  }
+
+  /** Dropped events by reason. */
+  get drops(): ReadonlyMap<DropReason, number> {
+    return this.#byReason;
+  }
+
+  recorded(): void {
+    this.#totals.recorded += 1;
+  }
+
+  settled(outcome: "sent" | "aggregated" | "kept"): void {
+    this.#totals[outcome] += 1;
+    this.#outcomes.add({ outcome });
+  }
+
+  dropped(reason: DropReason): void {
+    this.#totals.dropped += 1;
+    this.#byReason.set(reason, (this.#byReason.get(reason) ?? 0) + 1);
+    this.#outcomes.add({ outcome: "dropped" });
+    this.#drops.add({ reason });
+  }
+
+  missed(watcher: string): void {
+    this.#missed.add({ watcher });
+  }
+}

@@ -1,0 +1,124 @@
+// pure
+/** The history on disk: what a line says, and what the lines together say of an event. */
+import { type EventMarks, NO_MARKS } from "../../api/event-marks.ts";
+import type { CoreEvent } from "../../api/generated/types.ts";
+import type { Fate } from "./sink.ts";
+
+/**
+ * One line. `s` rises with every line of both files. An event stands there in full the first time that a
+ * segment speaks of it, afterwards by its name, so that every segment can be read without the others.
+ */
+export type HistoryLine =
+  | {
+      readonly s: number;
+      /** When it was recorded, Unix milliseconds. */
+      readonly t: number;
+      readonly e: CoreEvent;
+      readonly m?: LineMark;
+    }
+  | {
+      readonly s: number;
+      readonly t: number;
+      /** `namespace/name`. */
+      readonly n: string;
+      readonly c: number;
+      readonly l: string;
+      readonly m?: LineMark;
+    }
+  | { readonly s: number; readonly n: string; readonly f: Fate };
+
+/** `c`ombined, `f`iltered. */
+export type LineMark = "c" | "f" | "cf";
+
+/** An event with all that is known of it. */
+export interface KeptEvent {
+  readonly event: CoreEvent;
+  readonly marks: EventMarks;
+  /** When it last happened, Unix milliseconds. */
+  readonly atMs: number;
+  /** Number of the line that last spoke of it happening. */
+  readonly sequence: number;
+}
+
+/** What an event is kept under. */
+export const keptKey = ({ metadata }: CoreEvent): string =>
+  `${metadata.namespace ?? ""}/${metadata.name ?? ""}`;
+
+/** The key a line speaks of. */
+export const lineKey = (line: HistoryLine): string => ("e" in line ? keptKey(line.e) : line.n);
+
+/** What is known after a line; `undefined` when it speaks of something that is forgotten. */
+export function foldLine(before: KeptEvent | undefined, line: HistoryLine): KeptEvent | undefined {
+  if ("f" in line) return before && { ...before, marks: withFate(before.marks, line.f) };
+  const marks = withMark(before?.marks ?? NO_MARKS, line.m);
+  if ("e" in line) return { event: line.e, marks, atMs: line.t, sequence: line.s };
+  if (!before) return undefined;
+  const event = { ...before.event, count: line.c, lastTimestamp: line.l };
+  return { event, marks, atMs: line.t, sequence: line.s };
+}
+
+function withMark(marks: EventMarks, mark: LineMark | undefined): EventMarks {
+  if (mark === undefined) return marks;
+  const filtered = marks.filtered + (mark === "c" ? 0 : 1);
+  return { ...marks, combined: marks.combined || mark !== "f", filtered };
+}
+
+function withFate(marks: EventMarks, fate: Fate): EventMarks {
+  const { spooled, dropped } = marks;
+  const less = Math.max(0, spooled - 1);
+  switch (fate) {
+    case "spooled":
+      return { ...marks, spooled: spooled + 1 };
+    case "arrived":
+      return { ...marks, spooled: less };
+    case "dropped":
+      return { ...marks, dropped: dropped + 1 };
+    case "spooledDropped":
+      return { ...marks, spooled: less, dropped: dropped + 1 };
+    default:
+      return fate satisfies never;
+  }
+}
+
+/** What a line of the file says; a torn one, or one of somebody else, nothing. */
+export function parseHistoryLine(text: string): readonly HistoryLine[] {
+  try {
+    const value = JSON.parse(text) as { readonly [key: string]: unknown } | null;
+    if (typeof value?.["s"] !== "number") return [];
+    const event = value["e"] as Partial<CoreEvent> | undefined;
+    const isFate = typeof value["n"] === "string" && typeof value["f"] === "string";
+    const isRepeat = typeof value["n"] === "string" && typeof value["c"] === "number";
+    const isEvent =
+      typeof event?.metadata?.name === "string" && typeof event.involvedObject === "object";
+    const isWhole = isFate || ((isRepeat || isEvent) && typeof value["t"] === "number");
+    return isWhole ? [value as unknown as HistoryLine] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** What is looked for; everything given must hold. */
+export interface EventQuery {
+  /** E.g. `Pod`. */
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  /** Happened at or after this time, Unix milliseconds. */
+  readonly sinceMs?: number;
+  /** The newest so many. */
+  readonly limit?: number;
+}
+
+/** Whether an event is looked for. */
+export function matchesQuery({ event, atMs }: KeptEvent, query: EventQuery): boolean {
+  const { kind, namespace, name, uid, sinceMs } = query;
+  const of = event.involvedObject;
+  return (
+    (kind === undefined || of.kind === kind) &&
+    (namespace === undefined || (of.namespace ?? "") === namespace) &&
+    (name === undefined || of.name === name) &&
+    (uid === undefined || of.uid === uid) &&
+    (sinceMs === undefined || atMs >= sinceMs)
+  );
+}

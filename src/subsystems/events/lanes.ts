@@ -1,0 +1,60 @@
+// pure
+/** What an event is worth when not everything can be kept or sent. */
+import type { CoreEvent } from "../../api/generated/types.ts";
+import { type EventReason, isEventReason } from "../../api/reasons.ts";
+
+/**
+ * `lifecycle`: a step that happens once and that nothing says again. `ordinary`: everything else, much of it
+ * said again and again while a trouble lasts.
+ */
+export type Lane = "lifecycle" | "ordinary";
+
+const LIFECYCLE: ReadonlySet<string> = new Set<EventReason>([
+  "Pulling",
+  "Pulled",
+  "Created",
+  "Started",
+  "Killing",
+  "SandboxChanged",
+  "Preempting",
+  "Evicted",
+  "DeadlineExceeded",
+  "ResizeStarted",
+  "ResizeCompleted",
+  "Starting",
+  "NodeReady",
+  "NodeNotReady",
+  "NodeSchedulable",
+  "NodeNotSchedulable",
+  "NodeHasSufficientMemory",
+  "NodeHasInsufficientMemory",
+  "NodeHasNoDiskPressure",
+  "NodeHasDiskPressure",
+  "NodeHasSufficientPID",
+  "NodeHasInsufficientPID",
+  "Rebooted",
+  "Shutdown",
+  "SystemOOM",
+  "EventsDropped",
+]);
+
+/** Why a pod was not admitted: these are the last that is heard of it. */
+const ADMISSION =
+  /^(?:OutOf\w+|NodeAffinity|NodeName|NodePorts|TaintToleration|PodOS\w+|InvalidNodeInfo|SysctlForbidden|TopologyAffinityError|UnexpectedAdmissionError|SMTAlignmentError|AppArmor|\w+NotSupported|PodFeatureUnsupported|NodeDeclaredFeaturesMismatch|NodeShutdown|UnsupportedPodField)$/;
+
+/** The lane of an event with this reason. */
+export function laneOf(reason: string | undefined): Lane {
+  if (reason === undefined) return "ordinary";
+  if (LIFECYCLE.has(reason)) return "lifecycle";
+  return !isEventReason(reason) && ADMISSION.test(reason) ? "lifecycle" : "ordinary";
+}
+
+/** How many worths there are; `worthOf` gives 0 to one less. */
+export const WORTHS = 5;
+
+/** What is lost first is worth least: counts before news, what is normal before warnings. */
+export function worthOf({ type, reason }: CoreEvent, repeated: boolean): number {
+  if (laneOf(reason) === "lifecycle") return repeated ? 3 : 4;
+  if (repeated) return 0;
+  return type === "Warning" ? 2 : 1;
+}

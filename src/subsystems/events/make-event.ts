@@ -1,0 +1,126 @@
+// pure
+import type { CoreEvent, ObjectMeta, ObjectReference, Pod } from "../../api/generated/types.ts";
+import { dns1123SubdomainFaults } from "../../api/names.ts";
+import { containerFieldPath, findContainer } from "../../api/pod.ts";
+import type { EventType } from "../../api/reasons.ts";
+
+/** What is said about an object. */
+export interface Said {
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What an event may be about: a Kubernetes object that says what it is, or a reference to one. */
+export type EventObject =
+  | ObjectReference
+  | { readonly apiVersion?: string; readonly kind?: string; readonly metadata?: ObjectMeta };
+
+/** Who says it: the agent on its node. */
+export interface EventSourceName {
+  readonly component: string;
+  readonly host: string;
+}
+
+/** When it is said, and what makes its name its own. */
+export interface EventStamp {
+  /** RFC 3339. */
+  readonly time: string;
+  /** Nanoseconds since the epoch in hex, never the same twice. */
+  readonly nanosHex: string;
+  /** Made only when the object's name cannot begin the name of an event. */
+  readonly uuid: () => string;
+}
+
+/**
+ * The reference to an object; a reference stays what it is. `undefined` when the object does not say what
+ * it is (reference.GetReference).
+ */
+export function referenceTo(object: EventObject): ObjectReference | undefined {
+  if (!("metadata" in object)) return object;
+  const { apiVersion, kind, metadata = {} } = object;
+  if (apiVersion === undefined || kind === undefined) return undefined;
+  return { kind, apiVersion, ...namesOf(metadata) };
+}
+
+/** The reference to a pod. */
+export function podReference(pod: Pod): ObjectReference {
+  return { kind: "Pod", apiVersion: "v1", ...namesOf(pod.metadata ?? {}) };
+}
+
+/**
+ * The reference to a container of a pod. `undefined` for a container that the pod's spec does not name:
+ * about those the reference says nothing either (FilterEventRecorder).
+ */
+export function containerReference(pod: Pod, container: string): ObjectReference | undefined {
+  const placed = findContainer(pod, container);
+  return placed && { ...podReference(pod), fieldPath: containerFieldPath(placed) };
+}
+
+/** The reference to a node; without a UID, as the reference does it. */
+export function nodeReference(name: string): ObjectReference {
+  return { kind: "Node", apiVersion: "v1", name };
+}
+
+function namesOf({ name, namespace, uid, resourceVersion }: ObjectMeta): ObjectReference {
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  };
+}
+
+/** Whether a text is one of the two types there are. */
+export function isEventType(text: string): text is EventType {
+  return text === "Normal" || text === "Warning";
+}
+
+/** Objects without a namespace are spoken of in this one. */
+const DEFAULT_NAMESPACE = "default";
+
+/** The event about an object (makeEvent, GenerateEventName). */
+export function makeEvent(
+  object: ObjectReference,
+  said: Said & { readonly annotations?: Readonly<Record<string, string>> },
+  source: EventSourceName,
+  stamp: EventStamp,
+): CoreEvent {
+  const { type, reason, message, annotations } = said;
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: {
+      name: nameOf(object.name ?? "", stamp),
+      namespace: object.namespace || DEFAULT_NAMESPACE,
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    involvedObject: object,
+    reason,
+    message,
+    source: { component: source.component, host: source.host },
+    firstTimestamp: stamp.time,
+    lastTimestamp: stamp.time,
+    count: 1,
+    type,
+    reportingComponent: source.component,
+    reportingInstance: source.host,
+  };
+}
+
+function nameOf(objectName: string, { nanosHex, uuid }: EventStamp): string {
+  const name = `${objectName}.${nanosHex}`;
+  return dns1123SubdomainFaults(name).length === 0 ? name : uuid();
+}
+
+/** A random UUID (version 4) of 16 bytes in hex. */
+export function uuidFrom(hex: string): string {
+  const variant = ((Number.parseInt(hex[16] ?? "0", 16) & 0x3) | 0x8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `4${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join("-");
+}

@@ -1,0 +1,109 @@
+import type { CoreEvent } from "../../api/generated/types.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Random } from "../../kit/random.ts";
+import type { Correlator, Moment } from "./correlator.ts";
+import type { EventCounts } from "./counts.ts";
+import { type EventApi, type EventWrite, faultOf, judgeFault } from "./event-api.ts";
+import { REFERENCE } from "./policy.ts";
+import { Pace, type WriteRate, writeEvent } from "./write-event.ts";
+
+/** What the sink of the reference needs. */
+export interface ReferenceSinkDeps {
+  readonly api: EventApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly correlator: Correlator;
+  readonly moment: () => Moment;
+  readonly counts: EventCounts;
+}
+
+/**
+ * The sink as the reference has it (event.go recordToSink): a queue of 1000 before the correlator, one event
+ * after the other, 12 tries for each, and what overflows meanwhile is lost.
+ */
+export class ReferenceSink {
+  readonly #deps: ReferenceSinkDeps;
+  readonly #pace: Pace;
+  #queue: CoreEvent[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor(rate: WriteRate, deps: ReferenceSinkDeps) {
+    this.#deps = deps;
+    this.#pace = new Pace(rate, deps.clock);
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  offer(event: CoreEvent): void {
+    if (this.#queue.length >= REFERENCE.queueLength) this.#deps.counts.dropped("queue");
+    else this.#queue.push(event);
+    this.#wake?.();
+  }
+
+  /** Writes until `signal` is aborted; then each event that waits gets one try within `drain`. */
+  async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
+    const stop = () => this.#wake?.();
+    signal.addEventListener("abort", stop, { once: true });
+    for (;;) {
+      const event = this.#queue.shift();
+      if (event) await this.#record(event, signal, drain);
+      else if (signal.aborted) break;
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      this.#wake = undefined;
+    }
+    signal.removeEventListener("abort", stop);
+  }
+
+  async #record(event: CoreEvent, signal: AbortSignal, drain: AbortSignal): Promise<void> {
+    const { correlator, moment, counts, clock, random, log } = this.#deps;
+    const { event: counted, patch, filtered } = correlator.correlate(event, moment());
+    if (filtered) {
+      counts.dropped("filtered");
+      return;
+    }
+    for (let tries = 1; ; tries += 1) {
+      if (await this.#try({ event: counted, patch }, drain)) return;
+      if (tries >= REFERENCE.tries) {
+        log.error("event is lost: too many writes have failed", { reason: event.reason });
+        counts.dropped("retries");
+        return;
+      }
+      const share = tries === 1 ? random.next() : 1;
+      await clock.sleep(REFERENCE.pauseMs * share, signal).catch(() => {});
+      if (!signal.aborted) continue;
+      log.error("event is lost: the agent ends", { reason: event.reason });
+      counts.dropped("shutdown");
+      return;
+    }
+  }
+
+  /** Whether the event is done with: written, or given up. */
+  async #try(write: EventWrite, drain: AbortSignal): Promise<boolean> {
+    const { api, correlator, counts, log } = this.#deps;
+    try {
+      await this.#pace.next(drain);
+      correlator.update(await writeEvent(api, write, drain));
+      counts.settled("sent");
+      return true;
+    } catch (error) {
+      const verdict = judgeFault(faultOf(error), "Reference", false);
+      const about = { reason: write.event.reason, problem: messageOf(error) };
+      if (verdict.kind !== "drop") {
+        log.error("event could not be written, it is tried again", about);
+        return false;
+      }
+      if (verdict.quiet) log.verbose(5, "the API server refuses an event", about);
+      else log.error("the API server refuses an event", about);
+      counts.dropped(verdict.why);
+      return true;
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import type { CoreEvent } from "../../api/generated/types.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Random } from "../../kit/random.ts";
+import type { Correlation } from "./correlator.ts";
+import type { EventCounts } from "./counts.ts";
+import { type EventApi, faultOf, judgeFault } from "./event-api.ts";
+import { Outbox, type OutboxEntry } from "./outbox.ts";
+import { REFERENCE } from "./policy.ts";
+import type { Spool } from "./spool.ts";
+import { Pace, type WriteRate, writeEvent } from "./write-event.ts";
+
+/** Bounds of a sink. */
+export interface SinkOptions {
+  readonly rate: WriteRate;
+  readonly waitingEvents: number;
+  readonly waitingBytes: number;
+}
+
+/** What happens to an event on its way; for the history. */
+export type Fate =
+  /** It waits on disk. */
+  | "spooled"
+  /** It has waited on disk, and has arrived or is covered by a later one. */
+  | "arrived"
+  /** It was lost; `spooledDropped` if it had waited on disk. */
+  | "dropped"
+  | "spooledDropped";
+
+/** What a sink needs. */
+export interface SinkDeps {
+  readonly api: EventApi;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly counts: EventCounts;
+  readonly spool: Spool;
+  /** Told of an event that waits on disk, of its arrival afterwards, and of its loss. */
+  readonly onFate: (event: CoreEvent, fate: Fate) => void;
+  /** Told once everything has arrived after some of what waited had to go. */
+  readonly onCaughtUp: (lost: LostEvents) => void;
+}
+
+/** What was lost while the API server was away. */
+export interface LostEvents {
+  /** Time of the first and of the last of them, RFC 3339. */
+  readonly from: string;
+  readonly to: string;
+  readonly count: number;
+  /** Reasons of the events, most frequent first. */
+  readonly reasons: readonly (readonly [reason: string, count: number])[];
+}
+
+const RETRY = { initialMs: 1_000, maxMs: 30_000 };
+/** Writes that fail in a row before it is said in the log again. */
+const SAY_EVERY = 20;
+
+/**
+ * Writes events to the API server, and keeps those that cannot be written until they can, also through a
+ * restart. One worker: order is kept as the outbox has it.
+ */
+export class Sink {
+  readonly #deps: SinkDeps;
+  readonly #outbox: Outbox;
+  readonly #pace: Pace;
+  #lost: LossBook;
+  #failures = 0;
+  #wake: (() => void) | undefined;
+
+  constructor({ rate, waitingEvents, waitingBytes }: SinkOptions, deps: SinkDeps) {
+    this.#deps = deps;
+    this.#outbox = new Outbox({ maxEvents: waitingEvents, maxBytes: waitingBytes });
+    this.#pace = new Pace(rate, deps.clock);
+    this.#lost = new LossBook();
+  }
+
+  get waiting(): number {
+    return this.#outbox.size;
+  }
+
+  /** Takes up what an earlier life could not send; to be called once before anything else. */
+  async open(): Promise<void> {
+    const { entries, lost } = await this.#deps.spool.open(this.#outbox, () => this.#lost.summary());
+    this.#lost = new LossBook(lost);
+    const since = this.#deps.clock.monotonic();
+    for (const entry of entries) this.#add({ ...entry, since, spooled: true });
+  }
+
+  /** Takes an event that is to be written. */
+  offer({ event, patch }: Correlation): void {
+    this.#add({ event, patch, since: this.#deps.clock.monotonic() });
+    this.#wake?.();
+  }
+
+  /**
+   * Writes until `signal` is aborted. Then what waits gets one try each within `drain`, until one fails
+   * for want of an answer; the rest stays on disk.
+   */
+  async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
+    const stop = () => this.#wake?.();
+    signal.addEventListener("abort", stop, { once: true });
+    while (!signal.aborted) {
+      const entry = this.#outbox.take();
+      if (!entry) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        this.#wake = undefined;
+        continue;
+      }
+      const pauseMs = await this.#write(entry, signal);
+      if (pauseMs > 0) await this.#deps.clock.sleep(pauseMs, signal).catch(() => {});
+      this.#sayIfCaughtUp();
+    }
+    signal.removeEventListener("abort", stop);
+    for (let entry = this.#outbox.take(); entry; entry = this.#outbox.take())
+      if ((await this.#write(entry, drain)) > 0 || drain.aborted) break;
+  }
+
+  /** Leaves what still waits on disk. */
+  close(): Promise<void> {
+    return this.#deps.spool.sync(true);
+  }
+
+  #add(write: Parameters<Outbox["add"]>[0]): void {
+    const { counts, spool, onFate } = this.#deps;
+    const { superseded, dropped } = this.#outbox.add(write);
+    if (superseded) {
+      counts.settled("aggregated");
+      if (superseded.spooled) onFate(superseded.event, "arrived");
+    }
+    for (const entry of dropped) {
+      counts.dropped("waiting");
+      this.#lost.add(entry.event);
+      this.#sayDropped(entry);
+    }
+    spool.changed();
+  }
+
+  /** Milliseconds to pause before the next write. */
+  async #write(entry: OutboxEntry, signal: AbortSignal): Promise<number> {
+    const { api, log } = this.#deps;
+    const triedBefore = entry.tries > 0 || entry.spooled;
+    try {
+      await this.#pace.next(signal);
+      await writeEvent(api, entry, signal);
+    } catch (error) {
+      if (signal.aborted) {
+        this.#outbox.settle(entry, false);
+        return 1;
+      }
+      return this.#failed(entry, error, triedBefore);
+    }
+    if (this.#failures > 0) log.info("events are written again", { waiting: this.#outbox.size });
+    this.#failures = 0;
+    this.#arrived(entry);
+    return 0;
+  }
+
+  #arrived(entry: OutboxEntry): void {
+    const { counts, onFate, spool } = this.#deps;
+    this.#outbox.settle(entry, true);
+    counts.settled("sent");
+    if (entry.spooled) onFate(entry.event, "arrived");
+    spool.changed();
+  }
+
+  #sayDropped({ event, spooled }: OutboxEntry): void {
+    this.#deps.onFate(event, spooled ? "spooledDropped" : "dropped");
+  }
+
+  #failed(entry: OutboxEntry, error: unknown, triedBefore: boolean): number {
+    const { counts, spool, log } = this.#deps;
+    const verdict = judgeFault(faultOf(error), "Protected", triedBefore);
+    const { reason, involvedObject } = entry.event;
+    const about = { reason, object: involvedObject.name, problem: messageOf(error) };
+    if (verdict.kind === "arrived") {
+      this.#arrived(entry);
+      return 0;
+    }
+    entry.tries += 1;
+    if (verdict.kind === "drop" || (!verdict.away && entry.tries >= REFERENCE.tries)) {
+      const why = verdict.kind === "drop" ? verdict.why : "retries";
+      if (verdict.kind === "drop" && verdict.quiet)
+        log.verbose(5, "the API server refuses an event", about);
+      else log.error("the API server refuses an event", { ...about, why });
+      this.#outbox.settle(entry, true);
+      counts.dropped(why);
+      this.#sayDropped(entry);
+      spool.changed();
+      return 0;
+    }
+    this.#failures += 1;
+    this.#outbox.settle(entry, false);
+    if (this.#failures % SAY_EVERY === 1)
+      log.warn("events cannot be written; they wait", { ...about, waiting: this.#outbox.size });
+    const { random } = this.#deps;
+    const delayMs = retryDelayMs(this.#failures, RETRY);
+    // The first pause is random from zero, so that nodes do not come back all at once.
+    const spread = this.#failures === 1 ? random.next() : (1 + random.next()) / 2;
+    return Math.max(verdict.afterMs ?? 0, delayMs * spread, 1);
+  }
+
+  #sayIfCaughtUp(): void {
+    const lost = this.#lost.summary();
+    if (!lost || this.#outbox.size > 0 || this.#failures > 0) return;
+    this.#lost = new LossBook();
+    this.#deps.onCaughtUp(lost);
+  }
+}
+
+/** Reasons that are counted one by one; the others are `others`. */
+const REASONS_COUNTED = 20;
+
+/** What was lost since the last summary. */
+class LossBook {
+  #from: string | undefined;
+  #to = "";
+  #count = 0;
+  readonly #reasons = new Map<string, number>();
+
+  constructor(before?: LostEvents) {
+    if (!before) return;
+    this.#from = before.from;
+    this.#to = before.to;
+    this.#count = before.count;
+    for (const [reason, count] of before.reasons) this.#reasons.set(reason, count);
+  }
+
+  add({ reason = "", lastTimestamp = "" }: CoreEvent): void {
+    this.#from ??= lastTimestamp;
+    this.#to = lastTimestamp;
+    this.#count += 1;
+    const known = this.#reasons.has(reason) || this.#reasons.size < REASONS_COUNTED;
+    const key = known ? reason : "others";
+    this.#reasons.set(key, (this.#reasons.get(key) ?? 0) + 1);
+  }
+
+  summary(): LostEvents | undefined {
+    if (this.#from === undefined) return undefined;
+    const reasons = [...this.#reasons].sort((a, b) => b[1] - a[1]);
+    return { from: this.#from, to: this.#to, count: this.#count, reasons };
+  }
+}

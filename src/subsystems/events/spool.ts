@@ -1,0 +1,186 @@
+import type { CoreEvent } from "../../api/generated/types.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Files } from "../../outside/host/host.ts";
+import type { EventWrite } from "./event-api.ts";
+import type { Outbox, OutboxEntry } from "./outbox.ts";
+import type { LostEvents } from "./sink.ts";
+
+/** Where the waiting events are. */
+export interface SpoolOptions {
+  /** Absolute path of the file; its folder is made when missing. */
+  readonly path: string;
+}
+
+/** What a spool needs. */
+export interface SpoolDeps {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Told of every entry that is on disk now. */
+  readonly onSpooled: (entry: OutboxEntry) => void;
+}
+
+/** What an earlier life left. */
+export interface SpoolContent {
+  readonly entries: readonly EventWrite[];
+  readonly lost: LostEvents | undefined;
+}
+
+/** What has waited this long is written to disk: with an API server at hand, hardly anything ever is. */
+const PATIENCE_MS = 1_000;
+/** Lines that are out of date before the file is written anew. */
+const STALE_LINES = 512;
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+const MAX_BYTES = 256 * 1024 * 1024;
+
+type Line =
+  /** An event that waits, under the number `o`. */
+  | { readonly o: number; readonly e: CoreEvent; readonly p?: EventWrite["patch"] }
+  /** The numbered ones wait no more. */
+  | { readonly x: readonly number[] }
+  | { readonly lost: LostEvents | null };
+
+/**
+ * The waiting events on disk: a file that is appended to, and written anew when most of it is out of date.
+ * It follows the outbox by a second; what the disk does not take is still in memory.
+ */
+export class Spool {
+  readonly #options: SpoolOptions;
+  readonly #deps: SpoolDeps;
+  /** Orders of entries in the file that count. */
+  readonly #held = new Set<number>();
+  #outbox: Outbox | undefined;
+  #lostOf: () => LostEvents | undefined = () => undefined;
+  #lines = 0;
+  #lostText = "null";
+  #cancel: (() => void) | undefined;
+  #working: Promise<void> = Promise.resolve();
+  #failing = false;
+
+  constructor(options: SpoolOptions, deps: SpoolDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Reads what is there; from now on the file follows `outbox`, and `lostOf` for what was lost. */
+  async open(outbox: Outbox, lostOf: () => LostEvents | undefined): Promise<SpoolContent> {
+    this.#outbox = outbox;
+    this.#lostOf = lostOf;
+    const { path } = this.#options;
+    await this.#deps.files.makeDirectory(path.slice(0, path.lastIndexOf("/")), FOLDER_MODE);
+    const text = (await this.#deps.files.readText(path, { maxBytes: MAX_BYTES })) ?? "";
+    const entries = new Map<number, EventWrite>();
+    let lost: LostEvents | undefined;
+    for (const line of text.split("\n").flatMap(parseLine)) {
+      if ("x" in line) for (const order of line.x) entries.delete(order);
+      else if ("lost" in line) lost = line.lost ?? undefined;
+      else entries.set(line.o, { event: line.e, patch: line.p });
+    }
+    // The numbers of that life mean nothing in this one: the file is written anew.
+    this.#lines = text === "" ? 0 : Number.POSITIVE_INFINITY;
+    return { entries: [...entries.values()], lost };
+  }
+
+  /** The outbox has changed; the file will follow. */
+  changed(): void {
+    this.#cancel ??= this.#deps.clock.alarm(PATIENCE_MS, () => {
+      this.#cancel = undefined;
+      void this.sync(false);
+    });
+  }
+
+  /** Makes the file follow now; with `all` also for what has just begun to wait. */
+  sync(all: boolean): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#working = this.#working.then(() => this.#sync(all));
+    return this.#working;
+  }
+
+  async #sync(all: boolean): Promise<void> {
+    const outbox = this.#outbox;
+    if (!outbox) return;
+    const before = this.#deps.clock.monotonic() - PATIENCE_MS;
+    const fresh: OutboxEntry[] = [];
+    let young = 0;
+    for (const entry of outbox.entries()) {
+      if (this.#held.has(entry.order)) continue;
+      if (all || entry.spooled || entry.since <= before) fresh.push(entry);
+      else young += 1;
+    }
+    try {
+      await this.#follow(fresh, outbox);
+      for (const entry of fresh) this.#hold(entry);
+      this.#failing = false;
+    } catch (error) {
+      if (!this.#failing)
+        this.#deps.log.error("events that wait could not be written to disk", { error });
+      this.#failing = true;
+    }
+    if (young > 0 || this.#failing) this.changed();
+  }
+
+  async #follow(fresh: readonly OutboxEntry[], outbox: Outbox): Promise<void> {
+    const { files } = this.#deps;
+    const lost = this.#lostOf();
+    const { path } = this.#options;
+    const gone = [...this.#held].filter((order) => !outbox.has(order));
+    const lostText = JSON.stringify(lost ?? null);
+    const left = this.#held.size - gone.length + fresh.length;
+    if (left === 0 && lost === undefined) {
+      if (this.#lines > 0) await files.remove(path);
+      this.#lines = 0;
+    } else if (this.#lines + fresh.length > 2 * left + STALE_LINES) {
+      const wanted = new Set(fresh);
+      const held = [...outbox.entries()].filter(
+        (entry) => this.#held.has(entry.order) || wanted.has(entry),
+      );
+      const lines = [...held.map(entryLine), `{"lost":${lostText}}`];
+      await files.writeAtomic(path, `${lines.join("\n")}\n`, FILE_MODE);
+      this.#lines = lines.length;
+    } else {
+      const lines = [
+        ...(gone.length > 0 ? [JSON.stringify({ x: gone })] : []),
+        ...fresh.map(entryLine),
+        ...(lostText === this.#lostText ? [] : [`{"lost":${lostText}}`]),
+      ];
+      // A line that a crash has torn must not take the next one along.
+      if (lines.length > 0) await files.append(path, `\n${lines.join("\n")}\n`, FILE_MODE);
+      this.#lines += lines.length;
+    }
+    for (const order of gone) this.#held.delete(order);
+    this.#lostText = lostText;
+  }
+
+  #hold(entry: OutboxEntry): void {
+    this.#held.add(entry.order);
+    const isNew = !entry.spooled;
+    entry.spooled = true;
+    if (isNew) this.#deps.onSpooled(entry);
+  }
+}
+
+function entryLine({ order, event, patch }: OutboxEntry): string {
+  const line: Line = { o: order, e: event, ...(patch ? { p: patch } : {}) };
+  return JSON.stringify(line);
+}
+
+/** A line that was torn, or that somebody else wrote, is nothing. */
+function parseLine(text: string): readonly Line[] {
+  if (text === "") return [];
+  try {
+    const value = JSON.parse(text) as { readonly [key: string]: unknown } | null;
+    if (Array.isArray(value?.["x"])) return [value as Line];
+    if (value && "lost" in value) return [value as Line];
+    const event = value?.["e"] as Partial<CoreEvent> | undefined;
+    const whole =
+      typeof value?.["o"] === "number" &&
+      typeof event?.metadata?.name === "string" &&
+      typeof event.involvedObject === "object";
+    return whole ? [value as Line] : [];
+  } catch {
+    return [];
+  }
+}
