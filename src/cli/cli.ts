@@ -72,7 +72,7 @@ export function buildProgram(context: CliContext): Command {
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", START)
     .showSuggestionAfterError()
-    .configureHelp({ sortOptions: false, showGlobalOptions: false })
+    .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),

@@ -34,13 +34,20 @@ export class AgentClient {
 
   /** The whole answer of a route. */
   async text(path: string): Promise<string> {
-    const response = await this.open(path, AbortSignal.timeout(REQUEST_MS));
+    const signal = AbortSignal.timeout(REQUEST_MS);
+    const response = await this.open(path, signal);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw new CliError(`the agent's answer to ${path} has no end`);
-      chunks.push(chunk);
+    try {
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > MAX_ANSWER_BYTES)
+          throw new CliError(`the agent's answer to ${path} has no end`);
+        chunks.push(chunk);
+      }
+    } catch (thrown) {
+      if (thrown instanceof CliError) throw thrown;
+      throw connectError(thrown as NodeJS.ErrnoException, this.socketPath, signal);
     }
     return Buffer.concat(chunks).toString("utf8");
   }
@@ -51,7 +58,7 @@ export class AgentClient {
     try {
       for await (const line of createInterface({ input: response })) if (line !== "") yield line;
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!signal.aborted) throw connectError(error as NodeJS.ErrnoException, this.socketPath);
     } finally {
       response.destroy();
     }

@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { parseDuration } from "../../config/duration.ts";
 import { CliError } from "../cli-error.ts";
+import { connectError } from "../client/agent-client.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import {
@@ -58,7 +59,11 @@ async function logs(reference: string, options: LogOptions, context: CliContext)
   const { name } = chooseContainer(pod, options, io);
   const path = `/containerLogs/${containerPath(pod, name)}?${logQuery(options)}`;
   const response = await client.open(path, new AbortController().signal);
-  await pipeWhole(response, io.stdout);
+  try {
+    await pipeWhole(response, io.stdout);
+  } catch (thrown) {
+    throw connectError(thrown as NodeJS.ErrnoException, client.socketPath);
+  }
   return EXIT_OK;
 }
 
@@ -81,7 +86,7 @@ export function logQuery(options: Omit<LogOptions, "namespace">): URLSearchParam
   if (options.follow === true) query.set("follow", "true");
   if (options.previous === true) query.set("previous", "true");
   if (options.timestamps === true) query.set("timestamps", "true");
-  if (tail !== undefined) query.set("tailLines", String(tail));
+  if (tail !== undefined && tail !== ALL) query.set("tailLines", String(tail));
   if (since !== undefined) query.set("sinceSeconds", String(since));
   if (sinceTime !== undefined) query.set("sinceTime", sinceTime);
   if (limitBytes !== undefined) query.set("limitBytes", String(limitBytes));
@@ -94,8 +99,11 @@ async function pipeWhole(from: Readable, to: Writable): Promise<void> {
     if (!to.write(chunk)) await once(to, "drain");
 }
 
-function readTail(text: string): number | undefined {
-  return text === "-1" ? undefined : readCount(text);
+/** All lines. */
+const ALL = -1;
+
+function readTail(text: string): number {
+  return Number(text) === ALL ? ALL : readCount(text);
 }
 
 function readCount(text: string): number {

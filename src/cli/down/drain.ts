@@ -54,14 +54,12 @@ export async function drainPods(request: DrainRequest): Promise<readonly string[
  * over, since pods must end all the same.
  */
 async function drainConfig({ paths, runtimeSocket, host }: DrainRequest): Promise<LoadedConfig> {
-  const version1 = host.cgroups.version === 1 ? ["--fail-cgroupv1=false"] : [];
   const always = [
     "--pod-manifest-path=",
     "--manifest-url=",
     "--fail-swap-on=false",
     "--enable-server=false",
     `--container-runtime-endpoint=unix://${runtimeSocket}`,
-    ...version1,
   ];
   const options = { cwd: "/" };
   const own = await loadConfig([`--config=${paths.config}`, ...always], host.files, options);

@@ -1,0 +1,288 @@
+// The command line as a whole, against an agent that is played by a small server.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Command } from "commander";
+import { buildProgram, runCommand } from "../../src/cli/cli.ts";
+import { fakeIo } from "./fake-io.ts";
+import { assertGolden } from "./golden.ts";
+import { anEvent, anOverview } from "./nodes.ts";
+import { aPod, NOW, running } from "./pods.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "nodelet-commands-"));
+const socketPath = join(folder, "agent.sock");
+const PODS = [
+  aPod({ containers: [running({ name: "web" }), running({ name: "side" })] }),
+  aPod({ name: "db-edge-1", namespace: "data", containers: [running({ name: "db" })] }),
+];
+const probe = {
+  podUid: "uid-web-edge-1",
+  namespace: "default",
+  podName: "web-edge-1",
+  container: "web",
+  kind: "liveness",
+  handler: "httpGet",
+  verdict: "success",
+  counts: { successful: 10, failed: 1, unknown: 0 },
+  history: [{ atMs: NOW - 3000, durationMs: 2.6, lateMs: 0, result: "success", output: "ok" }],
+};
+const decision = {
+  atMs: NOW - 60_000,
+  sequence: 1,
+  subject: { kind: "pod", name: "default/web-edge-1", uid: "uid-web-edge-1" },
+  kind: "admit",
+  rule: "every rule agreed",
+  inputs: { rules: 5 },
+};
+const started = anEvent({ reason: "Started", message: "Container started", pod: "web-edge-1" }, 60);
+const ANSWERS: Readonly<Record<string, unknown>> = {
+  "/nodelet/v1/overview": anOverview(),
+  "/nodelet/v1/pods": { kind: "PodList", apiVersion: "v1", metadata: {}, items: PODS },
+  "/nodelet/v1/events": { kind: "EventList", items: [started] },
+  "/nodelet/v1/events?for=pod%2Fdefault%2Fweb-edge-1": { kind: "EventList", items: [started] },
+  "/nodelet/v1/events?for=node": { kind: "EventList", items: [] },
+  "/nodelet/v1/probes": { items: [probe] },
+  "/nodelet/v1/problems": { items: [] },
+  "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=500": { items: [decision], lost: 0 },
+  "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=20": { items: [decision], lost: 0 },
+  "/nodelet/v1/decisions?pod=default%2Fnone&limit=500": { items: [], lost: 0 },
+};
+const asked: string[] = [];
+const server = createServer((request, response) => {
+  const url = request.url ?? "";
+  asked.push(url);
+  if (url.startsWith("/containerLogs/")) return void response.end("a log line\n");
+  const answer = ANSWERS[url];
+  if (answer === undefined) response.statusCode = 404;
+  response.end(JSON.stringify(answer ?? { message: `nothing at ${url}` }));
+});
+before(() => new Promise<void>((resolve) => server.listen(socketPath, resolve)));
+after(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function run(...argv: readonly string[]) {
+  const io = { ...fakeIo({ NODELET_SOCKET: socketPath }), now: () => NOW };
+  const code = await runCommand(argv, io, () => new AbortController().signal);
+  await new Promise(setImmediate);
+  return { code, out: io.out(), err: io.err() };
+}
+
+/** Every command below a command with its words. */
+function allCommands(command: Command, words: readonly string[] = []): readonly string[][] {
+  return [
+    [...words],
+    ...command.commands.flatMap((each) => allCommands(each, [...words, each.name()])),
+  ];
+}
+
+const program = buildProgram({
+  io: fakeIo(),
+  onInterrupt: () => new AbortController().signal,
+  finish: () => {},
+});
+
+for (const words of allCommands(program))
+  test(`\`nodelet ${words.join(" ")} --help\``, async () => {
+    const { code, out, err } = await run(...words, "--help");
+    assert.equal(code, 0);
+    assert.equal(err, "");
+    assertGolden(`help/${words.join("-") || "nodelet"}.txt`, out);
+  });
+
+test("`nodelet` alone and `nodelet help` show the same as --help", async () => {
+  const { out } = await run("--help");
+  assert.deepEqual(await run(), { code: 0, out, err: "" });
+  assert.deepEqual(await run("help"), { code: 0, out, err: "" });
+  assert.equal((await run("help", "get")).out, (await run("get", "--help")).out);
+});
+
+const TEXTS: readonly (readonly string[])[] = [
+  ["get", "pods"],
+  ["get", "pods", "-A", "-o", "wide"],
+  ["get", "pods", "-A", "-o", "name"],
+  ["get", "pods", "-o", "json", "-l", "app=web"],
+  ["get", "pod/web", "-o", "yaml"],
+  ["get", "nodes"],
+  ["get", "node", "-o", "yaml"],
+  ["get", "events"],
+  ["get", "probes"],
+  ["describe", "pod", "web"],
+  ["describe", "node"],
+  ["why", "web"],
+  ["why", "web", "-o", "json"],
+];
+
+for (const argv of TEXTS)
+  test(`\`nodelet ${argv.join(" ")}\``, async () => {
+    const { code, out, err } = await run(...argv);
+    assert.equal(err, "");
+    assert.equal(code, 0);
+    assertGolden(`commands/${argv.join("_").replaceAll("/", "+")}.txt`, out);
+  });
+
+interface Refusal {
+  readonly argv: readonly string[];
+  readonly code: number;
+  readonly said: RegExp;
+}
+
+const REFUSALS: readonly Refusal[] = [
+  { argv: ["gte", "pods"], code: 2, said: /unknown command 'gte'\n\(Did you mean get\?\)/ },
+  { argv: ["get"], code: 2, said: /missing required argument 'what'/ },
+  { argv: ["get", "pods", "--wat"], code: 2, said: /unknown option '--wat'/ },
+  {
+    argv: ["get", "pods", "-o", "xml"],
+    code: 2,
+    said: /Allowed choices are wide, json, yaml, name/,
+  },
+  { argv: ["get", "podz"], code: 2, said: /"podz" cannot be listed\n {2}did you mean pods\?/ },
+  { argv: ["get", "deployments"], code: 2, said: /what can be: pods, nodes/ },
+  { argv: ["get", "pods", "-l", "a b"], code: 2, said: /--selector: / },
+  { argv: ["get", "pod", "none"], code: 3, said: /there is no pod none\n {2}nodelet get pods -A/ },
+  { argv: ["get", "probes", "-w"], code: 2, said: /probes cannot be watched/ },
+  { argv: ["describe", "service", "x"], code: 2, said: /"service" cannot be described/ },
+  { argv: ["describe", "pod", "wbe"], code: 3, said: /there is no pod wbe/ },
+  { argv: ["describe", "node", "other"], code: 3, said: /the node here is edge-1/ },
+  { argv: ["why", "none"], code: 3, said: /there is no pod none/ },
+  { argv: ["why", "a/b/c"], code: 2, said: /names no pod/ },
+  {
+    argv: ["logs", "web", "-c", "none"],
+    code: 3,
+    said: /has no container none\n {2}it has: web, side/,
+  },
+  { argv: ["logs", "web", "--tail", "x"], code: 2, said: /write a whole number/ },
+  { argv: ["logs", "web", "--since", "5"], code: 2, said: /with its unit/ },
+  { argv: ["logs", "web", "--since-time", "now"], code: 2, said: /"now" is no time/ },
+  {
+    argv: ["logs", "web", "--since", "5s", "--since-time", "2026-01-01T00:00:00Z"],
+    code: 2,
+    said: /two ways/,
+  },
+  { argv: ["exec", "web"], code: 2, said: /missing required argument 'command'/ },
+  { argv: ["down", "--grace-period", "-1"], code: 2, said: /whole number of seconds/ },
+  { argv: ["up", "--timeout", "soon"], code: 2, said: /with its unit/ },
+  { argv: ["completion", "tcsh"], code: 2, said: /Allowed choices are bash, zsh, fish/ },
+  {
+    argv: ["get", "pods", "--socket", "/nowhere.sock"],
+    code: 4,
+    said: /does not run .*\/nowhere.sock.\n {2}start it: nodelet up/,
+  },
+];
+
+for (const { argv, code, said } of REFUSALS)
+  test(`\`nodelet ${argv.join(" ")}\` is refused`, async () => {
+    const result = await run(...argv);
+    assert.match(result.err, said);
+    assert.equal(result.out, "");
+    assert.equal(result.code, code);
+    assert.doesNotMatch(result.err, /^ +at .*:\d+:\d+\)?$/m, "no stack");
+  });
+
+test("`nodelet get` says when there is nothing", async () => {
+  const { code, out, err } = await run("get", "pods", "-n", "empty");
+  assert.deepEqual([code, out, err], [0, "", "There are no pods in namespace empty.\n"]);
+});
+
+test("`nodelet logs` asks for what the options say, and says which container it took", async () => {
+  asked.length = 0;
+  const flags = ["-f", "-p", "--timestamps", "--tail=5", "--since=90s", "--limit-bytes=100"];
+  const { code, out, err } = await run("logs", "web", ...flags);
+  assert.deepEqual([code, out], [0, "a log line\n"]);
+  assert.equal(err, 'Defaulted container "web" out of: web, side\n');
+  assert.equal(
+    asked.at(-1),
+    "/containerLogs/default/web-edge-1/web?follow=true&previous=true&timestamps=true&tailLines=5&sinceSeconds=90&limitBytes=100",
+  );
+  assert.equal((await run("logs", "web", "side", "--tail=-1")).err, "");
+  assert.equal(asked.at(-1), "/containerLogs/default/web-edge-1/side?");
+});
+
+test("`nodelet version` goes without an agent", async () => {
+  const { code, out } = await run("version", "--socket", "/nowhere.sock");
+  assert.equal(code, 0);
+  assert.match(out, /^nodelet \d.* Kubernetes v1\.36\.\d+, on Node v\d+.*\nagent: not running\n$/);
+  const agent = JSON.parse((await run("version", "-o", "json")).out);
+  assert.deepEqual(agent.agent, { nodelet: "0.1.0", runtime: "containerd 1.6.20", node: "edge-1" });
+});
+
+test("`nodelet config view` puts flags over defaults and says where each comes from", async () => {
+  const { code, out } = await run(
+    "config",
+    "view",
+    "--changed",
+    "--config",
+    "",
+    "--",
+    "--max-pods=7",
+  );
+  assert.equal(code, 0);
+  assert.match(out, /^maxPods +7 +--max-pods$/m);
+  const wrong = await run("config", "view", "--config", "", "--", "--max-pods=-1");
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.err, /^nodelet: --max-pods: maxPods: Invalid value: -1/m);
+});
+
+const COMPLETIONS: readonly (readonly [words: readonly string[], expected: readonly string[]])[] = [
+  [["ge"], ["get"]],
+  [["h"], ["help"]],
+  [["help", "do"], ["down"]],
+  [["config", ""], ["view"]],
+  [
+    ["get", ""],
+    ["pods", "nodes", "events", "probes", "problems"],
+  ],
+  [["get", "pods", ""], ["web-edge-1"]],
+  [["get", "pods", "-n", "data", ""], ["db-edge-1"]],
+  [["get", "nodes", ""], []],
+  [
+    ["get", "pods", "-n", ""],
+    ["default", "data"],
+  ],
+  [["get", "pods", "-n", "x", "--namespace", "da"], ["data"]],
+  [["get", "pods", "--output", "j"], ["json"]],
+  [["get", "pods", "--output=j"], ["--output=json"]],
+  [["get", "pods", "--output", "=", "j"], ["--output=json"]],
+  [
+    ["get", "pods", "--output", "="],
+    ["--output=wide", "--output=json", "--output=yaml", "--output=name"],
+  ],
+  [["get", "pods", "--w"], ["--watch"]],
+  [
+    ["describe", ""],
+    ["pod", "node"],
+  ],
+  [["describe", "pod", "w"], ["web-edge-1"]],
+  [["describe", "node", ""], []],
+  [
+    ["logs", "web", "-c", ""],
+    ["web", "side"],
+  ],
+  [["logs", "web", "s"], ["side"]],
+  [["logs", "-f", "w"], ["web-edge-1"]],
+  [["exec", "-it", ""], ["web-edge-1"]],
+  [["exec", "web", "--", ""], []],
+  [["exec", "web", "--", "-"], []],
+  [["why", ""], ["web-edge-1"]],
+  [["completion", "b"], ["bash"]],
+  [
+    ["up", "--containerd", ""],
+    ["auto", "own"],
+  ],
+  [["up", "--config", ""], [":files"]],
+  [["up", "--super"], []],
+  [["version", "x"], []],
+];
+
+for (const [words, expected] of COMPLETIONS)
+  test(`completion of \`nodelet ${words.join(" ")}\``, async () => {
+    const { code, out, err } = await run("__complete", ...words);
+    assert.deepEqual([code, err], [0, ""]);
+    const texts = out.split("\n").map((line) => line.split("\t")[0]);
+    assert.deepEqual(texts.slice(0, -1), expected);
+  });
