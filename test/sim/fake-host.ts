@@ -37,6 +37,7 @@ export const FAKE_FACTS: HostFacts = {
   bootId: "00000000-0000-4000-8000-000000000001",
   machineId: "00000000000000000000000000000002",
   systemUuid: "00000000-0000-4000-8000-000000000003",
+  pageBytes: 4096,
   pidMax: 32_768,
   hugepages: [{ sizeBytes: 2 ** 21, pages: 0 }],
   addresses: ["192.0.2.10"],

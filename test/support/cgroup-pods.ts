@@ -53,9 +53,10 @@ export function pod(
 export const GUARANTEED = pod([container("a", ONE, ONE)]);
 export const BURSTABLE = pod([container("a", ONE, ONE), container("b", ONE, TWO)]);
 
-/** The values of a plan by file. */
+/** The values of a plan that are written, by file. */
 export function filesOf(plan: CgroupPlan): Record<string, string> {
-  return Object.fromEntries(plan.writes.map(({ file, value }) => [file, value]));
+  const written = plan.writes.filter(({ asFound }) => !asFound);
+  return Object.fromEntries(written.map(({ file, value }) => [file, value]));
 }
 
 export function demand(of: Pod): PodDemand {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { connectSystemd } from "../systemd/connect-systemd.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
@@ -31,6 +32,7 @@ export function connectHost(options: HostOptions): Host {
       cgroups ??= connectCgroups(options);
       return cgroups;
     },
+    systemd: connectSystemd({ clock: options.clock }),
     facts: async () => readHostFacts(),
     diskUsage: readDiskUsage,
     process: async (pid) => readProcess(pid),

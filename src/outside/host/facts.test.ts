@@ -41,6 +41,7 @@ test("readHostFacts takes each fact from its file", () => {
       bootId: "boot",
       machineId: "machine",
       systemUuid: "UUID",
+      pageBytes: 4096,
       pidMax: 192_731,
       hugepages: [
         { sizeBytes: 2 ** 21, pages: 16 },

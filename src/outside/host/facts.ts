@@ -36,6 +36,7 @@ export function readHostFacts(root = ""): HostFacts {
     bootId: text("/proc/sys/kernel/random/boot_id"),
     machineId: text("/etc/machine-id") || text("/var/lib/dbus/machine-id"),
     systemUuid: SYSTEM_UUID_FILES.map(text).find((uuid) => uuid !== "") ?? "",
+    pageBytes: readPageBytes(),
     pidMax: smallestPositive([
       text("/proc/sys/kernel/pid_max"),
       text("/proc/sys/kernel/threads-max"),
@@ -43,6 +44,23 @@ export function readHostFacts(root = ""): HostFacts {
     hugepages: readHugepages(`${root}/sys/kernel/mm/hugepages`),
     addresses: interfaceAddresses(),
   };
+}
+
+/** Key of the page size in the auxiliary vector (getauxval(3)). */
+const AT_PAGESZ = 6n;
+const USUAL_PAGE_BYTES = 4096;
+
+/** Bytes of a memory page, from what the kernel told this process at its start. */
+function readPageBytes(): number {
+  try {
+    const words = new BigUint64Array(new Uint8Array(readFileSync("/proc/self/auxv")).buffer);
+    for (let at = 0; at + 1 < words.length; at += 2) {
+      if (words[at] === AT_PAGESZ) return Number(words[at + 1]);
+    }
+  } catch {
+    // A kernel without it has the usual pages.
+  }
+  return USUAL_PAGE_BYTES;
 }
 
 function readTrimmed(path: string): string {

@@ -3,6 +3,8 @@
  * simulation brings its own, and both pass the contract suite in `test/contracts/`.
  */
 
+import type { SystemdUnits } from "../systemd/systemd.ts";
+
 export type FileKind = "file" | "directory" | "link" | "socket" | "other";
 
 export interface FileEntry {
@@ -104,6 +106,8 @@ export interface HostFacts {
   readonly bootId: string;
   readonly machineId: string;
   readonly systemUuid: string;
+  /** Bytes of a memory page. */
+  readonly pageBytes: number;
   /** Most tasks at once: the smaller of the highest process id and the limit of threads. */
   readonly pidMax: number;
   /** Page sizes the kernel offers, in bytes, with how many pages are reserved of each. */
@@ -122,6 +126,8 @@ export interface DiskUsage {
 export interface Host {
   readonly files: Files;
   readonly cgroups: CgroupTree;
+  /** Asked only where systemd keeps the control groups. */
+  readonly systemd?: SystemdUnits;
   facts(): Promise<HostFacts>;
   /** Usage of the file system that holds `path`; `undefined` when the path is missing. */
   diskUsage(path: string): Promise<DiskUsage | undefined>;

@@ -3,12 +3,13 @@
  * speaks to it by D-Bus; tests bring their own.
  */
 
-/** One property of a unit, with its D-Bus type: number, text, flag or list of texts. */
+/** One property of a unit, with its D-Bus type: number, text, flag, list of texts or bytes. */
 export type UnitProperty =
   | { readonly name: string; readonly type: "t"; readonly value: bigint }
   | { readonly name: string; readonly type: "s"; readonly value: string }
   | { readonly name: string; readonly type: "b"; readonly value: boolean }
-  | { readonly name: string; readonly type: "as"; readonly value: readonly string[] };
+  | { readonly name: string; readonly type: "as"; readonly value: readonly string[] }
+  | { readonly name: string; readonly type: "ay"; readonly value: readonly number[] };
 
 /**
  * Units of systemd. Every call may throw `OutsideError`: `notFound` for a unit that systemd does not know,

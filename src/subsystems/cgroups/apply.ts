@@ -1,7 +1,16 @@
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
+import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
 import { isSameValue } from "./same-value.ts";
+import { startProperties, unitOf, unitProperties } from "./units.ts";
 import type { CgroupPlan, CgroupWrite } from "./writes.ts";
+
+/** Who makes groups and sets values: the kernel's files, with systemd also its units. */
+export interface Ground {
+  readonly tree: CgroupTree;
+  /** Absent with the cgroupfs driver. */
+  readonly systemd?: { readonly units: SystemdUnits; readonly version: number };
+}
 
 /** A value that is not as planned; `found` is `undefined` when group or file are missing. */
 export interface CgroupDifference {
@@ -9,6 +18,8 @@ export interface CgroupDifference {
   readonly file: string;
   readonly found: string | undefined;
   readonly wanted: string;
+  /** The agent does not write this value by itself; somebody else has. */
+  readonly foreign?: true;
 }
 
 /** A write that did not succeed. */
@@ -28,6 +39,12 @@ export interface CgroupReport {
 
 /** Tries of a limit that chases a usage which grows meanwhile. */
 const RAISE_ATTEMPTS = 3;
+
+/**
+ * What a limit is kept above the usage on v2, where a limit below it kills instead of being refused: as
+ * much as a fast process may take between reading the usage and writing the limit.
+ */
+const ROOM_ABOVE_USAGE_BYTES = 16n * 1024n * 1024n;
 
 /** What `plan` would change. Reads only. */
 export async function comparePlan(
@@ -50,42 +67,64 @@ async function compareWrite(
   const { file } = write;
   const found = await tree.read(path, file);
   if (found === undefined && write.optional) return undefined;
-  const wanted = await raisedValue(tree, path, write);
+  const wanted = await raisedValue(tree, path, write, found);
   if (found !== undefined && isSameValue(file, found, wanted)) return undefined;
-  return { path, file, found, wanted };
+  return { path, file, found, wanted, ...(write.asFound ? { foreign: true } : {}) };
 }
 
-/** The planned value, or the present usage where that is more and must not be cut. */
-async function raisedValue(tree: CgroupTree, path: string, write: CgroupWrite): Promise<string> {
-  return write.usage?.raise === "always"
-    ? atLeastUsage(tree, path, write, write.usage.file)
-    : write.value;
-}
-
-async function atLeastUsage(
+/**
+ * The planned value, or more where that much is in use and must not be cut. A limit above the planned one
+ * only ever sinks, so that a class which fills it cannot raise it by and by.
+ */
+async function raisedValue(
   tree: CgroupTree,
   path: string,
   write: CgroupWrite,
-  usageFile: string,
+  found: string | undefined,
 ): Promise<string> {
-  const usage = await tree.read(path, usageFile);
-  const isBounded = /^\d+$/.test(write.value) && usage !== undefined && /^\d+$/.test(usage);
-  return isBounded && BigInt(usage) > BigInt(write.value) ? usage : write.value;
+  if (write.usage?.raise !== "always" || !isNumber(write.value)) return write.value;
+  const usage = await usageOf(tree, path, write);
+  if (usage === undefined) return write.value;
+  const planned = BigInt(write.value);
+  const kept = usage + ROOM_ABOVE_USAGE_BYTES;
+  const least = isNumber(found) && BigInt(found) < kept ? BigInt(found) : kept;
+  return String(least > planned ? least : planned);
+}
+
+async function usageOf(
+  tree: CgroupTree,
+  path: string,
+  { usage }: CgroupWrite,
+): Promise<bigint | undefined> {
+  const text = usage && (await tree.read(path, usage.file));
+  return isNumber(text) ? BigInt(text) : undefined;
+}
+
+function isNumber(text: string | undefined): text is string {
+  return text !== undefined && /^\d+$/.test(text);
 }
 
 /**
  * Makes the group if the plan says so and writes what differs. Writes that fail are tried once more
  * after the others, since one value may only fit when another is set (quota and period). Throws when
- * the group cannot be made or is missing; failed writes are in the report.
+ * the group cannot be made or is missing; failed writes are in the report. With `repair`, values that
+ * are usually left alone are written too.
  */
-export async function applyPlan(tree: CgroupTree, plan: CgroupPlan): Promise<CgroupReport> {
+export async function applyPlan(
+  ground: Ground,
+  plan: CgroupPlan,
+  { repair = false }: { readonly repair?: boolean } = {},
+): Promise<CgroupReport> {
+  const { tree } = ground;
   const exists = await tree.exists(plan.path);
   if (!exists && !plan.create) {
     throw new OutsideError("notFound", `cgroup ${plan.path} does not exist with all controllers`);
   }
-  if (!exists) await tree.create(plan.path);
+  const writes = plan.writes.filter(({ asFound }) => repair || !asFound);
+  if (!exists) await makeGroup(ground, plan.path);
+  if (ground.systemd) await tellSystemd(ground, plan.path, writes);
   const written: CgroupDifference[] = [];
-  let open: readonly CgroupWrite[] = plan.writes;
+  let open: readonly CgroupWrite[] = writes;
   let failed: CgroupFailure[] = [];
   for (let pass = 1; pass <= 2 && open.length > 0; pass += 1) {
     failed = [];
@@ -101,6 +140,52 @@ export async function applyPlan(tree: CgroupTree, plan: CgroupPlan): Promise<Cgr
     open = again;
   }
   return { created: !exists, written, failed };
+}
+
+/** A group that cannot be made whole is not left behind half made. */
+async function makeGroup({ tree, systemd }: Ground, path: string): Promise<void> {
+  try {
+    await systemd?.units.start(unitOf(path), startProperties(path, tree));
+    await tree.create(path);
+  } catch (thrown) {
+    await unmakeGroup({ tree, ...(systemd ? { systemd } : {}) }, path).catch(() => {});
+    throw thrown;
+  }
+}
+
+/** Only where nothing runs in it and nothing stands beneath: it may have been there in part. */
+async function unmakeGroup(ground: Ground, path: string): Promise<void> {
+  const { tree } = ground;
+  if ((await tree.processes(path)).length > 0 || (await tree.children(path)).length > 0) return;
+  await destroyGroup(ground, path);
+}
+
+/** Ends what runs in the group and beneath, and removes it; with systemd its unit too. */
+export async function destroyGroup({ tree, systemd }: Ground, path: string): Promise<void> {
+  await tree.destroy(path);
+  await systemd?.units.stop(unitOf(path));
+}
+
+/**
+ * Makes systemd want the same values, all of them as soon as one differs: what it does not know it would
+ * undo when it writes a unit's values the next time.
+ */
+async function tellSystemd(
+  { tree, systemd }: Ground,
+  path: string,
+  writes: readonly CgroupWrite[],
+): Promise<void> {
+  if (!systemd) return;
+  let differs = false;
+  const wanted: CgroupWrite[] = [];
+  for (const write of writes) {
+    const difference = await compareWrite(tree, path, write);
+    differs ||= difference !== undefined;
+    wanted.push(difference ? { ...write, value: difference.wanted } : write);
+  }
+  const properties = unitProperties(tree, wanted, systemd.version);
+  if (!differs || properties.length === 0) return;
+  await systemd.units.setProperties(unitOf(path), properties);
 }
 
 async function applyWrite(
@@ -136,7 +221,8 @@ async function writeRaising(
     } catch (thrown) {
       const mayRaise = write.usage !== undefined && isOutside(thrown, "precondition");
       if (!mayRaise || attempt >= RAISE_ATTEMPTS) throw thrown;
-      value = await atLeastUsage(tree, path, write, write.usage.file);
+      const usage = await usageOf(tree, path, write);
+      if (usage !== undefined && isNumber(value) && usage > BigInt(value)) value = String(usage);
     }
   }
 }

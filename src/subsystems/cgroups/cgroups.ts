@@ -9,13 +9,22 @@ import type { Container, EphemeralContainer, Pod } from "../../api/generated/typ
 import { allContainers, isRestartableInit } from "../../api/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/qos.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf, OutsideError, UsageError } from "../../kit/errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
-import { applyPlan, type CgroupDifference, type CgroupReport, comparePlan } from "./apply.ts";
+import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
+import {
+  applyPlan,
+  type CgroupDifference,
+  type CgroupReport,
+  comparePlan,
+  destroyGroup,
+  type Ground,
+} from "./apply.ts";
 import { MIN_SHARES } from "./convert.ts";
-import { type ContainerRole, readContainer, readDemand } from "./demand.ts";
+import { type ContainerRole, readContainer } from "./demand.ts";
+import { podDemand } from "./demand-cache.ts";
 import { literalPath, parsePath, podName, podUidOf, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
 import { type ContainerResources, planContainer } from "./plan-container.ts";
@@ -23,13 +32,30 @@ import { planNode, planReserved } from "./plan-node.ts";
 import { planPod } from "./plan-pod.ts";
 import { planQos, planQosStart } from "./plan-qos.ts";
 import { planTree } from "./plan-tree.ts";
+import { type CgroupsReport, reportCgroups } from "./report.ts";
+import { applyResize, type ResizeOrder, type ResizeOutcome } from "./resize.ts";
 import type { CgroupSettings } from "./settings.ts";
+import {
+  checkControllers,
+  checkRoot,
+  connectGround,
+  readCpus,
+  readSwap,
+  reservationProblem,
+} from "./start.ts";
 import { type CgroupPlan, planWrites } from "./writes.ts";
 
+export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";
+export type { CgroupDriver } from "./names.ts";
+export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
+export type { ResizeOrder, ResizeOutcome } from "./resize.ts";
+export { runtimeCgroupDriver } from "./runtime-driver.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
 export interface CgroupDeps {
   readonly tree: CgroupTree;
+  /** Needed with the systemd driver. */
+  readonly systemd?: SystemdUnits;
   readonly facts: HostFacts;
   readonly clock: Clock;
   readonly log: Log;
@@ -69,8 +95,13 @@ export interface Cgroups {
   criParent(pod: Pod): string;
   /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
   containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources;
-  /** Sets shares and limits of the classes for the pods that are active. */
+  /**
+   * Sets shares and limits of the classes for the pods that are active. Calls that overlap share a pass
+   * with the pods of the latest.
+   */
   updateQos(pods: readonly Pod[]): Promise<void>;
+  /** Changes the resources of a running pod, never giving a container more than its pod. */
+  resizePod(order: ResizeOrder): Promise<ResizeOutcome>;
   /** Pods' groups that are there, by class and uid. */
   listPods(): Promise<readonly FoundPodGroup[]>;
   /** Processes in the pod's group, whatever its class. */
@@ -79,12 +110,13 @@ export interface Cgroups {
   planTree(pods: readonly Pod[]): readonly CgroupPlan[];
   /** Where the machine differs from `planTree(pods)`. Reads only. */
   drift(pods: readonly Pod[]): Promise<readonly CgroupDifference[]>;
+  /** The whole live tree beside the desired one; pods come with their statuses. Reads only. */
+  report(pods: readonly Pod[]): Promise<CgroupsReport>;
+  /** Writes what differs, on groups that are there; also what is usually left alone. Answers what it wrote. */
+  repair(pods: readonly Pod[]): Promise<readonly CgroupDifference[]>;
 }
 
 const ENFORCED: NodeEnforcement = { kind: "enforced" };
-
-/** Controllers without which pods cannot be limited. */
-const NEEDED_CONTROLLERS = ["cpu", "memory"] as const;
 
 /** The real thing; see `Cgroups`. With `cgroupsPerQos` off pods have no groups of their own. */
 export function createCgroups(deps: CgroupDeps, options: CgroupOptions): Cgroups {
@@ -96,11 +128,16 @@ class CgroupRoom implements Cgroups {
   readonly #options: CgroupOptions;
   readonly #durations: Histogram | undefined;
   #settings: CgroupSettings;
+  #ground: Ground;
+  #latestPods: readonly Pod[] = [];
+  #qosRunning: Promise<void> = Promise.resolve();
+  #qosQueued: Promise<void> | undefined;
 
   constructor(deps: CgroupDeps, options: CgroupOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#settings = settingsFrom(options, deps.tree, deps.facts);
+    this.#ground = { tree: deps.tree };
     this.#durations = deps.metrics?.histogram({
       name: "kubelet_cgroup_manager_duration_seconds",
       help: "Duration in seconds for cgroup manager operations. Broken down by method.",
@@ -116,54 +153,25 @@ class CgroupRoom implements Cgroups {
   }
 
   async start(): Promise<NodeEnforcement> {
-    this.#checkControllers();
+    const { tree, systemd } = this.#deps;
+    checkControllers(tree);
+    this.#ground = await connectGround(this.#options, tree, systemd);
+    this.#settings = { ...this.#settings, ...(await readCpus(this.#ground)) };
     const enforcement = this.#options.cgroupsPerQos ? await this.#startTree() : ENFORCED;
-    this.#settings = { ...this.#settings, swap: await this.#swapNow() };
+    this.#settings = { ...this.#settings, swap: await readSwap(tree, this.#settings) };
     return enforcement;
   }
 
   async #startTree(): Promise<NodeEnforcement> {
-    await this.#checkRoot();
+    await checkRoot(this.#deps.tree, this.#settings, this.#options.cgroupRoot);
     const enforcement = await this.enforceNode();
     await this.#applyAll(planQosStart(this.#settings));
-    await this.#enforceReserved();
+    try {
+      await this.#applyAll(planReserved(this.#settings));
+    } catch (thrown) {
+      throw reservationProblem(thrown);
+    }
     return enforcement;
-  }
-
-  #checkControllers(): void {
-    if (this.#options.driver === "systemd") {
-      throw new UsageError(
-        'cgroupDriver "systemd": groups are made through the file system only; use "cgroupfs" here and in the runtime',
-      );
-    }
-    const { controllers } = this.#deps.tree;
-    const missing = NEEDED_CONTROLLERS.filter((controller) => !controllers.has(controller));
-    if (missing.length > 0) {
-      throw new UsageError(
-        `control groups: the kernel offers no ${missing.join(" and no ")} controller; enable it at boot`,
-      );
-    }
-  }
-
-  async #checkRoot(): Promise<void> {
-    const root = literalPath(this.#settings.root, this.#settings.driver);
-    if (root !== "/" && !(await this.#deps.tree.exists(root))) {
-      throw new UsageError(
-        `cgroupRoot ${JSON.stringify(this.#options.cgroupRoot)}: no such control group with all controllers; make it before the agent starts`,
-      );
-    }
-  }
-
-  /** v1 tells at the root whether swap is counted, v2 only in a group below it. */
-  async #swapNow(): Promise<CgroupSettings["swap"]> {
-    const { tree } = this.#deps;
-    const [file, groups] =
-      tree.version === 1
-        ? (["memory.memsw.limit_in_bytes", ["/"]] as const)
-        : (["memory.swap.max", (await tree.children("/")).map((name) => `/${name}`)] as const);
-    let controlled = false;
-    for (const group of groups) controlled ||= (await tree.read(group, file)) !== undefined;
-    return { ...this.#settings.swap, controlled };
   }
 
   async enforceNode(): Promise<NodeEnforcement> {
@@ -176,22 +184,11 @@ class CgroupRoom implements Cgroups {
     }
   }
 
-  async #enforceReserved(): Promise<void> {
-    try {
-      await this.#applyAll(planReserved(this.#settings));
-    } catch (thrown) {
-      throw new UsageError(
-        `enforceNodeAllocatable: a reservation cannot be enforced: ${messageOf(thrown)}`,
-        { cause: thrown },
-      );
-    }
-  }
-
   async ensurePod(pod: Pod, uid: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
-    const plan = planPod(this.#settings, readDemand(pod, uid));
+    const plan = planPod(this.#settings, { ...podDemand(pod), uid });
     if (await this.#deps.tree.exists(plan.path)) return;
-    const report = await this.#timed("create", () => applyPlan(this.#deps.tree, plan));
+    const report = await this.#timed("create", () => applyPlan(this.#ground, plan));
     for (const { file, wanted, error } of report.failed) {
       this.#deps.log.warn("pod limit not set", { path: plan.path, file, wanted, error });
     }
@@ -200,7 +197,7 @@ class CgroupRoom implements Cgroups {
   async removePod(uid: string, qos: QosClass): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     const path = this.#podGroupPath(uid, qos);
-    await this.#timed("destroy", () => this.#deps.tree.destroy(path));
+    await this.#timed("destroy", () => destroyGroup(this.#ground, path));
   }
 
   async squeezePod(uid: string, qos: QosClass): Promise<void> {
@@ -222,17 +219,29 @@ class CgroupRoom implements Cgroups {
   }
 
   containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources {
-    const demand = readDemand(pod, uidOf(pod));
     return planContainer(
       this.#settings,
-      demand,
+      podDemand(pod),
       readContainer(container, roleOf(pod, container.name)),
     );
   }
 
-  async updateQos(pods: readonly Pod[]): Promise<void> {
-    if (!this.#options.cgroupsPerQos) return;
-    await this.#applyAll(planQos(this.#settings, pods.map(demandOf)));
+  updateQos(pods: readonly Pod[]): Promise<void> {
+    if (!this.#options.cgroupsPerQos) return Promise.resolve();
+    this.#latestPods = pods;
+    this.#qosQueued ??= this.#nextQosPass(this.#qosRunning);
+    return this.#qosQueued;
+  }
+
+  async #nextQosPass(running: Promise<void>): Promise<void> {
+    await running.catch(() => {});
+    this.#qosQueued = undefined;
+    this.#qosRunning = this.#applyAll(planQos(this.#settings, this.#latestPods.map(podDemand)));
+    await this.#qosRunning;
+  }
+
+  async resizePod(order: ResizeOrder): Promise<ResizeOutcome> {
+    return this.#timed("update", () => applyResize(this.#ground, this.#settings, order));
   }
 
   async listPods(): Promise<readonly FoundPodGroup[]> {
@@ -259,7 +268,7 @@ class CgroupRoom implements Cgroups {
   }
 
   planTree(pods: readonly Pod[]): readonly CgroupPlan[] {
-    return planTree(this.#settings, pods.map(demandOf));
+    return planTree(this.#settings, pods.map(podDemand));
   }
 
   async drift(pods: readonly Pod[]): Promise<readonly CgroupDifference[]> {
@@ -268,6 +277,33 @@ class CgroupRoom implements Cgroups {
       differences.push(...(await comparePlan(this.#deps.tree, plan)));
     }
     return differences;
+  }
+
+  async report(pods: readonly Pod[]): Promise<CgroupsReport> {
+    const isKept = this.#options.cgroupsPerQos;
+    return reportCgroups({
+      tree: this.#deps.tree,
+      settings: this.#settings,
+      pods: isKept ? pods : [],
+      present: (await this.listPods()).map(({ path }) => path),
+      resourcesOf: (pod, name) => {
+        const placed = allContainers(pod).find(({ container }) => container.name === name);
+        return this.containerResources(pod, placed?.container ?? { name });
+      },
+    });
+  }
+
+  async repair(pods: readonly Pod[]): Promise<readonly CgroupDifference[]> {
+    const written: CgroupDifference[] = [];
+    for (const plan of this.planTree(pods)) {
+      if (!(await this.#deps.tree.exists(plan.path))) continue;
+      const report = await this.#timed("update", () =>
+        applyPlan(this.#ground, plan, { repair: true }),
+      );
+      written.push(...report.written);
+      if (report.failed[0]) throw report.failed[0].error;
+    }
+    return written;
   }
 
   #tierPath(qos: QosClass): string {
@@ -291,7 +327,7 @@ class CgroupRoom implements Cgroups {
   async #applyOne(plan: CgroupPlan): Promise<OutsideError | undefined> {
     let report: CgroupReport;
     try {
-      report = await this.#timed("update", () => applyPlan(this.#deps.tree, plan));
+      report = await this.#timed("update", () => applyPlan(this.#ground, plan));
     } catch (thrown) {
       if (thrown instanceof OutsideError) return thrown;
       throw thrown;
@@ -315,10 +351,6 @@ class CgroupRoom implements Cgroups {
 
 function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? "";
-}
-
-function demandOf(pod: Pod) {
-  return readDemand(pod, uidOf(pod));
 }
 
 function roleOf(pod: Pod, name: string): ContainerRole {

@@ -1,5 +1,6 @@
 // pure
 import {
+  DEFAULT_PERIOD_US,
   milliCpuToQuota,
   milliCpuToShares,
   sharesToRuntimeWeight,
@@ -7,8 +8,9 @@ import {
 } from "./convert.ts";
 import type { ContainerDemand, PodDemand } from "./demand.ts";
 import { oomScoreAdj } from "./oom-score.ts";
+import { keptQuota } from "./plan-pod.ts";
 import { allocatableMemoryBytes, type CgroupSettings } from "./settings.ts";
-import type { CgroupShape, CgroupWrite } from "./writes.ts";
+import { type CgroupShape, type CgroupWrite, withFreeValues } from "./writes.ts";
 
 /** `LinuxContainerResources` of CRI as far as the agent fills it. */
 export interface ContainerResources {
@@ -156,27 +158,66 @@ export type RuntimeWeights = "linear" | "quadratic";
  * the runtime sets. For looking at a plan and comparing it with the machine.
  */
 export function expectContainerFiles(
-  shape: CgroupShape,
+  shape: CgroupShape & Pick<CgroupSettings, "driver" | "cpuPeriodUs">,
   resources: ContainerResources,
   weights: RuntimeWeights,
 ): readonly CgroupWrite[] {
+  const writes =
+    shape.version === 1 ? filesV1(shape, resources) : filesV2(shape, resources, weights);
+  const known = writes.filter(({ file }) =>
+    shape.controllers.has(file.slice(0, file.indexOf("."))),
+  );
+  return withFreeValues(shape, known, ["cpu", "memory"]);
+}
+
+type ContainerShape = Parameters<typeof expectContainerFiles>[0];
+
+function filesV1(shape: ContainerShape, resources: ContainerResources): CgroupWrite[] {
+  const { cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes, memorySwapLimitInBytes } = resources;
+  const rows: readonly (readonly [string, bigint, bigint])[] = [
+    ["cpu.shares", cpuShares, cpuShares],
+    ["cpu.cfs_period_us", cpuPeriod, cpuPeriod],
+    ["cpu.cfs_quota_us", cpuQuota, runtimeQuota(shape, resources)],
+    ["memory.limit_in_bytes", memoryLimitInBytes, memoryLimitInBytes],
+    ["memory.memsw.limit_in_bytes", memorySwapLimitInBytes, memorySwapLimitInBytes],
+  ];
+  const writes = rows.flatMap(([file, given, value]): CgroupWrite[] =>
+    given === 0n ? [] : [{ file, value: String(value) }],
+  );
+  return [...writes, ...hugepageFiles(resources, "limit_in_bytes")];
+}
+
+function filesV2(
+  shape: ContainerShape,
+  resources: ContainerResources,
+  weights: RuntimeWeights,
+): CgroupWrite[] {
   const { cpuShares, cpuQuota, cpuPeriod, memoryLimitInBytes } = resources;
-  const writes: CgroupWrite[] = [];
-  const put = (file: string, value: bigint | number | string) =>
-    writes.push({ file, value: String(value) });
-  if (shape.version === 1) {
-    put("cpu.shares", cpuShares);
-    if (cpuPeriod !== 0n) put("cpu.cfs_period_us", cpuPeriod);
-    if (cpuQuota !== 0n) put("cpu.cfs_quota_us", cpuQuota);
-    if (memoryLimitInBytes !== 0n) put("memory.limit_in_bytes", memoryLimitInBytes);
-  } else {
-    const toWeight = weights === "linear" ? sharesToWeight : sharesToRuntimeWeight;
-    put("cpu.weight", toWeight(Number(cpuShares)));
-    if (cpuPeriod !== 0n || cpuQuota !== 0n) {
-      put("cpu.max", `${cpuQuota > 0n ? cpuQuota : "max"} ${cpuPeriod || 100_000n}`);
-    }
-    if (memoryLimitInBytes !== 0n) put("memory.max", memoryLimitInBytes);
-    for (const [file, value] of Object.entries(resources.unified)) put(file, value);
+  const toWeight = weights === "linear" ? sharesToWeight : sharesToRuntimeWeight;
+  const writes: CgroupWrite[] = [
+    { file: "cpu.weight", value: String(toWeight(Number(cpuShares))) },
+  ];
+  if (cpuPeriod !== 0n || cpuQuota !== 0n) {
+    const quota = cpuQuota > 0n ? String(runtimeQuota(shape, resources)) : "max";
+    writes.push({ file: "cpu.max", value: `${quota} ${cpuPeriod || DEFAULT_PERIOD_US}` });
   }
-  return writes.filter(({ file }) => shape.controllers.has(file.slice(0, file.indexOf("."))));
+  if (memoryLimitInBytes !== 0n) {
+    writes.push({ file: "memory.max", value: String(memoryLimitInBytes) });
+  }
+  for (const [file, value] of Object.entries(resources.unified)) writes.push({ file, value });
+  return [...writes, ...hugepageFiles(resources, "max")];
+}
+
+function hugepageFiles({ hugepageLimits }: ContainerResources, suffix: string): CgroupWrite[] {
+  return hugepageLimits.map(({ pageSize, limit }) => ({
+    file: `hugetlb.${pageSize}.${suffix}`,
+    value: String(limit),
+    optional: true,
+  }));
+}
+
+/** Runtimes with the systemd driver round a quota as the agent does. */
+function runtimeQuota(shape: ContainerShape, { cpuQuota, cpuPeriod }: ContainerResources): bigint {
+  const cpuPeriodUs = Number(cpuPeriod) || DEFAULT_PERIOD_US;
+  return BigInt(keptQuota({ driver: shape.driver, cpuPeriodUs }, Number(cpuQuota)));
 }

@@ -1,19 +1,23 @@
 // pure
 import { milliCpuToShares } from "./convert.ts";
-import { literalPath, tierName } from "./names.ts";
+import { literalPath, parsePath, tierName } from "./names.ts";
 import { type CgroupSettings, type NodeAmounts, podsBudget } from "./settings.ts";
-import { type CgroupPlan, planWrites } from "./writes.ts";
+import { type CgroupPlan, planWrites, withFreeValues } from "./writes.ts";
 
 /**
  * The group of all pods: CPU shares, memory, pids and huge pages of what is left to pods. CPU time is
  * not limited. Source: kubelet cm enforceNodeAllocatableCgroups.
  */
 export function planNode(settings: CgroupSettings): CgroupPlan {
+  const writes = planWrites(settings, {
+    ...nodeResources(podsBudget(settings), settings.hugepageSizes),
+    ...(settings.cpus === undefined ? {} : { cpus: settings.cpus }),
+  });
   return {
     path: literalPath(tierName(settings.root, "Guaranteed"), settings.driver),
     kind: "node",
     create: true,
-    writes: planWrites(settings, nodeResources(podsBudget(settings), settings.hugepageSizes)),
+    writes: withFreeValues(settings, writes, ["cpu"]),
   };
 }
 
@@ -40,7 +44,8 @@ export function hugepageLimits(
  * Source: kubelet cm enforceExistingCgroup.
  */
 export function planReserved(settings: CgroupSettings): readonly CgroupPlan[] {
-  return settings.reservedGroups.map(({ path, amounts, compressibleOnly }) => {
+  return settings.reservedGroups.map(({ path: given, amounts, compressibleOnly }) => {
+    const path = literalPath(parsePath(given, settings.driver), settings.driver);
     const { cpuShares, memoryBytes, pids } = nodeResources(amounts, []);
     const sizes = Object.keys(amounts.hugepages ?? {});
     const hugepages = hugepageLimits(amounts.hugepages ?? {}, sizes);

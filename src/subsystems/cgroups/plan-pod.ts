@@ -1,10 +1,10 @@
 // pure
-import { MIN_SHARES, milliCpuToQuota, milliCpuToShares } from "./convert.ts";
+import { MIN_SHARES, milliCpuToQuota, milliCpuToShares, systemdQuota } from "./convert.ts";
 import { type PodDemand, pageSizeOfResource } from "./demand.ts";
 import { literalPath, podName } from "./names.ts";
 import { hugepageLimits } from "./plan-node.ts";
 import type { CgroupSettings } from "./settings.ts";
-import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
+import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
 
 /** No limit on CPU time. */
 const NO_QUOTA = -1;
@@ -14,11 +14,12 @@ const NO_QUOTA = -1;
  * without a limit leaves the pod without one. Source: kubelet cm ResourceConfigForPod.
  */
 export function planPod(settings: CgroupSettings, demand: PodDemand): CgroupPlan {
+  const writes = planWrites(settings, podGroupResources(settings, demand));
   return {
     path: literalPath(podName(settings.root, demand.qos, demand.uid), settings.driver),
     kind: "pod",
     create: true,
-    writes: planWrites(settings, podGroupResources(settings, demand)),
+    writes: withFreeValues(settings, writes, ["cpu", "memory", "pids"]),
   };
 }
 
@@ -44,13 +45,22 @@ function computeLimits(settings: CgroupSettings, demand: PodDemand): CgroupResou
   const quotaOff = !settings.cpuCfsQuota || demand.exclusiveCpus;
   const cpuQuotaUs = quotaOff
     ? NO_QUOTA
-    : milliCpuToQuota(total.limits.cpuMilli, settings.cpuPeriodUs);
+    : keptQuota(settings, milliCpuToQuota(total.limits.cpuMilli, settings.cpuPeriodUs));
   const quota = { cpuQuotaUs, cpuPeriodUs: settings.cpuPeriodUs };
   return {
     cpuShares: milliCpuToShares(total.requests.cpuMilli),
     ...(isWhole || total.cpuLimited ? quota : {}),
     ...(isWhole || total.memoryLimited ? { memoryBytes: total.limits.memoryBytes } : {}),
   };
+}
+
+/** The quota as the driver keeps it: systemd knows whole percents of a CPU only. */
+export function keptQuota(
+  { driver, cpuPeriodUs }: Pick<CgroupSettings, "driver" | "cpuPeriodUs">,
+  quotaUs: number,
+): number {
+  const isRounded = driver === "systemd" && quotaUs > 0;
+  return isRounded ? systemdQuota(quotaUs, cpuPeriodUs).quotaUs : quotaUs;
 }
 
 function podGuard(settings: CgroupSettings, { qos, total }: PodDemand): CgroupResources {

@@ -42,7 +42,9 @@ test("reservedLimits by the reference's example, and with more requested than th
 
 test("planQos writes a limit of nothing as a limit, lifts limits when off, skips what it cannot know", () => {
   const files = (options: Partial<CgroupOptions>, pods: readonly Pod[]) =>
-    planQos(settings(2, options), pods.map(demand)).map(filesOf);
+    planQos(settings(2, options), pods.map(demand))
+      .filter(({ kind }) => kind === "tier")
+      .map(filesOf);
   const big = pod([container("a", { memory: "9Gi" }, { memory: "9Gi", cpu: "1" })]);
   const [full] = files({ qosReservedMemoryPercent: 100 }, [
     { ...big, status: { qosClass: "Guaranteed" } },
@@ -52,6 +54,7 @@ test("planQos writes a limit of nothing as a limit, lifts limits when off, skips
   assert.deepEqual(burstable, {
     "cpu.weight": "79",
     "memory.max": "max",
+    "memory.low": "0",
     "hugetlb.2MB.max": "4611686018427387904",
     "hugetlb.2MB.rsvd.max": "4611686018427387904",
   });
@@ -75,6 +78,8 @@ test("planQos under MemoryQoS guards what the classes request, or nothing", () =
     files("None").map(([, value]) => value),
     ["0", "0", undefined],
   );
+  const off = planQos(settings(2), [demand(GUARANTEED)]).map(filesOf);
+  assert.deepEqual([off[0]?.["memory.min"], off[1]?.["memory.low"]], ["0", "0"], "lifted when off");
 });
 
 test("planQosStart leaves alone what depends on pods", () => {

@@ -4,7 +4,7 @@ import { MIN_SHARES, milliCpuToShares } from "./convert.ts";
 import type { PodDemand } from "./demand.ts";
 import { literalPath, tierName } from "./names.ts";
 import { allocatableMemoryBytes, type CgroupSettings } from "./settings.ts";
-import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
+import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
 
 /** What the pods of each class request together. */
 export interface TierSums {
@@ -57,8 +57,8 @@ export function reservedLimits(
 
 /**
  * The groups of the burstable and the best-effort pods, and what the group of all pods guards for
- * MemoryQoS, for the pods that are active now. With `qosReserved` off the limits are lifted, because a
- * limit of an earlier configuration would stay otherwise. Source: kubelet qosContainerManager.
+ * MemoryQoS, for the pods that are active now. With `qosReserved` or MemoryQoS off their values are lifted,
+ * because those of an earlier configuration would stay otherwise. Source: kubelet qosContainerManager.
  */
 export function planQos(
   settings: CgroupSettings,
@@ -117,14 +117,15 @@ function planTier(
   resources: CgroupResources,
 ): CgroupPlan {
   const path = literalPath(tierName(settings.root, qos), settings.driver);
-  return { path, kind: "tier", create: true, writes: planWrites(settings, resources) };
+  const writes = withFreeValues(settings, planWrites(settings, resources), ["cpu"]);
+  return { path, kind: "tier", create: true, writes };
 }
 
-/** Memory that reclaim leaves alone, nothing under policy None; only v2 knows it. */
+/** Memory that reclaim leaves alone, nothing with the policy None or MemoryQoS off; only v2 knows it. */
 function guarded(settings: CgroupSettings, file: string, bytes: number): CgroupResources {
   const { memoryQos, version } = settings;
-  if (memoryQos === undefined || version !== 2) return {};
-  const value = memoryQos.reservation === "TieredReservation" ? bytes : 0;
+  if (version !== 2) return {};
+  const value = memoryQos?.reservation === "TieredReservation" ? bytes : 0;
   return { unified: { [file]: String(value) } };
 }
 

@@ -1,4 +1,5 @@
 // pure
+import { parseCpuList } from "../../config/cpu-list.ts";
 
 /** Smallest value that v1 shows for a memory limit that is none, whatever the page size. */
 const V1_UNLIMITED = 2n ** 63n - 2n ** 17n;
@@ -23,6 +24,7 @@ export function isSameValue(file: string, read: string, wanted: string): boolean
   const right = wanted.trim();
   if (left === right) return true;
   if (file === "cpu.max") return isSameCpuMax(left, right);
+  if (file === "cpuset.cpus") return isSameCpuList(left, right);
   const has = readNumber(left);
   const wants = readNumber(right);
   if (has === undefined || wants === undefined) return false;
@@ -48,6 +50,13 @@ function isSameBytes(has: bigint, wants: bigint, pages: readonly bigint[]): bool
 function clampShares(shares: bigint): bigint {
   if (shares < CPU_SHARES.least) return CPU_SHARES.least;
   return shares > CPU_SHARES.most ? CPU_SHARES.most : shares;
+}
+
+/** The kernel joins neighbours to ranges and sorts. */
+function isSameCpuList(read: string, wanted: string): boolean {
+  const has = parseCpuList(read);
+  const wants = parseCpuList(wanted);
+  return has.ok && wants.ok && has.cpus.join() === wants.cpus.join();
 }
 
 /** The kernel keeps the period when none is written. */

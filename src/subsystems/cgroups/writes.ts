@@ -13,6 +13,11 @@ export interface CgroupWrite {
    * once); `refused`: set to the usage when the kernel refuses the value (v1).
    */
   readonly usage?: { readonly file: string; readonly raise: "always" | "refused" };
+  /**
+   * What the kernel shows for a group that the agent made; not written, so that a limit which somebody
+   * else has set on purpose stays. Counts as a difference all the same.
+   */
+  readonly asFound?: true;
 }
 
 /** What one group shall be, in the kernel's own words. */
@@ -30,6 +35,8 @@ export interface CgroupResources {
   /** Microseconds per period; negative is no limit. */
   readonly cpuQuotaUs?: number;
   readonly cpuPeriodUs?: number;
+  /** CPUs as the kernel lists them, e.g. `0-3`; only v2 is told. */
+  readonly cpus?: string;
   /** Negative is no limit. */
   readonly memoryBytes?: number;
   /** How `memoryBytes` relates to what is in use. */
@@ -87,6 +94,7 @@ function writesV2(resources: CgroupResources): CgroupWrite[] {
     const quota = cpuQuotaUs && cpuQuotaUs > 0 ? String(cpuQuotaUs) : "max";
     writes.push({ file: "cpu.max", value: `${quota} ${cpuPeriodUs || DEFAULT_PERIOD_US}` });
   }
+  if (resources.cpus) writes.push({ file: "cpuset.cpus", value: resources.cpus });
   if (memoryBytes) {
     const write = { file: "memory.max", value: maxOr(memoryBytes) };
     const usage = { file: "memory.current", raise: "always" } as const;
@@ -102,6 +110,32 @@ function writesV2(resources: CgroupResources): CgroupWrite[] {
     writes.push({ file, value });
   }
   return writes;
+}
+
+/** Values that mean "no limit", by the file that would hold one. */
+const FREE: Readonly<Record<CgroupVersion, Readonly<Record<string, string>>>> = {
+  1: {
+    "cpu.cfs_period_us": String(DEFAULT_PERIOD_US),
+    "cpu.cfs_quota_us": "-1",
+    "memory.limit_in_bytes": "-1",
+    "pids.max": "max",
+  },
+  2: { "cpu.max": `max ${DEFAULT_PERIOD_US}`, "memory.max": "max", "pids.max": "max" },
+};
+
+/** `writes` with what `controllers` show where these say nothing: no limit. */
+export function withFreeValues(
+  shape: CgroupShape,
+  writes: readonly CgroupWrite[],
+  controllers: readonly string[],
+): readonly CgroupWrite[] {
+  const written = new Set(writes.map(({ file }) => file));
+  const free = Object.entries(FREE[shape.version]).flatMap(([file, value]): CgroupWrite[] => {
+    const controller = file.slice(0, file.indexOf("."));
+    const isOpen = !written.has(file) && shape.controllers.has(controller);
+    return isOpen && controllers.includes(controller) ? [{ file, value, asFound: true }] : [];
+  });
+  return [...writes, ...free];
 }
 
 function maxOr(value: number): string {

@@ -1,0 +1,14 @@
+import type { Pod } from "../../api/generated/types.ts";
+import { type PodDemand, readDemand } from "./demand.ts";
+
+/** Pods are replaced, never changed, so what one asks for is read once. */
+const known = new WeakMap<Pod, PodDemand>();
+
+/** What the pod asks for. `UsageError` on a value that is no quantity. */
+export function podDemand(pod: Pod): PodDemand {
+  const found = known.get(pod);
+  if (found) return found;
+  const demand = readDemand(pod, pod.metadata?.uid ?? "");
+  known.set(pod, demand);
+  return demand;
+}

@@ -1,0 +1,66 @@
+// pure
+import { parseCpuList } from "../../config/cpu-list.ts";
+import { resolveGates } from "../../config/feature-gates.ts";
+import type { KubeletConfig } from "../../config/kubelet-config.ts";
+import type { CgroupDriver } from "./names.ts";
+import type { CgroupOptions } from "./options.ts";
+import type { MemoryQos } from "./settings.ts";
+
+/** What the configuration says only indirectly, or not at all. */
+export interface ConfigSurroundings {
+  /** The driver that the runtime says it has; absent when it does not say. */
+  readonly runtimeDriver?: CgroupDriver;
+  readonly pageBytes: number;
+}
+
+/** Memory pages of the architectures that nodelet runs on, unless the machine says otherwise. */
+export const USUAL_PAGE_BYTES = 4096;
+
+/** The part of the configuration that concerns control groups. */
+export function cgroupOptionsOf(
+  config: KubeletConfig,
+  { runtimeDriver, pageBytes }: ConfigSurroundings,
+): CgroupOptions {
+  const { gates } = resolveGates(config.featureGates);
+  const percent = gates.isEnabled("QOSReserved") ? config.qosReserved["memory"] : undefined;
+  const memoryQos = gates.isEnabled("MemoryQoS") ? memoryQosOf(config, pageBytes) : undefined;
+  return {
+    driver: runtimeDriver ?? config.cgroupDriver,
+    cgroupRoot: config.cgroupRoot,
+    cgroupsPerQos: config.cgroupsPerQOS,
+    ...reservations(config),
+    enforceNodeAllocatable: config.enforceNodeAllocatable,
+    systemReservedCgroup: config.systemReservedCgroup,
+    kubeReservedCgroup: config.kubeReservedCgroup,
+    cpuCfsQuota: config.cpuCFSQuota,
+    cpuCfsQuotaPeriodUs: Math.round(config.cpuCFSQuotaPeriod * 1000),
+    podPidsLimit: config.podPidsLimit,
+    ...(percent === undefined ? {} : { qosReservedMemoryPercent: Number.parseInt(percent, 10) }),
+    ...(memoryQos === undefined ? {} : { memoryQos }),
+    singleProcessOomKill: config.singleProcessOOMKill ?? false,
+    swapBehavior: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
+  };
+}
+
+/** CPUs that are reserved by number replace both reservations by amount. Source: kubelet app server.run. */
+function reservations(
+  config: KubeletConfig,
+): Pick<CgroupOptions, "systemReserved" | "kubeReserved"> {
+  const { systemReserved, kubeReserved, reservedSystemCPUs } = config;
+  const list = parseCpuList(reservedSystemCPUs);
+  if (reservedSystemCPUs === "" || !list.ok) return { systemReserved, kubeReserved };
+  const { cpu: _, ...kubeRest } = kubeReserved;
+  return {
+    systemReserved: { ...systemReserved, cpu: String(list.cpus.length) },
+    kubeReserved: kubeRest,
+  };
+}
+
+function memoryQosOf(config: KubeletConfig, pageBytes: number): MemoryQos {
+  const { memoryReservationPolicy, memoryThrottlingFactor } = config;
+  return {
+    reservation: memoryReservationPolicy === "TieredReservation" ? "TieredReservation" : "None",
+    throttlingFactor: memoryThrottlingFactor,
+    pageBytes,
+  };
+}

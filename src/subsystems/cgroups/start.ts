@@ -1,0 +1,87 @@
+import { isOutside, messageOf, UsageError } from "../../kit/errors.ts";
+import type { CgroupTree } from "../../outside/host/host.ts";
+import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
+import type { Ground } from "./apply.ts";
+import { literalPath } from "./names.ts";
+import type { CgroupOptions } from "./options.ts";
+import type { CgroupSettings } from "./settings.ts";
+
+/** Controllers without which pods cannot be limited. */
+const NEEDED_CONTROLLERS = ["cpu", "memory"] as const;
+
+/** Oldest systemd that starts slices as they are needed. */
+const OLDEST_SYSTEMD = 229;
+
+/** The means of the driver. `UsageError` when systemd is to keep the groups and does not run. */
+export async function connectGround(
+  options: CgroupOptions,
+  tree: CgroupTree,
+  units: SystemdUnits | undefined,
+): Promise<Ground> {
+  if (options.driver !== "systemd" || !options.cgroupsPerQos) return { tree };
+  try {
+    const version = (await units?.version()) ?? 0;
+    if (units && version >= OLDEST_SYSTEMD) return { tree, systemd: { units, version } };
+    throw new UsageError(
+      `cgroupDriver "systemd": systemd ${version} is too old, ${OLDEST_SYSTEMD} is needed`,
+    );
+  } catch (thrown) {
+    if (!isOutside(thrown)) throw thrown;
+    throw new UsageError(
+      `cgroupDriver "systemd": ${thrown.message}; use "cgroupfs" here and in the runtime where systemd does not run`,
+      { cause: thrown },
+    );
+  }
+}
+
+/** `UsageError` when the kernel lacks what pods cannot be limited without. */
+export function checkControllers({ controllers }: CgroupTree): void {
+  const missing = NEEDED_CONTROLLERS.filter((controller) => !controllers.has(controller));
+  if (missing.length > 0) {
+    throw new UsageError(
+      `control groups: the kernel offers no ${missing.join(" and no ")} controller; enable it at boot`,
+    );
+  }
+}
+
+/** `UsageError` when the configured root is not there with all controllers. */
+export async function checkRoot(
+  tree: CgroupTree,
+  settings: CgroupSettings,
+  configured: string,
+): Promise<void> {
+  const root = literalPath(settings.root, settings.driver);
+  if (root === "/" || (await tree.exists(root))) return;
+  throw new UsageError(
+    `cgroupRoot ${JSON.stringify(configured)}: no such control group with all controllers; make it before the agent starts`,
+  );
+}
+
+/** v1 tells at the root whether swap is counted, v2 only in a group below it. */
+export async function readSwap(
+  tree: CgroupTree,
+  settings: CgroupSettings,
+): Promise<CgroupSettings["swap"]> {
+  const [file, groups] =
+    tree.version === 1
+      ? (["memory.memsw.limit_in_bytes", ["/"]] as const)
+      : (["memory.swap.max", (await tree.children("/")).map((name) => `/${name}`)] as const);
+  let controlled = false;
+  for (const group of groups) controlled ||= (await tree.read(group, file)) !== undefined;
+  return { ...settings.swap, controlled };
+}
+
+/** With systemd on v2 the CPUs must be named, or it takes the controller away again. */
+export async function readCpus({ tree, systemd }: Ground): Promise<{ readonly cpus?: string }> {
+  if (!systemd || tree.version === 1 || !tree.controllers.has("cpuset")) return {};
+  const cpus = (await tree.read("/", "cpuset.cpus.effective"))?.trim();
+  return cpus ? { cpus } : {};
+}
+
+/** What a reservation that cannot be enforced is reported as. */
+export function reservationProblem(thrown: unknown): UsageError {
+  return new UsageError(
+    `enforceNodeAllocatable: a reservation cannot be enforced: ${messageOf(thrown)}`,
+    { cause: thrown },
+  );
+}

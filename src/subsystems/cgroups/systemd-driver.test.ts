@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { container, podOf } from "../../../test/support/cgroup-pods.ts";
+import { B, BE, G, runExample } from "../../../test/support/cgroup-room.ts";
+import { withSystemdRoom } from "../../../test/support/cgroup-systemd.ts";
+import { busObstacle } from "../../../test/systemd/private-bus.ts";
+import { OutsideError, UsageError } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { createCgroups } from "./cgroups.ts";
+import { defaultCgroupOptions } from "./options.ts";
+import { runtimeCgroupDriver } from "./runtime-driver.ts";
+
+const BURSTABLE = "/kubepods.slice/kubepods-burstable.slice";
+
+describe("the systemd driver", { skip: busObstacle() }, () => {
+  for (const version of [1, 2] as const) {
+    test(`the worked example on v${version}: slices, properties and files agree`, async () => {
+      const { cgroups: tree } = new FakeHost({ clock: new SimClock(), cgroupVersion: version });
+      await withSystemdRoom(
+        tree,
+        { qosReservedMemoryPercent: 100 },
+        async ({ cgroups, systemd }) => {
+          await runExample(cgroups);
+          assert.deepEqual(await cgroups.drift([G, B, BE]), []);
+          assert.deepEqual([...systemd.units.keys()].sort(), [
+            "kubepods-besteffort-podbe.slice",
+            "kubepods-besteffort.slice",
+            "kubepods-burstable-podb.slice",
+            "kubepods-burstable.slice",
+            "kubepods-podg.slice",
+            "kubepods.slice",
+          ]);
+          const pod = systemd.units.get("kubepods-burstable-podb.slice");
+          assert.equal(
+            pod?.get(version === 2 ? "CPUWeight" : "CPUShares"),
+            version === 2 ? 79n : 2048n,
+          );
+          assert.equal(pod?.get("CPUQuotaPerSecUSec"), 3_000_000n);
+          assert.deepEqual(pod?.get("Wants"), ["kubepods-burstable.slice"]);
+          const tier = systemd.units.get("kubepods-burstable.slice");
+          assert.equal(tier?.get(version === 2 ? "MemoryMax" : "MemoryLimit"), 7n * 2n ** 30n);
+          const orders = systemd.orders.length;
+          await cgroups.updateQos([G, B, BE]);
+          assert.equal(systemd.orders.length, orders, "nothing changed, so systemd hears nothing");
+          await cgroups.removePod("b", "Burstable");
+          assert.equal(systemd.units.has("kubepods-burstable-podb.slice"), false);
+          assert.equal(await tree.exists(`${BURSTABLE}/kubepods-burstable-podb.slice`), false);
+          assert.deepEqual(
+            (await cgroups.listPods()).map(({ uid }) => uid),
+            ["g", "be"],
+          );
+        },
+      );
+    });
+  }
+
+  test("a quota is whole percents, in the group as in the unit", async () => {
+    const { cgroups: tree } = new FakeHost({ clock: new SimClock() });
+    await withSystemdRoom(tree, {}, async ({ cgroups, systemd }) => {
+      const odd = podOf("1-2", [container("a", {}, { cpu: "123m", memory: "1Gi" })]);
+      await cgroups.start();
+      await cgroups.ensurePod(odd, "1-2");
+      const path = cgroups.podPath(odd, "1-2");
+      assert.equal(await tree.read(path, "cpu.max"), "13000 100000");
+      const [unit] = [...systemd.units.keys()].filter((name) => name.includes("pod1_2"));
+      assert.equal(systemd.units.get(unit ?? "")?.get("CPUQuotaPerSecUSec"), 130_000n);
+    });
+  });
+
+  test("a reservation is told to systemd too", async () => {
+    const { cgroups: tree } = new FakeHost({ clock: new SimClock() });
+    const options = {
+      enforceNodeAllocatable: ["pods", "system-reserved"],
+      systemReserved: { cpu: "1", memory: "1Gi" },
+      systemReservedCgroup: "/system.slice",
+    };
+    await withSystemdRoom(tree, options, async ({ cgroups, systemd }) => {
+      await assert.rejects(cgroups.start(), /system\.slice does not exist/);
+      await tree.create("/system.slice");
+      systemd.units.set("system.slice", new Map());
+      await cgroups.start();
+      assert.equal(systemd.units.get("system.slice")?.get("MemoryMax"), 2n ** 30n);
+      assert.equal(await tree.read("/system.slice", "cpu.weight"), "39");
+    });
+  });
+
+  test("a pod's slice that systemd will not start leaves nothing behind", async () => {
+    const { cgroups: tree } = new FakeHost({ clock: new SimClock() });
+    await withSystemdRoom(tree, {}, async ({ cgroups, systemd }) => {
+      await cgroups.start();
+      systemd.jobResult = "failed";
+      await assert.rejects(cgroups.ensurePod(G, "g"), /its job ended with "failed"/);
+      assert.equal(await tree.exists("/kubepods.slice/kubepods-podg.slice"), false);
+    });
+  });
+});
+
+test("without systemd its driver is refused with what to do", async () => {
+  const host = new FakeHost({ clock: new SimClock() });
+  const deps = { tree: host.cgroups, facts: FAKE_FACTS, clock: new SimClock(), log: silentLog };
+  const options = { ...defaultCgroupOptions(2), driver: "systemd" } as const;
+  await assert.rejects(createCgroups(deps, options).start(), UsageError);
+  const units = {
+    version: () => Promise.reject(new OutsideError("unavailable", "nobody there")),
+    start: async () => {},
+    setProperties: async () => {},
+    stop: async () => {},
+  };
+  const there = createCgroups({ ...deps, systemd: units }, options);
+  await assert.rejects(there.start(), /cgroupDriver "systemd": nobody there; use "cgroupfs"/);
+});
+
+test("the runtime's driver is asked for, and not having one is fine", async () => {
+  const signal = new AbortController().signal;
+  const ask = (answer: () => Promise<{ linux: { cgroupDriver: 0 | 1 } | undefined }>) =>
+    runtimeCgroupDriver({ runtimeConfig: answer }, silentLog, signal);
+  assert.equal(await ask(async () => ({ linux: { cgroupDriver: 0 } })), "systemd");
+  assert.equal(await ask(async () => ({ linux: { cgroupDriver: 1 } })), "cgroupfs");
+  assert.equal(await ask(async () => ({ linux: undefined })), undefined);
+  for (const code of ["unimplemented", "deadline"] as const) {
+    assert.equal(await ask(() => Promise.reject(new OutsideError(code, "no"))), undefined);
+  }
+});
