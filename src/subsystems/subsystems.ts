@@ -7,10 +7,11 @@ import type { TaskScope } from "../kit/scope.ts";
 import type { Files, HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
-  type CgroupOptions,
   type Cgroups,
+  cgroupOptionsOf,
   createCgroups,
   type NodeEnforcement,
+  runtimeCgroupDriver,
 } from "./cgroups/cgroups.ts";
 import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
 import { Images } from "./images/images.ts";
@@ -89,10 +90,7 @@ export async function startSubsystems(
   );
   await journal.open();
   scope.defer("journal", () => journal.flush());
-  const cgroups = createCgroups(
-    { tree: host.cgroups, facts, clock, log: log.child("cgroups"), metrics },
-    cgroupOptions(config),
-  );
+  const cgroups = await connectCgroups(config, deps, cri.runtime);
   sayEnforcement(events, await cgroups.start());
   const images = new Images(
     {
@@ -166,24 +164,23 @@ function startLogs(config: KubeletConfig, { outside, scope }: SubsystemDeps): Lo
   return logs;
 }
 
-function cgroupOptions(config: KubeletConfig): CgroupOptions {
-  const percent = config.qosReserved["memory"];
-  return {
-    driver: config.cgroupDriver,
-    cgroupRoot: config.cgroupRoot,
-    cgroupsPerQos: config.cgroupsPerQOS,
-    systemReserved: config.systemReserved,
-    kubeReserved: config.kubeReserved,
-    enforceNodeAllocatable: config.enforceNodeAllocatable,
-    systemReservedCgroup: config.systemReservedCgroup,
-    kubeReservedCgroup: config.kubeReservedCgroup,
-    cpuCfsQuota: config.cpuCFSQuota,
-    cpuCfsQuotaPeriodUs: Math.round(config.cpuCFSQuotaPeriod * 1000),
-    podPidsLimit: config.podPidsLimit,
-    ...(percent === undefined ? {} : { qosReservedMemoryPercent: Number.parseInt(percent, 10) }),
-    singleProcessOomKill: config.singleProcessOOMKill ?? false,
-    swapBehavior: config.memorySwap.swapBehavior === "LimitedSwap" ? "LimitedSwap" : "NoSwap",
-  };
+/** The runtime's cgroup driver goes before the configured one, where it tells it. */
+async function connectCgroups(
+  config: KubeletConfig,
+  { outside, scope, metrics, facts }: SubsystemDeps,
+  runtime: Parameters<typeof runtimeCgroupDriver>[0],
+): Promise<Cgroups> {
+  const { host, clock } = outside;
+  const log = outside.log.child("cgroups");
+  const runtimeDriver = await runtimeCgroupDriver(runtime, log, scope.signal);
+  const { systemd } = host;
+  return createCgroups(
+    { tree: host.cgroups, facts, clock, log, metrics, ...(systemd ? { systemd } : {}) },
+    cgroupOptionsOf(config, {
+      pageBytes: facts.pageBytes,
+      ...(runtimeDriver === undefined ? {} : { runtimeDriver }),
+    }),
+  );
 }
 
 function sayEnforcement(events: Events, enforcement: NodeEnforcement): void {
