@@ -144,7 +144,7 @@ export async function startAgent(
     await startPipeline(pipeline, deps);
     subsystems.runtime.start();
     const { roots } = pipelineOptions(options, hooks);
-    startNode({ roots }, { outside, scope, pipeline, cgroups: subsystems.cgroups });
+    startNode({ roots }, { outside, scope, pipeline, ...subsystems });
     subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
     const agent = {
       options,

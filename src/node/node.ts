@@ -5,28 +5,35 @@ import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../subsystems/events/events.ts";
+import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
 
+/** Folders of the agent. */
 export interface NodeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
 }
 
+/** What the loops of the node stand on. */
 export interface NodeDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly pipeline: Pipeline;
   readonly cgroups: Cgroups;
+  readonly events: Events;
 }
 
+/** Starts every loop that concerns the node as a whole. */
 export function startNode(
   options: NodeOptions,
-  { outside, scope, pipeline, cgroups }: NodeDeps,
+  { outside, scope, pipeline, cgroups, events }: NodeDeps,
 ): void {
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
     if (life.kind === "released") released.set(released.get() + 1);
   });
   scope.defer("released pods", stop);
+  startCgroupLoop({ outside, scope, pipeline, cgroups, events });
   startHousekeeping(options, {
     outside,
     scope,

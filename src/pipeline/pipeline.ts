@@ -31,6 +31,7 @@ import { specContainers } from "./pods/restart.ts";
 import { Sources, type SourcesOptions } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
+/** Folders, sources and times of the pipeline. */
 export interface PipelineOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Folder of what the agent keeps for itself. */
@@ -53,6 +54,7 @@ export interface PipelineSubsystems {
   readonly volumes: Volumes;
 }
 
+/** What the pipeline is joined from. */
 export interface PipelineDeps extends PipelineSubsystems {
   readonly outside: Outside;
   readonly scope: TaskScope;
@@ -64,6 +66,7 @@ export interface PipelineDeps extends PipelineSubsystems {
   readonly agentStartedAt: WallMs;
 }
 
+/** The joined rooms, for readers and for the node. */
 export interface Pipeline {
   readonly pods: Pods;
   readonly statuses: Statuses;
@@ -248,7 +251,7 @@ function groundPort(
 }
 
 /** Pods whose demands count for the shares of their class. */
-function activePods(pods: Pods): readonly Pod[] {
+export function activePods(pods: Pick<Pods, "list">): readonly Pod[] {
   return pods
     .list()
     .filter(({ life }) => life.kind === "running" || life.kind === "terminating")

@@ -10,7 +10,7 @@ import {
   type Cgroups,
   cgroupOptionsOf,
   createCgroups,
-  type NodeEnforcement,
+  enforcementEvent,
   runtimeCgroupDriver,
 } from "./cgroups/cgroups.ts";
 import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
@@ -91,7 +91,7 @@ export async function startSubsystems(
   await journal.open();
   scope.defer("journal", () => journal.flush());
   const cgroups = await connectCgroups(config, deps, cri.runtime);
-  sayEnforcement(events, await cgroups.start());
+  events.ofNode(enforcementEvent(await cgroups.start()));
   const images = new Images(
     {
       parallelPulls: config.serializeImagePulls
@@ -181,16 +181,6 @@ async function connectCgroups(
       ...(runtimeDriver === undefined ? {} : { runtimeDriver }),
     }),
   );
-}
-
-function sayEnforcement(events: Events, enforcement: NodeEnforcement): void {
-  if (enforcement.kind === "enforced") {
-    const message = "Updated Node Allocatable limit across pods";
-    events.ofNode({ type: "Normal", reason: "NodeAllocatableEnforced", message });
-  } else {
-    const message = `Failed to update Node Allocatable Limits ${enforcement.message}`;
-    events.ofNode({ type: "Warning", reason: "FailedNodeAllocatableEnforcement", message });
-  }
 }
 
 /** Largest resolv.conf that is read. */

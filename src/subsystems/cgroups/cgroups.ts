@@ -67,6 +67,20 @@ export type NodeEnforcement =
   | { readonly kind: "enforced" }
   | { readonly kind: "failed"; readonly message: string };
 
+/** What is said about the node after an attempt, in the reference's words. */
+export function enforcementEvent(enforcement: NodeEnforcement): {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+} {
+  if (enforcement.kind === "enforced") {
+    const message = "Updated Node Allocatable limit across pods";
+    return { type: "Normal", reason: "NodeAllocatableEnforced", message };
+  }
+  const message = `Failed to update Node Allocatable Limits ${enforcement.message}`;
+  return { type: "Warning", reason: "FailedNodeAllocatableEnforcement", message };
+}
+
 /** A pod's group that is there, whether or not anybody knows the pod. */
 export interface FoundPodGroup {
   readonly uid: string;
@@ -80,6 +94,8 @@ export interface Cgroups {
   start(): Promise<NodeEnforcement>;
   /** Limits the group of all pods to what is left to pods; for trying again. */
   enforceNode(): Promise<NodeEnforcement>;
+  /** What became of the last attempt. */
+  readonly enforcement: NodeEnforcement;
   /**
    * Makes the pod's group and limits it. One that is there is left as it is. A limit the kernel refuses
    * is logged and does not fail. Call `updateQos` with all active pods before.
@@ -129,6 +145,7 @@ class CgroupRoom implements Cgroups {
   readonly #durations: Histogram | undefined;
   #settings: CgroupSettings;
   #ground: Ground;
+  #enforcement: NodeEnforcement = ENFORCED;
   #latestPods: readonly Pod[] = [];
   #qosRunning: Promise<void> = Promise.resolve();
   #qosQueued: Promise<void> | undefined;
@@ -174,14 +191,20 @@ class CgroupRoom implements Cgroups {
     return enforcement;
   }
 
+  get enforcement(): NodeEnforcement {
+    return this.#enforcement;
+  }
+
   async enforceNode(): Promise<NodeEnforcement> {
+    if (!this.#options.cgroupsPerQos) return ENFORCED;
     try {
       await this.#applyAll([planNode(this.#settings)]);
-      return ENFORCED;
+      this.#enforcement = ENFORCED;
     } catch (thrown) {
       if (!(thrown instanceof OutsideError)) throw thrown;
-      return { kind: "failed", message: thrown.message };
+      this.#enforcement = { kind: "failed", message: thrown.message };
     }
+    return this.#enforcement;
   }
 
   async ensurePod(pod: Pod, uid: string): Promise<void> {

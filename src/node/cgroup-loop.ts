@@ -1,0 +1,63 @@
+/**
+ * Keeps the groups of the node and of the classes of service as the active pods want them. In: pods, and
+ * whether every source was seen. Out: cgroup values, events about the node. Invariant: nothing is done
+ * before every source was seen, so that pods which outlived the agent keep their share meanwhile.
+ */
+import type { Pod } from "../api/generated/types.ts";
+import { Cell } from "../kit/cell.ts";
+import { type ControlLoop, runControlLoop } from "../kit/control-loop.ts";
+import { isOutside } from "../kit/errors.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Outside } from "../outside/outside.ts";
+import { activePods, type Pipeline } from "../pipeline/pipeline.ts";
+import { type Cgroups, enforcementEvent } from "../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../subsystems/events/events.ts";
+
+export interface CgroupLoopDeps {
+  readonly outside: Pick<Outside, "clock" | "log">;
+  readonly scope: TaskScope;
+  readonly pipeline: Pick<Pipeline, "pods" | "seen">;
+  readonly cgroups: Pick<Cgroups, "enforceNode" | "enforcement" | "updateQos">;
+  readonly events: Pick<Events, "ofNode">;
+}
+
+/** Between two passes when no pod comes or goes (kubelet cm periodicQOSCgroupUpdateInterval). */
+const PERIOD_MS = 60_000;
+
+/** Starts the loop; it ends with the scope. */
+export function startCgroupLoop(deps: CgroupLoopDeps): void {
+  const { outside, scope, pipeline } = deps;
+  const changes = new Cell(0);
+  const active = new Map<string, Pod>();
+  const stop = pipeline.pods.subscribe(({ uid, pod, life }) => {
+    const isActive = life.kind === "running" || life.kind === "terminating";
+    if (isActive ? active.get(uid) === pod : !active.has(uid)) return;
+    if (isActive) active.set(uid, pod);
+    else active.delete(uid);
+    changes.set(changes.get() + 1);
+  });
+  scope.defer("active pods", stop);
+  const loop: ControlLoop<readonly Pod[]> = {
+    name: "cgroups of the classes",
+    wakeOn: [changes, pipeline.seen],
+    everyMs: PERIOD_MS,
+    plan: () => (pipeline.seen.get() ? activePods(pipeline.pods) : undefined),
+    act: async (pods) => {
+      await retryNode(deps);
+      try {
+        await deps.cgroups.updateQos(pods);
+      } catch (error) {
+        if (!isOutside(error)) throw error;
+        outside.log.warn("cgroups of the classes not updated", { error });
+      }
+    },
+  };
+  scope.spawn(loop.name, "restart", (signal) => runControlLoop(loop, outside.clock, signal));
+}
+
+/** Tries again what failed at the start, and says what became of it. */
+async function retryNode({ cgroups, events }: CgroupLoopDeps): Promise<void> {
+  if (cgroups.enforcement.kind === "failed") {
+    events.ofNode(enforcementEvent(await cgroups.enforceNode()));
+  }
+}
