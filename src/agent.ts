@@ -21,7 +21,7 @@ import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
-import { type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
+import { type SubsystemDeps, type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
 export interface AgentOptions {
@@ -83,84 +83,24 @@ export async function startAgent(
   outside: Outside,
   hooks: AgentHooks = {},
 ): Promise<Agent> {
-  const { clock, log, host } = outside;
   const metrics = new MetricsRegistry();
-  const probeMetrics = new MetricsRegistry();
   const taskErrors = metrics.counter({
     name: "nodelet_task_errors_total",
     help: "Background tasks that threw, by task.",
   });
   const scope = new TaskScope("agent", {
-    clock,
-    log,
+    clock: outside.clock,
+    log: outside.log,
     onTaskError: (task) => taskErrors.add({ task: taskFamily(task) }),
   });
   const giveUp = () => void scope[Symbol.asyncDispose]();
   hooks.leave?.addEventListener("abort", giveUp, { once: true });
   try {
     hooks.leave?.throwIfAborted();
-    const startedAt = clock.wall();
-    const facts = await host.facts();
-    await host.files.makeDirectory(options.rootFolder, 0o750);
-    const storage = await host.diskUsage(options.rootFolder);
-    const capacity = nodeCapacity(facts, storage?.capacityBytes ?? 0, {
-      ...options.config,
-      evictionHard: deriveEvictionHard(options.config),
-    });
-    const runtimeVersion = await awaitRuntime(outside, scope.signal);
-    const pipelineOf: { current: Pipeline | undefined } = { current: undefined };
-    const subsystems = await startSubsystems(options, {
-      outside,
-      scope,
-      metrics,
-      probeMetrics,
-      facts,
-      onFound: (pods) => pipelineOf.current?.pods.found(pods),
-      isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
-      onVerdict: ({ podUid, container, containerId, kind, result }) =>
-        pipelineOf.current?.pods.post(podUid as PodUid, {
-          kind: "probed",
-          container,
-          containerId,
-          probe: kind,
-          result,
-        }),
-      podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
-    });
-    const deps = pipelineDeps(options, {
-      outside,
-      scope,
-      subsystems,
-      capacity,
-      facts,
-      runtimeVersion,
-      startedAt,
-      hooks,
-    });
-    const pipeline = createPipeline(pipelineOptions(options, hooks), deps);
-    pipelineOf.current = pipeline;
-    if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
-    exposePods(metrics, pipeline);
-    await startPipeline(pipeline, deps);
-    subsystems.runtime.start();
-    const { roots } = pipelineOptions(options, hooks);
-    startNode({ roots }, { outside, scope, pipeline, ...subsystems });
-    subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
-    const agent = {
-      options,
-      facts,
-      capacity,
-      runtimeVersion,
-      metrics,
-      probeMetrics,
-      pipeline,
-      subsystems,
-      scope,
-      startedAt,
-    };
-    const served = await serve(agent, outside, deps.hostIps());
+    const core = await startCore(options, outside, hooks, { scope, metrics });
+    const served = await serve(core, outside, hostIpsOf(core));
     return {
-      ...agent,
+      ...core,
       served,
       untilLeaving: (leave) => scope.untilFailureOr(leave),
       [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
@@ -173,9 +113,92 @@ export async function startAgent(
   }
 }
 
+/** The agent without its ports. */
+type AgentCore = Omit<Agent, "served" | "untilLeaving" | typeof Symbol.asyncDispose>;
+
+/** Looks at the machine, builds the rooms and sets pods going. */
+async function startCore(
+  options: AgentOptions,
+  outside: Outside,
+  hooks: AgentHooks,
+  { scope, metrics }: { readonly scope: TaskScope; readonly metrics: MetricsRegistry },
+): Promise<AgentCore> {
+  const startedAt = outside.clock.wall();
+  const probeMetrics = new MetricsRegistry();
+  const facts = await outside.host.facts();
+  const capacity = await capacityOf(options, outside, facts);
+  const runtimeVersion = await awaitRuntime(outside, scope.signal);
+  const pipelineOf: { current: Pipeline | undefined } = { current: undefined };
+  const subsystems = await startSubsystems(options, {
+    outside,
+    scope,
+    metrics,
+    probeMetrics,
+    facts,
+    ...pipelinePorts(pipelineOf),
+  });
+  const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, startedAt, hooks };
+  const deps = pipelineDeps(options, parts);
+  const settings = pipelineOptions(options, hooks);
+  const pipeline = createPipeline(settings, deps);
+  pipelineOf.current = pipeline;
+  if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
+  exposePods(metrics, pipeline);
+  await startPipeline(pipeline, deps);
+  subsystems.runtime.start();
+  startNode({ roots: settings.roots }, { outside, scope, pipeline, ...subsystems });
+  subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+  return {
+    options,
+    facts,
+    capacity,
+    runtimeVersion,
+    metrics,
+    probeMetrics,
+    pipeline,
+    subsystems,
+    scope,
+    startedAt,
+  };
+}
+
+async function capacityOf(
+  { rootFolder, config }: AgentOptions,
+  { host }: Outside,
+  facts: HostFacts,
+): Promise<NodeCapacity> {
+  await host.files.makeDirectory(rootFolder, 0o750);
+  const storage = await host.diskUsage(rootFolder);
+  const evictionHard = deriveEvictionHard(config);
+  return nodeCapacity(facts, storage?.capacityBytes ?? 0, { ...config, evictionHard });
+}
+
+/** What subsystems say to the pipeline, which is built after them out of them. */
+function pipelinePorts(pipelineOf: {
+  readonly current: Pipeline | undefined;
+}): Pick<SubsystemDeps, "onFound" | "isBusy" | "onVerdict" | "podOf"> {
+  return {
+    onFound: (pods) => pipelineOf.current?.pods.found(pods),
+    isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
+    onVerdict: ({ podUid, container, containerId, kind, result }) =>
+      pipelineOf.current?.pods.post(podUid as PodUid, {
+        kind: "probed",
+        container,
+        containerId,
+        probe: kind,
+        result,
+      }),
+    podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
+  };
+}
+
+function hostIpsOf({ options, facts }: AgentCore): readonly string[] {
+  return options.nodeIps ?? facts.addresses.slice(0, 1);
+}
+
 /** Opens the ports and the socket, where there are any to open. */
 async function serve(
-  agent: Omit<Agent, "served" | "untilLeaving" | typeof Symbol.asyncDispose>,
+  agent: AgentCore,
   { clock, log, host, serving }: Outside,
   addresses: readonly string[],
 ): Promise<RunningServer | undefined> {

@@ -38,6 +38,7 @@ export interface DecisionInputs {
   readonly release: { readonly cause: string };
 }
 
+/** Name of a kind of decision. */
 export type DecisionKind = keyof DecisionInputs;
 
 /** Why something was decided: the name of the rule and what it looked at. */

@@ -17,6 +17,7 @@ export interface ObservedSandbox {
   readonly hostNetwork: boolean;
 }
 
+/** The four states CRI knows; `unknown` means the runtime lost track of the process. */
 export type ContainerRuntimeState = "created" | "running" | "exited" | "unknown";
 
 /** What the runtime last said about one attempt of a container. */

@@ -12,6 +12,7 @@ export interface PodPaths {
   readonly logs: string;
 }
 
+/** The paths of `pod` below the given absolute roots. */
 export function podPaths(
   roots: { readonly root: string; readonly logs: string },
   pod: Pod,

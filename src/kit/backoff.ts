@@ -1,6 +1,7 @@
 // pure
 import type { MonotonicMs } from "./clock.ts";
 
+/** First and longest delay of a back-off, in milliseconds. */
 export interface BackoffPolicy {
   readonly initialMs: number;
   readonly maxMs: number;

@@ -64,8 +64,3 @@ export function createSystemClock(): Clock {
   };
   return clock;
 }
-
-/** `at` moved by `ms`. */
-export function after(at: MonotonicMs, ms: number): MonotonicMs {
-  return (at + ms) as MonotonicMs;
-}

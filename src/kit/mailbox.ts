@@ -1,5 +1,6 @@
 import { InvariantError } from "./errors.ts";
 
+/** Bound and sharing rules of a mailbox. */
 export interface MailboxOptions<T> {
   /** Most items that may wait at once. One more is a broken promise of the sender, not load to shed. */
   readonly limit: number;

@@ -1,16 +1,20 @@
 import { InvariantError } from "./errors.ts";
 
+/** Label names and values of one series. */
 export type Labels = Readonly<Record<string, string>>;
 
+/** A value that only rises. */
 export interface Counter {
   add(labels?: Labels, by?: number): void;
 }
 
+/** A value that rises and falls. */
 export interface Gauge {
   set(value: number, labels?: Labels): void;
   remove(labels: Labels): void;
 }
 
+/** Observations counted by size. */
 export interface Histogram {
   /** Observes a value in the unit of the metric's name. */
   observe(value: number, labels?: Labels): void;
@@ -24,6 +28,7 @@ export interface Sample {
   readonly timestampMs?: number;
 }
 
+/** Name and meaning of a metric, as the page shows them. */
 export interface MetricOptions {
   readonly name: string;
   readonly help: string;

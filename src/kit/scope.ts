@@ -9,6 +9,7 @@ import type { Log } from "./log.ts";
  */
 export type TaskPolicy = "restart" | "fail";
 
+/** What a scope needs: time for restarts, a log for failures. */
 export interface TaskScopeDeps {
   readonly clock: Clock;
   readonly log: Log;

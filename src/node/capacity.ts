@@ -4,6 +4,7 @@ import type { ResourceAmounts } from "../api/pod-resources.ts";
 import { milliOf, wholeOf } from "../api/quantity.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 
+/** The part of the configuration that reserves resources. */
 export interface CapacityOptions {
   readonly maxPods: number;
   readonly podsPerCore: number;
@@ -13,6 +14,7 @@ export interface CapacityOptions {
   readonly evictionHard: Readonly<Record<string, string>>;
 }
 
+/** What the node has, what of it pods may use, and how many pods it takes. */
 export interface NodeCapacity {
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;

@@ -9,6 +9,7 @@ import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
 import { connectServing } from "./serving.ts";
 
+/** Where the container runtime is. */
 export interface ConnectOptions {
   /** `unix:///path` of the CRI runtime. */
   readonly runtimeEndpoint: string;

@@ -11,10 +11,12 @@ import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
 import { type OrphanedGround, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
+/** Where pods leave things. */
 export interface HousekeepingOptions {
   readonly roots: { readonly root: string; readonly logs: string };
 }
 
+/** What housekeeping looks at and acts through. */
 export interface HousekeepingDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
@@ -29,6 +31,7 @@ export interface HousekeepingDeps {
 /** Between two looks when nothing asks for one earlier. */
 const PERIOD_MS = 60_000;
 
+/** Starts the loop in the given scope. */
 export function startHousekeeping(options: HousekeepingOptions, deps: HousekeepingDeps): void {
   const { clock } = deps.outside;
   const loop: ControlLoop<OrphanedGround & { readonly groups: readonly FoundPodGroup[] }> = {

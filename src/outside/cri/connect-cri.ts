@@ -6,6 +6,7 @@ import { RuntimeServiceDefinition } from "./generated/api.ts";
 import { createImageClient } from "./image-client.ts";
 import { createRuntimeClient } from "./runtime-client.ts";
 
+/** Sockets of the runtime and the deadline of its calls. */
 export interface CriOptions {
   /** `unix:///path` of the runtime service. */
   readonly runtimeEndpoint: string;

@@ -37,12 +37,14 @@ export type {
   VersionResponse,
 };
 
+/** What a command that ran to its end left; output as the runtime cut it. */
 export interface ExecResult {
   readonly exitCode: number;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
 }
 
+/** Which streams of a container are wanted. */
 export interface StreamRequest {
   readonly containerId: string;
   readonly tty: boolean;
@@ -60,6 +62,7 @@ export interface RuntimeEvent {
   readonly kind: "created" | "started" | "stopped" | "deleted" | "oom";
 }
 
+/** One pull, with the credentials to try. */
 export interface PullRequest {
   readonly image: string;
   readonly annotations: Readonly<Record<string, string>>;
@@ -129,6 +132,7 @@ export interface RuntimeService {
   events(signal: AbortSignal): AsyncIterable<RuntimeEvent>;
 }
 
+/** Images of the runtime; errors as `RuntimeService`. */
 export interface ImageService {
   listImages(signal: AbortSignal): Promise<readonly Image[]>;
   /** The image that a reference names, if the runtime has it. */
@@ -142,6 +146,7 @@ export interface ImageService {
 /** Whether the runtime's socket answers. */
 export type RuntimeLink = "connecting" | "ready" | "broken";
 
+/** Both services of one runtime. */
 export interface ContainerRuntime {
   readonly runtime: RuntimeService;
   readonly images: ImageService;

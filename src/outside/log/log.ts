@@ -3,6 +3,7 @@ import { type Logger, pino } from "pino";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log, LogFields } from "../../kit/log.ts";
 
+/** Layout, verbosity and place of the lines. */
 export interface LogOptions {
   /** `text` is klog's own layout, `json` the reference's JSON layout. */
   readonly format: "text" | "json";
@@ -20,11 +21,13 @@ const BUFFER_BYTES = 4096;
 /** The log of the process. What was logged in one turn of the event loop is written at its end. */
 export function createLog(options: LogOptions): Log & { flush(): void } {
   const sink = bufferedSink(options.fd);
-  const write = options.format === "json" ? sink.write : (line: string) => sink.write(klogLine(line));
+  const write =
+    options.format === "json" ? sink.write : (line: string) => sink.write(klogLine(line));
   const root = pino(
     {
       base: null,
-      timestamp: () => `,"ts":${Date.now()}.${String(process.hrtime.bigint() % 1000n).padStart(3, "0")}`,
+      timestamp: () =>
+        `,"ts":${Date.now()}.${String(process.hrtime.bigint() % 1000n).padStart(3, "0")}`,
       formatters: { level: (label) => ({ level: label }) },
     },
     { write },
@@ -38,7 +41,8 @@ function wrap(logger: Logger, verbosity: number): Log {
     if (!fields) return {};
     if (!("error" in fields)) return { ...fields };
     const { error, ...rest } = fields;
-    const stack = verbosity >= STACK_VERBOSITY && error instanceof Error ? { stack: error.stack } : {};
+    const stack =
+      verbosity >= STACK_VERBOSITY && error instanceof Error ? { stack: error.stack } : {};
     return { ...rest, err: messageOf(error), ...stack };
   };
   return {

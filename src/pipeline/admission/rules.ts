@@ -20,6 +20,7 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** What every rule may look at. */
 export interface RuleInputs {
   readonly candidate: Pod;
   /** Pods that hold resources of the node. */
@@ -27,6 +28,7 @@ export interface RuleInputs {
   readonly room: NodeRoom;
 }
 
+/** One question that is asked of every new pod. */
 export interface Rule {
   readonly name: string;
   /** `undefined` means agreed. */

@@ -7,6 +7,11 @@ export interface UnsupportedField {
   readonly why: string;
 }
 
+interface Table {
+  readonly fields: FieldTable;
+  readonly unknown?: string;
+}
+
 type FieldTable = Readonly<Record<string, "yes" | "elsewhere" | string>>;
 
 /**
@@ -123,28 +128,25 @@ const MOUNT_FIELDS: FieldTable = {
   readOnly: "yes",
 };
 
-const VOLUME_FIELDS: FieldTable = { name: "yes", emptyDir: "yes", hostPath: "yes" };
+const VOLUMES: Table = {
+  unknown: "this kind of volume is not supported yet",
+  fields: { name: "yes", emptyDir: "yes", hostPath: "yes" },
+};
 
 /** Every field of the pod that cannot be honoured; empty when the pod can run as it is meant. */
 export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
   const problems: UnsupportedField[] = [];
   const spec = pod.spec;
   if (!spec) return problems;
-  check(spec, POD_FIELDS, "spec", problems);
+  check(spec, { fields: POD_FIELDS }, "spec", problems);
   if (spec.securityContext)
-    check(spec.securityContext, POD_SECURITY_FIELDS, "spec.securityContext", problems);
+    check(spec.securityContext, { fields: POD_SECURITY_FIELDS }, "spec.securityContext", problems);
   for (const kind of ["initContainers", "containers"] as const) {
     for (const [i, container] of (spec[kind] ?? []).entries())
       checkContainer(container, `spec.${kind}[${i}]`, problems);
   }
   for (const [i, volume] of (spec.volumes ?? []).entries()) {
-    check(
-      volume,
-      VOLUME_FIELDS,
-      `spec.volumes[${i}]`,
-      problems,
-      "this kind of volume is not supported yet",
-    );
+    check(volume, VOLUMES, `spec.volumes[${i}]`, problems);
     if ((volume.emptyDir?.medium ?? "") !== "") {
       problems.push({
         path: `spec.volumes[${i}].emptyDir.medium`,
@@ -156,9 +158,14 @@ export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
 }
 
 function checkContainer(container: Container, path: string, problems: UnsupportedField[]): void {
-  check(container, CONTAINER_FIELDS, path, problems);
+  check(container, { fields: CONTAINER_FIELDS }, path, problems);
   if (container.securityContext)
-    check(container.securityContext, SECURITY_FIELDS, `${path}.securityContext`, problems);
+    check(
+      container.securityContext,
+      { fields: SECURITY_FIELDS },
+      `${path}.securityContext`,
+      problems,
+    );
   for (const [i, env] of (container.env ?? []).entries()) {
     if (env.valueFrom)
       problems.push({
@@ -167,7 +174,7 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
       });
   }
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
-    check(mount, MOUNT_FIELDS, `${path}.volumeMounts[${i}]`, problems);
+    check(mount, { fields: MOUNT_FIELDS }, `${path}.volumeMounts[${i}]`, problems);
   }
   if (container.lifecycle?.stopSignal) {
     problems.push({
@@ -189,15 +196,15 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
   }
 }
 
+/** Checks the fields of one object; those the table does not name are `unknown`. */
 function check(
   value: object,
-  table: FieldTable,
+  { fields, unknown = "this field is not known" }: Table,
   path: string,
   problems: UnsupportedField[],
-  otherwise = "this field is not known",
 ): void {
   for (const [field, content] of Object.entries(value)) {
-    const support = table[field] ?? otherwise;
+    const support = fields[field] ?? unknown;
     if (support === "yes" || support === "elsewhere" || isEmpty(content)) continue;
     problems.push({ path: `${path}.${field}`, why: support });
   }

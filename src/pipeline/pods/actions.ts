@@ -58,4 +58,5 @@ export interface PodPlan {
   readonly wakeAt: MonotonicMs | undefined;
 }
 
+/** Nothing to do, and nothing to wait for. */
 export const NO_PLAN: PodPlan = { actions: [], waits: {}, standing: [], wakeAt: undefined };

@@ -17,6 +17,7 @@ const MAILBOX_LIMIT = 1000;
 /** Pause before the runtime is asked again when it could not say what it has of the pod. */
 const REOBSERVE_MS = 1_000;
 
+/** What one actor needs beside the ports. */
 export interface ActorDeps extends PodDeps {
   /** Facts of the node that planning needs. */
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;

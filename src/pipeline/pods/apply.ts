@@ -78,10 +78,19 @@ const EXECUTORS: Executors = {
       if (run.signal.aborted) throw error;
       // A runtime that went away says so in its own place; the pod only tries again soon.
       if (isOutside(error, "unavailable"))
-        throw new StepFailed(failure(run, STEP_SANDBOX, "", messageOf(error), RUNTIME_AWAY_MS));
+        throw new StepFailed(
+          failure(run, {
+            step: STEP_SANDBOX,
+            reason: "",
+            message: messageOf(error),
+            retryInMs: RUNTIME_AWAY_MS,
+          }),
+        );
       const message = `Failed to create pod sandbox: ${messageOf(error)}`;
       events.record(pod, { type: "Warning", reason: "FailedCreatePodSandBox", message });
-      throw new StepFailed(failure(run, STEP_SANDBOX, "CreatePodSandboxError", message));
+      throw new StepFailed(
+        failure(run, { step: STEP_SANDBOX, reason: "CreatePodSandboxError", message }),
+      );
     }
     return done(STEP_SANDBOX);
   },
@@ -99,7 +108,9 @@ const EXECUTORS: Executors = {
       reason: "FailedKillPod",
       message: `error killing pod: ${message}`,
     });
-    throw new StepFailed(failure(run, STEP_TEARDOWN, "KillContainerError", message));
+    throw new StepFailed(
+      failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message }),
+    );
   },
 
   stopSandbox: ({ id }, run) =>
@@ -128,7 +139,13 @@ export async function applyPlan(
       if (error instanceof StepFailed) results.push(error.result);
       else if (!signal.aborted) {
         deps.log.error("action failed", { action: action.kind, error });
-        results.push(failure(run, stepOf(action), "InternalError", messageOf(error)));
+        results.push(
+          failure(run, {
+            step: stepOf(action),
+            reason: "InternalError",
+            message: messageOf(error),
+          }),
+        );
       }
       break;
     }
@@ -178,7 +195,13 @@ async function teardown(run: Run, act: () => Promise<void>): Promise<StepResult 
     return done(STEP_TEARDOWN);
   } catch (error) {
     if (run.signal.aborted) throw error;
-    throw new StepFailed(failure(run, STEP_TEARDOWN, "KillPodSandboxError", messageOf(error)));
+    throw new StepFailed(
+      failure(run, {
+        step: STEP_TEARDOWN,
+        reason: "KillPodSandboxError",
+        message: messageOf(error),
+      }),
+    );
   }
 }
 
@@ -220,7 +243,7 @@ async function ground(
         reason: event.reason,
         message,
       });
-    throw new StepFailed(failure(run, step, event?.reason ?? "FailedKillPod", message));
+    throw new StepFailed(failure(run, { step, reason: event?.reason ?? "FailedKillPod", message }));
   }
 }
 
@@ -228,14 +251,16 @@ function done(step: string): StepResult {
   return { step, outcome: { kind: "done" } };
 }
 
-/** A failure that is tried again after the usual pause, or after `retryInMs`. */
-export function failure(
-  run: Run,
-  step: string,
-  reason: string,
-  message: string,
-  retryInMs?: number,
-): StepResult {
+/** What failed, in the words of the status; tried again after the usual pause, or after `retryInMs`. */
+export interface Failure {
+  readonly step: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly retryInMs?: number | undefined;
+}
+
+/** The result of a step that failed. */
+export function failure(run: Run, { step, reason, message, retryInMs }: Failure): StepResult {
   const pauseMs = retryInMs ?? jitter(run.deps.random, RETRY_MS, RETRY_JITTER);
   return { step, outcome: { kind: "failed", reason, message, retryInMs: pauseMs } };
 }

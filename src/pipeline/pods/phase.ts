@@ -12,6 +12,7 @@ import {
   specContainers,
 } from "./restart.ts";
 
+/** `status.phase` without Unknown, which no kubelet sets. */
 export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";
 
 /** The coarse state of one container for the phase rules. */
@@ -137,20 +138,21 @@ function countContainers(record: PodRecord): Counts {
   const initialized = hasRegularAttempt(record);
   for (const spec of specContainers(record.pod)) {
     const standing = standingOf(record, spec);
-    if (spec.kind === "init") countInit(record.pod, spec, standing, initialized, counts);
-    else if (spec.kind === "sidecar") countSidecar(record, spec, standing, initialized, counts);
+    if (spec.kind === "init") countInit(record.pod, { spec, standing, initialized }, counts);
+    else if (spec.kind === "sidecar") countSidecar(record, { spec, standing, initialized }, counts);
     else countRegular(standing, counts);
   }
   return counts;
 }
 
-function countInit(
-  pod: Pod,
-  spec: SpecContainer,
-  standing: Standing,
-  initialized: boolean,
-  counts: Counts,
-): void {
+/** An init container on its turn; after the first regular container was made none of them has a turn. */
+interface InitTurn {
+  readonly spec: SpecContainer;
+  readonly standing: Standing;
+  readonly initialized: boolean;
+}
+
+function countInit(pod: Pod, { spec, standing, initialized }: InitTurn, counts: Counts): void {
   if (standing.kind !== "stopped") {
     if (!initialized) counts.pendingInit += 1;
     return;
@@ -162,9 +164,7 @@ function countInit(
 
 function countSidecar(
   record: PodRecord,
-  spec: SpecContainer,
-  standing: Standing,
-  initialized: boolean,
+  { spec, standing, initialized }: InitTurn,
   counts: Counts,
 ): void {
   if (standing.kind === "running") {

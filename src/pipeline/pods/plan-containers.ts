@@ -4,7 +4,7 @@ import { containerHash } from "../../api/container-hash.ts";
 import { decided } from "../../api/decisions.ts";
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
-import { after } from "../../kit/clock.ts";
+import { after } from "../../kit/instant.ts";
 import type { StopOrder } from "./actions.ts";
 import { attemptIn, latestAttempt } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan.ts";
@@ -18,6 +18,7 @@ import {
   type SpecContainer,
 } from "./restart.ts";
 
+/** A sandbox that is there or will be by then. */
 export type UsableSandbox = Exclude<SandboxPlan, { kind: "none" }>;
 
 /** Regular containers: start what is missing, restart what ended, replace what changed or is sick. */
@@ -31,6 +32,7 @@ export function planContainers(
     planContainer(record, spec, { sandbox, context, draft });
 }
 
+/** What planning one container shares with planning the others. */
 export interface PlanParts {
   readonly sandbox: UsableSandbox;
   readonly context: PlanContext;
@@ -40,28 +42,29 @@ export interface PlanParts {
 /** One container that is wanted running; `init` containers come here too while it is their turn. */
 export function planContainer(record: PodRecord, spec: SpecContainer, parts: PlanParts): void {
   const { sandbox, draft } = parts;
+  const turn: Turn = { record, spec, parts };
   const { name } = spec.container;
   const latest = latestAttempt(record.observed, name);
   removeSurplus(record, name, draft);
   const here =
     sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
   if (!latest) {
-    start(record, spec, parts, undefined, "never started");
+    start(turn, undefined, "never started");
     return;
   }
   switch (latest.state) {
     case "running": {
       if (!here) {
         // It runs in a sandbox that is being replaced: the stop is planned there.
-        if (sandbox.kind === "create") start(record, spec, parts, latest, "sandbox is new");
+        if (sandbox.kind === "create") start(turn, latest, "sandbox is new");
         return;
       }
       const fault = containerFault(record, spec, latest);
-      if (fault) replace(record, spec, parts, latest, fault);
+      if (fault) replace(turn, latest, fault);
       return;
     }
     case "unknown":
-      replace(record, spec, parts, latest, {
+      replace(turn, latest, {
         rule: "state unknown",
         detail: `Container ${name} is in an unknown state`,
         probe: undefined,
@@ -70,14 +73,21 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
     case "created":
       // The runtime made it but could not start it; it is in the way.
       draft.actions.push({ kind: "removeContainer", id: latest.id, name });
-      start(record, spec, parts, latest, "was created but never started");
+      start(turn, latest, "was created but never started");
       return;
     case "exited":
-      restart(record, spec, parts, latest);
+      restart(turn, latest);
       return;
     default:
       latest.state satisfies never;
   }
+}
+
+/** One container in one planning. */
+interface Turn {
+  readonly record: PodRecord;
+  readonly spec: SpecContainer;
+  readonly parts: PlanParts;
 }
 
 interface Fault {
@@ -125,13 +135,7 @@ function definitionChanged(container: Container, running: ObservedContainer): bo
   return running.hash !== containerHash(container) && running.image !== container.image;
 }
 
-function replace(
-  record: PodRecord,
-  spec: SpecContainer,
-  parts: PlanParts,
-  running: ObservedContainer,
-  fault: Fault,
-): void {
+function replace({ record, spec, parts }: Turn, running: ObservedContainer, fault: Fault): void {
   const { draft } = parts;
   const again =
     spec.kind === "sidecar" ||
@@ -168,12 +172,8 @@ export function stopOrder(
   return { id: running.id, name: running.name, graceSeconds, message, preStop: true };
 }
 
-function restart(
-  record: PodRecord,
-  spec: SpecContainer,
-  parts: PlanParts,
-  ended: ObservedContainer,
-): void {
+function restart(turn: Turn, ended: ObservedContainer): void {
+  const { record, spec, parts } = turn;
   const verdict = decideRestart(record.pod, spec, ended.exitCode);
   const { name } = spec.container;
   if (!verdict.restart) {
@@ -186,16 +186,12 @@ function restart(
     );
     return;
   }
-  start(record, spec, parts, ended, verdict.rule);
+  start(turn, ended, verdict.rule);
 }
 
-function start(
-  record: PodRecord,
-  spec: SpecContainer,
-  { sandbox, context, draft }: PlanParts,
-  previous: ObservedContainer | undefined,
-  rule: string,
-): void {
+function start(turn: Turn, previous: ObservedContainer | undefined, rule: string): void {
+  const { record, spec, parts } = turn;
+  const { sandbox, context, draft } = parts;
   const { name } = spec.container;
   const backoff =
     previous?.state === "exited"

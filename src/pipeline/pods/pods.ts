@@ -34,6 +34,7 @@ export type PodChange =
     }
   | { readonly kind: "removed"; readonly uid: PodUid };
 
+/** What admission says of a new pod; `defer` asks again later. */
 export type AdmissionVerdict =
   | { readonly kind: "admit"; readonly rules: number }
   | {
@@ -56,12 +57,14 @@ export type Admit = (
   others: readonly PodRecord[],
 ) => Promise<AdmissionVerdict>;
 
+/** What the room stands on. */
 export interface PodsDeps extends PodDeps {
   readonly scope: TaskScope;
   readonly admit: Admit;
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
 }
 
+/** How pods that nobody wants are ended. */
 export interface PodsOptions {
   /** Grace of pods that run but nobody wants; the reference gives them 1 s. */
   readonly orphanGraceSeconds: number | "own";
@@ -75,6 +78,7 @@ export interface PodsView {
   subscribe(onRecord: (record: PodRecord) => void): () => void;
 }
 
+/** The router of the room: changes and sights go to the actor of their pod. */
 export class Pods implements PodsView {
   readonly #deps: PodsDeps;
   readonly #options: PodsOptions;

@@ -19,6 +19,7 @@ export type ImageOutcome =
       readonly retryInMs: number;
     };
 
+/** One attempt of a container to be made. */
 export interface CreateContainerOrder {
   readonly pod: Pod;
   readonly sandboxId: string;
@@ -52,6 +53,7 @@ export class ContainerConfigError extends Error {
   override readonly name = "ContainerConfigError";
 }
 
+/** Having an image before a container is made. */
 export interface PodImagePort {
   ensure(
     request: {
@@ -71,11 +73,13 @@ export interface PodHookPort {
   preStop(pod: Pod, order: StopOrder, signal: AbortSignal): Promise<number>;
 }
 
+/** Telling users what happens; never waits, never throws. */
 export interface PodEventPort {
   /** Says something about the pod, or about one of its containers. */
   record(pod: Pod, event: PodEvent): void;
 }
 
+/** One thing said about a pod. */
 export interface PodEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
@@ -93,6 +97,7 @@ export interface PodGroundPort {
   unmountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
+/** Keeping decisions. */
 export interface DecisionPort {
   /** Keeps a decision on a pod; never throws, never waits. */
   decide(record: PodRecord, because: Because): void;
@@ -108,6 +113,7 @@ export interface PodPorts {
   readonly decisions: DecisionPort;
 }
 
+/** What executors and actors are given. */
 export interface PodDeps {
   readonly clock: Clock;
   readonly random: Random;

@@ -34,6 +34,7 @@ export type PodLife =
 /** Whether a thing we make around a pod is there; `unknown` after a restart until it was made or removed again. */
 export type Footing = "absent" | "present" | "unknown";
 
+/** What stands around a pod. */
 export interface Footings {
   readonly directories: Footing;
   readonly cgroup: Footing;
@@ -57,8 +58,10 @@ export type Admission =
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
 
+/** The three kinds of probes. */
 export type ProbeKind = "liveness" | "readiness" | "startup";
 
+/** What a probe concluded. */
 export type ProbeResult = "success" | "failure" | "unknown";
 
 /** What the probes of one attempt of a container last said. */
@@ -106,6 +109,7 @@ export interface PodRecord {
   readonly standing: readonly Because[];
 }
 
+/** Where a pod is wanted from. */
 export type PodSource = "file" | "http" | "api" | "runtime";
 
 /** Back-off of one container; the key covers what, when changed, starts afresh (image, resources). */
@@ -115,11 +119,15 @@ export interface RestartBackoff extends BackoffEntry {
 
 /** Steps of a pod that may be in trouble as a whole. */
 export const STEP_PREPARE = "#prepare";
+/** Making the sandbox. */
 export const STEP_SANDBOX = "#sandbox";
+/** Ending and removing. */
 export const STEP_TEARDOWN = "#teardown";
 
+/** What is seen of a pod that never ran. */
 export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], containers: [] };
 
+/** What a record begins with. */
 export interface NewRecord {
   readonly uid: PodUid;
   readonly pod: Pod;

@@ -25,6 +25,7 @@ export function specContainers(pod: Pod): readonly SpecContainer[] {
   return [...initContainers(pod), ...regularContainers(pod)];
 }
 
+/** Init containers in order, sidecars among them. */
 export function initContainers(pod: Pod): readonly SpecContainer[] {
   return (pod.spec?.initContainers ?? []).map((container, index) => ({
     container,
@@ -33,6 +34,7 @@ export function initContainers(pod: Pod): readonly SpecContainer[] {
   }));
 }
 
+/** `spec.containers` in order. */
 export function regularContainers(pod: Pod): readonly SpecContainer[] {
   return (pod.spec?.containers ?? []).map((container, index) => ({
     container,
@@ -48,6 +50,7 @@ export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): R
   return kind === "init" && policy === "Always" ? "OnFailure" : policy;
 }
 
+/** Whether to start again, and which rule said so. */
 export interface RestartVerdict {
   readonly restart: boolean;
   /** Name of the rule that decided. */
@@ -95,6 +98,7 @@ export function backoffKey(pod: Pod, container: Container): string {
   ].join("|");
 }
 
+/** How far a restart back-off is. */
 export interface BackoffState {
   readonly leftMs: number;
   readonly delayMs: number;

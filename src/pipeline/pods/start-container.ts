@@ -35,7 +35,7 @@ export async function startContainer(
   );
   run.signal.throwIfAborted();
   if (image.kind === "refused") {
-    return failure(run, action.name, image.reason, image.message, image.retryInMs);
+    return failure(run, { step: action.name, ...image });
   }
   const created = await createContainer(action, run, { sandboxId, image: image.image });
   if (typeof created !== "string") return created;
@@ -78,7 +78,7 @@ async function createContainer(
       message: `Error: ${message}`,
       container: action.name,
     });
-    return failure(run, action.name, reason, message);
+    return failure(run, { step: action.name, reason, message });
   }
 }
 
@@ -101,13 +101,12 @@ async function startCreated(
       container: action.name,
     });
     // The runtime keeps the attempt as exited, so the crash back-off decides when to try again.
-    return failure(
-      run,
-      action.name,
-      "RunContainerError",
+    return failure(run, {
+      step: action.name,
+      reason: "RunContainerError",
       message,
-      isOutside(error, "unavailable") ? undefined : 0,
-    );
+      retryInMs: isOutside(error, "unavailable") ? undefined : 0,
+    });
   }
   events.record(pod, {
     type: "Normal",
@@ -152,5 +151,5 @@ async function abandonAfterHook(
       error,
     });
   });
-  return failure(run, action.name, "PostStartHookError", message, 0);
+  return failure(run, { step: action.name, reason: "PostStartHookError", message, retryInMs: 0 });
 }

@@ -1,7 +1,7 @@
 // pure
 import type { Observation } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import { after } from "../../kit/clock.ts";
+import { after } from "../../kit/instant.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
 import { cannotGoOn } from "./plan-sandbox.ts";

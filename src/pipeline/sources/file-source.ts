@@ -11,6 +11,7 @@ const MAX_MANIFEST_BYTES = 1024 * 1024;
 /** Manifests looked at in one folder; the rest is refused with one problem. */
 const MAX_MANIFESTS = 1000;
 
+/** Where manifests are. */
 export interface FileSourceOptions {
   /** A folder of manifests or one manifest. */
   readonly path: string;
@@ -18,6 +19,7 @@ export interface FileSourceOptions {
   readonly everyMs: number;
 }
 
+/** What following a folder needs. */
 export interface FileSourceDeps {
   readonly files: Files;
   readonly clock: Clock;

@@ -16,6 +16,7 @@ export type ManifestRead =
   | { readonly kind: "pods"; readonly pods: readonly SourcedPod[] }
   | { readonly kind: "refused"; readonly message: string };
 
+/** Reads the text of one manifest; never throws for what it holds. */
 export type ReadManifest = (text: string, source: SourceKind, origin: string) => ManifestRead;
 
 /** Pods one manifest may hold. */

@@ -21,6 +21,7 @@ export interface SourceProblem {
   readonly message: string;
 }
 
+/** The set over all sources, and what did not fit in. */
 export interface Merged {
   readonly pods: ReadonlyMap<PodUid, SourcedPod>;
   readonly problems: readonly SourceProblem[];
@@ -64,6 +65,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** What came and what went between two sets. */
 export interface Difference {
   readonly removed: readonly PodUid[];
   readonly added: readonly SourcedPod[];

@@ -28,6 +28,7 @@ import type { PodSink, PodSource } from "./pod-source.ts";
 
 export type { PodSink, PodSource, SourcedPod, SourceProblem };
 
+/** Which sources there are. */
 export interface SourcesOptions {
   readonly nodeName: string;
   readonly file?: { readonly path: string; readonly everyMs: number };
@@ -40,6 +41,7 @@ export interface SourcesOptions {
   readonly others?: readonly PodSource[];
 }
 
+/** What sources need, and whom they tell. */
 export interface SourcesDeps {
   readonly files: Files;
   readonly net: Net;
@@ -57,6 +59,7 @@ export interface WantedPod {
   readonly source: SourceKind | "api";
 }
 
+/** All sources together. */
 export class Sources {
   readonly #options: SourcesOptions;
   readonly #deps: SourcesDeps;

@@ -12,6 +12,7 @@ import type { WallMs } from "../../kit/clock.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { decideRestart, type SpecContainer } from "../pods/restart.ts";
 
+/** What the status of a container depends on beside the record. */
 export interface ContainerStatusContext {
   /** The status as last published; carries what the runtime no longer knows. */
   readonly previous: PodStatus | undefined;
@@ -50,7 +51,7 @@ function containerStatus(
     ? { terminated: terminatedOf(lastEnded, context.runtimeName) }
     : (before?.lastState ?? {});
   const shown = waitingInstead(record, spec, latest, { state, lastState });
-  const started = isStarted(record, spec, latest, before, context);
+  const started = isStarted(record, spec, latest, { before, context });
   return {
     name: container.name,
     image: latest.image,
@@ -167,12 +168,17 @@ function waitingInstead(
   return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
 }
 
+/** What was last said of the container, and under which circumstances it is said again. */
+interface Published {
+  readonly before: ContainerStatus | undefined;
+  readonly context: ContainerStatusContext;
+}
+
 function isStarted(
   record: PodRecord,
   { container, kind }: SpecContainer,
   latest: ObservedContainer,
-  before: ContainerStatus | undefined,
-  context: ContainerStatusContext,
+  { before, context }: Published,
 ): boolean {
   if (latest.state !== "running" || kind === "init") return false;
   if (!container.startupProbe) return true;
@@ -186,11 +192,7 @@ function isReady(
   record: PodRecord,
   { container, kind }: SpecContainer,
   latest: ObservedContainer,
-  as: {
-    readonly started: boolean;
-    readonly before: ContainerStatus | undefined;
-    readonly context: ContainerStatusContext;
-  },
+  as: Published & { readonly started: boolean },
 ): boolean {
   if (kind === "init") return latest.state === "exited" && latest.exitCode === 0;
   if (latest.state !== "running" || !as.started) return false;

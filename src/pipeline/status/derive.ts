@@ -11,6 +11,7 @@ import { initContainers, regularContainers } from "../pods/restart.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import { type ConditionVerdict, podConditions } from "./pod-conditions.ts";
 
+/** What a status depends on beside the record. */
 export interface StatusContext extends ContainerStatusContext {
   readonly now: WallMs;
   /** Addresses of the node, primary first. */

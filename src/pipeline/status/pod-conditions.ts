@@ -10,6 +10,7 @@ export interface ConditionVerdict {
   readonly message?: string;
 }
 
+/** What conditions are derived from. */
 export interface ConditionInputs {
   readonly pod: Pod;
   readonly phase: string;

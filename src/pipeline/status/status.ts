@@ -11,12 +11,14 @@ import type { Files } from "../../outside/host/host.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
 
+/** Where statuses are kept. */
 export interface StatusOptions {
   /** Folder of the kept statuses; one file for each pod. */
   readonly folder: string;
   readonly agentStartedAt: WallMs;
 }
 
+/** What deriving and keeping statuses needs. */
 export interface StatusDeps {
   readonly files: Files;
   readonly clock: Clock;
@@ -42,6 +44,7 @@ const FILE = /^([A-Za-z0-9-]+)\.json$/;
 const MAX_BYTES = 1024 * 1024;
 const FORMAT = 1;
 
+/** The statuses of all pods. */
 export class Statuses {
   readonly #options: StatusOptions;
   readonly #deps: StatusDeps;

@@ -19,17 +19,20 @@ const PULL_BACKOFF = { initialMs: 10_000, maxMs: 300_000 };
 /** Back-off entries kept at most. */
 const BACKOFF_ENTRIES = 4096;
 
+/** How images are pulled. */
 export interface ImageOptions {
   /** Pulls at once; 1 is the reference's serial default. */
   readonly parallelPulls: number;
 }
 
+/** Something worth an event on a container. */
 export interface ImageEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
 }
 
+/** What the room stands on. */
 export interface ImageDeps {
   readonly images: ImageService;
   readonly clock: Clock;
@@ -37,6 +40,7 @@ export interface ImageDeps {
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
 }
 
+/** An image that a container is about to need. */
 export interface ImageRequest {
   readonly pod: Pod;
   readonly container: string;
@@ -45,6 +49,7 @@ export interface ImageRequest {
   readonly policy: string;
 }
 
+/** What became of the request. */
 export type ImageAnswer =
   | { readonly kind: "present"; readonly image: PresentImage }
   | {
@@ -57,6 +62,7 @@ export type ImageAnswer =
 /** Pause before a request that no waiting can mend is looked at again. */
 const HOPELESS_RETRY_MS = 60_000;
 
+/** The room; see above. */
 export class Images {
   readonly #deps: ImageDeps;
   readonly #pulls: PQueue;

@@ -11,6 +11,7 @@ import { containerSecurity, type SecurityParts } from "./security-context.ts";
 
 const utf8 = new TextEncoder();
 
+/** What the config of one attempt takes from elsewhere than the spec. */
 export interface ContainerParts {
   readonly restartCount: number;
   /** What the image service answered; the runtime finds the image by it. */

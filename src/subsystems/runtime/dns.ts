@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodDns } from "./sandbox-config.ts";
 
+/** The resolvers a pod can get: the cluster's and the node's. */
 export interface ClusterDns {
   readonly servers: readonly string[];
   readonly domain: string;

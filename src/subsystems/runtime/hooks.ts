@@ -10,6 +10,7 @@ const MAX_BODY_BYTES = 10 * 1024;
 /** HTTP hooks have no timeout of their own in the API; nothing waits longer than this. */
 const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
 
+/** What hooks are run through. */
 export interface HookDeps {
   readonly runtime: RuntimeService;
   readonly net: Net;
@@ -30,12 +31,14 @@ export interface Hooks {
   ): Promise<number>;
 }
 
+/** The container a hook belongs to. */
 export interface HookPlace {
   readonly pod: Pod;
   readonly container: string;
   readonly containerId: string;
 }
 
+/** Hooks run through the given runtime and network. */
 export function createHooks(deps: HookDeps): Hooks {
   return {
     run: (at, hook, signal) => runHook(deps, at, hook, signal),

@@ -5,22 +5,35 @@ import type { Container, ContainerPort, Pod } from "../../api/generated/types.ts
 
 /** Labels and annotations by which any kubelet recognises its sandboxes and containers (kuberuntime/labels.go). */
 export const POD_NAME = "io.kubernetes.pod.name";
+/** `metadata.namespace`. */
 export const POD_NAMESPACE = "io.kubernetes.pod.namespace";
+/** `metadata.uid`. */
 export const POD_UID = "io.kubernetes.pod.uid";
+/** `spec.containers[].name`. */
 export const CONTAINER_NAME = "io.kubernetes.container.name";
+/** Hash of name and image, in hex. */
 export const CONTAINER_HASH = "io.kubernetes.container.hash";
+/** Decimal. */
 export const CONTAINER_RESTART_COUNT = "io.kubernetes.container.restartCount";
+/** Where in the container the message is written. */
 export const TERMINATION_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath";
+/** `File` or `FallbackToLogsOnError`. */
 export const TERMINATION_MESSAGE_POLICY = "io.kubernetes.container.terminationMessagePolicy";
+/** The hook as JSON. */
 export const PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler";
+/** The ports as JSON. */
 export const CONTAINER_PORTS = "io.kubernetes.container.ports";
+/** Whole seconds. */
 export const POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod";
+/** Whole seconds. */
 export const POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod";
 
+/** The pod's own labels and those that name it. */
 export function sandboxLabels(pod: Pod): Record<string, string> {
   return { ...pod.metadata?.labels, ...podLabels(pod) };
 }
 
+/** The labels that name pod and container; the pod's own are not copied. */
 export function containerLabels(pod: Pod, container: Container): Record<string, string> {
   return { ...podLabels(pod), [CONTAINER_NAME]: container.name };
 }

@@ -28,6 +28,7 @@ const LOG_MESSAGE_MAX_LINES = 80;
 /** Read of a log's end for the message: its text and what the runtime writes around each line. */
 const LOG_TAIL_BYTES = 16 * 1024;
 
+/** What looking needs. */
 export interface ObserveDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;

@@ -30,6 +30,7 @@ function wallOrNever(nanos: bigint): WallMs | undefined {
   return nanos > 0n ? wallOf(nanos) : undefined;
 }
 
+/** A sandbox from what its listing and its status say. */
 export function readSandbox(listed: PodSandbox, status: PodSandboxStatus): ObservedSandbox {
   const { network } = status;
   const ips = network?.ip ? [network.ip, ...network.additionalIps.map(({ ip }) => ip)] : [];

@@ -26,6 +26,7 @@ import { RuntimeWatch } from "./watch-runtime.ts";
 export { parseResolvConf } from "./dns.ts";
 export { instrumentRuntime } from "./instrument.ts";
 
+/** Folders and bounds of the room. */
 export interface RuntimeOptions {
   /** Folders of the agent: state below `root`, container logs below `logs`. */
   readonly roots: { readonly root: string; readonly logs: string };
@@ -35,6 +36,7 @@ export interface RuntimeOptions {
   readonly parallelStarts: number;
 }
 
+/** What the room stands on. */
 export interface RuntimeDeps {
   readonly cri: ContainerRuntime;
   readonly clock: Clock;
@@ -47,6 +49,7 @@ export interface RuntimeDeps {
   readonly dns: ClusterDns;
 }
 
+/** One attempt of a container to be made. */
 export interface StartOrder {
   readonly pod: Pod;
   readonly container: Container;
@@ -61,6 +64,7 @@ export interface StartOrder {
 const PRIORITY_SANDBOX = 0;
 const PRIORITY_CONTAINER = 1;
 
+/** The room; see above. */
 export class Runtime {
   readonly #options: RuntimeOptions;
   readonly #deps: RuntimeDeps;
