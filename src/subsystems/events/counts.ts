@@ -17,6 +17,16 @@ export type DropReason =
   /** The agent ended first. */
   | "shutdown";
 
+/** See `EventCounts.totals`. */
+export interface EventTotals {
+  readonly recorded: number;
+  readonly restored: number;
+  readonly sent: number;
+  readonly aggregated: number;
+  readonly kept: number;
+  readonly dropped: number;
+}
+
 /**
  * What became of every event that was recorded; each is counted once. `sent`: a write of its own arrived.
  * `aggregated`: a later write took its count along. `kept`: there is no API server to tell.
@@ -25,7 +35,7 @@ export class EventCounts {
   readonly #outcomes: Counter;
   readonly #drops: Counter;
   readonly #missed: Counter;
-  readonly #totals = { recorded: 0, sent: 0, aggregated: 0, kept: 0, dropped: 0 };
+  readonly #totals = { recorded: 0, restored: 0, sent: 0, aggregated: 0, kept: 0, dropped: 0 };
   readonly #byReason = new Map<DropReason, number>();
 
   constructor(metrics: MetricsRegistry) {
@@ -43,8 +53,11 @@ export class EventCounts {
     });
   }
 
-  /** Sums since the start; `recorded` is the sum of all others and of what still waits. */
-  get totals(): Readonly<Record<"recorded" | "sent" | "aggregated" | "kept" | "dropped", number>> {
+  /**
+   * Sums since the start. What was recorded or restored from disk is the sum of what was sent, aggregated,
+   * kept or dropped and of what still waits.
+   */
+  get totals(): Readonly<EventTotals> {
     return { ...this.#totals };
   }
 
@@ -55,6 +68,11 @@ export class EventCounts {
 
   recorded(): void {
     this.#totals.recorded += 1;
+  }
+
+  /** An event of an earlier life waits again. */
+  restored(): void {
+    this.#totals.restored += 1;
   }
 
   settled(outcome: "sent" | "aggregated" | "kept"): void {

@@ -85,7 +85,10 @@ export class Sink {
     const { entries, lost } = await this.#deps.spool.open(this.#outbox, () => this.#lost.summary());
     this.#lost = new LossBook(lost);
     const since = this.#deps.clock.monotonic();
-    for (const entry of entries) this.#add({ ...entry, since, spooled: true });
+    for (const entry of entries) {
+      this.#deps.counts.restored();
+      this.#add({ ...entry, since, spooled: true });
+    }
   }
 
   /** Takes an event that is to be written. */

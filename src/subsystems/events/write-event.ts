@@ -1,6 +1,6 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { type Budget, spend, tokenLeftMs } from "./correlate.ts";
+import { type Budget, tokenLeftMs } from "./correlate.ts";
 import { type EventApi, type EventWrite, isMissing } from "./event-api.ts";
 
 /**
@@ -47,8 +47,8 @@ export class Pace {
     if (!this.#budget) return;
     const waitMs = tokenLeftMs(this.#fullAt, this.#clock.monotonic(), this.#budget);
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
-    // A timer may fire a moment early; the token is spent all the same.
+    // A timer may fire a moment early: the token is taken all the same.
     const at = this.#clock.monotonic();
-    this.#fullAt = spend(this.#fullAt, at + 1, this.#budget).fullAt;
+    this.#fullAt = Math.max(this.#fullAt ?? at, at) + this.#budget.intervalMs;
   }
 }

@@ -1,0 +1,243 @@
+// The API server is away: what waits, what is lost, what arrives afterwards; on virtual time.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CoreEvent } from "../../src/api/generated/types.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
+import { type Answer, AWAY } from "./fake-event-api.ts";
+import { EventWorld, FOLDER, pod, shown, unaccounted } from "./world.ts";
+
+const OK: Answer = { kind: "ok" };
+const SECOND = 1_000;
+const STEPS = [
+  ["Pulled", "Container image already present"],
+  ["Created", "Container created"],
+  ["Started", "Container started"],
+  ["Killing", "Stopping container main"],
+  ["SandboxChanged", "Pod sandbox changed, it will be killed and re-created."],
+] as const;
+
+/** 500 steps of life, one after the other; gives what must arrive. */
+async function liveThrough(world: EventWorld, tenMinutes: number): Promise<readonly string[]> {
+  const expected: string[] = [];
+  for (let i = 0; i < 500; i += 1) {
+    const [reason, message] = STEPS[i % 5] as (typeof STEPS)[number];
+    const name = `p${Math.floor(i / 5)}`;
+    const time = `${new Date(world.clock.wall()).toISOString().slice(0, 19)}Z`;
+    world.events.ofPod(pod(name), { type: "Normal", reason, message }, "main");
+    expected.push(`${name} ${reason} ${time}`);
+    await world.clock.advance(tenMinutes / 500);
+  }
+  return expected;
+}
+
+const arrived = (events: Iterable<CoreEvent>) =>
+  [...events].map(
+    ({ involvedObject, reason, firstTimestamp }) =>
+      `${involvedObject.name} ${reason} ${firstTimestamp}`,
+  );
+
+test("ten minutes away: 500 steps of life arrive afterwards, once each, in order, with their times", async () => {
+  const world = await EventWorld.start({ rate: { qps: 50, burst: 100 } });
+  world.api.answer = () => AWAY;
+  const expected = await liveThrough(world, 600 * SECOND);
+  assert.equal(world.api.stored.size, 0);
+  const triesWhileAway = world.api.requests.length;
+  assert.ok(triesWhileAway < 60, `${triesWhileAway} tries`);
+  world.api.answer = () => OK;
+  await world.clock.advance(45 * SECOND);
+  assert.deepEqual(arrived(world.api.stored.values()), expected);
+  assert.equal(world.api.requests.length - triesWhileAway, 500);
+  for (const event of world.api.stored.values()) {
+    assert.equal(event.count, 1);
+    assert.equal(event.lastTimestamp, event.firstTimestamp);
+  }
+  assert.equal(world.events.counts.totals.sent, 500);
+  assert.equal(await world.text("waiting.jsonl"), "");
+  await world.stop();
+});
+
+test("ten minutes away: noise beside them, and the agent killed twice, take nothing of it", async () => {
+  const world = await EventWorld.start({ rate: { qps: 50, burst: 100 } });
+  world.api.answer = () => AWAY;
+  const expected: string[] = [];
+  for (let part = 0; part < 5; part += 1) {
+    for (let i = part * 100; i < (part + 1) * 100; i += 1) {
+      const [reason, message] = STEPS[i % 5] as (typeof STEPS)[number];
+      const name = `p${Math.floor(i / 5)}`;
+      world.events.ofPod(pod(name), { type: "Normal", reason, message }, "main");
+      for (let noise = 0; noise < 10; noise += 1)
+        world.events.ofPod(pod(name), { type: "Warning", reason: "Unhealthy", message: "refused" });
+      const time = `${new Date(world.clock.wall()).toISOString().slice(0, 19)}Z`;
+      expected.push(`${name} ${reason} ${time}`);
+      await world.clock.advance(1_200);
+    }
+    await world.clock.advance(2 * SECOND);
+    if (part % 2 === 0) await world.kill();
+    else await world.stop();
+    await world.start();
+  }
+  world.api.answer = () => OK;
+  await world.clock.advance(120 * SECOND);
+  const steps = [...world.api.stored.values()].filter(({ reason }) => reason !== "Unhealthy");
+  assert.deepEqual(arrived(steps), expected);
+  assert.equal(new Set(steps.map(({ metadata }) => metadata.name)).size, 500);
+  const noise = [...world.api.stored.values()].filter(({ reason }) => reason === "Unhealthy");
+  assert.ok(noise.length >= 100);
+  assert.equal(unaccounted(world.events), 0);
+  await world.stop();
+});
+
+test("Reference: the same ten minutes lose what was tried meanwhile", async () => {
+  const world = await EventWorld.start({
+    policy: { mode: "Reference" },
+    rate: { qps: 50, burst: 100 },
+  });
+  world.api.answer = () => AWAY;
+  await liveThrough(world, 600 * SECOND);
+  world.api.answer = () => OK;
+  await world.clock.advance(45 * SECOND);
+  // Five or six events were given up after twelve tries each.
+  const lost = world.events.counts.drops.get("retries") ?? 0;
+  assert.ok(lost >= 5 && lost <= 6, `${lost}`);
+  assert.equal(world.api.stored.size, 500 - lost);
+  await world.stop();
+});
+
+test("no room: what has the least worth goes first, oldest first, is counted and said once", async () => {
+  const world = await EventWorld.start({ policy: { waitingEvents: 100 } });
+  world.api.answer = () => AWAY;
+  const say = (type: "Normal" | "Warning", reason: string, name: string) =>
+    world.events.ofPod(pod(name), { type, reason, message: "m" });
+  for (let i = 0; i < 60; i += 1) say("Normal", "VolumePermissionChange", `n${i}`);
+  for (let i = 0; i < 60; i += 1) say("Warning", "Unhealthy", `w${i}`);
+  await world.clock.advance(SECOND);
+  for (let i = 0; i < 60; i += 1) say("Normal", "Started", `s${i}`);
+  await world.clock.advance(60 * SECOND);
+  assert.equal(world.events.waiting, 100);
+  world.api.answer = () => OK;
+  await world.clock.advance(60 * SECOND);
+  const stored = arrived(world.api.stored.values()).map((text) =>
+    text.split(" ").slice(0, 2).join(" "),
+  );
+  const started = Array.from({ length: 60 }, (_, i) => `s${i} Started`);
+  const unhealthy = Array.from({ length: 40 }, (_, i) => `w${i + 20} Unhealthy`);
+  assert.deepEqual(stored, [...started, ...unhealthy, "n1 EventsDropped"]);
+  const [summary] = [...world.api.stored.values()].slice(-1);
+  assert.equal(
+    summary?.message,
+    "80 events were lost between 2026-01-01T00:00:00Z and 2026-01-01T00:00:00Z for want of room while they waited for the API server: 60 VolumePermissionChange, 20 Unhealthy",
+  );
+  assert.equal(world.events.counts.drops.get("waiting"), 80);
+  assert.match(world.metrics(), /^nodelet_events_dropped_total\{reason="waiting"\} 80$/m);
+  await world.clock.advance(600 * SECOND);
+  assert.equal(
+    world.api.requests.filter(({ event }) => event?.reason === "EventsDropped").length,
+    1,
+  );
+  await world.stop();
+});
+
+test("no room: a restart does not forget what was lost", async () => {
+  const world = await EventWorld.start({ policy: { waitingEvents: 10 } });
+  world.api.answer = () => AWAY;
+  for (let i = 0; i < 30; i += 1)
+    world.events.ofPod(pod(`p${i}`), { type: "Warning", reason: "Unhealthy", message: "m" });
+  await world.clock.advance(10 * SECOND);
+  await world.kill();
+  await world.start();
+  world.api.answer = () => OK;
+  await world.clock.advance(60 * SECOND);
+  const summary = [...world.api.stored.values()].filter(({ reason }) => reason === "EventsDropped");
+  assert.equal(summary.length, 1);
+  assert.match(summary[0]?.message ?? "", /^20 events were lost/);
+  assert.equal(world.api.stored.size, 11);
+  await world.stop();
+});
+
+test("bytes are bounded too: long messages make room for less", async () => {
+  const world = await EventWorld.start({ policy: { waitingBytes: 100_000 } });
+  world.api.answer = () => AWAY;
+  for (let i = 0; i < 100; i += 1)
+    world.events.ofPod(pod(`p${i}`), {
+      type: "Warning",
+      reason: "Unhealthy",
+      message: "x".repeat(9_300),
+    });
+  await world.clock.advance(10 * SECOND);
+  assert.equal(world.events.waiting, 10);
+  assert.ok((await world.text("waiting.jsonl")).length < 120_000);
+  await world.stop();
+});
+
+test("the file of waiting events stays small while counts go on, and a torn line costs that line only", async () => {
+  const world = await EventWorld.start();
+  world.api.answer = () => AWAY;
+  for (let i = 0; i < 1_000; i += 1) {
+    world.events.ofPod(pod(`p${i % 3}`), {
+      type: "Normal",
+      reason: "Started",
+      message: `m${i % 5}`,
+    });
+    await world.clock.advance(70_000);
+  }
+  const text = await world.text("waiting.jsonl");
+  assert.ok(text.length < 400_000, `${text.length}`);
+  const waiting = world.events.waiting;
+  await world.kill();
+  await world.files.append(`${FOLDER}/waiting.jsonl`, '{"o":99,"e":{"meta', 0o600);
+  await world.start();
+  assert.equal(world.events.waiting, waiting);
+  world.api.answer = () => OK;
+  await world.clock.advance(60 * SECOND);
+  assert.equal(world.api.stored.size, 15);
+  const counts = [...world.api.stored.values()].map(({ count = 0 }) => count);
+  assert.equal(
+    counts.reduce((sum, count) => sum + count, 0),
+    1_000,
+  );
+  await world.stop();
+});
+
+test("a disk that takes nothing: events wait in memory, and arrive", async () => {
+  const world = await EventWorld.start();
+  world.fault = (operation) =>
+    operation === "append" || operation === "writeAtomic"
+      ? new OutsideError("exhausted", "no space left")
+      : undefined;
+  world.api.answer = () => AWAY;
+  for (let i = 0; i < 50; i += 1)
+    world.events.ofPod(pod(`p${i}`), { type: "Normal", reason: "Started", message: "m" });
+  await world.clock.advance(120 * SECOND);
+  world.api.answer = () => OK;
+  await world.clock.advance(60 * SECOND);
+  assert.equal(world.api.stored.size, 50);
+  assert.equal(world.log.filter((line) => line.includes("could not be written to disk")).length, 1);
+  await world.stop();
+});
+
+test("the history says what waits on disk, what arrived and what was lost", async () => {
+  const world = await EventWorld.start({ policy: { waitingEvents: 2 } });
+  world.api.answer = () => AWAY;
+  const say = (reason: string, name: string) =>
+    world.events.ofPod(pod(name), { type: "Warning", reason, message: "m" });
+  say("Unhealthy", "a");
+  say("FailedMount", "b");
+  await world.clock.advance(5 * SECOND);
+  assert.deepEqual(shown(world.events.list()), [
+    "Unhealthy x1 spooled=1",
+    "FailedMount x1 spooled=1",
+  ]);
+  say("Evicted", "c");
+  await world.clock.advance(5 * SECOND);
+  const now = ["Unhealthy x1 dropped=1", "FailedMount x1 spooled=1", "Evicted x1 spooled=1"];
+  assert.deepEqual(shown(world.events.list()), now);
+  await world.kill();
+  await world.start();
+  assert.deepEqual(shown(world.events.list()), now);
+  world.api.answer = () => OK;
+  await world.clock.advance(60 * SECOND);
+  const later = ["Unhealthy x1 dropped=1", "FailedMount x1", "Evicted x1", "EventsDropped x1"];
+  assert.deepEqual(shown(world.events.list()), later);
+  assert.deepEqual(shown(await world.events.read({})), later);
+  await world.stop();
+});

@@ -1,0 +1,89 @@
+import type { CoreEvent } from "../../src/api/generated/types.ts";
+import {
+  type EventApi,
+  EventApiError,
+  type EventApiFault,
+  type EventName,
+  type EventPatch,
+} from "../../src/subsystems/events/events.ts";
+
+/** What a request of the sink does: goes through, fails, or arrives while its answer is lost. */
+export type Answer =
+  | { readonly kind: "ok" }
+  | { readonly kind: "fault"; readonly fault: EventApiFault }
+  | { readonly kind: "answerLost" };
+
+/** One request that came. */
+export interface EventRequest {
+  readonly verb: "create" | "patch";
+  readonly key: string;
+  readonly event: CoreEvent | undefined;
+  readonly patch: EventPatch | undefined;
+  readonly answer: Answer["kind"];
+}
+
+const OK: Answer = { kind: "ok" };
+
+/** No answer at all. */
+export const AWAY: Answer = { kind: "fault", fault: { kind: "transport" } };
+
+/** A refusal of the server. */
+export function refusal(status: number, reason = "", causes: readonly string[] = []): Answer {
+  return { kind: "fault", fault: { kind: "status", status, reason, causes } };
+}
+
+/** Events as an API server keeps them: names are unique, a patch needs something to change. */
+export class FakeEventApi implements EventApi {
+  readonly stored = new Map<string, CoreEvent>();
+  readonly requests: EventRequest[] = [];
+  /** Asked what becomes of each request. */
+  answer: (request: Omit<EventRequest, "answer">) => Answer = () => OK;
+  #version = 0;
+
+  /** `verb reason count` of every request that went through, in order. */
+  get writes(): readonly string[] {
+    return this.requests
+      .filter(({ answer }) => answer === "ok")
+      .map(({ verb, key, patch }) => {
+        const { reason, count } = this.stored.get(key) ?? {};
+        return verb === "create" ? `create ${reason}` : `patch ${reason} ${patch?.count ?? count}`;
+      });
+  }
+
+  async create(event: CoreEvent): Promise<CoreEvent> {
+    const key = `${event.metadata.namespace}/${event.metadata.name}`;
+    return this.#request({ verb: "create", key, event, patch: undefined }, () => {
+      if (event.metadata.resourceVersion !== undefined)
+        throw failed(400, "BadRequest", "resourceVersion should not be set");
+      if (this.stored.has(key)) throw failed(409, "AlreadyExists", `${key} exists`);
+      return event;
+    });
+  }
+
+  async patch({ namespace, name }: EventName, patch: EventPatch): Promise<CoreEvent> {
+    const key = `${namespace}/${name}`;
+    return this.#request({ verb: "patch", key, event: undefined, patch }, () => {
+      const before = this.stored.get(key);
+      if (!before) throw failed(404, "NotFound", `${key} is not there`);
+      return { ...before, ...patch };
+    });
+  }
+
+  #request(request: Omit<EventRequest, "answer">, make: () => CoreEvent): CoreEvent {
+    const answer = this.answer(request);
+    this.requests.push({ ...request, answer: answer.kind });
+    if (answer.kind === "fault") throw new EventApiError(answer.fault, "told to fail");
+    this.#version += 1;
+    const made = make();
+    const resourceVersion = `${this.#version}`;
+    const stored = { ...made, metadata: { ...made.metadata, resourceVersion } };
+    this.stored.set(request.key, stored);
+    if (answer.kind === "answerLost")
+      throw new EventApiError({ kind: "transport" }, "the connection broke");
+    return stored;
+  }
+}
+
+function failed(status: number, reason: string, message: string): EventApiError {
+  return new EventApiError({ kind: "status", status, reason }, message);
+}
