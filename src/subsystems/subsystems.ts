@@ -4,6 +4,7 @@ import type { FoundPod, PodUid } from "../api/observation.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import type { ContainerRuntime, ImageService, RuntimeService } from "../outside/cri/cri.ts";
 import type { Files, HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
@@ -59,89 +60,125 @@ const JOURNAL_SEGMENTS = 4;
 /** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
 const STARTS_PER_CPU = 2;
 
+/** Builds every room; throws when configuration and machine do not fit together. */
 export async function startSubsystems(
   options: SubsystemOptions,
   deps: SubsystemDeps,
 ): Promise<Subsystems> {
-  const { config, nodeName, rootFolder } = options;
-  const { outside, scope, metrics, probeMetrics, facts } = deps;
-  const { clock, random, log, host, net } = outside;
+  const { config, rootFolder } = options;
+  const { clock, random, host } = deps.outside;
+  const cri = instrumentRuntime(deps.outside.cri, clock, deps.metrics);
+  const events = await openEvents(options, deps);
+  const journal = await openJournal(rootFolder, deps);
+  const cgroups = await connectCgroups(config, deps, cri.runtime);
+  events.ofNode(enforcementEvent(await cgroups.start()));
   const roots = { root: rootFolder, logs: config.podLogsDir };
-  const cri = instrumentRuntime(outside.cri, clock, metrics);
-  const events = await startEvents(
+  return {
+    cgroups,
+    events,
+    journal,
+    images: createImages(config, deps, cri.images, events),
+    logs: startLogs(config, deps),
+    probes: connectProbes(deps, cri.runtime, events),
+    runtime: await createRuntime(options, deps, cri, cgroups),
+    volumes: new Volumes({ roots }, { files: host.files, random }),
+  };
+}
+
+function openEvents(
+  { config, nodeName, rootFolder, events: policy }: SubsystemOptions,
+  { outside, scope, metrics, eventApi }: SubsystemDeps,
+): Promise<Events> {
+  const { clock, random, host } = outside;
+  return startEvents(
     {
       nodeName,
       folder: `${rootFolder}/nodelet/events`,
       rate: { qps: config.eventRecordQPS, burst: config.eventBurst },
-      ...(options.events ? { policy: options.events } : {}),
+      ...(policy ? { policy } : {}),
     },
     {
-      ...{ clock, random, metrics, scope, files: host.files, log: log.child("events") },
-      ...(deps.eventApi ? { api: deps.eventApi } : {}),
+      ...{ clock, random, metrics, scope, files: host.files, log: outside.log.child("events") },
+      ...(eventApi ? { api: eventApi } : {}),
     },
   );
+}
+
+async function openJournal(
+  rootFolder: string,
+  { outside, scope }: SubsystemDeps,
+): Promise<Journal> {
   const journal = new Journal(
     {
       folder: `${rootFolder}/nodelet/journal`,
       segmentBytes: JOURNAL_SEGMENT_BYTES,
       segments: JOURNAL_SEGMENTS,
     },
-    { files: host.files, clock, log: log.child("journal") },
+    { files: outside.host.files, clock: outside.clock, log: outside.log.child("journal") },
   );
   await journal.open();
   scope.defer("journal", () => journal.flush());
-  const cgroups = await connectCgroups(config, deps, cri.runtime);
-  events.ofNode(enforcementEvent(await cgroups.start()));
-  const images = new Images(
+  return journal;
+}
+
+function createImages(
+  config: KubeletConfig,
+  { outside }: SubsystemDeps,
+  images: ImageService,
+  events: Events,
+): Images {
+  const unbounded = config.maxParallelImagePulls ?? Number.POSITIVE_INFINITY;
+  return new Images(
+    { parallelPulls: config.serializeImagePulls ? 1 : unbounded },
     {
-      parallelPulls: config.serializeImagePulls
-        ? 1
-        : (config.maxParallelImagePulls ?? Number.POSITIVE_INFINITY),
-    },
-    {
-      images: cri.images,
-      clock,
-      log: log.child("images"),
+      images,
+      clock: outside.clock,
+      log: outside.log.child("images"),
       recordEvent: (pod, container, event) => events.ofPod(pod, event, container),
     },
   );
-  const volumes = new Volumes({ roots }, { files: host.files, random });
+}
+
+function connectProbes(
+  { outside, scope, probeMetrics, onVerdict, podOf }: SubsystemDeps,
+  runtime: RuntimeService,
+  events: Events,
+): Probes {
+  const { clock, random, log, net } = outside;
+  return createProbes({
+    ...{ clock, random, scope, runtime, net, onVerdict },
+    log: log.child("probes"),
+    metrics: probeMetrics,
+    recordEvent: ({ podUid, container, type, reason, message }) => {
+      const pod = podOf(podUid as PodUid);
+      if (pod) events.ofPod(pod, { type, reason, message }, container);
+    },
+  });
+}
+
+async function createRuntime(
+  { config, rootFolder }: SubsystemOptions,
+  { outside, scope, metrics, facts, onFound, isBusy }: SubsystemDeps,
+  cri: ContainerRuntime,
+  cgroups: Cgroups,
+): Promise<Runtime> {
+  const { clock, log, host } = outside;
   const resolver = await readResolver(host.files, config.resolvConf || DEFAULT_RESOLV_CONF);
-  const runtime = new Runtime(
+  return new Runtime(
     {
-      roots,
+      roots: { root: rootFolder, logs: config.podLogsDir },
       seccompDefault: config.seccompDefault,
       parallelStarts: STARTS_PER_CPU * facts.cpuCount,
     },
     {
-      cri,
-      clock,
-      log: log.child("runtime"),
-      metrics,
-      scope,
+      ...{ cri, clock, metrics, scope, log: log.child("runtime") },
       readTail: (path, maxBytes) => host.files.readTail(path, maxBytes),
       cgroupParent: (pod) => cgroups.criParent(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),
       dns: { servers: config.clusterDNS, domain: config.clusterDomain, host: resolver },
     },
-    { onFound: deps.onFound, isBusy: deps.isBusy },
+    { onFound, isBusy },
   );
-  const probes = createProbes({
-    clock,
-    random,
-    log: log.child("probes"),
-    scope,
-    metrics: probeMetrics,
-    runtime: cri.runtime,
-    net,
-    onVerdict: deps.onVerdict,
-    recordEvent: ({ podUid, container, type, reason, message }) => {
-      const pod = deps.podOf(podUid as PodUid);
-      if (pod) events.ofPod(pod, { type, reason, message }, container);
-    },
-  });
-  const logs = startLogs(config, deps);
-  return { cgroups, events, images, journal, logs, probes, runtime, volumes };
 }
 
 /** Folder of links to the logs of all containers, where collectors look for them. */
