@@ -1,5 +1,10 @@
 /** HTTP listeners for tests on loopback, and asking them. */
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect, type Server } from "node:net";
 import { listenHttp } from "../../src/outside/net/http-listener.ts";

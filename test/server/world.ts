@@ -135,6 +135,12 @@ export class ServedWorld implements AsyncDisposable {
     }
   }
 
+  /** Lets time pass at once. */
+  clockForward(ms: number): Promise<void> {
+    this.#moving = this.#moving.then(() => this.clock.advance(ms));
+    return this.#moving;
+  }
+
   /** Waits for the phase of a pod. */
   async untilPhase(name: string, phase: string): Promise<void> {
     const is = () =>
@@ -219,6 +225,12 @@ export class ServedWorld implements AsyncDisposable {
 }
 
 /** Starts a world. */
-export function startWorld(options: WorldOptions = {}): Promise<ServedWorld> {
-  return new ServedWorld(options).start();
+export async function startWorld(options: WorldOptions = {}): Promise<ServedWorld> {
+  const world = new ServedWorld(options);
+  try {
+    return await world.start();
+  } catch (error) {
+    await world[Symbol.asyncDispose]();
+    throw error;
+  }
 }
