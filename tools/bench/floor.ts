@@ -1,19 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import PQueue from "p-queue";
-import type { Pod } from "../../src/api/generated/types.ts";
 import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
-import { containerConfig } from "../../src/subsystems/runtime/container-config.ts";
-import { sandboxConfig } from "../../src/subsystems/runtime/sandbox-config.ts";
 import type { Box } from "../../test/box/box.ts";
 import { TEST_IMAGE } from "../../test/box/images.ts";
+import { type FloorPod, floorPod } from "./floor-pod.ts";
 import { monotonicMs } from "./pod-observer.ts";
-import { benchPod, GRACE_SECONDS } from "./pods.ts";
+import { GRACE_SECONDS } from "./pods.ts";
 import type { Floor, FloorTogether } from "./result.ts";
 
 /** How many pods of the floor are started side by side; all of them is measured, too. */
 const FEW = 4;
-const ROOTS = { root: "/var/lib/kubelet", logs: "/var/log/pods" };
 
 /** The calls any kubelet has to make, made by the bench itself and by nobody else. */
 export class FloorRunner {
@@ -71,44 +68,29 @@ export class FloorRunner {
     return { parallel, runningMs: started.map(({ runningMs }) => runningMs), stoppedMs };
   }
 
-  async #start(pod: Pod): Promise<{ readonly sandbox: string; readonly container: string }> {
+  async #start({ sandbox, container }: FloorPod): Promise<StartedPod> {
     const { runtime } = this.#cri;
-    const [spec] = pod.spec?.containers ?? [];
-    if (spec === undefined) throw new Error("a pod of the floor has one container");
-    const config = sandboxConfig(pod, {
-      attempt: 0,
-      roots: ROOTS,
-      cgroupParent: `/floor/pod${pod.metadata?.uid}`,
-      dns: { servers: ["198.51.100.1"], searches: [], options: [] },
-      hostname: pod.metadata?.name ?? "",
-    });
-    const sandbox = await runtime.runSandbox(config, "", this.#signal);
-    const parts = {
-      restartCount: 0,
-      imageRef: spec.image ?? "",
-      env: [],
-      mounts: this.#mounts(),
-      resources: { cpuShares: 2n },
-    };
-    const wanted = containerConfig(pod, spec, parts);
-    const container = await runtime.createContainer(sandbox, wanted, config, this.#signal);
-    await runtime.startContainer(container, this.#signal);
-    return { sandbox, container };
+    const sandboxId = await runtime.runSandbox(sandbox, "", this.#signal);
+    const made = await runtime.createContainer(sandboxId, container, sandbox, this.#signal);
+    await runtime.startContainer(made, this.#signal);
+    return { sandbox: sandboxId, container: made };
   }
 
-  /** What every container of a kubelet has mounted. */
-  #mounts(): { hostPath: string; containerPath: string }[] {
-    return ["hosts", "termination-log"].map((name) => {
-      const hostPath = join(this.#box.folder, `floor-${name}`);
-      writeFileSync(hostPath, "");
-      return { hostPath, containerPath: name === "hosts" ? "/etc/hosts" : "/dev/termination-log" };
-    });
-  }
-
-  #nextPod(image: string): Pod {
+  #nextPod(image: string): FloorPod {
     this.#number += 1;
-    const name = `floor-${this.#number}`;
-    const pod = benchPod(name, image);
-    return { ...pod, metadata: { ...pod.metadata, uid: `00000000-0000-4000-8000-${name}` } };
+    const [hosts, termination] = ["hosts", "termination"].map((name) => {
+      const path = join(this.#box.folder, `floor-${this.#number}-${name}`);
+      writeFileSync(path, "");
+      return path;
+    });
+    return floorPod(`floor-${this.#number}`, image, {
+      hosts: hosts ?? "",
+      termination: termination ?? "",
+    });
   }
+}
+
+interface StartedPod {
+  readonly sandbox: string;
+  readonly container: string;
 }
