@@ -12,6 +12,7 @@ import { addDownCommand } from "./commands/down.ts";
 import { addExecCommand } from "./commands/exec.ts";
 import { addGetCommand } from "./commands/get.ts";
 import { addLogsCommand } from "./commands/logs.ts";
+import { addPlanCommand } from "./commands/plan.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
 import { addWhyCommand } from "./commands/why.ts";
@@ -91,6 +92,7 @@ export function buildProgram(context: CliContext): Command {
   addLogsCommand(program, context);
   addExecCommand(program, context);
   addWhyCommand(program, context);
+  addPlanCommand(program, context);
   addConfigCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);

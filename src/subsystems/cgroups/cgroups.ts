@@ -6,7 +6,7 @@
  * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
  */
 import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
-import { allContainers, isRestartableInit } from "../../api/pod.ts";
+import { allContainers } from "../../api/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/qos.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
@@ -23,7 +23,7 @@ import {
   type Ground,
 } from "./apply.ts";
 import { MIN_SHARES } from "./convert.ts";
-import { type ContainerRole, readContainer } from "./demand.ts";
+import { readContainer } from "./demand.ts";
 import { podDemand } from "./demand-cache.ts";
 import { literalPath, parsePath, podName, podUidOf, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
@@ -34,6 +34,7 @@ import { planQos, planQosStart } from "./plan-qos.ts";
 import { planTree } from "./plan-tree.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
 import { applyResize, type ResizeOrder, type ResizeOutcome } from "./resize.ts";
+import { roleOf } from "./roles.ts";
 import type { CgroupSettings } from "./settings.ts";
 import {
   checkControllers,
@@ -47,9 +48,13 @@ import { type CgroupPlan, planWrites } from "./writes.ts";
 
 export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";
 export type { CgroupDriver } from "./names.ts";
+export { settingsFrom } from "./options.ts";
+export type { RuntimeWeights } from "./plan-container.ts";
+export { type PlannedGroup, type PlannedValue, planMachine } from "./plan-machine.ts";
 export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
 export type { ResizeOrder, ResizeOutcome } from "./resize.ts";
 export { runtimeCgroupDriver } from "./runtime-driver.ts";
+export type { CgroupSettings } from "./settings.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
 export interface CgroupDeps {
@@ -374,10 +379,4 @@ class CgroupRoom implements Cgroups {
 
 function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? "";
-}
-
-function roleOf(pod: Pod, name: string): ContainerRole {
-  const placed = allContainers(pod).find(({ container }) => container.name === name);
-  if (placed?.kind !== "init") return placed?.kind ?? "container";
-  return isRestartableInit(placed.container) ? "sidecar" : "init";
 }

@@ -84,6 +84,7 @@ export function settingsFrom(
       ? {}
       : { qosReservedMemoryPercent: options.qosReservedMemoryPercent }),
     ...(options.memoryQos === undefined ? {} : { memoryQos: options.memoryQos }),
+    pageBytes: facts.pageBytes,
     singleProcessOomKill: options.singleProcessOomKill,
     swap: { behavior: options.swapBehavior, controlled: false, bytes: facts.swapBytes },
   };

@@ -35,6 +35,21 @@ export function isSameValue(file: string, read: string, wanted: string): boolean
   return has === wants;
 }
 
+/** What the kernel shows for "no limit" in v1's memory files: the most whole pages of 63 bits. */
+const V1_MOST = 2n ** 63n - 1n;
+
+/** How the kernel shows `value` after it was written to `file`. */
+export function shownValue(file: string, value: string, pageBytes: number): string {
+  if (!/^-?\d+$/.test(value)) return value;
+  const number = BigInt(value);
+  const whole = (bytes: bigint, page: bigint) => String((bytes / page) * page);
+  if (file.startsWith("memory.") && file !== "memory.oom.group") {
+    return whole(number < 0n ? V1_MOST : number, BigInt(pageBytes));
+  }
+  if (file.startsWith("hugetlb.")) return whole(number, hugepageBytes(file));
+  return value;
+}
+
 /** A number or `max`; `max` and what stands for it count as the largest there is. */
 function readNumber(text: string): bigint | undefined {
   if (text === "max") return V1_UNLIMITED;

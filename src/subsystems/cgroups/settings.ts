@@ -49,6 +49,8 @@ export interface CgroupSettings extends CgroupShape {
   /** Percent of memory requests that lower classes may not use; absent is off. */
   readonly qosReservedMemoryPercent?: number;
   readonly memoryQos?: MemoryQos;
+  /** Bytes of a memory page: limits are kept in whole pages. */
+  readonly pageBytes: number;
   readonly singleProcessOomKill: boolean;
   readonly swap: {
     readonly behavior: "NoSwap" | "LimitedSwap";

@@ -1,0 +1,81 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import { type QosClass, qosClassOf } from "../../api/qos.ts";
+import { judge, type NodeRoom } from "../../pipeline/admission/rules.ts";
+import {
+  type CgroupSettings,
+  type PlannedGroup,
+  planMachine,
+  type RuntimeWeights,
+} from "../../subsystems/cgroups/cgroups.ts";
+
+/** What admission says of one pod. */
+export interface PlannedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly qosClass: QosClass;
+  readonly admitted: boolean;
+  /** Of the rule that refused it, in the words of the pod's status. */
+  readonly rule?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Everything that would become of the pods on the node. */
+export interface NodePlan {
+  readonly node: string;
+  readonly cgroupVersion: "v1" | "v2";
+  readonly driver: string;
+  readonly capacity: { readonly cpuMilli: number; readonly memoryBytes: number };
+  /** What the scheduler may give away. */
+  readonly allocatable: {
+    readonly cpuMilli: number;
+    readonly memoryBytes: number;
+    readonly pods: number;
+  };
+  readonly pods: readonly PlannedPod[];
+  readonly groups: readonly PlannedGroup[];
+  /** What to know about the plan. */
+  readonly notes: readonly string[];
+}
+
+/** What the plan is made from. */
+export interface PlanInputs {
+  readonly node: string;
+  readonly settings: CgroupSettings;
+  readonly room: NodeRoom;
+  readonly pods: readonly Pod[];
+  readonly weights: RuntimeWeights;
+  readonly notes: readonly string[];
+}
+
+/** Admits the pods one after the other, in the order given, and plans the groups of those that were admitted. */
+export function planNodePods(inputs: PlanInputs): NodePlan {
+  const { node, settings, room, pods, weights, notes } = inputs;
+  const admitted: Pod[] = [];
+  const planned = pods.map((candidate): PlannedPod => {
+    const refusal = judge({ candidate, others: admitted, room });
+    if (!refusal) admitted.push(candidate);
+    const { namespace = "", name = "", uid = "" } = candidate.metadata ?? {};
+    const qosClass = qosClassOf(candidate);
+    return { namespace, name, uid, qosClass, admitted: !refusal, ...(refusal ?? {}) };
+  });
+  return {
+    node,
+    cgroupVersion: settings.version === 2 ? "v2" : "v1",
+    driver: settings.driver,
+    capacity: {
+      cpuMilli: settings.capacity.cpuMilli ?? 0,
+      memoryBytes: settings.capacity.memoryBytes ?? 0,
+    },
+    allocatable: {
+      cpuMilli: room.allocatable.cpuMilli,
+      memoryBytes: room.allocatable.memoryBytes,
+      pods: room.pods,
+    },
+    pods: planned,
+    groups: planMachine(settings, admitted, weights),
+    notes,
+  };
+}
