@@ -1,0 +1,357 @@
+// pure
+/**
+ * What a pod would get, all containers and resources at once: a plan to be reserved, or why not. Nothing is
+ * asked of any plugin here, so that a pod whose last wish cannot be met costs no plugin a call.
+ */
+import type { PodUid } from "../../api/observation.ts";
+import type { MonotonicMs } from "../../kit/clock.ts";
+import { type Choices, chooseDevices, type PreferenceQuestion } from "./choose.ts";
+import type { Device, Inventory, ResourceRecord } from "./inventory.ts";
+import { type HeldDevice, type Holding, holdingsOf, type Ledger } from "./ledger.ts";
+import type { ContainerWants, Want } from "./requests.ts";
+import {
+  align,
+  deviceHints,
+  type Hints,
+  type NodeMask,
+  type TopologySettings,
+} from "./topology.ts";
+
+export interface PlanInputs {
+  readonly podUid: PodUid;
+  readonly wants: readonly ContainerWants[];
+  readonly inventory: Inventory;
+  /** With what the pod surely keeps; what it only reserved is not in it. */
+  readonly ledger: Ledger;
+  /** Resources of which somebody runs with devices that are not on record, and who. */
+  readonly unaccounted: ReadonlyMap<string, string>;
+  /** Answers of plugins to questions of earlier plans, by `stepKey`. */
+  readonly preferences: ReadonlyMap<string, readonly string[]>;
+  /** Places decided for containers in earlier plans. */
+  readonly places: ReadonlyMap<string, NodeMask | undefined>;
+  readonly topology: TopologySettings;
+  /** Whether a resource that no plugin has ever offered here is to be waited for. */
+  readonly expects: (resource: string) => boolean;
+  readonly now: MonotonicMs;
+  /** Until so long after a plugin connected its list may still be growing. */
+  readonly settleMs: number;
+}
+
+/** Devices that one container shall get of one resource. */
+export interface GrantStep {
+  readonly container: string;
+  readonly resource: string;
+  readonly devices: readonly HeldDevice[];
+  readonly question: PreferenceQuestion | undefined;
+  readonly rule: string;
+}
+
+export type GrantPlan =
+  | {
+      readonly kind: "plan";
+      /** What is missing, in the order it is to be asked for. */
+      readonly steps: readonly GrantStep[];
+      readonly places: ReadonlyMap<string, NodeMask | undefined>;
+    }
+  | Refusal
+  /** The plugin may still come, or name more devices. `otherwise` is the refusal when it does not. */
+  | { readonly kind: "wait"; readonly message: string; readonly otherwise: Refusal };
+
+export interface Refusal {
+  readonly kind: "refused";
+  readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";
+  readonly message: string;
+}
+
+/** Names what one container gets of one resource. */
+export function stepKey(container: string, resource: string): string {
+  return `${container} ${resource}`;
+}
+
+/** An error of the reference's device manager as its admission words it. */
+export function refusal(error: string): Refusal {
+  return {
+    kind: "refused",
+    reason: "UnexpectedAdmissionError",
+    message: `Allocate failed due to ${error}, which is unexpected`,
+  };
+}
+
+const MISALIGNED: Refusal = {
+  kind: "refused",
+  reason: "TopologyAffinityError",
+  message: "Resources cannot be allocated with Topology locality",
+};
+
+type Problem = Exclude<GrantPlan, { kind: "plan" }>;
+
+/** What the pod gets beyond what it has. */
+export function planGrants(inputs: PlanInputs): GrantPlan {
+  const draft = new Draft(inputs);
+  const places = new Map(inputs.places);
+  const steps: GrantStep[] = [];
+  for (const wants of inputs.wants) {
+    const needs = judgeAll(wants, draft);
+    if ("kind" in needs) return needs;
+    if (!places.has(wants.container)) {
+      const place = draft.placeOf(wants);
+      if (place.kind === "refused") return MISALIGNED;
+      places.set(wants.container, place.mask);
+    }
+    for (const want of needs) {
+      const step = draft.choose(want, wants, places.get(wants.container));
+      if ("kind" in step) return step;
+      steps.push(step);
+    }
+  }
+  return { kind: "plan", steps, places };
+}
+
+/** What the container still needs, or why it cannot have it. */
+function judgeAll(wants: ContainerWants, draft: Draft): readonly Want[] | Problem {
+  const needs: Want[] = [];
+  for (const want of wants.wants) {
+    const verdict = judge(want, wants, draft);
+    if (verdict.kind === "wait" || verdict.kind === "refused") return verdict;
+    if (verdict.kind === "need") needs.push(want);
+  }
+  return needs;
+}
+
+type Verdict =
+  /** No plugin has anything to do with the resource: another component's matter. */
+  { readonly kind: "skip" } | { readonly kind: "have" } | { readonly kind: "need" } | Problem;
+
+function judge({ resource, amount }: Want, { container }: ContainerWants, draft: Draft): Verdict {
+  const { inventory, podUid, expects } = draft.inputs;
+  const record = inventory.get(resource);
+  const held = draft.heldBy(container, resource);
+  if (held && held.length !== amount)
+    return refusal(
+      `pod "${podUid}" container "${container}" changed request for resource "${resource}" from ${held.length} to ${amount}`,
+    );
+  if (!record) {
+    if (!held && !draft.isKnown(resource) && !expects(resource)) return { kind: "skip" };
+    return {
+      kind: "wait",
+      message: `waiting for the plugin of ${resource} to register`,
+      otherwise: refusal(`cannot allocate unregistered device ${resource}`),
+    };
+  }
+  const unhealthy = judgeHealth(resource, record, { amount, held, draft });
+  if (unhealthy) return unhealthy;
+  return { kind: held ? "have" : "need" };
+}
+
+function judgeHealth(
+  resource: string,
+  { presence, devices }: ResourceRecord,
+  about: {
+    readonly amount: number;
+    readonly held: readonly HeldDevice[] | undefined;
+    readonly draft: Draft;
+  },
+): Verdict | undefined {
+  const { now, settleMs } = about.draft.inputs;
+  const otherwise = refusal(
+    `no healthy devices present; cannot allocate unhealthy devices ${resource}`,
+  );
+  if (presence.kind === "gone")
+    return {
+      kind: "wait",
+      message: `waiting for the plugin of ${resource} to register again`,
+      otherwise,
+    };
+  if (presence.list !== "current")
+    return {
+      kind: "wait",
+      message: `waiting for the plugin of ${resource} to name its devices`,
+      otherwise,
+    };
+  const settling = now - presence.since < settleMs;
+  const later = (message: string, refused: Refusal): Verdict =>
+    settling ? { kind: "wait", message, otherwise: refused } : refused;
+  const healthy = healthyIds(devices);
+  if (healthy.size === 0) return later(`waiting for a healthy device of ${resource}`, otherwise);
+  if (about.held?.some(({ id }) => !healthy.has(id)))
+    return later(
+      `waiting for devices of ${resource} that the pod has to be healthy again`,
+      refusal(
+        `previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${resource}`,
+      ),
+    );
+  if (!about.held && settling && healthy.size < about.amount)
+    return later(
+      `waiting for the plugin of ${resource} to name ${about.amount} healthy devices, it has named ${healthy.size}`,
+      tooFew(resource, about.amount, healthy.size),
+    );
+  return undefined;
+}
+
+function tooFew(resource: string, amount: number, free: number): Refusal {
+  return refusal(
+    `requested number of devices unavailable for ${resource}. Requested: ${amount}, Available: ${free}`,
+  );
+}
+
+function healthyIds(devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const device of devices.values()) if (device.healthy) ids.add(device.id);
+  return ids;
+}
+
+/** Who of the pod has what, while a plan grows. */
+interface Share {
+  readonly container: string;
+  readonly kind: ContainerWants["kind"];
+  readonly order: number;
+  readonly resource: string;
+  readonly devices: readonly HeldDevice[];
+}
+
+/** The pod's shares so far, and what may still be taken. */
+class Draft {
+  readonly inputs: PlanInputs;
+  readonly #shares: Share[];
+  #podPlace: Place | undefined;
+
+  constructor(inputs: PlanInputs) {
+    this.inputs = inputs;
+    this.#shares = holdingsOf(inputs.ledger, inputs.podUid).map((holding) =>
+      shareOf(holding, inputs.wants),
+    );
+  }
+
+  heldBy(container: string, resource: string): readonly HeldDevice[] | undefined {
+    return this.#shares.find(
+      (share) => share.container === container && share.resource === resource,
+    )?.devices;
+  }
+
+  /** Where the container's devices are to be, by the scope of the policy. */
+  placeOf(wants: ContainerWants): Place {
+    if (this.inputs.topology.scope === "container") return placeOfContainer(wants, this);
+    this.#podPlace ??= placeOfPod(this);
+    return this.#podPlace;
+  }
+
+  /** Whether anybody has devices of the resource. */
+  isKnown(resource: string): boolean {
+    return this.inputs.ledger.owners.has(resource);
+  }
+
+  /** What may be taken for a container; unregistered resources have nothing. */
+  choices(want: Want, wants: ContainerWants, near: NodeMask | undefined): Choices {
+    const { inventory, ledger, topology } = this.inputs;
+    const devices = inventory.get(want.resource)?.devices ?? new Map<string, Device>();
+    const owners = ledger.owners.get(want.resource);
+    const own = new Set(
+      this.#shares
+        .filter(({ resource }) => resource === want.resource)
+        .flatMap((share) => share.devices.map(({ id }) => id)),
+    );
+    const healthy = healthyIds(devices);
+    const available = new Set([...healthy].filter((id) => !owners?.has(id) && !own.has(id)));
+    const reusable = new Set(
+      [...own].filter((id) => healthy.has(id) && this.#mayShare(want.resource, id, wants)),
+    );
+    return { amount: want.amount, devices, available, reusable, near, topology };
+  }
+
+  choose(want: Want, wants: ContainerWants, near: NodeMask | undefined): GrantStep | Problem {
+    const { container, kind, order } = wants;
+    const { resource } = want;
+    const choices = this.choices(want, wants, near);
+    const needsNew = choices.reusable.size < want.amount;
+    const stranger = this.inputs.unaccounted.get(resource);
+    if (needsNew && stranger !== undefined) {
+      const message = `${stranger} runs with devices of ${resource} that are not on record; none is given out until it ends`;
+      return { kind: "wait", message, otherwise: refusal(message) };
+    }
+    const key = stepKey(container, resource);
+    const chosen = chooseDevices(choices, this.inputs.preferences.get(key) ?? []);
+    if (chosen.kind === "short")
+      return tooFew(resource, want.amount - choices.reusable.size, chosen.free);
+    const devices = chosen.ids.map((id) => ({ id, nodes: choices.devices.get(id)?.nodes ?? [] }));
+    this.#shares.push({ container, kind, order, resource, devices });
+    const { question, rule } = chosen;
+    return { container, resource, devices, question, rule };
+  }
+
+  /**
+   * Whether a container may have a device that others of its pod have: only if none of them ever runs
+   * beside it. Sidecars run beside all that comes after them, regular containers beside each other.
+   */
+  #mayShare(resource: string, id: string, { kind, order }: ContainerWants): boolean {
+    return this.#shares
+      .filter(
+        (share) => share.resource === resource && share.devices.some((held) => held.id === id),
+      )
+      .every((share) => {
+        if (kind === "init") return share.kind !== "sidecar" || share.order > order;
+        if (share.kind !== "init") return false;
+        return kind === "regular" || share.order < order;
+      });
+  }
+}
+
+function shareOf(
+  { container, resource, devices }: Holding,
+  wants: readonly ContainerWants[],
+): Share {
+  const of = wants.find((other) => other.container === container);
+  // Of a container that the pod does not have (any more) nobody may share anything.
+  const { kind, order } = of ?? { kind: "regular" as const, order: 0 };
+  return { container, kind, order, resource, devices };
+}
+
+type Place =
+  | { readonly kind: "refused" }
+  | { readonly kind: "admitted"; readonly mask: NodeMask | undefined };
+
+function placeOfContainer(wants: ContainerWants, draft: Draft): Place {
+  const { topology } = draft.inputs;
+  if (topology.policy === "none") return { kind: "admitted", mask: undefined };
+  return align(
+    wants.wants.map((want) => hintsFor(want, wants, draft)),
+    topology,
+  );
+}
+
+function hintsFor(want: Want, wants: ContainerWants, draft: Draft): Hints {
+  if (!draft.inputs.inventory.has(want.resource)) return "any";
+  const choices = draft.choices(want, wants, undefined);
+  const held = draft.heldBy(wants.container, want.resource);
+  if (!held) return deviceHints(choices, draft.inputs.topology);
+  const available = new Set(held.map(({ id }) => id));
+  return deviceHints({ ...choices, available, reusable: new Set() }, draft.inputs.topology);
+}
+
+/** One place for all containers: the pod's resources are hinted at as if one container asked for them. */
+function placeOfPod(draft: Draft): Place {
+  const { wants, topology } = draft.inputs;
+  if (topology.policy === "none") return { kind: "admitted", mask: undefined };
+  const whole = { container: "", kind: "init", order: wants.length } as const;
+  const hints = [...podAmounts(wants)].map(([resource, amount]) =>
+    hintsFor({ resource, amount }, { ...whole, wants: [] }, draft),
+  );
+  return align(hints, topology);
+}
+
+/** What a pod has at once at most: regular containers and sidecars together, or an init container with the sidecars before it. */
+function podAmounts(wants: readonly ContainerWants[]): ReadonlyMap<string, number> {
+  const sidecars = new Map<string, number>();
+  const regular = new Map<string, number>();
+  const peak = new Map<string, number>();
+  for (const { kind, wants: each } of wants) {
+    for (const { resource, amount } of each) {
+      const beside = sidecars.get(resource) ?? 0;
+      if (kind === "regular") regular.set(resource, (regular.get(resource) ?? 0) + amount);
+      else peak.set(resource, Math.max(peak.get(resource) ?? 0, beside + amount));
+      if (kind === "sidecar") sidecars.set(resource, beside + amount);
+    }
+  }
+  for (const [resource, amount] of regular)
+    peak.set(resource, Math.max(peak.get(resource) ?? 0, amount + (sidecars.get(resource) ?? 0)));
+  return peak;
+}
