@@ -411,10 +411,10 @@ test("planGrants asks the plugin within the aligned devices when they suffice, e
   };
   assert.deepEqual(ask("c=1"), { available: ["a", "b"], mustInclude: [], amount: 1 });
   assert.equal(ask("c=2"), undefined);
-  assert.deepEqual(ask("c=3"), {
+  assert.deepEqual(ask("c=5"), {
     available: ["a", "b", "c", "d", "e", "f"],
-    mustInclude: ["a", "b"],
-    amount: 3,
+    mustInclude: ["a", "b", "c", "d"],
+    amount: 5,
   });
 });
 
