@@ -22,6 +22,7 @@ export type {
   TlsSettings,
 } from "./net/listen.ts";
 
+/** Listening, reading logs, and looking at oneself. */
 export interface Serving {
   readonly listen: Listen;
   readonly openFolder: OpenFolderBeneath;

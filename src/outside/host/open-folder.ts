@@ -52,6 +52,7 @@ export type OpenFolderBeneath = (
 
 const READ_CHUNK_BYTES = 64 * 1024;
 
+/** Folders of this machine. */
 export const openFolderBeneath: OpenFolderBeneath = async (root, relativePath) => {
   const flags = constants.O_RDONLY | constants.O_DIRECTORY;
   const handle = await orMissing(() => openBeneath(root, relativePath, flags));

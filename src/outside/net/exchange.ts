@@ -11,6 +11,7 @@ export interface Switching {
   readonly early: Buffer;
 }
 
+/** What an exchange is made of. */
 export interface ExchangeParts {
   readonly request: IncomingMessage;
   /** Of a plain request; one that switches gets an answer of its own when it needs it. */

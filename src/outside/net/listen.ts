@@ -24,6 +24,7 @@ export interface TlsSettings {
   readonly curvePreferences: readonly number[];
 }
 
+/** What a peer may ask of us, in bytes and time. */
 export interface ListenLimits {
   readonly headerBytes: number;
   /** For the whole header, and for the whole request. */
@@ -37,6 +38,7 @@ export interface ListenLimits {
   readonly connections: number;
 }
 
+/** Where to listen, and what to do with who comes. */
 export interface ListenOptions {
   readonly address: ListenAddress;
   readonly tls?: { readonly material: TlsMaterial; readonly settings: TlsSettings };
@@ -49,6 +51,7 @@ export interface ListenOptions {
   readonly onProblem: (problem: ListenProblem) => void;
 }
 
+/** Something that went wrong with a peer. */
 export interface ListenProblem {
   /** `handshake` and `request` are the peer's fault, `answer` is ours. */
   readonly kind: "handshake" | "request" | "answer";
@@ -74,6 +77,7 @@ export type ClientCertificate =
   | { readonly kind: "verified"; readonly der: Uint8Array }
   | { readonly kind: "unverified"; readonly why: string };
 
+/** Headers of an answer by name. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
 /** One request and its answer. Exactly one of `reply`, `replyStream` and `proxyUpgrade` is to be called. */
@@ -106,6 +110,7 @@ export interface Exchange {
   proxyUpgrade(url: string, idleMs: number): Promise<void>;
 }
 
+/** An answer that is sent piece by piece. */
 export interface ReplyStream {
   /** Resolves when there is room for more; rejects with the reason when the peer is gone or stalled. */
   write(chunk: Uint8Array | string): Promise<void>;

@@ -23,6 +23,7 @@ const SWITCH_WITHIN_MS = 30_000;
 /** Most of an error's text that is passed on. */
 const ERROR_TEXT_BYTES = 64 * 1024;
 
+/** What a streaming server says to the wish to switch protocols. */
 export type UpgradeAnswer =
   | {
       readonly kind: "switched";

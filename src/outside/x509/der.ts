@@ -50,6 +50,7 @@ function lengthBytes(length: number): readonly number[] {
   return [0x80 | bytes.length, ...bytes];
 }
 
+/** Elements in their order. */
 export function derSequence(...parts: readonly Uint8Array[]): Uint8Array {
   return der(TAG.sequence, ...parts);
 }
@@ -72,6 +73,7 @@ export function derInteger(bytes: readonly number[] | Uint8Array): Uint8Array {
   return der(TAG.integer, Uint8Array.from(all));
 }
 
+/** Yes or no. */
 export function derBoolean(value: boolean): Uint8Array {
   return der(TAG.boolean, Uint8Array.of(value ? 0xff : 0));
 }
@@ -81,10 +83,12 @@ export function derBits(bytes: Uint8Array, unused = 0): Uint8Array {
   return der(TAG.bitString, Uint8Array.of(unused), bytes);
 }
 
+/** Bytes as they are. */
 export function derOctets(bytes: Uint8Array): Uint8Array {
   return der(TAG.octetString, bytes);
 }
 
+/** Text in UTF-8 under the tag of its string type. */
 export function derText(tag: number, text: string): Uint8Array {
   return der(tag, new TextEncoder().encode(text));
 }

@@ -83,6 +83,7 @@ export function encodeNames({ dnsNames, ipAddresses }: AlternativeNames): Uint8A
   );
 }
 
+/** DNS names and addresses among GeneralNames; other kinds are left out. */
 export function decodeNames(element: DerElement): AlternativeNames {
   const dnsNames: string[] = [];
   const ipAddresses: string[] = [];

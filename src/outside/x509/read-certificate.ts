@@ -17,6 +17,7 @@ import {
   decodeSubject,
 } from "./names.ts";
 
+/** Object identifiers of extensions, attributes and uses. */
 export const OID = {
   subjectAltName: "2.5.29.17",
   basicConstraints: "2.5.29.19",

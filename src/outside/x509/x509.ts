@@ -50,6 +50,7 @@ import {
 
 export type { AlternativeNames, CertificateFacts, CertificateSubject, CertificateUsage };
 
+/** A private key with its public half. */
 export interface KeyPair {
   /** SEC 1, PEM. */
   readonly privateKeyPem: string;
@@ -251,6 +252,7 @@ export function parseCertificateDer(bytes: Uint8Array): CertificateFacts {
   return readCertificate(bytes);
 }
 
+/** What a signing request asks for, and whether it is signed. */
 export type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
   /** Whether whoever asks holds the key. Judged for keys with SHA-2 signatures; else `false`. */
   readonly signatureIsValid: boolean;

@@ -1,5 +1,6 @@
 // pure
 
+/** The two outputs of a container. */
 export type LogStream = "stdout" | "stderr";
 
 /** A piece of what a container wrote; `ends` says that its line is complete with it. */

@@ -15,6 +15,7 @@ import { type LogQuery, LogReading } from "./read-log.ts";
 export type { LogStream } from "./fragments.ts";
 export type { LogQuery, LogReading, WriteLog } from "./read-log.ts";
 
+/** Where logs and their links are. */
 export interface LogsOptions {
   /** Folder that holds all logs of pods (`podLogsDir`). */
   readonly root: string;
@@ -22,6 +23,7 @@ export interface LogsOptions {
   readonly linkFolder: string;
 }
 
+/** What reading logs needs of the world. */
 export interface LogsDeps {
   readonly files: Files;
   /** Absent where logs cannot be read (a simulation). */
@@ -33,6 +35,7 @@ export interface LogsDeps {
 /** Logs read at once; each takes a few files and a watch. */
 const MAX_READERS = 256;
 
+/** All logs of the node. */
 export class Logs {
   readonly links: ContainerLinks;
   readonly #options: LogsOptions;

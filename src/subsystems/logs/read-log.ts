@@ -18,6 +18,7 @@ export interface LogQuery extends RenderRules {
 /** Takes what was read; resolves when there is room for more. */
 export type WriteLog = (chunk: Uint8Array) => Promise<void>;
 
+/** What one reading needs of others. */
 export interface LogReadingDeps {
   readonly clock: Clock;
   /** Whether the container writes no more; what it wrote is on disk by then. */

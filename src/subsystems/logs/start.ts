@@ -13,6 +13,7 @@ export interface Start {
   readonly skipLines: number;
 }
 
+/** All there is. */
 export const FROM_THE_BEGINNING: Start = { segment: 0, offset: 0, skipLines: 0 };
 
 /** Opens a segment; `undefined` when it is gone by now. */
