@@ -76,7 +76,7 @@ class Changes<T> {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.leave.abort(new Error("enough"));
-    await this.#changes.next().catch(() => {});
+    await this.#changes.return(undefined as never).catch(() => {});
   }
 }
 
