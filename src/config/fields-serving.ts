@@ -34,18 +34,18 @@ export const SERVING_FIELDS = [
   ),
   active("tlsCertFile", text(""), "Certificate of the HTTPS port, PEM, with its intermediates."),
   active("tlsPrivateKeyFile", text(""), "Private key that belongs to tlsCertFile, PEM."),
-  planned(
+  active(
     "tlsCipherSuites",
     list(STRING),
     "Cipher suites offered up to TLS 1.2, by their IANA names; empty takes the default.",
     "names of known cipher suites",
   ),
-  planned(
+  active(
     "tlsCurvePreferences",
     list(INT32),
     "Key exchange mechanisms allowed, as numbers of the TLS registry; empty takes the default.",
   ),
-  planned(
+  active(
     "tlsMinVersion",
     text(""),
     "Lowest TLS version accepted.",
@@ -77,12 +77,12 @@ export const SERVING_FIELDS = [
     duration("2m0s"),
     "How long the answer to a token is remembered.",
   ),
-  planned(
+  active(
     "authentication.anonymous.enabled",
     boolean(false),
     "Let requests without credentials through as system:anonymous.",
   ),
-  planned(
+  active(
     "authorization.mode",
     text("Webhook"),
     "Who decides what a caller may do: nobody (AlwaysAllow) or the API server (Webhook).",
