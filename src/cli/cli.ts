@@ -5,6 +5,7 @@
 import { Command, CommanderError } from "commander";
 import { messageOf } from "../kit/errors.ts";
 import { CliError, formatCliError } from "./cli-error.ts";
+import { addCgroupsCommand } from "./commands/cgroups.ts";
 import { addCompletionCommand, answerCompletion, COMPLETE_WORD } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDescribeCommand } from "./commands/describe.ts";
@@ -93,6 +94,7 @@ export function buildProgram(context: CliContext): Command {
   addExecCommand(program, context);
   addWhyCommand(program, context);
   addPlanCommand(program, context);
+  addCgroupsCommand(program, context);
   addConfigCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);

@@ -2,6 +2,7 @@ import type { CoreEvent } from "../api/generated/types.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { OwnProcess } from "../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "./call.ts";
+import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
 import { HttpProblem } from "./http-problem.ts";
 import { readOverview } from "./overview.ts";
@@ -40,6 +41,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),
     route("probes", (call) => replyJson(call, { items: subsystems.probes.history() })),
     route("changes", (call) => streamChanges(call, node, deps), true),
+    ...cgroupRoutes(node),
   ];
 }
 

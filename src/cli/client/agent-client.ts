@@ -11,6 +11,9 @@ const MAX_ERROR_CHARS = 500;
 /** Largest answer that is read. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
+/** What routes of the agent are asked with; only `POST` changes anything. */
+type Method = "GET" | "POST";
+
 /** A connection to the agent: one request, one connection, nothing kept open. */
 export class AgentClient {
   readonly socketPath: string;
@@ -20,8 +23,8 @@ export class AgentClient {
   }
 
   /** The JSON that a route answers with, believed to be what the agent of this version says. */
-  async json<T>(path: string): Promise<T> {
-    const text = await this.text(path);
+  async json<T>(path: string, method: Method = "GET"): Promise<T> {
+    const text = await this.text(path, method);
     try {
       return JSON.parse(text) as T;
     } catch (cause) {
@@ -33,9 +36,9 @@ export class AgentClient {
   }
 
   /** The whole answer of a route. */
-  async text(path: string): Promise<string> {
+  async text(path: string, method: Method = "GET"): Promise<string> {
     const signal = AbortSignal.timeout(REQUEST_MS);
-    const response = await this.open(path, signal);
+    const response = await this.open(path, signal, method);
     const chunks: Buffer[] = [];
     let bytes = 0;
     try {
@@ -65,9 +68,9 @@ export class AgentClient {
   }
 
   /** Begins a request and resolves with its answer once that has begun; refusals are `CliError`. */
-  async open(path: string, signal: AbortSignal): Promise<IncomingMessage> {
+  async open(path: string, signal: AbortSignal, method: Method = "GET"): Promise<IncomingMessage> {
     const response = await this.#answerTo(
-      request({ socketPath: this.socketPath, path, agent: false, signal }),
+      request({ socketPath: this.socketPath, path, method, agent: false, signal }),
       signal,
     );
     const { statusCode = 0 } = response;

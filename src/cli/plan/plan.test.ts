@@ -1,37 +1,17 @@
 import assert from "node:assert/strict";
-import { Readable, Writable } from "node:stream";
 import { test } from "node:test";
 import { asSlices, EXAMPLE_FILES, exampleRows } from "../../../test/cgroups/example.ts";
+import { captureIo } from "../../../test/support/capture-io.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { runCommand } from "../cli.ts";
-import { plainPaint } from "../render/text.ts";
 import type { NodePlan } from "./plan-node-pods.ts";
 import { readNode } from "./read-node.ts";
 import { readPodFile } from "./read-pods.ts";
 
 async function nodelet(...argv: readonly string[]) {
-  const text = { out: "", err: "" };
-  const sink = (name: "out" | "err") =>
-    new Writable({
-      write(chunk, _, done) {
-        text[name] += String(chunk);
-        done();
-      },
-    });
-  const code = await runCommand(
-    argv,
-    {
-      stdin: Readable.from([]),
-      stdout: sink("out"),
-      stderr: sink("err"),
-      env: {},
-      cwd: "/",
-      paint: plainPaint,
-      now: () => 0,
-    },
-    () => new AbortController().signal,
-  );
-  return { code, ...text };
+  const { io, text } = captureIo();
+  const code = await runCommand(argv, io, () => new AbortController().signal);
+  return { code, ...text() };
 }
 
 const EXAMPLE = [

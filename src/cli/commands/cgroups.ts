@@ -1,0 +1,60 @@
+import { type Command, Option } from "commander";
+import type { CgroupsReport } from "../../subsystems/cgroups/cgroups.ts";
+import { type CliContext, clientOf, withSocketOption } from "../context.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { renderCgroups, type Written } from "../render/cgroup-tree.ts";
+import { encode } from "../render/output.ts";
+
+interface CgroupsOptions {
+  readonly socket?: string;
+  readonly diff?: boolean;
+  readonly fix?: boolean;
+  readonly output?: "json" | "yaml";
+}
+
+const ROUTE = "/nodelet/v1/cgroups";
+
+/** `nodelet cgroups`. */
+export function addCgroupsCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("cgroups")
+    .summary("show the node's control groups beside what they should be")
+    .description(
+      "Shows the control groups of the node, of the classes of service, of pods and of containers, each value " +
+        "beside what it should be. With --diff only what differs, and exit code 1 when something does.",
+    )
+    .option("--diff", "only values that differ")
+    .option("--fix", "write what differs, also values that the agent does not write by itself")
+    .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]));
+  withSocketOption(command).action(async (options: CgroupsOptions) => {
+    context.finish(await cgroups(options, context));
+  });
+}
+
+async function cgroups(options: CgroupsOptions, context: CliContext): Promise<number> {
+  const client = clientOf(context, options);
+  const { io } = context;
+  const written = options.fix
+    ? (await client.json<{ readonly written: readonly Written[] }>(`${ROUTE}/repair`, "POST"))
+        .written
+    : [];
+  const report = await client.json<CgroupsReport>(ROUTE);
+  const onlyDifferences = options.diff === true || options.fix === true;
+  const shown = onlyDifferences ? differing(report) : report;
+  if (options.output !== undefined) {
+    io.stdout.write(encode(options.fix ? { ...shown, written } : shown, options.output));
+  } else {
+    writeLines(io.stdout, renderCgroups(shown, { onlyDifferences, written, paint: io.paint }));
+  }
+  return onlyDifferences && report.differences > 0 ? EXIT_FAILURE : EXIT_OK;
+}
+
+/** Only groups that differ, and of these only the values that do. */
+function differing(report: CgroupsReport): CgroupsReport {
+  const groups = report.groups.flatMap((group) => {
+    const values = group.values.filter(({ state }) => state !== "same");
+    return values.length > 0 || group.kind === "unknown" ? [{ ...group, values }] : [];
+  });
+  return { ...report, groups };
+}
