@@ -27,7 +27,7 @@ export class FloorRunner {
 
   /** One pod to warm up, `singles` one at a time, then `pods` at once, a few in parallel and all. */
   async measure(options: { readonly singles: number; readonly pods: number }): Promise<Floor> {
-    await this.#together(1, 1);
+    await this.#together(1, 1, 0);
     const singles: FloorTogether[] = [];
     for (let i = 0; i < options.singles; i++) singles.push(await this.#together(1, 1));
     const together: FloorTogether[] = [];
@@ -43,7 +43,11 @@ export class FloorRunner {
   }
 
   /** Starts pods with `parallel` in hand; stops all of them side by side, as their grace is only waiting. */
-  async #together(count: number, parallel: number): Promise<FloorTogether> {
+  async #together(
+    count: number,
+    parallel: number,
+    graceSeconds = GRACE_SECONDS,
+  ): Promise<FloorTogether> {
     const image = await this.#cri.images.imageStatus(TEST_IMAGE, this.#signal);
     const pods = Array.from({ length: count }, () => this.#nextPod(image?.id ?? TEST_IMAGE));
     const queue = new PQueue({ concurrency: parallel });
@@ -59,7 +63,7 @@ export class FloorRunner {
     const stoppingAt = monotonicMs();
     const stoppedMs = await Promise.all(
       started.map(async ({ container, sandbox }) => {
-        await this.#cri.runtime.stopContainer(container, GRACE_SECONDS, this.#signal);
+        await this.#cri.runtime.stopContainer(container, graceSeconds, this.#signal);
         await this.#cri.runtime.stopSandbox(sandbox, this.#signal);
         return monotonicMs() - stoppingAt;
       }),

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -96,9 +96,11 @@ class AgentRun {
     const idle = await this.#watch(agent, 0, options.idleSeconds);
     say(`${options.singles} pods one at a time`);
     const single = await this.#oneAtATime(parts);
-    const few = Math.min(FEW_PODS, options.pods);
-    say(`${few} pods`);
-    const { steady: withFew } = await this.#atOnce(parts, { name: "few", count: few });
+    const withFew: Steady[] = [];
+    if (options.pods > FEW_PODS) {
+      say(`${FEW_PODS} pods`);
+      withFew.push((await this.#atOnce(parts, { name: "few", count: FEW_PODS })).steady);
+    }
     say(`${options.pods} pods at once`);
     const { together, steady } = await this.#atOnce(parts, { name: "many", count: options.pods });
     const probing = options.probes ? await this.#probing(parts) : undefined;
@@ -108,7 +110,7 @@ class AgentRun {
       startUpMs: answeredAt - agent.startedAtMs,
       single,
       together,
-      steady: [idle, withFew, steady],
+      steady: [idle, ...withFew, steady],
       probing,
     };
   }
@@ -220,12 +222,9 @@ interface Parts {
 
 const SHOWN_LINES = 40;
 
-/** What the agent wrote last, if it was started at all. */
+/** What the agent wrote last, if it came so far. */
 function lastLines(box: Box, label: string): string {
-  try {
-    const log = readFileSync(join(box.folder, `${label}.log`), "utf8");
-    return log.split("\n").slice(-SHOWN_LINES).join("\n");
-  } catch {
-    return box.logs();
-  }
+  const file = join(box.folder, `${label}.log`);
+  if (!existsSync(file)) return "";
+  return readFileSync(file, "utf8").split("\n").slice(-SHOWN_LINES).join("\n");
 }
