@@ -36,6 +36,13 @@ export interface DecisionInputs {
   };
   readonly killPod: { readonly graceSeconds: number; readonly reason: string };
   readonly release: { readonly cause: string };
+  readonly grantDevices: {
+    readonly container: string;
+    readonly resource: string;
+    readonly devices: readonly string[];
+  };
+  /** Devices as `resource id`. */
+  readonly releaseDevices: { readonly devices: readonly string[] };
 }
 
 /** Name of a kind of decision. */

@@ -130,6 +130,25 @@ const VECTORS: {
       "The pod is ended, with 5 seconds to finish: no source names this pod.",
     ],
   ],
+  grantDevices: [
+    [
+      "close together",
+      { container: "web", resource: "v.com/gpu", devices: ["a", "b"] },
+      "web gets of v.com/gpu: a, b (close together).",
+    ],
+    [
+      "free",
+      { container: "web", resource: "v.com/gpu", devices: [..."abcdefghij"] },
+      "web gets of v.com/gpu: a, b, c, d, e, f, g, h and 2 more (free).",
+    ],
+  ],
+  releaseDevices: [
+    [
+      "the pod has ended",
+      { devices: ["v.com/gpu a"] },
+      "It has given back 1 device (the pod has ended): v.com/gpu a.",
+    ],
+  ],
   release: [
     [
       "nothing is left of it",

@@ -43,6 +43,10 @@ const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
   killPod: ({ graceSeconds, reason }) =>
     `The pod is ended, with ${counted(graceSeconds, "second")} to finish: ${oneLine(reason)}.`,
   release: ({ cause }) => `Nothing of it is left on the node (${RELEASE_CAUSES[cause] ?? cause}).`,
+  grantDevices: ({ container, resource, devices }, rule) =>
+    `${container} gets of ${resource}: ${listed(devices)} (${rule}).`,
+  releaseDevices: ({ devices }, rule) =>
+    `It has given back ${counted(devices.length, "device")} (${rule}): ${listed(devices)}.`,
 };
 
 const TITLES: { readonly [K in DecisionKind]: string } = {
@@ -58,6 +62,8 @@ const TITLES: { readonly [K in DecisionKind]: string } = {
   killContainer: "ended",
   killPod: "pod ended",
   release: "gone",
+  grantDevices: "devices",
+  releaseDevices: "devices back",
 };
 
 const SANDBOX_FAULTS: Readonly<Record<string, string>> = {
@@ -134,6 +140,15 @@ function killReason(rule: string, detail: string, container: string): string {
   if (known !== undefined) return known;
   const said = oneLine(detail).replace(/\.$/, "");
   return said === "" || said === `Stopping container ${container}` ? rule : said;
+}
+
+/** Names shown one by one; of more than that only how many there are. */
+const MOST_NAMES = 8;
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).join(", ");
+  const rest = names.length - MOST_NAMES;
+  return rest > 0 ? `${shown} and ${rest} more` : shown;
 }
 
 /** The text with exactly one full stop. */

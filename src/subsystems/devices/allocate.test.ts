@@ -76,7 +76,7 @@ function inputs(pod: Pod, more: Partial<PlanInputs> = {}): PlanInputs {
     wants: deviceWants(pod),
     inventory: listed(EMPTY_INVENTORY, GPU, "a b c d e f g h"),
     ledger: EMPTY_LEDGER,
-    unaccounted: new Map(),
+    unaccounted: () => undefined,
     preferences: new Map(),
     places: new Map(),
     topology: { policy: "none", scope: "container", nodes: [0] },
@@ -280,14 +280,14 @@ const ROWS: readonly Row[] = [
   {
     name: "somebody runs with devices nobody wrote down",
     pod: "c=1",
-    more: { unaccounted: new Map([[GPU, "pod x"]]) },
+    more: { unaccounted: () => "pod x" },
     expect: `wait: pod x runs with devices of ${GPU} that are not on record; none is given out until it ends`,
   },
   {
     name: "somebody else's lost devices do not matter for what is shared",
     pod: "i=1;c=1",
     ledger: ledgerOf(held("c", "a")),
-    more: { unaccounted: new Map([[GPU, "pod x"]]) },
+    more: { unaccounted: () => "pod x" },
     expect: "i=a",
   },
   {

@@ -23,8 +23,10 @@ export interface PlanInputs {
   readonly inventory: Inventory;
   /** With what the pod surely keeps; what it only reserved is not in it. */
   readonly ledger: Ledger;
-  /** Resources of which somebody runs with devices that are not on record, and who. */
-  readonly unaccounted: ReadonlyMap<string, string>;
+  /** Who runs with devices of a resource that are not on record. */
+  readonly unaccounted: (resource: string) => string | undefined;
+  /** Only these containers get something; all when left out. */
+  readonly only?: ReadonlySet<string>;
   /** Answers of plugins to questions of earlier plans, by `stepKey`. */
   readonly preferences: ReadonlyMap<string, readonly string[]>;
   /** Places decided for containers in earlier plans. */
@@ -91,6 +93,7 @@ export function planGrants(inputs: PlanInputs): GrantPlan {
   const places = new Map(inputs.places);
   const steps: GrantStep[] = [];
   for (const wants of inputs.wants) {
+    if (inputs.only && !inputs.only.has(wants.container)) continue;
     const needs = judgeAll(wants, draft);
     if ("kind" in needs) return needs;
     if (!places.has(wants.container)) {
@@ -263,7 +266,7 @@ class Draft {
     const { resource } = want;
     const choices = this.choices(want, wants, near);
     const needsNew = choices.reusable.size < want.amount;
-    const stranger = this.inputs.unaccounted.get(resource);
+    const stranger = this.inputs.unaccounted(resource);
     if (needsNew && stranger !== undefined) {
       const message = `${stranger} runs with devices of ${resource} that are not on record; none is given out until it ends`;
       return { kind: "wait", message, otherwise: refusal(message) };

@@ -1,0 +1,251 @@
+/**
+ * Giving devices to a pod: reserved first, all of them, then asked for one by one. No lock is held while
+ * plugins answer: what is reserved in the ledger nobody else can get, and if one plugin refuses all of it
+ * is given back at once. A plugin that is slow keeps nobody waiting but the pod itself.
+ */
+
+import type { Because } from "../../api/decisions.ts";
+import { decided } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Histogram } from "../../kit/metrics.ts";
+import { type GrantPlan, type GrantStep, planGrants, refusal, stepKey } from "./allocate.ts";
+import { findHolding, type Holding, holdingsOf, withPod } from "./ledger.ts";
+import type { PluginConnection } from "./plugin.ts";
+import type { ContainerWants } from "./requests.ts";
+import type { DeviceState } from "./state.ts";
+import type { NodeMask, TopologySettings } from "./topology.ts";
+
+export interface GrantsDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly state: DeviceState;
+  readonly findPlugin: (resource: string) => PluginConnection | undefined;
+  readonly topology: TopologySettings;
+  readonly unaccounted: (resource: string) => string | undefined;
+  readonly expects: (pod: Pod, resource: string) => boolean;
+  /** Resolves when what was granted would survive the agent. */
+  readonly saved: () => Promise<void>;
+  readonly decide: (pod: Pod, because: Because) => void;
+  /** Seconds that plugins take to answer (`device_plugin_alloc_duration_seconds`). */
+  readonly allocSeconds: Histogram;
+  readonly settleMs: number;
+}
+
+/** What is to be given, and to whom. */
+export interface GrantOrder {
+  readonly podUid: PodUid;
+  readonly pod: Pod;
+  readonly wants: readonly ContainerWants[];
+  /** Only these containers; all when left out. */
+  readonly only?: ReadonlySet<string>;
+}
+
+export type GrantResult = { readonly kind: "granted" } | Exclude<GrantPlan, { kind: "plan" }>;
+
+/** Most times a plan is made anew because things changed while plugins answered. */
+const MOST_ROUNDS = 1_000;
+
+export class Grants {
+  readonly #deps: GrantsDeps;
+
+  constructor(deps: GrantsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Gives what is missing. When `signal` is aborted nothing more is changed; the ledger is the aborter's matter. */
+  async give(order: GrantOrder, signal: AbortSignal): Promise<GrantResult> {
+    const attempt: Attempt = { order, made: new Set(), preferences: new Map(), places: new Map() };
+    try {
+      for (let round = 0; round < MOST_ROUNDS; round += 1) {
+        const plan = this.#plan(attempt);
+        if (plan.kind !== "plan") return this.#giveBack(attempt, plan);
+        attempt.places = plan.places;
+        this.#reserve(order.podUid, plan.steps);
+        const [step] = plan.steps;
+        if (!step) {
+          if (attempt.made.size > 0) await this.#deps.saved();
+          return { kind: "granted" };
+        }
+        const problem = await this.#take(step, attempt, signal);
+        signal.throwIfAborted();
+        if (problem) return this.#giveBack(attempt, problem);
+      }
+      return this.#giveBack(attempt, refusal("plugins that change their mind without end"));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const message = `devices cannot be written down: ${messageOf(error)}`;
+      return this.#giveBack(attempt, { kind: "wait", message, otherwise: refusal(message) });
+    }
+  }
+
+  /** Asks once more for devices that a container has, of which the plugin's answer is not known any more. */
+  async askAgain(held: Holding, signal: AbortSignal): Promise<void> {
+    const plugin = this.#deps.findPlugin(held.resource);
+    if (!plugin) throw new Error(`waiting for the plugin of ${held.resource} to register again`);
+    const answer = await this.#ask(
+      plugin,
+      held.devices.map(({ id }) => id),
+      signal,
+    );
+    const { state } = this.#deps;
+    const now = findHolding(state.ledger, held.podUid, held.container, held.resource);
+    if (now === held) this.#put({ ...held, answer });
+    await this.#deps.saved();
+  }
+
+  #plan({ order, preferences, places }: Attempt): GrantPlan {
+    const { state, topology, unaccounted, expects, clock, settleMs } = this.#deps;
+    const { podUid, pod, wants, only } = order;
+    const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
+    return planGrants({
+      podUid,
+      wants,
+      ...(only ? { only } : {}),
+      inventory: state.inventory.get(),
+      ledger: withPod(state.ledger, podUid, kept),
+      unaccounted,
+      preferences,
+      places,
+      topology,
+      expects: (resource) => expects(pod, resource),
+      now: clock.monotonic(),
+      settleMs,
+    });
+  }
+
+  /** Puts the plan's devices aside for the pod, in the place of what was put aside for it before. */
+  #reserve(podUid: PodUid, steps: readonly GrantStep[]): void {
+    const { state, clock } = this.#deps;
+    const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
+    const since = clock.wall();
+    const asked = steps.map(
+      ({ container, resource, devices }): Holding => ({
+        podUid,
+        container,
+        resource,
+        devices,
+        answer: undefined,
+        state: "asked",
+        since,
+      }),
+    );
+    state.setLedger(withPod(state.ledger, podUid, [...kept, ...asked]));
+  }
+
+  /** One step: the plugin's preference first, and with the next plan its answer. */
+  async #take(
+    step: GrantStep,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<Exclude<GrantResult, { kind: "granted" }> | undefined> {
+    const { container, resource, devices, question, rule } = step;
+    const plugin = this.#deps.findPlugin(resource);
+    const key = stepKey(container, resource);
+    if (!plugin) return goneWhileAsked(resource, "its plugin has gone");
+    if (
+      question &&
+      plugin.options.getPreferredAllocationAvailable &&
+      !attempt.preferences.has(key)
+    ) {
+      attempt.preferences.set(key, await this.#prefer(plugin, question, signal));
+      return undefined;
+    }
+    const ids = devices.map(({ id }) => id);
+    try {
+      const answer = await this.#ask(plugin, ids, signal);
+      if (signal.aborted) return undefined;
+      this.#put({
+        podUid: attempt.order.podUid,
+        container,
+        resource,
+        devices,
+        answer,
+        state: "granted",
+        since: this.#deps.clock.wall(),
+      });
+      attempt.made.add(key);
+      this.#deps.decide(
+        attempt.order.pod,
+        decided("grantDevices", rule, { container, resource, devices: ids }),
+      );
+      return undefined;
+    } catch (error) {
+      const message = messageOf(error);
+      return plugin.ended ? goneWhileAsked(resource, message) : refusal(message);
+    }
+  }
+
+  /** A plugin that cannot say what it prefers has no preference. */
+  async #prefer(
+    plugin: PluginConnection,
+    question: NonNullable<GrantStep["question"]>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    try {
+      return await plugin.prefer(question, signal);
+    } catch (error) {
+      if (!signal.aborted)
+        this.#deps.log.warn("a device plugin did not say which devices it prefers", {
+          resource: plugin.target.resource,
+          problem: messageOf(error),
+        });
+      return [];
+    }
+  }
+
+  async #ask(
+    plugin: PluginConnection,
+    ids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
+    const { clock, allocSeconds } = this.#deps;
+    const began = clock.monotonic();
+    const answer = await plugin.allocate(ids, signal);
+    allocSeconds.observe((clock.monotonic() - began) / 1000, {
+      resource_name: plugin.target.resource,
+    });
+    return answer;
+  }
+
+  /** Puts a holding in the place of the one of the same container and resource. */
+  #put(holding: Holding): void {
+    const { state } = this.#deps;
+    const { podUid, container, resource } = holding;
+    const others = holdingsOf(state.ledger, podUid).filter(
+      (other) => other.container !== container || other.resource !== resource,
+    );
+    state.setLedger(withPod(state.ledger, podUid, [...others, holding]));
+  }
+
+  /** Everything this attempt reserved or was given goes back; what the pod had before stays. */
+  #giveBack<R extends GrantResult>({ order, made }: Attempt, result: R): R {
+    const { state } = this.#deps;
+    const kept = holdingsOf(state.ledger, order.podUid).filter(
+      ({ state: stage, container, resource }) =>
+        stage === "granted" && !made.has(stepKey(container, resource)),
+    );
+    state.setLedger(withPod(state.ledger, order.podUid, kept));
+    return result;
+  }
+}
+
+/** One run of `give`. */
+interface Attempt {
+  readonly order: GrantOrder;
+  /** Steps that were granted in this run. */
+  readonly made: Set<string>;
+  readonly preferences: Map<string, readonly string[]>;
+  places: ReadonlyMap<string, NodeMask | undefined>;
+}
+
+function goneWhileAsked(resource: string, why: string): Exclude<GrantResult, { kind: "granted" }> {
+  return {
+    kind: "wait",
+    message: `waiting for the plugin of ${resource} to register again; it went away while it was asked`,
+    otherwise: refusal(why),
+  };
+}
