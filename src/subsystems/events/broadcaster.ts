@@ -29,7 +29,7 @@ export interface BroadcasterDeps {
 export type Published = "queued" | "full" | "closed";
 
 /** Events handed out before others get a turn of the process. */
-const SLICE = 256;
+const SLICE = 512;
 /** How long closing waits for slow watchers. */
 const CLOSE_WAIT_MS = 5_000;
 /** Share of the inbound queue that only steps of life may use. */

@@ -92,12 +92,11 @@ export function observe(
 } {
   if (before === undefined || before.count <= 0)
     return { event, patch: undefined, record: observationOf(event) };
-  const { name, firstTimestamp, resourceVersion } = before;
-  const { resourceVersion: _, ...metadata } = event.metadata;
-  const { firstTimestamp: __, ...rest } = event;
+  const { name, firstTimestamp = event.firstTimestamp, resourceVersion } = before;
+  const metadata = { ...event.metadata, name };
   const now: CoreEvent = {
-    ...rest,
-    metadata: { ...metadata, name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    ...event,
+    metadata: resourceVersion === undefined ? metadata : { ...metadata, resourceVersion },
     ...(firstTimestamp === undefined ? {} : { firstTimestamp }),
     count: before.count + 1,
   };

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { EventPatch, Observation, Similar } from "./correlate.ts";
 import { aggregate, combine, observationOf, observe, spend } from "./correlate.ts";
-import { digest, eventKey } from "./event-keys.ts";
+import { digest, eventKey, objectKey } from "./event-keys.ts";
 import type { CorrelatorRules } from "./policy.ts";
 
 /** The present moment, as correlating needs it. */
@@ -43,10 +43,16 @@ export class Correlator {
 
   /** Takes one event in: combine, count, then filter. Never called twice for one event. */
   correlate(event: CoreEvent, now: Moment): Correlation {
-    const { rules, key, combined, aggregated } = this.#aggregate(event, now);
+    const { filter } = this.#rules;
+    const object = objectKey(event);
+    const message = digest(event.message ?? "");
+    const similarTo = this.#aggregate(event, now, { object, message });
+    const combined = similarTo !== undefined;
+    const key = similarTo ?? eventKey(event, object, message);
+    const aggregated = combined ? this.#combine(event, now) : event;
     const { event: counted, patch, record } = observe(this.#observed.get(key), aggregated);
     this.#observed.set(key, record);
-    const filtered = rules.filter ? rules.filter(counted) : !this.#mayWrite(counted, now.at);
+    const filtered = filter ? filter(counted) : !this.#mayWrite(counted, object, now.at);
     return { event: counted, patch, combined, filtered };
   }
 
@@ -55,28 +61,37 @@ export class Correlator {
     this.#observed.set(eventKey(event), observationOf(event));
   }
 
-  #aggregate(event: CoreEvent, now: Moment) {
-    const rules = this.#rules;
-    const similar = rules.similarKeyOf(event);
+  /** The key of the events that this one is to be combined with; `undefined` when it stays single. */
+  #aggregate(event: CoreEvent, now: Moment, known: Known): string | undefined {
+    const { similarKeyOf, similar: limits } = this.#rules;
+    const { key, differsBy } = similarKeyOf(event, known.object);
+    const message = differsBy === event.message ? known.message : digest(differsBy);
     const { combine: isCombined, record } = aggregate(
-      this.#similar.get(similar.key),
-      digest(similar.differsBy),
+      this.#similar.get(key),
+      message,
       now.at,
-      rules.similar,
+      limits,
     );
-    this.#similar.set(similar.key, record);
-    if (!isCombined)
-      return { rules, key: eventKey(event), combined: false, aggregated: event } as const;
-    const name = `${event.involvedObject.name ?? ""}.${now.nanosHex()}`;
-    const message = rules.similarMessage(event);
-    const aggregated = combine(event, { name, time: now.time(), message });
-    return { rules, key: similar.key, combined: true, aggregated } as const;
+    this.#similar.set(key, record);
+    return isCombined ? key : undefined;
   }
 
-  #mayWrite(event: CoreEvent, at: number): boolean {
-    const key = this.#rules.spamKeyOf(event);
+  #combine(event: CoreEvent, now: Moment): CoreEvent {
+    const name = `${event.involvedObject.name ?? ""}.${now.nanosHex()}`;
+    const message = this.#rules.similarMessage(event);
+    return combine(event, { name, time: now.time(), message });
+  }
+
+  #mayWrite(event: CoreEvent, object: string, at: number): boolean {
+    const key = this.#rules.spamKeyOf(event, object);
     const { granted, fullAt } = spend(this.#spent.get(key), at, this.#rules.budgetOf(event));
     this.#spent.set(key, fullAt);
     return granted;
   }
+}
+
+/** What is computed once for all three steps. */
+interface Known {
+  readonly object: string;
+  readonly message: number;
 }

@@ -40,50 +40,38 @@ export function objectKey({ source, involvedObject: of }: CoreEvent): string {
   );
 }
 
-/** Events with this key in common are one event with a count (getEventKey). */
-export function eventKey(event: CoreEvent): string {
-  const { type = "", reason = "", message = "", involvedObject } = event;
+/**
+ * Events with this key in common are one event with a count (getEventKey). Who knows object and message
+ * already may say so.
+ */
+export function eventKey(
+  event: CoreEvent,
+  object = objectKey(event),
+  message = digest(event.message ?? ""),
+): string {
+  const { type = "", reason = "", involvedObject } = event;
   const field = involvedObject.fieldPath ?? "";
-  return (
-    objectKey(event) +
-    SEAM +
-    field +
-    SEAM +
-    type +
-    SEAM +
-    reason +
-    SEAM +
-    digest(message).toString(36)
-  );
+  return object + SEAM + field + SEAM + type + SEAM + reason + SEAM + message.toString(36);
 }
 
 /** Events with this key in common are similar (EventAggregatorByReasonFunc). */
-export function similarKey(event: CoreEvent): string {
+export function similarKey(event: CoreEvent, object = objectKey(event)): string {
   const { type = "", reason = "", reportingComponent = "", reportingInstance = "" } = event;
-  return (
-    objectKey(event) +
-    SEAM +
-    type +
-    SEAM +
-    reason +
-    SEAM +
-    reportingComponent +
-    SEAM +
-    reportingInstance
-  );
-}
-
-/** Events with this key in common share a budget of writes in the reference (getSpamKey). */
-export function spamKey(event: CoreEvent): string {
-  return objectKey(event) + SEAM + (event.type ?? "");
-}
-
-/** As `spamKey`, and each reason has its own budget: what is said often takes nothing from what is said once. */
-export function spamKeyByReason(event: CoreEvent): string {
-  return spamKey(event) + SEAM + (event.reason ?? "");
+  const reporter = reportingComponent + SEAM + reportingInstance;
+  return object + SEAM + type + SEAM + reason + SEAM + reporter;
 }
 
 /** As `similarKey`, and steps of different containers are not similar. */
-export function similarKeyByContainer(event: CoreEvent): string {
-  return similarKey(event) + SEAM + (event.involvedObject.fieldPath ?? "");
+export function similarKeyByContainer(event: CoreEvent, object = objectKey(event)): string {
+  return similarKey(event, object) + SEAM + (event.involvedObject.fieldPath ?? "");
+}
+
+/** Events with this key in common share a budget of writes in the reference (getSpamKey). */
+export function spamKey(event: CoreEvent, object = objectKey(event)): string {
+  return object + SEAM + (event.type ?? "");
+}
+
+/** As `spamKey`, and each reason has its own budget: what is said often takes nothing from what is said once. */
+export function spamKeyByReason(event: CoreEvent, object = objectKey(event)): string {
+  return spamKey(event, object) + SEAM + (event.reason ?? "");
 }

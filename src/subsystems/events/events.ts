@@ -4,6 +4,7 @@
  * order. Invariants: recording never waits and never throws; memory and disk are bounded; every event that
  * is recorded is counted once, as sent, aggregated, kept or dropped.
  */
+import { withMarks } from "../../api/event-marks.ts";
 import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
 import type { EventReason } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -188,11 +189,13 @@ export class Events {
 
   #take(event: CoreEvent): void {
     const correlation = this.#correlator.correlate(event, this.recorder.moment());
-    const shown = this.#history.keep(event, correlation);
+    const kept = this.#history.keep(event, correlation);
     if (this.#referenceSink) this.#referenceSink.offer(event);
     else if (!this.#sink) this.counts.settled("kept");
     else if (correlation.filtered) this.counts.dropped("filtered");
     else this.#sink.offer(correlation);
+    if (this.#viewers.size === 0) return;
+    const shown = withMarks(kept.event, kept.marks);
     for (const viewer of this.#viewers) viewer(shown);
   }
 

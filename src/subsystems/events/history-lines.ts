@@ -9,13 +9,7 @@ import type { Fate } from "./sink.ts";
  * segment speaks of it, afterwards by its name, so that every segment can be read without the others.
  */
 export type HistoryLine =
-  | {
-      readonly s: number;
-      /** When it was recorded, Unix milliseconds. */
-      readonly t: number;
-      readonly e: CoreEvent;
-      readonly m?: LineMark;
-    }
+  | EventLine
   | {
       readonly s: number;
       readonly t: number;
@@ -26,6 +20,15 @@ export type HistoryLine =
       readonly m?: LineMark;
     }
   | { readonly s: number; readonly n: string; readonly f: Fate };
+
+/** A line with the whole event. */
+export interface EventLine {
+  readonly s: number;
+  /** When it was recorded, Unix milliseconds. */
+  readonly t: number;
+  readonly e: CoreEvent;
+  readonly m?: LineMark;
+}
 
 /** `c`ombined, `f`iltered. */
 export type LineMark = "c" | "f" | "cf";
@@ -50,11 +53,17 @@ export const lineKey = (line: HistoryLine): string => ("e" in line ? keptKey(lin
 /** What is known after a line; `undefined` when it speaks of something that is forgotten. */
 export function foldLine(before: KeptEvent | undefined, line: HistoryLine): KeptEvent | undefined {
   if ("f" in line) return before && { ...before, marks: withFate(before.marks, line.f) };
-  const marks = withMark(before?.marks ?? NO_MARKS, line.m);
-  if ("e" in line) return { event: line.e, marks, atMs: line.t, sequence: line.s };
+  if ("e" in line) return foldEvent(before, line);
   if (!before) return undefined;
+  const marks = withMark(before.marks, line.m);
   const event = { ...before.event, count: line.c, lastTimestamp: line.l };
   return { event, marks, atMs: line.t, sequence: line.s };
+}
+
+/** What is known after a line with the whole event. */
+export function foldEvent(before: KeptEvent | undefined, line: EventLine): KeptEvent {
+  const marks = withMark(before?.marks ?? NO_MARKS, line.m);
+  return { event: line.e, marks, atMs: line.t, sequence: line.s };
 }
 
 function withMark(marks: EventMarks, mark: LineMark | undefined): EventMarks {

@@ -7,7 +7,9 @@ import { SegmentLog } from "../../kit/segment-log.ts";
 import type { Files } from "../../outside/host/host.ts";
 import type { Correlation } from "./correlator.ts";
 import {
+  type EventLine,
   type EventQuery,
+  foldEvent,
   foldLine,
   type HistoryLine,
   type KeptEvent,
@@ -69,27 +71,25 @@ export class History {
     ].flatMap(parseHistoryLine);
     for (const line of lines.sort((a, b) => a.s - b.s)) {
       this.#sequence = line.s;
-      this.#fold(line);
+      this.#foldAny(line);
     }
   }
 
   /** Keeps an event with what became of it; gives what is known of it now. */
-  keep(raw: CoreEvent, { event, combined, filtered }: Correlation): CoreEvent {
+  keep(raw: CoreEvent, { event, combined, filtered }: Correlation): KeptEvent {
     // What was combined is kept as it was said; the one that stands for it is for the API server.
     const shown = combined ? raw : event;
     const key = keptKey(shown);
     const ring = this.#rings[laneOf(shown.reason)];
     const s = this.#nextSequence();
     const t = this.#deps.clock.wall();
-    const mark = `${combined ? "c" : ""}${filtered ? "f" : ""}` as LineMark | "";
-    const m = mark === "" ? {} : { m: mark };
+    const m = combined || filtered ? { m: markOf(combined, filtered) } : undefined;
     const { count = 1, lastTimestamp = "" } = shown;
     const line: HistoryLine = ring.knows(key)
       ? { s, t, n: key, c: count, l: lastTimestamp, ...m }
       : { s, t, e: shown, ...m };
     ring.append(key, line);
-    const kept = this.#fold("e" in line ? line : { s, t, e: shown, ...m });
-    return kept ? withMarks(kept.event, kept.marks) : shown;
+    return this.#fold("e" in line ? line : { s, t, e: shown, ...m });
   }
 
   /** Keeps what happened to an event on its way. */
@@ -97,7 +97,7 @@ export class History {
     const key = keptKey(event);
     const line: HistoryLine = { s: this.#nextSequence(), n: key, f: fate };
     this.#rings[laneOf(event.reason)].append(key, line);
-    this.#fold(line);
+    this.#foldAny(line);
   }
 
   /** The latest events, the one that happened last at the end, marks as annotations. */
@@ -132,11 +132,17 @@ export class History {
     await this.#rings.ordinary.log.flush();
   }
 
-  #fold(line: HistoryLine): KeptEvent | undefined {
+  #fold(line: EventLine): KeptEvent {
+    const key = lineKey(line);
+    const kept = foldEvent(this.#kept.get(key), line);
+    this.#kept.set(key, kept);
+    return kept;
+  }
+
+  #foldAny(line: HistoryLine): void {
     const key = lineKey(line);
     const kept = foldLine(this.#kept.get(key), line);
     if (kept) this.#kept.set(key, kept);
-    return kept;
   }
 
   #nextSequence(): number {
@@ -147,6 +153,11 @@ export class History {
   #breathe(): Promise<void> {
     return this.#deps.clock.sleep(0, new AbortController().signal);
   }
+}
+
+function markOf(combined: boolean, filtered: boolean): LineMark {
+  if (!combined) return "f";
+  return filtered ? "cf" : "c";
 }
 
 /** One of the two files, with the events that its present segment names in full. */

@@ -12,6 +12,12 @@ import { laneOf } from "./lanes.ts";
  */
 export type EventMode = "Protected" | "Reference";
 
+/** What similar events have in common, and what they differ in. */
+export interface SimilarKey {
+  readonly key: string;
+  readonly differsBy: string;
+}
+
 /** Settings of the correlator; what is left out is the default of the mode (client-go CorrelatorOptions). */
 export interface CorrelatorOptions {
   /** Entries of each of the three caches. */
@@ -21,10 +27,7 @@ export interface CorrelatorOptions {
   /** Writes per second that come back into that budget. */
   readonly spamQps?: number;
   /** Which events are similar: a key, and the text they differ in. */
-  readonly similarKey?: (event: CoreEvent) => {
-    readonly key: string;
-    readonly differsBy: string;
-  };
+  readonly similarKey?: (event: CoreEvent) => SimilarKey;
   /** The message of an event that stands for similar ones. */
   readonly similarMessage?: (event: CoreEvent) => string;
   /** So many different similar events become one. */
@@ -53,9 +56,10 @@ export interface EventPolicy {
 export interface CorrelatorRules {
   readonly cacheSize: number;
   readonly similar: SimilarLimits;
-  readonly similarKeyOf: (event: CoreEvent) => { readonly key: string; readonly differsBy: string };
+  /** `object` is the event's `objectKey`. */
+  readonly similarKeyOf: (event: CoreEvent, object: string) => SimilarKey;
   readonly similarMessage: (event: CoreEvent) => string;
-  readonly spamKeyOf: (event: CoreEvent) => string;
+  readonly spamKeyOf: (event: CoreEvent, object: string) => string;
   readonly budgetOf: (event: CoreEvent) => Budget;
   readonly filter: ((event: CoreEvent) => boolean) | undefined;
 }
@@ -125,8 +129,8 @@ export function correlatorRules(
     },
     similarKeyOf:
       options.similarKey ??
-      ((event) => ({
-        key: isLife(event) ? similarKeyByContainer(event) : similarKey(event),
+      ((event, object) => ({
+        key: isLife(event) ? similarKeyByContainer(event, object) : similarKey(event, object),
         differsBy: event.message ?? "",
       })),
     similarMessage: options.similarMessage ?? combinedMessage,

@@ -41,6 +41,9 @@ export interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps;
   readonly #nanos: UniqueNanos;
+  readonly #times = new Times();
+  readonly #time: () => string;
+  readonly #nanosHex: () => string;
   /** Losses not yet said, and when some were said last: in a flood the log must not be the next to drown. */
   #unsaid = 0;
   #saidAt = Number.NEGATIVE_INFINITY;
@@ -48,6 +51,8 @@ export class Recorder {
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
     this.#nanos = new UniqueNanos(deps.clock);
+    this.#time = () => this.#times.text(deps.clock.wall());
+    this.#nanosHex = () => this.#nanos.next();
   }
 
   /** Says something about an object. */
@@ -87,11 +92,10 @@ export class Recorder {
 
   /** The present moment for the correlator, whose names must be unlike those made here. */
   moment(): Moment {
-    const { clock } = this.#deps;
     return {
-      at: clock.monotonic(),
-      time: () => rfc3339(clock.wall()),
-      nanosHex: () => this.#nanos.next(),
+      at: this.#deps.clock.monotonic(),
+      time: this.#time,
+      nanosHex: this.#nanosHex,
     };
   }
 
@@ -115,7 +119,7 @@ export class Recorder {
   #make(reference: ObjectReference, said: Told): CoreEvent {
     const { clock, random, source } = this.#deps;
     return makeEvent(reference, said, source, {
-      time: rfc3339(said.at ?? clock.wall()),
+      time: this.#times.text(said.at ?? clock.wall()),
       nanosHex: this.#nanos.next(),
       uuid: () => uuidFrom(random.hex(16)),
     });
@@ -163,5 +167,20 @@ class UniqueNanos {
     const nanos = BigInt(Math.floor(this.#clock.wall())) * 1_000_000n;
     this.#last = nanos > this.#last ? nanos : this.#last + 1n;
     return this.#last.toString(16);
+  }
+}
+
+/** Times as text; events come many in one second. */
+class Times {
+  #second = Number.NaN;
+  #text = "";
+
+  text(wall: WallMs): string {
+    const second = Math.floor(wall / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#text = rfc3339(wall);
+    }
+    return this.#text;
   }
 }
