@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { benchConfig, kubeletArgv, readVersion } from "./kubelet.ts";
 import { parseBenchOptions, UsageProblem } from "./options.ts";
 import { benchPod } from "./pods.ts";
-import { cpuTicksOf, memoryOf, processFigures } from "./process-figures.ts";
+import { busyTicksOf, cpuTicksOf, memoryOf, processFigures } from "./process-figures.ts";
 import { missedTargets, renderReport } from "./report.ts";
 import type { BenchResult, Round } from "./result.ts";
 import { median, quantile, spread } from "./statistics.ts";
@@ -167,6 +167,11 @@ test("cpuTicksOf and memoryOf read what the kernel writes", () => {
   assert.throws(() => memoryOf("Rss: 1 MB"), /no Rss/);
 });
 
+test("busyTicksOf leaves out idle, waiting and guests", () => {
+  assert.equal(busyTicksOf("cpu  1 2 4 1000 500 8 16 32 1 1\ncpu0 7 7 7 7 7 7 7 7 7 7\n"), 63);
+  assert.throws(() => busyTicksOf("intr 1"), /not as expected/);
+});
+
 test("processFigures sees this very process work", () => {
   const before = processFigures(process.pid);
   const own = process.cpuUsage();
@@ -184,13 +189,14 @@ function aRound(figures: {
   readonly middle?: number;
   readonly pods?: number;
   readonly seconds?: number;
+  readonly elsewhereCores?: number;
 }): Round {
   const { single, last, middle = last / 2, pods = 50, seconds = 30 } = figures;
+  const { elsewhereCores = 0.1 } = figures;
   const times = (ms: number) => ({ runningMs: ms, readyMs: ms + 1 });
   const many = Array.from({ length: pods }, (_, i) => (i < pods - 1 ? middle : last));
   const floorMany = (end: number) => Array.from({ length: pods }, () => end);
   return {
-    loadBefore: 0.5,
     floor: {
       single: { runningMs: Array(7).fill(100), stoppedMs: Array(7).fill(2000) },
       together: [
@@ -202,8 +208,8 @@ function aRound(figures: {
     single: { pods: Array(7).fill(times(single)), stoppedMs: Array(7).fill(2100) },
     together: { pods: many.map(times), startCpuMs: 500, stoppedMs: many, stopCpuMs: 250 },
     steady: [
-      { pods: 0, seconds, cpuMilli: 4, rssMib: 80, anonymousMib: 30 },
-      { pods, seconds: seconds / 2, cpuMilli: 6, rssMib: 90, anonymousMib: 40 },
+      { pods: 0, seconds, cpuMilli: 4, elsewhereCores, rssMib: 80, anonymousMib: 30 },
+      { pods, seconds: seconds / 2, cpuMilli: 6, elsewhereCores, rssMib: 90, anonymousMib: 40 },
     ],
     probing: undefined,
   };
@@ -265,14 +271,14 @@ test("renderReport shows figures, ratios and every target", () => {
   assert.match(text, /4 in parallel: median pod runs after 1000 ms, the last after 1000 ms/);
   assert.match(text, /^one pod, create → running, to the floor +≤ 1\.3 × +1\.50 NOT MET/m);
   for (const { name } of TARGETS) assert.ok(text.includes(name), name);
-  assert.doesNotMatch(text, /kept the machine busy/);
+  assert.match(text, /others used 0\.10 – 0\.10 cores while no pods ran$/m);
 });
 
 test("renderReport says how far rounds differ, and when the machine was busy", () => {
-  const busy = { ...aRound({ single: 200, last: 1100 }), loadBefore: 5 };
+  const busy = aRound({ single: 200, last: 1100, elsewhereCores: 1.5 });
   const text = renderReport(aResult([aRound({ single: 100, last: 1000 }), busy]));
   assert.match(text, /^ {2}create → running +100 +150 \(100 – 200\) +×1\.50/m);
-  assert.match(text, /kept the machine busy \(load up to 5\.00/);
+  assert.match(text, /others used 0\.10 – 1\.50 cores while no pods ran: A BUSY MACHINE/);
 });
 
 test("missedTargets looks at nodelet only", () => {

@@ -54,3 +54,18 @@ function mib(rollup: string, name: string): number {
   if (kib === undefined) throw new Error(`smaps_rollup has no ${name}`);
   return Number(kib) / 1024;
 }
+
+/** CPU time that all processes of the machine have used since it started. */
+export function machineCpuMs(): number {
+  return busyTicksOf(readFileSync("/proc/stat", "utf8")) * TICK_MS;
+}
+
+/** user, nice, system, irq, softirq and steal of the machine; guests are in user already. */
+export function busyTicksOf(stat: string): number {
+  const line = /^cpu +(.*)$/m.exec(stat)?.[1];
+  const [user, nice, system, , , irq, softirq, steal] = (line ?? "").split(" ").map(Number);
+  const parts = [user, nice, system, irq, softirq, steal].map((part) => part ?? Number.NaN);
+  const busy = parts.reduce((sum, part) => sum + part, 0);
+  if (Number.isNaN(busy)) throw new Error("/proc/stat is not as expected");
+  return busy;
+}

@@ -19,14 +19,24 @@ export function renderReport(result: BenchResult): string {
 
 function headOf({ machine, startedAt, options, subjects }: BenchResult): string {
   const { cpus, cpuModel, memoryGib, kernel, runtime, node, loadBefore, loadAfter } = machine;
-  const loads = subjects.flatMap(({ rounds }) => rounds.map((round) => round.loadBefore));
-  const busy = Math.max(loadBefore, ...loads);
   return [
     `${startedAt.slice(0, 16).replace("T", " ")} UTC, ${cpus} × ${cpuModel}, ${memoryGib} GiB, Linux ${kernel}, ${runtime}, node ${node}`,
     ...subjects.map(({ label, version }) => `${label}: ${version}`),
     `${options.rounds} round(s), medians over the rounds (smallest – largest), × is the ratio to the floor of the same round`,
-    `load ${short(loadBefore)} before, ${short(loadAfter)} after${busy > cpus ? `; others kept the machine busy (load up to ${short(busy)} between rounds)` : ""}`,
+    `load ${short(loadBefore)} before, ${short(loadAfter)} after; ${busyNote(subjects, cpus)}`,
   ].join("\n");
+}
+
+/** Share of the machine that others may take before the figures are to be read with care. */
+const QUIET_SHARE = 0.15;
+
+/** How much others did while the bench only waited: in the windows without pods. */
+function busyNote(subjects: readonly SubjectResult[], cpus: number): string {
+  const windows = subjects.flatMap(({ rounds }) => rounds.flatMap(({ steady }) => steady[0] ?? []));
+  const over = spread(windows.map(({ elsewhereCores }) => elsewhereCores));
+  if (over === undefined) return "";
+  const used = `others used ${short(over.min)} – ${short(over.max)} cores while no pods ran`;
+  return over.max > QUIET_SHARE * cpus ? `${used}: A BUSY MACHINE, read ratios only` : used;
 }
 
 function figures({ subjects, options }: BenchResult): string {

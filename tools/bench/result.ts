@@ -43,7 +43,6 @@ export interface SubjectResult {
 
 /** One kubelet on one fresh node. */
 export interface Round {
-  readonly loadBefore: number;
   readonly floor: Floor;
   /** From the start of the process until its API answers. */
   readonly startUpMs: number;
@@ -80,6 +79,8 @@ export interface Steady {
   readonly seconds: number;
   /** Thousandths of a core. */
   readonly cpuMilli: number;
+  /** Cores in use by all else on the machine. */
+  readonly elsewhereCores: number;
   /** At the end of the window. */
   readonly rssMib: number;
   /** Memory that belongs to no file. */

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from "node:fs";
-import { loadavg } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ConnectedRuntime, connectCri } from "../../src/outside/cri/connect-cri.ts";
@@ -10,7 +9,7 @@ import { askKubelet, type Kubelet, RunningKubelet } from "./kubelet.ts";
 import type { BenchOptions } from "./options.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { benchPod } from "./pods.ts";
-import { processFigures } from "./process-figures.ts";
+import { machineCpuMs, processFigures } from "./process-figures.ts";
 import type { Floor, PodTimes, Round, Steady, Together } from "./result.ts";
 import { untilStopped } from "./runtime-sight.ts";
 
@@ -46,7 +45,6 @@ export interface RoundOrder {
 /** Measures one kubelet on a fresh node of its own, the floor of that node first. */
 export async function measureRound(order: RoundOrder): Promise<RoundResult> {
   const { label, path, options, say, signal } = order;
-  const loadBefore = loadavg()[0] ?? 0;
   await using box = await startBox({ containerd: options.containerd, storeMib: STORE_MIB });
   const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: PATIENCE_MS });
   try {
@@ -56,7 +54,7 @@ export async function measureRound(order: RoundOrder): Promise<RoundResult> {
     const floor = await new FloorRunner(box, cri, signal).measure(options);
     const agent = await new AgentRun({ box, cri }, order, floor).measure(kubelet);
     const runtime = `${runtimeName} ${runtimeVersion}`;
-    return { kubelet, runtime, round: { loadBefore, floor, ...agent } };
+    return { kubelet, runtime, round: { floor, ...agent } };
   } catch (error) {
     throw new Error(`${label}: the round failed\n${lastLines(box, label)}`, { cause: error });
   } finally {
@@ -64,7 +62,7 @@ export async function measureRound(order: RoundOrder): Promise<RoundResult> {
   }
 }
 
-type AgentFigures = Omit<Round, "loadBefore" | "floor">;
+type AgentFigures = Omit<Round, "floor">;
 
 class AgentRun {
   readonly #box: Box;
@@ -196,14 +194,16 @@ class AgentRun {
   async #watch(agent: RunningKubelet, pods: number, seconds: number): Promise<Steady> {
     await this.#settle();
     const startedAt = performance.now();
-    const before = processFigures(agent.pid);
+    const [before, allBefore] = [processFigures(agent.pid), machineCpuMs()];
     await sleep(seconds * 1000, undefined, { signal: this.#order.signal });
-    const after = processFigures(agent.pid);
+    const [after, allAfter] = [processFigures(agent.pid), machineCpuMs()];
     const elapsedMs = performance.now() - startedAt;
+    const ownMs = after.cpuMs - before.cpuMs;
     return {
       pods,
       seconds: elapsedMs / 1000,
-      cpuMilli: ((after.cpuMs - before.cpuMs) / elapsedMs) * 1000,
+      cpuMilli: (ownMs / elapsedMs) * 1000,
+      elsewhereCores: Math.max(0, allAfter - allBefore - ownMs) / elapsedMs,
       rssMib: after.rssMib,
       anonymousMib: after.anonymousMib,
     };
