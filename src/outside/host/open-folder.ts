@@ -30,7 +30,7 @@ export interface OpenFile extends AsyncDisposable {
 
 /** A folder that is held open: all names are looked up in it, wherever it is by then. */
 export interface OpenFolder extends AsyncDisposable {
-  /** What is in it, sorted by name. */
+  /** What is in it, sorted by name; as it was at one moment, unless names change all the time. */
   list(): Promise<readonly NamedFile[]>;
   /** Opens a regular file; `undefined` when there is none. A link is an `OutsideError` "precondition". */
   open(name: string): Promise<OpenFile | undefined>;
@@ -51,6 +51,8 @@ export type OpenFolderBeneath = (
 ) => Promise<OpenFolder | undefined>;
 
 const READ_CHUNK_BYTES = 64 * 1024;
+/** Times a folder whose names change while it is listed is listed again. */
+const LIST_ATTEMPTS = 10;
 
 /** Folders of this machine. */
 export const openFolderBeneath: OpenFolderBeneath = async (root, relativePath) => {
@@ -71,9 +73,15 @@ class HeldFolder implements OpenFolder {
 
   async list(): Promise<readonly NamedFile[]> {
     try {
-      const names = await readdir(`/proc/self/fd/${this.#handle.fd}`);
-      const found = await Promise.all(names.sort().map((name) => this.#look(name)));
-      return found.filter((file) => file !== undefined);
+      let names = await this.#names();
+      for (let attempt = 1; ; attempt += 1) {
+        const found = await Promise.all(names.map((name) => this.#look(name)));
+        const after = await this.#names();
+        // A file that was renamed while we looked would be seen under neither name.
+        if (attempt >= LIST_ATTEMPTS || after.join("/") === names.join("/"))
+          return found.filter((file) => file !== undefined);
+        names = after;
+      }
     } catch (thrown) {
       throw hostError("list", this.#shown, thrown);
     }
@@ -111,6 +119,10 @@ class HeldFolder implements OpenFolder {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const watcher of this.#watchers) watcher.close();
     await this.#handle.close();
+  }
+
+  async #names(): Promise<readonly string[]> {
+    return (await readdir(`/proc/self/fd/${this.#handle.fd}`)).sort();
   }
 
   async #look(name: string): Promise<NamedFile | undefined> {

@@ -15,6 +15,8 @@ const SUFFIX = ".log";
 /** Longest name that ext4 takes. */
 const MAX_NAME = 255;
 const FOLDER_MODE = 0o755;
+/** Containers that were made and have not started yet; more are never under way at once. */
+const MAX_CREATED = 1_000;
 
 /** `<pod>_<namespace>_<container>-<id>.log`, cut before its end where it is too long (legacy.go). */
 export function linkName({ pod, container }: LinkedContainer, containerId: string): string {
@@ -47,6 +49,11 @@ export class ContainerLinks {
   /** A container was made; it is linked when it has started. */
   created(containerId: string, container: LinkedContainer): void {
     this.#created.set(containerId, container);
+    // What never starts is mostly told of by `removed`, but not when its sandbox takes it away.
+    for (const oldest of this.#created.keys()) {
+      if (this.#created.size <= MAX_CREATED) break;
+      this.#created.delete(oldest);
+    }
   }
 
   /** Links the container's log, which is there from now on. */

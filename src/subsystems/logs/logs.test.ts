@@ -160,6 +160,21 @@ describe("Logs", () => {
     assert.equal(text, shown(0, 10));
   });
 
+  test("shows what was there when it was opened, whatever is rotated meanwhile", async () => {
+    writeFileSync(rotated(1), lines(0, 5));
+    writeFileSync(current(), lines(5, 10));
+    await using reading = await logs.open(current(), QUERY, new Cell(true));
+    writeFileSync(rotated(1, ".gz"), gzipSync(readFileSync(rotated(1))));
+    unlinkSync(rotated(1));
+    renameSync(current(), rotated(2));
+    writeFileSync(current(), lines(10, 15));
+    let text = "";
+    await reading.pump(async (chunk) => {
+      text += Buffer.from(chunk).toString();
+    }, new AbortController().signal);
+    assert.equal(text, shown(0, 10));
+  });
+
   test("says what is missing, and follows no link", async () => {
     const refusal = async (path: string, code: "notFound" | "precondition" | "invalid") => {
       await assert.rejects(
@@ -303,7 +318,7 @@ describe("Logs, following", () => {
     for (let n = 0; n < 3_000; n += 1) {
       appendFileSync(current(), line(n));
       if (n % 500 === 499) {
-        renameSync(current(), rotated(n / 500 + 1));
+        renameSync(current(), rotated((n + 1) / 500));
         writeFileSync(current(), "");
       }
       if (n % 100 === 0) await sleep(1);

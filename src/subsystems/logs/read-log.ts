@@ -5,7 +5,7 @@ import { isOutside, OutsideError } from "../../kit/errors.ts";
 import type { OpenFile, OpenFolder } from "../../outside/serving.ts";
 import { LogRenderer, type RenderRules } from "./render.ts";
 import { type Segment, segmentsOf } from "./segments.ts";
-import { FROM_THE_BEGINNING, findSince, findTail, type OpenSegment, type Start } from "./start.ts";
+import { FROM_THE_BEGINNING, findSince, findTail, type HeldSegment, type Start } from "./start.ts";
 
 /** What of a container's log is wanted. */
 export interface LogQuery extends RenderRules {
@@ -32,6 +32,12 @@ export interface LogReadingDeps {
 const READ_BYTES = 64 * 1024;
 /** Looks without having been told of a change: the kernel may have no watch left for us. */
 const LOOK_EVERY_MS = 1_000;
+/** Files of one log that are looked at, the newest ones; a node keeps a handful. */
+const MAX_SEGMENTS = 64;
+/** Times opening all files is tried again when they are rotated meanwhile. */
+const HOLD_ATTEMPTS = 10;
+/** A rotated file is read once more after this. */
+const SETTLE_MS = 50;
 /** File times are taken from a coarse clock. */
 const SLACK_MS = 1_000;
 
@@ -42,7 +48,8 @@ export class LogReading implements AsyncDisposable {
   readonly #query: LogQuery;
   readonly #deps: LogReadingDeps;
   readonly #renderer: LogRenderer;
-  #segments: readonly Segment[] = [];
+  /** What is to be read next, oldest first. */
+  #held: HeldSegment[] = [];
   #start: Start = FROM_THE_BEGINNING;
   #wake: (() => void) | undefined;
   /** Something happened since the last look at the content, or at the names. */
@@ -70,6 +77,7 @@ export class LogReading implements AsyncDisposable {
       await reading.#findStart();
       return reading;
     } catch (error) {
+      await closeAll(reading.#held);
       await folder[Symbol.asyncDispose]();
       throw error;
     }
@@ -79,6 +87,7 @@ export class LogReading implements AsyncDisposable {
     if (this.#closed) return;
     this.#closed = true;
     this.#deps.onClose();
+    await closeAll(this.#held.splice(0));
     await this.#folder[Symbol.asyncDispose]();
   }
 
@@ -97,17 +106,14 @@ export class LogReading implements AsyncDisposable {
 
   async #pump(write: WriteLog, signal: AbortSignal): Promise<void> {
     this.#renderer.skipLines(this.#start.skipLines);
-    let segments: readonly Segment[] = this.#segments.slice(this.#start.segment);
     let offset = this.#start.offset;
-    for (;;) {
-      for (const segment of segments.slice(0, -1)) {
-        await this.#passWhole(segment, offset, write, signal);
-        offset = 0;
-      }
-      const last = segments.at(-1);
-      const next = last && (await this.#passLast(last, offset, write, signal));
-      if (!next) break;
-      segments = next;
+    // Following a file that is rotated away brings those that came after it.
+    for (let next = this.#held.shift(); next; next = this.#held.shift()) {
+      await using _ = next.file;
+      if (this.#renderer.full) continue;
+      const isLast = this.#held.length === 0 && !next.zipped;
+      if (isLast) await this.#passLast(next, offset, write, signal);
+      else await this.#passWhole(next, offset, write, signal);
       offset = 0;
     }
     this.#renderer.finish();
@@ -116,53 +122,39 @@ export class LogReading implements AsyncDisposable {
 
   /** A segment that is not written any more. */
   async #passWhole(
-    segment: Segment,
+    { zipped, file }: HeldSegment,
     offset: number,
     write: WriteLog,
     signal: AbortSignal,
   ): Promise<void> {
-    await using file = await this.#open(segment);
-    if (!file || this.#renderer.full) return;
-    if (segment.zipped) {
-      for await (const bytes of file.unzipped()) {
-        signal.throwIfAborted();
-        this.#renderer.push(bytes);
-        await this.#passOn(write);
-        if (this.#renderer.full) return;
-      }
-    } else await this.#passPlain(file, { from: offset, write, signal });
+    if (!zipped) {
+      await this.#passPlain(file, { from: offset, write, signal });
+      return;
+    }
+    for await (const bytes of file.unzipped()) {
+      signal.throwIfAborted();
+      this.#renderer.push(bytes);
+      await this.#passOn(write);
+      if (this.#renderer.full) return;
+    }
   }
 
-  /**
-   * The newest segment, up to where it is now, or following what is written to it. Resolves with the
-   * segments that came after it when it was rotated away, or with nothing when reading is over.
-   */
+  /** The newest segment: up to where it was, or following what is written to it and what comes after it. */
   async #passLast(
-    segment: Segment,
+    { file, sizeBytes }: HeldSegment,
     offset: number,
     write: WriteLog,
     signal: AbortSignal,
-  ): Promise<readonly Segment[] | undefined> {
-    // Only a log whose newest file went away has a zipped one at its end.
-    if (segment.zipped) {
-      await this.#passWhole(segment, offset, write, signal);
-      return undefined;
-    }
-    await using file = await this.#open(segment);
-    if (!file) return undefined;
-    if (!this.#query.follow) {
-      // What is written from now on is not waited for: it may never stop.
-      const until = segment.sizeBytes;
-      await this.#passPlain(file, { from: offset, until, write, signal });
-      return undefined;
-    }
-    return await this.#followFile(file, { from: offset, write, signal });
+  ): Promise<void> {
+    if (this.#query.follow) await this.#followFile(file, { from: offset, write, signal });
+    // What is written from now on is not waited for: it may never stop.
+    else await this.#passPlain(file, { from: offset, until: sizeBytes, write, signal });
   }
 
   async #followFile(
     file: OpenFile,
     way: { from: number; readonly write: WriteLog; readonly signal: AbortSignal },
-  ): Promise<readonly Segment[] | undefined> {
+  ): Promise<void> {
     const at = { ...way };
     for (;;) {
       this.#contentChanged = false;
@@ -171,9 +163,15 @@ export class LogReading implements AsyncDisposable {
       // A file that was cut off is read from its new beginning.
       if ((await file.sizeBytes()) < at.from) at.from = 0;
       at.from = await this.#passPlain(file, at);
-      if (this.#renderer.full) return undefined;
-      if (rotated) return this.#after(file);
-      if (ended) return undefined;
+      if (this.#renderer.full) return;
+      if (rotated) {
+        // Its writer may just be about to take the new file.
+        await this.#deps.clock.sleep(SETTLE_MS, way.signal);
+        await this.#passPlain(file, at);
+        this.#held = await this.#hold((segments) => this.#after(file, segments));
+        return;
+      }
+      if (ended) return;
       await this.#pause(way.signal);
     }
   }
@@ -215,8 +213,7 @@ export class LogReading implements AsyncDisposable {
   }
 
   /** What came after `file`. If it is gone, all that may hold lines later than the last one read. */
-  async #after(file: OpenFile): Promise<readonly Segment[]> {
-    const segments = segmentsOf(this.#name, await this.#folder.list());
+  #after(file: OpenFile, segments: readonly Segment[]): readonly Segment[] {
     const at = segments.findIndex(({ id }) => id === file.id);
     if (at >= 0) return segments.slice(at + 1);
     const { lastTime } = this.#renderer;
@@ -226,6 +223,28 @@ export class LogReading implements AsyncDisposable {
     return segments.filter(
       ({ modifiedMs }) => nanosFromWall((modifiedMs + SLACK_MS) as WallMs) >= known,
     );
+  }
+
+  /** Opens what `choose` wants of the segments, all of one moment: while we do, they may be rotated. */
+  async #hold(
+    choose: (segments: readonly Segment[]) => readonly Segment[],
+  ): Promise<HeldSegment[]> {
+    for (let attempt = 1; attempt <= HOLD_ATTEMPTS; attempt += 1) {
+      const segments = segmentsOf(this.#name, await this.#folder.list()).slice(-MAX_SEGMENTS);
+      const held: HeldSegment[] = [];
+      const wanted = choose(segments);
+      for (const segment of wanted) {
+        const file = await this.#folder.open(segment.name);
+        if (!file) break;
+        const onBroken = (error: unknown) => this.#deps.onBroken(segment.name, error);
+        held.push({ ...segment, file: toleratingBreaks(file, onBroken) });
+        if (file.id !== segment.id) break;
+      }
+      if (held.length === wanted.length && held.every(({ id, file }) => id === file.id))
+        return held;
+      await closeAll(held);
+    }
+    throw new OutsideError("unavailable", `the log ${this.#name} is rotated all the time`);
   }
 
   /** Waits until there may be something new. */
@@ -255,21 +274,19 @@ export class LogReading implements AsyncDisposable {
     this.#wake?.();
   }
 
-  readonly #open: OpenSegment = async ({ name }) => {
-    const file = await this.#folder.open(name);
-    return file && toleratingBreaks(file, (error) => this.#deps.onBroken(name, error));
-  };
-
   async #findStart(): Promise<void> {
-    const segments = segmentsOf(this.#name, await this.#folder.list());
-    if (segments.length === 0) throw new OutsideError("notFound", `there is no log ${this.#name}`);
+    this.#held = await this.#hold((segments) => segments);
+    if (this.#held.length === 0)
+      throw new OutsideError("notFound", `there is no log ${this.#name}`);
     const { tailLines, sinceNanos, stream } = this.#query;
-    this.#segments = segments;
-    if (tailLines !== undefined)
-      this.#start = await findTail(segments, this.#open, tailLines, stream);
-    else if (sinceNanos !== undefined)
-      this.#start = await findSince(segments, this.#open, sinceNanos);
+    if (tailLines !== undefined) this.#start = await findTail(this.#held, tailLines, stream);
+    else if (sinceNanos !== undefined) this.#start = await findSince(this.#held, sinceNanos);
+    await closeAll(this.#held.splice(0, this.#start.segment));
   }
+}
+
+async function closeAll(held: readonly HeldSegment[]): Promise<void> {
+  for (const { file } of held) await file[Symbol.asyncDispose]();
 }
 
 /** The same file, whose zipped content ends where it is broken. */

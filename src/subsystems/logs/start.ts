@@ -16,8 +16,10 @@ export interface Start {
 /** All there is. */
 export const FROM_THE_BEGINNING: Start = { segment: 0, offset: 0, skipLines: 0 };
 
-/** Opens a segment; `undefined` when it is gone by now. */
-export type OpenSegment = (segment: Segment) => Promise<OpenFile | undefined>;
+/** A segment that is held open, so that it stays what it is whatever becomes of its name. */
+export interface HeldSegment extends Segment {
+  readonly file: OpenFile;
+}
 
 const BLOCK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
@@ -60,23 +62,19 @@ export class TailCounter {
 
 /** Where the last `lines` lines begin, in whatever segment that is. */
 export async function findTail(
-  segments: readonly Segment[],
-  open: OpenSegment,
+  segments: readonly HeldSegment[],
   lines: number,
   stream: LogStream | undefined,
 ): Promise<Start> {
   const counter = new TailCounter(lines, stream);
-  for (let at = segments.length - 1; at >= 0; at -= 1) {
-    const segment = segments[at];
-    await using file = segment && (await open(segment));
-    if (!segment || !file) continue;
-    if (segment.zipped) {
+  for (const [at, { zipped, file, sizeBytes }] of [...segments.entries()].reverse()) {
+    if (zipped) {
       const total = await countLines(file, stream);
       if (total >= counter.left) return { segment: at, offset: 0, skipLines: total - counter.left };
       counter.take(total);
       continue;
     }
-    const offset = await tailOffset(file, segment.sizeBytes, counter);
+    const offset = await tailOffset(file, sizeBytes, counter);
     if (offset !== undefined) return { segment: at, offset, skipLines: 0 };
   }
   return FROM_THE_BEGINNING;
@@ -139,8 +137,7 @@ async function countLines(file: OpenFile, stream: LogStream | undefined): Promis
 
 /** Where to begin when only lines from `sinceNanos` on are wanted: never too late, maybe a little early. */
 export async function findSince(
-  segments: readonly Segment[],
-  open: OpenSegment,
+  segments: readonly HeldSegment[],
   sinceNanos: bigint,
 ): Promise<Start> {
   const earliest = sinceNanos - nanosFromWall(SLACK_MS as WallMs);
@@ -149,11 +146,8 @@ export async function findSince(
   );
   const segment = first < 0 ? segments.length - 1 : first;
   const candidate = segments[segment];
-  if (!candidate || candidate.zipped)
-    return { ...FROM_THE_BEGINNING, segment: Math.max(0, segment) };
-  await using file = await open(candidate);
-  const offset = file ? await searchTime(file, earliest) : 0;
-  return { segment, offset, skipLines: 0 };
+  if (!candidate || candidate.zipped) return { ...FROM_THE_BEGINNING, segment };
+  return { segment, offset: await searchTime(candidate.file, earliest), skipLines: 0 };
 }
 
 /** Beginning of a line that is surely not later than the first one from `earliest` on. */
