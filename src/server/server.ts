@@ -5,7 +5,7 @@
  * prove it the port is on loopback; no answer holds what only a caller of another face may see.
  */
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
-import { isOutside, messageOf } from "../kit/errors.ts";
+import { isOutside, messageOf, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Files } from "../outside/host/host.ts";
@@ -141,9 +141,11 @@ async function startSecure(
     tlsCertFile: certFile,
     tlsPrivateKeyFile: keyFile,
   } = config;
+  if ((certFile === "") !== (keyFile === ""))
+    throw new UsageError("tlsCertFile, tlsPrivateKeyFile: one is set without the other");
   const certificate = new ServingCertificate(
     {
-      ...(certFile === "" || keyFile === "" ? {} : { given: { certFile, keyFile } }),
+      ...(certFile === "" ? {} : { given: { certFile, keyFile } }),
       folder: options.certFolder,
       nodeName,
       addresses,

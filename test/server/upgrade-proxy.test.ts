@@ -162,3 +162,27 @@ describe("proxyUpgrade", () => {
     runtime.close();
   });
 });
+
+test("a request that was refused a switch does not keep its connection", async () => {
+  await using server = await start((exchange) => exchange.reply(403, {}, "no"));
+  const text = await new Promise<string>((resolve, reject) => {
+    let answer = "";
+    // A client that never ends its side.
+    const socket = connect({ port: server.port, host: "127.0.0.1", allowHalfOpen: true }, () =>
+      socket.write(
+        "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+      ),
+    );
+    socket.on("data", (chunk: Buffer) => {
+      answer += chunk.toString();
+    });
+    const probe = setInterval(() => socket.write("x"), 50);
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearInterval(probe);
+      resolve(answer);
+    });
+    setTimeout(() => reject(new Error("still open")), 10_000).unref();
+  });
+  assert.match(text, /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*no$/);
+});

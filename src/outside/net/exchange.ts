@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InvariantError, OutsideError } from "../../kit/errors.ts";
 import type { ClientCertificate, Exchange, ReplyHeaders, ReplyStream } from "./listen.ts";
-import { askToSwitch, joinSockets, loopbackUrl } from "./upgrade-proxy.ts";
+import { askToSwitch, endThenDestroy, joinSockets, loopbackUrl } from "./upgrade-proxy.ts";
 
 /** The connection of a request that asks to switch protocols; Node no longer reads it as HTTP. */
 export interface Switching {
@@ -157,7 +157,7 @@ export class NodeExchange implements Exchange {
     response.assignSocket(socket);
     response.once("finish", () => {
       response.detachSocket(socket);
-      socket.end();
+      endThenDestroy(socket);
     });
     return response;
   }

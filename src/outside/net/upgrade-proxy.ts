@@ -170,8 +170,8 @@ export function joinSockets(
   });
 }
 
-/** Lets go of a socket whose other side is gone, once what was to be sent is sent. */
-function endThenDestroy(socket: Duplex): void {
+/** Lets go of a socket once what was to be sent is sent; what it still brings is of no interest. */
+export function endThenDestroy(socket: Duplex): void {
   if (socket.destroyed) return;
   const destroy = () => socket.destroy();
   const linger = () => {
