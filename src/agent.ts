@@ -146,7 +146,7 @@ async function startCore(
   exposePods(metrics, pipeline);
   await startPipeline(pipeline, deps);
   subsystems.runtime.start();
-  startNode({ roots: settings.roots }, { outside, scope, pipeline, ...subsystems });
+  startNode({ roots: settings.roots }, { outside, scope, pipeline, metrics, ...subsystems });
   subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
   return {
     options,

@@ -1,6 +1,7 @@
 /** What concerns the node as a whole: starts its loops. */
 import type { PodUid } from "../api/observation.ts";
 import { Cell } from "../kit/cell.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
@@ -8,6 +9,7 @@ import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
+import { startOomWatch } from "./oom/oom.ts";
 
 /** Folders of the agent. */
 export interface NodeOptions {
@@ -21,12 +23,13 @@ export interface NodeDeps {
   readonly pipeline: Pipeline;
   readonly cgroups: Cgroups;
   readonly events: Events;
+  readonly metrics: MetricsRegistry;
 }
 
 /** Starts every loop that concerns the node as a whole. */
 export function startNode(
   options: NodeOptions,
-  { outside, scope, pipeline, cgroups, events }: NodeDeps,
+  { outside, scope, pipeline, cgroups, events, metrics }: NodeDeps,
 ): void {
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
@@ -34,6 +37,7 @@ export function startNode(
   });
   scope.defer("released pods", stop);
   startCgroupLoop({ outside, scope, pipeline, cgroups, events });
+  startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
   startHousekeeping(options, {
     outside,
     scope,

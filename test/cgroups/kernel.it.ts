@@ -185,6 +185,9 @@ test("a pod over its memory limit is killed and says so", () =>
     await agent.until("it has ended", () => agent.status()?.phase === "Failed");
     const [container] = agent.status()?.containerStatuses ?? [];
     assert.equal(container?.state?.terminated?.reason, "OOMKilled");
+    const text =
+      /Process tail \(pid \d+\) holding \d+ MiB was killed: the memory limit of the (container|pod)/;
+    await agent.until("the event names process and limit", () => text.test(agent.log()));
     await agent.until("its group is gone", () => !podGroups(box).includes("podeater"));
   }));
 

@@ -10,6 +10,7 @@ import { readDiskUsage } from "./disk.ts";
 import { readHostFacts } from "./facts.ts";
 import { createFiles } from "./files.ts";
 import type { CgroupTree, Host } from "./host.ts";
+import { openKernelLog } from "./kernel-log.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
 import { readProcess } from "./processes.ts";
 
@@ -35,6 +36,7 @@ export function connectHost(options: HostOptions): Host {
     systemd: connectSystemd({ clock: options.clock }),
     facts: async () => readHostFacts(),
     diskUsage: readDiskUsage,
+    openKernelLog: () => openKernelLog(),
     process: async (pid) => readProcess(pid),
   };
 }

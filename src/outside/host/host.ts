@@ -123,6 +123,13 @@ export interface DiskUsage {
   readonly inodesFree: number;
 }
 
+/** The kernel's log from the moment it was opened. */
+export interface KernelLog {
+  /** Texts of the records that came since the last look, oldest first; never waits. */
+  read(): readonly string[];
+  close(): void;
+}
+
 export interface Host {
   readonly files: Files;
   readonly cgroups: CgroupTree;
@@ -131,6 +138,8 @@ export interface Host {
   facts(): Promise<HostFacts>;
   /** Usage of the file system that holds `path`; `undefined` when the path is missing. */
   diskUsage(path: string): Promise<DiskUsage | undefined>;
+  /** Opens the kernel's log; absent or `undefined` where it cannot be read. */
+  openKernelLog?(): KernelLog | undefined;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;
 }

@@ -25,6 +25,7 @@ import {
 import { MIN_SHARES } from "./convert.ts";
 import { readContainer } from "./demand.ts";
 import { podDemand } from "./demand-cache.ts";
+import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, parsePath, podName, podUidOf, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
 import { type ContainerResources, planContainer } from "./plan-container.ts";
@@ -47,6 +48,7 @@ import {
 import { type CgroupPlan, planWrites } from "./writes.ts";
 
 export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";
+export type { GroupPlace } from "./locate.ts";
 export type { CgroupDriver } from "./names.ts";
 export { settingsFrom } from "./options.ts";
 export type { RuntimeWeights } from "./plan-container.ts";
@@ -125,6 +127,8 @@ export interface Cgroups {
   resizePod(order: ResizeOrder): Promise<ResizeOutcome>;
   /** Pods' groups that are there, by class and uid. */
   listPods(): Promise<readonly FoundPodGroup[]>;
+  /** What stands at a path that the kernel tells. */
+  locate(path: string): GroupPlace;
   /** Processes in the pod's group, whatever its class. */
   podProcesses(uid: string): Promise<readonly number[]>;
   /** The whole tree as it should be for these pods. */
@@ -283,6 +287,10 @@ class CgroupRoom implements Cgroups {
       }
     }
     return found;
+  }
+
+  locate(path: string): GroupPlace {
+    return locateGroup(path, this.#settings.driver);
   }
 
   async podProcesses(uid: string): Promise<readonly number[]> {

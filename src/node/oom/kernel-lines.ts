@@ -1,0 +1,77 @@
+// pure
+
+/** A killing for want of memory, as the kernel tells it. */
+export interface OomKill {
+  /** Group whose limit was reached; absent when the machine itself had no memory left. */
+  readonly limitGroup?: string;
+  /** Group of the process that was killed. */
+  readonly victimGroup: string;
+  readonly process: string;
+  /** As the machine counts, whatever namespace the process was in. */
+  readonly pid: number;
+  /** Anonymous memory of the process; absent when the kernel did not tell. */
+  readonly anonymousBytes?: number;
+  /** Processes of the same group that were killed with it. */
+  readonly others: readonly { readonly process: string; readonly pid: number }[];
+}
+
+/** What was read of a killing whose story may go on. */
+export interface OomStory {
+  readonly open: OomKill | undefined;
+  /** The victim of `open` is dead: all that matters was told. */
+  readonly told: boolean;
+  /** Killings whose story has ended. */
+  readonly done: readonly OomKill[];
+}
+
+const BEGIN =
+  /^oom-kill:constraint=\w+,.*?(?:oom_memcg=(?<limit>.*?)|global_oom),task_memcg=(?<group>.*?),task=(?<name>.*),pid=(?<pid>\d+),uid=\d+$/;
+const KILLED =
+  /^(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?<pid>\d+) \((?<name>.*?)\) (?:total-vm:\d+kB, )?(?:anon-rss:(?<anon>\d+)kB)?/;
+
+/** Most processes kept of one group killing. */
+const MOST_OTHERS = 20;
+
+/**
+ * Reads on, line by line. The kernel (5.0 and newer) tells a killing in a line that says why and which
+ * groups, then one for each process that dies: more than one where a group is killed as a whole.
+ */
+export function readOomLines(story: OomStory, lines: readonly string[]): OomStory {
+  let { open, told } = story;
+  const done: OomKill[] = [...story.done];
+  for (const line of lines) {
+    const begun = beginOf(line);
+    if (begun) {
+      if (open) done.push(open);
+      open = begun;
+      told = false;
+    } else if (open) {
+      told ||= KILLED.test(line);
+      open = continued(open, line);
+    }
+  }
+  return { open, told, done };
+}
+
+function beginOf(line: string): OomKill | undefined {
+  const { limit, group, name, pid } = BEGIN.exec(line)?.groups ?? {};
+  if (group === undefined || name === undefined) return undefined;
+  return {
+    ...(limit === undefined ? {} : { limitGroup: limit }),
+    victimGroup: group,
+    process: name,
+    pid: Number(pid),
+    others: [],
+  };
+}
+
+function continued(open: OomKill, line: string): OomKill {
+  const { pid: text, name, anon } = KILLED.exec(line)?.groups ?? {};
+  if (text === undefined || name === undefined) return open;
+  const pid = Number(text);
+  if (pid === open.pid) {
+    return anon === undefined ? open : { ...open, anonymousBytes: Number(anon) * 1024 };
+  }
+  if (open.others.length >= MOST_OTHERS) return open;
+  return { ...open, others: [...open.others, { process: name, pid }] };
+}

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import { silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import { locateGroup } from "../../subsystems/cgroups/locate.ts";
+import { readOomLines } from "./kernel-lines.ts";
+import { startOomWatch } from "./oom.ts";
+
+const NOTHING = { open: undefined, told: false, done: [] };
+const ID = "f8c15a99d5b2552b20dd671c4e21a8117249acae14ba5ef9e4d3a5928e410737";
+
+const memcg = (limit: string, group: string, name = "tail", pid = 4538) => [
+  `${name} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0`,
+  `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=${ID},mems_allowed=0,oom_memcg=${limit},task_memcg=${group},task=${name},pid=${pid},uid=0`,
+  `Memory cgroup out of memory: Killed process ${pid} (${name}) total-vm:104680kB, anon-rss:32000kB, file-rss:0kB, shmem-rss:1388kB, UID:0 pgtables:108kB oom_score_adj:0`,
+];
+
+const global = (group: string) => [
+  `oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=${group},task=stress,with=commas,pid=77,uid=1000`,
+  "Out of memory: Killed process 77 (stress,with=commas) total-vm:1kB, anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:1kB oom_score_adj:0",
+];
+
+test("readOomLines takes group, limit and process out of what the kernel says", () => {
+  const { open, told } = readOomLines(NOTHING, memcg("/kubepods/podx", `/kubepods/podx/${ID}`));
+  assert.equal(told, true);
+  assert.deepEqual(open, {
+    limitGroup: "/kubepods/podx",
+    victimGroup: `/kubepods/podx/${ID}`,
+    process: "tail",
+    pid: 4538,
+    anonymousBytes: 32_000 * 1024,
+    others: [],
+  });
+  const node = readOomLines(NOTHING, global("/system.slice/a.service")).open;
+  assert.deepEqual(
+    [node?.limitGroup, node?.process, node?.pid, node?.anonymousBytes],
+    [undefined, "stress,with=commas", 77, 2 * 2 ** 20],
+  );
+});
+
+test("readOomLines goes on where it left off, and gathers the victims of a group", () => {
+  const lines = [
+    ...memcg("/a/b", "/a/b/c", "one", 1),
+    "Tasks in /a/b/c are going to be killed due to memory.oom.group set",
+    "Memory cgroup out of memory: Killed process 1 (one) total-vm:1kB, anon-rss:4kB, file-rss:0kB",
+    "Memory cgroup out of memory: Killed process 2 (two) total-vm:1kB, anon-rss:4kB, file-rss:0kB",
+    "eth0: link becomes ready",
+  ];
+  for (let cut = 0; cut <= lines.length; cut += 1) {
+    const half = readOomLines(NOTHING, lines.slice(0, cut));
+    const { open } = readOomLines(half, lines.slice(cut));
+    assert.equal(open?.pid, 1);
+    assert.deepEqual(open?.others, [{ process: "two", pid: 2 }], `cut after ${cut}`);
+  }
+  const twice = readOomLines(NOTHING, [...lines, ...memcg("/a/b", "/a/b/c", "next", 9)]);
+  assert.deepEqual([twice.done.map(({ pid }) => pid), twice.open?.pid], [[1], 9]);
+});
+
+interface Said {
+  readonly on: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+async function watched(lines: readonly string[], pod: Pod): Promise<readonly Said[]> {
+  const clock = new SimClock();
+  const waiting: string[][] = [["old news"], []];
+  const host = Object.assign(new FakeHost({ clock }), {
+    openKernelLog: () => ({ read: () => waiting.shift() ?? [], close: () => {} }),
+  });
+  const said: Said[] = [];
+  const record = { pod, observed: { containers: [{ id: ID, name: "main" }] } };
+  const scope = new TaskScope("test", { clock, log: silentLog });
+  startOomWatch({
+    outside: { clock, log: silentLog, host },
+    scope,
+    pipeline: { pods: { get: (uid: string) => (uid === "x" ? record : undefined) } } as never,
+    cgroups: { locate: (path) => locateGroup(path, "cgroupfs") },
+    events: {
+      ofPod: (_, { reason, message }, container) =>
+        said.push({ on: container ?? "pod", reason, message }),
+      ofNode: ({ reason, message }) => said.push({ on: "node", reason, message }),
+    },
+    metrics: new MetricsRegistry(),
+  });
+  await clock.advance(1500);
+  waiting.push([...lines]);
+  await clock.advance(1000);
+  await scope[Symbol.asyncDispose]();
+  return said;
+}
+
+const POD: Pod = {
+  metadata: { name: "eater", uid: "x" },
+  spec: {
+    containers: [{ name: "main", image: "i", resources: { limits: { memory: "32Mi" } } }],
+    resources: { limits: { memory: "64Mi" } },
+  },
+};
+const VICTIM = `/kubepods/burstable/podx/${ID}`;
+
+test("a killing says who died and which limit was reached", async () => {
+  const head = "Process tail (pid 4538) holding 31 MiB was killed: ";
+  for (const [limit, text] of [
+    [VICTIM, "the memory limit of the container (32Mi) is reached"],
+    [
+      "/kubepods/burstable/podx",
+      "the memory limit of the pod (64Mi) is reached by its containers together",
+    ],
+    ["/kubepods/burstable", "the memory limit of all burstable pods (qosReserved) is reached"],
+    ["/outer/kubepods", "the memory limit of all pods of the node is reached"],
+    ["/outer", "a memory limit above all pods is reached"],
+  ] as const) {
+    const said = await watched(memcg(limit, VICTIM), POD);
+    assert.deepEqual(said, [{ on: "main", reason: "OOMKilling", message: head + text }]);
+  }
+  const [node] = await watched(global(VICTIM), POD);
+  assert.equal(
+    node?.message,
+    "Process stress,with=commas (pid 77) holding 2 MiB was killed: the node has no memory left",
+  );
+});
+
+test("outside of pods only the machine's own lack of memory is spoken of", async () => {
+  const event = {
+    on: "node",
+    reason: "SystemOOM",
+    message: "System OOM encountered, victim process: stress,with=commas, pid: 77",
+  };
+  assert.deepEqual(await watched(global("/"), POD), [event]);
+  assert.deepEqual(await watched(global("/system.slice/a.service"), POD), [event]);
+  assert.deepEqual(await watched(memcg("/db.slice", "/db.slice/db"), POD), []);
+  const [root] = await watched(memcg("/", "/"), POD);
+  assert.equal(root?.reason, "SystemOOM");
+  assert.deepEqual(await watched(memcg("/kubepods/podgone", "/kubepods/podgone/c"), POD), []);
+});

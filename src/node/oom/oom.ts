@@ -1,0 +1,104 @@
+/**
+ * Watches the kernel kill for want of memory and says whom it hit and which limit was reached. In: the
+ * kernel's log, pods. Out: events on pods and on the node, a metric. Invariant: what was killed before the
+ * agent started is not spoken of.
+ */
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { KernelLog } from "../../outside/host/host.ts";
+import type { Outside } from "../../outside/outside.ts";
+import type { Pipeline } from "../../pipeline/pipeline.ts";
+import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import { describeKill, reachedLimit } from "./describe-kill.ts";
+import { type OomKill, type OomStory, readOomLines } from "./kernel-lines.ts";
+
+export interface OomWatchDeps {
+  readonly outside: Pick<Outside, "clock" | "log" | "host">;
+  readonly scope: TaskScope;
+  readonly pipeline: Pick<Pipeline, "pods">;
+  readonly cgroups: Pick<Cgroups, "locate">;
+  readonly events: Pick<Events, "ofPod" | "ofNode">;
+  readonly metrics: MetricsRegistry;
+}
+
+/** Between two looks into the kernel's log; one that finds nothing is a single system call. */
+const PERIOD_MS = 1000;
+
+const NOTHING: OomStory = { open: undefined, told: false, done: [] };
+
+/** Starts the watcher; it ends with the scope. */
+export function startOomWatch(deps: OomWatchDeps): void {
+  const { outside, scope } = deps;
+  const kernelLog = outside.host.openKernelLog?.();
+  if (!kernelLog) {
+    outside.log.verbose(
+      1,
+      "the kernel's log cannot be read; kills for want of memory are not explained",
+    );
+    return;
+  }
+  scope.defer("kernel log", () => kernelLog.close());
+  const kills = deps.metrics.counter({
+    name: "nodelet_oom_kills_total",
+    help: "Processes killed for want of memory, by whose limit was reached.",
+  });
+  const said = (limit: string) => kills.add({ limit });
+  scope.spawn("kernel log", "restart", (signal) => follow(kernelLog, deps, said, signal));
+}
+
+async function follow(
+  kernelLog: KernelLog,
+  deps: OomWatchDeps,
+  said: (limit: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let story: OomStory = NOTHING;
+  while (!signal.aborted) {
+    const lines = kernelLog.read();
+    story = readOomLines(story, lines);
+    for (const kill of story.done) tell(kill, deps, said);
+    // What has not gone on since the last look will not any more.
+    const isOver = story.open !== undefined && (story.told || lines.length === 0);
+    if (story.open && isOver) tell(story.open, deps, said);
+    story = isOver ? NOTHING : { ...story, done: [] };
+    await deps.outside.clock.sleep(PERIOD_MS, signal).catch(() => {});
+  }
+}
+
+function tell(kill: OomKill, deps: OomWatchDeps, said: (limit: string) => void): void {
+  const { cgroups, outside } = deps;
+  outside.log.warn("killed for want of memory", { ...kill });
+  const victim = cgroups.locate(kill.victimGroup);
+  const found = victim.kind === "container" && podOf(deps, victim.uid);
+  if (found && victim.kind === "container") {
+    const name = found.containers.find(({ id }) => victim.group.includes(id))?.name ?? "";
+    const place = kill.limitGroup === undefined ? undefined : cgroups.locate(kill.limitGroup);
+    const limit = reachedLimit(place, found.pod, name);
+    said(limit.kind);
+    const message = describeKill(kill, limit);
+    const event = { type: "Warning", reason: "OOMKilling", message } as const;
+    deps.events.ofPod(found.pod, event, name === "" ? undefined : name);
+    return;
+  }
+  // What other groups of the machine do within limits of their own is not the agent's business.
+  if (kill.limitGroup !== undefined && kill.victimGroup !== "/") return;
+  said("node");
+  const message = `System OOM encountered, victim process: ${kill.process}, pid: ${kill.pid}`;
+  deps.events.ofNode({ type: "Warning", reason: "SystemOOM", message });
+}
+
+function podOf(
+  { pipeline }: OomWatchDeps,
+  uid: string,
+):
+  | {
+      readonly pod: Pod;
+      readonly containers: readonly { readonly id: string; readonly name: string }[];
+    }
+  | undefined {
+  const record = pipeline.pods.get(uid as PodUid);
+  return record && { pod: record.pod, containers: record.observed.containers };
+}
