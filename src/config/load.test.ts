@@ -169,18 +169,18 @@ test("problems of all files and flags come together", async () => {
 
 test("settings without effect are reported when they differ from the default", async () => {
   const { noEffect } = await load(["--config=/c", "--rotate-certificates"], {
-    "/c": `${HEAD}seccompDefault: true\nenableProfilingHandler: true\nmaxPods: 5\niptablesDropBit: 3\n`,
+    "/c": `${HEAD}volumePluginDir: /x\nenableProfilingHandler: true\nmaxPods: 5\niptablesDropBit: 3\n`,
   });
   assert.deepEqual(
     noEffect.map(({ path, effect, origin }) => [path, effect, formatOrigin(origin)]),
     [
       ["rotateCertificates", "planned", "--rotate-certificates"],
-      ["seccompDefault", "planned", "/c"],
+      ["volumePluginDir", "planned", "/c"],
       ["iptablesDropBit", "inert", "/c"],
     ],
   );
   assert.deepEqual(reportIdleSettings(noEffect), [
-    "these settings have no effect in nodelet yet: rotateCertificates (--rotate-certificates), seccompDefault (/c)",
+    "these settings have no effect in nodelet yet: rotateCertificates (--rotate-certificates), volumePluginDir (/c)",
     "these settings have no effect in any kubelet: iptablesDropBit (/c)",
   ]);
   assert.deepEqual(reportIdleSettings([]), []);
