@@ -21,6 +21,7 @@ import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
+import type { EventApi, EventPolicy } from "./subsystems/events/events.ts";
 import { type SubsystemDeps, type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
@@ -33,6 +34,8 @@ export interface AgentOptions {
   readonly orphanGraceSeconds?: number | "own";
   /** Addresses of the node, primary first; found on the machine when left out. */
   readonly nodeIps?: readonly string[];
+  /** How events are treated; steps of life are protected unless told otherwise. */
+  readonly events?: EventPolicy;
   /** Ports and socket; the agent serves nothing when left out. */
   readonly server?: ServerOptions & {
     /** Versions of nodelet and of the Kubernetes it follows, e.g. `0.1.0` and `v1.36.2`. */
@@ -48,6 +51,8 @@ export interface AgentHooks {
   readonly sources?: readonly PodSource[];
   /** Told of every status that changed. */
   readonly onStatus?: StatusSink;
+  /** Where events are written to; without it they stay on the node. */
+  readonly eventApi?: EventApi;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
   readonly leave?: AbortSignal;
 }
@@ -135,6 +140,7 @@ async function startCore(
     metrics,
     probeMetrics,
     facts,
+    ...(hooks.eventApi ? { eventApi: hooks.eventApi } : {}),
     ...pipelinePorts(pipelineOf),
   });
   const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, startedAt, hooks };
@@ -147,7 +153,7 @@ async function startCore(
   await startPipeline(pipeline, deps);
   subsystems.runtime.start();
   startNode({ roots: settings.roots }, { outside, scope, pipeline, metrics, ...subsystems });
-  subsystems.events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+  sayStarting(subsystems.events, outside);
   return {
     options,
     facts,
@@ -160,6 +166,14 @@ async function startCore(
     scope,
     startedAt,
   };
+}
+
+/** The agent's first words about the node (BirthCry, cgroupVersionCheck). */
+function sayStarting(events: Subsystems["events"], { host }: Outside): void {
+  events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+  if (host.cgroups.version !== 1) return;
+  const message = "cgroup v1 support is in maintenance mode, please migrate to cgroup v2";
+  events.ofNode({ type: "Warning", reason: "CgroupV1", message });
 }
 
 async function capacityOf(

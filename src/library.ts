@@ -28,3 +28,11 @@ export type { Outside } from "./outside/outside.ts";
 export type { AdmissionVerdict, Admit } from "./pipeline/pods/pods.ts";
 export type { PodSink, PodSource } from "./pipeline/sources/sources.ts";
 export type { PodWithStatus, StatusSink } from "./pipeline/status/status.ts";
+export type {
+  EventApi,
+  EventApiFault,
+  EventHandler,
+  EventPatch,
+  EventPolicy,
+} from "./subsystems/events/events.ts";
+export { EventApiError } from "./subsystems/events/events.ts";

@@ -41,6 +41,8 @@ export interface ObservedContainer {
   readonly reason: string;
   /** Termination message, already cut to its limits. */
   readonly message: string;
+  /** Note of the devices that the container holds, as it was written when it was made. */
+  readonly devices?: string;
 }
 
 /** Everything the runtime has of one pod, newest first in both lists. */

@@ -94,8 +94,11 @@ export const EVENT_REASONS = {
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
   SystemOOM: WARNING,
-  // Our own: the reference says nothing about events that it loses.
+  // Our own: the reference says nothing about events that it loses, nor about device plugins.
   EventsDropped: WARNING,
+  DevicePluginRegistered: NORMAL,
+  DevicePluginGone: WARNING,
+  DeviceUnhealthy: WARNING,
 } as const satisfies Readonly<Record<string, readonly EventType[]>>;
 
 /** A reason of `EVENT_REASONS`. */

@@ -5,7 +5,7 @@
 import { literalEnv } from "../api/env.ts";
 import type { Container, Pod } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
-import { podDisplayName } from "../api/pod.ts";
+import { podDescription, podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import { qosClassOf } from "../api/qos.ts";
 import type { Reading } from "../kit/cell.ts";
@@ -113,6 +113,12 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     scope,
     onWanted: ({ uid, pod, source }) => pods.accept({ kind: "desired", uid, pod, source }),
     onUnwanted: (uid) => pods.accept({ kind: "removed", uid }),
+    onDuplicate: ({ pod, source }) =>
+      deps.events.ofPod(pod, {
+        type: "Warning",
+        reason: "FailedValidation",
+        message: `Error validating pod ${podDescription(pod)} from ${source} due to duplicate pod name ${JSON.stringify(pod.metadata?.name)}, ignoring`,
+      }),
   });
   return { pods, statuses, sources, seen: sources.seen };
 }
@@ -173,7 +179,7 @@ function planContext(
       maxMs: options.maxRestartBackoffMs,
     },
     runtimeReady: health.ready,
-    network: { ready: health.networkReady, message: health.networkMessage },
+    network: { ready: health.networkReady, message: health.networkProblem },
   };
 }
 
@@ -208,8 +214,7 @@ function podPorts(options: PipelineOptions, deps: PipelineDeps, pods: () => Pods
     images: deps.images,
     hooks: hookPort(deps, pods),
     events: {
-      record: (pod, { type, reason, message, container }) =>
-        deps.events.ofPod(pod, { type, reason, message }, container),
+      record: (pod, { container, ...said }) => deps.events.ofPod(pod, said, container),
     },
     decisions: {
       decide: ({ pod, uid }, because) =>
@@ -262,7 +267,11 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
   const { runtime, volumes, logs } = deps;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
-    createSandbox: (pod, attempt, signal) => runtime.createSandbox(pod, attempt, signal),
+    createSandbox: (pod, attempt, signal) => {
+      for (const message of runtime.dnsFaults(pod))
+        deps.events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
+      return runtime.createSandbox(pod, attempt, signal);
+    },
     createContainer: async (order, signal) => {
       const container = containerOf(order);
       const mounts = await volumes.mounts(order.pod, container).catch((error: unknown) => {

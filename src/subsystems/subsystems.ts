@@ -5,7 +5,7 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime, ImageService, RuntimeService } from "../outside/cri/cri.ts";
-import type { Files, HostFacts } from "../outside/host/host.ts";
+import type { HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
   type Cgroups,
@@ -19,7 +19,13 @@ import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
 import { Logs } from "./logs/logs.ts";
 import { createProbes, type Probes, type ProbeVerdict } from "./probes/probes.ts";
-import { instrumentRuntime, parseResolvConf, Runtime } from "./runtime/runtime.ts";
+import {
+  type ClusterDns,
+  instrumentRuntime,
+  parseResolvConf,
+  Runtime,
+  resolvConfFault,
+} from "./runtime/runtime.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 export interface Subsystems {
@@ -80,7 +86,10 @@ export async function startSubsystems(
     images: createImages(config, deps, cri.images, events),
     logs: startLogs(config, deps),
     probes: connectProbes(deps, cri.runtime, events),
-    runtime: await createRuntime(options, deps, cri, cgroups),
+    runtime: createRuntime(options, deps, cri, {
+      cgroups,
+      dns: await readDns(config, deps, events),
+    }),
     volumes: new Volumes({ roots }, { files: host.files, random }),
   };
 }
@@ -156,14 +165,13 @@ function connectProbes(
   });
 }
 
-async function createRuntime(
+function createRuntime(
   { config, rootFolder }: SubsystemOptions,
   { outside, scope, metrics, facts, onFound, isBusy }: SubsystemDeps,
   cri: ContainerRuntime,
-  cgroups: Cgroups,
-): Promise<Runtime> {
+  { cgroups, dns }: { readonly cgroups: Cgroups; readonly dns: ClusterDns },
+): Runtime {
   const { clock, log, host } = outside;
-  const resolver = await readResolver(host.files, config.resolvConf || DEFAULT_RESOLV_CONF);
   return new Runtime(
     {
       roots: { root: rootFolder, logs: config.podLogsDir },
@@ -175,7 +183,7 @@ async function createRuntime(
       readTail: (path, maxBytes) => host.files.readTail(path, maxBytes),
       cgroupParent: (pod) => cgroups.criParent(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),
-      dns: { servers: config.clusterDNS, domain: config.clusterDomain, host: resolver },
+      dns,
     },
     { onFound, isBusy },
   );
@@ -224,9 +232,17 @@ async function connectCgroups(
 const RESOLV_CONF_MAX_BYTES = 64 * 1024;
 const DEFAULT_RESOLV_CONF = "/etc/resolv.conf";
 
-async function readResolver(
-  files: Files,
-  path: string,
-): Promise<ReturnType<typeof parseResolvConf>> {
-  return parseResolvConf((await files.readText(path, { maxBytes: RESOLV_CONF_MAX_BYTES })) ?? "");
+/** The resolvers that pods can get; what the node's own holds too much of is said. */
+async function readDns(
+  { clusterDNS, clusterDomain, resolvConf }: KubeletConfig,
+  { outside }: SubsystemDeps,
+  events: Events,
+): Promise<ClusterDns> {
+  const path = resolvConf || DEFAULT_RESOLV_CONF;
+  const text = await outside.host.files.readText(path, { maxBytes: RESOLV_CONF_MAX_BYTES });
+  const dns = { servers: clusterDNS, domain: clusterDomain, host: parseResolvConf(text ?? "") };
+  const message = resolvConfFault(path, dns);
+  if (message !== undefined)
+    events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message });
+  return dns;
 }

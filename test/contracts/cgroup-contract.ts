@@ -8,6 +8,7 @@ import { type Current, eventually, rejectsWith } from "./host-under-test.ts";
 export function cgroupContract(at: Current): void {
   groupLives(at);
   groupValues(at);
+  groupReadings(at);
   groupProcesses(at);
 }
 
@@ -126,6 +127,20 @@ function groupValues(at: Current) {
     assert.equal(await tree.read(group, "memory.no_such_file"), undefined);
     assert.equal(await tree.read(group, "nosuch.controller"), undefined);
     await rejectsWith(tree.write(group, "nosuch.controller", "1"), "notFound", group);
+  });
+}
+
+function groupReadings(at: Current) {
+  test("readNow reads several files at once, and what is not there is undefined", async () => {
+    const { host, group } = at();
+    const tree = host.cgroups;
+    await tree.create(group);
+    const file = tree.version === 1 ? "pids.max" : "cgroup.procs";
+    const files = [file, "memory.no_such_file", "nosuch.controller"];
+    const [first, ...rest] = tree.readNow(group, files);
+    assert.equal(first, await tree.read(group, file));
+    assert.deepEqual(rest, [undefined, undefined]);
+    assert.deepEqual(tree.readNow(`${group}/no`, [file]), [undefined]);
   });
 }
 

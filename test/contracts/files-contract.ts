@@ -9,6 +9,7 @@ export function filesContract(at: Current): void {
   fileContents(at);
   fileNames(at);
   fileTrees(at);
+  fileSizes(at);
   fileWatching(at);
 }
 
@@ -182,6 +183,31 @@ function fileTrees(at: Current) {
     }
     assert.deepEqual(await host.files.list(folder), [{ name: "outside", kind: "directory" }]);
     assert.equal((await host.files.list(`${folder}/outside`))?.length, 1);
+  });
+}
+
+function fileSizes(at: Current) {
+  test("measureTree counts all beneath, follows no link and stops at its limit", async () => {
+    const { host, folder } = at();
+    const { signal } = new AbortController();
+    const measure = (path: string, maxEntries = 1000) =>
+      host.files.measureTree(path, { maxEntries }, signal);
+    await host.files.makeDirectory(`${folder}/outside`, 0o700);
+    await host.files.writeAtomic(`${folder}/outside/big`, "x".repeat(100_000), 0o600);
+    await host.files.makeDirectory(`${folder}/tree/a/b`, 0o700);
+    const empty = await measure(`${folder}/tree`);
+    assert.deepEqual([empty?.inodes, empty?.complete], [3, true]);
+    await host.files.writeAtomic(`${folder}/tree/a/b/f`, "x".repeat(10_000), 0o600);
+    await host.files.link(`${folder}/outside`, `${folder}/tree/a/link`);
+    const full = await measure(`${folder}/tree`);
+    assert.equal(full?.inodes, 5);
+    const grown = (full?.usedBytes ?? 0) - (empty?.usedBytes ?? 0);
+    assert.ok(grown >= 10_000 && grown < 50_000, `${grown} bytes`);
+    const cut = await measure(`${folder}/tree`, 2);
+    assert.deepEqual([cut?.complete, (cut?.inodes ?? 9) <= 3], [false, true]);
+    assert.equal(await measure(`${folder}/no`), undefined);
+    assert.equal(await measure(`${folder}/tree/a/link`), undefined);
+    assert.equal(await measure(`${folder}/tree/a/b/f`), undefined);
   });
 }
 

@@ -88,6 +88,13 @@ export class FakeCgroups implements CgroupTree {
     return group?.files.get(file);
   }
 
+  readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
+    const group = this.#groups.get(path);
+    return files.map((file) =>
+      group && file === "cgroup.procs" ? [...group.pids].join("\n") : group?.files.get(file),
+    );
+  }
+
   async write(path: string, file: string, value: string): Promise<void> {
     this.#begin("write", path, file);
     const group = this.#groups.get(path);

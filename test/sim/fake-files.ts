@@ -1,6 +1,12 @@
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
-import type { FileEntry, FileFacts, FileKind, Files } from "../../src/outside/host/host.ts";
+import type {
+  FileEntry,
+  FileFacts,
+  FileKind,
+  Files,
+  TreeSize,
+} from "../../src/outside/host/host.ts";
 
 /** What a fault callback may answer: this call fails with that error. */
 export type Fault = (operation: string, path: string) => OutsideError | undefined;
@@ -150,6 +156,29 @@ export class FakeFiles implements Files {
         throw failure("precondition", "remove", path);
       }
       this.#take(path);
+    });
+  }
+
+  async measureTree(
+    path: string,
+    { maxEntries }: { readonly maxEntries: number },
+  ): Promise<TreeSize | undefined> {
+    return this.#begin("measureTree", path, () => {
+      const { node } = this.#find(path);
+      if (node?.kind !== "directory") return undefined;
+      const size = { usedBytes: 0, inodes: 0, complete: true };
+      const visit = (at: Node): void => {
+        if (size.inodes >= maxEntries) size.complete = false;
+        if (!size.complete) return;
+        size.inodes += 1;
+        if (at.kind === "file") size.usedBytes += Math.ceil(at.content.length / 4096) * 4096;
+        if (at.kind !== "directory") return;
+        for (const child of at.entries.values()) {
+          if (child.kind !== "directory" || !child.isMount) visit(child);
+        }
+      };
+      visit(node);
+      return size;
     });
   }
 

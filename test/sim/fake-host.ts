@@ -57,6 +57,8 @@ export class FakeHost implements Host {
   readonly cgroups: FakeCgroups;
   /** Answer of `diskUsage`; may be replaced at any time. */
   disk: DiskUsage = FAKE_DISK;
+  /** Files of /proc and /sys by path. */
+  readonly kernelFiles = new Map<string, string>();
   readonly #facts: HostFacts;
 
   constructor(options: FakeHostOptions) {
@@ -78,6 +80,10 @@ export class FakeHost implements Host {
 
   async diskUsage(path: string): Promise<DiskUsage | undefined> {
     return (await this.files.facts(path, { follow: true })) && this.disk;
+  }
+
+  readKernel(path: string): string | undefined {
+    return this.kernelFiles.get(path);
   }
 
   async process(pid: number): Promise<ProcessFacts | undefined> {

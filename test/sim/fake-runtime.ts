@@ -12,6 +12,7 @@ import type {
 import {
   Container,
   ContainerState,
+  ContainerStats,
   ContainerStatus,
   Image,
   NamespaceMode,
@@ -246,6 +247,7 @@ export class FakeRuntime implements ContainerRuntime {
     RuntimeService,
     | "listContainers"
     | "containerStatus"
+    | "listContainerStats"
     | "createContainer"
     | "startContainer"
     | "stopContainer"
@@ -260,6 +262,15 @@ export class FakeRuntime implements ContainerRuntime {
         ),
       containerStatus: (id, signal) =>
         this.#call("containerStatus", signal, () => containerStatus(this.#container(id))),
+      listContainerStats: (signal) =>
+        this.#call("listContainerStats", signal, () =>
+          [...this.containers.values()].map(({ id }) =>
+            ContainerStats.fromPartial({
+              attributes: { id },
+              writableLayer: { usedBytes: { value: 4096n }, inodesUsed: { value: 2n } },
+            }),
+          ),
+        ),
       createContainer: (sandboxId, config, _sandbox, signal) =>
         this.#call("createContainer", signal, () => this.#create(this.#sandbox(sandboxId), config)),
       startContainer: (id, signal) =>

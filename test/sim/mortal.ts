@@ -25,6 +25,7 @@ export function mortal(world: Outside): Life {
       cgroups: bindAll(world.host.cgroups, isAlive),
       facts: () => forLiving(world.host.facts(), isAlive),
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
+      readKernel: (path) => world.host.readKernel(path),
       process: (pid) => forLiving(world.host.process(pid), isAlive),
     },
     cri: {

@@ -76,8 +76,9 @@ function screenViewer(io: Io, footer: readonly string[]): Viewer {
     const now = io.now();
     const state = stateOf(picture, measure());
     const size = {
-      columns: stdout.columns ?? USUAL_SIZE.columns,
-      rows: stdout.rows ?? USUAL_SIZE.rows,
+      // A terminal that nobody has given a size says 0.
+      columns: stdout.columns || USUAL_SIZE.columns,
+      rows: stdout.rows || USUAL_SIZE.rows,
     };
     const screen = {
       node: state.node,
@@ -131,7 +132,11 @@ function lineViewer(io: Io): Viewer {
   return {
     show: (picture) => {
       const { node, pods } = stateOf(picture);
-      if (node === undefined) return;
+      if (node === undefined) {
+        // Said again when the agent is back.
+        said = { ...said, node: "" };
+        return;
+      }
       const now = io.now();
       const change = changeLines(
         said,

@@ -7,6 +7,7 @@ import type {
   Container,
   ContainerConfig,
   ContainerFilter,
+  ContainerStats,
   ContainerStatus,
   DeepPartial,
   FilesystemUsage,
@@ -24,6 +25,7 @@ export type {
   Container,
   ContainerConfig,
   ContainerFilter,
+  ContainerStats,
   ContainerStatus,
   DeepPartial,
   FilesystemUsage,
@@ -102,6 +104,8 @@ export interface RuntimeService {
     signal: AbortSignal,
   ): Promise<readonly Container[]>;
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus>;
+  /** Usage of all containers; of it the agent needs only the writable layers. */
+  listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
   /** Resolves with the id of the new container. */
   createContainer(
     sandboxId: string,

@@ -76,6 +76,7 @@ type ContainerCalls = Pick<
   RuntimeService,
   | "listContainers"
   | "containerStatus"
+  | "listContainerStats"
   | "createContainer"
   | "startContainer"
   | "stopContainer"
@@ -98,6 +99,8 @@ function containerCalls(cri: CriCaller, timeoutMs: number): ContainerCalls {
       );
       return present<ContainerStatus>(answer.status, `status of container ${containerId}`);
     },
+    listContainerStats: async (signal) =>
+      (await cri.call(METHODS.listContainerStats, { filter: undefined }, signal)).stats,
     createContainer: async (podSandboxId, config, sandboxConfig, signal) => {
       const request = CreateContainerRequest.fromPartial({ podSandboxId, config, sandboxConfig });
       return (await cri.call(METHODS.createContainer, request, signal)).containerId;

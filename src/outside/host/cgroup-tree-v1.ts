@@ -10,6 +10,7 @@ import {
   makeGroup,
   processesIn,
   readControl,
+  readQuietly,
   subgroupsOf,
   subtreeOf,
   writeControl,
@@ -89,6 +90,10 @@ class CgroupTreeV1 implements CgroupTree {
     } catch (thrown) {
       throw hostError(`read ${file} of cgroup`, path, thrown);
     }
+  }
+
+  readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
+    return files.map((file) => readQuietly(this.#filesFor(path, file)[0]));
   }
 
   async write(path: string, file: string, value: string): Promise<void> {

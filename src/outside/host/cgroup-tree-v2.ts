@@ -9,6 +9,7 @@ import {
   makeGroup,
   processesIn,
   readControl,
+  readQuietly,
   subgroupsOf,
   writeControl,
 } from "./cgroup-folders.ts";
@@ -55,6 +56,10 @@ class CgroupTreeV2 implements CgroupTree {
 
   read(path: string, file: string): Promise<string | undefined> {
     return named(`read ${file} of cgroup`, path, () => readControl(this.#fileOf(path, file)));
+  }
+
+  readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
+    return files.map((file) => readQuietly(this.#fileOf(path, file)));
   }
 
   write(path: string, file: string, value: string): Promise<void> {

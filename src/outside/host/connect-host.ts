@@ -3,6 +3,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { connectSystemd } from "../systemd/connect-systemd.ts";
+import { readQuietly } from "./cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
@@ -36,6 +37,7 @@ export function connectHost(options: HostOptions): Host {
     systemd: connectSystemd({ clock: options.clock }),
     facts: async () => readHostFacts(),
     diskUsage: readDiskUsage,
+    readKernel: readKernelFile,
     openKernelLog: () => openKernelLog(),
     process: async (pid) => readProcess(pid),
   };
@@ -52,6 +54,11 @@ function connectCgroups({ clock, cgroupMounts }: HostOptions): CgroupTree {
   return mounts.version === 1
     ? createCgroupTreeV1(clock, mounts.hierarchies, mounts.hybrid)
     : createCgroupTreeV2(clock, mounts.mountPoint);
+}
+
+/** Only what the kernel makes up itself: anything else could keep the process waiting. */
+function readKernelFile(path: string): string | undefined {
+  return /^\/(proc|sys)\//.test(path) ? readQuietly(path) : undefined;
 }
 
 function readMountinfo(): string {

@@ -17,6 +17,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { OutsideError } from "../../kit/errors.ts";
 import type { FileEntry, FileFacts, FileKind, Files } from "./host.ts";
 import { errnoOf, hostError, isMissing } from "./host-errors.ts";
+import { measureTree } from "./measure-tree.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type WatchDeps, watchDirectory } from "./watch-directory.ts";
 
@@ -47,6 +48,8 @@ export function createFiles(deps: WatchDeps): Files {
         orMissing(async () => factsOf(await (options?.follow ? stat(path) : lstat(path)))),
       ),
     remove: (path) => guarded("remove", path, () => remove(path)),
+    measureTree: (path, limits, signal) =>
+      guarded("measure", path, () => measureTree(path, limits, signal)),
     removeTree: (path) => guarded("remove", path, () => removeTree(path)),
     link: (target, path) => guarded("link", path, () => link(target, path)),
     rename: (from, to) => guarded("rename", `${from} to ${to}`, () => rename(from, to), from),

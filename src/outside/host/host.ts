@@ -21,6 +21,15 @@ export interface FileFacts {
   readonly mode: number;
 }
 
+/** What a folder takes. */
+export interface TreeSize {
+  readonly usedBytes: number;
+  /** Files, folders and links, the folder itself included. */
+  readonly inodes: number;
+  /** Everything was counted; otherwise the figures are what was counted before the limit. */
+  readonly complete: boolean;
+}
+
 /** Absolute paths only. What is missing is `undefined` or a no-op, never an error; all else is `OutsideError`. */
 export interface Files {
   /** The text of a regular file; a file longer than `maxBytes` is an `OutsideError` "exhausted". */
@@ -44,6 +53,15 @@ export interface Files {
    * mount point beneath is an `OutsideError` "precondition" and nothing in it is touched.
    */
   removeTree(path: string): Promise<void>;
+  /**
+   * What a folder with all it holds takes on its file system; links are not followed, mounts beneath are
+   * left out, and a file with several names counts once. `undefined` when there is no such folder.
+   */
+  measureTree(
+    path: string,
+    limits: { readonly maxEntries: number },
+    signal: AbortSignal,
+  ): Promise<TreeSize | undefined>;
   /** Makes or replaces a symbolic link. */
   link(target: string, path: string): Promise<void>;
   /** Replaces what `to` names; a missing `from` is an `OutsideError` "notFound". */
@@ -72,6 +90,11 @@ export interface CgroupTree {
   /** The value without its newline; `undefined` when group or file are missing. */
   read(path: string, file: string): Promise<string | undefined>;
   write(path: string, file: string, value: string): Promise<void>;
+  /**
+   * Several files of one group at once, each as `read` gives it; what cannot be read is `undefined`. For
+   * measuring many groups, where the kernel answers at once and waiting for each would cost more.
+   */
+  readNow(path: string, files: readonly string[]): readonly (string | undefined)[];
   /** Names of the groups directly beneath. */
   children(path: string): Promise<readonly string[]>;
   /** Processes of the group and of all beneath it, each once. */
@@ -140,6 +163,11 @@ export interface Host {
   diskUsage(path: string): Promise<DiskUsage | undefined>;
   /** Opens the kernel's log; absent or `undefined` where it cannot be read. */
   openKernelLog?(): KernelLog | undefined;
+  /**
+   * A file of /proc or /sys, without its last newline; `undefined` when it cannot be read. The kernel
+   * answers at once.
+   */
+  readKernel(path: string): string | undefined;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;
 }

@@ -1,8 +1,9 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
-import { after, type Clock, type MonotonicMs } from "../../kit/clock.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { after } from "../../kit/instant.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import { dialServer } from "./dial.ts";

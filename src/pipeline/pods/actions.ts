@@ -2,6 +2,7 @@
 import type { Because } from "../../api/decisions.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
+import type { PodEvent } from "./ports.ts";
 import type { Wait } from "./record.ts";
 
 /** How a container counts in its pod. */
@@ -55,8 +56,16 @@ export interface PodPlan {
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions that lead to no action: delays, containers left as they are. */
   readonly standing: readonly Because[];
+  /** What users are to be told once for as long as it holds. */
+  readonly says: readonly PodEvent[];
   readonly wakeAt: MonotonicMs | undefined;
 }
 
 /** Nothing to do, and nothing to wait for. */
-export const NO_PLAN: PodPlan = { actions: [], waits: {}, standing: [], wakeAt: undefined };
+export const NO_PLAN: PodPlan = {
+  actions: [],
+  waits: {},
+  standing: [],
+  says: [],
+  wakeAt: undefined,
+};

@@ -1,12 +1,12 @@
 import type { Because } from "../../api/decisions.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import { Mailbox } from "../../kit/mailbox.ts";
 import { jitter } from "../../kit/random.ts";
 import type { PodAction, PodPlan } from "./actions.ts";
 import { applyPlan } from "./apply.ts";
 import { type PlanContext, planPod } from "./plan.ts";
-import type { PodDeps } from "./ports.ts";
+import type { PodDeps, PodEvent } from "./ports.ts";
 import type { Footings, PodRecord, RestartBackoff } from "./record.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
@@ -35,6 +35,8 @@ export class PodActor {
   #record: PodRecord;
   #inFlight: AbortController | undefined;
   #cancelAlarm: (() => void) | undefined;
+  /** What the last plan had to say. */
+  #said: ReadonlySet<string> = new Set();
 
   constructor(record: PodRecord, deps: ActorDeps) {
     this.#deps = deps;
@@ -139,6 +141,13 @@ export class PodActor {
         this.#deps.log.warn("runtime cannot say what it has of the pod", {
           error: messageOf(error),
         });
+        // A runtime that went away is the node's matter, not this pod's.
+        if (!isOutside(error, "unavailable"))
+          this.#deps.ports.events.record(this.#record.pod, {
+            type: "Warning",
+            reason: "FailedSync",
+            message: `error determining status: ${messageOf(error)}`,
+          });
         await this.#deps.clock
           .sleep(jitter(this.#deps.random, REOBSERVE_MS, 1), leave)
           .catch(() => {});
@@ -147,8 +156,19 @@ export class PodActor {
     }
   }
 
+  #sayOnce(says: readonly PodEvent[]): void {
+    const keys = new Set<string>();
+    for (const event of says) {
+      const key = `${event.reason} ${event.message}`;
+      keys.add(key);
+      if (!this.#said.has(key)) this.#deps.ports.events.record(this.#record.pod, event);
+    }
+    this.#said = keys;
+  }
+
   /** Decisions to wait are kept once, when they are taken, and users hear of a back-off that begins. */
   #sayWhatIsNew(plan: PodPlan): void {
+    this.#sayOnce(plan.says);
     const before = new Set(this.#record.standing.map(standingKey));
     for (const because of plan.standing) {
       if (!before.has(standingKey(because)))

@@ -34,7 +34,11 @@ export function planSandbox(
     }
   }
   if (cannotGoOn(record)) return { kind: "none" };
-  if (!context.network.ready && !isHostNetwork(record)) return { kind: "none" };
+  if (!context.network.ready && !isHostNetwork(record)) {
+    const message = `network is not ready: ${context.network.message}`;
+    draft.says.push({ type: "Warning", reason: "NetworkNotReady", message });
+    return { kind: "none" };
+  }
   endOldSandboxes(record, fault ?? "network mode changed", draft);
   prepare(record, draft);
   draft.actions.push({

@@ -8,6 +8,7 @@ import { planContainers } from "./plan-containers.ts";
 import { planInitContainers } from "./plan-init-containers.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
+import type { PodEvent } from "./ports.ts";
 import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN, type Wait } from "./record.ts";
 
 /** What planning must know beside the record. */
@@ -26,6 +27,7 @@ export class PlanDraft {
   readonly actions: PodAction[] = [];
   readonly waits: Record<string, Wait> = {};
   readonly standing: Because[] = [];
+  readonly says: PodEvent[] = [];
   wakeAt: MonotonicMs | undefined;
 
   /** Look again at `at`, or earlier when something else asks for it. */
@@ -38,6 +40,7 @@ export class PlanDraft {
       actions: this.actions,
       waits: this.waits,
       standing: this.standing,
+      says: this.says,
       wakeAt: this.wakeAt,
     };
   }

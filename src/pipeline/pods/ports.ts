@@ -85,6 +85,8 @@ export interface PodEvent {
   readonly reason: string;
   readonly message: string;
   readonly container?: string;
+  /** Id of the container, for which its name is put where the message holds it. */
+  readonly containerId?: string;
 }
 
 /** Making and removing of what stands around a pod; all idempotent. */

@@ -35,6 +35,8 @@ export async function startContainer(
   );
   run.signal.throwIfAborted();
   if (image.kind === "refused") {
+    const message = `Error: ${image.reason}`;
+    events.record(pod, { type: "Warning", reason: "Failed", message, container: action.name });
     return failure(run, { step: action.name, ...image });
   }
   const created = await createContainer(action, run, { sandboxId, image: image.image });
@@ -99,6 +101,7 @@ async function startCreated(
       reason: "Failed",
       message: `Error: ${message}`,
       container: action.name,
+      containerId: id,
     });
     // The runtime keeps the attempt as exited, so the crash back-off decides when to try again.
     return failure(run, {

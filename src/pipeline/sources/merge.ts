@@ -25,6 +25,8 @@ export interface SourceProblem {
 export interface Merged {
   readonly pods: ReadonlyMap<PodUid, SourcedPod>;
   readonly problems: readonly SourceProblem[];
+  /** Pods left out because another one has their name. */
+  readonly duplicates: readonly SourcedPod[];
 }
 
 /**
@@ -37,6 +39,7 @@ export function mergeSources(
 ): Merged {
   const byName = new Map<string, SourcedPod>();
   const problems: SourceProblem[] = [];
+  const duplicates: SourcedPod[] = [];
   const ordered = [...wanted].sort(
     (a, b) =>
       Number(isKept(b, before)) - Number(isKept(a, before)) ||
@@ -48,13 +51,15 @@ export function mergeSources(
     const holder = byName.get(name);
     if (!holder) byName.set(name, candidate);
     else {
+      duplicates.push(candidate);
       problems.push({
         origin: candidate.origin,
         message: `a pod named ${name} is already defined by ${holder.origin}; give one of them another name`,
       });
     }
   }
-  return { pods: new Map([...byName.values()].map((pod) => [pod.uid, pod])), problems };
+  const pods = new Map([...byName.values()].map((pod) => [pod.uid, pod]));
+  return { pods, problems, duplicates };
 }
 
 function isKept(candidate: SourcedPod, before: ReadonlyMap<PodUid, SourcedPod>): boolean {

@@ -50,6 +50,8 @@ export interface SourcesDeps {
   readonly scope: TaskScope;
   readonly onWanted: (pod: WantedPod) => void;
   readonly onUnwanted: (uid: PodUid) => void;
+  /** Told once of a pod that is left out because another one has its name. */
+  readonly onDuplicate: (pod: SourcedPod) => void;
 }
 
 /** A pod as any source wants it. */
@@ -69,6 +71,7 @@ export class Sources {
   readonly #seen = new Cell(false);
   readonly #problems = new Cell<readonly SourceProblem[]>([]);
   #wanted: ReadonlyMap<PodUid, SourcedPod> = new Map();
+  #duplicates: ReadonlySet<string> = new Set();
 
   constructor(options: SourcesOptions, deps: SourcesDeps) {
     this.#options = options;
@@ -148,10 +151,17 @@ export class Sources {
     const before = this.#wanted;
     const merged = mergeSources([...this.#answers.values()].flat(), before);
     this.#wanted = merged.pods;
+    this.#tellDuplicates(merged.duplicates);
     this.#tellProblems([...[...this.#problemsOf.values()].flat(), ...merged.problems]);
     const { removed, added } = differenceOf(before, merged.pods);
     for (const uid of removed) this.#deps.onUnwanted(uid);
     for (const pod of added) this.#deps.onWanted(pod);
+  }
+
+  #tellDuplicates(now: readonly SourcedPod[]): void {
+    const keyOf = ({ uid, origin }: SourcedPod) => `${uid} ${origin}`;
+    for (const pod of now) if (!this.#duplicates.has(keyOf(pod))) this.#deps.onDuplicate(pod);
+    this.#duplicates = new Set(now.map(keyOf));
   }
 
   /** Each problem is logged when it appears, not again while it lasts. */

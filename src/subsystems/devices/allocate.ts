@@ -57,7 +57,13 @@ export type GrantPlan =
     }
   | Refusal
   /** The plugin may still come, or name more devices. `otherwise` is the refusal when it does not. */
-  | { readonly kind: "wait"; readonly message: string; readonly otherwise: Refusal };
+  | {
+      readonly kind: "wait";
+      readonly message: string;
+      readonly otherwise: Refusal;
+      /** Whose plugin is waited for; `undefined` when it is something else. */
+      readonly resource: string | undefined;
+    };
 
 export interface Refusal {
   readonly kind: "refused";
@@ -139,6 +145,7 @@ function judge({ resource, amount }: Want, { container }: ContainerWants, draft:
       kind: "wait",
       message: `waiting for the plugin of ${resource} to register`,
       otherwise: refusal(`cannot allocate unregistered device ${resource}`),
+      resource,
     };
   }
   const unhealthy = judgeHealth(resource, record, { amount, held, draft });
@@ -164,16 +171,18 @@ function judgeHealth(
       kind: "wait",
       message: `waiting for the plugin of ${resource} to register again`,
       otherwise,
+      resource,
     };
   if (presence.list !== "current")
     return {
       kind: "wait",
       message: `waiting for the plugin of ${resource} to name its devices`,
       otherwise,
+      resource,
     };
   const settling = now - presence.since < settleMs;
   const later = (message: string, refused: Refusal): Verdict =>
-    settling ? { kind: "wait", message, otherwise: refused } : refused;
+    settling ? { kind: "wait", message, otherwise: refused, resource } : refused;
   const healthy = healthyIds(devices);
   if (healthy.size === 0) return later(`waiting for a healthy device of ${resource}`, otherwise);
   if (about.held?.some(({ id }) => !healthy.has(id)))
@@ -269,7 +278,7 @@ class Draft {
     const stranger = this.inputs.unaccounted(resource);
     if (needsNew && stranger !== undefined) {
       const message = `${stranger} runs with devices of ${resource} that are not on record; none is given out until it ends`;
-      return { kind: "wait", message, otherwise: refusal(message) };
+      return { kind: "wait", message, otherwise: refusal(message), resource: undefined };
     }
     const key = stepKey(container, resource);
     const chosen = chooseDevices(choices, this.inputs.preferences.get(key) ?? []);

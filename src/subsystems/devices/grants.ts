@@ -78,7 +78,8 @@ export class Grants {
     } catch (error) {
       if (signal.aborted) throw error;
       const message = `devices cannot be written down: ${messageOf(error)}`;
-      return this.#giveBack(attempt, { kind: "wait", message, otherwise: refusal(message) });
+      const otherwise = refusal(message);
+      return this.#giveBack(attempt, { kind: "wait", message, otherwise, resource: undefined });
     }
   }
 
@@ -247,5 +248,6 @@ function goneWhileAsked(resource: string, why: string): Exclude<GrantResult, { k
     kind: "wait",
     message: `waiting for the plugin of ${resource} to register again; it went away while it was asked`,
     otherwise: refusal(why),
+    resource,
   };
 }

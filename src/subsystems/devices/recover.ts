@@ -7,6 +7,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { readNote } from "./container-parts.ts";
 import {
   allHoldings,
+  EMPTY_LEDGER,
   type Holding,
   holdingsOf,
   type Ledger,
@@ -27,6 +28,22 @@ export interface Recovered {
   readonly ledger: Ledger;
   /** Differences between what was written down and what runs, for people. */
   readonly differences: readonly string[];
+}
+
+/** The ledger that a checkpoint says. One that gives a device to two pods is believed for the first. */
+export function ledgerOf(holdings: readonly Holding[]): Recovered {
+  const differences: string[] = [];
+  let ledger = EMPTY_LEDGER;
+  for (const holding of holdings) {
+    const { podUid, resource, devices } = holding;
+    const taken = devices.filter(({ id }) => (ownerOf(ledger, resource, id) ?? podUid) !== podUid);
+    if (taken.length > 0)
+      differences.push(
+        `${resource} ${idsOf(taken)} is written down for two pods, one is ${podUid}`,
+      );
+    else ledger = withHolding(ledger, holding);
+  }
+  return { ledger, differences };
 }
 
 /** Sets the ledger right by the notes of what runs. */

@@ -108,7 +108,7 @@ export class PluginRegistry {
     before?.plugin.end("another plugin has registered for the resource");
     this.#deps.log.info("device plugin registered", { ...plugin.target, ...plugin.options });
     this.#deps.events.onArrived(plugin);
-    this.#deps.scope.spawn(`device plugin ${resource}`, "restart", () => this.#follow(plugin));
+    this.#deps.scope.spawn("device plugin", "restart", () => this.#follow(plugin));
   }
 
   async #follow(plugin: PluginConnection): Promise<void> {

@@ -16,6 +16,8 @@ import { decidePull, pullDuration, pullFailureReason, withDefaultTag } from "./p
 
 /** Back-off of failing pulls (kubelet MaxImageBackOff). */
 const PULL_BACKOFF = { initialMs: 10_000, maxMs: 300_000 };
+/** So long the status shows why a pull has failed, before it shows that the next one has to wait. */
+const BACKOFF_SHOWS_MS = 1_000;
 /** Back-off entries kept at most. */
 const BACKOFF_ENTRIES = 4096;
 
@@ -163,8 +165,7 @@ export class Images {
     this.#backoff.set(key, { ...next, message });
     this.#warn(request, "Failed", `Failed to pull image ${JSON.stringify(image)}: ${message}`);
     const reason = pullFailureReason(message);
-    this.#warn(request, "Failed", `Error: ${reason}`);
-    return { kind: "refused", reason, message, retryInMs: next.delayMs };
+    return { kind: "refused", reason, message, retryInMs: BACKOFF_SHOWS_MS };
   }
 
   /** One pull of an image at a time: who asks for the same one waits for that. */

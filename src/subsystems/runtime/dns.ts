@@ -14,6 +14,8 @@ export interface ClusterDns {
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARS = 2048;
+/** Search domains that a cluster adds. */
+const CLUSTER_SEARCHES = 3;
 const CLUSTER_OPTIONS = ["ndots:5"];
 
 /** Reads a resolv.conf; later `search` lines replace earlier ones, as the resolver does. */
@@ -35,12 +37,16 @@ export function parseResolvConf(text: string): PodDns {
 
 /** The resolver of a pod by its policy (network/dns GetPodDNS); a missing cluster DNS falls back to the node's. */
 export function podDns(pod: Pod, cluster: ClusterDns): PodDns {
+  return limited(unlimitedDns(pod, cluster));
+}
+
+function unlimitedDns(pod: Pod, cluster: ClusterDns): PodDns {
   const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
   const hostNetwork = pod.spec?.hostNetwork === true;
   const wantsCluster =
     policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && !hostNetwork);
   if (policy === "None") return { servers: [], searches: [], options: [] };
-  if (!wantsCluster || cluster.servers.length === 0) return limited(cluster.host);
+  if (!wantsCluster || cluster.servers.length === 0) return cluster.host;
   const namespace = pod.metadata?.namespace ?? "default";
   const searches =
     cluster.domain === ""
@@ -51,11 +57,35 @@ export function podDns(pod: Pod, cluster: ClusterDns): PodDns {
           cluster.domain,
           ...cluster.host.searches,
         ];
-  return limited({
-    servers: cluster.servers,
-    searches: [...new Set(searches)],
-    options: CLUSTER_OPTIONS,
-  });
+  return { servers: cluster.servers, searches: [...new Set(searches)], options: CLUSTER_OPTIONS };
+}
+
+/** What had to be left out of the pod's resolver, in the words of the event DNSConfigForming. */
+export function dnsFaults(pod: Pod, cluster: ClusterDns): readonly string[] {
+  const wanted = unlimitedDns(pod, cluster);
+  const applied = limited(wanted);
+  return [
+    ...(applied.servers.length < wanted.servers.length
+      ? [
+          `Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: ${applied.servers.join(" ")}`,
+        ]
+      : []),
+    ...(applied.searches.length < wanted.searches.length
+      ? [
+          `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${applied.searches.join(" ")}`,
+        ]
+      : []),
+  ];
+}
+
+/** What the node's own resolv.conf holds too much of; `undefined` when all is well (CheckLimitsForResolvConf). */
+export function resolvConfFault(path: string, { host, domain }: ClusterDns): string | undefined {
+  const most = domain === "" ? MAX_SEARCHES : MAX_SEARCHES - CLUSTER_SEARCHES;
+  if (host.searches.length > most)
+    return `Resolv.conf file '${path}' contains search line consisting of more than ${most} domains!`;
+  if (host.searches.join(" ").length > MAX_SEARCH_CHARS)
+    return `Resolv.conf file '${path}' contains search line which length is more than allowed ${MAX_SEARCH_CHARS} chars!`;
+  return undefined;
 }
 
 function limited(dns: PodDns): PodDns {

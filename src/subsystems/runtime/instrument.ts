@@ -15,6 +15,7 @@ const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
   removeSandbox: "remove_podsandbox",
   listContainers: "list_containers",
   containerStatus: "container_status",
+  listContainerStats: "list_container_stats",
   createContainer: "create_container",
   startContainer: "start_container",
   stopContainer: "stop_container",

@@ -27,6 +27,8 @@ export const CONTAINER_PORTS = "io.kubernetes.container.ports";
 export const POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod";
 /** Whole seconds. */
 export const POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod";
+/** Our own: which devices the container holds, for a day when the checkpoint is lost. */
+export const CONTAINER_DEVICES = "io.nodelet.devices";
 
 /** The pod's own labels and those that name it. */
 export function sandboxLabels(pod: Pod): Record<string, string> {

@@ -10,6 +10,7 @@ import type {
 } from "../../outside/cri/cri.ts";
 import { ContainerState, NamespaceMode, PodSandboxState } from "../../outside/cri/generated/api.ts";
 import {
+  CONTAINER_DEVICES,
   CONTAINER_HASH,
   CONTAINER_RESTART_COUNT,
   POD_NAME,
@@ -58,6 +59,7 @@ export function readContainer(
   message: string,
 ): ObservedContainer {
   const restartCount = Number.parseInt(status.annotations[CONTAINER_RESTART_COUNT] ?? "", 10);
+  const devices = status.annotations[CONTAINER_DEVICES];
   return {
     id: status.id,
     name: status.metadata?.name ?? "",
@@ -77,6 +79,7 @@ export function readContainer(
     exitCode: status.exitCode,
     reason: status.reason,
     message,
+    ...(devices === undefined ? {} : { devices }),
   };
 }
 

@@ -16,14 +16,14 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { ContainerRuntime, DeepPartial, RuntimeService } from "../../outside/cri/cri.ts";
 import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
 import { type ContainerParts, containerConfig } from "./container-config.ts";
-import { type ClusterDns, podDns, podHostname } from "./dns.ts";
+import { type ClusterDns, dnsFaults, podDns, podHostname } from "./dns.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 import { nonRootViolation, type SecurityParts } from "./security-context.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
-export { parseResolvConf } from "./dns.ts";
+export { type ClusterDns, parseResolvConf, resolvConfFault } from "./dns.ts";
 export { instrumentRuntime } from "./instrument.ts";
 
 /** Folders and bounds of the room. */
@@ -131,6 +131,11 @@ export class Runtime {
     );
     this.#learn(id, pod);
     return id;
+  }
+
+  /** What has to be left out of the pod's resolver. */
+  dnsFaults(pod: Pod): readonly string[] {
+    return dnsFaults(pod, this.#deps.dns);
   }
 
   /** Makes a container in the pod's sandbox and resolves with its id. */

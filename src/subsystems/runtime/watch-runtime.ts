@@ -13,6 +13,8 @@ export interface RuntimeHealth {
   /** Why not, in the runtime's words. */
   readonly message: string;
   readonly networkMessage: string;
+  /** The same as the reference says it in events and conditions. */
+  readonly networkProblem: string;
 }
 
 export const RUNTIME_UNKNOWN: RuntimeHealth = {
@@ -20,6 +22,7 @@ export const RUNTIME_UNKNOWN: RuntimeHealth = {
   networkReady: false,
   message: "container runtime status check may not have completed yet",
   networkMessage: "container runtime network not ready",
+  networkProblem: "container runtime network not ready",
 };
 
 /** Period of the runtime's status check (kubelet updateRuntimeUp). */
@@ -114,6 +117,7 @@ export class RuntimeWatch {
         networkReady: network?.status === true,
         message: [runtime?.reason, runtime?.message].filter(Boolean).join(": "),
         networkMessage: [network?.reason, network?.message].filter(Boolean).join(": "),
+        networkProblem: `container runtime network not ready: NetworkReady=${network?.status ?? false} reason:${network?.reason ?? ""} message:${network?.message ?? ""}`,
       });
     } catch (error) {
       if (signal.aborted) return;

@@ -1,0 +1,76 @@
+// pure
+
+type Tree = Readonly<Record<string, unknown>>;
+
+/** How the elements of a list are told apart; lists that are not named are replaced as a whole. */
+export interface DiffRules {
+  /** Lists the API merges by this field: changed elements are sent, missing ones deleted. */
+  readonly mergedBy: Readonly<Record<string, string>>;
+  /** Lists the API would merge although their elements share keys: they are replaced by directive. */
+  readonly replaced: readonly string[];
+}
+
+/** Of pods' and nodes' statuses (patchMergeKey tags of k8s.io/api/core/v1). */
+export const STATUS_RULES: DiffRules = {
+  mergedBy: { conditions: "type" },
+  // Two addresses of one type are common; merging by type would lose one (kubernetes#79391).
+  replaced: ["addresses", "podIPs", "hostIPs"],
+};
+
+/**
+ * The strategic merge patch that makes `now` of `before`; undefined when there is nothing to change. What
+ * others added beside what `before` shows is left alone by the server.
+ */
+export function strategicDiff(before: Tree, now: Tree, rules: DiffRules): Tree | undefined {
+  const patch: Record<string, unknown> = {};
+  for (const key of Object.keys(before)) if (now[key] === undefined) patch[key] = null;
+  for (const [key, value] of Object.entries(now)) {
+    if (value === undefined) continue;
+    const change = diffValue(key, before[key], value, rules);
+    if (change !== undefined) patch[key] = change;
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+function diffValue(key: string, before: unknown, now: unknown, rules: DiffRules): unknown {
+  if (isSame(before, now)) return undefined;
+  if (isTree(before) && isTree(now)) return strategicDiff(before, now, rules);
+  if (!Array.isArray(now)) return now;
+  if (rules.replaced.includes(key)) return [...(now as unknown[]), { $patch: "replace" }];
+  const mergeKey = rules.mergedBy[key];
+  if (mergeKey === undefined || !Array.isArray(before)) return now;
+  return diffList(before as Tree[], now as Tree[], mergeKey, rules);
+}
+
+function diffList(
+  before: readonly Tree[],
+  now: readonly Tree[],
+  mergeKey: string,
+  rules: DiffRules,
+): readonly Tree[] | undefined {
+  const known = new Map(before.map((item) => [item[mergeKey], item]));
+  const changed = now.flatMap((item) => {
+    const change = strategicDiff(known.get(item[mergeKey]) ?? {}, item, rules);
+    return change ? [{ ...change, [mergeKey]: item[mergeKey] }] : [];
+  });
+  const kept = new Set(now.map((item) => item[mergeKey]));
+  const gone = before
+    .filter((item) => !kept.has(item[mergeKey]))
+    .map((item) => ({ $patch: "delete", [mergeKey]: item[mergeKey] }));
+  const all = [...changed, ...gone];
+  return all.length === 0 ? undefined : all;
+}
+
+/** Whether two values of JSON say the same; what is undefined counts as missing. */
+export function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, i) => isSame(item, b[i]));
+  if (!isTree(a) || !isTree(b)) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => isSame(a[key], b[key]));
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,268 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { NodeStatus } from "../../api/generated/types.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type { HostFacts } from "../../outside/host/host.ts";
+import { nodeCapacity } from "../capacity.ts";
+import {
+  comparableStatus,
+  conditionChanges,
+  deriveNodeStatus,
+  listedImages,
+  type NodeIdentity,
+  type NodeSight,
+} from "./derive-status.ts";
+import { initialNode, type RegistrationOptions, reconcilePatch } from "./initial-node.ts";
+
+const FACTS: HostFacts = {
+  hostname: "machine-1",
+  cpuCount: 2,
+  memoryBytes: 8_341_180_416,
+  swapBytes: 0,
+  kernelVersion: "6.1.0",
+  osImage: "Debian GNU/Linux 12 (bookworm)",
+  architecture: "x64",
+  bootId: "boot-1",
+  machineId: "machine",
+  systemUuid: "system",
+  pidMax: 32768,
+  pageBytes: 4096,
+  hugepages: [{ sizeBytes: 2 * 1024 * 1024, pages: 0 }],
+  addresses: ["192.0.2.7"],
+};
+
+const IDENTITY: NodeIdentity = {
+  nodeName: "node-1",
+  facts: FACTS,
+  kubeletVersion: "v1.36.2+nodelet.0.1.0",
+  runtimeVersion: "containerd://1.6.20",
+  port: 10250,
+  cloudAddresses: false,
+};
+
+const SIGHT: NodeSight = {
+  amounts: nodeCapacity(FACTS, 62_725_623_808, {
+    maxPods: 110,
+    podsPerCore: 0,
+    systemReserved: {},
+    kubeReserved: { cpu: "100m" },
+    evictionHard: { "memory.available": "100Mi", "nodefs.available": "10%" },
+  }),
+  ips: ["192.0.2.7", "2001:db8::7"],
+  images: [],
+  runtimeHandlers: [],
+  features: undefined,
+  troubles: [],
+  pressure: { memory: false, disk: false, pid: false },
+  volumesInUse: [],
+  now: Date.UTC(2026, 0, 1) as WallMs,
+};
+
+const later = (change: Partial<NodeSight> = {}): NodeSight => ({
+  ...SIGHT,
+  now: (SIGHT.now + 10_000) as WallMs,
+  ...change,
+});
+
+const conditionsOf = (status: NodeStatus) =>
+  Object.fromEntries(
+    (status.conditions ?? []).map(({ type, status: value, reason, message }) => [
+      type,
+      `${value} ${reason}: ${message}`,
+    ]),
+  );
+
+test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
+  const status = deriveNodeStatus(undefined, IDENTITY, SIGHT);
+  assert.deepEqual(status.capacity, {
+    cpu: "2",
+    memory: "8145684Ki",
+    "ephemeral-storage": "61255492Ki",
+    "hugepages-2Mi": "0",
+    pods: "110",
+  });
+  assert.deepEqual(status.allocatable, {
+    cpu: "1900m",
+    memory: "8043284Ki",
+    "ephemeral-storage": "56453061428",
+    "hugepages-2Mi": "0",
+    pods: "110",
+  });
+  assert.deepEqual(status.addresses, [
+    { type: "InternalIP", address: "192.0.2.7" },
+    { type: "InternalIP", address: "2001:db8::7" },
+    { type: "Hostname", address: "machine-1" },
+  ]);
+  assert.deepEqual(status.daemonEndpoints, { kubeletEndpoint: { Port: 10250 } });
+  assert.equal(status.nodeInfo?.architecture, "amd64");
+  assert.deepEqual(conditionsOf(status), {
+    MemoryPressure: "False KubeletHasSufficientMemory: kubelet has sufficient memory available",
+    DiskPressure: "False KubeletHasNoDiskPressure: kubelet has no disk pressure",
+    PIDPressure: "False KubeletHasSufficientPID: kubelet has sufficient PID available",
+    Ready: "True KubeletReady: kubelet is posting ready status",
+  });
+});
+
+test("deriveNodeStatus says why the node is not ready, and under which pressure it is", () => {
+  const one = deriveNodeStatus(undefined, IDENTITY, later({ troubles: ["no network"] }));
+  assert.equal(conditionsOf(one)["Ready"], "False KubeletNotReady: no network");
+  const two = deriveNodeStatus(
+    undefined,
+    IDENTITY,
+    later({ troubles: ["a", "b"], pressure: { memory: true, disk: true, pid: true } }),
+  );
+  assert.deepEqual(conditionsOf(two), {
+    MemoryPressure: "True KubeletHasInsufficientMemory: kubelet has insufficient memory available",
+    DiskPressure: "True KubeletHasDiskPressure: kubelet has disk pressure",
+    PIDPressure: "True KubeletHasInsufficientPID: kubelet has insufficient PID available",
+    Ready: "False KubeletNotReady: [a, b]",
+  });
+});
+
+test("deriveNodeStatus moves transition times with the status only", () => {
+  const first = deriveNodeStatus(undefined, IDENTITY, SIGHT);
+  const second = deriveNodeStatus(first, IDENTITY, later());
+  const third = deriveNodeStatus(second, IDENTITY, later({ troubles: ["a"] }));
+  const times = (status: NodeStatus) => {
+    const ready = status.conditions?.find(({ type }) => type === "Ready");
+    return [ready?.lastHeartbeatTime?.slice(17), ready?.lastTransitionTime?.slice(17)];
+  };
+  assert.deepEqual(
+    [times(first), times(second), times(third)],
+    [
+      ["00Z", "00Z"],
+      ["10Z", "00Z"],
+      ["10Z", "10Z"],
+    ],
+  );
+  assert.deepEqual(comparableStatus(first), comparableStatus(second));
+  assert.notDeepEqual(comparableStatus(second), comparableStatus(third));
+});
+
+test("deriveNodeStatus leaves to others what is theirs", () => {
+  const theirs = {
+    capacity: { "example.com/dongle": "2", cpu: "1" },
+    conditions: [{ type: "NetworkUnavailable", status: "False" }],
+    volumesAttached: [{ name: "a", devicePath: "b" }],
+    addresses: [{ type: "ExternalIP", address: "198.51.100.1" }],
+  };
+  const cloud = { ...IDENTITY, cloudAddresses: true };
+  const status = deriveNodeStatus(theirs, cloud, SIGHT);
+  assert.equal(status.capacity?.["example.com/dongle"], "2");
+  assert.equal(status.allocatable?.["example.com/dongle"], "2");
+  assert.equal(status.capacity?.["cpu"], "2");
+  assert.equal(conditionsOf(status)["NetworkUnavailable"], "False undefined: undefined");
+  assert.deepEqual(status.volumesAttached, theirs.volumesAttached);
+  assert.deepEqual(status.addresses, theirs.addresses);
+});
+
+test("conditionChanges speaks of what turned", () => {
+  const ready = deriveNodeStatus(undefined, IDENTITY, SIGHT);
+  const unready = deriveNodeStatus(ready, IDENTITY, later({ troubles: ["a"] }));
+  const reasons = (before: NodeStatus | undefined, now: NodeStatus) =>
+    conditionChanges("n", before, now).map(({ reason }) => reason);
+  assert.deepEqual(reasons(undefined, ready), [
+    "NodeHasSufficientMemory",
+    "NodeHasNoDiskPressure",
+    "NodeHasSufficientPID",
+  ]);
+  assert.deepEqual(reasons(ready, ready), []);
+  assert.deepEqual(reasons(ready, unready), ["NodeNotReady"]);
+  assert.deepEqual(reasons(unready, ready), ["NodeReady"]);
+  const rebooted = deriveNodeStatus(
+    ready,
+    { ...IDENTITY, facts: { ...FACTS, bootId: "boot-2" } },
+    SIGHT,
+  );
+  assert.deepEqual(conditionChanges("n", ready, rebooted), [
+    {
+      type: "Warning",
+      reason: "Rebooted",
+      message: "Node n has been rebooted, boot id: boot-2",
+    },
+  ]);
+});
+
+test("listedImages shows the largest with their digests first", () => {
+  const image = (name: string, size: bigint) => ({
+    repoDigests: [`${name}@sha256:1`],
+    repoTags: ["1", "2", "3", "4", "5"].map((tag) => `${name}:${tag}`),
+    size,
+  });
+  const images = [image("a", 1n), image("b", 3n), image("c", 2n)];
+  assert.deepEqual(listedImages(images, 2), [
+    { names: ["b@sha256:1", "b:1", "b:2", "b:3", "b:4"], sizeBytes: 3 },
+    { names: ["c@sha256:1", "c:1", "c:2", "c:3", "c:4"], sizeBytes: 2 },
+  ]);
+  assert.equal(listedImages(images, -1).length, 3);
+  assert.equal(listedImages(images, 0).length, 0);
+});
+
+const REGISTRATION: RegistrationOptions = {
+  labels: { "example.test/a": "b" },
+  taints: [{ key: "k", effect: "NoExecute" }],
+  schedulable: true,
+  providerId: "",
+  externalCloud: false,
+  nodeIps: [],
+  controllerAttachesVolumes: true,
+};
+
+test("initialNode carries labels, taints and annotations of the configuration", () => {
+  const node = initialNode(IDENTITY, REGISTRATION, {});
+  assert.deepEqual(node.metadata?.labels, {
+    "beta.kubernetes.io/arch": "amd64",
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "amd64",
+    "kubernetes.io/hostname": "machine-1",
+    "kubernetes.io/os": "linux",
+    "example.test/a": "b",
+  });
+  assert.deepEqual(node.spec, { taints: [{ key: "k", effect: "NoExecute" }] });
+  const special = initialNode(
+    IDENTITY,
+    {
+      ...REGISTRATION,
+      schedulable: false,
+      externalCloud: true,
+      nodeIps: ["192.0.2.7"],
+      providerId: "cloud://1",
+    },
+    {},
+  );
+  assert.deepEqual(
+    special.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`),
+    [
+      "k:NoExecute",
+      "node.kubernetes.io/unschedulable:NoSchedule",
+      "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule",
+    ],
+  );
+  assert.equal(special.spec?.unschedulable, true);
+  assert.equal(special.spec?.providerID, "cloud://1");
+  assert.equal(
+    special.metadata?.annotations?.["alpha.kubernetes.io/provided-node-ip"],
+    "192.0.2.7",
+  );
+});
+
+test("reconcilePatch changes on an existing node what describes the machine, and nothing else", () => {
+  const initial = initialNode(IDENTITY, REGISTRATION, {});
+  assert.equal(reconcilePatch(initial, initial), undefined);
+  const existing = {
+    metadata: {
+      labels: { "kubernetes.io/hostname": "old", "kubernetes.io/os": "linux", mine: "1" },
+      annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
+    },
+  };
+  assert.deepEqual(reconcilePatch(existing, initial), {
+    metadata: {
+      labels: {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": "machine-1",
+      },
+    },
+  });
+});

@@ -1,0 +1,288 @@
+// pure
+import type {
+  ContainerImage,
+  NodeAddress,
+  NodeCondition,
+  NodeFeatures,
+  NodeRuntimeHandler,
+  NodeStatus,
+} from "../../api/generated/types.ts";
+import {
+  canonicalQuantity,
+  quantityFromBytes,
+  quantityFromCount,
+  quantityFromMilli,
+} from "../../api/quantity.ts";
+import { rfc3339 } from "../../api/timestamps.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type { HostFacts } from "../../outside/host/host.ts";
+import type { NodeCapacity } from "../capacity.ts";
+
+/** What does not change while the agent runs. */
+export interface NodeIdentity {
+  readonly nodeName: string;
+  readonly facts: HostFacts;
+  /** As a kubelet reports it, e.g. `v1.36.2+nodelet.0.1.0`. */
+  readonly kubeletVersion: string;
+  /** Name and version, e.g. `containerd://1.6.20`. */
+  readonly runtimeVersion: string;
+  /** The HTTPS port; 0 when there is none. */
+  readonly port: number;
+  /** Addresses are somebody else's matter (`--cloud-provider=external`). */
+  readonly cloudAddresses: boolean;
+}
+
+/** Which pressures the node is under. */
+export interface NodePressure {
+  readonly memory: boolean;
+  readonly disk: boolean;
+  readonly pid: boolean;
+}
+
+/** What was seen of the node just now. */
+export interface NodeSight {
+  readonly amounts: NodeCapacity;
+  /** Addresses of the machine, primary first. */
+  readonly ips: readonly string[];
+  readonly images: readonly ContainerImage[];
+  readonly runtimeHandlers: readonly NodeRuntimeHandler[];
+  readonly features: NodeFeatures | undefined;
+  /** Why the node is not ready, in the words of whoever says so; empty when it is. */
+  readonly troubles: readonly string[];
+  readonly pressure: NodePressure;
+  readonly volumesInUse: readonly string[];
+  readonly now: WallMs;
+}
+
+/** A condition that has changed, and the event that says so. */
+export interface ConditionChange {
+  readonly type: "Normal" | "Warning";
+  readonly reason:
+    | "NodeReady"
+    | "NodeNotReady"
+    | "NodeHasSufficientMemory"
+    | "NodeHasInsufficientMemory"
+    | "NodeHasNoDiskPressure"
+    | "NodeHasDiskPressure"
+    | "NodeHasSufficientPID"
+    | "NodeHasInsufficientPID"
+    | "Rebooted";
+  readonly message: string;
+}
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
+
+/** The architecture as Go, and with it Kubernetes, names it. */
+export function goArchitectureOf(architecture: string): string {
+  return ARCHITECTURES[architecture] ?? architecture;
+}
+
+/** The node's status, made of the one before (nodestatus/setters.go). What others set in it stays. */
+export function deriveNodeStatus(
+  previous: NodeStatus | undefined,
+  identity: NodeIdentity,
+  sight: NodeSight,
+): NodeStatus {
+  const { facts } = identity;
+  const { runtimeHandlers, features, volumesInUse } = sight;
+  return {
+    ...previous,
+    ...amounts(previous, sight.amounts),
+    conditions: conditions(previous?.conditions ?? [], sight),
+    ...addresses(identity, sight.ips),
+    ...(identity.port === 0
+      ? {}
+      : { daemonEndpoints: { kubeletEndpoint: { Port: identity.port } } }),
+    nodeInfo: {
+      machineID: facts.machineId,
+      systemUUID: facts.systemUuid,
+      bootID: facts.bootId,
+      kernelVersion: facts.kernelVersion,
+      osImage: facts.osImage,
+      containerRuntimeVersion: identity.runtimeVersion,
+      kubeletVersion: identity.kubeletVersion,
+      kubeProxyVersion: "",
+      operatingSystem: "linux",
+      architecture: goArchitectureOf(facts.architecture),
+      ...(facts.swapBytes > 0 ? { swap: { capacity: facts.swapBytes } } : {}),
+    },
+    images: sight.images,
+    ...(runtimeHandlers.length > 0 ? { runtimeHandlers } : {}),
+    ...(features ? { features } : {}),
+    ...(volumesInUse.length > 0 || previous?.volumesInUse ? { volumesInUse } : {}),
+  };
+}
+
+/** Resources that devices or people have put there stay. */
+function amounts(
+  previous: NodeStatus | undefined,
+  { capacity, allocatable, pods }: NodeCapacity,
+): Pick<NodeStatus, "capacity" | "allocatable"> {
+  const texts = (given: NodeCapacity["capacity"]) => {
+    const bytes = (value: number) => canonicalQuantity(quantityFromBytes(value));
+    const named = (map: ReadonlyMap<string, number>, text: (value: number) => string) =>
+      Object.fromEntries([...map].map(([name, value]) => [name, text(value)]));
+    return {
+      cpu: canonicalQuantity(quantityFromMilli(given.cpuMilli)),
+      memory: bytes(given.memoryBytes),
+      "ephemeral-storage": bytes(given.ephemeralStorageBytes),
+      ...named(given.hugepagesBytes, bytes),
+      pods: String(pods),
+      ...named(given.extended, (value) => canonicalQuantity(quantityFromCount(value))),
+    };
+  };
+  const kept = Object.fromEntries(
+    Object.entries(previous?.capacity ?? {}).filter(([name]) => isExtended(name)),
+  );
+  return {
+    capacity: { ...kept, ...texts(capacity) },
+    allocatable: { ...kept, ...texts(allocatable) },
+  };
+}
+
+function isExtended(name: string): boolean {
+  return name.includes("/") && !name.includes("kubernetes.io/");
+}
+
+function addresses(
+  { facts, cloudAddresses }: NodeIdentity,
+  ips: readonly string[],
+): Pick<NodeStatus, "addresses"> {
+  if (cloudAddresses) return {};
+  const found: NodeAddress[] = ips.map((address) => ({ type: "InternalIP", address }));
+  return { addresses: [...found, { type: "Hostname", address: facts.hostname }] };
+}
+
+type Verdict = Pick<NodeCondition, "type" | "status" | "reason" | "message">;
+
+function conditions(
+  before: readonly NodeCondition[],
+  { troubles, pressure, now }: NodeSight,
+): readonly NodeCondition[] {
+  const verdicts = [...pressureVerdicts(pressure), readyVerdict(troubles)];
+  const own = verdicts.map((verdict): NodeCondition => {
+    const known = before.find(({ type }) => type === verdict.type);
+    const time = rfc3339(now);
+    return {
+      ...verdict,
+      lastHeartbeatTime: time,
+      lastTransitionTime:
+        known?.status === verdict.status ? (known.lastTransitionTime ?? time) : time,
+    };
+  });
+  const others = before.filter(({ type }) => !verdicts.some((verdict) => verdict.type === type));
+  // Those of others keep their place in front, as patches by key leave them.
+  return [...others, ...own];
+}
+
+function pressureVerdicts({ memory, disk, pid }: NodePressure): readonly Verdict[] {
+  return [
+    verdict("MemoryPressure", memory, [
+      "KubeletHasInsufficientMemory",
+      "kubelet has insufficient memory available",
+      "KubeletHasSufficientMemory",
+      "kubelet has sufficient memory available",
+    ]),
+    verdict("DiskPressure", disk, [
+      "KubeletHasDiskPressure",
+      "kubelet has disk pressure",
+      "KubeletHasNoDiskPressure",
+      "kubelet has no disk pressure",
+    ]),
+    verdict("PIDPressure", pid, [
+      "KubeletHasInsufficientPID",
+      "kubelet has insufficient PID available",
+      "KubeletHasSufficientPID",
+      "kubelet has sufficient PID available",
+    ]),
+  ];
+}
+
+function verdict(
+  type: string,
+  holds: boolean,
+  [reasonYes, messageYes, reasonNo, messageNo]: readonly [string, string, string, string],
+): Verdict {
+  return holds
+    ? { type, status: "True", reason: reasonYes, message: messageYes }
+    : { type, status: "False", reason: reasonNo, message: messageNo };
+}
+
+function readyVerdict(troubles: readonly string[]): Verdict {
+  const type = "Ready";
+  const [first, ...more] = troubles;
+  if (first === undefined)
+    return {
+      type,
+      status: "True",
+      reason: "KubeletReady",
+      message: "kubelet is posting ready status",
+    };
+  const message = more.length === 0 ? first : `[${troubles.join(", ")}]`;
+  return { type, status: "False", reason: "KubeletNotReady", message };
+}
+
+/**
+ * Whether the API should hear of a status: anything but the times of heartbeats differs
+ * (kubelet_node_status.go nodeStatusHasChanged).
+ */
+export function comparableStatus(status: NodeStatus): NodeStatus {
+  const { conditions: given, ...rest } = status;
+  const timeless = (given ?? []).map(({ lastHeartbeatTime: _, ...condition }) => condition);
+  return { ...rest, conditions: timeless.toSorted((a, b) => (a.type < b.type ? -1 : 1)) };
+}
+
+const EVENTS: Readonly<
+  Record<string, readonly [ConditionChange["reason"], ConditionChange["reason"]]>
+> = {
+  Ready: ["NodeReady", "NodeNotReady"],
+  MemoryPressure: ["NodeHasInsufficientMemory", "NodeHasSufficientMemory"],
+  DiskPressure: ["NodeHasDiskPressure", "NodeHasNoDiskPressure"],
+  PIDPressure: ["NodeHasInsufficientPID", "NodeHasSufficientPID"],
+};
+
+/**
+ * What is to be said about the way from one status to the next. Of a node that had none, only pressures
+ * are spoken of, as the reference does.
+ */
+export function conditionChanges(
+  nodeName: string,
+  before: NodeStatus | undefined,
+  now: NodeStatus,
+): readonly ConditionChange[] {
+  const changes = (now.conditions ?? []).flatMap(({ type, status }): ConditionChange[] => {
+    const known = before?.conditions?.find((condition) => condition.type === type);
+    const reasons = EVENTS[type];
+    if (!reasons || known?.status === status || (!known && type === "Ready")) return [];
+    const reason = status === "True" ? reasons[0] : reasons[1];
+    return [{ type: "Normal", reason, message: `Node ${nodeName} status is now: ${reason}` }];
+  });
+  const bootId = before?.nodeInfo?.bootID;
+  const nowId = now.nodeInfo?.bootID;
+  if (bootId && nowId && bootId !== nowId)
+    changes.push({
+      type: "Warning",
+      reason: "Rebooted",
+      message: `Node ${nodeName} has been rebooted, boot id: ${nowId}`,
+    });
+  return changes;
+}
+
+/** The largest images with at most five names each, digests first (setters.go Images). */
+export function listedImages(
+  images: readonly {
+    readonly repoDigests: readonly string[];
+    readonly repoTags: readonly string[];
+    readonly size: bigint;
+  }[],
+  most: number,
+): readonly ContainerImage[] {
+  const largest = [...images].sort((a, b) => (a.size < b.size ? 1 : a.size > b.size ? -1 : 0));
+  const shown = most < 0 ? largest : largest.slice(0, most);
+  return shown.map(({ repoDigests, repoTags, size }) => ({
+    names: [...repoDigests, ...repoTags].slice(0, MAX_IMAGE_NAMES),
+    sizeBytes: Number(size),
+  }));
+}
+
+const MAX_IMAGE_NAMES = 5;

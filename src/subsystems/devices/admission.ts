@@ -1,0 +1,196 @@
+/**
+ * Whether a pod may have its devices now, later or never. A pod whose plugin is known but not there waits
+ * for it for a bounded time; a plugin that is slow to answer holds up nobody but the pod.
+ */
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import { rfc3339 } from "../../api/timestamps.ts";
+import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { GrantResult, Grants } from "./grants.ts";
+import type { ResourceRecord } from "./inventory.ts";
+import { deviceWants } from "./requests.ts";
+import type { DeviceState } from "./state.ts";
+
+/** What admission hears. */
+export type GrantOutcome =
+  | { readonly kind: "granted" }
+  | { readonly kind: "refused"; readonly reason: string; readonly message: string }
+  | {
+      readonly kind: "deferred";
+      readonly reason: string;
+      readonly message: string;
+      /** To be asked again after this, or when told that it is worth while. */
+      readonly retryInMs: number;
+    };
+
+export interface AdmissionDeps {
+  readonly clock: Clock;
+  readonly state: DeviceState;
+  readonly grants: Grants;
+  /** It is worth while to ask again for a pod that was deferred. */
+  readonly onWorthRetry: (podUid: PodUid) => void;
+  /** How long a pod waits for a plugin that is known; 0 refuses at once, as the reference. */
+  readonly deferMs: number;
+}
+
+const REASON = "WaitingForDevices";
+/** How long an answer is waited for before others get their turn. */
+const PATIENCE_MS = 250;
+/** A pod whose plugin is slow is asked for again after this at the latest. */
+const SLOW_RETRY_MS = 10_000;
+/** A pod that waits is asked for again at most this often. */
+const RETRY_PAUSE_MS = 500;
+
+interface Attempt {
+  readonly abort: AbortController;
+  readonly done: Promise<void>;
+  result: GrantResult | { readonly kind: "threw"; readonly error: unknown } | undefined;
+  /** Whoever asked has been told to come again. */
+  late: boolean;
+}
+
+interface Waiting {
+  readonly since: MonotonicMs;
+  /** The resource that was waited for, as it was; `undefined` when it is something else. */
+  resource: string | undefined;
+  record: ResourceRecord | undefined;
+  cancelRetry: (() => void) | undefined;
+}
+
+export class DeviceAdmission {
+  readonly #deps: AdmissionDeps;
+  readonly #attempts = new Map<PodUid, Attempt>();
+  readonly #waiting = new Map<PodUid, Waiting>();
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+    deps.state.inventory.subscribe((inventory) => {
+      for (const [podUid, waiting] of this.#waiting)
+        if (waiting.resource !== undefined && inventory.get(waiting.resource) !== waiting.record)
+          this.#retrySoon(podUid, waiting);
+    });
+  }
+
+  /** Gives the pod what it asks for, or says why not. Asked again it goes on where it was. */
+  async grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
+    const wants = deviceWants(pod);
+    if (wants.length === 0) return { kind: "granted" };
+    const attempt = this.#attempts.get(podUid) ?? this.#begin(podUid, pod);
+    await this.#patiently(attempt);
+    const { result } = attempt;
+    if (!result) {
+      attempt.late = true;
+      const resources = [...new Set(wants.flatMap((each) => each.wants.map((w) => w.resource)))];
+      const message = `waiting for an answer of the plugins of ${resources.join(", ")}`;
+      return { kind: "deferred", reason: REASON, message, retryInMs: SLOW_RETRY_MS };
+    }
+    this.#attempts.delete(podUid);
+    switch (result.kind) {
+      case "granted":
+        this.#stopWaiting(podUid);
+        return result;
+      case "refused":
+        this.#stopWaiting(podUid);
+        return result;
+      case "wait":
+        return this.#defer(podUid, result);
+      case "threw":
+        throw result.error;
+      default:
+        return result satisfies never;
+    }
+  }
+
+  /** The pod is gone: what it was being given is nobody's matter any more. */
+  cancel(podUid: PodUid): void {
+    this.#attempts.get(podUid)?.abort.abort(new Error("the pod is gone"));
+    this.#attempts.delete(podUid);
+    this.#stopWaiting(podUid);
+  }
+
+  /** Something changed that may help any pod that waits. */
+  retryAll(): void {
+    for (const [podUid, waiting] of this.#waiting) this.#retrySoon(podUid, waiting);
+  }
+
+  /** Pods that wait for devices. */
+  get waiting(): readonly PodUid[] {
+    return [...this.#waiting.keys()];
+  }
+
+  close(): void {
+    for (const podUid of [...this.#attempts.keys(), ...this.#waiting.keys()]) this.cancel(podUid);
+  }
+
+  #begin(podUid: PodUid, pod: Pod): Attempt {
+    const abort = new AbortController();
+    const order = { podUid, pod, wants: deviceWants(pod) };
+    const attempt: Attempt = {
+      abort,
+      result: undefined,
+      late: false,
+      done: this.#deps.grants.give(order, abort.signal).then(
+        (result) => this.#settle(podUid, attempt, result),
+        (error: unknown) => this.#settle(podUid, attempt, { kind: "threw", error }),
+      ),
+    };
+    this.#attempts.set(podUid, attempt);
+    return attempt;
+  }
+
+  #settle(podUid: PodUid, attempt: Attempt, result: NonNullable<Attempt["result"]>): void {
+    attempt.result = result;
+    if (attempt.late && this.#attempts.get(podUid) === attempt) this.#deps.onWorthRetry(podUid);
+  }
+
+  async #patiently({ done }: Attempt): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#deps.clock.alarm(PATIENCE_MS, resolve);
+      void done.then(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): GrantOutcome {
+    const { clock, state, deferMs } = this.#deps;
+    const now = clock.monotonic();
+    const waiting = this.#waiting.get(podUid) ?? {
+      since: now,
+      resource: undefined,
+      record: undefined,
+      cancelRetry: undefined,
+    };
+    const leftMs = waiting.since + deferMs - now;
+    if (leftMs <= 0) {
+      this.#stopWaiting(podUid);
+      return wait.otherwise;
+    }
+    waiting.cancelRetry?.();
+    waiting.cancelRetry = undefined;
+    waiting.resource = wait.resource;
+    waiting.record =
+      wait.resource === undefined ? undefined : state.inventory.get().get(wait.resource);
+    this.#waiting.set(podUid, waiting);
+    const until = rfc3339((clock.wall() + Math.round(leftMs)) as WallMs);
+    return {
+      kind: "deferred",
+      reason: REASON,
+      message: `${wait.message} (until ${until})`,
+      retryInMs: leftMs,
+    };
+  }
+
+  #retrySoon(podUid: PodUid, waiting: Waiting): void {
+    waiting.cancelRetry ??= this.#deps.clock.alarm(RETRY_PAUSE_MS, () => {
+      waiting.cancelRetry = undefined;
+      this.#deps.onWorthRetry(podUid);
+    });
+  }
+
+  #stopWaiting(podUid: PodUid): void {
+    this.#waiting.get(podUid)?.cancelRetry?.();
+    this.#waiting.delete(podUid);
+  }
+}

@@ -1,0 +1,427 @@
+/**
+ * Devices. Owns: the inventory of devices and the ledger of who has which. In: device plugins, pods that
+ * want devices, what runs. Out: grants, what they add to containers, counts for the node's status. Invariants:
+ * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
+ * soon as the pod was seen ended, and not before.
+ */
+import { type Because, decided } from "../../api/decisions.ts";
+import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
+import type { FoundPod, PodUid } from "../../api/observation.ts";
+import { isStaticPod, podDisplayName } from "../../api/pod.ts";
+import type { Reading } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { Grpc } from "../../outside/grpc/grpc.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
+import { DeviceAdmission, type GrantOutcome } from "./admission.ts";
+import { CheckpointStore } from "./checkpoint-store.ts";
+import { type ContainerDeviceParts, mergeAnswers, NO_DEVICE_PARTS } from "./container-parts.ts";
+import { Grants } from "./grants.ts";
+import { expectAgain, isReportedHealthy } from "./inventory.ts";
+import {
+  allHoldings,
+  type Holding,
+  holdingsOf,
+  ownerOf,
+  release,
+  releaseContainers,
+} from "./ledger.ts";
+import { type DeviceEvent, PluginSide } from "./plugin-side.ts";
+import {
+  ledgerOf,
+  type RunningContainer,
+  reconcileRunning,
+  unaccountedContainers,
+} from "./recover.ts";
+import { countStates, type DeviceReport, reportDevices } from "./report.ts";
+import { compareText, deviceWants } from "./requests.ts";
+import { type DeviceCapacity, DeviceState } from "./state.ts";
+import { Strangers } from "./strangers.ts";
+import type { TopologySettings } from "./topology.ts";
+
+export type { GrantOutcome } from "./admission.ts";
+export type { ContainerDeviceParts } from "./container-parts.ts";
+export { DEVICES_ANNOTATION } from "./container-parts.ts";
+export type { DeviceEvent } from "./plugin-side.ts";
+export type { DeviceOwner, DeviceReport, ReportedDevice, ReportedResource } from "./report.ts";
+export type { DeviceCapacity } from "./state.ts";
+export type { TopologyPolicy, TopologySettings } from "./topology.ts";
+export { MOST_NUMA_NODES } from "./topology.ts";
+
+export interface DevicesOptions {
+  /** Folder of the plugins' sockets and of the checkpoint. */
+  readonly folder: string;
+  readonly topology: TopologySettings;
+  /** How long a pod waits for a plugin that is known but not there; 0 refuses at once, as the reference. */
+  readonly deferMs: number;
+  /** What init containers had beyond the others' devices stays with the pod until it ends, as in the reference. */
+  readonly keepInitDevices: boolean;
+}
+
+export interface DevicesDeps {
+  /** Without it no plugin can come, and no pod gets a device. */
+  readonly grpc: Grpc | undefined;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly say: { ofNode(said: DeviceEvent): void; ofPod(pod: Pod, said: DeviceEvent): void };
+  readonly decide: (pod: Pod, because: Because) => void;
+  /** The pod's status may be another now (`health`), or admission's word on it (`admission`). */
+  readonly onPodChanged: (podUid: PodUid, what: "health" | "admission") => void;
+  readonly podOf: (podUid: PodUid) => Pod | undefined;
+  /** Whether the node was last shown to offer the resource, so that its plugin is worth waiting for. */
+  readonly advertised?: (resource: string) => boolean;
+}
+
+/** A pod as the pipeline sees it. */
+export interface DevicePod {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  /** Whether its spec comes from a source, and not from what the runtime remembers of it. */
+  readonly known: boolean;
+  /** Whether all of it was seen ended for good. */
+  readonly ended: boolean;
+  /** Whether its init containers are done, so that what they had beyond the others is not needed. */
+  readonly initsDone: boolean;
+  /** Containers with a living process. */
+  readonly running: ReadonlySet<string>;
+}
+
+/** A container cannot have its devices now; the message is for the pod's status. */
+export class DevicesNotReady extends Error {
+  override readonly name = "DevicesNotReady";
+}
+
+const CHECKPOINT = "kubelet_internal_checkpoint";
+/** Differences that are remembered for people. */
+const MOST_NOTES = 100;
+
+export class Devices {
+  readonly #options: DevicesOptions;
+  readonly #deps: DevicesDeps;
+  readonly #state: DeviceState;
+  readonly #store: CheckpointStore;
+  readonly #plugins: PluginSide;
+  readonly #grants: Grants;
+  readonly #admission: DeviceAdmission;
+  readonly #strangers = new Strangers();
+  #checkpointLost = false;
+  #notes: readonly string[] = [];
+
+  constructor(options: DevicesOptions, deps: DevicesDeps) {
+    const { clock, metrics } = deps;
+    this.#options = options;
+    this.#deps = deps;
+    this.#state = new DeviceState({
+      clock,
+      onChanged: () => this.#store.changed(),
+      onHealth: (resource, ids) => this.#sayHealth(resource, ids),
+    });
+    const state = this.#state;
+    this.#store = this.#makeStore();
+    this.#plugins = new PluginSide(options, { ...deps, state, sayOfNode: deps.say.ofNode });
+    this.#grants = new Grants({
+      ...deps,
+      state,
+      topology: options.topology,
+      settleMs: options.deferMs,
+      findPlugin: (resource) => this.#plugins.find(resource),
+      unaccounted: (resource) => this.#strangers.holderOf(resource),
+      expects: (pod, resource) => isStaticPod(pod) || deps.advertised?.(resource) === true,
+      saved: () => this.#store.saved(),
+      allocSeconds: metrics.histogram({
+        name: "kubelet_device_plugin_alloc_duration_seconds",
+        help: "Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.",
+      }),
+    });
+    this.#admission = new DeviceAdmission({
+      clock,
+      state,
+      grants: this.#grants,
+      deferMs: options.deferMs,
+      onWorthRetry: (podUid) => deps.onPodChanged(podUid, "admission"),
+    });
+    this.#expose(metrics);
+  }
+
+  /** Reads what was granted in an earlier life, and lets plugins come. */
+  async start(): Promise<void> {
+    const { scope, clock, log } = this.#deps;
+    scope.defer("devices", () => this.#close());
+    const loaded = await this.#store.load();
+    switch (loaded.kind) {
+      case "read": {
+        const { holdings, registered, preStart } = loaded.kept;
+        const { ledger, differences } = ledgerOf(holdings);
+        this.#state.setLedger(ledger);
+        for (const difference of differences) this.#note(difference);
+        this.#plugins.remember(preStart);
+        this.#state.setInventory(
+          expectAgain(this.#state.inventory.get(), registered.keys(), clock.monotonic()),
+        );
+        break;
+      }
+      case "missing":
+        this.#checkpointLost = true;
+        this.#state.beginFresh();
+        break;
+      case "broken": {
+        const { why, keptAs } = loaded;
+        this.#checkpointLost = true;
+        log.error("the record of devices is broken and is made anew from what runs", {
+          why,
+          keptAs,
+        });
+        this.#note(`the checkpoint could not be read (${why}); it was kept as ${keptAs}`);
+        break;
+      }
+      default:
+        loaded satisfies never;
+    }
+    await this.#plugins.open();
+  }
+
+  /** What the runtime has at start: the truth about who holds what, before anything is given away. */
+  adopt(found: readonly FoundPod[]): void {
+    const running = found.flatMap(({ uid, observed }) =>
+      observed.containers
+        .filter(({ state }) => state === "running" || state === "unknown")
+        .map(
+          (each): RunningContainer => ({
+            podUid: uid,
+            container: each.name,
+            note: each.devices,
+          }),
+        ),
+    );
+    const { ledger, differences } = reconcileRunning(this.#state.ledger, running);
+    this.#state.setLedger(ledger);
+    for (const difference of differences) this.#note(difference);
+    const resources = allHoldings(ledger).map(({ resource }) => resource);
+    this.#state.setInventory(
+      expectAgain(this.#state.inventory.get(), resources, this.#deps.clock.monotonic()),
+    );
+    if (this.#checkpointLost) this.#strangers.add(unaccountedContainers(ledger, running));
+  }
+
+  /** Every source has spoken: what pods had that nobody knows is free. */
+  sourcesSeen(isKnown: (podUid: PodUid) => boolean): void {
+    for (const podUid of this.#state.ledger.pods.keys()) {
+      if (isKnown(podUid)) continue;
+      this.#note(`pod ${podUid} is gone; its devices are free`);
+      this.#release(podUid, undefined, "the pod is gone");
+    }
+  }
+
+  /** Devices for all containers of the pod, or why not (yet). Asked again it goes on where it was. */
+  grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
+    return this.#admission.grant(podUid, pod);
+  }
+
+  /** Follows a pod's life; to be told everything that is seen of it. Cheap for pods without devices. */
+  observe({ uid, pod, known, ended, initsDone, running }: DevicePod): void {
+    if (!this.#strangers.none) {
+      const name = podDisplayName(pod);
+      const wants = known ? deviceWants(pod) : undefined;
+      const changed = ended
+        ? this.#strangers.forget(uid)
+        : this.#strangers.learn(uid, { name, wants, running });
+      if (changed) this.#admission.retryAll();
+    }
+    if (ended) {
+      this.#admission.cancel(uid);
+      this.#release(uid, pod, "the pod has ended");
+    } else if (initsDone && !this.#options.keepInitDevices) this.#releaseInits(uid, pod);
+  }
+
+  /**
+   * What the container's devices add to it. Asks the plugins for a word where they want one, and for devices
+   * that the container does not have (any more). Throws `DevicesNotReady`.
+   */
+  async containerParts(
+    podUid: PodUid,
+    pod: Pod,
+    container: Pick<Container, "name">,
+    signal: AbortSignal,
+  ): Promise<ContainerDeviceParts> {
+    const wants = deviceWants(pod);
+    if (!wants.some((each) => each.container === container.name)) return NO_DEVICE_PARTS;
+    const only = new Set([container.name]);
+    const given = await this.#grants.give({ podUid, pod, wants, only }, signal);
+    if (given.kind !== "granted") throw new DevicesNotReady(given.message);
+    try {
+      for (const holding of this.#holdings(podUid, container.name)) {
+        if (!holding.answer) await this.#grants.askAgain(holding, signal);
+        const missing = await this.#plugins.beforeStart(holding, signal);
+        if (missing !== undefined) throw new DevicesNotReady(missing);
+      }
+    } catch (error) {
+      if (signal.aborted || error instanceof DevicesNotReady) throw error;
+      throw new DevicesNotReady(messageOf(error), { cause: error });
+    }
+    const holdings = this.#holdings(podUid, container.name);
+    if (holdings.length === 0) return NO_DEVICE_PARTS;
+    const { parts, conflicts } = mergeAnswers(holdings, decodeAnswer);
+    for (const conflict of conflicts)
+      this.#deps.log.warn("device plugins want different things of a container", {
+        pod: podDisplayName(pod),
+        container: container.name,
+        conflict,
+      });
+    return parts;
+  }
+
+  /** The health of what a container has, as its status shows it; `undefined` when it has nothing. */
+  allocatedResources(podUid: PodUid, container: string): readonly ResourceStatus[] | undefined {
+    const holdings = this.#holdings(podUid, container).filter(({ state }) => state === "granted");
+    if (holdings.length === 0) return undefined;
+    const inventory = this.#state.inventory.get();
+    return holdings.map(({ resource, devices }) => ({
+      name: resource,
+      resources: devices.map(({ id }) => ({
+        resourceID: id,
+        health: isReportedHealthy(inventory.get(resource), id) ? "Healthy" : "Unhealthy",
+      })),
+    }));
+  }
+
+  /** Counts for the node's status. */
+  get capacity(): Reading<DeviceCapacity> {
+    return this.#state.capacity;
+  }
+
+  /** The two facts themselves, for those who list what is held (pod resources). */
+  get state(): Pick<DeviceState, "inventory" | "ledger"> {
+    return this.#state;
+  }
+
+  /** Plugins that come through the registry folder, and whether the socket for the others is well. */
+  get plugins(): Pick<PluginSide, "register" | "deregister" | "problem"> {
+    return this.#plugins;
+  }
+
+  /** Everything, for people. */
+  report(): DeviceReport {
+    return reportDevices({
+      inventory: this.#state.inventory.get(),
+      ledger: this.#state.ledger,
+      plugins: new Map(this.#plugins.list().map((target) => [target.resource, target])),
+      podOf: this.#deps.podOf,
+      notes: this.#notes,
+      now: this.#deps.clock.monotonic(),
+      decode: decodeAnswer,
+    });
+  }
+
+  #makeStore(): CheckpointStore {
+    const { files, clock, log, metrics } = this.#deps;
+    const writes = metrics.counter({
+      name: "nodelet_device_checkpoint_writes_total",
+      help: "Times the grants of devices were written down.",
+    });
+    const content = () => ({
+      holdings: allHoldings(this.#state.ledger).filter(({ state }) => state === "granted"),
+      registered: healthyIds(this.#state),
+      preStart: this.#plugins.preStart,
+    });
+    const path = `${this.#options.folder}/${CHECKPOINT}`;
+    return new CheckpointStore(path, { files, clock, log, writes, content });
+  }
+
+  async #close(): Promise<void> {
+    this.#admission.close();
+    this.#state.close();
+    await this.#store.close();
+  }
+
+  #holdings(podUid: PodUid, container: string): readonly Holding[] {
+    return holdingsOf(this.#state.ledger, podUid)
+      .filter((holding) => holding.container === container)
+      .toSorted((a, b) => compareText(a.resource, b.resource));
+  }
+
+  #sayHealth(resource: string, ids: readonly string[]): void {
+    const { ledger, inventory } = this.#state;
+    const record = inventory.get().get(resource);
+    for (const [podUid, changed] of Map.groupBy(ids, (id) => ownerOf(ledger, resource, id))) {
+      if (podUid === undefined) continue;
+      const sick = changed.filter((id) => !isReportedHealthy(record, id));
+      const pod = this.#deps.podOf(podUid);
+      if (pod && sick.length > 0) {
+        const message = `${resource} ${sick.join(", ")} became unhealthy`;
+        this.#deps.say.ofPod(pod, { type: "Warning", reason: "DeviceUnhealthy", message });
+      }
+      this.#deps.onPodChanged(podUid, "health");
+    }
+  }
+
+  #release(podUid: PodUid, pod: Pod | undefined, rule: string): void {
+    const freed = holdingsOf(this.#state.ledger, podUid);
+    if (freed.length === 0) return;
+    this.#state.setLedger(release(this.#state.ledger, podUid));
+    this.#sayReleased(pod, freed, rule);
+  }
+
+  #releaseInits(podUid: PodUid, pod: Pod): void {
+    const { ledger } = this.#state;
+    if (!ledger.pods.has(podUid)) return;
+    const inits = deviceWants(pod).filter(({ kind }) => kind === "init");
+    const names = new Set(inits.map(({ container }) => container));
+    const next = releaseContainers(ledger, podUid, names);
+    if (next === ledger) return;
+    this.#state.setLedger(next);
+    const freed = holdingsOf(ledger, podUid).map((holding) => ({
+      ...holding,
+      devices: holding.devices.filter(({ id }) => !ownerOf(next, holding.resource, id)),
+    }));
+    this.#sayReleased(pod, freed, "its init containers are done");
+    this.#deps.onPodChanged(podUid, "health");
+  }
+
+  #sayReleased(pod: Pod | undefined, freed: readonly Holding[], rule: string): void {
+    const names = freed.flatMap(({ resource, devices: list }) =>
+      list.map(({ id }) => `${resource} ${id}`),
+    );
+    const devices = [...new Set(names)];
+    if (pod && devices.length > 0)
+      this.#deps.decide(pod, decided("releaseDevices", rule, { devices }));
+    this.#admission.retryAll();
+  }
+
+  #note(text: string): void {
+    this.#deps.log.warn("what was written down of devices is not what is", { difference: text });
+    this.#notes = [...this.#notes, text].slice(-MOST_NOTES);
+  }
+
+  #expose(metrics: MetricsRegistry): void {
+    const help = "Devices by resource and state: free, owned or unusable.";
+    metrics.collected({ name: "nodelet_devices", help, type: "gauge" }, () =>
+      [...countStates(this.#state.inventory.get(), this.#state.ledger)].flatMap(
+        ([resource, counts]) =>
+          Object.entries(counts).map(([state, value]) => ({ labels: { resource, state }, value })),
+      ),
+    );
+  }
+}
+
+function decodeAnswer(answer: Uint8Array): ContainerAllocateResponse {
+  return ContainerAllocateResponse.decode(answer);
+}
+
+/** Healthy devices of every known resource, as the checkpoint names them. */
+function healthyIds({ inventory }: DeviceState): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    [...inventory.get()].map(([resource, { presence, devices }]) => [
+      resource,
+      presence.kind === "gone"
+        ? []
+        : [...devices.values()].filter(({ healthy }) => healthy).map(({ id }) => id),
+    ]),
+  );
+}

@@ -1,0 +1,96 @@
+// `nodelet up` on machines that have a containerd already.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PAUSE_IMAGE, TEST_IMAGE } from "../box/images.ts";
+import { bareMachine, differences } from "./node-box.ts";
+
+const FOREIGN = JSON.stringify({
+  metadata: { name: "foreign", namespace: "other", uid: "1234", attempt: 0 },
+  log_directory: "/var/log/foreign",
+  linux: {},
+});
+
+test("up uses the machine's containerd, and down leaves it as it was", async () => {
+  await using node = await bareMachine({ containerd: "machine", network: true });
+  const images = () => node.box.ctr("images", "list", "-q");
+  const before = { picture: await node.picture(), images: await images() };
+  const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  assert.match(
+    up.stdout,
+    /^ok +containerd +containerd 1\.\S+ at \/run\/containerd\/containerd\.sock$/m,
+  );
+  assert.equal((await node.pids("containerd")).length, 1);
+  await node.run("down");
+  assert.equal((await node.pids("containerd")).length, 1);
+  assert.equal(await images(), before.images);
+  // containerd keeps what it has unpacked until it collects its garbage, and its network plugins their chains.
+  const changes = differences(before.picture, await node.picture()).filter(
+    (line) => !/\/var\/lib\/(containerd|cni)\/|\/run\/containerd\/|CNI-|cni0/.test(line),
+  );
+  assert.deepEqual(changes, []);
+});
+
+test("up leaves a containerd with other pods alone and starts its own", async () => {
+  await using node = await bareMachine({ containerd: "machine", network: true });
+  node.box.write("/run/tmp/pod.json", FOREIGN);
+  await node.box.ctr(
+    "run",
+    "--detach",
+    "--label",
+    "io.cri-containerd.kind=sandbox",
+    TEST_IMAGE,
+    "no-pod",
+    "sleep",
+    "1000",
+  );
+  const { connectCri } = await import("../../src/outside/cri/connect-cri.ts");
+  const cri = connectCri({ runtimeEndpoint: `unix://${node.box.criSocket}`, timeoutMs: 30_000 });
+  const { signal } = new AbortController();
+  const sandbox = await cri.runtime.runSandbox(
+    {
+      metadata: { name: "foreign", namespace: "other", uid: "1", attempt: 0 },
+      logDirectory: "/var/log/foreign",
+      linux: {},
+    },
+    "",
+    signal,
+  );
+  const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  assert.match(
+    up.stdout,
+    /nodelet starts its own, since of the one found: it runs a pod of somebody else/,
+  );
+  const named = await node.nodelet([
+    "up",
+    "--check",
+    "--containerd=/run/containerd/containerd.sock",
+  ]);
+  assert.equal(named.code, 1);
+  assert.match(named.stdout, /fail +containerd .*which would be ended/);
+  await node.run("down");
+  assert.equal((await cri.runtime.sandboxStatus(sandbox, signal)).id, sandbox);
+  assert.equal((await node.pids("containerd")).length, 1);
+  cri.close();
+});
+
+test("a sandbox image that cannot be pulled is built here, and goes with down", async () => {
+  await using node = await bareMachine({ containerd: "machine", network: true });
+  await node.box.ctr("images", "remove", "--sync", PAUSE_IMAGE);
+  const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
+  assert.equal(up.code, 0, up.stdout + up.stderr);
+  assert.match(up.stderr, /pause:1 cannot be pulled; a stand-in is built here/);
+  assert.match(await node.run("down"), /image nodelet\.test\/pause:1/);
+  assert.doesNotMatch(await node.box.ctr("images", "list", "-q"), /pause/);
+});
+
+test("another kubelet on the machine is not disturbed", async () => {
+  await using node = await bareMachine();
+  const other = node.box.spawn(["sh", "-c", "echo kubelet >/proc/$$/comm; read _"]);
+  await other.pid();
+  await node.box.run(["sh", "-c", "until pgrep -x kubelet; do sleep 0.05; done"]);
+  const { code, stdout } = await node.nodelet(["up"]);
+  assert.equal(code, 1);
+  assert.match(stdout, /fail +other agents +kubelet \(\d+\) looks after pods here/);
+});

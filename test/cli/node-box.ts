@@ -1,0 +1,141 @@
+/** A bare machine in a box, with the command line as it is shipped, and a picture of what is on it. */
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Box,
+  type BoxOptions,
+  type BoxProcess,
+  type ExecResult,
+  startBox,
+} from "../box/box.ts";
+
+const PROGRAM = join(resolve(import.meta.dirname, "../.."), "bin/nodelet");
+const COMMAND_MS = 120_000;
+const WAIT_MS = 60_000;
+const POLL_MS = 50;
+
+/** A box and the command in it. */
+export class NodeBox implements AsyncDisposable {
+  readonly box: Box;
+
+  constructor(box: Box) {
+    this.box = box;
+  }
+
+  /** Runs `nodelet` to its end. */
+  nodelet(
+    argv: readonly string[],
+    env: Record<string, string> = {},
+    stdin = "",
+  ): Promise<ExecResult> {
+    return this.box.exec([PROGRAM, ...argv], { env, stdin, timeoutMs: COMMAND_MS });
+  }
+
+  /** Like `nodelet`, but fails when the code is not 0; gives standard output. */
+  async run(...argv: readonly string[]): Promise<string> {
+    return await this.box.run([PROGRAM, ...argv], { timeoutMs: COMMAND_MS });
+  }
+
+  /** Starts `nodelet` and gathers what it writes. */
+  start(argv: readonly string[], env: Record<string, string> = {}): Running {
+    return new Running(this.box.spawn([PROGRAM, ...argv], { env }));
+  }
+
+  /** Starts `nodelet` on a terminal of its own. */
+  startOnTerminal(command: string, env: Record<string, string> = {}): Running {
+    const line = command.replace(/^nodelet/, PROGRAM);
+    return new Running(
+      this.box.spawn(["script", "-qec", line, "/dev/null"], { env: { TERM: "xterm", ...env } }),
+    );
+  }
+
+  /** Process ids of the program, in the box's own counting. */
+  async pids(name: string): Promise<readonly string[]> {
+    const { stdout } = await this.box.exec(["pgrep", "-x", name]);
+    return stdout.split("\n").filter((line) => line !== "");
+  }
+
+  /** Everything on the machine that `down` has to take back, one thing a line. */
+  async picture(): Promise<readonly string[]> {
+    const script = `
+      for pid in $(ps -eo pid= --no-headers); do
+        name=$(cat /proc/$pid/comm 2>/dev/null) || continue
+        case $name in sh|ps|cat|nsenter) ;; *) echo "process $name" ;; esac
+      done
+      awk '{ print "mount", $5 }' /proc/self/mountinfo
+      find /sys/fs/cgroup/ -type d -printf 'cgroup %p\\n' 2>/dev/null
+      find /run /etc /var/lib /var/log /opt /usr/libexec -xdev -printf 'file %p\\n'
+      for table in filter nat mangle; do
+        iptables -t $table -S | grep -v -- '^-P' | sed "s/^/rule $table /"
+      done
+      ip -o link | awk -F': ' '{ print "interface", $2 }'
+      exit 0`;
+    const text = await this.box.run(["sh", "-c", script]);
+    return text
+      .split("\n")
+      .filter((line) => line !== "" && !/iptables\.lock/.test(line))
+      .sort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.box.dispose();
+  }
+}
+
+/** What is there now and was not before, and the other way round. */
+export function differences(
+  before: readonly string[],
+  after: readonly string[],
+): readonly string[] {
+  const [had, has] = [new Set(before), new Set(after)];
+  return [
+    ...after.filter((line) => !had.has(line)).map((line) => `new: ${line}`),
+    ...before.filter((line) => !has.has(line)).map((line) => `gone: ${line}`),
+  ];
+}
+
+/** A bare machine: no containerd, no network for pods. */
+export async function bareMachine(options: BoxOptions = {}): Promise<NodeBox> {
+  return new NodeBox(await startBox({ containerd: "none", network: false, ...options }));
+}
+
+/** A command that runs. */
+export class Running {
+  readonly process: BoxProcess;
+  #text = "";
+
+  constructor(process: BoxProcess) {
+    this.process = process;
+    for (const stream of [process.stdout, process.stderr])
+      stream?.on("data", (chunk: Buffer) => {
+        this.#text += chunk.toString("utf8");
+      });
+  }
+
+  /** All that it has written to both outputs. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** Waits until it has written what matches, from `from` on. */
+  async said(pattern: RegExp, from = 0): Promise<void> {
+    const deadline = performance.now() + WAIT_MS;
+    while (!pattern.test(this.#text.slice(from))) {
+      if (!this.process.running) throw new Error(`it ended without ${pattern}:\n${this.#text}`);
+      if (performance.now() > deadline)
+        throw new Error(`it does not say ${pattern}:\n${this.#text}`);
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Types something. */
+  type(text: string): void {
+    this.process.stdin?.write(text);
+  }
+
+  /** Sends SIGINT and resolves with the exit code. */
+  async interrupt(): Promise<number | null> {
+    await this.process.kill("SIGINT");
+    return (await this.process.exited).code;
+  }
+}
