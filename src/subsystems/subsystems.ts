@@ -6,6 +6,7 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime, ImageService, RuntimeService } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
+import type { ObjectSource, ServiceAccountTokens } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
   type Cgroups,
@@ -55,6 +56,10 @@ export interface SubsystemDeps {
   readonly facts: HostFacts;
   /** Where events are written to; without it they stay on the node. */
   readonly eventApi?: EventApi;
+  /** Objects that pods refer to; absent where there is no API server. */
+  readonly objects?: ObjectSource;
+  /** Tokens of service accounts; absent where there is no API server. */
+  readonly tokens?: ServiceAccountTokens;
   readonly onFound: (pods: readonly FoundPod[]) => void;
   readonly isBusy: (uid: PodUid) => boolean;
   readonly onVerdict: (verdict: ProbeVerdict) => void;

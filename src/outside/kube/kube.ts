@@ -18,9 +18,18 @@ export type { EndpointDeps, LoadedEndpoint } from "./endpoint.ts";
 export { loadEndpoint } from "./endpoint.ts";
 export type { Kubeconfig } from "./kubeconfig.ts";
 export { readKubeconfig } from "./kubeconfig.ts";
+export type { NamedPlace, ObjectSource, ObjectSourceDeps } from "./object-source.ts";
+export { WatchedObjects } from "./object-source.ts";
 export type { FollowDeps, FollowOptions, ObjectChange } from "./reflector.ts";
 export { followObjects } from "./reflector.ts";
 export * from "./resources.ts";
+export type {
+  ServiceAccountToken,
+  ServiceAccountTokens,
+  TokenDeps,
+  TokenOrder,
+} from "./service-account-tokens.ts";
+export { RequestedTokens } from "./service-account-tokens.ts";
 export type {
   ApiEndpoint,
   ApiReply,

@@ -16,6 +16,7 @@ import type {
   Service,
   ServiceAccount,
   SubjectAccessReview,
+  TokenRequest,
   TokenReview,
 } from "../../api/generated/types.ts";
 
@@ -114,6 +115,14 @@ export const ACCESS_REVIEWS = resource<SubjectAccessReview>(
   "SubjectAccessReview",
   "subjectaccessreviews",
   "cluster",
+);
+
+/** Subresource `token` of a service account: answered at once, never kept. Of the group `authentication.k8s.io`. */
+export const TOKEN_REQUESTS = resource<TokenRequest>(
+  "",
+  "TokenRequest",
+  "serviceaccounts",
+  "namespaced",
 );
 
 /** One object or, without a name, all objects of a kind. */
