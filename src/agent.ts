@@ -143,7 +143,7 @@ async function startCore(
     ...(hooks.eventApi ? { eventApi: hooks.eventApi } : {}),
     ...pipelinePorts(pipelineOf),
   });
-  const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, startedAt, hooks };
+  const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks };
   const deps = pipelineDeps(options, parts);
   const settings = pipelineOptions(options, hooks);
   const pipeline = createPipeline(settings, deps);
@@ -285,12 +285,11 @@ interface PipelineParts {
   readonly capacity: NodeCapacity;
   readonly facts: HostFacts;
   readonly runtimeVersion: VersionResponse;
-  readonly startedAt: WallMs;
   readonly hooks: AgentHooks;
 }
 
 function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps {
-  const { outside, scope, subsystems, capacity, facts, runtimeVersion, startedAt, hooks } = parts;
+  const { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks } = parts;
   const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
   const room = {
     allocatable: capacity.allocatable,
@@ -305,7 +304,6 @@ function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps
     room: () => room,
     hostIps: () => hostIps,
     runtimeName: () => runtimeVersion.runtimeName,
-    agentStartedAt: startedAt,
     ...(hooks.admit ? { admit: hooks.admit } : {}),
   };
 }

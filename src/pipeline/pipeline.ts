@@ -9,7 +9,6 @@ import { podDescription, podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import { qosClassOf } from "../api/qos.ts";
 import type { Reading } from "../kit/cell.ts";
-import type { WallMs } from "../kit/clock.ts";
 import { InvariantError, messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -63,7 +62,6 @@ export interface PipelineDeps extends PipelineSubsystems {
   readonly runtimeName: () => string;
   /** Admission rules of whoever embeds the agent; asked after our own. */
   readonly admit?: Admit;
-  readonly agentStartedAt: WallMs;
 }
 
 /** The joined rooms, for readers and for the node. */
@@ -80,7 +78,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const { outside, scope } = deps;
   const { clock, random, log, host, net } = outside;
   const statuses = new Statuses(
-    { folder: `${options.stateFolder}/pods`, agentStartedAt: deps.agentStartedAt },
+    { folder: `${options.stateFolder}/pods` },
     {
       files: host.files,
       clock,
@@ -99,6 +97,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       ports: podPorts(options, deps, () => pods),
       admit: admission(deps),
       context: () => planContext(options, deps),
+      publishedBefore: (uid) => statuses.publishedBefore(uid),
     },
   );
   pods.subscribe((record) => {

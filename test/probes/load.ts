@@ -181,6 +181,7 @@ function watchAll(probes: Probes, ports: Ports, pods: number, kinds: readonly Ki
       running: true,
       startedAtMs: Date.now() as WallMs,
       started: true,
+      confirmed: { startup: false, readiness: false },
       comesBack: true,
     }));
     probes.watch(pod, targets);

@@ -161,6 +161,7 @@ export function target(
     containerId: "c1",
     running: true,
     started: true,
+    confirmed: { startup: false, readiness: false },
     comesBack: true,
     ...more,
   };

@@ -6,12 +6,13 @@
  */
 
 import { decided } from "../../api/decisions.ts";
-import type { Pod } from "../../api/generated/types.ts";
+import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
+import { keptVerdicts } from "./kept-verdicts.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan.ts";
 import type { PodDeps } from "./ports.ts";
@@ -62,6 +63,8 @@ export interface PodsDeps extends PodDeps {
   readonly scope: TaskScope;
   readonly admit: Admit;
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
+  /** What was published of the pod in an earlier life of the agent. */
+  readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
 }
 
 /** How pods that nobody wants are ended. */
@@ -215,6 +218,14 @@ export class Pods implements PodsView {
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
       startedAt: this.#deps.clock.wall(),
       foundRunning: found !== undefined,
+      ...(found
+        ? {
+            probes: keptVerdicts(
+              found.observed,
+              this.#deps.publishedBefore(change.uid) ?? change.pod.status,
+            ),
+          }
+        : {}),
     });
     const actor = this.#launch(record);
     if (found && livingContainers(found.observed).length > 0) {

@@ -15,6 +15,7 @@ export interface ContainerToProbe {
   readonly running: boolean;
   readonly startedAtMs: WallMs | undefined;
   readonly started: boolean;
+  readonly confirmed: { readonly startup: boolean; readonly readiness: boolean };
   readonly comesBack: boolean;
 }
 
@@ -61,6 +62,8 @@ function hasProbe({ livenessProbe, readinessProbe, startupProbe }: Container): b
 function target(record: PodRecord, spec: SpecContainer): ContainerToProbe {
   const attempt = latestAttempt(record.observed, spec.container.name);
   const ended = attempt?.state === "exited" ? attempt : undefined;
+  const known = record.probes[spec.container.name];
+  const verdicts = known?.containerId === attempt?.id ? known : undefined;
   return {
     spec: spec.container,
     kind: spec.kind === "sidecar" ? "sidecar" : "container",
@@ -68,6 +71,10 @@ function target(record: PodRecord, spec: SpecContainer): ContainerToProbe {
     running: attempt?.state === "running",
     startedAtMs: attempt?.startedAtMs,
     started: attempt?.state === "running" && isStarted(record, spec),
+    confirmed: {
+      startup: verdicts?.startup === "success",
+      readiness: verdicts?.readiness === "success",
+    },
     comesBack:
       record.life.kind === "running" &&
       (!ended || decideRestart(record.pod, spec, ended.exitCode).restart),

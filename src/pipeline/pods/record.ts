@@ -136,6 +136,8 @@ export interface NewRecord {
   readonly startedAt: WallMs;
   /** Whether this agent may have made things for the pod in an earlier life. */
   readonly foundRunning: boolean;
+  /** What its probes had found out by then. */
+  readonly probes?: PodRecord["probes"];
 }
 
 /** The first record of a pod. */
@@ -155,7 +157,7 @@ export function newRecord(from: NewRecord): PodRecord {
     startedAt: from.startedAt,
     backoff: {},
     troubles: {},
-    probes: {},
+    probes: from.probes ?? {},
     waits: {},
     standing: [],
   };

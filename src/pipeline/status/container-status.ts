@@ -8,7 +8,6 @@ import type {
 } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
-import type { WallMs } from "../../kit/clock.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { decideRestart, type SpecContainer } from "../pods/restart.ts";
 
@@ -18,11 +17,7 @@ export interface ContainerStatusContext {
   readonly previous: PodStatus | undefined;
   /** Name of the runtime, the scheme of container IDs. */
   readonly runtimeName: string;
-  readonly agentStartedAt: WallMs;
 }
-
-/** A container that started this long before the agent keeps its readiness until a probe speaks. */
-const CONTINUITY_MS = 10_000;
 
 const EXIT_CODE_UNKNOWN = 137;
 
@@ -51,14 +46,14 @@ function containerStatus(
     ? { terminated: terminatedOf(lastEnded, context.runtimeName) }
     : (before?.lastState ?? {});
   const shown = waitingInstead(record, spec, latest, { state, lastState });
-  const started = isStarted(record, spec, latest, { before, context });
+  const started = isStarted(record, spec, latest);
   return {
     name: container.name,
     image: latest.image,
     imageID: latest.imageRef,
     containerID: `${context.runtimeName}://${latest.id}`,
     restartCount: latest.restartCount,
-    ready: isReady(record, spec, latest, { started, before, context }),
+    ready: isReady(record, spec, latest, started),
     started,
     ...shown,
   };
@@ -168,47 +163,26 @@ function waitingInstead(
   return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
 }
 
-/** What was last said of the container, and under which circumstances it is said again. */
-interface Published {
-  readonly before: ContainerStatus | undefined;
-  readonly context: ContainerStatusContext;
-}
-
 function isStarted(
   record: PodRecord,
   { container, kind }: SpecContainer,
   latest: ObservedContainer,
-  { before, context }: Published,
 ): boolean {
   if (latest.state !== "running" || kind === "init") return false;
   if (!container.startupProbe) return true;
   const verdicts = record.probes[container.name];
-  if (verdicts?.containerId === latest.id && verdicts.startup !== undefined)
-    return verdicts.startup === "success";
-  return continues(latest, before, context) && before?.started === true;
+  return verdicts?.containerId === latest.id && verdicts.startup === "success";
 }
 
 function isReady(
   record: PodRecord,
   { container, kind }: SpecContainer,
   latest: ObservedContainer,
-  as: Published & { readonly started: boolean },
+  started: boolean,
 ): boolean {
   if (kind === "init") return latest.state === "exited" && latest.exitCode === 0;
-  if (latest.state !== "running" || !as.started) return false;
+  if (latest.state !== "running" || !started) return false;
   if (!container.readinessProbe) return true;
   const verdicts = record.probes[container.name];
-  if (verdicts?.containerId === latest.id && verdicts.readiness !== undefined)
-    return verdicts.readiness === "success";
-  return continues(latest, as.before, as.context) && as.before?.ready === true;
-}
-
-/** Whether what was published of this very attempt before the agent restarted still holds. */
-function continues(
-  latest: ObservedContainer,
-  before: ContainerStatus | undefined,
-  { agentStartedAt, runtimeName }: ContainerStatusContext,
-): boolean {
-  if (before?.containerID !== `${runtimeName}://${latest.id}`) return false;
-  return latest.startedAtMs !== undefined && latest.startedAtMs + CONTINUITY_MS <= agentStartedAt;
+  return verdicts?.containerId === latest.id && verdicts.readiness === "success";
 }

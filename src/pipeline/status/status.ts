@@ -5,7 +5,7 @@
  */
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import type { Clock, WallMs } from "../../kit/clock.ts";
+import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Files } from "../../outside/host/host.ts";
 import type { PodRecord } from "../pods/record.ts";
@@ -15,7 +15,6 @@ import { deriveStatus } from "./derive.ts";
 export interface StatusOptions {
   /** Folder of the kept statuses; one file for each pod. */
   readonly folder: string;
-  readonly agentStartedAt: WallMs;
 }
 
 /** What deriving and keeping statuses needs. */
@@ -86,6 +85,11 @@ export class Statuses {
     return this.#current.get(uid);
   }
 
+  /** What was published of a pod before the agent was started, until it is derived anew. */
+  publishedBefore(uid: PodUid): PodStatus | undefined {
+    return this.#kept.get(uid);
+  }
+
   subscribe(sink: StatusSink): () => void {
     this.#sinks.add(sink);
     return () => {
@@ -107,7 +111,6 @@ export class Statuses {
       now: this.#deps.clock.wall(),
       hostIps: this.#deps.hostIps(),
       runtimeName: this.#deps.runtimeName(),
-      agentStartedAt: this.#options.agentStartedAt,
     });
     const ended = record.life.kind === "terminated";
     if (before && before.ended === ended && before.pod === pod && sameStatus(before.status, status))

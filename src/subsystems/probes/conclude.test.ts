@@ -29,11 +29,11 @@ const AGENT_STARTED = 1_000_000;
 const facts = (more: Partial<ProbeFacts> = {}): ProbeFacts => ({
   podEnded: false,
   podEnding: false,
-  isSidecar: false,
   containerId: "c1",
   running: true,
   startedAtMs: (AGENT_STARTED + 60_000) as WallMs,
   started: true,
+  confirmed: false,
   comesBack: true,
   ...more,
 });
@@ -42,7 +42,6 @@ const facts = (more: Partial<ProbeFacts> = {}): ProbeFacts => ({
 const at = (seconds: number): Moment => ({
   monotonic: (60_000 + seconds * 1000) as MonotonicMs,
   wall: (AGENT_STARTED + 60_000 + seconds * 1000) as WallMs,
-  agentStarted: AGENT_STARTED as WallMs,
 });
 
 const adopted = (kind: ProbeKind, more: Partial<ProbeFacts> = {}): WorkerState =>

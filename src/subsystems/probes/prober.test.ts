@@ -25,7 +25,7 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     schedule: new Schedule(clock),
     spread: new Spread(),
     execSlots: new FairSlots({ total: 1, perOwner: 1 }),
-    agentStarted: { monotonic: clock.monotonic(), wall: clock.wall() },
+    agentStartedAt: clock.monotonic(),
     historyLength: 5,
     onVerdict: () => {},
     recordEvent: () => {},

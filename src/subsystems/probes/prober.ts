@@ -1,4 +1,4 @@
-import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { FairSlots } from "./fair-slots.ts";
@@ -36,7 +36,7 @@ export interface ProberShared {
   readonly schedule: Schedule;
   readonly spread: Spread;
   readonly execSlots: FairSlots;
-  readonly agentStarted: { readonly monotonic: MonotonicMs; readonly wall: WallMs };
+  readonly agentStartedAt: MonotonicMs;
   readonly historyLength: number;
   readonly onVerdict: (verdict: ProbeVerdict) => void;
   readonly recordEvent: (event: ProbeEvent) => void;
@@ -99,10 +99,10 @@ export class Prober {
     this.#target = target;
     this.#shared = shared;
     this.#rules = rulesOf(probeOf(target.spec, kind) ?? {}, kind);
-    const { clock, random, agentStarted, spread } = shared;
+    const { clock, random, agentStartedAt, spread } = shared;
     const now = clock.monotonic();
     // After a restart of the agent all pods are taken on at one instant; their probes need not be.
-    const isYoung = now - agentStarted.monotonic < this.#rules.periodMs;
+    const isYoung = now - agentStartedAt < this.#rules.periodMs;
     spread.expect(this.#rules.periodMs, 1);
     this.#scheduleAt(now + (isYoung ? random.next() * this.#rules.periodMs : 0));
   }
@@ -158,16 +158,12 @@ export class Prober {
   }
 
   #facts() {
-    return factsOf(this.#pod, this.#target);
+    return factsOf(this.#pod, this.#target, this.kind);
   }
 
   #moment() {
-    const { clock, agentStarted } = this.#shared;
-    return {
-      monotonic: clock.monotonic(),
-      wall: clock.wall(),
-      agentStarted: agentStarted.wall,
-    };
+    const { clock } = this.#shared;
+    return { monotonic: clock.monotonic(), wall: clock.wall() };
   }
 
   #scheduleAt(at: number): void {

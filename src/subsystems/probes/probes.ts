@@ -109,7 +109,7 @@ class ProbeRoom implements Probes {
       schedule,
       spread: new Spread(),
       execSlots,
-      agentStarted: { monotonic: clock.monotonic(), wall: clock.wall() },
+      agentStartedAt: clock.monotonic(),
       historyLength: options.historyLength,
       onVerdict: deps.onVerdict,
       recordEvent: deps.recordEvent,

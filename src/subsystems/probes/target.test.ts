@@ -65,6 +65,7 @@ test("fieldPathOf points into the list the container stands in", () => {
     running: false,
     startedAtMs: undefined,
     started: false,
+    confirmed: { startup: false, readiness: false },
     comesBack: true,
   });
   assert.equal(fieldPathOf(target("container")), "spec.containers{app}");

@@ -26,6 +26,8 @@ export interface ProbeTarget {
   readonly startedAtMs: WallMs | undefined;
   /** `started` of the container's status: its startup probe succeeded, or it has none and runs. */
   readonly started: boolean;
+  /** What is known already of this attempt, when its probes are taken on in the middle of its life. */
+  readonly confirmed: { readonly startup: boolean; readonly readiness: boolean };
   /** While it does not run: not ended yet, or to be started again by rules, policy or as a sidecar. */
   readonly comesBack: boolean;
 }
@@ -68,15 +70,15 @@ function atLeastOne(value: number | undefined, fallback: number): number {
 }
 
 /** What `consider` must know, from pod and container. */
-export function factsOf(pod: ProbedPod, target: ProbeTarget): ProbeFacts {
+export function factsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKind): ProbeFacts {
   return {
     podEnded: pod.ended,
     podEnding: pod.ending,
-    isSidecar: target.kind === "sidecar",
     containerId: target.containerId,
     running: target.running,
     startedAtMs: target.startedAtMs,
     started: target.started,
+    confirmed: kind !== "liveness" && target.confirmed[kind],
     comesBack: target.comesBack,
   };
 }

@@ -30,11 +30,11 @@ const AGENT_STARTED = 1_000_000;
 const facts = (more: Partial<ProbeFacts> = {}): ProbeFacts => ({
   podEnded: false,
   podEnding: false,
-  isSidecar: false,
   containerId: "c1",
   running: true,
   startedAtMs: (AGENT_STARTED + 60_000) as WallMs,
   started: true,
+  confirmed: false,
   comesBack: true,
   ...more,
 });
@@ -43,7 +43,6 @@ const facts = (more: Partial<ProbeFacts> = {}): ProbeFacts => ({
 const at = (seconds: number): Moment => ({
   monotonic: (60_000 + seconds * 1000) as MonotonicMs,
   wall: (AGENT_STARTED + 60_000 + seconds * 1000) as WallMs,
-  agentStarted: AGENT_STARTED as WallMs,
 });
 
 const adopted = (kind: ProbeKind, more: Partial<ProbeFacts> = {}): WorkerState =>
@@ -157,13 +156,6 @@ const VECTORS: readonly Vector[] = [
     publish: ["success"],
   },
   {
-    name: "ending, liveness of a sidecar",
-    kind: "liveness",
-    state: adopted("liveness"),
-    facts: { podEnding: true, isSidecar: true },
-    step: "pod is being ended",
-  },
-  {
     name: "ending, readiness goes on",
     kind: "readiness",
     state: adopted("readiness"),
@@ -215,44 +207,19 @@ const VECTORS: readonly Vector[] = [
     facts: { started: false },
     step: "container has not started yet",
   },
-  // Restart of the agent: what ran more than 10 s before it is not given an initial value.
+  // Restart of the agent: what was found out before holds until a probe says otherwise.
+  { name: "ready before the agent", kind: "readiness", facts: { confirmed: true }, step: "probe" },
   {
-    name: "ready before the agent",
+    name: "ready before the agent, but no longer running",
     kind: "readiness",
-    facts: { startedAtMs: (AGENT_STARTED - 10_001) as WallMs },
-    step: "probe",
-  },
-  {
-    name: "just 10 s before the agent",
-    kind: "readiness",
-    facts: { startedAtMs: (AGENT_STARTED - 10_000) as WallMs },
-    step: "probe",
-    publish: ["failure"],
-  },
-  {
-    name: "before the agent but not running",
-    kind: "readiness",
-    facts: { startedAtMs: 1 as WallMs, running: false },
+    facts: { confirmed: true, running: false },
     step: "container is not running",
     publish: ["failure"],
   },
   {
-    name: "a started sidecar from before the agent",
+    name: "started before the agent",
     kind: "startup",
-    facts: { startedAtMs: 1 as WallMs, isSidecar: true },
-    step: "container has started",
-    publish: ["success"],
-  },
-  {
-    name: "a starting sidecar from before the agent",
-    kind: "startup",
-    facts: { startedAtMs: 1 as WallMs, isSidecar: true, started: false },
-    step: "probe",
-  },
-  {
-    name: "a started container from before the agent",
-    kind: "startup",
-    facts: { startedAtMs: 1 as WallMs },
+    facts: { confirmed: true },
     step: "container has started",
   },
 ];
@@ -290,11 +257,11 @@ test("consider: whatever the facts, nothing on hold probes, and what is told is 
   const anyFacts = fc.record({
     podEnded: fc.boolean(),
     podEnding: fc.boolean(),
-    isSidecar: fc.boolean(),
     containerId: fc.constantFrom(undefined, "c1", "c2"),
     running: fc.boolean(),
     startedAtMs: fc.constantFrom(undefined, 1 as WallMs, (AGENT_STARTED + 60_000) as WallMs),
     started: fc.boolean(),
+    confirmed: fc.boolean(),
     comesBack: fc.boolean(),
   });
   fc.assert(

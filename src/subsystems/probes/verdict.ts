@@ -23,13 +23,14 @@ export interface ProbeFacts {
   readonly podEnded: boolean;
   /** The pod is being ended, for whatever cause. */
   readonly podEnding: boolean;
-  readonly isSidecar: boolean;
   /** The present attempt; `undefined` while there is none. */
   readonly containerId: string | undefined;
   readonly running: boolean;
   readonly startedAtMs: WallMs | undefined;
   /** `started` of the container's status. */
   readonly started: boolean;
+  /** This very container passed this probe before, as its status said when the agent was started. */
+  readonly confirmed: boolean;
   /** Whether a container that does not run has yet to start or will be started again. */
   readonly comesBack: boolean;
 }
@@ -58,12 +59,10 @@ export const NEW_WORKER: WorkerState = {
   verdict: undefined,
 };
 
-/** Both faces of the present time, and when the agent started. */
+/** Both faces of the present time. */
 export interface Moment {
   readonly monotonic: MonotonicMs;
   readonly wall: WallMs;
-  /** When the agent started. */
-  readonly agentStarted: WallMs;
 }
 
 /** Why a worker does not probe now. */
@@ -96,9 +95,6 @@ const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
   startup: "unknown",
 };
 
-/** A container that started this long before the agent was known to the agent's predecessor. */
-const KNOWN_BEFORE_MS = 10_000;
-
 /**
  * What a worker does when it is its turn (worker.doProbe of the reference, up to the probe itself).
  * Unlike there, a new container begins with no results in a row: failures of the one before it, or
@@ -114,7 +110,7 @@ export function consider(
   if (facts.containerId === undefined) {
     return { state: before, publish: [], step: wait("no container") };
   }
-  const { state, publish } = adopt(rules, before, facts, now);
+  const { state, publish } = adopt(rules, before, facts);
   if (state.onHold)
     return { state, publish, step: wait("on hold until the container is replaced") };
   if (!facts.running) {
@@ -158,22 +154,13 @@ export function wantsTrigger(rules: ProbeRules, state: WorkerState, facts: Probe
   );
 }
 
-function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts, now: Moment): Turn {
+function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts): Turn {
   if (before.containerId === facts.containerId) return { state: before, publish: [] };
   const state: WorkerState = { ...NEW_WORKER, containerId: facts.containerId };
-  if (!isKnownBefore(facts, now)) return published(state, INITIAL[rules.kind], []);
   // Said at once, "not ready" of a container that was ready all along would take it out of service.
-  return rules.kind === "startup" && facts.isSidecar && facts.started
-    ? published(state, "success", [])
-    : { state, publish: [] };
-}
-
-function isKnownBefore(facts: ProbeFacts, now: Moment): boolean {
-  return (
-    facts.running &&
-    facts.startedAtMs !== undefined &&
-    facts.startedAtMs < now.agentStarted - KNOWN_BEFORE_MS
-  );
+  return facts.confirmed && facts.running
+    ? { state: { ...state, verdict: "success" }, publish: [] }
+    : published(state, INITIAL[rules.kind], []);
 }
 
 function gate(rules: ProbeRules, state: WorkerState, facts: ProbeFacts, now: Moment): Step {
