@@ -10,6 +10,7 @@ import { addCompletionCommand, answerCompletion, COMPLETE_WORD } from "./command
 import { addConfigCommand } from "./commands/config.ts";
 import { addDescribeCommand } from "./commands/describe.ts";
 import { addDownCommand } from "./commands/down.ts";
+import { addEventsCommand } from "./commands/events.ts";
 import { addExecCommand } from "./commands/exec.ts";
 import { addGetCommand } from "./commands/get.ts";
 import { addLogsCommand } from "./commands/logs.ts";
@@ -93,6 +94,7 @@ export function buildProgram(context: CliContext): Command {
   addLogsCommand(program, context);
   addExecCommand(program, context);
   addWhyCommand(program, context);
+  addEventsCommand(program, context);
   addPlanCommand(program, context);
   addCgroupsCommand(program, context);
   addConfigCommand(program, context);

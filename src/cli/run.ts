@@ -64,6 +64,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         config,
         nodeName,
         rootFolder: flags.rootDir,
+        events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         server: {
           certFolder: flags.certDir,
           socketPath: agentSocket(process.env),

@@ -65,6 +65,11 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     group: "Other",
     about: "Exit when another process opens the file of --lock-file.",
   }),
+  own("event-mode", "eventMode", "string", {
+    group: "Other",
+    about:
+      "Protected keeps steps of a pod's life from being lost; Reference treats events exactly as the kubelet does. Of nodelet only.",
+  }),
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
     about: "Control group that holds the container runtime.",

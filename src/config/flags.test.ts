@@ -282,6 +282,8 @@ const FLAG_RULES: readonly (readonly [argv: readonly string[], problems: readonl
   [["--node-ip=10.0.0.1,10.0.0.2"], [/single IP or a dual-stack pair/]],
   [["--node-ip=host"], [/--node-ip: Invalid value: "host": must be a valid IP address/]],
   [["--cloud-provider=external"], []],
+  [["--event-mode=Reference"], []],
+  [["--event-mode=none"], [/--event-mode: Unsupported value: "none"/]],
   [["--cloud-provider=aws"], [/--cloud-provider: Unsupported value: "aws"/]],
   [["--image-credential-provider-config=/x"], [/bin-dir: Required value/]],
   [["--exit-on-lock-contention"], [/no lock file specified/]],

@@ -33,6 +33,8 @@ export interface KubeletFlags {
   readonly experimentalMounterPath: string;
   readonly experimentalAllocatableIgnoreEviction: boolean;
   readonly housekeepingInterval: DurationMs;
+  /** Not of the kubelet: `Protected`, or `Reference` for events exactly as the kubelet treats them. */
+  readonly eventMode: string;
   /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
   readonly version: string;
   readonly help: boolean;
@@ -62,6 +64,7 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   experimentalMounterPath: "",
   experimentalAllocatableIgnoreEviction: false,
   housekeepingInterval: durationMs(10_000),
+  eventMode: "Protected",
   version: "false",
   help: false,
 };

@@ -22,6 +22,7 @@ const NODE_LABELS = [
 const NODE_LABEL_PREFIXES = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 
 const MAX_ADDRESSES = 2;
+const EVENT_MODES: readonly string[] = ["Protected", "Reference"];
 
 /** What is wrong with the flags that are no configuration fields; empty when they can be used. */
 export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
@@ -32,6 +33,9 @@ export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
     ...(["", "external"].includes(flags.cloudProvider)
       ? []
       : [unsupported("--cloud-provider", flags.cloudProvider, ["", "external"])]),
+    ...(EVENT_MODES.includes(flags.eventMode)
+      ? []
+      : [unsupported("--event-mode", flags.eventMode, EVENT_MODES)]),
   ];
 }
 

@@ -1,4 +1,6 @@
+import { isChosen, parseEventChoice } from "../api/event-choice.ts";
 import type { CoreEvent } from "../api/generated/types.ts";
+import { parseTimestamp } from "../api/timestamps.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { OwnProcess } from "../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "./call.ts";
@@ -16,9 +18,13 @@ export interface OwnRoutesDeps {
   readonly process: OwnProcess;
 }
 
+type ServedEvents = ServedNode["subsystems"]["events"];
+
 /** Decisions answered when nobody says how many. */
 const DECISIONS = 1_000;
 const MOST_ITEMS = 100_000;
+/** Events answered from disk: many more in one answer would hold up the agent. */
+const MOST_HISTORY = 5_000;
 
 /** The routes below `/nodelet/v1/`, on the agent's own socket only. */
 export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly ServedRoute[] {
@@ -36,7 +42,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("overview", (call) => replyJson(call, readOverview(node, process))),
     route("pods", (call) => replyJson(call, podList(shownPods(node, clock)))),
     route("pods/{namespace}/{name}", (call) => replyPod(call, node, clock)),
-    route("events", (call) => replyEvents(call, subsystems.events.list())),
+    route("events", (call) => replyEvents(call, subsystems.events)),
     route("decisions", (call) => replyDecisions(call, node)),
     route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),
     route("probes", (call) => replyJson(call, { items: subsystems.probes.history() })),
@@ -52,24 +58,43 @@ async function replyPod(call: Call, node: ServedNode, clock: Clock): Promise<voi
   await replyJson(call, shownPod(record, node, clock));
 }
 
-async function replyEvents(call: Call, events: readonly CoreEvent[]): Promise<void> {
-  const chosen = events.filter(chooser(call.query.get("for")));
-  const limit = limitOf(call.query) ?? MOST_ITEMS;
-  const items = chosen.slice(-limit);
-  await replyJson(call, { kind: "EventList", apiVersion: "v1", metadata: {}, items });
+/** The latest events from memory; with `since` or `history` whatever the disk holds. */
+async function replyEvents(call: Call, events: ServedEvents): Promise<void> {
+  const { query } = call;
+  const wanted = wantedEvents(query);
+  const limit = limitOf(query) ?? MOST_ITEMS;
+  const sinceMs = sinceOf(query);
+  const fromDisk = sinceMs !== undefined || query.get("history") === "true";
+  const items = fromDisk
+    ? await events.read({
+        wanted,
+        limit: Math.min(limit, MOST_HISTORY),
+        ...(sinceMs === undefined ? {} : { sinceMs }),
+      })
+    : events.list().filter(wanted).slice(-limit);
+  const list = { kind: "EventList", apiVersion: "v1", metadata: {}, items };
+  await replyJson(call, list);
 }
 
-/** Which events are meant by `pod/namespace/name`, `pod/uid` or `node`. */
-function chooser(wanted: string | null): (event: CoreEvent) => boolean {
-  if (wanted === null || wanted === "") return () => true;
-  const [kind, first, second, ...more] = wanted.split("/");
-  if (kind === "node" && more.length === 0) return ({ involvedObject: o }) => o.kind === "Node";
-  if (kind !== "pod" || first === undefined || more.length > 0) {
-    const text = `for=${wanted}: write pod/<namespace>/<name>, pod/<uid> or node`;
-    throw new HttpProblem(400, text);
-  }
-  return ({ involvedObject: { kind: of, namespace, name, uid } }) =>
-    of === "Pod" && (second === undefined ? uid === first : namespace === first && name === second);
+/** Which events are meant by `for` (`pod/namespace/name`, `pod/uid`, `node`, …) and `namespace`. */
+function wantedEvents(query: URLSearchParams): (event: CoreEvent) => boolean {
+  const text = query.get("for") ?? "";
+  const namespace = query.get("namespace") ?? "";
+  const choice = text === "" ? undefined : parseEventChoice(text);
+  if (text !== "" && choice === undefined)
+    throw new HttpProblem(400, `for=${text}: write pod/<namespace>/<name>, pod/<uid> or node`);
+  return (event) =>
+    (choice === undefined || isChosen(event, choice)) &&
+    (namespace === "" || event.metadata.namespace === namespace);
+}
+
+function sinceOf(query: URLSearchParams): number | undefined {
+  const text = query.get("since") ?? "";
+  if (text === "") return undefined;
+  const since = parseTimestamp(text);
+  if (since === undefined)
+    throw new HttpProblem(400, `since=${text}: write a time like 2026-01-31T12:00:00Z`);
+  return since;
 }
 
 async function replyDecisions(call: Call, { subsystems }: ServedNode): Promise<void> {

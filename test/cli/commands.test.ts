@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Command } from "commander";
+import { NO_MARKS, withMarks } from "../../src/api/event-marks.ts";
 import { buildProgram, runCommand } from "../../src/cli/cli.ts";
 import { fakeIo } from "./fake-io.ts";
 import { assertGolden } from "./golden.ts";
@@ -38,12 +39,34 @@ const decision = {
   inputs: { rules: 5 },
 };
 const started = anEvent({ reason: "Started", message: "Container started", pod: "web-edge-1" }, 60);
+const failed = anEvent(
+  { reason: "Unhealthy", message: "refused", type: "Warning", pod: "web-edge-1", count: 30 },
+  5,
+);
+const marked = [
+  withMarks(failed, { ...NO_MARKS, filtered: 5 }),
+  withMarks(anEvent({ reason: "NodeReady", message: "Node edge-1 is ready" }, 1), {
+    ...NO_MARKS,
+    combined: true,
+    spooled: 1,
+  }),
+];
 const ANSWERS: Readonly<Record<string, unknown>> = {
   "/nodelet/v1/overview": anOverview(),
   "/nodelet/v1/pods": { kind: "PodList", apiVersion: "v1", metadata: {}, items: PODS },
   "/nodelet/v1/events": { kind: "EventList", items: [started] },
   "/nodelet/v1/events?for=pod%2Fdefault%2Fweb-edge-1": { kind: "EventList", items: [started] },
   "/nodelet/v1/events?for=node": { kind: "EventList", items: [] },
+  "/nodelet/v1/events?history=true&limit=500": { kind: "EventList", items: [started, ...marked] },
+  "/nodelet/v1/events?history=true&limit=5000&for=pod%2Fweb&since=2026-11-21T11%3A00%3A00.000000Z":
+    {
+      kind: "EventList",
+      items: [started],
+    },
+  "/nodelet/v1/events?history=true&limit=7&for=node&namespace=none": {
+    kind: "EventList",
+    items: [],
+  },
   "/nodelet/v1/probes": { items: [probe] },
   "/nodelet/v1/problems": { items: [] },
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=500": { items: [decision], lost: 0 },
@@ -112,6 +135,10 @@ const TEXTS: readonly (readonly string[])[] = [
   ["get", "node", "-o", "yaml"],
   ["get", "events"],
   ["get", "probes"],
+  ["events"],
+  ["events", "-o", "wide", "--no-headers"],
+  ["events", "-o", "yaml"],
+  ["events", "--for", "pod/web", "--since", "1h"],
   ["describe", "pod", "web"],
   ["describe", "node"],
   ["why", "web"],
@@ -164,6 +191,10 @@ const REFUSALS: readonly Refusal[] = [
     code: 2,
     said: /two ways/,
   },
+  { argv: ["events", "--for", "web"], code: 2, said: /write pod\/name, / },
+  { argv: ["events", "--since", "1"], code: 2, said: /with its unit/ },
+  { argv: ["events", "--limit", "0"], code: 2, said: /from 1 to 5000/ },
+  { argv: ["events", "-w", "--root-dir", "/x"], code: 2, said: /--watch needs an agent/ },
   { argv: ["exec", "web"], code: 2, said: /missing required argument 'command'/ },
   { argv: ["down", "--grace-period", "-1"], code: 2, said: /whole number of seconds/ },
   { argv: ["up", "--timeout", "soon"], code: 2, said: /with its unit/ },
@@ -201,6 +232,11 @@ test("`nodelet logs` asks for what the options say, and says which container it 
   );
   assert.equal((await run("logs", "web", "side", "--tail=-1")).err, "");
   assert.equal(asked.at(-1), "/containerLogs/default/web-edge-1/side?");
+});
+
+test("`nodelet events` says when there are none", async () => {
+  const { code, out, err } = await run("events", "--for", "node", "-n", "none", "--limit", "7");
+  assert.deepEqual([code, out, err], [0, "", "There are no events.\n"]);
 });
 
 test("`nodelet version` goes without an agent", async () => {
@@ -269,6 +305,10 @@ const COMPLETIONS: readonly (readonly [words: readonly string[], expected: reado
   [["exec", "web", "--", ""], []],
   [["exec", "web", "--", "-"], []],
   [["why", ""], ["web-edge-1"]],
+  [
+    ["events", "--for", ""],
+    ["pod/default/web-edge-1", "pod/data/db-edge-1", "node"],
+  ],
   [["completion", "b"], ["bash"]],
   [
     ["up", "--containerd", ""],

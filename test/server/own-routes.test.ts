@@ -94,6 +94,8 @@ describe("/nodelet/v1", () => {
     assert.ok((await reasons("?for=node")).includes("Starting"));
     assert.equal((await reasons("?for=node&limit=1")).length, 1);
     assert.deepEqual(await reasons("?for=pod/default/none"), []);
+    assert.deepEqual(await reasons("?for=pod/web"), await reasons("?for=pod/default/web"));
+    assert.deepEqual(await reasons("?for=pod/web&namespace=other"), []);
     const decisions = await json<{ items: { kind: string }[]; lost: number }>(
       "/nodelet/v1/decisions?pod=default/web",
     );
@@ -114,8 +116,27 @@ describe("/nodelet/v1", () => {
     );
     assert.deepEqual(await json("/nodelet/v1/problems"), { items: [] });
     assert.deepEqual(await json("/nodelet/v1/probes"), { items: [] });
-    for (const path of ["events?for=job/x", "events?limit=0", "decisions?limit=many"])
+    for (const path of [
+      "events?for=job/x",
+      "events?since=1h",
+      "events?limit=0",
+      "decisions?limit=many",
+    ])
       assert.equal((await world.local(`/nodelet/v1/${path}`)).status, 400, path);
+  });
+
+  test("events are read from disk where a time is given or all are asked for", async () => {
+    const events = async (query: string) =>
+      (await json<{ items: CoreEvent[] }>(`/nodelet/v1/events?${query}`)).items;
+    const all = await events("history=true");
+    assert.deepEqual(all, await events(""));
+    assert.deepEqual(await events("history=true&limit=2"), all.slice(-2));
+    const time = (ms: number) => new Date(ms).toISOString();
+    const now = world.clock.wall();
+    assert.deepEqual(await events(`since=${time(now - 3_600_000)}`), all);
+    assert.deepEqual(await events(`since=${time(now + 3_600_000)}`), []);
+    const forPod = await events("history=true&for=pod/default/web");
+    assert.ok(forPod.length > 0 && forPod.length < all.length);
   });
 
   test("changes tell what is, then what becomes", async () => {

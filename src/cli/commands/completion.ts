@@ -85,6 +85,8 @@ async function valuesOf(asked: Asked, context: CliContext): Promise<readonly Can
     case "logs pod":
     case "why pod":
       return await podNames(asked, context);
+    case "events for":
+      return await eventObjects(asked, context);
     case "exec pod":
       return positional.length === 0 ? await podNames(asked, context) : [];
     case "logs container":
@@ -108,6 +110,12 @@ async function podNames(asked: Asked, context: CliContext): Promise<readonly Can
   return pods
     .filter(({ metadata }) => metadata?.namespace === namespace)
     .map(({ metadata, status }) => ({ text: metadata?.name ?? "", about: status?.phase ?? "" }));
+}
+
+async function eventObjects(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+  const pods = await knownPods(asked, context);
+  const words = pods.map(({ metadata }) => `pod/${metadata?.namespace}/${metadata?.name}`);
+  return [...words, "node"].map(bare);
 }
 
 async function namespaces(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {

@@ -1,4 +1,5 @@
 // pure
+import { marksOf } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { humanDuration } from "./amounts.ts";
@@ -15,6 +16,14 @@ export interface EventRow {
   /** `pod/web-0`. */
   readonly object: string;
   readonly message: string;
+  /** Part of the object, e.g. `spec.containers{web}`. */
+  readonly part: string;
+  /** `kubelet, edge-1`. */
+  readonly source: string;
+  readonly firstSeen: string;
+  readonly count: string;
+  /** What the node knows beside, e.g. `combined,filtered=3`; empty for most. */
+  readonly marks: string;
 }
 
 /** When the event last happened, Unix milliseconds. */
@@ -34,6 +43,8 @@ export function eventRow(event: CoreEvent, now: number): EventRow {
   const { involvedObject, count = 1, type = "", reason = "", message = "" } = event;
   const times = event.series?.count ?? count;
   const age = humanDuration(now - eventTime(event));
+  const { component = event.reportingComponent ?? "", host = "" } = event.source ?? {};
+  const first = parseTimestamp(event.firstTimestamp ?? event.eventTime ?? "");
   return {
     event,
     namespace: event.metadata.namespace ?? "",
@@ -42,6 +53,11 @@ export function eventRow(event: CoreEvent, now: number): EventRow {
     reason,
     object: `${(involvedObject.kind ?? "").toLowerCase()}/${involvedObject.name ?? ""}`,
     message,
+    part: involvedObject.fieldPath ?? "",
+    source: host === "" ? component : `${component}, ${host}`,
+    firstSeen: humanDuration(now - (first ?? eventTime(event))),
+    count: `${times}`,
+    marks: marksOf(event),
   };
 }
 
@@ -52,6 +68,18 @@ export const EVENT_COLUMNS: readonly Column<EventRow>[] = [
   { title: "REASON", value: ({ reason }) => reason },
   { title: "OBJECT", value: ({ object }) => object },
   { title: "MESSAGE", value: ({ message }) => message },
+];
+
+/** Columns of the node's own history; the wide ones are those of `kubectl get events -o wide`. */
+export const HISTORY_COLUMNS: readonly Column<EventRow>[] = [
+  ...EVENT_COLUMNS.slice(0, -1),
+  { title: "SUBOBJECT", value: ({ part }) => part, wide: true },
+  { title: "SOURCE", value: ({ source }) => source, wide: true },
+  { title: "MARKS", value: ({ marks }) => marks, style: () => "cyan" },
+  ...EVENT_COLUMNS.slice(-1),
+  { title: "FIRST SEEN", value: ({ firstSeen }) => firstSeen, wide: true },
+  { title: "COUNT", value: ({ count }) => count, wide: true },
+  { title: "NAME", value: ({ event }) => event.metadata.name ?? "", wide: true },
 ];
 
 /** Warnings stand out. */

@@ -31,6 +31,7 @@ export type { EventHandler } from "./broadcaster.ts";
 export type { EventPatch } from "./correlate.ts";
 export type { EventApi, EventApiFault, EventName } from "./event-api.ts";
 export { EventApiError } from "./event-api.ts";
+export { readEventHistory } from "./history.ts";
 export type { EventQuery } from "./history-lines.ts";
 export { kubeEventApi } from "./kube-event-api.ts";
 export type { EventObject, Said } from "./make-event.ts";

@@ -106,6 +106,9 @@ export function parseHistoryLine(text: string): readonly HistoryLine[] {
   }
 }
 
+/** Bytes of disk for the history unless told otherwise. */
+export const HISTORY_BYTES = 8 * 1024 * 1024;
+
 /** What is looked for; everything given must hold. */
 export interface EventQuery {
   /** E.g. `Pod`. */
@@ -113,6 +116,8 @@ export interface EventQuery {
   readonly namespace?: string;
   readonly name?: string;
   readonly uid?: string;
+  /** Anything else that must hold. */
+  readonly wanted?: (event: CoreEvent) => boolean;
   /** Happened at or after this time, Unix milliseconds. */
   readonly sinceMs?: number;
   /** The newest so many. */
@@ -121,13 +126,14 @@ export interface EventQuery {
 
 /** Whether an event is looked for. */
 export function matchesQuery({ event, atMs }: KeptEvent, query: EventQuery): boolean {
-  const { kind, namespace, name, uid, sinceMs } = query;
+  const { kind, namespace, name, uid, sinceMs, wanted } = query;
   const of = event.involvedObject;
   return (
     (kind === undefined || of.kind === kind) &&
     (namespace === undefined || (of.namespace ?? "") === namespace) &&
     (name === undefined || of.name === name) &&
     (uid === undefined || of.uid === uid) &&
-    (sinceMs === undefined || atMs >= sinceMs)
+    (sinceMs === undefined || atMs >= sinceMs) &&
+    (wanted === undefined || wanted(event))
   );
 }

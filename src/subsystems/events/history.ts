@@ -11,6 +11,7 @@ import {
   type EventQuery,
   foldEvent,
   foldLine,
+  HISTORY_BYTES,
   type HistoryLine,
   type KeptEvent,
   keptKey,
@@ -35,6 +36,18 @@ export interface HistoryDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/**
+ * Events that match in the history of an agent that does not run, with `folder` as its history was given;
+ * none where there is no history. Writes nothing.
+ */
+export function readEventHistory(
+  folder: string,
+  query: EventQuery,
+  deps: HistoryDeps,
+): Promise<readonly CoreEvent[]> {
+  return new History({ folder, bytes: HISTORY_BYTES }, deps).read(query);
 }
 
 /** Events kept in memory. */

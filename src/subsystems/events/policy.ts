@@ -4,6 +4,7 @@ import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Budget, SimilarLimits } from "./correlate.ts";
 import { combinedMessage } from "./correlate.ts";
 import { similarKey, similarKeyByContainer, spamKey, spamKeyByReason } from "./event-keys.ts";
+import { HISTORY_BYTES } from "./history-lines.ts";
 import { laneOf } from "./lanes.ts";
 
 /**
@@ -93,7 +94,6 @@ const LIFECYCLE_BUDGET: Budget = { burst: REFERENCE.spamBurst, intervalMs: 60_00
 const PROTECTED_INBOUND = 8_192;
 const WAITING_EVENTS = 8_192;
 const WAITING_BYTES = 8 * 1024 * 1024;
-const HISTORY_BYTES = 8 * 1024 * 1024;
 
 /** The policy with everything filled in. Settings of zero mean their default, as in the reference. */
 export function eventRules(policy: EventPolicy = {}): EventRules {

@@ -1,0 +1,220 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type EventChoice, parseEventChoice } from "../../api/event-choice.ts";
+import type { CoreEvent } from "../../api/generated/types.ts";
+import { parseDuration } from "../../config/duration.ts";
+import { DEFAULT_FLAGS } from "../../config/kubelet-flags.ts";
+import { CliError } from "../cli-error.ts";
+import { changesOf } from "../client/changes.ts";
+import { askEvents, type EventsWanted, isWanted, readEvents } from "../client/events.ts";
+import { type CliContext, clientOf, withSocketOption } from "../context.ts";
+import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import { type Io, writeLines } from "../io.ts";
+import { eventRow, eventTime, HISTORY_COLUMNS } from "../render/event-row.ts";
+import { encode } from "../render/output.ts";
+import { renderTable, type TableOptions } from "../render/table.ts";
+import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
+
+interface EventsOptions {
+  readonly for?: EventChoice;
+  readonly namespace?: string;
+  /** Milliseconds. */
+  readonly since?: number;
+  readonly limit?: number;
+  readonly watch?: boolean;
+  readonly output?: "wide" | "json" | "yaml";
+  readonly headers: boolean;
+  readonly rootDir?: string;
+  readonly socket?: string;
+}
+
+/** Events that are shown when neither a time nor a number is given. */
+const USUAL_LIMIT = 500;
+/** Events that are shown at most. */
+const MOST = 5_000;
+
+/** `nodelet events`. */
+export function addEventsCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("events")
+    .summary("show what happened, also without API server or agent")
+    .description(
+      "Shows the events of this node in the order they happened last, from its own history: also those that " +
+        "the API server never got, and why. Without a running agent they are read from disk.",
+    )
+    .addOption(
+      new Option("--for <object>", "only about pod/name, pod/namespace/name or node").argParser(
+        readChoice,
+      ),
+    )
+    .option("-n, --namespace <name>", "only of this namespace")
+    .addOption(
+      new Option("--since <duration>", "only what happened within this time, like 1h").argParser(
+        readSince,
+      ),
+    )
+    .addOption(
+      new Option("--limit <events>", `only the newest (${USUAL_LIMIT}, unless --since)`).argParser(
+        readLimit,
+      ),
+    )
+    .option("-w, --watch", "go on and show what happens")
+    .addOption(
+      new Option("-o, --output <form>", "how to show it").choices(["wide", "json", "yaml"]),
+    )
+    .option("--no-headers", "leave out the line of titles")
+    .option("--root-dir <folder>", "the root folder of an agent that does not run");
+  withSocketOption(command)
+    .addHelpText("after", MARKS_HELP)
+    .action(async (options: EventsOptions) => {
+      context.finish(await events(options, context));
+    });
+}
+
+const MARKS_HELP = `
+Marks:
+  combined     the API server has one event for this and similar ones
+  filtered=N   N times it came too often, and was counted instead of sent
+  spooled=N    N times wait on disk for the API server
+  dropped=N    N times were lost on the way to the API server
+`;
+
+async function events(options: EventsOptions, context: CliContext): Promise<number> {
+  if (options.watch === true) return await watch(options, context);
+  const found = await find(options, context);
+  if (found.length === 0 && options.output !== "json" && options.output !== "yaml") {
+    context.io.stderr.write("There are no events.\n");
+    return EXIT_OK;
+  }
+  showList(found, options, context);
+  return EXIT_OK;
+}
+
+/** Asks the agent, or reads the disk when none runs. */
+async function find(options: EventsOptions, context: CliContext): Promise<readonly CoreEvent[]> {
+  const wanted = wantedOf(options, context.io.now());
+  if (options.rootDir !== undefined) return await readEvents([options.rootDir], wanted);
+  try {
+    return await askEvents(clientOf(context, options), wanted);
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
+    context.io.stderr.write("nodelet: the agent does not run; this is from its history\n");
+    return await readEvents([upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir], wanted);
+  }
+}
+
+function wantedOf({ for: choice, namespace, since, limit }: EventsOptions, now: number) {
+  const usual = since === undefined ? USUAL_LIMIT : MOST;
+  return {
+    choice,
+    namespace,
+    sinceMs: since === undefined ? undefined : now - since,
+    limit: limit ?? usual,
+  } satisfies EventsWanted;
+}
+
+function showList(
+  found: readonly CoreEvent[],
+  { output, headers }: EventsOptions,
+  { io }: CliContext,
+): void {
+  if (output === "json" || output === "yaml") {
+    const items = found.map(withKind);
+    const list = { apiVersion: "v1", kind: "List", metadata: { resourceVersion: "" }, items };
+    io.stdout.write(encode(list, output));
+    return;
+  }
+  writeLines(io.stdout, tableOf(found, { wide: output === "wide", headers }, io));
+}
+
+function tableOf(
+  events: readonly CoreEvent[],
+  options: Pick<TableOptions, "wide" | "headers">,
+  { paint, now }: Io,
+): readonly string[] {
+  const at = now();
+  const rows = events.map((event) => eventRow(event, at));
+  return renderTable(HISTORY_COLUMNS, rows, { ...options, paint });
+}
+
+/** Shows what there is and then every event, until it is interrupted. */
+async function watch(options: EventsOptions, context: CliContext): Promise<number> {
+  if (options.rootDir !== undefined) {
+    throw new CliError("--watch needs an agent that runs", {
+      exitCode: EXIT_USAGE,
+      fix: "leave out --root-dir",
+    });
+  }
+  const interrupt = context.onInterrupt();
+  const wanted = wantedOf(options, context.io.now());
+  const viewer = new EventViewer(options, context);
+  const before: CoreEvent[] = [];
+  let synced = false;
+  for await (const change of changesOf(clientOf(context, options), interrupt)) {
+    if (change.kind === "eventsMissed")
+      context.io.stderr.write(`nodelet: ${change.count} events came too fast to be shown\n`);
+    if (change.kind === "synced") {
+      viewer.show(before.slice(-wanted.limit));
+      synced = true;
+    }
+    if (change.kind !== "event" || !isWanted(change.event, wanted)) continue;
+    if (synced) viewer.show([change.event]);
+    else if (eventTime(change.event) >= (wanted.sinceMs ?? 0)) before.push(change.event);
+  }
+  if (interrupt.aborted) return EXIT_OK;
+  throw new CliError("the agent has ended", { exitCode: EXIT_NO_AGENT });
+}
+
+/** Events whose columns those that come are aligned with. */
+const ALIGNED = 100;
+
+/** Shows events of a watch as they come: objects one after the other, or lines of one table. */
+class EventViewer {
+  readonly #options: EventsOptions;
+  readonly #context: CliContext;
+  #shown: readonly CoreEvent[] = [];
+  #headers: boolean;
+
+  constructor(options: EventsOptions, context: CliContext) {
+    this.#options = options;
+    this.#context = context;
+    this.#headers = options.headers;
+  }
+
+  show(events: readonly CoreEvent[]): void {
+    const { io } = this.#context;
+    const { output } = this.#options;
+    if (events.length === 0) return;
+    if (output === "json" || output === "yaml") {
+      const start = output === "yaml" ? "---\n" : "";
+      for (const event of events) io.stdout.write(`${start}${encode(withKind(event), output)}`);
+      return;
+    }
+    this.#shown = [...this.#shown, ...events].slice(-Math.max(ALIGNED, events.length));
+    const [titles = "", ...lines] = tableOf(this.#shown, { wide: output === "wide" }, io);
+    writeLines(io.stdout, [...(this.#headers ? [titles] : []), ...lines.slice(-events.length)]);
+    this.#headers = false;
+  }
+}
+
+/** Events in lists of the agent leave out what they are. */
+function withKind(event: CoreEvent): CoreEvent {
+  return { apiVersion: "v1", kind: "Event", ...event };
+}
+
+function readChoice(text: string): EventChoice {
+  const choice = parseEventChoice(text);
+  if (choice !== undefined) return choice;
+  throw new InvalidArgumentError("write pod/name, pod/namespace/name or node");
+}
+
+function readSince(text: string): number {
+  const parsed = parseDuration(text);
+  if (parsed.ok && parsed.ms > 0) return parsed.ms;
+  throw new InvalidArgumentError("write a time with its unit, like 30s or 2h");
+}
+
+function readLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= MOST) return limit;
+  throw new InvalidArgumentError(`write a whole number from 1 to ${MOST}`);
+}
