@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, test } from "node:test";
 import { cgroupContract } from "./cgroup-contract.ts";
 import { filesContract } from "./files-contract.ts";
 import type { Current, HostUnderTest } from "./host-under-test.ts";
+import { volumeFilesContract } from "./volume-files-contract.ts";
 
 /** What every `Host` must do. `make` is called once for each test. */
 export function hostContract(name: string, make: () => Promise<HostUnderTest>): void {
@@ -14,6 +15,7 @@ export function hostContract(name: string, make: () => Promise<HostUnderTest>): 
     });
     afterEach(() => at.dispose());
     filesContract(current);
+    volumeFilesContract(current);
     cgroupContract(current);
     factsAndDisk(current);
   });

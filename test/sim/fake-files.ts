@@ -88,6 +88,28 @@ export class FakeFiles implements Files {
     if (node?.kind === "directory") node.isMount = false;
   }
 
+  /** Mounts what `source` holds, or an empty file system, at a folder or file. */
+  share(source: string | undefined, target: string): void {
+    const from = source === undefined ? this.#folder(0o1777) : this.#follow(source).node;
+    const { node } = this.#find(target);
+    const fits = from && node && (from.kind === "directory") === (node.kind === "directory");
+    if (!fits) throw failure("notFound", "mount", target);
+    this.#put(target, from.kind === "directory" ? { ...from, isMount: true } : from);
+  }
+
+  /** Takes a mount away again; what it covered counts as empty. */
+  unshare(target: string): void {
+    const { node } = this.#find(target);
+    if (node)
+      this.#put(target, node.kind === "directory" ? this.#folder(0o750) : this.#file("", 0));
+  }
+
+  /** What a link says. */
+  targetOf(path: string): string | undefined {
+    const { node } = this.#find(path);
+    return node?.kind === "link" ? node.target : undefined;
+  }
+
   async readText(path: string, { maxBytes }: { readonly maxBytes: number }) {
     const content = this.#begin("readText", path, () => this.#contentOf(path));
     if (content === undefined) return undefined;

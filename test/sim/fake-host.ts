@@ -8,6 +8,7 @@ import type {
 } from "../../src/outside/host/host.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles, type Fault } from "./fake-files.ts";
+import { FakeVolumeFiles } from "./fake-volume-files.ts";
 
 export interface FakeHostOptions {
   readonly clock: Clock;
@@ -54,6 +55,7 @@ const FAKE_DISK: DiskUsage = {
 /** A machine in memory for tests and simulation; deterministic, without timers of its own. */
 export class FakeHost implements Host {
   readonly files: FakeFiles;
+  readonly volumes: FakeVolumeFiles;
   readonly cgroups: FakeCgroups;
   /** Answer of `diskUsage`; may be replaced at any time. */
   disk: DiskUsage = FAKE_DISK;
@@ -66,6 +68,7 @@ export class FakeHost implements Host {
     const fault = options.fault ?? (() => undefined);
     this.#facts = { ...FAKE_FACTS, ...options.facts };
     this.files = new FakeFiles({ wall: () => options.clock.wall(), fault });
+    this.volumes = new FakeVolumeFiles(this.files, fault);
     this.cgroups = new FakeCgroups({
       version,
       controllers: options.controllers ?? CONTROLLERS[version],

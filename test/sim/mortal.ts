@@ -22,6 +22,7 @@ export function mortal(world: Outside): Life {
         watchDirectory: (path, onChange, signal) =>
           world.host.files.watchDirectory(path, () => isAlive() && onChange(), signal),
       },
+      volumes: bindAll(world.host.volumes, isAlive),
       cgroups: bindAll(world.host.cgroups, isAlive),
       facts: () => forLiving(world.host.facts(), isAlive),
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),

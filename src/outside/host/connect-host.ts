@@ -7,6 +7,7 @@ import { readQuietly } from "./cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
+import { createVolumeFiles } from "./create-volume-files.ts";
 import { readDiskUsage } from "./disk.ts";
 import { readHostFacts } from "./facts.ts";
 import { createFiles } from "./files.ts";
@@ -30,6 +31,7 @@ export function connectHost(options: HostOptions): Host {
   let cgroups: CgroupTree | undefined;
   return {
     files: createFiles(options),
+    volumes: createVolumeFiles(),
     get cgroups() {
       cgroups ??= connectCgroups(options);
       return cgroups;

@@ -234,6 +234,8 @@ function factsOf(stats: Stats): FileFacts {
     sizeBytes: stats.size,
     modifiedMs: stats.mtimeMs,
     mode: stats.mode & MODE_BITS,
+    ...(stats.isCharacterDevice() ? { device: "character" } : {}),
+    ...(stats.isBlockDevice() ? { device: "block" } : {}),
   };
 }
 

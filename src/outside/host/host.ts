@@ -4,6 +4,15 @@
  */
 
 import type { SystemdUnits } from "../systemd/systemd.ts";
+import type { VolumeFiles } from "./volume-files.ts";
+
+export type {
+  BindOrder,
+  GroupOrder,
+  MountPoint,
+  PayloadFile,
+  VolumeFiles,
+} from "./volume-files.ts";
 
 export type FileKind = "file" | "directory" | "link" | "socket" | "other";
 
@@ -19,6 +28,8 @@ export interface FileFacts {
   readonly modifiedMs: number;
   /** Permission bits. */
   readonly mode: number;
+  /** Of kind "other": which device it is. */
+  readonly device?: "character" | "block";
 }
 
 /** What a folder takes. */
@@ -155,6 +166,7 @@ export interface KernelLog {
 
 export interface Host {
   readonly files: Files;
+  readonly volumes: VolumeFiles;
   readonly cgroups: CgroupTree;
   /** Asked only where systemd keeps the control groups. */
   readonly systemd?: SystemdUnits;

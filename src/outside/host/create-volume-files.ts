@@ -1,0 +1,68 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { hostError } from "./host-errors.ts";
+import { Mounts, mountsWithin } from "./mounts.ts";
+import { writePayload } from "./payload.ts";
+import { createPrograms } from "./programs.ts";
+import { holdBeneath } from "./resolve-beneath.ts";
+import type { VolumeFiles } from "./volume-files.ts";
+import { giveToGroup } from "./volume-group.ts";
+
+/** Volumes of this machine. */
+export function createVolumeFiles(): VolumeFiles {
+  const mounts = new Mounts(createPrograms());
+  return {
+    mountsWithin,
+    mountMemory: (path, options) => mounts.memory(path, options),
+    mountHugePages: (path, options) => mounts.hugePages(path, options),
+    bind: (source, target) => mounts.bind(source, target),
+    bindBeneath: (order) => mounts.bindBeneath(order),
+    unmount: (path) => mounts.unmount(path),
+    writePayload,
+    giveToGroup,
+    readBeneath,
+    overwrite,
+  };
+}
+
+async function readBeneath(
+  root: string,
+  relativePath: string,
+  maxBytes: number,
+): Promise<string | undefined> {
+  try {
+    await using held = await holdBeneath(root, relativePath);
+    const shown = `${root}/${relativePath}`;
+    const facts = await held.stat();
+    if (!facts.isFile()) throw new OutsideError("invalid", `read ${shown}: not a regular file`);
+    if (facts.size > maxBytes)
+      throw new OutsideError("exhausted", `read ${shown}: longer than ${maxBytes} bytes`);
+    await using handle = await open(`/proc/self/fd/${held.fd}`, constants.O_RDONLY);
+    const buffer = Buffer.alloc(maxBytes);
+    const { bytesRead } = await handle.read(buffer, 0, maxBytes, 0);
+    return buffer.toString("utf8", 0, bytesRead);
+  } catch (thrown) {
+    if (isOutside(thrown, "notFound")) return undefined;
+    throw hostError("read", `${root}/${relativePath}`, thrown);
+  }
+}
+
+/** The old text is cut off last, so that a reader sees the beginning of one or the other. */
+async function overwrite(path: string, text: string, mode: number): Promise<void> {
+  try {
+    const flags =
+      constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    await using handle = await open(path, flags, mode);
+    const content = Buffer.from(text);
+    const facts = await handle.stat();
+    if (!facts.isFile())
+      throw new OutsideError("precondition", `write ${path}: not a regular file`);
+    await handle.chmod(mode);
+    if (facts.size === content.length && (await handle.readFile()).equals(content)) return;
+    await handle.write(content, 0, content.length, 0);
+    await handle.truncate(content.length);
+  } catch (thrown) {
+    throw hostError("write", path, thrown);
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * What volumes need of the machine beyond plain files: mounts, and files in folders that a container may
+ * change at the same time. Every step starts from a folder held open, so that exchanging names leads
+ * nothing elsewhere.
+ */
+
+/** One mount at or beneath a folder. */
+export interface MountPoint {
+  readonly path: string;
+  readonly fsType: string;
+  /** Device, `tmpfs` or whatever was given as source. */
+  readonly source: string;
+  readonly readOnly: boolean;
+  /** Options of the file system, e.g. `size=1024k`. */
+  readonly options: readonly string[];
+}
+
+/** One file of a payload. */
+export interface PayloadFile {
+  /** Relative to the volume; folders in it are made. */
+  readonly path: string;
+  readonly content: Uint8Array;
+  /** Permission bits. */
+  readonly mode: number;
+  /** Owner; root unless told. */
+  readonly ownerUid?: number;
+}
+
+/** Which files and folders get a group, and what it may do. */
+export interface GroupOrder {
+  readonly groupId: number;
+  /** The group may read only; else also write. */
+  readonly readOnly: boolean;
+  /** Leaves all as it is when the topmost folder is right already (`OnRootMismatch`). */
+  readonly onlyOnMismatch?: boolean;
+}
+
+/** A place in a volume and where it is to be mounted. */
+export interface BindOrder {
+  /** The volume; trusted, may be reached through links. */
+  readonly root: string;
+  /** Place in it; links are followed as long as they stay in `root`. */
+  readonly relativePath: string;
+  /** Made as file or folder like the source; what else is mounted there goes first. */
+  readonly target: string;
+  /** Missing folders of `relativePath` are made with this mode; without, they are "notFound". */
+  readonly createMode?: number;
+}
+
+/**
+ * Errors are `OutsideError`: "invalid" for a path that leaves its root, "precondition" where a link or a
+ * mount is in the way, "notFound", else what the kernel says.
+ */
+export interface VolumeFiles {
+  /** Mounts at `path` or beneath it, in the order they were made. */
+  mountsWithin(path: string): Promise<readonly MountPoint[]>;
+  /** Mounts memory at an existing folder; kept out of swap where the kernel can. */
+  mountMemory(path: string, options: { readonly sizeBytes?: number }): Promise<void>;
+  /** Mounts huge pages of one size at an existing folder. */
+  mountHugePages(
+    path: string,
+    options: { readonly pageBytes: number; readonly sizeBytes: number },
+  ): Promise<void>;
+  /** Shows the folder or file `source` at the existing `target` too. */
+  bind(source: string, target: string): Promise<void>;
+  /** As `bind`, from within a volume whose content is not trusted. */
+  bindBeneath(order: BindOrder): Promise<void>;
+  /** Takes the topmost mount at `path` away; none is fine. */
+  unmount(path: string): Promise<void>;
+  /**
+   * Makes `files` the content of the volume `folder` in one step, seen through `..data`, and removes what
+   * was there before of earlier payloads. Resolves with whether anything was changed.
+   */
+  writePayload(folder: string, files: readonly PayloadFile[], group?: GroupOrder): Promise<boolean>;
+  /** Gives a folder with all it holds to a group; links themselves are given, never followed. */
+  giveToGroup(folder: string, order: GroupOrder): Promise<void>;
+  /** The text of a regular file in a volume, links followed within it; missing is `undefined`. */
+  readBeneath(root: string, relativePath: string, maxBytes: number): Promise<string | undefined>;
+  /** Writes the text into the file itself, so that it is seen where the file is mounted. */
+  overwrite(path: string, text: string, mode: number): Promise<void>;
+}

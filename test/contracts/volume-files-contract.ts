@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PayloadFile } from "../../src/outside/host/host.ts";
+import { type Current, rejectsWith } from "./host-under-test.ts";
+
+const ALL = { maxBytes: 1 << 20 };
+
+const file = (path: string, text: string, mode = 0o644): PayloadFile => ({
+  path,
+  content: Buffer.from(text),
+  mode,
+});
+
+/** What every `VolumeFiles` must do. */
+export function volumeFilesContract(at: Current): void {
+  mounting(at);
+  bindingBeneath(at);
+  payloads(at);
+  otherFiles(at);
+}
+
+function mounting(at: Current) {
+  test("mountMemory covers a folder, mountsWithin tells of it, unmount takes it away", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/a/m`, 0o755);
+    await host.files.makeDirectory(`${folder}/ab`, 0o755);
+    await host.volumes.mountMemory(`${folder}/a/m`, { sizeBytes: 1 << 20 });
+    await host.files.writeAtomic(`${folder}/a/m/x`, "x", 0o644);
+    const [mount, ...more] = await host.volumes.mountsWithin(`${folder}/a`);
+    assert.deepEqual([mount?.path, mount?.fsType, more.length], [`${folder}/a/m`, "tmpfs", 0]);
+    assert.ok(mount?.options.includes("size=1024k"), String(mount?.options));
+    assert.equal((await host.volumes.mountsWithin(`${folder}/ab`)).length, 0);
+    await rejectsWith(host.files.removeTree(`${folder}/a`), "precondition");
+    await host.volumes.unmount(`${folder}/a/m`);
+    await host.volumes.unmount(`${folder}/a/m`);
+    assert.deepEqual(await host.files.list(`${folder}/a/m`), []);
+    await host.files.removeTree(`${folder}/a`);
+  });
+
+  test("bind shows a folder elsewhere", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/from`, 0o755);
+    await host.files.makeDirectory(`${folder}/to`, 0o755);
+    await host.volumes.bind(`${folder}/from`, `${folder}/to`);
+    await host.files.writeAtomic(`${folder}/from/x`, "seen", 0o644);
+    assert.equal(await host.files.readText(`${folder}/to/x`, ALL), "seen");
+    await host.volumes.unmount(`${folder}/to`);
+    assert.equal(await host.files.readText(`${folder}/to/x`, ALL), undefined);
+  });
+}
+
+function bindingBeneath(at: Current) {
+  test("bindBeneath makes missing folders and follows links that stay inside", async () => {
+    const { host, folder } = at();
+    const root = `${folder}/v`;
+    await host.files.makeDirectory(`${root}/real/deep`, 0o755);
+    await host.files.writeAtomic(`${root}/real/deep/f`, "inside", 0o644);
+    await host.files.link("real", `${root}/link`);
+    await host.files.link("../link/deep/f", `${root}/real/up`);
+    const order = { root, createMode: 0o751 };
+    for (const [i, relativePath] of ["link/deep", "real/up", "new/folder"].entries())
+      await host.volumes.bindBeneath({ ...order, relativePath, target: `${folder}/t/${i}` });
+    assert.equal(await host.files.readText(`${folder}/t/0/f`, ALL), "inside");
+    assert.equal(await host.files.readText(`${folder}/t/1`, ALL), "inside");
+    assert.equal((await host.files.facts(`${root}/new/folder`))?.mode, 0o751);
+    // Asked for again, the same place stays and another one takes its turn.
+    await host.volumes.bindBeneath({
+      ...order,
+      relativePath: "link/deep",
+      target: `${folder}/t/0`,
+    });
+    await host.volumes.bindBeneath({
+      ...order,
+      relativePath: "new/folder",
+      target: `${folder}/t/0`,
+    });
+    assert.deepEqual(await host.files.list(`${folder}/t/0`), []);
+    const paths = (await host.volumes.mountsWithin(`${folder}/t`)).map(({ path }) => path);
+    assert.deepEqual(
+      paths.toSorted(),
+      [0, 1, 2].map((i) => `${folder}/t/${i}`),
+    );
+    for (const path of paths) await host.volumes.unmount(path);
+  });
+
+  test("bindBeneath never leaves the volume", async () => {
+    const { host, folder } = at();
+    const root = `${folder}/v`;
+    await host.files.makeDirectory(`${root}/d`, 0o755);
+    await host.files.makeDirectory(`${folder}/secret`, 0o755);
+    await host.files.writeAtomic(`${root}/f`, "", 0o644);
+    await host.files.link("/etc", `${root}/absolute`);
+    await host.files.link("../../secret", `${root}/d/relative`);
+    await host.files.link("loop", `${root}/loop`);
+    const bind = (relativePath: string, createMode?: number) =>
+      host.volumes.bindBeneath({
+        root,
+        relativePath,
+        target: `${folder}/t`,
+        ...(createMode === undefined ? {} : { createMode }),
+      });
+    await rejectsWith(bind("absolute"), "invalid");
+    await rejectsWith(bind("absolute/passwd"), "invalid");
+    await rejectsWith(bind("d/relative"), "invalid");
+    await rejectsWith(bind("d/../../secret"), "invalid");
+    await rejectsWith(bind("loop"), "invalid");
+    await rejectsWith(bind("f/below", 0o755), "precondition");
+    await rejectsWith(bind("missing"), "notFound");
+    assert.equal((await host.volumes.mountsWithin(folder)).length, 0);
+  });
+}
+
+function payloads(at: Current) {
+  test("writePayload shows files through ..data and replaces all of them in one step", async () => {
+    const { host, folder } = at();
+    const read = (path: string) => host.files.readText(`${folder}/${path}`, ALL);
+    const first = [file("a", "1"), file("b/c", "2", 0o400)];
+    assert.equal(await host.volumes.writePayload(folder, first), true);
+    assert.equal(await host.volumes.writePayload(folder, first), false);
+    assert.deepEqual([await read("a"), await read("b/c")], ["1", "2"]);
+    assert.equal((await host.files.facts(`${folder}/b/c`, { follow: true }))?.mode, 0o400);
+    assert.equal(await host.volumes.writePayload(folder, [file("b/c", "2", 0o440)]), true);
+    assert.equal(await read("a"), undefined);
+    assert.equal((await host.files.facts(`${folder}/b/c`, { follow: true }))?.mode, 0o440);
+    const names = ((await host.files.list(folder)) ?? []).map(({ name }) => name);
+    assert.deepEqual(
+      names.filter((name) => !/^\.\.\d/.test(name)),
+      ["..data", "b"],
+    );
+    assert.equal(names.length, 3, names.join());
+    await host.volumes.writePayload(folder, []);
+    assert.equal(await read("b/c"), undefined);
+  });
+
+  test("writePayload refuses names that lead elsewhere", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/v`, 0o755);
+    const write = host.volumes.writePayload(`${folder}/v`, [file("../x", "")]);
+    await rejectsWith(write, "invalid");
+    assert.equal(await host.files.facts(`${folder}/x`), undefined);
+  });
+
+  test("writePayload leaves alone what others put into the volume", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/foreign`, "kept", 0o644);
+    await host.volumes.writePayload(folder, [file("a", "1")]);
+    await host.volumes.writePayload(folder, [file("b", "1")]);
+    assert.equal(await host.files.readText(`${folder}/foreign`, ALL), "kept");
+  });
+}
+
+function otherFiles(at: Current) {
+  test("readBeneath reads inside the volume only", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/v`, 0o755);
+    await host.files.writeAtomic(`${folder}/v/f`, "text", 0o600);
+    await host.files.writeAtomic(`${folder}/outside`, "secret", 0o600);
+    await host.files.link("f", `${folder}/v/link`);
+    await host.files.link(`${folder}/outside`, `${folder}/v/out`);
+    const read = (path: string) => host.volumes.readBeneath(`${folder}/v`, path, 100);
+    assert.equal(await read("f"), "text");
+    assert.equal(await read("link"), "text");
+    assert.equal(await read("none"), undefined);
+    await rejectsWith(read("out"), "invalid");
+    await rejectsWith(host.volumes.readBeneath(`${folder}/v`, "f", 3), "exhausted");
+  });
+
+  test("overwrite makes and changes a file", async () => {
+    const { host, folder } = at();
+    for (const text of ["a long text", "short"]) {
+      await host.volumes.overwrite(`${folder}/hosts`, text, 0o644);
+      assert.equal(await host.files.readText(`${folder}/hosts`, ALL), text);
+    }
+    assert.equal((await host.files.facts(`${folder}/hosts`))?.mode, 0o644);
+  });
+
+  test("giveToGroup wants a folder that is there", async () => {
+    const { host, folder } = at();
+    const order = { groupId: 1234, readOnly: false };
+    await host.volumes.giveToGroup(folder, order);
+    await rejectsWith(host.volumes.giveToGroup(`${folder}/none`, order), "notFound");
+  });
+}
