@@ -2,6 +2,7 @@ import { startAgent } from "../agent.ts";
 import { deriveImageEndpoint, deriveNodeName } from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flag-help.ts";
 import { parseFlags } from "../config/flags.ts";
+import { reportIdleSettings } from "../config/idle-report.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
@@ -113,7 +114,5 @@ function sayAboutConfig(
   log: ReturnType<typeof createLog>,
 ): void {
   for (const warning of warnings) log.warn(warning);
-  for (const { path, effect, origin } of noEffect) {
-    log.warn("setting has no effect", { setting: path, effect, origin: JSON.stringify(origin) });
-  }
+  for (const line of reportIdleSettings(noEffect)) log.warn(line);
 }

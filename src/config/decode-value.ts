@@ -43,12 +43,12 @@ export function decodeValue(
   switch (type.kind) {
     case "boolean":
       if (typeof value === "boolean") return value;
-      return wrong(path, value, "true or false", report);
+      return wrong({ path, report }, value, "true or false");
     case "integer":
       return decodeInteger(type.bits, value, path, report);
     case "number":
       if (typeof value === "number" && Number.isFinite(value)) return value;
-      return wrong(path, value, "a number", report);
+      return wrong({ path, report }, value, "a number");
     case "string":
       return decodeText(value, path, report);
     case "quantity":
@@ -77,13 +77,12 @@ export function kindOf(value: unknown): string {
   return "a mapping";
 }
 
-function wrong(
-  path: string,
-  value: unknown,
-  expected: string,
-  report: Report,
-  fix = "",
-): undefined {
+interface Place {
+  readonly path: string;
+  readonly report: Report;
+}
+
+function wrong({ path, report }: Place, value: unknown, expected: string, fix = ""): undefined {
   report(
     typeInvalid(path, value, `expected ${expected}, got ${kindOf(value)}`, fix || fixFor(value)),
   );
@@ -105,7 +104,7 @@ function decodeInteger(
   if (typeof value === "bigint") {
     if (bits === 64 && value <= INT64_MAX && value >= -INT64_MAX - 1n) return Number(value);
   } else if (typeof value !== "number" || !Number.isInteger(value)) {
-    return wrong(path, value, "a whole number", report);
+    return wrong({ path, report }, value, "a whole number");
   } else if (bits === 64 || (value <= INT32_MAX && value >= -INT32_MAX - 1)) {
     return value === 0 ? 0 : value;
   }
@@ -116,7 +115,7 @@ function decodeInteger(
 function decodeText(value: unknown, path: string, report: Report): string | undefined {
   if (typeof value !== "string") {
     const fix = isObject(value) || Array.isArray(value) ? "" : "write it in quotes";
-    return wrong(path, value, "a text", report, value === null ? "" : fix);
+    return wrong({ path, report }, value, "a text", value === null ? "" : fix);
   }
   if (value.length > MAX_TEXT) {
     report(invalid(path, value, `may not be longer than ${MAX_TEXT} characters`));
@@ -127,7 +126,7 @@ function decodeText(value: unknown, path: string, report: Report): string | unde
 
 function decodeQuantity(value: unknown, path: string, report: Report): string | undefined {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "bigint") {
-    return wrong(path, value, "a quantity such as 10Mi", report);
+    return wrong({ path, report }, value, "a quantity such as 10Mi");
   }
   const reading = readQuantity(value);
   if (reading.kind === "fault") {
@@ -150,7 +149,7 @@ function decodeDuration(
   if (nanoseconds && whole !== undefined) return formatDuration(durationFromNanoseconds(whole));
   if (typeof value !== "string") {
     const fix = whole === undefined ? "" : `write it with a unit, e.g. "${whole}s"`;
-    return wrong(path, value, "a duration such as 1m30s", report, fix);
+    return wrong({ path, report }, value, "a duration such as 1m30s", fix);
   }
   const parsed = parseDuration(value);
   if (parsed.ok) return formatNanoseconds(parsed.nanoseconds);
@@ -164,7 +163,7 @@ function decodeList(
   path: string,
   report: Report,
 ): readonly JsonValue[] | undefined {
-  if (!Array.isArray(value)) return wrong(path, value, "a list", report);
+  if (!Array.isArray(value)) return wrong({ path, report }, value, "a list");
   if (value.length > MAX_ENTRIES) return refuseMany(path, value.length, report);
   const decoded = value.map((entry: unknown, i) => decodeValue(of, entry, `${path}[${i}]`, report));
   return decoded.filter((entry) => entry !== undefined);
@@ -176,7 +175,7 @@ function decodeMap(
   path: string,
   report: Report,
 ): { readonly [name: string]: JsonValue } | undefined {
-  if (!isObject(value)) return wrong(path, value, "a mapping", report);
+  if (!isObject(value)) return wrong({ path, report }, value, "a mapping");
   const entries = Object.entries(value);
   if (entries.length > MAX_ENTRIES) return refuseMany(path, entries.length, report);
   const decoded: [string, JsonValue][] = [];
@@ -193,7 +192,7 @@ function decodeObject(
   path: string,
   report: Report,
 ): { readonly [name: string]: JsonValue } | undefined {
-  if (!isObject(value)) return wrong(path, value, "a mapping", report);
+  if (!isObject(value)) return wrong({ path, report }, value, "a mapping");
   const decoded: [string, JsonValue][] = [];
   for (const [name, entry] of Object.entries(value)) {
     const member = Object.hasOwn(members, name) ? members[name] : undefined;

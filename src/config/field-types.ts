@@ -110,9 +110,13 @@ export const optional = (of: Shape): Shape => ({ ...of, default: undefined, zero
 
 /** Types for the insides of lists, maps and objects. */
 export const STRING: FieldType = { kind: "string" };
+/** True or false. */
 export const BOOLEAN: FieldType = { kind: "boolean" };
+/** A whole number of 32 bits. */
 export const INT32: FieldType = { kind: "integer", bits: 32 };
+/** A whole number of 64 bits. */
 export const INT64: FieldType = { kind: "integer", bits: 64 };
+/** A Kubernetes quantity such as `10Mi`. */
 export const QUANTITY: FieldType = { kind: "quantity" };
 
 /** A member that must be there. */

@@ -43,6 +43,7 @@ export const FLAG_GROUPS = [
   "Deprecated",
 ] as const;
 
+/** A heading of the help text. */
 export type FlagGroup = (typeof FLAG_GROUPS)[number];
 
 /** One flag. */

@@ -29,6 +29,7 @@ import {
 } from "./runtime/runtime.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
+/** All rooms, started. */
 export interface Subsystems {
   readonly cgroups: Cgroups;
   readonly events: Events;
@@ -40,6 +41,7 @@ export interface Subsystems {
   readonly volumes: Volumes;
 }
 
+/** What the rooms are told. */
 export interface SubsystemOptions {
   readonly config: KubeletConfig;
   readonly nodeName: string;
@@ -48,6 +50,7 @@ export interface SubsystemOptions {
   readonly events?: EventPolicy;
 }
 
+/** What the rooms need of the outside and of each other. */
 export interface SubsystemDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;

@@ -264,11 +264,29 @@ test("`nodelet config view` puts flags over defaults and says where each comes f
   assert.match(wrong.err, /^nodelet: --max-pods: maxPods: Invalid value: -1/m);
 });
 
+test("`nodelet config review` names what the benchmark would have otherwise", async () => {
+  const { code, out } = await run(
+    "config",
+    "review",
+    "--config",
+    "",
+    "--",
+    "--read-only-port=10255",
+  );
+  assert.equal(code, 1);
+  assert.match(out, /^4\.2\.4 +no +readOnlyPort: 0$/m);
+  assert.match(out, /^4\.2\.6 +yes /m);
+  assert.equal((await run("config", "review", "--config", "", "--", "--no-such")).code, 2);
+});
+
 const COMPLETIONS: readonly (readonly [words: readonly string[], expected: readonly string[]])[] = [
   [["ge"], ["get"]],
   [["h"], ["help"]],
   [["help", "do"], ["down"]],
-  [["config", ""], ["view"]],
+  [
+    ["config", ""],
+    ["view", "review"],
+  ],
   [
     ["get", ""],
     ["pods", "nodes", "events", "probes", "problems"],

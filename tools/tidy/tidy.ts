@@ -140,7 +140,8 @@ export function readTree(root: string): Tree {
     files,
     house: JSON.parse(files.get("tools/rooms.json") ?? "{}") as House,
     dependencies: dependenciesOf(manifest),
-    entries: ["src/main.ts", "src/library.ts"],
+    // Documentation is generated from the tables of the configuration.
+    entries: ["src/main.ts", "src/library.ts", "src/config/config-docs.ts"],
     machineWords: machineWords(root),
   };
 }

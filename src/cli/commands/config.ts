@@ -1,14 +1,15 @@
 import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { encodeConfig } from "../../config/encode-config.ts";
-import { loadConfig } from "../../config/load.ts";
+import { reviewHardening } from "../../config/hardening.ts";
+import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import type { CliContext } from "../context.ts";
-import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { fieldViews, renderFieldViews } from "../render/config-view.ts";
+import { fieldViews, renderFieldViews, renderFindings } from "../render/config-view.ts";
 import { encode } from "../render/output.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
 
@@ -20,7 +21,7 @@ interface ViewOptions {
   readonly output?: "json" | "yaml";
 }
 
-/** `nodelet config view`. */
+/** `nodelet config view` and `nodelet config review`. */
 export function addConfigCommand(program: Command, context: CliContext): void {
   const config = program.command("config").summary("look at the agent's configuration");
   config.description("Looks at the agent's configuration.");
@@ -41,6 +42,20 @@ export function addConfigCommand(program: Command, context: CliContext): void {
     .action(async (flags: readonly string[], options: ViewOptions) => {
       context.finish(await view(flags, options, context));
     });
+  config
+    .command("review")
+    .summary("hold the configuration against the CIS benchmark")
+    .description(
+      "Holds the configuration that an agent started now would have against section 4.2 of the CIS benchmark " +
+        "for Kubernetes nodes. Exit code 1 when a recommendation is not followed.",
+    )
+    .argument("[flags...]", "flags as for `nodelet run`, after --")
+    .option("--config <file>", `the main file (default ${DEFAULT_PLACES.config} when it is there)`)
+    .option("--config-dir <folder>", "folder of drop-in files")
+    .addOption(new Option("-o, --output <form>", "how to show it").choices(["yaml", "json"]))
+    .action(async (flags: readonly string[], options: ViewOptions) => {
+      context.finish(await review(flags, options, context));
+    });
 }
 
 const EXAMPLES = `
@@ -50,11 +65,11 @@ Examples:
   nodelet config view --origins -- --max-pods=50 --node-ip=192.0.2.1
 `;
 
-async function view(
+async function load(
   flags: readonly string[],
   options: ViewOptions,
-  { io }: CliContext,
-): Promise<number> {
+  io: CliContext["io"],
+): Promise<LoadedConfig> {
   const { files } = connectMachine(silentLog).host;
   const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
   const argv = [
@@ -65,6 +80,28 @@ async function view(
   const loaded = await loadConfig(argv, files, { cwd: io.cwd });
   for (const problem of loaded.problems)
     io.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
+  return loaded;
+}
+
+async function review(
+  flags: readonly string[],
+  options: ViewOptions,
+  { io }: CliContext,
+): Promise<number> {
+  const loaded = await load(flags, options, io);
+  if (loaded.problems.length > 0) return EXIT_USAGE;
+  const findings = reviewHardening(loaded.config, loaded.flags, loaded.gates);
+  if (options.output !== undefined) io.stdout.write(encode(findings, options.output));
+  else writeLines(io.stdout, renderFindings(findings, { paint: io.paint }));
+  return findings.every(({ holds }) => holds) ? EXIT_OK : EXIT_FAILURE;
+}
+
+async function view(
+  flags: readonly string[],
+  options: ViewOptions,
+  { io }: CliContext,
+): Promise<number> {
+  const loaded = await load(flags, options, io);
   const changed = options.changed === true;
   const views = fieldViews(loaded).filter(({ origin }) => !changed || origin !== "default");
   if (options.origins !== true && !changed) {

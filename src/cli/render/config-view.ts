@@ -1,6 +1,7 @@
 // pure
 import { encodeConfig } from "../../config/encode-config.ts";
 import { FIELDS } from "../../config/fields.ts";
+import type { HardeningFinding } from "../../config/hardening.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { formatOrigin, type Origin } from "../../config/origins.ts";
 import { getAt } from "../../config/tree.ts";
@@ -43,6 +44,26 @@ export function renderFieldViews(
       { title: "ORIGIN", value: ({ origin }) => origin, style },
     ],
     views,
+    options,
+  );
+}
+
+/** Recommendations with what to do where one is not followed. */
+export function renderFindings(
+  findings: readonly HardeningFinding[],
+  options: TableOptions,
+): readonly string[] {
+  return renderTable<HardeningFinding>(
+    [
+      { title: "CHECK", value: ({ id }) => id },
+      {
+        title: "HOLDS",
+        value: ({ holds }) => (holds ? "yes" : "no"),
+        style: ({ holds }) => (holds ? "green" : "yellow"),
+      },
+      { title: "RECOMMENDED", value: ({ advice }) => advice },
+    ],
+    findings,
     options,
   );
 }

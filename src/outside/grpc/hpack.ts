@@ -15,6 +15,7 @@ export class HpackError extends Error {
   override readonly name = "HpackError";
 }
 
+/** Bounds that keep a hostile peer from filling memory. */
 export interface HpackLimits {
   /** Largest dynamic table that the peer may use: what our side announced. */
   readonly tableBytes: number;

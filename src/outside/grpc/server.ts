@@ -70,6 +70,7 @@ export function streamCall<Request, Response>(
   };
 }
 
+/** Where to listen and what to answer. */
 export interface GrpcListenOptions {
   /** Where the socket is made; a socket that stands there is replaced, whoever made it. */
   readonly path: string;

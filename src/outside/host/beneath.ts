@@ -15,6 +15,7 @@ const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOF
 /** Times a name that changes its kind under our hands is looked at again. */
 const RACE_ATTEMPTS = 5;
 
+/** How a file beneath a folder is opened. */
 export interface BeneathOptions {
   /** Permission bits of a file that `O_CREAT` makes; 0600 unless told. */
   readonly mode?: number;

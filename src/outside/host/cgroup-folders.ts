@@ -165,6 +165,7 @@ export function killAll(path: string, folders: readonly string[]): void {
   }
 }
 
+/** A group that is to end with all that runs in it. */
 export interface Destruction {
   readonly clock: Clock;
   readonly path: string;

@@ -16,6 +16,7 @@ import { openKernelLog } from "./kernel-log.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
 import { readProcess } from "./processes.ts";
 
+/** What the connection to the machine needs. */
 export interface HostOptions {
   readonly clock: Clock;
   readonly log: Log;

@@ -14,13 +14,16 @@ export type {
   VolumeFiles,
 } from "./volume-files.ts";
 
+/** What stands under a name. */
 export type FileKind = "file" | "directory" | "link" | "socket" | "other";
 
+/** A name in a folder. */
 export interface FileEntry {
   readonly name: string;
   readonly kind: FileKind;
 }
 
+/** What the file system says of a name. */
 export interface FileFacts {
   readonly kind: FileKind;
   readonly sizeBytes: number;
@@ -84,6 +87,7 @@ export interface Files {
   watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void;
 }
 
+/** Generation of the kernel's control groups. */
 export type CgroupVersion = 1 | 2;
 
 /**
@@ -150,6 +154,7 @@ export interface HostFacts {
   readonly addresses: readonly string[];
 }
 
+/** Size and use of a file system (statfs). */
 export interface DiskUsage {
   readonly capacityBytes: number;
   readonly availableBytes: number;
@@ -164,6 +169,7 @@ export interface KernelLog {
   close(): void;
 }
 
+/** The machine beneath the agent. */
 export interface Host {
   readonly files: Files;
   readonly volumes: VolumeFiles;

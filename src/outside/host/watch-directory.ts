@@ -6,6 +6,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { hostError } from "./host-errors.ts";
 
+/** What watching a folder needs. */
 export interface WatchDeps {
   readonly clock: Clock;
   readonly log: Log;

@@ -59,6 +59,7 @@ export { runtimeCgroupDriver } from "./runtime-driver.ts";
 export type { CgroupSettings } from "./settings.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
+/** What the room needs of the outside. */
 export interface CgroupDeps {
   readonly tree: CgroupTree;
   /** Needed with the systemd driver. */

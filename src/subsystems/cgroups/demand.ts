@@ -18,6 +18,7 @@ export interface Amounts {
   readonly hugepages?: Readonly<Record<string, number>>;
 }
 
+/** How a container counts in the sums of its pod. */
 export type ContainerRole = "container" | "init" | "sidecar" | "ephemeral";
 
 /** What one container asks for. */

@@ -7,6 +7,7 @@ import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
 
 /** Resources that change in place, in the order in which they are taken. */
 export const RESIZED = ["memory", "cpu"] as const;
+/** A resource of `RESIZED`. */
 export type Resized = (typeof RESIZED)[number];
 
 /** One step of a change in place. */

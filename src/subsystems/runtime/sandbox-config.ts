@@ -13,6 +13,7 @@ export interface PodDns {
   readonly options: readonly string[];
 }
 
+/** What a sandbox gets beside what the pod's spec says. */
 export interface SandboxParts {
   readonly attempt: number;
   readonly roots: { readonly root: string; readonly logs: string };

@@ -17,6 +17,7 @@ export interface RuntimeHealth {
   readonly networkProblem: string;
 }
 
+/** Before the runtime has answered for the first time. */
 export const RUNTIME_UNKNOWN: RuntimeHealth = {
   ready: false,
   networkReady: false,
@@ -40,6 +41,7 @@ const END_LAST_LOOK_MS = 5_000;
 /** Pause before the event stream is opened again. */
 const REOPEN_EVENTS_MS = 1_000;
 
+/** What watching the runtime needs. */
 export interface WatchDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;
