@@ -1,5 +1,5 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
-//   node tools/run-tests.mjs [--only tidy,unit,sim,integration] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
+//   node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
 // The last line is always `N passed, N failed, N skipped`.
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -10,7 +10,7 @@ import { createReport } from "./testing/report.mjs";
 import { runFile } from "./testing/run-file.mjs";
 
 const USAGE =
-  "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
+  "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
 async function main() {
   const { values, positionals } = parseArgs({
@@ -23,7 +23,8 @@ async function main() {
       quiet: { type: "boolean" },
     },
   });
-  const kinds = values.only?.split(",") ?? Object.keys(KINDS);
+  const kinds =
+    values.only?.split(",") ?? Object.keys(KINDS).filter((kind) => !KINDS[kind].onRequest);
   const unknown = kinds.find((kind) => !(kind in KINDS));
   if (unknown !== undefined) throw new Error(`unknown kind ${unknown}\n${USAGE}`);
   const files = shard(

@@ -6,12 +6,13 @@ import { fileURLToPath } from "node:url";
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Kinds in the order they run, with the time one file may take and how many may run at once. */
+/** Kinds in the order they run, with the time one file may take, how many may run at once, and whether only when named. */
 export const KINDS = {
   tidy: { limitSeconds: 120, parallel: true },
   unit: { limitSeconds: 180, parallel: true },
   sim: { limitSeconds: 1500, parallel: true },
   integration: { limitSeconds: 600, parallel: false },
+  soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };
 
 /** All test files as `{ path, kind }`, paths relative to the checkout, by kind and name. */
@@ -26,6 +27,7 @@ export function testFiles() {
 
 function kindOf(path) {
   if (path.startsWith("test/") && path.endsWith(".it.ts")) return "integration";
+  if (path.startsWith("test/") && path.endsWith(".soak.ts")) return "soak";
   if (!path.endsWith(".test.ts")) return undefined;
   if (path.startsWith("test/sim/")) return "sim";
   return path === "tools/tidy.test.ts" ? "tidy" : "unit";
