@@ -1,6 +1,6 @@
 // The command line as a whole, against an agent that is played by a small server.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import { aPod, NOW, running } from "./pods.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodelet-commands-"));
 const socketPath = join(folder, "agent.sock");
+const CLI_PAGE = join(import.meta.dirname, "../../docs/cli.md");
 const PODS = [
   aPod({ containers: [running({ name: "web" }), running({ name: "side" })] }),
   aPod({ name: "db-edge-1", namespace: "data", containers: [running({ name: "db" })] }),
@@ -117,6 +118,19 @@ for (const words of allCommands(program))
     assert.equal(err, "");
     assertGolden(`help/${words.join("-") || "nodelet"}.txt`, out);
   });
+
+test("docs/cli.md holds the help of every command", async () => {
+  const page = readFileSync(CLI_PAGE, "utf8");
+  const [before = "", after = ""] = page.split(/<!-- begin commands -->.*<!-- end commands -->/s);
+  const parts: string[] = [];
+  for (const words of allCommands(program)) {
+    if (words.length === 0) continue;
+    const { out } = await run(...words, "--help");
+    parts.push(`### nodelet ${words.join(" ")}\n\n\`\`\`text\n${out.trimEnd()}\n\`\`\`\n`);
+  }
+  const body = `<!-- begin commands -->\n\n${parts.join("\n")}\n<!-- end commands -->`;
+  assertGolden("../../../docs/cli.md", `${before}${body}${after}`);
+});
 
 test("`nodelet` alone and `nodelet help` show the same as --help", async () => {
   const { out } = await run("--help");

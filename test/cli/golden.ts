@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 const FOLDER = join(import.meta.dirname, "golden");
 
-/** Fails when `text` is not what the golden file `name` holds. */
+/** Fails when `text` is not what the golden file `name`, relative to the folder `golden`, holds. */
 export function assertGolden(name: string, text: string): void {
   const file = join(FOLDER, name);
   if (process.env["UPDATE_GOLDEN"] === "1") {
