@@ -40,6 +40,8 @@ const END_FIRST_LOOK_MS = 10;
 const END_LAST_LOOK_MS = 5_000;
 /** Pause before the event stream is opened again. */
 const REOPEN_EVENTS_MS = 1_000;
+/** A runtime that cannot stream says so well before this. */
+const STREAM_SETTLED_MS = 2_000;
 
 /** What watching the runtime needs. */
 export interface WatchDeps {
@@ -135,6 +137,8 @@ export class RuntimeWatch {
   /** Reads the event stream, opening it again whenever it breaks; run it with policy `restart`. */
   async followEvents(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      // A server says nothing before its first event: a stream that has not failed by then is open.
+      const settled = this.#deps.clock.alarm(STREAM_SETTLED_MS, () => this.#setStreaming(true));
       try {
         for await (const event of this.#deps.runtime.events(signal)) {
           this.#setStreaming(true);
@@ -148,6 +152,8 @@ export class RuntimeWatch {
           return;
         }
         this.#deps.log.verbose(2, "event stream ended", { error });
+      } finally {
+        settled();
       }
       await this.#deps.clock.sleep(REOPEN_EVENTS_MS, signal).catch(() => {});
     }
