@@ -23,6 +23,7 @@ export type GrantOutcome =
       readonly retryInMs: number;
     };
 
+/** What admission needs. */
 export interface AdmissionDeps {
   readonly clock: Clock;
   readonly state: DeviceState;
@@ -57,6 +58,7 @@ interface Waiting {
   cancelRetry: (() => void) | undefined;
 }
 
+/** Devices at admission, one attempt per pod at a time. */
 export class DeviceAdmission {
   readonly #deps: AdmissionDeps;
   readonly #attempts = new Map<PodUid, Attempt>();

@@ -17,6 +17,7 @@ import {
   type TopologySettings,
 } from "./topology.ts";
 
+/** Everything a plan depends on. */
 export interface PlanInputs {
   readonly podUid: PodUid;
   readonly wants: readonly ContainerWants[];
@@ -48,6 +49,7 @@ export interface GrantStep {
   readonly rule: string;
 }
 
+/** What the pod shall get, or why it gets nothing now. */
 export type GrantPlan =
   | {
       readonly kind: "plan";
@@ -65,6 +67,7 @@ export type GrantPlan =
       readonly resource: string | undefined;
     };
 
+/** A refusal in the reference's words. */
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";

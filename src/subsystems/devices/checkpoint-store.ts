@@ -6,6 +6,7 @@ import type { Counter } from "../../kit/metrics.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { CheckpointEncoder, decodeCheckpoint, type KeptDevices } from "./checkpoint.ts";
 
+/** What reading and writing needs. */
 export interface CheckpointStoreDeps {
   readonly files: Files;
   readonly clock: Clock;
@@ -15,6 +16,7 @@ export interface CheckpointStoreDeps {
   readonly content: () => KeptDevices;
 }
 
+/** What was found at start. */
 export type LoadedCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   /** There is none: a new node, or somebody removed it. */
@@ -30,6 +32,7 @@ const LAZY_MS = 1_000;
 /** Pause after a write that failed. */
 const RETRY_MS = 5_000;
 
+/** The checkpoint's one writer. */
 export class CheckpointStore {
   readonly #path: string;
   readonly #deps: CheckpointStoreDeps;

@@ -18,6 +18,7 @@ export interface KeptDevices {
   readonly preStart: readonly string[];
 }
 
+/** The file as it was understood. */
 export type ReadCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   | { readonly kind: "broken"; readonly why: string };

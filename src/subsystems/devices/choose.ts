@@ -29,6 +29,7 @@ export interface PreferenceQuestion {
   readonly amount: number;
 }
 
+/** Devices that were chosen, or that there are too few. */
 export type Chosen =
   | {
       readonly kind: "chosen";

@@ -35,6 +35,7 @@ export const NO_DEVICE_PARTS: ContainerDeviceParts = {
 /** Where nodelet writes on a container which devices it holds, for a day when the checkpoint is lost. */
 export const DEVICES_ANNOTATION = "io.nodelet.devices";
 
+/** The answers of several plugins as one. */
 export interface MergedAnswers {
   readonly parts: ContainerDeviceParts;
   /** Settings of which two plugins want different things; the first one got its way. */

@@ -4,7 +4,7 @@
  * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
  * soon as the pod was seen ended, and not before.
  */
-import { type Because, decided } from "../../api/decisions.ts";
+import type { Because } from "../../api/decisions.ts";
 import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod.ts";
@@ -22,14 +22,7 @@ import { CheckpointStore } from "./checkpoint-store.ts";
 import { type ContainerDeviceParts, mergeAnswers, NO_DEVICE_PARTS } from "./container-parts.ts";
 import { Grants } from "./grants.ts";
 import { expectAgain, isReportedHealthy } from "./inventory.ts";
-import {
-  allHoldings,
-  type Holding,
-  holdingsOf,
-  ownerOf,
-  release,
-  releaseContainers,
-} from "./ledger.ts";
+import { allHoldings, type Holding, holdingsOf, ownerOf } from "./ledger.ts";
 import { type DeviceEvent, PluginSide } from "./plugin-side.ts";
 import {
   ledgerOf,
@@ -37,6 +30,7 @@ import {
   reconcileRunning,
   unaccountedContainers,
 } from "./recover.ts";
+import { Releases } from "./releases.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceWants } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
@@ -52,6 +46,7 @@ export type { DeviceCapacity } from "./state.ts";
 export type { TopologyPolicy, TopologySettings } from "./topology.ts";
 export { MOST_NUMA_NODES } from "./topology.ts";
 
+/** Settings of the room. */
 export interface DevicesOptions {
   /** Folder of the plugins' sockets and of the checkpoint. */
   readonly folder: string;
@@ -62,6 +57,7 @@ export interface DevicesOptions {
   readonly keepInitDevices: boolean;
 }
 
+/** What the room stands on. */
 export interface DevicesDeps {
   /** Without it no plugin can come, and no pod gets a device. */
   readonly grpc: Grpc | undefined;
@@ -102,6 +98,7 @@ const CHECKPOINT = "kubelet_internal_checkpoint";
 /** Differences that are remembered for people. */
 const MOST_NOTES = 100;
 
+/** The room; see above. */
 export class Devices {
   readonly #options: DevicesOptions;
   readonly #deps: DevicesDeps;
@@ -110,6 +107,7 @@ export class Devices {
   readonly #plugins: PluginSide;
   readonly #grants: Grants;
   readonly #admission: DeviceAdmission;
+  readonly #releases: Releases;
   readonly #strangers = new Strangers();
   #checkpointLost = false;
   #notes: readonly string[] = [];
@@ -146,6 +144,11 @@ export class Devices {
       grants: this.#grants,
       deferMs: options.deferMs,
       onWorthRetry: (podUid) => deps.onPodChanged(podUid, "admission"),
+    });
+    this.#releases = new Releases({
+      state,
+      decide: deps.decide,
+      onFreed: () => this.#admission.retryAll(),
     });
     this.#expose(metrics);
   }
@@ -215,7 +218,7 @@ export class Devices {
     for (const podUid of this.#state.ledger.pods.keys()) {
       if (isKnown(podUid)) continue;
       this.#note(`pod ${podUid} is gone; its devices are free`);
-      this.#release(podUid, undefined, "the pod is gone");
+      this.#releases.release(podUid, undefined, "the pod is gone");
     }
   }
 
@@ -236,8 +239,10 @@ export class Devices {
     }
     if (ended) {
       this.#admission.cancel(uid);
-      this.#release(uid, pod, "the pod has ended");
-    } else if (initsDone && !this.#options.keepInitDevices) this.#releaseInits(uid, pod);
+      this.#releases.release(uid, pod, "the pod has ended");
+    } else if (initsDone && !this.#options.keepInitDevices) {
+      if (this.#releases.releaseInits(uid, pod)) this.#deps.onPodChanged(uid, "health");
+    }
   }
 
   /**
@@ -359,39 +364,6 @@ export class Devices {
       }
       this.#deps.onPodChanged(podUid, "health");
     }
-  }
-
-  #release(podUid: PodUid, pod: Pod | undefined, rule: string): void {
-    const freed = holdingsOf(this.#state.ledger, podUid);
-    if (freed.length === 0) return;
-    this.#state.setLedger(release(this.#state.ledger, podUid));
-    this.#sayReleased(pod, freed, rule);
-  }
-
-  #releaseInits(podUid: PodUid, pod: Pod): void {
-    const { ledger } = this.#state;
-    if (!ledger.pods.has(podUid)) return;
-    const inits = deviceWants(pod).filter(({ kind }) => kind === "init");
-    const names = new Set(inits.map(({ container }) => container));
-    const next = releaseContainers(ledger, podUid, names);
-    if (next === ledger) return;
-    this.#state.setLedger(next);
-    const freed = holdingsOf(ledger, podUid).map((holding) => ({
-      ...holding,
-      devices: holding.devices.filter(({ id }) => !ownerOf(next, holding.resource, id)),
-    }));
-    this.#sayReleased(pod, freed, "its init containers are done");
-    this.#deps.onPodChanged(podUid, "health");
-  }
-
-  #sayReleased(pod: Pod | undefined, freed: readonly Holding[], rule: string): void {
-    const names = freed.flatMap(({ resource, devices: list }) =>
-      list.map(({ id }) => `${resource} ${id}`),
-    );
-    const devices = [...new Set(names)];
-    if (pod && devices.length > 0)
-      this.#deps.decide(pod, decided("releaseDevices", rule, { devices }));
-    this.#admission.retryAll();
   }
 
   #note(text: string): void {

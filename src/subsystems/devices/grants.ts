@@ -19,6 +19,7 @@ import type { ContainerWants } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 import type { NodeMask, TopologySettings } from "./topology.ts";
 
+/** What giving needs. */
 export interface GrantsDeps {
   readonly clock: Clock;
   readonly log: Log;
@@ -44,11 +45,13 @@ export interface GrantOrder {
   readonly only?: ReadonlySet<string>;
 }
 
+/** How an order ended. */
 export type GrantResult = { readonly kind: "granted" } | Exclude<GrantPlan, { kind: "plan" }>;
 
 /** Most times a plan is made anew because things changed while plugins answered. */
 const MOST_ROUNDS = 1_000;
 
+/** Gives devices; see above. */
 export class Grants {
   readonly #deps: GrantsDeps;
 

@@ -24,6 +24,7 @@ export type PluginPresence =
       readonly list: "awaited" | "carried" | "current";
     };
 
+/** What is known of one resource. */
 export interface ResourceRecord {
   readonly presence: PluginPresence;
   /** By id, sorted by id. */
@@ -33,6 +34,7 @@ export interface ResourceRecord {
 /** By resource name. */
 export type Inventory = ReadonlyMap<string, ResourceRecord>;
 
+/** Nothing known yet. */
 export const EMPTY_INVENTORY: Inventory = new Map();
 
 /** How long a resource without a plugin is still reported, with nothing to give away (endpointStopGracePeriod). */

@@ -29,12 +29,14 @@ export interface Holding {
   readonly since: WallMs | undefined;
 }
 
+/** All holdings, and the same by device. */
 export interface Ledger {
   readonly pods: ReadonlyMap<PodUid, readonly Holding[]>;
   /** The owner of each device that has one, by resource and id. */
   readonly owners: ReadonlyMap<string, ReadonlyMap<string, PodUid>>;
 }
 
+/** Nobody has anything. */
 export const EMPTY_LEDGER: Ledger = { pods: new Map(), owners: new Map() };
 
 const NO_HOLDINGS: readonly Holding[] = [];
@@ -56,6 +58,7 @@ export function findHolding(
   );
 }
 
+/** The pod that has the device. */
 export function ownerOf(ledger: Ledger, resource: string, id: string): PodUid | undefined {
   return ledger.owners.get(resource)?.get(id);
 }

@@ -21,6 +21,7 @@ export interface DeviceEvent {
   readonly message: string;
 }
 
+/** What the plugins' side needs. */
 export interface PluginSideDeps {
   /** Without it no plugin can come. */
   readonly grpc: Grpc | undefined;
@@ -33,12 +34,14 @@ export interface PluginSideDeps {
   readonly sayOfNode: (said: DeviceEvent) => void;
 }
 
+/** Settings of the plugins' side. */
 export interface PluginSideOptions {
   readonly folder: string;
   /** How long after the start a plugin of which nothing is known yet is waited for. */
   readonly deferMs: number;
 }
 
+/** Plugins, as the rest of the room sees them. */
 export class PluginSide {
   readonly #options: PluginSideOptions;
   readonly #deps: PluginSideDeps;

@@ -13,6 +13,7 @@ import type { PreferenceQuestion } from "./choose.ts";
 import type { Device } from "./inventory.ts";
 import { readDevices } from "./read-devices.ts";
 
+/** What a connection needs. */
 export interface PluginDeps {
   readonly grpc: Grpc;
   readonly clock: Clock;
@@ -25,6 +26,7 @@ export interface PluginTarget {
   readonly socketPath: string;
 }
 
+/** How far a connection is. */
 export type PluginState =
   | { readonly kind: "connecting" }
   /** Answers, has not named its devices yet. */
@@ -47,6 +49,7 @@ const LIST_PAUSE_MS = 100;
 const SERVICE = DEVICE_PLUGIN.fullName;
 const METHODS = DEVICE_PLUGIN.methods;
 
+/** The connection; see above. */
 export class PluginConnection {
   readonly target: PluginTarget;
   readonly #deps: PluginDeps;

@@ -24,6 +24,7 @@ export interface RunningContainer {
   readonly note: string | undefined;
 }
 
+/** A ledger, and what had to be set right for it. */
 export interface Recovered {
   readonly ledger: Ledger;
   /** Differences between what was written down and what runs, for people. */

@@ -9,6 +9,7 @@ import type { Files } from "../../outside/host/host.ts";
 import { DEVICE_REGISTRATION } from "../../outside/plugins/plugins.ts";
 import type { PluginRegistry } from "./registry.ts";
 
+/** What the service needs. */
 export interface RegistrationDeps {
   readonly grpc: Grpc;
   readonly files: Files;

@@ -18,6 +18,7 @@ export interface PluginEvents {
   onLeft(plugin: PluginConnection, why: string): void;
 }
 
+/** What the registry needs. */
 export interface RegistryDeps extends PluginDeps {
   readonly scope: TaskScope;
   readonly events: PluginEvents;
@@ -33,10 +34,12 @@ const MOST_RESOURCES = 512;
 /** Plugins that may be dialled at once. */
 const MOST_AT_ONCE = 64;
 
+/** A plugin's wish to be known. */
 export interface Registration extends PluginTarget {
   readonly version: string;
 }
 
+/** The registry; see above. */
 export class PluginRegistry {
   readonly #deps: RegistryDeps;
   readonly #plugins = new Map<

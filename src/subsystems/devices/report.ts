@@ -8,6 +8,7 @@ import { canGive, type Device, type Inventory, type ResourceRecord } from "./inv
 import { allHoldings, type Holding, type Ledger, ownerOf } from "./ledger.ts";
 import { compareText } from "./requests.ts";
 
+/** All resources with all devices. */
 export interface DeviceReport {
   /** Sorted by name. */
   readonly resources: readonly ReportedResource[];
@@ -15,6 +16,7 @@ export interface DeviceReport {
   readonly notes: readonly string[];
 }
 
+/** One resource. */
 export interface ReportedResource {
   readonly resource: string;
   /** `here`, `listing` (has not named its devices yet), `gone`, or `unknown` for devices of which no plugin is known. */
@@ -32,6 +34,7 @@ export interface ReportedResource {
   readonly devices: readonly ReportedDevice[];
 }
 
+/** One device. */
 export interface ReportedDevice {
   readonly id: string;
   /** As last said; `unknown` for devices that are held and not listed. */
@@ -40,6 +43,7 @@ export interface ReportedDevice {
   readonly owner: DeviceOwner | undefined;
 }
 
+/** The pod that has a device. */
 export interface DeviceOwner {
   readonly podUid: string;
   /** Empty while no source has named the pod. */
@@ -61,6 +65,7 @@ export interface ReportedAnswer {
   readonly cdiDevices: readonly string[];
 }
 
+/** What a report is made of. */
 export interface ReportInputs {
   readonly inventory: Inventory;
   readonly ledger: Ledger;
@@ -71,6 +76,7 @@ export interface ReportInputs {
   readonly decode: (answer: Uint8Array) => ContainerAllocateResponse;
 }
 
+/** Puts the report together. */
 export function reportDevices(inputs: ReportInputs): DeviceReport {
   const { inventory, ledger, notes } = inputs;
   const held = Map.groupBy(allHoldings(ledger), ({ resource }) => resource);

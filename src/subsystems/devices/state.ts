@@ -25,6 +25,7 @@ export interface DeviceCapacity {
   readonly fresh: boolean;
 }
 
+/** Who is told of changes. */
 export interface DeviceStateDeps {
   readonly clock: Clock;
   /** Something changed that is to be kept. */
@@ -35,6 +36,7 @@ export interface DeviceStateDeps {
 
 const NOTHING: DeviceCapacity = { counts: new Map(), removed: [], fresh: false };
 
+/** The one writer of inventory and ledger. */
 export class DeviceState {
   readonly #deps: DeviceStateDeps;
   readonly #capacity = new Cell<DeviceCapacity>(NOTHING);

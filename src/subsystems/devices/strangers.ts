@@ -13,6 +13,7 @@ interface Stranger {
   name: string;
 }
 
+/** The list of them; see above. */
 export class Strangers {
   readonly #pods = new Map<PodUid, Stranger>();
 

@@ -9,6 +9,7 @@ import type { Device } from "./inventory.ts";
 /** A set of NUMA nodes; bit i is the i-th node of the machine. */
 export type NodeMask = number;
 
+/** One set of nodes from which a request can be met. */
 export interface Hint {
   /** `undefined`: no matter where. */
   readonly mask: NodeMask | undefined;
@@ -19,8 +20,10 @@ export interface Hint {
 /** Hints of one resource; `any` says nothing, an empty list that the request cannot be met anywhere. */
 export type Hints = "any" | readonly Hint[];
 
+/** How strictly sets of nodes are taken (`topologyManagerPolicy`). */
 export type TopologyPolicy = "none" | "best-effort" | "restricted" | "single-numa-node";
 
+/** Policy, scope and nodes of the machine. */
 export interface TopologySettings {
   readonly policy: TopologyPolicy;
   readonly scope: "container" | "pod";
@@ -47,6 +50,7 @@ export function maskOf(nodes: readonly number[], settings: TopologySettings): No
   return mask;
 }
 
+/** What hints are asked for. */
 export interface HintRequest {
   /** All devices of the resource. */
   readonly devices: ReadonlyMap<string, Device>;
