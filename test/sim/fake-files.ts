@@ -76,6 +76,11 @@ export class FakeFiles implements Files {
     this.#put(path, { ...this.#file("", 0o755), kind: "socket" });
   }
 
+  /** Whether a socket stands there. */
+  hasSocket(path: string): boolean {
+    return this.#find(path).node?.kind === "socket";
+  }
+
   /** Makes an existing folder a mount point. */
   addMount(path: string): void {
     const { node } = this.#find(path);

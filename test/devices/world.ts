@@ -1,0 +1,240 @@
+/** The room of devices with plugins and pods, on virtual time; the pods' lives are what the test says. */
+import type { Because } from "../../src/api/decisions.ts";
+import type { Container, Pod } from "../../src/api/generated/types.ts";
+import type { FoundPod, ObservedContainer, PodUid } from "../../src/api/observation.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { MetricsRegistry } from "../../src/kit/metrics.ts";
+import { createSeededRandom } from "../../src/kit/random.ts";
+import { TaskScope } from "../../src/kit/scope.ts";
+import {
+  type DeviceEvent,
+  type DevicePod,
+  Devices,
+  type DevicesOptions,
+} from "../../src/subsystems/devices/devices.ts";
+import { ledgerFaults } from "../../src/subsystems/devices/ledger.ts";
+import { FakeGrpc, type GrpcProcess } from "../sim/fake-grpc.ts";
+import { FakeHost } from "../sim/fake-host.ts";
+import { type Life, mortal } from "../sim/mortal.ts";
+import { SimClock } from "../sim/sim-clock.ts";
+import { type TestDevice, TestPlugin, type TestPluginOptions } from "../support/device-plugin.ts";
+
+/** Where plugins and the checkpoint are. */
+export const FOLDER = "/var/lib/kubelet/device-plugins";
+/** The resource of most tests. */
+export const GPU = "v.com/gpu";
+
+/** Devices `g0` … */
+export function gpus(amount: number, prefix = "g"): readonly TestDevice[] {
+  return Array.from({ length: amount }, (_, i) => ({ id: `${prefix}${i}` }));
+}
+
+/** A static pod whose containers are written `name=amount`, init containers with `i:` before, sidecars with `s:`. */
+export function podOf(uid: string, text: string, resource = GPU): Pod {
+  const parts = text.split(" ").map((part) => {
+    const [, kind = "", name = "", amount = "0"] = /^(i:|s:)?(\w+)=(\d+)$/.exec(part) ?? [];
+    const container: Container = {
+      name,
+      resources: { limits: { [resource]: amount } },
+      ...(kind === "s:" ? { restartPolicy: "Always" } : {}),
+    };
+    return { init: kind !== "", container };
+  });
+  return {
+    metadata: {
+      name: uid,
+      namespace: "default",
+      uid,
+      annotations: { "kubernetes.io/config.source": "file" },
+    },
+    spec: {
+      initContainers: parts.filter(({ init }) => init).map(({ container }) => container),
+      containers: parts.filter(({ init }) => !init).map(({ container }) => container),
+    },
+  };
+}
+
+/** A container as the runtime has it. */
+export function runningContainer(name: string, devices?: string): ObservedContainer {
+  return {
+    id: `${name}-id`,
+    name,
+    sandboxId: "s",
+    state: "running",
+    restartCount: 0,
+    hash: "",
+    image: "",
+    imageRef: "",
+    imageId: "",
+    createdAtMs: 0 as ObservedContainer["createdAtMs"],
+    startedAtMs: undefined,
+    finishedAtMs: undefined,
+    exitCode: 0,
+    reason: "",
+    message: "",
+    ...(devices === undefined ? {} : { devices }),
+  };
+}
+
+/** One machine; the agent's room may be killed and started again. */
+export class DeviceWorld {
+  readonly clock = new SimClock();
+  readonly host = new FakeHost({ clock: this.clock });
+  readonly net = new FakeGrpc({
+    clock: this.clock,
+    files: this.host.files,
+    random: createSeededRandom(1),
+  });
+  readonly nodeEvents: DeviceEvent[] = [];
+  readonly podEvents: DeviceEvent[] = [];
+  readonly decisions: Because[] = [];
+  readonly changed: string[] = [];
+  readonly pods = new Map<PodUid, Pod>();
+  readonly #options: DevicesOptions;
+  #life:
+    | { readonly life: Life; readonly process: GrpcProcess; readonly scope: TaskScope }
+    | undefined;
+  #devices: Devices | undefined;
+  metrics = new MetricsRegistry();
+
+  constructor(options: Partial<DevicesOptions> = {}) {
+    this.#options = {
+      folder: FOLDER,
+      topology: { policy: "none", scope: "container", nodes: [0] },
+      deferMs: 120_000,
+      keepInitDevices: false,
+      ...options,
+    };
+  }
+
+  get devices(): Devices {
+    if (!this.#devices) throw new Error("the room is not open");
+    return this.#devices;
+  }
+
+  /** Starts the agent's room; `found` is what runs. */
+  async open(found: readonly FoundPod[] = []): Promise<this> {
+    const process = this.net.process();
+    const life = mortal({
+      clock: this.clock,
+      random: createSeededRandom(2),
+      log: silentLog,
+      host: this.host,
+      cri: { runtime: {}, images: {} } as never,
+      net: {} as never,
+    });
+    const { clock } = life.outside;
+    const scope = new TaskScope("agent", { clock, log: silentLog });
+    this.#life = { life, process, scope };
+    this.metrics = new MetricsRegistry();
+    const devices = new Devices(this.#options, {
+      grpc: process.grpc,
+      files: life.outside.host.files,
+      clock,
+      log: silentLog,
+      scope,
+      metrics: this.metrics,
+      say: {
+        ofNode: (said) => this.nodeEvents.push(said),
+        ofPod: (_, said) => this.podEvents.push(said),
+      },
+      decide: (_, because) => this.decisions.push(because),
+      onPodChanged: (uid, what) => this.changed.push(`${uid} ${what}`),
+      podOf: (uid) => this.pods.get(uid),
+    });
+    await this.settled(devices.start());
+    devices.adopt(found);
+    this.#devices = devices;
+    return this;
+  }
+
+  /** `kill -9` of the agent. */
+  kill(): void {
+    this.#life?.life.end();
+    this.#life?.process.kill();
+    this.#devices = undefined;
+  }
+
+  /** Ends the agent in an orderly way. */
+  async close(): Promise<void> {
+    await this.settled(this.#life?.scope[Symbol.asyncDispose]() ?? Promise.resolve());
+    this.#life?.process.kill();
+    this.#devices = undefined;
+  }
+
+  /** A plugin process; not started yet. */
+  plugin(
+    devices: readonly TestDevice[],
+    options: Partial<TestPluginOptions> = {},
+  ): { readonly plugin: TestPlugin; readonly process: GrpcProcess } {
+    const process = this.net.process();
+    const plugin = new TestPlugin(
+      process.grpc,
+      { resource: GPU, socketName: "gpu.sock", folder: FOLDER, ...options },
+      devices,
+    );
+    return { plugin, process };
+  }
+
+  /** A plugin that has registered and named its devices. */
+  async startPlugin(
+    devices: readonly TestDevice[],
+    options: Partial<TestPluginOptions> = {},
+  ): Promise<{ readonly plugin: TestPlugin; readonly process: GrpcProcess }> {
+    const made = this.plugin(devices, options);
+    await this.settled(made.plugin.start());
+    await this.clock.advance(1);
+    return made;
+  }
+
+  /** Asks admission for the pod. */
+  async grant(pod: Pod) {
+    const uid = (pod.metadata?.uid ?? "") as PodUid;
+    this.pods.set(uid, pod);
+    return this.settled(this.devices.grant(uid, pod));
+  }
+
+  /** Says what is seen of the pod. */
+  observe(pod: Pod, seen: Partial<DevicePod> = {}): void {
+    const uid = (pod.metadata?.uid ?? "") as PodUid;
+    this.devices.observe({
+      uid,
+      pod,
+      known: true,
+      ended: false,
+      initsDone: false,
+      running: new Set(),
+      ...seen,
+    });
+  }
+
+  /** What containers of the pod have, as `container=ids`. */
+  held(uid: string): string {
+    const holdings = this.devices.state.ledger.pods.get(uid as PodUid) ?? [];
+    return holdings
+      .map(({ container, devices }) => `${container}=${devices.map(({ id }) => id).join("+")}`)
+      .join(" ");
+  }
+
+  /** Devices that are free, by the report. */
+  free(resource = GPU): number {
+    return (
+      this.devices.report().resources.find((each) => each.resource === resource)?.counts.free ?? 0
+    );
+  }
+
+  faults(): readonly string[] {
+    return ledgerFaults(this.devices.state.ledger);
+  }
+
+  /** Moves time until the promise is settled. */
+  async settled<T>(work: Promise<T>): Promise<T> {
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    work.then(end, end);
+    await this.clock.runUntil(() => done, 600_000);
+    return work;
+  }
+}
