@@ -1,12 +1,13 @@
 import type { PodUid } from "./api/observation.ts";
 import { qosClassOf } from "./api/qos.ts";
 import { deriveEvictionHard } from "./config/derive.ts";
+import { resolveGates } from "./config/feature-gates.ts";
 import type { KubeletConfig } from "./config/kubelet-config.ts";
 import type { WallMs } from "./kit/clock.ts";
 import { messageOf, UsageError } from "./kit/errors.ts";
 import { MetricsRegistry } from "./kit/metrics.ts";
 import { TaskScope } from "./kit/scope.ts";
-import { type NodeCapacity, nodeCapacity } from "./node/capacity.ts";
+import { type NodeCapacity, nodeCapacity, withDevices } from "./node/capacity.ts";
 import { startNode } from "./node/node.ts";
 import type { VersionResponse } from "./outside/cri/cri.ts";
 import type { HostFacts } from "./outside/host/host.ts";
@@ -22,7 +23,12 @@ import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
 import type { EventApi, EventPolicy } from "./subsystems/events/events.ts";
-import { type SubsystemDeps, type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
+import {
+  type DeviceSettings,
+  type SubsystemDeps,
+  type Subsystems,
+  startSubsystems,
+} from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
 export interface AgentOptions {
@@ -36,6 +42,8 @@ export interface AgentOptions {
   readonly nodeIps?: readonly string[];
   /** How events are treated; steps of life are protected unless told otherwise. */
   readonly events?: EventPolicy;
+  /** How long pods wait for device plugins, and when devices are given back. */
+  readonly devices?: DeviceSettings;
   /** Ports and socket; the agent serves nothing when left out. */
   readonly server?: ServerOptions & {
     /** Versions of nodelet and of the Kubernetes it follows, e.g. `0.1.0` and `v1.36.2`. */
@@ -190,7 +198,7 @@ async function capacityOf(
 /** What subsystems say to the pipeline, which is built after them out of them. */
 function pipelinePorts(pipelineOf: {
   readonly current: Pipeline | undefined;
-}): Pick<SubsystemDeps, "onFound" | "isBusy" | "onVerdict" | "podOf"> {
+}): Pick<SubsystemDeps, "onFound" | "isBusy" | "onVerdict" | "podOf" | "onDevices"> {
   return {
     onFound: (pods) => pipelineOf.current?.pods.found(pods),
     isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
@@ -203,6 +211,10 @@ function pipelinePorts(pipelineOf: {
         result,
       }),
     podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
+    onDevices: (uid, what) => {
+      if (what === "admission") pipelineOf.current?.pods.reconsider(uid);
+      else pipelineOf.current?.pods.post(uid, { kind: "tick" });
+    },
   };
 }
 
@@ -226,7 +238,9 @@ async function serve(
     addresses,
     config,
     versions: { ...server.versions, runtime },
-    amounts: capacity,
+    get amounts() {
+      return withDevices(capacity, agent.subsystems.devices.capacity.get());
+    },
   };
   return await startServer(server, { node, serving, files: host.files, clock, log, scope });
 }
@@ -303,6 +317,7 @@ function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps
     scope,
     room: () => room,
     hostIps: () => hostIps,
+    showsDevices: resolveGates(options.config.featureGates).gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,
     ...(hooks.admit ? { admit: hooks.admit } : {}),
   };

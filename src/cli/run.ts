@@ -66,6 +66,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         nodeName,
         rootFolder: flags.rootDir,
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
+        devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
         server: {
           certFolder: flags.certDir,
           socketPath: agentSocket(process.env),

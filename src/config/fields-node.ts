@@ -121,13 +121,13 @@ export const NODE_FIELDS = [
     "Memory kept from containers, per NUMA node.",
     "memory or hugepages-<size>, not zero, each once per node",
   ),
-  planned(
+  active(
     "topologyManagerPolicy",
     text("none"),
     "How resources of one container or pod are kept close together.",
     "none, best-effort, restricted or single-numa-node",
   ),
-  planned(
+  active(
     "topologyManagerScope",
     text("container"),
     "What is kept close together.",

@@ -66,13 +66,23 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     about: "Exit when another process opens the file of --lock-file.",
   }),
   own("event-mode", "eventMode", "string", {
-    group: "Other",
+    group: "Only in nodelet",
     about:
-      "Protected keeps steps of a pod's life from being lost; Reference treats events exactly as the kubelet does. Of nodelet only.",
+      "Protected keeps steps of a pod's life from being lost; Reference treats events exactly as the kubelet does.",
   }),
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
     about: "Control group that holds the container runtime.",
+  }),
+  own("device-wait", "deviceWait", "duration", {
+    group: "Only in nodelet",
+    about:
+      "How long a pod waits for a device plugin that is known but not there. 0s refuses it at once, as the kubelet does.",
+  }),
+  own("keep-init-devices", "keepInitDevices", "bool", {
+    group: "Only in nodelet",
+    about:
+      "Devices that only init containers needed stay with the pod until it ends, as with the kubelet.",
   }),
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",

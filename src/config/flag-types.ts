@@ -38,6 +38,7 @@ export const FLAG_GROUPS = [
   "Cluster and node",
   "Files and folders",
   "Logging",
+  "Only in nodelet",
   "Other",
   "Deprecated: use the configuration file",
   "Deprecated",

@@ -35,6 +35,10 @@ export interface KubeletFlags {
   readonly housekeepingInterval: DurationMs;
   /** Not of the kubelet: `Protected`, or `Reference` for events exactly as the kubelet treats them. */
   readonly eventMode: string;
+  /** How long a pod waits for a device plugin that is known but not there; zero refuses at once. */
+  readonly deviceWait: DurationMs;
+  /** Devices that only init containers needed stay with the pod until it ends. */
+  readonly keepInitDevices: boolean;
   /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
   readonly version: string;
   readonly help: boolean;
@@ -65,6 +69,8 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   experimentalAllocatableIgnoreEviction: false,
   housekeepingInterval: durationMs(10_000),
   eventMode: "Protected",
+  deviceWait: durationMs(120_000),
+  keepInitDevices: false,
   version: "false",
   help: false,
 };

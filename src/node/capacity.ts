@@ -3,6 +3,7 @@
 import type { ResourceAmounts } from "../api/pod-resources.ts";
 import { milliOf, wholeOf } from "../api/quantity.ts";
 import type { HostFacts } from "../outside/host/host.ts";
+import type { DeviceCapacity } from "../subsystems/devices/devices.ts";
 
 /** The part of the configuration that reserves resources. */
 export interface CapacityOptions {
@@ -56,6 +57,22 @@ export function nodeCapacity(
       options.podsPerCore > 0
         ? Math.min(facts.cpuCount * options.podsPerCore, options.maxPods)
         : options.maxPods,
+  };
+}
+
+/** With the devices that there are; those that were there and are not any more count as none. */
+export function withDevices(
+  amounts: NodeCapacity,
+  { counts, removed }: Pick<DeviceCapacity, "counts" | "removed">,
+): NodeCapacity {
+  if (counts.size === 0 && removed.length === 0) return amounts;
+  const gone = removed.map((resource) => [resource, 0] as const);
+  const numbers = (part: "capacity" | "allocatable") =>
+    new Map([...gone, ...[...counts].map(([resource, count]) => [resource, count[part]] as const)]);
+  return {
+    ...amounts,
+    capacity: { ...amounts.capacity, extended: numbers("capacity") },
+    allocatable: { ...amounts.allocatable, extended: numbers("allocatable") },
   };
 }
 

@@ -13,6 +13,7 @@ import { InvariantError, messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
+import { type Devices, DevicesNotReady } from "../subsystems/devices/devices.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Journal } from "../subsystems/journal/journal.ts";
@@ -21,7 +22,9 @@ import type { Probes } from "../subsystems/probes/probes.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
+import { deviceLife } from "./pods/device-life.ts";
 import { newestSandbox } from "./pods/observed.ts";
+import { isFinished } from "./pods/phase.ts";
 import { type Admit, Pods } from "./pods/pods.ts";
 import { ContainerConfigError, type CreateContainerOrder, type PodPorts } from "./pods/ports.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
@@ -44,6 +47,7 @@ export interface PipelineOptions {
 /** The subsystems the pipeline stands on. */
 export interface PipelineSubsystems {
   readonly cgroups: Cgroups;
+  readonly devices: Devices;
   readonly events: Events;
   readonly images: Images;
   readonly journal: Journal;
@@ -60,6 +64,8 @@ export interface PipelineDeps extends PipelineSubsystems {
   readonly room: () => NodeRoom;
   readonly hostIps: () => readonly string[];
   readonly runtimeName: () => string;
+  /** Whether statuses show the devices of containers with their health. */
+  readonly showsDevices: boolean;
   /** Admission rules of whoever embeds the agent; asked after our own. */
   readonly admit?: Admit;
 }
@@ -85,6 +91,9 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       log: log.child("status"),
       runtimeName: deps.runtimeName,
       hostIps: deps.hostIps,
+      ...(deps.showsDevices
+        ? { devices: (uid, name) => deps.devices.allocatedResources(uid, name) }
+        : {}),
     },
   );
   const pods: Pods = new Pods(
@@ -95,12 +104,13 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       log,
       scope,
       ports: podPorts(options, deps, () => pods),
-      admit: admission(deps),
+      admit: admission(deps, () => pods),
       context: () => planContext(options, deps),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
     },
   );
   pods.subscribe((record) => {
+    deps.devices.observe({ uid: record.uid, pod: record.pod, ...deviceLife(record) });
     statuses.update(record);
     watchProbes(record, deps);
   });
@@ -126,10 +136,13 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
 export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
   const { pods, statuses, sources } = pipeline;
   await statuses.open();
-  pods.found(await lookUntilSeen(deps));
+  const found = await lookUntilSeen(deps);
+  deps.devices.adopt(found);
+  pods.found(found);
   const onSeen = () => {
     pods.sourcesSeen();
     statuses.dropUnclaimed((uid) => pods.knows(uid));
+    deps.devices.sourcesSeen((uid) => pods.knows(uid));
   };
   if (sources.seen.get()) onSeen();
   else {
@@ -182,7 +195,8 @@ function planContext(
   };
 }
 
-function admission(deps: PipelineDeps): Admit {
+/** Our rules, those of whoever embeds the agent, and devices last: what is granted need not be given back then. */
+function admission(deps: PipelineDeps, pods: () => Pods): Admit {
   return async (candidate, others) => {
     const refusal = judge({
       candidate: candidate.pod,
@@ -190,7 +204,18 @@ function admission(deps: PipelineDeps): Admit {
       room: deps.room(),
     });
     if (refusal) return { kind: "reject", ...refusal };
-    return (await deps.admit?.(candidate, others)) ?? { kind: "admit", rules: RULES.length };
+    const verdict = await deps.admit?.(candidate, others);
+    if (verdict && verdict.kind !== "admit") return verdict;
+    const admitted = verdict ?? { kind: "admit", rules: RULES.length };
+    // A pod that is done, or was dropped meanwhile, would never give back what it gets now.
+    const now = pods().get(candidate.uid);
+    if (now?.life.kind !== "waiting" || isFinished(now)) return admitted;
+    const devices = await deps.devices.grant(candidate.uid, candidate.pod);
+    if (devices.kind === "granted") return admitted;
+    const { reason, message } = devices;
+    return devices.kind === "refused"
+      ? { kind: "reject", rule: "devices", reason, message }
+      : { kind: "defer", rule: "devices", reason, message, retryInMs: devices.retryInMs };
   };
 }
 
@@ -263,7 +288,7 @@ export function activePods(pods: Pick<Pods, "list">): readonly Pod[] {
 }
 
 function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
-  const { runtime, volumes, logs } = deps;
+  const { runtime, volumes, logs, devices } = deps;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: (pod, attempt, signal) => {
@@ -282,8 +307,14 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
       const { pod, sandboxId, restartCount, image } = order;
       const refusal = runtime.refusal(pod, container, image);
       if (refusal !== undefined) throw new ContainerConfigError(refusal);
+      const uid = (pod.metadata?.uid ?? "") as PodUid;
+      const parts = await devices.containerParts(uid, pod, container, signal).catch(asConfigError);
       const id = await runtime.createContainer(
-        { pod, container, sandboxId, restartCount, image, mounts, env: literalEnv(container) },
+        {
+          ...{ pod, container, sandboxId, restartCount, image, devices: parts },
+          mounts: [...parts.mounts, ...mounts],
+          env: [...parts.env, ...literalEnv(container)],
+        },
         signal,
       );
       logs.links.created(id, { pod, container: order.container, restartCount });
@@ -301,6 +332,14 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
     },
     removeSandbox: (id, signal) => runtime.removeSandbox(id, signal),
   };
+}
+
+/** How soon a container whose devices are not there is tried again. */
+const DEVICES_RETRY_MS = 5_000;
+
+function asConfigError(error: unknown): never {
+  if (!(error instanceof DevicesNotReady)) throw error;
+  throw new ContainerConfigError(error.message, { cause: error, retryInMs: DEVICES_RETRY_MS });
 }
 
 function containerOf({ pod, container }: CreateContainerOrder): Container {

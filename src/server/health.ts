@@ -19,8 +19,10 @@ export function healthChecks(deps: {
   /** When the runtime was last listed, and whether listing works. */
   readonly lastListing: Reading<MonotonicMs | undefined>;
   readonly startedAt: MonotonicMs;
+  /** What is wrong with the socket of device plugins; absent where there is none. */
+  readonly devicePlugins: Reading<string | undefined> | undefined;
 }): readonly HealthCheck[] {
-  const { clock, lastListing, startedAt } = deps;
+  const { clock, lastListing, startedAt, devicePlugins } = deps;
   return [
     { name: "ping", check: () => undefined },
     // Lines are written within the turn of the event loop that logs them: who answers has written.
@@ -34,6 +36,7 @@ export function healthChecks(deps: {
         return `pods were last looked at ${age} ago; threshold is ${formatDuration(durationMs(LISTING_MAX_MS))}`;
       },
     },
+    ...(devicePlugins ? [{ name: "device-plugin", check: () => devicePlugins.get() }] : []),
   ];
 }
 

@@ -17,6 +17,8 @@ export interface OverviewAmounts {
   readonly ephemeralStorageBytes: number;
   /** Most pods at once. */
   readonly pods: number;
+  /** Devices by resource; left out where there are none. */
+  readonly devices?: Readonly<Record<string, number>>;
 }
 
 /** The node on one page; the shape of `/nodelet/v1/overview` (docs/server.md). */
@@ -98,8 +100,9 @@ function readConditions({ pipeline, subsystems }: ServedNode): readonly Overview
 }
 
 function shown(amounts: ResourceAmounts, pods: number): OverviewAmounts {
-  const { cpuMilli, memoryBytes, ephemeralStorageBytes } = amounts;
-  return { cpuMilli, memoryBytes, ephemeralStorageBytes, pods };
+  const { cpuMilli, memoryBytes, ephemeralStorageBytes, extended } = amounts;
+  const devices = extended.size === 0 ? {} : { devices: Object.fromEntries(extended) };
+  return { cpuMilli, memoryBytes, ephemeralStorageBytes, pods, ...devices };
 }
 
 function countPhases({ pipeline }: ServedNode): Readonly<Record<string, number>> {

@@ -94,6 +94,7 @@ export async function startServer(
     clock,
     lastListing: node.subsystems.runtime.watch.lastListing,
     startedAt: clock.monotonic() as MonotonicMs,
+    devicePlugins: node.subsystems.devices.plugins.problem,
   });
   const log = deps.log.child("server");
   const routes = [

@@ -1,6 +1,8 @@
 /** Builds the subsystems out of `Outside` and the configuration. They know nothing of one another. */
 import type { Pod } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
+import { podDisplayName } from "../api/pod.ts";
+import { deriveRootLayout } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
@@ -15,6 +17,7 @@ import {
   enforcementEvent,
   runtimeCgroupDriver,
 } from "./cgroups/cgroups.ts";
+import { Devices, NUMA_NODES_FILE, topologyOf } from "./devices/devices.ts";
 import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
 import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
@@ -32,6 +35,7 @@ import { Volumes } from "./volumes/volumes.ts";
 /** All rooms, started. */
 export interface Subsystems {
   readonly cgroups: Cgroups;
+  readonly devices: Devices;
   readonly events: Events;
   readonly images: Images;
   readonly journal: Journal;
@@ -48,6 +52,15 @@ export interface SubsystemOptions {
   readonly rootFolder: string;
   /** How events are treated; steps of life are protected unless told otherwise. */
   readonly events?: EventPolicy;
+  readonly devices?: DeviceSettings;
+}
+
+/** How devices are treated, beside what the configuration says. */
+export interface DeviceSettings {
+  /** How long a pod waits for a plugin that is known but not there; 2 minutes, 0 as the reference. */
+  readonly waitMs?: number;
+  /** What only init containers needed stays with the pod until it ends, as in the reference. */
+  readonly keepInitDevices?: boolean;
 }
 
 /** What the rooms need of the outside and of each other. */
@@ -67,6 +80,8 @@ export interface SubsystemDeps {
   readonly isBusy: (uid: PodUid) => boolean;
   readonly onVerdict: (verdict: ProbeVerdict) => void;
   readonly podOf: (uid: PodUid) => Pod | undefined;
+  /** A pod's devices are well or sick now, or admission's word on them may be another. */
+  readonly onDevices: (uid: PodUid, what: "health" | "admission") => void;
 }
 
 const JOURNAL_SEGMENT_BYTES = 1024 * 1024;
@@ -89,6 +104,7 @@ export async function startSubsystems(
   const roots = { root: rootFolder, logs: config.podLogsDir };
   return {
     cgroups,
+    devices: await openDevices(options, deps, { events, journal }),
     events,
     journal,
     images: createImages(config, deps, cri.images, events),
@@ -136,6 +152,42 @@ async function openJournal(
   await journal.open();
   scope.defer("journal", () => journal.flush());
   return journal;
+}
+
+/** How long a pod waits for a plugin when nobody says how long. */
+const DEVICE_WAIT_MS = 120_000;
+
+async function openDevices(
+  { config, rootFolder, devices = {} }: SubsystemOptions,
+  { outside, scope, metrics, podOf, onDevices }: SubsystemDeps,
+  { events, journal }: { readonly events: Events; readonly journal: Journal },
+): Promise<Devices> {
+  const { clock, host, grpc } = outside;
+  const { directory } = deriveRootLayout(rootFolder, config.podLogsDir).devicePlugins;
+  const room = new Devices(
+    {
+      folder: directory,
+      topology: topologyOf(config, host.readKernel(NUMA_NODES_FILE)),
+      deferMs: devices.waitMs ?? DEVICE_WAIT_MS,
+      keepInitDevices: devices.keepInitDevices ?? false,
+    },
+    {
+      ...{ grpc, clock, scope, metrics, podOf, files: host.files },
+      log: outside.log.child("devices"),
+      say: {
+        ofNode: (said) => events.ofNode(said),
+        ofPod: (pod, said) => events.ofPod(pod, said),
+      },
+      decide: (pod, because) =>
+        journal.record(
+          { kind: "pod", name: podDisplayName(pod), uid: pod.metadata?.uid ?? "" },
+          because,
+        ),
+      onPodChanged: onDevices,
+    },
+  );
+  await room.start();
+  return room;
 }
 
 function createImages(

@@ -56,5 +56,8 @@ function amounts(of: Overview["capacity"]): Readonly<Record<string, string>> {
     memory: canonicalQuantity(quantityFromBytes(of.memoryBytes)),
     "ephemeral-storage": canonicalQuantity(quantityFromBytes(of.ephemeralStorageBytes)),
     pods: String(of.pods),
+    ...Object.fromEntries(
+      Object.entries(of.devices ?? {}).map(([resource, amount]) => [resource, String(amount)]),
+    ),
   };
 }

@@ -90,6 +90,7 @@ export class Pods implements PodsView {
   /** Pods that wait for the release of another one, by full name; the latest wish counts. */
   readonly #successors = new Map<string, Extract<PodChange, { kind: "desired" }>>();
   readonly #listeners = new Set<(record: PodRecord) => void>();
+  readonly #retries = new Map<PodUid, () => void>();
   #admissions: Promise<void> = Promise.resolve();
   #sourcesSeen = false;
 
@@ -177,6 +178,11 @@ export class Pods implements PodsView {
       cause,
       ...(graceSeconds === undefined ? {} : { graceSeconds }),
     });
+  }
+
+  /** What admission said of a pod that waits may be another thing now. */
+  reconsider(uid: PodUid): void {
+    if (this.get(uid)?.admission.kind === "deferred") this.#queueAdmission(uid);
   }
 
   /** Facts of the node changed: every pod plans again. */
@@ -284,6 +290,8 @@ export class Pods implements PodsView {
 
   #released(record: PodRecord): void {
     this.#actors.delete(record.uid);
+    this.#retries.get(record.uid)?.();
+    this.#retries.delete(record.uid);
     this.#deps.ports.decisions.decide(
       record,
       decided("release", "nothing is left of it", {
@@ -312,6 +320,8 @@ export class Pods implements PodsView {
   }
 
   async #admitOne(uid: PodUid): Promise<void> {
+    this.#retries.get(uid)?.();
+    this.#retries.delete(uid);
     const candidate = this.get(uid);
     if (candidate?.life.kind !== "waiting") return;
     const others = this.list().filter((record) => record.uid !== uid && holdsResources(record));
@@ -334,9 +344,14 @@ export class Pods implements PodsView {
       }
       case "defer": {
         const { rule, reason, message, retryInMs } = verdict;
-        decisions.decide(candidate, decided("defer", rule, { reason, message }));
+        const { admission } = candidate;
+        const isNews = admission.kind !== "deferred" || admission.message !== message;
+        if (isNews) decisions.decide(candidate, decided("defer", rule, { reason, message }));
         this.post(uid, { kind: "deferred", reason, message });
-        this.#deps.clock.alarm(retryInMs, () => this.#queueAdmission(uid));
+        this.#retries.set(
+          uid,
+          this.#deps.clock.alarm(retryInMs, () => this.#queueAdmission(uid)),
+        );
         return;
       }
       default:

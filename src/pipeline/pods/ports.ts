@@ -51,6 +51,16 @@ export interface PodRuntimePort {
 /** The spec asks for something that cannot be turned into a container; the message is for the status. */
 export class ContainerConfigError extends Error {
   override readonly name = "ContainerConfigError";
+  /** When to try again, where that is known. */
+  readonly retryInMs: number | undefined;
+
+  constructor(
+    message: string,
+    options: { readonly cause?: unknown; readonly retryInMs?: number } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.retryInMs = options.retryInMs;
+  }
 }
 
 /** Having an image before a container is made. */

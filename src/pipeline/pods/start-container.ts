@@ -80,7 +80,8 @@ async function createContainer(
       message: `Error: ${message}`,
       container: action.name,
     });
-    return failure(run, { step: action.name, reason, message });
+    const retryInMs = error instanceof ContainerConfigError ? error.retryInMs : undefined;
+    return failure(run, { step: action.name, reason, message, retryInMs });
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   ContainerStateTerminated,
   ContainerStatus,
   PodStatus,
+  ResourceStatus,
 } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
@@ -17,6 +18,8 @@ export interface ContainerStatusContext {
   readonly previous: PodStatus | undefined;
   /** Name of the runtime, the scheme of container IDs. */
   readonly runtimeName: string;
+  /** Devices of a container with their health; `undefined` when it has none. */
+  readonly devices?: (container: string) => readonly ResourceStatus[] | undefined;
 }
 
 const EXIT_CODE_UNKNOWN = 137;
@@ -27,7 +30,11 @@ export function containerStatuses(
   specs: readonly SpecContainer[],
   context: ContainerStatusContext,
 ): readonly ContainerStatus[] {
-  return specs.map((spec) => containerStatus(record, spec, context));
+  return specs.map((spec) => {
+    const { allocatedResourcesStatus: _, ...status } = containerStatus(record, spec, context);
+    const devices = context.devices?.(spec.container.name);
+    return devices ? { ...status, allocatedResourcesStatus: devices } : status;
+  });
 }
 
 function containerStatus(
@@ -105,6 +112,9 @@ function withoutAttempt(
 }
 
 function waitingOf(record: PodRecord, container: Container): { reason: string; message?: string } {
+  const { admission } = record;
+  if (admission.kind === "deferred")
+    return { reason: admission.reason, message: admission.message };
   const why = record.waits[container.name] ?? record.troubles[container.name];
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   const hasInit = (record.pod.spec?.initContainers ?? []).length > 0;

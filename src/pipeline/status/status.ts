@@ -3,7 +3,7 @@
  * statuses to readers and sinks. Invariants: what a pod's status said before a restart is known after it;
  * a terminal phase stays; nothing is written when nothing changed.
  */
-import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -24,6 +24,8 @@ export interface StatusDeps {
   readonly log: Log;
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
+  /** Devices of a container with their health; left out when statuses are not to show them. */
+  readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;
 }
 
 /** A pod with its status, as readers see it. */
@@ -106,11 +108,13 @@ export class Statuses {
     }
     const before = this.#current.get(uid);
     const previous = before?.status ?? this.#kept.get(uid);
+    const { devices } = this.#deps;
     const status = deriveStatus(record, {
       previous,
       now: this.#deps.clock.wall(),
       hostIps: this.#deps.hostIps(),
       runtimeName: this.#deps.runtimeName(),
+      ...(devices ? { devices: (container) => devices(uid, container) } : {}),
     });
     const ended = record.life.kind === "terminated";
     if (before && before.ended === ended && before.pod === pod && sameStatus(before.status, status))

@@ -42,6 +42,13 @@ const SLOW_RETRY_MS = 10_000;
 /** A pod that waits is asked for again at most this often. */
 const RETRY_PAUSE_MS = 500;
 
+/** For whoever still asks for a pod that was seen ended meanwhile. */
+const GONE = {
+  kind: "refused",
+  reason: "UnexpectedAdmissionError",
+  message: "the pod is gone",
+} as const;
+
 interface Attempt {
   readonly abort: AbortController;
   readonly done: Promise<void>;
@@ -97,6 +104,7 @@ export class DeviceAdmission {
       case "wait":
         return this.#defer(podUid, result);
       case "threw":
+        if (attempt.abort.signal.aborted) return GONE;
         throw result.error;
       default:
         return result satisfies never;

@@ -40,11 +40,11 @@ import type { TopologySettings } from "./topology.ts";
 export type { GrantOutcome } from "./admission.ts";
 export type { ContainerDeviceParts } from "./container-parts.ts";
 export { DEVICES_ANNOTATION } from "./container-parts.ts";
+export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
 export type { DeviceEvent } from "./plugin-side.ts";
 export type { DeviceOwner, DeviceReport, ReportedDevice, ReportedResource } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
 export type { TopologyPolicy, TopologySettings } from "./topology.ts";
-export { MOST_NUMA_NODES } from "./topology.ts";
 
 /** Settings of the room. */
 export interface DevicesOptions {
@@ -131,7 +131,8 @@ export class Devices {
       settleMs: options.deferMs,
       findPlugin: (resource) => this.#plugins.find(resource),
       unaccounted: (resource) => this.#strangers.holderOf(resource),
-      expects: (pod, resource) => isStaticPod(pod) || deps.advertised?.(resource) === true,
+      expects: (pod, resource) =>
+        options.deferMs > 0 && (isStaticPod(pod) || deps.advertised?.(resource) === true),
       saved: () => this.#store.saved(),
       allocSeconds: metrics.histogram({
         name: "kubelet_device_plugin_alloc_duration_seconds",

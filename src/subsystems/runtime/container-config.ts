@@ -20,6 +20,20 @@ export interface ContainerParts {
   readonly mounts: readonly DeepPartial<Mount>[];
   readonly resources: DeepPartial<LinuxContainerResources>;
   readonly security: SecurityParts;
+  readonly devices: DeviceParts;
+}
+
+/** What devices add to a container beside variables and mounts. */
+export interface DeviceParts {
+  readonly devices: readonly {
+    readonly containerPath: string;
+    readonly hostPath: string;
+    readonly permissions: string;
+  }[];
+  /** The agent's own annotations go before these. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Fully qualified names, `vendor/class=device`. */
+  readonly cdiDevices: readonly string[];
 }
 
 /** One attempt of a container as the reference asks for it (kuberuntime_container.go generateContainerConfig). */
@@ -39,7 +53,12 @@ export function containerConfig(
     envs: parts.env.map(({ name, value }) => ({ key: name, value: utf8.encode(value) })),
     mounts: [...parts.mounts],
     labels: containerLabels(pod, container),
-    annotations: containerAnnotations(pod, container, parts.restartCount),
+    annotations: {
+      ...parts.devices.annotations,
+      ...containerAnnotations(pod, container, parts.restartCount),
+    },
+    devices: [...parts.devices.devices],
+    CDIDevices: parts.devices.cdiDevices.map((name) => ({ name })),
     logPath: containerLogFile(container.name, parts.restartCount),
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,

@@ -15,7 +15,7 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { ContainerRuntime, DeepPartial, RuntimeService } from "../../outside/cri/cri.ts";
 import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
-import { type ContainerParts, containerConfig } from "./container-config.ts";
+import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { type ClusterDns, dnsFaults, podDns, podHostname } from "./dns.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
@@ -58,6 +58,7 @@ export interface StartOrder {
   readonly image: PresentImage;
   readonly env: readonly EnvEntry[];
   readonly mounts: readonly DeepPartial<Mount>[];
+  readonly devices: DeviceParts;
 }
 
 /** Starts beyond this wait for the runtime; a broken promise above, not a load to bear. */
@@ -147,6 +148,7 @@ export class Runtime {
       security: this.#security(order.image),
       env: order.env,
       mounts: order.mounts,
+      devices: order.devices,
       resources: this.#deps.resources(pod, container),
     };
     const config = containerConfig(pod, container, parts);

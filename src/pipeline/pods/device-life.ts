@@ -1,0 +1,45 @@
+// pure
+import { attemptIn, livingContainers, newestSandbox } from "./observed.ts";
+import type { PodRecord } from "./record.ts";
+import { initContainers, regularContainers } from "./restart.ts";
+
+/** How far a pod is, for those who lend it things. */
+export interface DeviceLife {
+  /** Its spec comes from a source, and not from what the runtime remembers. */
+  readonly known: boolean;
+  /** All of it was seen ended for good. */
+  readonly ended: boolean;
+  /** In the sandbox it has, its init containers are done. */
+  readonly initsDone: boolean;
+  /** Containers with a living process. */
+  readonly running: ReadonlySet<string>;
+}
+
+/** What the record says of the pod's way. */
+export function deviceLife(record: PodRecord): DeviceLife {
+  const { life, source, observed } = record;
+  return {
+    known: source !== "runtime",
+    ended: life.kind === "terminated" || life.kind === "released",
+    initsDone: areInitsDone(record),
+    running: new Set(livingContainers(observed).map(({ name }) => name)),
+  };
+}
+
+/**
+ * Said on a fresh sight of a ready sandbox only: in a new one the init containers run again, and one that is
+ * about to start may already have been given what it needs.
+ */
+function areInitsDone({ sight, life, observed, pod }: PodRecord): boolean {
+  const sandbox = newestSandbox(observed);
+  if (sight !== "fresh" || life.kind !== "running" || !sandbox?.ready) return false;
+  const began = regularContainers(pod).some(
+    ({ container }) => attemptIn(observed, sandbox.id, container.name) !== undefined,
+  );
+  if (began) return true;
+  return initContainers(pod).every(({ container, kind }) => {
+    if (kind === "sidecar") return true;
+    const attempt = attemptIn(observed, sandbox.id, container.name);
+    return attempt?.state === "exited" && attempt.exitCode === 0;
+  });
+}
