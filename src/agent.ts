@@ -1,5 +1,4 @@
 import type { PodUid } from "./api/observation.ts";
-import { qosClassOf } from "./api/qos.ts";
 import { deriveEvictionHard } from "./config/derive.ts";
 import { resolveGates } from "./config/feature-gates.ts";
 import type { KubeletConfig } from "./config/kubelet-config.ts";
@@ -8,7 +7,15 @@ import { messageOf, UsageError } from "./kit/errors.ts";
 import { MetricsRegistry } from "./kit/metrics.ts";
 import { TaskScope } from "./kit/scope.ts";
 import { type NodeCapacity, nodeCapacity, withDevices } from "./node/capacity.ts";
+import {
+  type ClusterClients,
+  type ClusterOptions,
+  clientPorts,
+  connectCluster,
+} from "./node/cluster.ts";
+import { type JoinedCluster, joinCluster } from "./node/join-cluster.ts";
 import { startNode } from "./node/node.ts";
+import { exposePods } from "./node/pod-metrics.ts";
 import type { VersionResponse } from "./outside/cri/cri.ts";
 import type { HostFacts } from "./outside/host/host.ts";
 import type { Outside } from "./outside/outside.ts";
@@ -61,6 +68,8 @@ export interface AgentHooks {
   readonly onStatus?: StatusSink;
   /** Where events are written to; without it they stay on the node. */
   readonly eventApi?: EventApi;
+  /** The cluster to be a node of; without it the node is on its own. */
+  readonly cluster?: ClusterOptions;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
   readonly leave?: AbortSignal;
 }
@@ -142,22 +151,26 @@ async function startCore(
   const capacity = await capacityOf(options, outside, facts);
   const runtimeVersion = await awaitRuntime(outside, scope.signal);
   const pipelineOf: { current: Pipeline | undefined } = { current: undefined };
+  const clients =
+    hooks.cluster && connectCluster(hooks.cluster, options.config, { outside, scope, metrics });
   const subsystems = await startSubsystems(options, {
     outside,
     scope,
     metrics,
     probeMetrics,
     facts,
-    ...(hooks.eventApi ? { eventApi: hooks.eventApi } : {}),
+    ...clientPorts(clients, hooks.eventApi),
     ...pipelinePorts(pipelineOf),
   });
   const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks };
-  const deps = pipelineDeps(options, parts);
-  const settings = pipelineOptions(options, hooks);
+  const joined = clients && join(options, { ...parts, clients, metrics });
+  const deps = pipelineDeps(options, { ...parts, joined });
+  const settings = pipelineOptions(options, hooks, joined);
   const pipeline = createPipeline(settings, deps);
   pipelineOf.current = pipeline;
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
   exposePods(metrics, pipeline);
+  joined?.pods.join(pipeline);
   await startPipeline(pipeline, deps);
   subsystems.runtime.start();
   startNode({ roots: settings.roots }, { outside, scope, pipeline, metrics, ...subsystems });
@@ -174,6 +187,28 @@ async function startCore(
     scope,
     startedAt,
   };
+}
+
+/** Makes the node a part of its cluster. */
+function join(
+  { config, nodeName, nodeIps: givenIps }: AgentOptions,
+  parts: PipelineParts & { readonly clients: ClusterClients; readonly metrics: MetricsRegistry },
+): JoinedCluster {
+  const { hooks, subsystems, facts, capacity } = parts;
+  const cluster = hooks.cluster as ClusterOptions;
+  const ips = givenIps ?? facts.addresses.slice(0, 1);
+  return joinCluster(
+    { nodeName, config, cluster, givenIps },
+    {
+      ...parts,
+      runtime: subsystems.runtime,
+      events: subsystems.events,
+      hostIps: () => ips,
+      amounts: () => withDevices(capacity, subsystems.devices.capacity.get()),
+      pressure: () => ({ memory: false, disk: false, pid: false }),
+      wakeOn: [subsystems.devices.capacity],
+    },
+  );
 }
 
 /** The agent's first words about the node (BirthCry, cgroupVersionCheck). */
@@ -268,6 +303,7 @@ async function awaitRuntime(outside: Outside, signal: AbortSignal): Promise<Vers
 function pipelineOptions(
   { config, nodeName, rootFolder, orphanGraceSeconds = 1 }: AgentOptions,
   { sources = [] }: AgentHooks,
+  joined: JoinedCluster | undefined,
 ): Parameters<typeof createPipeline>[0] {
   const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
     values.map((value) => ({ name, value })),
@@ -284,7 +320,7 @@ function pipelineOptions(
       ...(config.staticPodURL === ""
         ? {}
         : { http: { url: config.staticPodURL, headers, everyMs: config.httpCheckFrequency } }),
-      others: sources,
+      others: joined ? [joined.pods.source, ...sources] : sources,
     },
     orphanGraceSeconds,
     initialRestartBackoffMs: Math.min(10_000, maxRestartBackoffMs),
@@ -302,8 +338,11 @@ interface PipelineParts {
   readonly hooks: AgentHooks;
 }
 
-function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps {
-  const { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks } = parts;
+function pipelineDeps(
+  options: AgentOptions,
+  parts: PipelineParts & { readonly joined: JoinedCluster | undefined },
+): PipelineDeps {
+  const { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks, joined } = parts;
   const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
   const room = {
     allocatable: capacity.allocatable,
@@ -315,7 +354,7 @@ function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps
     ...subsystems,
     outside,
     scope,
-    room: () => room,
+    room: () => ({ ...room, labels: joined?.node.get()?.metadata?.labels ?? {} }),
     hostIps: () => hostIps,
     showsDevices: resolveGates(options.config.featureGates).gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,
@@ -326,24 +365,4 @@ function pipelineDeps(options: AgentOptions, parts: PipelineParts): PipelineDeps
 /** `pod <uid>` is one family: names of metrics must not grow with the pods. */
 function taskFamily(task: string): string {
   return task.startsWith("pod ") ? "pod" : task;
-}
-
-function exposePods(metrics: MetricsRegistry, { pods }: Pipeline): void {
-  metrics.collected(
-    { name: "kubelet_desired_pods", help: "Pods the agent knows, by life.", type: "gauge" },
-    () => {
-      const lives = new Map<string, number>();
-      for (const { life } of pods.list()) lives.set(life.kind, (lives.get(life.kind) ?? 0) + 1);
-      return [...lives].map(([life, value]) => ({ labels: { life }, value }));
-    },
-  );
-  metrics.collected(
-    { name: "nodelet_pods_by_qos", help: "Pods by quality of service.", type: "gauge" },
-    () => {
-      const classes = new Map<string, number>();
-      for (const { pod } of pods.list())
-        classes.set(qosClassOf(pod), (classes.get(qosClassOf(pod)) ?? 0) + 1);
-      return [...classes].map(([qos, value]) => ({ labels: { qos_class: qos }, value }));
-    },
-  );
 }

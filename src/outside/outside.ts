@@ -4,6 +4,7 @@ import type { Random } from "../kit/random.ts";
 import type { ContainerRuntime } from "./cri/cri.ts";
 import type { Grpc } from "./grpc/grpc.ts";
 import type { Host } from "./host/host.ts";
+import type { Kube } from "./kube/kube.ts";
 import type { Net } from "./net/net.ts";
 import type { Serving } from "./serving.ts";
 
@@ -20,6 +21,8 @@ export interface Outside {
   readonly net: Net;
   /** Absent where there are no plugins: the agent then hands out no devices. */
   readonly grpc?: Grpc;
+  /** Ways to API servers; absent in a world that has none. */
+  readonly kube?: Kube;
   /** Absent in a world where nobody asks (a simulation): the agent then serves nothing. */
   readonly serving?: Serving;
 }

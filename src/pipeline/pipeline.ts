@@ -121,7 +121,12 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     log: log.child("sources"),
     scope,
     onWanted: ({ uid, pod, source }) => pods.accept({ kind: "desired", uid, pod, source }),
-    onUnwanted: (uid) => pods.accept({ kind: "removed", uid }),
+    onUnwanted: (uid, graceSeconds) =>
+      pods.accept({
+        kind: "removed",
+        uid,
+        ...(graceSeconds === undefined ? {} : { graceSeconds }),
+      }),
     onDuplicate: ({ pod, source }) =>
       deps.events.ofPod(pod, {
         type: "Warning",

@@ -1,9 +1,12 @@
 import type { Clock } from "../../src/kit/clock.ts";
+import type { ApiTransport } from "../../src/outside/kube/kube.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 
 /** Life of one agent process: once over, nothing it asked for comes back and nothing it set goes off. */
 export interface Life {
   readonly outside: Outside;
+  /** A way to the API server that ends with the process. */
+  lend(transport: ApiTransport): ApiTransport;
   /** `kill -9`: from here on the process does not take another step. */
   end(): void;
 }
@@ -40,6 +43,17 @@ export function mortal(world: Outside): Life {
   };
   return {
     outside,
+    lend: (transport) => ({
+      ...bindAll(transport, isAlive),
+      reachable: transport.reachable,
+      watch: async (order, signal) => {
+        if (!isAlive()) return never;
+        const reply = await forLiving(transport.watch(order, signal), isAlive);
+        return reply.kind === "stream"
+          ? { kind: "stream", lines: mortalStream(reply.lines, isAlive) }
+          : reply;
+      },
+    }),
     end: () => {
       alive = false;
     },

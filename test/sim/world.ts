@@ -5,6 +5,7 @@ import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
+import { FakeApiServer } from "./fake-apiserver.ts";
 import { FakeHost } from "./fake-host.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "./fake-runtime.ts";
 import { type Life, mortal } from "./mortal.ts";
@@ -16,12 +17,20 @@ const NODE = "sim";
 /** Something the agent did wrong; the message is what a reader of the failing seed needs. */
 export class SimFailure extends Error {}
 
+/** What a world has beside the machine. */
+export interface WorldOptions {
+  /** Whether there is an API server, and the agent is a node of its cluster. */
+  readonly cluster?: boolean;
+}
+
 /** One seeded world: a machine, a runtime and, most of the time, an agent. */
 export class World {
   readonly clock = new SimClock();
   readonly random: Random;
   readonly host: FakeHost;
   readonly runtime: FakeRuntime;
+  /** Present in a cluster. */
+  readonly api: FakeApiServer | undefined;
   readonly trace: string[] = [];
   readonly #net: Net;
   #life: Life | undefined;
@@ -32,13 +41,18 @@ export class World {
   #wrong: string | undefined;
   #phases = new Map<string, string>();
 
-  constructor(seed: number, options: Partial<FakeRuntimeOptions> = {}) {
+  constructor(
+    seed: number,
+    options: Partial<FakeRuntimeOptions> = {},
+    { cluster = false }: WorldOptions = {},
+  ) {
     this.random = createSeededRandom(seed);
     this.host = new FakeHost({
       clock: this.clock,
       cgroupVersion: this.random.next() < 0.5 ? 1 : 2,
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
+    this.api = cluster ? new FakeApiServer(this.clock, createSeededRandom(seed + 3)) : undefined;
     this.#net = {
       http: async () => ({ kind: "response", status: 200, body: "", redirectedAway: false }),
       tcpConnect: async () => ({ kind: "connected" }),
@@ -70,7 +84,10 @@ export class World {
     this.#starting = startAgent(
       { config, nodeName: NODE, rootFolder: "/var/lib/kubelet" },
       life.outside,
-      { leave: leave.signal },
+      {
+        leave: leave.signal,
+        ...(this.api ? { cluster: { transport: life.lend(this.api) } } : {}),
+      },
     ).then(
       (agent) => {
         if (this.#life !== life) return;

@@ -8,7 +8,7 @@
 import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { isTerminalPhase, podDisplayName } from "../../api/pod.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
@@ -33,7 +33,12 @@ export type PodChange =
       readonly pod: Pod;
       readonly source: PodSource;
     }
-  | { readonly kind: "removed"; readonly uid: PodUid };
+  | {
+      readonly kind: "removed";
+      readonly uid: PodUid;
+      /** In place of the spec's own. */
+      readonly graceSeconds?: number;
+    };
 
 /** What admission says of a new pod; `defer` asks again later. */
 export type AdmissionVerdict =
@@ -147,7 +152,10 @@ export class Pods implements PodsView {
   accept(change: PodChange): void {
     if (change.kind === "removed") {
       this.#dropSuccessor(change.uid);
-      this.#actors.get(change.uid)?.post({ kind: "removed" });
+      const { graceSeconds } = change;
+      this.#actors
+        .get(change.uid)
+        ?.post({ kind: "removed", ...(graceSeconds === undefined ? {} : { graceSeconds }) });
       return;
     }
     const actor = this.#actors.get(change.uid);
@@ -242,7 +250,13 @@ export class Pods implements PodsView {
         decided("adopt", "already running", { sandboxId, containers }),
       );
       actor.post({ kind: "admitted" });
-    } else this.#queueAdmission(change.uid);
+      // Now that it lives it can be ended, if that is what is wanted.
+      actor.post({ kind: "desired", pod: change.pod });
+      if (isTerminalPhase(change.pod.status?.phase))
+        actor.post({ kind: "terminate", cause: { kind: "completed" } });
+    } else if (hasNoFuture(change.pod))
+      actor.post({ kind: "terminate", cause: causeOf(change.pod) });
+    else this.#queueAdmission(change.uid);
   }
 
   #adoptOrphan(found: FoundPod): PodActor {
@@ -360,9 +374,32 @@ export class Pods implements PodsView {
   }
 }
 
+/**
+ * Whether nothing of the pod is left on the node but its dead containers and its folders: the API may
+ * let it go.
+ */
+export function isReleasable({ life, observed, footings }: PodRecord): boolean {
+  if (life.kind === "released") return true;
+  return (
+    life.kind === "terminated" &&
+    footings.volumes === "absent" &&
+    footings.cgroup === "absent" &&
+    !observed.sandboxes.some(({ ready }) => ready)
+  );
+}
+
 /** Whether the pod is on its way out for good, so that a new wish for it must wait. */
 function isGoing(record: PodRecord): boolean {
   return record.removal;
+}
+
+/** Whether the API says that the pod is not to run, or has run its course. */
+function hasNoFuture({ metadata, status }: Pod): boolean {
+  return metadata?.deletionTimestamp !== undefined || isTerminalPhase(status?.phase);
+}
+
+function causeOf({ metadata }: Pod): TerminationCause {
+  return { kind: metadata?.deletionTimestamp === undefined ? "completed" : "deleted" };
 }
 
 /** Whether admission must leave room for the pod. */

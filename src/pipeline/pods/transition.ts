@@ -26,7 +26,7 @@ export function transition(record: PodRecord, signal: PodSignal, now: MonotonicM
 function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
   switch (signal.kind) {
     case "desired":
-      return { ...record, pod: signal.pod };
+      return endWhenDeleted({ ...record, pod: signal.pod }, now);
     case "removed":
       return end({ ...record, removal: true }, { kind: "deleted" }, signal.graceSeconds, now);
     case "admitted":
@@ -74,6 +74,13 @@ function reject(
     undefined,
     now,
   );
+}
+
+/** A pod that the API is deleting ends within the grace it was given. */
+function endWhenDeleted(record: PodRecord, now: MonotonicMs): PodRecord {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = record.pod.metadata ?? {};
+  if (deletionTimestamp === undefined) return record;
+  return end(record, { kind: "deleted" }, deletionGracePeriodSeconds, now);
 }
 
 /** The grace only ever shrinks and is never below one second (pod_workers calculateEffectiveGracePeriod). */

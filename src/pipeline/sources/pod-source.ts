@@ -3,10 +3,16 @@ import type { Pod } from "../../api/generated/types.ts";
 
 /** Where a source says what it wants. */
 export interface PodSink {
-  /** This pod, with a UID of its own, shall run as its spec says; said again, its spec may have changed. */
+  /**
+   * This pod, with a UID of its own, shall run as its spec says; said again, its spec may have changed.
+   * With `metadata.deletionTimestamp` it shall end, and stay known until it is dropped.
+   */
   want(pod: Pod): void;
-  /** The pod of this UID shall be ended, and nothing of it be left. */
-  drop(uid: string): void;
+  /**
+   * The pod of this UID shall be ended, and nothing of it be left. `graceSeconds` in place of the grace
+   * of its spec.
+   */
+  drop(uid: string, graceSeconds?: number): void;
   /** Everything the source knows at its start has been said. Until then the agent ends nothing. */
   synced(): void;
 }

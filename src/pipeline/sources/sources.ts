@@ -49,7 +49,7 @@ export interface SourcesDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly onWanted: (pod: WantedPod) => void;
-  readonly onUnwanted: (uid: PodUid) => void;
+  readonly onUnwanted: (uid: PodUid, graceSeconds?: number) => void;
   /** Told once of a pod that is left out because another one has its name. */
   readonly onDuplicate: (pod: SourcedPod) => void;
 }
@@ -132,7 +132,7 @@ export class Sources {
           );
         this.#deps.onWanted({ uid: uid as PodUid, pod, source: "api" });
       },
-      drop: (uid) => this.#deps.onUnwanted(uid as PodUid),
+      drop: (uid, graceSeconds) => this.#deps.onUnwanted(uid as PodUid, graceSeconds),
       synced: () => {
         this.#synced.add(source);
         this.#checkSeen();

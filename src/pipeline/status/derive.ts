@@ -9,7 +9,7 @@ import { derivePhase, type PodPhase } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { initContainers, regularContainers } from "../pods/restart.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
-import { type ConditionVerdict, podConditions } from "./pod-conditions.ts";
+import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
 
 /** What a status depends on beside the record. */
 export interface StatusContext extends ContainerStatusContext {
@@ -29,6 +29,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const initStatuses = containerStatuses(record, init, context);
   const statuses = containerStatuses(record, regularContainers(record.pod), context);
   const sandbox = newestSandbox(record.observed);
+  const published = publishedConditions(record, previous);
   const hostNetwork = record.pod.spec?.hostNetwork === true;
   const podIps = hostNetwork ? context.hostIps : knownIps(sandbox, previous);
   const verdicts = podConditions({
@@ -38,18 +39,13 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     initStatuses,
     statuses,
     sandboxReady: sandbox?.ready === true && (hostNetwork || sandbox.ips.length > 0),
-    published: previous?.conditions ?? record.pod.status?.conditions ?? [],
+    published,
   });
   const generation = record.pod.metadata?.generation;
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase,
-    conditions: keepTimes(
-      verdicts,
-      previous?.conditions ?? record.pod.status?.conditions ?? [],
-      context.now,
-      generation,
-    ),
+    conditions: keepTimes(verdicts, published, context.now, generation),
     ...reasonOf(record),
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
@@ -60,6 +56,18 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
       : { containerStatuses: [...statuses].sort(byName) }),
     qosClass: qosClassOf(record.pod),
   };
+}
+
+/** Our own conditions as we last said them; those of others as the API has them, where it does. */
+function publishedConditions(
+  { source, pod }: PodRecord,
+  previous: PodStatus | undefined,
+): readonly PodCondition[] {
+  const given = pod.status?.conditions ?? [];
+  if (previous?.conditions === undefined) return given;
+  if (source !== "api") return previous.conditions;
+  const isOwn = ({ type }: PodCondition) => isOwnCondition(type);
+  return [...previous.conditions.filter(isOwn), ...given.filter((each) => !isOwn(each))];
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

@@ -2,6 +2,17 @@
 import type { ContainerStatus, Pod, PodCondition } from "../../api/generated/types.ts";
 import type { SpecContainer } from "../pods/restart.ts";
 
+const OWN_CONDITIONS: ReadonlySet<string> = new Set([
+  "PodReadyToStartContainers",
+  "Initialized",
+  "Ready",
+  "ContainersReady",
+  "PodScheduled",
+]);
+
+/** Whether only a kubelet sets conditions of this type. */
+export const isOwnCondition = (type: string): boolean => OWN_CONDITIONS.has(type);
+
 /** A condition without its times, which belong to whoever keeps the last one. */
 export interface ConditionVerdict {
   readonly type: string;

@@ -107,7 +107,7 @@ export class Statuses {
       return;
     }
     const before = this.#current.get(uid);
-    const previous = before?.status ?? this.#kept.get(uid);
+    const previous = before?.status ?? this.#kept.get(uid) ?? publishedStatus(record);
     const { devices } = this.#deps;
     const status = deriveStatus(record, {
       previous,
@@ -173,6 +173,11 @@ export class Statuses {
       }
     }
   }
+}
+
+/** What the API has of a pod that came from there, for a node that has lost its own notes. */
+function publishedStatus({ source, pod }: PodRecord): PodStatus | undefined {
+  return source === "api" ? pod.status : undefined;
 }
 
 /** Both were made by the same code, so equal statuses have equal texts. */

@@ -1,4 +1,6 @@
+import type { NodeFeatures, NodeRuntimeHandler } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import { isSame } from "../../api/strategic-diff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
@@ -15,6 +17,9 @@ export interface RuntimeHealth {
   readonly networkMessage: string;
   /** The same as the reference says it in events and conditions. */
   readonly networkProblem: string;
+  /** Handlers and features, as the node shows them. */
+  readonly handlers: readonly NodeRuntimeHandler[];
+  readonly features: NodeFeatures | undefined;
 }
 
 /** Before the runtime has answered for the first time. */
@@ -24,6 +29,8 @@ export const RUNTIME_UNKNOWN: RuntimeHealth = {
   message: "container runtime status check may not have completed yet",
   networkMessage: "container runtime network not ready",
   networkProblem: "container runtime network not ready",
+  handlers: [],
+  features: undefined,
 };
 
 /** Period of the runtime's status check (kubelet updateRuntimeUp). */
@@ -110,7 +117,7 @@ export class RuntimeWatch {
 
   async checkHealth(signal: AbortSignal): Promise<void> {
     try {
-      const { status } = await this.#deps.runtime.status(signal);
+      const { status, runtimeHandlers, features } = await this.#deps.runtime.status(signal);
       const conditions = new Map(
         (status?.conditions ?? []).map((condition) => [condition.type, condition]),
       );
@@ -122,6 +129,18 @@ export class RuntimeWatch {
         message: [runtime?.reason, runtime?.message].filter(Boolean).join(": "),
         networkMessage: [network?.reason, network?.message].filter(Boolean).join(": "),
         networkProblem: `container runtime network not ready: NetworkReady=${network?.status ?? false} reason:${network?.reason ?? ""} message:${network?.message ?? ""}`,
+        handlers: runtimeHandlers.map(({ name, features: offers }) => ({
+          name,
+          ...(offers
+            ? {
+                features: {
+                  recursiveReadOnlyMounts: offers.recursiveReadOnlyMounts,
+                  userNamespaces: offers.userNamespaces,
+                },
+              }
+            : {}),
+        })),
+        features: features && { supplementalGroupsPolicy: features.supplementalGroupsPolicy },
       });
     } catch (error) {
       if (signal.aborted) return;
@@ -256,7 +275,9 @@ export class RuntimeWatch {
       known.ready === health.ready &&
       known.networkReady === health.networkReady &&
       known.message === health.message &&
-      known.networkMessage === health.networkMessage;
+      known.networkMessage === health.networkMessage &&
+      isSame(known.handlers, health.handlers) &&
+      isSame(known.features, health.features);
     if (!same) this.#health.set(health);
   }
 }

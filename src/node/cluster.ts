@@ -1,0 +1,115 @@
+/**
+ * The clients of a node in a cluster. In: a way to the API server, made by whoever knows where it is and
+ * as whom to speak. Out: what the rooms need of the API. Invariants: heartbeats never wait for pods'
+ * requests; events keep their own rate.
+ */
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import {
+  type ApiTransport,
+  KubeClient,
+  type ObjectSource,
+  RequestedTokens,
+  type ServiceAccountTokens,
+  WatchedObjects,
+} from "../outside/kube/kube.ts";
+import type { Outside } from "../outside/outside.ts";
+import { type EventApi, kubeEventApi } from "../subsystems/events/events.ts";
+
+/** A cluster to be a node of. */
+export interface ClusterOptions {
+  readonly transport: ApiTransport;
+  /** A connection of its own for signs of life; default the same. */
+  readonly heartbeatTransport?: ApiTransport;
+  /** `--node-labels`. */
+  readonly nodeLabels?: Readonly<Record<string, string>>;
+  /** `--register-schedulable`; default true. */
+  readonly schedulable?: boolean;
+  /** `--cloud-provider=external`. */
+  readonly externalCloud?: boolean;
+  /** As `status.nodeInfo.kubeletVersion` says it; default the version of Kubernetes that is followed. */
+  readonly kubeletVersion?: string;
+}
+
+/** What the rooms need of the API. */
+export interface ClusterClients {
+  readonly client: KubeClient;
+  readonly heartbeat: KubeClient;
+  readonly events: EventApi;
+  readonly objects: ObjectSource;
+  readonly tokens: ServiceAccountTokens;
+}
+
+/** What making clients needs. */
+export interface ClusterDeps {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+}
+
+/** Buckets of the reference for requests to the API, in seconds. */
+const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+
+/** Makes the clients; nothing is asked of the server yet. */
+export function connectCluster(
+  { transport, heartbeatTransport = transport }: ClusterOptions,
+  config: KubeletConfig,
+  { outside, scope, metrics }: ClusterDeps,
+): ClusterClients {
+  const { clock, random } = outside;
+  const log = outside.log.child("kube");
+  const onCall = countCalls(metrics);
+  const limit = { qps: config.kubeAPIQPS, burst: config.kubeAPIBurst };
+  const client = new KubeClient({ limit }, { transport, clock, log, onCall });
+  const unlimited = new KubeClient({}, { transport, clock, log, onCall });
+  const timeoutMs = Math.min(
+    config.nodeStatusUpdateFrequency,
+    config.nodeLeaseDurationSeconds * 1000,
+  );
+  const heartbeat = new KubeClient(
+    { timeoutMs },
+    { transport: heartbeatTransport, clock, log, onCall },
+  );
+  return {
+    client,
+    heartbeat,
+    events: kubeEventApi(unlimited),
+    objects: new WatchedObjects({ client, clock, random, log, scope }),
+    tokens: new RequestedTokens({ client, clock, random, log }),
+  };
+}
+
+/** What subsystems are handed of the API; events go elsewhere when somebody else takes them. */
+export function clientPorts(
+  clients: ClusterClients | undefined,
+  eventApi: EventApi | undefined,
+): {
+  readonly eventApi?: EventApi;
+  readonly objects?: ObjectSource;
+  readonly tokens?: ServiceAccountTokens;
+} {
+  const events = eventApi ?? clients?.events;
+  return {
+    ...(events ? { eventApi: events } : {}),
+    ...(clients ? { objects: clients.objects, tokens: clients.tokens } : {}),
+  };
+}
+
+function countCalls(
+  metrics: MetricsRegistry,
+): NonNullable<ConstructorParameters<typeof KubeClient>[1]["onCall"]> {
+  const calls = metrics.counter({
+    name: "rest_client_requests_total",
+    help: "Requests to the API server, by verb and status code.",
+  });
+  const seconds = metrics.histogram({
+    name: "rest_client_request_duration_seconds",
+    help: "Time requests to the API server took, by verb.",
+    buckets: REQUEST_BUCKETS,
+  });
+  return ({ verb, code, seconds: took }) => {
+    calls.add({ method: verb, code });
+    seconds.observe(took, { verb });
+  };
+}

@@ -1,0 +1,215 @@
+/**
+ * The node in the API. Owns: the node's object there, as far as a kubelet writes it, and its lease. In:
+ * what is seen of the machine. Out: the object as the API has it. Invariants: a node that was deleted
+ * is registered again; nothing is sent when nothing changed, but at the latest when the report is due.
+ */
+import type { Node } from "../../api/generated/types.ts";
+import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
+import { Cell, type Reading } from "../../kit/cell.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import { jitter, type Random } from "../../kit/random.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import { followObjects, isApiError, type KubeClient, NODES } from "../../outside/kube/kube.ts";
+import {
+  type ConditionChange,
+  comparableStatus,
+  conditionChanges,
+  deriveNodeStatus,
+  type NodeIdentity,
+  type NodeSight,
+} from "./derive-status.ts";
+import { initialNode, type RegistrationOptions, reconcilePatch } from "./initial-node.ts";
+import { keepLease } from "./lease.ts";
+
+/** How the node shows itself. */
+export interface HeartbeatOptions {
+  readonly identity: NodeIdentity;
+  /** Absent: somebody else makes the node's object (`registerNode: false`). */
+  readonly registration: RegistrationOptions | undefined;
+  /** `nodeStatusUpdateFrequency`. */
+  readonly updateMs: number;
+  /** `nodeStatusReportFrequency`. */
+  readonly reportMs: number;
+  /** `nodeLeaseDurationSeconds`. */
+  readonly leaseSeconds: number;
+}
+
+/** What the heartbeat needs. */
+export interface HeartbeatDeps {
+  /** A client of its own, without a limit: a busy agent is not a dead one. */
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly reachable: Reading<boolean>;
+  /** Looks at the machine. */
+  readonly look: () => Promise<NodeSight>;
+  /** A change of any of these is looked at without waiting for the period. */
+  readonly wakeOn: readonly Reading<unknown>[];
+  readonly say: (change: ConditionChange) => void;
+}
+
+const UPDATE_JITTER = 0.04;
+const REGISTER_RETRY = { initialMs: 100, maxMs: 7_000 };
+const UPDATE_RETRY = { initialMs: 200, maxMs: 10_000 };
+
+/** The node's object, kept up to date in the API. */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  readonly #deps: HeartbeatDeps;
+  readonly #node = new Cell<Node | undefined>(undefined);
+  /** Rises when the API no longer has the node. */
+  readonly #deleted = new Cell(0);
+  #reportedAt: MonotonicMs | undefined;
+  #reportAfterMs: number;
+  #registered = false;
+
+  constructor(options: HeartbeatOptions, deps: HeartbeatDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#reportAfterMs = options.reportMs;
+  }
+
+  /** The node as the API has it; undefined as long as it has none. */
+  get node(): Reading<Node | undefined> {
+    return this.#node;
+  }
+
+  /** Registers the node and keeps its object and its lease, in the scope. */
+  start(): void {
+    const { scope, client, clock, random, log } = this.#deps;
+    const { identity, leaseSeconds } = this.#options;
+    const lease = { nodeName: identity.nodeName, durationSeconds: leaseSeconds };
+    scope.spawn("node object", "restart", (signal) => this.#keepStatus(signal));
+    scope.spawn("own node", "restart", (signal) => this.#follow(signal));
+    scope.spawn("lease", "restart", (signal) =>
+      keepLease(lease, { client, node: this.#node, clock, random, log }, signal),
+    );
+  }
+
+  /** Hears at once when somebody changes or deletes the node. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { client, clock, random, log } = this.#deps;
+    const fieldSelector = `metadata.name=${this.#options.identity.nodeName}`;
+    const options = { resource: NODES, fieldSelector };
+    for await (const change of followObjects(options, { client, clock, random, log }, signal)) {
+      const node = change.kind === "all" ? change.objects[0] : change.object;
+      if (change.kind !== "gone" && node) this.#node.set(node);
+      else if (this.#node.get() !== undefined) {
+        this.#node.set(undefined);
+        this.#deleted.set(this.#deleted.get() + 1);
+      }
+    }
+  }
+
+  async #keepStatus(signal: AbortSignal): Promise<void> {
+    const { log } = this.#deps;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        await this.#register(signal);
+        await this.#update(signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || !isOutside(error)) throw error;
+        failures += 1;
+        if (isApiError(error, 404)) this.#registered = false;
+        const said = { problem: messageOf(error), failures };
+        if (failures === 5) log.warn("the node's status could not be brought to the API", said);
+        else log.verbose(2, "the node's status could not be brought to the API", said);
+      }
+      await this.#pause(failures, signal);
+    }
+  }
+
+  /** Makes the node's object, or makes the one that is there ours. */
+  async #register(signal: AbortSignal): Promise<void> {
+    const { client, clock, log } = this.#deps;
+    const { identity, registration } = this.#options;
+    if (this.#registered || !registration) return;
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      const sight = await this.#deps.look();
+      const status = deriveNodeStatus(undefined, identity, sight);
+      const initial = initialNode(identity, registration, status);
+      try {
+        const made = await this.#createOrAdopt(initial, signal);
+        this.#registered = true;
+        this.#node.set(made);
+        log.info("the node is registered", { node: identity.nodeName });
+        return;
+      } catch (error) {
+        if (signal.aborted || !isOutside(error)) throw error;
+        const said = { problem: messageOf(error), server: client.transport.reachable.get() };
+        if (failures === 1 || error.code === "denied")
+          log.warn("the node could not be registered yet", said);
+        else log.verbose(2, "the node could not be registered yet", said);
+        await clock.sleep(retryDelayMs(failures, REGISTER_RETRY), signal).catch(() => {});
+      }
+    }
+  }
+
+  async #createOrAdopt(initial: Node, signal: AbortSignal): Promise<Node> {
+    const { client } = this.#deps;
+    const { nodeName } = this.#options.identity;
+    try {
+      const made = await client.create(NODES, {}, initial, signal);
+      this.#reportedAt = this.#deps.clock.monotonic();
+      return made;
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+    }
+    const existing = await client.get(NODES, { name: nodeName }, signal);
+    const body = reconcilePatch(existing, initial);
+    if (!body) return existing;
+    return await client.patch(NODES, { name: nodeName }, { kind: "strategic", body }, signal);
+  }
+
+  /** Sends the status if it changed or its report is due (kubelet_node_status.go tryUpdateNodeStatus). */
+  async #update(signal: AbortSignal): Promise<void> {
+    const { client, clock, random, look, say } = this.#deps;
+    const { identity, reportMs } = this.#options;
+    const place = { name: identity.nodeName };
+    const known = await client.get(NODES, place, signal);
+    const status = deriveNodeStatus(known.status, identity, await look());
+    const changed = !isSame(comparableStatus(known.status ?? {}), comparableStatus(status));
+    const now = clock.monotonic();
+    const due = this.#reportedAt === undefined || now - this.#reportedAt >= this.#reportAfterMs;
+    if (changed || due) {
+      const diff = strategicDiff({ ...known.status }, { ...status }, STATUS_RULES);
+      const body = { metadata: { uid: known.metadata?.uid ?? "" }, status: diff ?? {} };
+      const patch = { kind: "strategic", body } as const;
+      const made = await client.patch(NODES, { ...place, subresource: "status" }, patch, signal);
+      this.#node.set(made);
+      this.#reportedAt = now;
+      // Nodes that changed together shall not report together for ever after.
+      this.#reportAfterMs = changed ? reportMs * (0.5 + random.next()) : reportMs;
+    } else if (this.#node.get() === undefined) this.#node.set(known);
+    for (const change of conditionChanges(identity.nodeName, known.status, status)) say(change);
+  }
+
+  /** Until the next look. What makes a node Ready wakes it, so that the first Ready comes at once. */
+  async #pause(failures: number, signal: AbortSignal): Promise<void> {
+    const { clock, random, wakeOn, reachable } = this.#deps;
+    const periodMs = jitter(random, this.#options.updateMs, UPDATE_JITTER);
+    const pauseMs = failures > 0 ? retryDelayMs(failures, UPDATE_RETRY) : periodMs;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        cancel();
+        for (const stop of stops) stop();
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const cancel = clock.alarm(pauseMs, done);
+      const stops = [
+        ...[...wakeOn, this.#deleted].map((reading) => reading.subscribe(done)),
+        reachable.subscribe((now) => now && done()),
+      ];
+      signal.addEventListener("abort", done, { once: true });
+      if (signal.aborted) done();
+    });
+  }
+}

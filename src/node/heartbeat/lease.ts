@@ -1,0 +1,115 @@
+import type { Lease, Node } from "../../api/generated/types.ts";
+import { rfc3339Micro } from "../../api/timestamps.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
+import type { Reading } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import { jitter, type Random } from "../../kit/random.ts";
+import { isApiError, type KubeClient, LEASES } from "../../outside/kube/kube.ts";
+
+/** Whose lease it is and how long it holds. */
+export interface LeaseOptions {
+  readonly nodeName: string;
+  readonly durationSeconds: number;
+}
+
+/** What keeping the lease needs. */
+export interface LeaseDeps {
+  readonly client: Pick<KubeClient, "get" | "create" | "update">;
+  readonly node: Reading<Node | undefined>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const NAMESPACE = "kube-node-lease";
+/** A quarter of the lease (nodeLeaseRenewIntervalFraction), stretched a little so that nodes spread. */
+const RENEW_SHARE = 0.25;
+const RENEW_JITTER = 0.04;
+const RETRY = { initialMs: 100, maxMs: 7_000 };
+/** Attempts at one renewal before the usual pause (maxUpdateRetries). */
+const ATTEMPTS = 5;
+
+/** Keeps the node's lease renewed until `signal` is aborted: the sign of life others go by. */
+export async function keepLease(
+  options: LeaseOptions,
+  deps: LeaseDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, random, log } = deps;
+  const periodMs = options.durationSeconds * 1000 * RENEW_SHARE;
+  let latest: Lease | undefined;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      latest = await renew(latest, options, deps, signal);
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted || !isOutside(error)) throw error;
+      failures += 1;
+      // Made anew or changed by somebody: what it is now has to be read again.
+      if (isApiError(error)) latest = undefined;
+      const said = { failures, problem: messageOf(error) };
+      if (failures === ATTEMPTS) log.warn("the node's lease could not be renewed", said);
+      else log.verbose(2, "the node's lease could not be renewed", said);
+    }
+    const soon = failures > 0 && failures < ATTEMPTS;
+    const pauseMs = soon ? retryDelayMs(failures, RETRY) : jitter(random, periodMs, RENEW_JITTER);
+    await clock.sleep(pauseMs, signal).catch(() => {});
+  }
+}
+
+async function renew(
+  known: Lease | undefined,
+  options: LeaseOptions,
+  deps: LeaseDeps,
+  signal: AbortSignal,
+): Promise<Lease> {
+  const place = { namespace: NAMESPACE, name: options.nodeName };
+  const before = known ?? (await existing(place, deps, signal));
+  const lease = leaseAfter(before, options, deps);
+  return before
+    ? await deps.client.update(LEASES, place, lease, signal)
+    : await deps.client.create(LEASES, { namespace: NAMESPACE }, lease, signal);
+}
+
+async function existing(
+  place: { readonly namespace: string; readonly name: string },
+  { client }: LeaseDeps,
+  signal: AbortSignal,
+): Promise<Lease | undefined> {
+  try {
+    return await client.get(LEASES, place, signal);
+  } catch (error) {
+    if (isApiError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+function leaseAfter(
+  before: Lease | undefined,
+  { nodeName, durationSeconds }: LeaseOptions,
+  { node, clock }: LeaseDeps,
+): Lease {
+  const { uid } = node.get()?.metadata ?? {};
+  const owned = (before?.metadata?.ownerReferences ?? []).length > 0;
+  return {
+    ...before,
+    metadata: {
+      name: nodeName,
+      namespace: NAMESPACE,
+      ...before?.metadata,
+      // The lease goes with the node.
+      ...(uid !== undefined && !owned
+        ? { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] }
+        : {}),
+    },
+    spec: {
+      ...before?.spec,
+      holderIdentity: nodeName,
+      leaseDurationSeconds: durationSeconds,
+      renewTime: rfc3339Micro(clock.wall()),
+    },
+  };
+}

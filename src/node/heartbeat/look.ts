@@ -1,0 +1,74 @@
+import type { ContainerImage } from "../../api/generated/types.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { isOutside } from "../../kit/errors.ts";
+import type { ImageService } from "../../outside/cri/cri.ts";
+import type { Runtime } from "../../subsystems/runtime/runtime.ts";
+import type { NodeCapacity } from "../capacity.ts";
+import { listedImages, type NodePressure, type NodeSight } from "./derive-status.ts";
+
+/** What looking at the node needs. */
+export interface LookDeps {
+  readonly clock: Clock;
+  readonly images: Pick<ImageService, "listImages">;
+  readonly watch: Pick<Runtime["watch"], "health" | "lastListing">;
+  readonly amounts: () => NodeCapacity;
+  readonly ips: () => readonly string[];
+  readonly pressure: () => NodePressure;
+  /** Volumes that a controller attached and pods use. */
+  readonly volumesInUse: () => readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** The images are listed this often (image manager: 30 s). */
+const IMAGES_PERIOD_MS = 30_000;
+/** The runtime must have been listed within this time (PLEG relist threshold). */
+const LISTING_LIMIT_MS = 180_000;
+
+/** A look at the node for its status; `maxImages` as `nodeStatusMaxImages`. */
+export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeSight> {
+  const { clock, watch } = deps;
+  let images: readonly ContainerImage[] = [];
+  let listedAt: MonotonicMs | undefined;
+  const listImages = async () => {
+    if (listedAt !== undefined && clock.monotonic() - listedAt < IMAGES_PERIOD_MS) return;
+    try {
+      images = listedImages(await deps.images.listImages(deps.signal), maxImages);
+      listedAt = clock.monotonic();
+    } catch (error) {
+      // What was there a while ago is a better answer than none.
+      if (!isOutside(error)) throw error;
+    }
+  };
+  return async () => {
+    await listImages();
+    const health = watch.health.get();
+    return {
+      amounts: deps.amounts(),
+      ips: deps.ips(),
+      images,
+      runtimeHandlers: health.handlers,
+      features: health.features,
+      troubles: troublesOf(deps),
+      pressure: deps.pressure(),
+      volumesInUse: deps.volumesInUse(),
+      now: clock.wall(),
+    };
+  };
+}
+
+const NEVER_CHECKED = "container runtime status check may not have completed yet";
+
+/** Why the node is not ready, in the reference's words (runtime.go, kubelet_node_status.go). */
+function troublesOf({ watch, clock }: LookDeps): readonly string[] {
+  const { ready, message, networkReady, networkProblem } = watch.health.get();
+  const troubles: string[] = [];
+  if (!ready) troubles.push(message === NEVER_CHECKED ? message : "container runtime is down");
+  const listedAt = watch.lastListing.get();
+  const silentMs = listedAt === undefined ? 0 : clock.monotonic() - listedAt;
+  if (silentMs > LISTING_LIMIT_MS)
+    troubles.push(
+      `PLEG is not healthy: pleg was last seen active ${Math.round(silentMs / 1000)}s ago; threshold is 3m0s`,
+    );
+  if (!networkReady) troubles.push(networkProblem);
+  return troubles;
+}

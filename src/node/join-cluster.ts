@@ -1,0 +1,115 @@
+import type { Node } from "../api/generated/types.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { Reading } from "../kit/cell.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { VersionResponse } from "../outside/cri/cri.ts";
+import type { HostFacts } from "../outside/host/host.ts";
+import type { Outside } from "../outside/outside.ts";
+import { ClusterPods } from "../pipeline/cluster/cluster.ts";
+import type { Events } from "../subsystems/events/events.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
+import type { NodeCapacity } from "./capacity.ts";
+import type { ClusterClients, ClusterOptions } from "./cluster.ts";
+import type { NodePressure } from "./heartbeat/derive-status.ts";
+import { Heartbeat } from "./heartbeat/heartbeat.ts";
+import { nodeLook } from "./heartbeat/look.ts";
+
+/** How the node joins. */
+export interface JoinOptions {
+  readonly nodeName: string;
+  readonly config: KubeletConfig;
+  readonly cluster: ClusterOptions;
+  /** Addresses the user gave; undefined: found on the machine. */
+  readonly givenIps: readonly string[] | undefined;
+}
+
+/** What joining stands on. */
+export interface JoinDeps {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly clients: ClusterClients;
+  readonly facts: HostFacts;
+  readonly runtimeVersion: VersionResponse;
+  readonly runtime: Runtime;
+  readonly events: Events;
+  readonly hostIps: () => readonly string[];
+  readonly amounts: () => NodeCapacity;
+  readonly pressure: () => NodePressure;
+  /** Facts of the node whose change is to be shown at once. */
+  readonly wakeOn: readonly Reading<unknown>[];
+}
+
+/** The node's part in its cluster. */
+export interface JoinedCluster {
+  readonly pods: ClusterPods;
+  /** The node's own object; undefined as long as the API has none. */
+  readonly node: Reading<Node | undefined>;
+}
+
+/** Release of Kubernetes whose kubelet is followed, for embedders that say nothing else. */
+const KUBELET_VERSION = "v1.36.2+nodelet";
+
+/** Registers the node and keeps it alive in the API; pods follow when the pipeline is joined. */
+export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster {
+  const { outside, scope, metrics, clients } = deps;
+  const { clock, random, log } = outside;
+  const heartbeat = createHeartbeat(options, deps);
+  heartbeat.start();
+  const { client } = clients;
+  const { reachable } = client.transport;
+  const node = heartbeat.node;
+  const pods = new ClusterPods(options.nodeName, {
+    ...{ client, reachable, node, clock, random, log, metrics, scope },
+  });
+  return { pods, node };
+}
+
+function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
+  const { config, nodeName, cluster, givenIps } = options;
+  const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
+  const { clock, random, cri } = outside;
+  const externalCloud = cluster.externalCloud ?? false;
+  const look = nodeLook(config.nodeStatusMaxImages, {
+    ...{ clock, images: cri.images, watch: runtime.watch, signal: scope.signal },
+    amounts: deps.amounts,
+    ips: deps.hostIps,
+    pressure: deps.pressure,
+    volumesInUse: () => [],
+  });
+  return new Heartbeat(
+    {
+      identity: {
+        nodeName,
+        facts,
+        kubeletVersion: cluster.kubeletVersion ?? KUBELET_VERSION,
+        runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
+        port: config.enableServer ? config.port : 0,
+        cloudAddresses: externalCloud && givenIps === undefined,
+      },
+      registration: config.registerNode
+        ? {
+            labels: cluster.nodeLabels ?? {},
+            taints: config.registerWithTaints,
+            schedulable: cluster.schedulable ?? true,
+            providerId: config.providerID,
+            externalCloud,
+            nodeIps: givenIps ?? [],
+            controllerAttachesVolumes: config.enableControllerAttachDetach,
+          }
+        : undefined,
+      updateMs: config.nodeStatusUpdateFrequency,
+      reportMs: config.nodeStatusReportFrequency,
+      leaseSeconds: config.nodeLeaseDurationSeconds,
+    },
+    {
+      ...{ clock, random, scope, look },
+      log: outside.log.child("node"),
+      client: clients.heartbeat,
+      reachable: clients.heartbeat.transport.reachable,
+      wakeOn: [runtime.watch.health, ...deps.wakeOn],
+      say: ({ type, reason, message }) => events.ofNode({ type, reason, message }),
+    },
+  );
+}

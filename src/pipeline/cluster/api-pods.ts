@@ -1,0 +1,160 @@
+import type { Pod } from "../../api/generated/types.ts";
+import { isMirrorPod, podFullName } from "../../api/pod.ts";
+import { isSame } from "../../api/strategic-diff.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Random } from "../../kit/random.ts";
+import {
+  followObjects,
+  type KubeClient,
+  type ObjectChange,
+  PODS,
+} from "../../outside/kube/kube.ts";
+import type { PodSink, PodSource } from "../sources/sources.ts";
+import { isOwnCondition } from "../status/pod-conditions.ts";
+
+/** What following pods needs. */
+export interface ApiPodsDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Resolves when pods may be judged: the node itself must be known before. */
+  readonly ready: (signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * The pods of this node as the API has them, mirror pods included. Owns: the latest object of each. Out:
+ * wishes to the pipeline (mirror pods are none), and word of every change. What the API was seen to have
+ * is never replaced by an older object.
+ */
+export class ApiPods implements PodSource {
+  readonly name = "the API server";
+  readonly #nodeName: string;
+  readonly #deps: ApiPodsDeps;
+  readonly #latest = new Map<string, Pod>();
+  /** Wishes already passed on, by UID. */
+  readonly #wanted = new Map<string, Pod>();
+  readonly #listeners = new Set<(pod: Pod) => void>();
+  #synced = false;
+
+  constructor(nodeName: string, deps: ApiPodsDeps) {
+    this.#nodeName = nodeName;
+    this.#deps = deps;
+  }
+
+  /** Whether the first list was read. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  get(uid: string): Pod | undefined {
+    return this.#latest.get(uid);
+  }
+
+  /** Mirror pods of a static pod, by its name and namespace. */
+  mirrorsOf(pod: Pod): readonly Pod[] {
+    const fullName = podFullName(pod);
+    return this.mirrors().filter((mirror) => podFullName(mirror) === fullName);
+  }
+
+  mirrors(): readonly Pod[] {
+    return [...this.#latest.values()].filter(isMirrorPod);
+  }
+
+  /** Calls `onChange` with every pod that came, changed or went. */
+  subscribe(onChange: (pod: Pod) => void): () => void {
+    this.#listeners.add(onChange);
+    return () => {
+      this.#listeners.delete(onChange);
+    };
+  }
+
+  /** Takes what the API answered to a write; older than what is known, it is left aside. */
+  learn(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    const known = this.#latest.get(uid);
+    if (known && isNewer(pod, known)) this.#latest.set(uid, pod);
+  }
+
+  async follow(sink: PodSink, signal: AbortSignal): Promise<void> {
+    const { ready, ...deps } = this.#deps;
+    await ready(signal);
+    const options = { resource: PODS, fieldSelector: `spec.nodeName=${this.#nodeName}` };
+    for await (const change of followObjects(options, deps, signal)) this.#take(change, sink);
+  }
+
+  #take(change: ObjectChange<Pod>, sink: PodSink): void {
+    switch (change.kind) {
+      case "all": {
+        const now = new Set(change.objects.map(({ metadata }) => metadata?.uid));
+        for (const [uid, pod] of this.#latest) if (!now.has(uid)) this.#drop(pod, sink);
+        for (const pod of change.objects) this.#set(pod, sink);
+        this.#synced = true;
+        sink.synced();
+        return;
+      }
+      case "set":
+        this.#set(change.object, sink);
+        return;
+      case "gone":
+        this.#drop(change.object, sink);
+        return;
+      default:
+        change satisfies never;
+    }
+  }
+
+  #set(pod: Pod, sink: PodSink): void {
+    const uid = pod.metadata?.uid ?? "";
+    // An object of the same name that was made anew: word of the end of the first may have been missed.
+    for (const [other, known] of this.#latest)
+      if (other !== uid && podFullName(known) === podFullName(pod) && !isNewer(known, pod))
+        this.#drop(known, sink);
+    const known = this.#latest.get(uid);
+    if (!known || isNewer(pod, known)) this.#latest.set(uid, pod);
+    const wanted = this.#wanted.get(uid);
+    if (!isMirrorPod(pod) && !(wanted && isSameWish(wanted, pod))) {
+      this.#wanted.set(uid, pod);
+      sink.want(pod);
+    }
+    this.#tell(pod);
+  }
+
+  #drop(pod: Pod, sink: PodSink): void {
+    const uid = pod.metadata?.uid ?? "";
+    this.#latest.delete(uid);
+    this.#wanted.delete(uid);
+    if (!isMirrorPod(pod)) sink.drop(uid, pod.metadata?.deletionGracePeriodSeconds);
+    this.#tell(pod);
+  }
+
+  #tell(pod: Pod): void {
+    for (const listener of this.#listeners) listener(pod);
+  }
+}
+
+/** Whether `a` is the later object; versions count up (KEP-5504), what is none is taken as it comes. */
+export function isNewer(a: Pod, b: Pod): boolean {
+  const [version, other] = [a, b].map(({ metadata }) => metadata?.resourceVersion ?? "");
+  if (!version || !other || !/^\d+$/.test(version) || !/^\d+$/.test(other)) return true;
+  return BigInt(version) > BigInt(other);
+}
+
+/** Whether nothing differs that a pod's actor would look at: mostly we only hear our own status again. */
+function isSameWish(a: Pod, b: Pod): boolean {
+  return (
+    isSame(a.spec, b.spec) &&
+    isSame(withoutVersion(a), withoutVersion(b)) &&
+    isSame(foreignConditions(a), foreignConditions(b))
+  );
+}
+
+function withoutVersion({ metadata }: Pod): object {
+  const { resourceVersion: _, managedFields: __, ...rest } = metadata ?? {};
+  return rest;
+}
+
+function foreignConditions({ status }: Pod): readonly unknown[] {
+  return (status?.conditions ?? []).filter(({ type }) => !isOwnCondition(type));
+}

@@ -1,0 +1,178 @@
+/**
+ * The pipeline's side towards the API server. In: pods of the node as the API has them, statuses and
+ * records. Out: wishes, statuses in the API, mirror pods. Invariants: one write under way for each pod;
+ * nothing is deleted from the API before nothing of it is left here; while the API is away pods run on,
+ * and what it missed is brought to it later.
+ */
+import type { Node } from "../../api/generated/types.ts";
+import { podDisplayName } from "../../api/pod.ts";
+import { Cell, type Reading, until } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { runControlLoop } from "../../kit/control-loop.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { Random } from "../../kit/random.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
+import { isReleasable, type PodsView } from "../pods/pods.ts";
+import type { PodSource } from "../sources/sources.ts";
+import type { Statuses } from "../status/status.ts";
+import { ApiPods } from "./api-pods.ts";
+import { type MirrorAction, planMirrors } from "./plan-mirrors.ts";
+import { StatusWriter } from "./status-writer.ts";
+
+/** What the room stands on. */
+export interface ClusterPodsDeps {
+  readonly client: KubeClient;
+  readonly reachable: Reading<boolean>;
+  /** The node's own object, as soon as the API has it. */
+  readonly node: Reading<Node | undefined>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: MetricsRegistry;
+  readonly scope: TaskScope;
+}
+
+/** The rooms that are joined with the API. */
+export interface JoinedRooms {
+  readonly pods: PodsView;
+  readonly statuses: Pick<Statuses, "subscribe">;
+  readonly seen: Reading<boolean>;
+}
+
+const MIRROR_PERIOD_MS = 10_000;
+/** Pause after a mirror could not be made or deleted. */
+const MIRROR_RETRY_MS = 2_000;
+
+/** Pods and statuses of one node in the API. */
+export class ClusterPods {
+  readonly #deps: ClusterPodsDeps;
+  readonly #api: ApiPods;
+  readonly #writer: StatusWriter;
+  /** Rises when mirror pods may have to be looked at. */
+  readonly #mirrorsChanged = new Cell(0);
+
+  constructor(nodeName: string, deps: ClusterPodsDeps) {
+    this.#deps = deps;
+    const { client, clock, random, metrics, reachable } = deps;
+    const log = deps.log.child("cluster");
+    this.#api = new ApiPods(nodeName, {
+      ...{ client, clock, random, log },
+      ready: (signal) => until(deps.node, (node) => node !== undefined, signal),
+    });
+    this.#writer = new StatusWriter({ client, reachable, clock, log, metrics, api: this.#api });
+  }
+
+  /** Says what the API wants of this node. */
+  get source(): PodSource {
+    return this.#api;
+  }
+
+  /** Statuses that the API does not have yet. */
+  get pendingStatuses(): number {
+    return this.#writer.pending;
+  }
+
+  /** Begins to bring statuses and mirror pods to the API; before the first record is made. */
+  join({ pods, statuses, seen }: JoinedRooms): void {
+    const { scope } = this.#deps;
+    const stops = [
+      statuses.subscribe((uid, now) => this.#writer.set(uid, now)),
+      pods.subscribe((record) => {
+        if (isReleasable(record)) this.#writer.setFinished(record.uid);
+        if (record.source !== "api" && record.source !== "runtime") this.#lookAtMirrors();
+      }),
+      this.#api.subscribe((pod) => {
+        this.#writer.apiChanged(pod);
+        this.#lookAtMirrors();
+      }),
+    ];
+    scope.defer("joined rooms", () => {
+      for (const stop of stops) stop();
+    });
+    scope.spawn("statuses to the API", "restart", (signal) => this.#writer.run(signal));
+    scope.spawn("mirror pods", "restart", (signal) => this.#keepMirrors(pods, seen, signal));
+  }
+
+  #lookAtMirrors(): void {
+    this.#mirrorsChanged.set(this.#mirrorsChanged.get() + 1);
+  }
+
+  async #keepMirrors(pods: PodsView, seen: Reading<boolean>, signal: AbortSignal): Promise<void> {
+    const { node, clock } = this.#deps;
+    await runControlLoop<readonly MirrorAction[]>(
+      {
+        name: "mirror pods",
+        wakeOn: [this.#mirrorsChanged, node, seen],
+        everyMs: MIRROR_PERIOD_MS,
+        plan: () => this.#planMirrors(pods, seen),
+        act: (actions, abort) => this.#applyMirrors(actions, abort),
+      },
+      clock,
+      signal,
+    );
+  }
+
+  #planMirrors(pods: PodsView, seen: Reading<boolean>): readonly MirrorAction[] | undefined {
+    if (!this.#api.synced) return undefined;
+    const statics = pods
+      .list()
+      .filter(
+        ({ source, life }) => (source === "file" || source === "http") && life.kind !== "released",
+      )
+      .map(({ pod, removal }) => ({ pod, going: removal }));
+    const { metadata } = this.#deps.node.get() ?? {};
+    const node =
+      metadata?.name && metadata.uid && metadata.deletionTimestamp === undefined
+        ? { name: metadata.name, uid: metadata.uid }
+        : undefined;
+    const mirrors = this.#api.mirrors();
+    const actions = planMirrors({ statics, mirrors, node, seen: seen.get() });
+    return actions.length === 0 ? undefined : actions;
+  }
+
+  async #applyMirrors(actions: readonly MirrorAction[], signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#deps;
+    let failed = false;
+    for (const action of actions) {
+      try {
+        await this.#applyMirror(action, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isOutside(error)) throw error;
+        failed = true;
+        const pod = podDisplayName(action.kind === "create" ? action.pod : action.mirror);
+        const said = { pod, step: action.kind, problem: messageOf(error) };
+        if (error.retryable) log.verbose(2, "a mirror pod is not as it must be", said);
+        else log.warn("a mirror pod is not as it must be", said);
+      }
+    }
+    // The watch brings what became of it; until then nothing is to be done twice.
+    await clock.sleep(failed ? MIRROR_RETRY_MS : MIRROR_SETTLE_MS, signal).catch(() => {});
+  }
+
+  async #applyMirror(action: MirrorAction, signal: AbortSignal): Promise<void> {
+    const { client } = this.#deps;
+    if (action.kind === "create") {
+      const { namespace = "" } = action.pod.metadata ?? {};
+      try {
+        await client.create(PODS, { namespace }, action.pod, signal);
+      } catch (error) {
+        if (!isApiError(error, 409)) throw error;
+      }
+      return;
+    }
+    const { namespace = "", name = "", uid = "" } = action.mirror.metadata ?? {};
+    const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+    try {
+      await client.delete(PODS, { namespace, name }, options, signal);
+    } catch (error) {
+      if (!isApiError(error, 404, 409)) throw error;
+    }
+  }
+}
+
+/** Time for the watch to bring what was just done. */
+const MIRROR_SETTLE_MS = 200;

@@ -1,0 +1,81 @@
+// pure
+import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import { isTerminalPhase } from "../../api/pod.ts";
+import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
+import { isOwnCondition } from "../status/pod-conditions.ts";
+
+/** Fields of a pod's status that the kubelet writes; all others belong to somebody else. */
+const OWN_FIELDS = [
+  "observedGeneration",
+  "phase",
+  "conditions",
+  "message",
+  "reason",
+  "hostIP",
+  "hostIPs",
+  "podIP",
+  "podIPs",
+  "startTime",
+  "initContainerStatuses",
+  "containerStatuses",
+  "ephemeralContainerStatuses",
+  "qosClass",
+  "resize",
+  "resources",
+  "allocatedResources",
+] as const satisfies readonly (keyof PodStatus)[];
+
+/** The part of a status that is ours, for telling whether somebody else has changed it. */
+export function ownPart(status: PodStatus | undefined): PodStatus {
+  const own = Object.fromEntries(
+    OWN_FIELDS.flatMap((field) => (status?.[field] === undefined ? [] : [[field, status[field]]])),
+  ) as PodStatus;
+  return own.conditions === undefined
+    ? own
+    : { ...own, conditions: own.conditions.filter(({ type }) => isOwnCondition(type)) };
+}
+
+/**
+ * What the API is to have: our fields over those of others. A terminal phase that the API has is never
+ * left (status_manager.go mergePodStatus).
+ */
+export function mergeStatus(known: PodStatus | undefined, own: PodStatus): PodStatus {
+  const mine = ownPart(own);
+  const others = Object.fromEntries(
+    Object.entries(known ?? {}).filter(
+      ([field]) => !(OWN_FIELDS as readonly string[]).includes(field),
+    ),
+  );
+  const foreign = (known?.conditions ?? []).filter(({ type }) => !isOwnCondition(type));
+  const merged: PodStatus = {
+    ...others,
+    ...mine,
+    conditions: [...(mine.conditions ?? []), ...foreign],
+  };
+  if (!isTerminalPhase(known?.phase) || isTerminalPhase(own.phase)) return merged;
+  const { reason: _, message: __, ...rest } = merged;
+  return {
+    ...rest,
+    ...(known?.phase === undefined ? {} : { phase: known.phase }),
+    ...(known?.reason === undefined ? {} : { reason: known.reason }),
+    ...(known?.message === undefined ? {} : { message: known.message }),
+  };
+}
+
+/** The strategic merge patch that brings our status to the API; undefined when it is there. */
+export function statusPatch(known: Pod, own: PodStatus): object | undefined {
+  const merged = mergeStatus(known.status, own);
+  if (isSame(known.status, merged)) return undefined;
+  const status = strategicDiff({ ...known.status }, { ...merged }, STATUS_RULES);
+  if (status === undefined) return undefined;
+  // With the UID nobody's status lands on a successor of the same name.
+  return { metadata: { uid: known.metadata?.uid ?? "" }, status };
+}
+
+/** How soon a status must be known: the smaller the sooner. */
+export function urgencyOf(known: PodStatus | undefined, own: PodStatus): 0 | 1 | 2 {
+  if (isTerminalPhase(own.phase) && known?.phase !== own.phase) return 0;
+  const ready = (status: PodStatus | undefined) =>
+    status?.conditions?.find(({ type }) => type === "Ready")?.status ?? "False";
+  return ready(known) === ready(own) ? 2 : 1;
+}

@@ -1,0 +1,335 @@
+import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import {
+  annotationOf,
+  CONFIG_MIRROR_ANNOTATION,
+  isMirrorPod,
+  isStaticPod,
+  isTerminalPhase,
+  podDisplayName,
+} from "../../api/pod.ts";
+import { isSame } from "../../api/strategic-diff.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
+import type { Reading } from "../../kit/cell.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
+import type { PodWithStatus } from "../status/status.ts";
+import type { ApiPods } from "./api-pods.ts";
+import { ownPart, statusPatch, urgencyOf } from "./merge-status.ts";
+
+/** What writing statuses needs. */
+export interface StatusWriterDeps {
+  readonly client: KubeClient;
+  readonly reachable: Reading<boolean>;
+  readonly api: ApiPods;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: MetricsRegistry;
+}
+
+/** Requests under way at once, over all pods. */
+const PARALLEL = 8;
+const RETRY = { initialMs: 200, maxMs: 10_000 };
+/** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
+const FULL_PASS_MS = 10_000;
+
+/** What is to be brought to the API of one pod. */
+interface Entry {
+  readonly uid: PodUid;
+  pod: Pod;
+  status: PodStatus;
+  /** Nothing of it runs or is held any more. */
+  finished: boolean;
+  /** The API was asked to let it go; what finalizers keep is not asked for again. */
+  released: boolean;
+  /** Something is to be written. */
+  dirty: boolean;
+  busy: boolean;
+  /** Order of becoming dirty. */
+  since: number;
+  failures: number;
+  notBefore: MonotonicMs;
+  /** When the status that is not yet written came. */
+  changedAt: MonotonicMs;
+  /** Our status as it was last brought there, and what the API made of it. */
+  written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
+}
+
+type Step =
+  | { readonly kind: "patch"; readonly target: Pod; readonly body: object }
+  | { readonly kind: "delete"; readonly target: Pod };
+
+/**
+ * Brings statuses to the API. Of each pod only the latest status counts and one request is under way;
+ * ended pods go first, then those whose readiness changed. A pod that the API is deleting is taken from
+ * it once its last status is there and nothing of it is left on the node (status_manager.go).
+ */
+export class StatusWriter {
+  readonly #deps: StatusWriterDeps;
+  readonly #entries = new Map<PodUid, Entry>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #latency: ReturnType<MetricsRegistry["histogram"]>;
+  #sequence = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(deps: StatusWriterDeps) {
+    this.#deps = deps;
+    this.#latency = deps.metrics.histogram({
+      name: "kubelet_pod_status_sync_duration_seconds",
+      help: "Time from a change of a pod's status until the API has it.",
+      buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60],
+    });
+  }
+
+  /** Statuses that the API does not have yet. */
+  get pending(): number {
+    return [...this.#entries.values()].filter(({ dirty, busy }) => dirty || busy).length;
+  }
+
+  /** The pod's status, or that it is gone for good. */
+  set(uid: PodUid, now: PodWithStatus | undefined): void {
+    if (!now) {
+      this.#entries.delete(uid);
+      return;
+    }
+    const entry = this.#entries.get(uid) ?? this.#newEntry(now);
+    entry.pod = now.pod;
+    if (isSame(ownPart(entry.status), ownPart(now.status)) && entry.written) return;
+    entry.status = now.status;
+    entry.changedAt = this.#deps.clock.monotonic();
+    this.#touch(entry);
+  }
+
+  /** Nothing of the pod is left on the node but its logs and dead containers. */
+  setFinished(uid: PodUid): void {
+    const entry = this.#entries.get(uid);
+    if (!entry || entry.finished) return;
+    entry.finished = true;
+    this.#touch(entry);
+  }
+
+  /** The API's object of the pod, or of its mirror, has changed. */
+  apiChanged(pod: Pod): void {
+    for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod))
+      if (!entry.dirty && this.#step(entry)) this.#touch(entry);
+  }
+
+  /** Writes until `signal` is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = this.#deps.reachable.subscribe((reachable) => reachable && this.#retryAll());
+    try {
+      while (!signal.aborted) {
+        for (let next = this.#next(); next && this.#running.size < PARALLEL; next = this.#next())
+          this.#start(next, signal);
+        await this.#pause(signal);
+      }
+    } finally {
+      stop();
+      await Promise.allSettled(this.#running);
+    }
+  }
+
+  #entryOf(pod: Pod): readonly Entry[] {
+    const entry = this.#entries.get((pod.metadata?.uid ?? "") as PodUid);
+    return entry ? [entry] : [];
+  }
+
+  #newEntry({ uid, pod, status }: PodWithStatus): Entry {
+    const now = this.#deps.clock.monotonic();
+    const entry: Entry = {
+      ...{
+        uid,
+        pod,
+        status,
+        finished: false,
+        released: false,
+        dirty: false,
+        busy: false,
+        since: 0,
+        failures: 0,
+      },
+      notBefore: now,
+      changedAt: now,
+    };
+    this.#entries.set(uid, entry);
+    return entry;
+  }
+
+  #touch(entry: Entry): void {
+    if (!entry.dirty) {
+      this.#sequence += 1;
+      entry.since = this.#sequence;
+    }
+    entry.dirty = true;
+    this.#wake?.();
+  }
+
+  #retryAll(): void {
+    for (const entry of this.#entries.values()) {
+      entry.notBefore = 0 as MonotonicMs;
+      entry.failures = 0;
+    }
+    this.#wake?.();
+  }
+
+  /** The most urgent of what may be written now. */
+  #next(): Entry | undefined {
+    const now = this.#deps.clock.monotonic();
+    let best: Entry | undefined;
+    for (const entry of this.#entries.values()) {
+      if (!entry.dirty || entry.busy || entry.notBefore > now) continue;
+      if (!best || isBefore(this.#rank(entry), this.#rank(best))) best = entry;
+    }
+    return best;
+  }
+
+  #rank(entry: Entry): readonly [number, number] {
+    return [urgencyOf(entry.written?.sent, entry.status), entry.since];
+  }
+
+  #start(entry: Entry, signal: AbortSignal): void {
+    entry.busy = true;
+    entry.dirty = false;
+    const running = this.#write(entry, signal).finally(() => {
+      entry.busy = false;
+      this.#running.delete(running);
+      this.#wake?.();
+    });
+    this.#running.add(running);
+  }
+
+  /** One step for one pod; what follows from it is another step. */
+  async #write(entry: Entry, signal: AbortSignal): Promise<void> {
+    const step = this.#step(entry);
+    if (!step) {
+      entry.failures = 0;
+      return;
+    }
+    try {
+      if (step.kind === "patch") await this.#patch(entry, step, signal);
+      else {
+        await this.#delete(step.target, signal);
+        entry.released = true;
+      }
+      entry.failures = 0;
+      if (this.#step(entry)) this.#touch(entry);
+    } catch (error) {
+      if (!signal.aborted) this.#failed(entry, step, error);
+    }
+  }
+
+  /** What is to be done for a pod now; `undefined`: nothing, or nothing that could be. */
+  #step(entry: Entry): Step | undefined {
+    const target = this.#targetOf(entry);
+    if (!target) return undefined;
+    const { written, status } = entry;
+    const uid = target.metadata?.uid ?? "";
+    const isThere =
+      written?.target === uid &&
+      isSame(ownPart(written.sent), ownPart(status)) &&
+      isSame(written.kept, ownPart(target.status));
+    const body = isThere ? undefined : statusPatch(target, status);
+    if (body) return { kind: "patch", target, body };
+    const mayGo =
+      entry.finished &&
+      !entry.released &&
+      !isMirrorPod(target) &&
+      target.metadata?.deletionTimestamp !== undefined &&
+      isTerminalPhase(target.status?.phase);
+    return mayGo ? { kind: "delete", target } : undefined;
+  }
+
+  /** The object whose status it is: the pod itself, or the mirror of this very static pod. */
+  #targetOf({ uid, pod }: Entry): Pod | undefined {
+    const { api } = this.#deps;
+    if (!isStaticPod(pod)) return api.get(uid);
+    return api
+      .mirrorsOf(pod)
+      .find((mirror) => annotationOf(mirror, CONFIG_MIRROR_ANNOTATION) === uid);
+  }
+
+  async #patch(
+    entry: Entry,
+    { target, body }: Extract<Step, { kind: "patch" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, api, clock } = this.#deps;
+    const { status, changedAt } = entry;
+    const place = { ...placeOf(target), subresource: "status" };
+    const reply = await client.patch(PODS, place, { kind: "strategic", body }, signal);
+    api.learn(reply);
+    entry.written = {
+      target: target.metadata?.uid ?? "",
+      sent: status,
+      kept: ownPart(reply.status),
+    };
+    this.#latency.observe((clock.monotonic() - changedAt) / 1000);
+  }
+
+  async #delete(target: Pod, signal: AbortSignal): Promise<void> {
+    const { client, log } = this.#deps;
+    const preconditions = { uid: target.metadata?.uid ?? "" };
+    const options = { gracePeriodSeconds: 0, preconditions };
+    await client.delete(PODS, placeOf(target), options, signal);
+    log.verbose(2, "pod was taken from the API", { pod: podDisplayName(target) });
+  }
+
+  #failed(entry: Entry, step: Step, error: unknown): void {
+    const { clock, log } = this.#deps;
+    if (!isOutside(error)) throw error;
+    // Word of it comes with the watch.
+    const isGone = isApiError(error, 404);
+    entry.failures += 1;
+    entry.notBefore = (clock.monotonic() + retryDelayMs(entry.failures, RETRY)) as MonotonicMs;
+    if (!isGone) this.#touch(entry);
+    const said = { pod: podDisplayName(entry.pod), step: step.kind, problem: messageOf(error) };
+    if (isGone || entry.failures > 1 || error.retryable)
+      log.verbose(2, "the API did not take a pod's status", said);
+    else log.warn("the API did not take a pod's status", said);
+  }
+
+  /** Until something is to be done, at the latest until the next full pass. */
+  #pause(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel();
+        this.#wake = undefined;
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const dueMs = this.#dueInMs();
+      const cancel = clock.alarm(dueMs, () => {
+        if (dueMs === FULL_PASS_MS) this.#compareAll();
+        done();
+      });
+      this.#wake = done;
+      signal.addEventListener("abort", done, { once: true });
+      if (signal.aborted || (dueMs === 0 && this.#running.size < PARALLEL)) done();
+    });
+  }
+
+  #dueInMs(): number {
+    const now = this.#deps.clock.monotonic();
+    let due = FULL_PASS_MS;
+    for (const { dirty, busy, notBefore } of this.#entries.values())
+      if (dirty && !busy) due = Math.min(due, Math.max(0, notBefore - now));
+    return this.#running.size < PARALLEL ? due : FULL_PASS_MS;
+  }
+
+  #compareAll(): void {
+    for (const entry of this.#entries.values())
+      if (!entry.dirty && !entry.busy && this.#step(entry)) this.#touch(entry);
+  }
+}
+
+function isBefore(a: readonly [number, number], b: readonly [number, number]): boolean {
+  return a[0] !== b[0] ? a[0] < b[0] : a[1] < b[1];
+}
+
+function placeOf({ metadata }: Pod): { readonly namespace: string; readonly name: string } {
+  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
+}

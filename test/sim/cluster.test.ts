@@ -1,0 +1,242 @@
+// The agent as a node of a cluster, on virtual time.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Node, Pod } from "../../src/api/generated/types.ts";
+import type { StoredObject } from "./fake-api-objects.ts";
+import type { FakeApiServer } from "./fake-apiserver.ts";
+import { commandOf, type Program } from "./programs.ts";
+import { MANIFESTS, World } from "./world.ts";
+
+const HOUR_MS = 3_600_000;
+
+interface ClusterWorld {
+  readonly world: World;
+  readonly api: FakeApiServer;
+  pod(name: string): Pod | undefined;
+  node(): Node | undefined;
+  create(name: string, program: Program, restartPolicy?: string): void;
+}
+
+async function inCluster(use: (cluster: ClusterWorld) => Promise<void>): Promise<void> {
+  const world = new World(7, {}, { cluster: true });
+  const { api } = world;
+  assert.ok(api);
+  const found = (collection: string, name: string, namespace?: string) =>
+    api.objects.find({ collection, namespace, name }) as StoredObject | undefined;
+  await world.host.files.makeDirectory(MANIFESTS, 0o755);
+  try {
+    world.startAgent();
+    await use({
+      world,
+      api,
+      pod: (name) => found("pods", name, "default") as Pod | undefined,
+      node: () => found("nodes", "sim") as Node | undefined,
+      create: (name, program, restartPolicy = "Always") => {
+        api.objects.create(
+          { collection: "pods", namespace: "default" },
+          podOf(name, program, restartPolicy),
+        );
+      },
+    });
+  } catch (error) {
+    console.log(world.trace.slice(-40).join("\n"));
+    throw error;
+  }
+}
+
+function podOf(name: string, program: Program, restartPolicy: string): Record<string, unknown> {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: {
+      nodeName: "sim",
+      restartPolicy,
+      terminationGracePeriodSeconds: 5,
+      containers: [
+        { name: "main", image: "nodelet.test/nodelet-test:1", command: commandOf(program) },
+      ],
+    },
+  };
+}
+
+const conditionOf = (object: Pod | Node | undefined, type: string) =>
+  object?.status?.conditions?.find((condition) => condition.type === type)?.status;
+
+const SLEEP: Program = { kind: "sleep" };
+
+test("a node registers, is Ready, and renews its lease", () =>
+  inCluster(async ({ world, api, node }) => {
+    await world.advance(3_000);
+    assert.equal(conditionOf(node(), "Ready"), "True");
+    assert.equal(node()?.metadata?.labels?.["kubernetes.io/os"], "linux");
+    const lease = () =>
+      api.objects.find({
+        collection: "coordination.k8s.io/leases",
+        namespace: "kube-node-lease",
+        name: "sim",
+      })?.spec?.["renewTime"];
+    const first = lease();
+    await world.advance(11_000);
+    assert.notEqual(lease(), first);
+    const reported = () =>
+      node()?.status?.conditions?.find(({ type }) => type === "Ready")?.lastHeartbeatTime;
+    const before = reported();
+    await world.advance(60_000);
+    assert.equal(reported(), before, "nothing changed, so nothing is sent");
+    await world.advance(450_000);
+    assert.notEqual(reported(), before, "but the report comes");
+  }));
+
+test("a node that was deleted is registered again", () =>
+  inCluster(async ({ world, api, node }) => {
+    await world.advance(3_000);
+    const first = node()?.metadata?.uid;
+    api.objects.delete({ collection: "nodes", namespace: undefined, name: "sim" }, {});
+    await world.advance(3_000);
+    assert.equal(conditionOf(node(), "Ready"), "True");
+    assert.notEqual(node()?.metadata?.uid, first);
+  }));
+
+test("a pod of the API runs, and is gone after its deletion", () =>
+  inCluster(async ({ world, api, pod, create }) => {
+    await world.advance(3_000);
+    create("web", SLEEP);
+    await world.advance(5_000);
+    assert.equal(pod("web")?.status?.phase, "Running");
+    assert.equal(conditionOf(pod("web"), "Ready"), "True");
+    api.objects.delete({ collection: "pods", namespace: "default", name: "web" }, {});
+    await world.advance(20_000);
+    assert.equal(pod("web"), undefined);
+    assert.equal(world.runtime.sandboxes.size, 0);
+  }));
+
+test("a pod that ended stays ended, also when the node has lost its notes", () =>
+  inCluster(async ({ world, pod, create }) => {
+    create("job", { kind: "exit", code: 3, afterMs: 2_000 }, "Never");
+    await world.advance(10_000);
+    assert.equal(pod("job")?.status?.phase, "Failed");
+    const started = world.runtime.deeds.length;
+    await world.stopAgent();
+    for (const id of [...world.runtime.containers.keys()]) world.runtime.containers.delete(id);
+    for (const id of [...world.runtime.sandboxes.keys()]) world.runtime.sandboxes.delete(id);
+    await world.host.files.removeTree("/var/lib/kubelet/nodelet/pods");
+    world.startAgent();
+    await world.advance(30_000);
+    assert.equal(pod("job")?.status?.phase, "Failed");
+    const deeds = world.runtime.deeds.slice(started).map(({ op }) => op);
+    assert.deepEqual(
+      deeds.filter((op) => /start|create/i.test(op)),
+      [],
+    );
+  }));
+
+test("the API is away for an hour: pods run on, and it learns what happened meanwhile", () =>
+  inCluster(async ({ world, api, pod, node, create }) => {
+    create("web", SLEEP);
+    create("job", { kind: "exit", code: 0, afterMs: 600_000 }, "Never");
+    await world.advance(10_000);
+    assert.equal(pod("job")?.status?.phase, "Running");
+    const id = pod("web")?.status?.containerStatuses?.[0]?.containerID;
+    api.goDown();
+    await world.advance(HOUR_MS);
+    assert.equal(pod("job")?.status?.phase, "Running", "nobody could tell it");
+    api.comeBack();
+    await world.advance(5_000);
+    assert.equal(pod("job")?.status?.phase, "Succeeded");
+    assert.equal(pod("web")?.status?.containerStatuses?.[0]?.containerID, id);
+    assert.equal(pod("web")?.status?.containerStatuses?.[0]?.restartCount, 0);
+    assert.equal(conditionOf(node(), "Ready"), "True");
+  }));
+
+test("an agent that starts while the API is away ends nothing, and goes on when it is back", () =>
+  inCluster(async ({ world, api, pod, create }) => {
+    create("web", SLEEP);
+    await world.advance(10_000);
+    const id = pod("web")?.status?.containerStatuses?.[0]?.containerID;
+    world.killAgent();
+    api.goDown();
+    world.startAgent();
+    await world.advance(600_000);
+    assert.equal(
+      [...world.runtime.containers.values()].filter(({ state }) => state === "running").length,
+      1,
+    );
+    api.objects.delete({ collection: "pods", namespace: "default", name: "web" }, {});
+    create("other", SLEEP);
+    api.comeBack();
+    await world.advance(30_000);
+    assert.equal(pod("web"), undefined);
+    assert.equal(pod("other")?.status?.phase, "Running");
+    assert.notEqual(pod("other")?.status?.containerStatuses?.[0]?.containerID, id);
+    assert.equal(world.runtime.sandboxes.size, 1);
+  }));
+
+test("a static pod has a mirror, which is made again when deleted and goes with the pod", () =>
+  inCluster(async ({ world, api, pod }) => {
+    const manifest = JSON.stringify(podOf("fixed", SLEEP, "Always"));
+    await world.host.files.writeAtomic(`${MANIFESTS}/fixed.json`, manifest, 0o644);
+    await world.advance(25_000);
+    const mirror = pod("fixed-sim");
+    assert.equal(mirror?.status?.phase, "Running");
+    assert.equal(conditionOf(mirror, "Ready"), "True");
+    assert.equal(mirror?.metadata?.ownerReferences?.[0]?.kind, "Node");
+    api.objects.delete({ collection: "pods", namespace: "default", name: "fixed-sim" }, {});
+    await world.advance(5_000);
+    assert.notEqual(pod("fixed-sim")?.metadata?.uid, mirror?.metadata?.uid);
+    assert.equal(conditionOf(pod("fixed-sim"), "Ready"), "True");
+    assert.equal(world.runtime.sandboxes.size, 1, "the pod itself ran on");
+    await world.host.files.remove(`${MANIFESTS}/fixed.json`);
+    await world.advance(40_000);
+    assert.equal(pod("fixed-sim"), undefined);
+    assert.equal(world.runtime.sandboxes.size, 0);
+  }));
+
+test("a mirror that nobody's static pod stands behind is deleted", () =>
+  inCluster(async ({ world, api, pod }) => {
+    const left = podOf("left-sim", SLEEP, "Always");
+    api.objects.create(
+      { collection: "pods", namespace: "default" },
+      {
+        ...left,
+        metadata: { name: "left-sim", annotations: { "kubernetes.io/config.mirror": "x" } },
+      },
+    );
+    await world.advance(25_000);
+    assert.equal(pod("left-sim"), undefined);
+    assert.equal(world.runtime.sandboxes.size, 0);
+  }));
+
+test("a pod the node has no room for is rejected, and says why", () =>
+  inCluster(async ({ world, api, pod }) => {
+    const large = podOf("large", SLEEP, "Always");
+    const spec = large["spec"] as { containers: readonly object[] };
+    const containers = spec.containers.map((container) => ({
+      ...container,
+      resources: { requests: { cpu: "1000" } },
+    }));
+    api.objects.create(
+      { collection: "pods", namespace: "default" },
+      { ...large, spec: { ...spec, containers } },
+    );
+    await world.advance(10_000);
+    assert.equal(pod("large")?.status?.phase, "Failed");
+    assert.equal(pod("large")?.status?.reason, "OutOfcpu");
+    api.objects.delete({ collection: "pods", namespace: "default", name: "large" }, {});
+    await world.advance(10_000);
+    assert.equal(pod("large"), undefined);
+  }));
+
+test("a status that somebody else has changed is put right, and what is not ours is left", () =>
+  inCluster(async ({ world, api, pod, create }) => {
+    create("web", SLEEP);
+    await world.advance(10_000);
+    const place = { collection: "pods", namespace: "default", name: "web" };
+    const gate = { type: "example.com/gate", status: "True" };
+    const conditions = [...(pod("web")?.status?.conditions ?? []), gate];
+    const status = { phase: "Pending", conditions };
+    api.objects.patch(place, true, { body: { status }, strategic: false });
+    await world.advance(15_000);
+    assert.equal(pod("web")?.status?.phase, "Running");
+    assert.equal(conditionOf(pod("web"), "example.com/gate"), "True");
+  }));
