@@ -233,7 +233,7 @@ async function capacityOf(
 /** What subsystems say to the pipeline, which is built after them out of them. */
 function pipelinePorts(pipelineOf: {
   readonly current: Pipeline | undefined;
-}): Pick<SubsystemDeps, "onFound" | "isBusy" | "onVerdict" | "podOf" | "onDevices"> {
+}): Pick<SubsystemDeps, "onFound" | "isBusy" | "onVerdict" | "podOf" | "onDevices" | "pods"> {
   return {
     onFound: (pods) => pipelineOf.current?.pods.found(pods),
     isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
@@ -250,6 +250,7 @@ function pipelinePorts(pipelineOf: {
       if (what === "admission") pipelineOf.current?.pods.reconsider(uid);
       else pipelineOf.current?.pods.post(uid, { kind: "tick" });
     },
+    pods: () => pipelineOf.current?.pods.list() ?? [],
   };
 }
 

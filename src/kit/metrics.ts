@@ -1,7 +1,14 @@
 import { InvariantError } from "./errors.ts";
+import {
+  escapeHelp,
+  formatFloat,
+  formatLabels,
+  type Labels,
+  type MetricOptions,
+  type Sample,
+} from "./metric-text.ts";
 
-/** Label names and values of one series. */
-export type Labels = Readonly<Record<string, string>>;
+export type { Labels, MetricOptions, Sample } from "./metric-text.ts";
 
 /** A value that only rises. */
 export interface Counter {
@@ -19,19 +26,6 @@ export interface Histogram {
   /** Observes a value in the unit of the metric's name. */
   observe(value: number, labels?: Labels): void;
   remove(labels: Labels): void;
-}
-
-/** One exposed value; `timestampMs` (Unix) only where the value was measured at another time than now. */
-export interface Sample {
-  readonly value: number;
-  readonly labels?: Labels;
-  readonly timestampMs?: number;
-}
-
-/** Name and meaning of a metric, as the page shows them. */
-export interface MetricOptions {
-  readonly name: string;
-  readonly help: string;
 }
 
 /** Most label combinations one metric may hold; what comes after is dropped and counted (CVE-2020-8551). */
@@ -211,34 +205,4 @@ function keyOf(labels: Labels): string {
   let key = "";
   for (const name of Object.keys(labels).sort()) key += `${name}\u0000${labels[name]}\u0000`;
   return key;
-}
-
-function formatLabels(labels: Labels | undefined): string {
-  if (!labels) return "";
-  const names = Object.keys(labels);
-  if (names.length === 0) return "";
-  return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? "")}"`).join(",")}}`;
-}
-
-function escapeLabel(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
-}
-
-function escapeHelp(value: string): string {
-  return value.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
-}
-
-/** A float as Go's strconv 'g' format writes it: exponent below 1e-4 and from 1e21 on, two digits at least. */
-export function formatFloat(value: number): string {
-  if (Number.isNaN(value)) return "NaN";
-  if (value === Number.POSITIVE_INFINITY) return "+Inf";
-  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
-  if (value === 0) return "0";
-  const magnitude = Math.abs(value);
-  if (magnitude < 1e-4 || magnitude >= 1e21) {
-    const [mantissa, exponent = "0"] = value.toExponential().split("e");
-    const digits = exponent.replace(/^[+-]/, "").padStart(2, "0");
-    return `${mantissa}e${exponent.startsWith("-") ? "-" : "+"}${digits}`;
-  }
-  return String(value);
 }

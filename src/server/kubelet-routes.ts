@@ -3,7 +3,14 @@ import type { Log } from "../kit/log.ts";
 import { type Handler, replyText, type ServedRoute } from "./call.ts";
 import { replyContainerLogs } from "./container-logs.ts";
 import { type HealthCheck, replyHealth, replyHealthCheck } from "./health.ts";
-import { replyConfig, replyMetrics, replyPods, replyRunningPods } from "./reports.ts";
+import {
+  replyConfig,
+  replyMetrics,
+  replyPage,
+  replyPods,
+  replyRunningPods,
+  replySummary,
+} from "./reports.ts";
 import type { Face } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
 import { replyAttach, replyExec, replyPortForward, replyRun } from "./streaming.ts";
@@ -35,12 +42,20 @@ function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly
     handler: Handler,
   ): ServedRoute => ({ pattern, methods: ["GET"], faces, access: { subresources }, handler });
   const health = ["healthz", "proxy"];
+  const { stats } = node.subsystems;
   return [
     get("/healthz", EVERYWHERE, health, (call) => replyHealth(call, checks)),
     get("/healthz/{check}", EVERYWHERE, health, (call) => replyHealthCheck(call, checks)),
     get("/pods", OPEN, ["pods", "proxy"], (call) => replyPods(call, node)),
     get("/metrics", OPEN, ["metrics"], (call) => replyMetrics(call, node.metrics)),
     get("/metrics/probes", OPEN, ["metrics"], (call) => replyMetrics(call, node.probeMetrics)),
+    get("/metrics/resource", OPEN, ["metrics"], async (call) =>
+      replyPage(call, await stats.resourcePage()),
+    ),
+    get("/metrics/cadvisor", OPEN, ["metrics"], async (call) =>
+      replyPage(call, await stats.cadvisorPage()),
+    ),
+    get("/stats/summary", OPEN, ["stats"], (call) => replySummary(call, node)),
   ];
 }
 

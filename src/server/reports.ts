@@ -55,11 +55,20 @@ export async function replyConfig(call: Call, { config }: ServedNode): Promise<v
   await replyJson(call, { kubeletconfig: encodeConfig(shown) });
 }
 
+/** `/stats/summary`; `only_cpu_and_memory=true` leaves the rest out. */
+export async function replySummary(call: Call, { subsystems }: ServedNode): Promise<void> {
+  const onlyCpuAndMemory = call.query.get("only_cpu_and_memory") === "true";
+  await replyJson(call, await subsystems.stats.summary({ onlyCpuAndMemory }));
+}
+
+/** A page of metrics that was made for this call. */
+export async function replyPage(call: Call, page: string): Promise<void> {
+  await call.exchange.reply(200, METRICS_HEADERS, page);
+}
+
+const METRICS_HEADERS = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+
 /** A page of metrics. */
 export async function replyMetrics(call: Call, metrics: MetricsRegistry): Promise<void> {
-  await call.exchange.reply(
-    200,
-    { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
-    metrics.expose(),
-  );
+  await replyPage(call, metrics.expose());
 }

@@ -2,6 +2,7 @@
 import type { Pod } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podDisplayName } from "../api/pod.ts";
+import { podPaths } from "../api/pod-paths.ts";
 import { deriveRootLayout } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
@@ -30,6 +31,7 @@ import {
   Runtime,
   resolvConfFault,
 } from "./runtime/runtime.ts";
+import { type FoundRunning, measuredPod, Stats } from "./stats/stats.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
 /** All rooms, started. */
@@ -42,6 +44,7 @@ export interface Subsystems {
   readonly logs: Logs;
   readonly probes: Probes;
   readonly runtime: Runtime;
+  readonly stats: Stats;
   readonly volumes: Volumes;
 }
 
@@ -82,6 +85,8 @@ export interface SubsystemDeps {
   readonly podOf: (uid: PodUid) => Pod | undefined;
   /** A pod's devices are well or sick now, or admission's word on them may be another. */
   readonly onDevices: (uid: PodUid, what: "health" | "admission") => void;
+  /** All pods with what the runtime has of them. */
+  readonly pods: () => readonly FoundRunning[];
 }
 
 const JOURNAL_SEGMENT_BYTES = 1024 * 1024;
@@ -114,6 +119,7 @@ export async function startSubsystems(
       cgroups,
       dns: await readDns(config, deps, events),
     }),
+    stats: createStats(options, deps, cri, cgroups),
     volumes: new Volumes({ roots }, { files: host.files, random }),
   };
 }
@@ -246,6 +252,43 @@ function createRuntime(
       dns,
     },
     { onFound, isBusy },
+  );
+}
+
+function createStats(
+  { config, nodeName, rootFolder }: SubsystemOptions,
+  { outside, scope, facts, pods }: SubsystemDeps,
+  cri: ContainerRuntime,
+  cgroups: Cgroups,
+): Stats {
+  const { host, clock, log } = outside;
+  const groups = [
+    { name: "pods", path: cgroups.tierPath("Guaranteed") },
+    { name: "burstable", path: cgroups.tierPath("Burstable") },
+    { name: "besteffort", path: cgroups.tierPath("BestEffort") },
+  ];
+  const roots = { root: rootFolder, logs: config.podLogsDir };
+  return new Stats(
+    {
+      nodeName,
+      rootFolder,
+      volumesMaxAgeMs: config.volumeStatsAggPeriod,
+      groups: config.cgroupsPerQOS ? groups : [],
+    },
+    {
+      ...{ host, clock, facts, signal: scope.signal, log: log.child("stats") },
+      runtime: {
+        listContainerStats: (signal) => cri.runtime.listContainerStats(signal),
+        filesystems: (signal) => cri.images.filesystems(signal),
+      },
+      pods: () =>
+        pods().flatMap((found) => {
+          const { logs, volumes } = podPaths(roots, found.pod);
+          const group = cgroups.podPath(found.pod, found.uid);
+          const places = { group, logsFolder: logs, volumesFolder: volumes };
+          return measuredPod(found, places) ?? [];
+        }),
+    },
   );
 }
 

@@ -69,14 +69,21 @@ export class ServedNode implements AsyncDisposable {
     }
   }
 
-  /** Writes a manifest with one container `c` that runs a shell script. */
+  /**
+   * Writes a manifest with one container `c` that runs a shell script; every volume it mounts is an
+   * empty one.
+   */
   run(name: string, script: string, container: Partial<Container> = {}): void {
+    const mounts = container.volumeMounts ?? [];
     const pod: Pod = {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name, namespace: "default" },
       spec: {
         terminationGracePeriodSeconds: 1,
+        ...(mounts.length > 0
+          ? { volumes: mounts.map((mount) => ({ name: mount.name, emptyDir: {} })) }
+          : {}),
         containers: [
           {
             name: "c",

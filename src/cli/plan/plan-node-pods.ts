@@ -2,12 +2,12 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { type QosClass, qosClassOf } from "../../api/qos.ts";
 import { judge, type NodeRoom } from "../../pipeline/admission/rules.ts";
-import {
-  type CgroupSettings,
-  type PlannedGroup,
-  planMachine,
-  type RuntimeWeights,
+import type {
+  CgroupSettings,
+  PlannedGroup,
+  RuntimeWeights,
 } from "../../subsystems/cgroups/cgroups.ts";
+import { planMachine } from "../../subsystems/cgroups/plan-machine.ts";
 
 /** What admission says of one pod. */
 export interface PlannedPod {

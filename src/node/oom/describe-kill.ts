@@ -48,10 +48,10 @@ function inBrackets(amount: string | undefined): string {
 
 /** The killing in one sentence: who died and why. */
 export function describeKill(kill: OomKill, limit: ReachedLimit): string {
-  const { process, pid, anonymousBytes, others } = kill;
+  const { program, pid, anonymousBytes, others } = kill;
   const held =
     anonymousBytes === undefined ? "" : ` holding ${Math.round(anonymousBytes / 2 ** 20)} MiB`;
   const rest =
-    others.length === 0 ? "" : `, with it ${others.map((other) => other.process).join(", ")}`;
-  return `Process ${process} (pid ${pid})${held} was killed: ${limit.text}${rest}`;
+    others.length === 0 ? "" : `, with it ${others.map((other) => other.program).join(", ")}`;
+  return `Process ${program} (pid ${pid})${held} was killed: ${limit.text}${rest}`;
 }

@@ -6,13 +6,14 @@ export interface OomKill {
   readonly limitGroup?: string;
   /** Group of the process that was killed. */
   readonly victimGroup: string;
-  readonly process: string;
+  /** Name of the program that was killed. */
+  readonly program: string;
   /** As the machine counts, whatever namespace the process was in. */
   readonly pid: number;
   /** Anonymous memory of the process; absent when the kernel did not tell. */
   readonly anonymousBytes?: number;
   /** Processes of the same group that were killed with it. */
-  readonly others: readonly { readonly process: string; readonly pid: number }[];
+  readonly others: readonly { readonly program: string; readonly pid: number }[];
 }
 
 /** What was read of a killing whose story may go on. */
@@ -59,7 +60,7 @@ function beginOf(line: string): OomKill | undefined {
   return {
     ...(limit === undefined ? {} : { limitGroup: limit }),
     victimGroup: group,
-    process: name,
+    program: name,
     pid: Number(pid),
     others: [],
   };
@@ -73,5 +74,5 @@ function continued(open: OomKill, line: string): OomKill {
     return anon === undefined ? open : { ...open, anonymousBytes: Number(anon) * 1024 };
   }
   if (open.others.length >= MOST_OTHERS) return open;
-  return { ...open, others: [...open.others, { process: name, pid }] };
+  return { ...open, others: [...open.others, { program: name, pid }] };
 }

@@ -30,14 +30,14 @@ test("readOomLines takes group, limit and process out of what the kernel says", 
   assert.deepEqual(open, {
     limitGroup: "/kubepods/podx",
     victimGroup: `/kubepods/podx/${ID}`,
-    process: "tail",
+    program: "tail",
     pid: 4538,
     anonymousBytes: 32_000 * 1024,
     others: [],
   });
   const node = readOomLines(NOTHING, global("/system.slice/a.service")).open;
   assert.deepEqual(
-    [node?.limitGroup, node?.process, node?.pid, node?.anonymousBytes],
+    [node?.limitGroup, node?.program, node?.pid, node?.anonymousBytes],
     [undefined, "stress,with=commas", 77, 2 * 2 ** 20],
   );
 });
@@ -54,7 +54,7 @@ test("readOomLines goes on where it left off, and gathers the victims of a group
     const half = readOomLines(NOTHING, lines.slice(0, cut));
     const { open } = readOomLines(half, lines.slice(cut));
     assert.equal(open?.pid, 1);
-    assert.deepEqual(open?.others, [{ process: "two", pid: 2 }], `cut after ${cut}`);
+    assert.deepEqual(open?.others, [{ program: "two", pid: 2 }], `cut after ${cut}`);
   }
   const twice = readOomLines(NOTHING, [...lines, ...memcg("/a/b", "/a/b/c", "next", 9)]);
   assert.deepEqual([twice.done.map(({ pid }) => pid), twice.open?.pid], [[1], 9]);

@@ -87,7 +87,7 @@ function tell(kill: OomKill, deps: OomWatchDeps, said: (limit: string) => void):
   // What other groups of the machine do within limits of their own is not the agent's business.
   if (kill.limitGroup !== undefined && kill.victimGroup !== "/") return;
   said("node");
-  const message = `System OOM encountered, victim process: ${kill.process}, pid: ${kill.pid}`;
+  const message = `System OOM encountered, victim process: ${kill.program}, pid: ${kill.pid}`;
   deps.events.ofNode({ type: "Warning", reason: "SystemOOM", message });
 }
 

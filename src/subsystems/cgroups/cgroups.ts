@@ -52,7 +52,7 @@ export type { GroupPlace } from "./locate.ts";
 export type { CgroupDriver } from "./names.ts";
 export { settingsFrom } from "./options.ts";
 export type { RuntimeWeights } from "./plan-container.ts";
-export { type PlannedGroup, type PlannedValue, planMachine } from "./plan-machine.ts";
+export type { PlannedGroup, PlannedValue } from "./plan-machine.ts";
 export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
 export type { ResizeOrder, ResizeOutcome } from "./resize.ts";
 export { runtimeCgroupDriver } from "./runtime-driver.ts";
@@ -115,6 +115,8 @@ export interface Cgroups {
   squeezePod(uid: string, qos: QosClass): Promise<void>;
   /** Path of the pod's group in the tree. */
   podPath(pod: Pod, uid: string): string;
+  /** Path of the group of a class; guaranteed pods stand in the group of all pods. */
+  tierPath(qos: QosClass): string;
   /** `cgroup_parent` of the pod's sandbox for the runtime. */
   criParent(pod: Pod): string;
   /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
@@ -247,6 +249,10 @@ class CgroupRoom implements Cgroups {
     return this.#podGroupPath(uid, qosClassOf(pod));
   }
 
+  tierPath(qos: QosClass): string {
+    return literalPath(tierName(this.#settings.root, qos), this.#settings.driver);
+  }
+
   criParent(pod: Pod): string {
     return this.podPath(pod, uidOf(pod));
   }
@@ -281,7 +287,7 @@ class CgroupRoom implements Cgroups {
     if (!this.#options.cgroupsPerQos) return [];
     const found: FoundPodGroup[] = [];
     for (const qos of QOS_CLASSES) {
-      const parent = this.#tierPath(qos);
+      const parent = this.tierPath(qos);
       for (const child of await this.#deps.tree.children(parent)) {
         const uid = podUidOf(parsePath(child, this.#settings.driver).at(-1) ?? "");
         if (uid !== undefined) found.push({ uid, qos, path: `${parent}/${child}` });
@@ -341,10 +347,6 @@ class CgroupRoom implements Cgroups {
       if (report.failed[0]) throw report.failed[0].error;
     }
     return written;
-  }
-
-  #tierPath(qos: QosClass): string {
-    return literalPath(tierName(this.#settings.root, qos), this.#settings.driver);
   }
 
   #podGroupPath(uid: string, qos: QosClass): string {

@@ -1,0 +1,214 @@
+import { wallFromNanos } from "../../api/timestamps.ts";
+import type { Clock, WallMs } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { ContainerStats, FilesystemUsage } from "../../outside/cri/cri.ts";
+import type { DiskUsage, Files, Host } from "../../outside/host/host.ts";
+import type { FsFigures, VolumeFigures } from "./figures.ts";
+import type { MeasuredPod } from "./pods.ts";
+import { measuredVolumes } from "./volumes.ts";
+
+/** What looking at file systems stands on. */
+export interface DisksDeps {
+  readonly host: Pick<Host, "diskUsage"> & { readonly files: Pick<Files, "measureTree"> };
+  readonly runtime: {
+    listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
+    filesystems(signal: AbortSignal): Promise<readonly FilesystemUsage[]>;
+  };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends what is under way. */
+  readonly signal: AbortSignal;
+}
+
+/** Folders and periods of looking at file systems. */
+export interface DisksOptions {
+  /** Folder whose file system is the node's. */
+  readonly rootFolder: string;
+  /** How old the size of a volume may be; not positive: volumes are not measured. */
+  readonly volumesMaxAgeMs: number;
+}
+
+/** How old what the runtime says of its layers, and sizes of logs, may be. */
+const FRESH_MS = 10_000;
+/** Most files counted in one volume or folder of logs. */
+const MOST_ENTRIES = 1_000_000;
+/** A question waits this long for sizes of folders; what takes longer is in a later answer. */
+const PATIENCE_MS = 1_000;
+
+/** A size with the time it was taken. */
+interface Sized {
+  readonly atMs: WallMs;
+  readonly at: number;
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+}
+
+/** What the runtime and the file systems of node and images said last. */
+interface Base {
+  readonly at: number;
+  readonly node: FsFigures | undefined;
+  readonly image: FsFigures | undefined;
+  readonly layers: ReadonlyMap<string, FsFigures>;
+}
+
+/** Sizes on disk, each kept for a while. A walk that takes long goes on beside the questions. */
+export class Disks {
+  readonly #options: DisksOptions;
+  readonly #deps: DisksDeps;
+  readonly #sizes = new Map<string, Sized>();
+  readonly #capacities = new Map<string, DiskUsage>();
+  #base: Base | undefined;
+  #walk: Promise<void> | undefined;
+
+  constructor(options: DisksOptions, deps: DisksDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Looks at what is too old, and gives up waiting after a second. */
+  async refresh(pods: readonly MeasuredPod[]): Promise<void> {
+    const now = this.#deps.clock.monotonic();
+    if (!this.#base || now - this.#base.at > FRESH_MS) this.#base = await this.#lookAtBase();
+    this.#walk ??= this.#walkFolders(pods).finally(() => {
+      this.#walk = undefined;
+    });
+    const patience = new AbortController();
+    await Promise.race([
+      this.#walk,
+      this.#deps.clock.sleep(PATIENCE_MS, patience.signal).catch(() => {}),
+    ]);
+    patience.abort();
+  }
+
+  get node(): FsFigures | undefined {
+    return this.#base?.node;
+  }
+
+  get image(): FsFigures | undefined {
+    return this.#base?.image;
+  }
+
+  /** The writable layer of a container. */
+  layer(containerId: string): FsFigures | undefined {
+    return this.#base?.layers.get(containerId);
+  }
+
+  /** The logs of a container. */
+  logs(pod: MeasuredPod, container: string): FsFigures | undefined {
+    const size = this.#sizes.get(`${pod.logsFolder}/${container}`);
+    return size && { ...this.#base?.node, ...used(size) };
+  }
+
+  /** The volumes of a pod, as far as they were measured. */
+  volumes(pod: MeasuredPod): readonly VolumeFigures[] {
+    return measuredVolumes(pod.pod).flatMap(({ name, folder, ephemeral }) => {
+      const path = `${pod.volumesFolder}/${folder}`;
+      const [size, disk] = [this.#sizes.get(path), this.#capacities.get(path)];
+      return size ? [{ name, ephemeral, fs: { ...disk, ...used(size) } }] : [];
+    });
+  }
+
+  async #lookAtBase(): Promise<Base> {
+    const { clock, host, signal } = this.#deps;
+    const at = clock.monotonic();
+    const atMs = clock.wall();
+    const [node, images, stats] = await Promise.all([
+      this.#tolerant("disk of the node", host.diskUsage(this.#options.rootFolder)),
+      this.#tolerant("file systems of the runtime", this.#deps.runtime.filesystems(signal)),
+      this.#tolerant("layers of the runtime", this.#deps.runtime.listContainerStats(signal)),
+    ]);
+    const image = await this.#imageFs(images?.[0], atMs);
+    const layers = (stats ?? []).flatMap(({ attributes, writableLayer }) =>
+      attributes && writableLayer
+        ? [[attributes.id, { ...image, ...usedOf(writableLayer, atMs) }] as const]
+        : [],
+    );
+    return { at, node: node && diskFigures(node, atMs), image, layers: new Map(layers) };
+  }
+
+  async #imageFs(usage: FilesystemUsage | undefined, atMs: WallMs): Promise<FsFigures | undefined> {
+    const mountpoint = usage?.fsId?.mountpoint ?? "";
+    if (!usage || mountpoint === "") return undefined;
+    const disk = await this.#tolerant("disk of images", this.#deps.host.diskUsage(mountpoint));
+    return { ...(disk ? diskFigures(disk, atMs) : {}), ...usedOf(usage, atMs) };
+  }
+
+  async #walkFolders(pods: readonly MeasuredPod[]): Promise<void> {
+    const wanted = new Set<string>();
+    const { volumesMaxAgeMs } = this.#options;
+    for (const pod of pods) {
+      for (const { name } of pod.containers) {
+        const path = `${pod.logsFolder}/${name}`;
+        wanted.add(path);
+        await this.#measure(path, FRESH_MS);
+      }
+      if (volumesMaxAgeMs <= 0) continue;
+      for (const { folder } of measuredVolumes(pod.pod)) {
+        const path = `${pod.volumesFolder}/${folder}`;
+        wanted.add(path);
+        if (!(await this.#measure(path, volumesMaxAgeMs))) continue;
+        const disk = await this.#tolerant("disk of a volume", this.#deps.host.diskUsage(path));
+        if (disk) this.#capacities.set(path, disk);
+      }
+    }
+    for (const path of this.#sizes.keys()) {
+      if (wanted.has(path)) continue;
+      this.#sizes.delete(path);
+      this.#capacities.delete(path);
+    }
+  }
+
+  /** Whether the folder was measured anew. */
+  async #measure(path: string, maxAgeMs: number): Promise<boolean> {
+    const { clock, host, signal } = this.#deps;
+    const at = clock.monotonic();
+    const known = this.#sizes.get(path);
+    if (known && at - known.at <= maxAgeMs) return false;
+    const size = await this.#tolerant(
+      path,
+      host.files.measureTree(path, { maxEntries: MOST_ENTRIES }, signal),
+    );
+    if (!size) {
+      this.#sizes.delete(path);
+      return false;
+    }
+    const { usedBytes, inodes: inodesUsed } = size;
+    this.#sizes.set(path, { at, atMs: clock.wall(), usedBytes, inodesUsed });
+    return true;
+  }
+
+  /** What cannot be measured is missing in the answer; the rest is not the worse for it. */
+  async #tolerant<T>(what: string, work: Promise<T>): Promise<T | undefined> {
+    try {
+      return await work;
+    } catch (error) {
+      if (!isOutside(error) && !this.#deps.signal.aborted) throw error;
+      this.#deps.log.verbose(2, "not measured", { what, problem: messageOf(error) });
+      return undefined;
+    }
+  }
+}
+
+function used({ atMs, usedBytes, inodesUsed }: Sized): FsFigures {
+  return { atMs, usedBytes, inodesUsed };
+}
+
+/** What is used of a whole disk. */
+function diskFigures(disk: DiskUsage, atMs: WallMs): FsFigures {
+  return {
+    atMs,
+    ...disk,
+    usedBytes: disk.capacityBytes - disk.availableBytes,
+    inodesUsed: disk.inodes - disk.inodesFree,
+  };
+}
+
+function usedOf(usage: FilesystemUsage, atMs: WallMs): FsFigures {
+  const { timestamp, usedBytes, inodesUsed } = usage;
+  return {
+    atMs: timestamp > 0n ? wallFromNanos(timestamp) : atMs,
+    ...(usedBytes ? { usedBytes: Number(usedBytes.value) } : {}),
+    ...(inodesUsed ? { inodesUsed: Number(inodesUsed.value) } : {}),
+  };
+}

@@ -1,0 +1,192 @@
+// pure
+import type { WallMs } from "../../kit/clock.ts";
+
+/** CPU time of a group since it was made. */
+export interface CpuFigures {
+  readonly usageNanos: number;
+  readonly userNanos?: number;
+  readonly systemNanos?: number;
+  /** Of the quota, where the group has one. */
+  readonly periods?: number;
+  readonly throttledPeriods?: number;
+  readonly throttledNanos?: number;
+}
+
+/** Memory of a group with all beneath it. */
+export interface MemoryFigures {
+  readonly usageBytes: number;
+  /** What cannot easily be taken back: usage without file pages that were not used lately. */
+  readonly workingSetBytes: number;
+  readonly rssBytes: number;
+  readonly cacheBytes: number;
+  readonly mappedBytes: number;
+  readonly activeFileBytes: number;
+  readonly inactiveFileBytes: number;
+  /** Cumulative. */
+  readonly pageFaults: number;
+  readonly majorPageFaults: number;
+  /** Absent when there is no limit. */
+  readonly limitBytes?: number;
+  readonly kernelBytes?: number;
+  readonly peakBytes?: number;
+  /** How often the limit was reached. */
+  readonly failures?: number;
+}
+
+/** Swap of a group; absent where it is not counted. */
+export interface SwapFigures {
+  readonly usageBytes: number;
+  readonly limitBytes?: number;
+}
+
+/** Waiting for one resource (PSI): percentages of the last 10, 60, 300 seconds, and microseconds in all. */
+export interface PressureLine {
+  readonly avg10: number;
+  readonly avg60: number;
+  readonly avg300: number;
+  readonly total: number;
+}
+
+/** Pressure on one resource: some tasks waited, or all of them did. */
+export interface Pressure {
+  readonly some: PressureLine;
+  readonly full: PressureLine;
+}
+
+/** Pressure by resource, as far as the kernel tells it. */
+export interface PressureFigures {
+  readonly cpu?: Pressure;
+  readonly memory?: Pressure;
+  readonly io?: Pressure;
+}
+
+/** Huge pages of one size that a group holds. */
+export interface HugepageFigures {
+  /** As the kernel writes it: `2MB`, `1GB`. */
+  readonly size: string;
+  readonly usageBytes: number;
+  readonly peakBytes?: number;
+  readonly failures?: number;
+}
+
+/** What a group read from and wrote to one device; cumulative. */
+export interface DeviceFigures {
+  /** `major:minor`. */
+  readonly device: string;
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+  readonly reads: number;
+  readonly writes: number;
+}
+
+/** Limits of CPU time as they are in force. */
+export interface CpuSpec {
+  readonly shares: number;
+  readonly periodUs: number;
+  /** Absent when there is no quota. */
+  readonly quotaUs?: number;
+}
+
+/** Everything known of one group at one moment. What the kernel does not tell is absent. */
+export interface GroupFigures {
+  readonly atMs: WallMs;
+  readonly cpu?: CpuFigures;
+  readonly memory?: MemoryFigures;
+  readonly swap?: SwapFigures;
+  /** Tasks (processes with all their threads), as limits count them. */
+  readonly tasks?: number;
+  readonly pressure: PressureFigures;
+  readonly hugepages: readonly HugepageFigures[];
+  readonly devices: readonly DeviceFigures[];
+  readonly cpuSpec?: CpuSpec;
+  readonly oomKills?: number;
+  /** Average since an earlier look; absent at the first. */
+  readonly nanoCores?: number;
+}
+
+/** What went over one network interface since it was made. */
+export interface InterfaceFigures {
+  readonly name: string;
+  readonly rxBytes: number;
+  readonly rxPackets: number;
+  readonly rxErrors: number;
+  readonly rxDropped: number;
+  readonly txBytes: number;
+  readonly txPackets: number;
+  readonly txErrors: number;
+  readonly txDropped: number;
+}
+
+/** What is used of a file system, or of it by one thing. */
+export interface FsFigures {
+  readonly atMs: WallMs;
+  readonly usedBytes?: number;
+  readonly inodesUsed?: number;
+  readonly capacityBytes?: number;
+  readonly availableBytes?: number;
+  readonly inodes?: number;
+  readonly inodesFree?: number;
+}
+
+/** One container as it was measured. */
+export interface ContainerFigures {
+  readonly name: string;
+  readonly id: string;
+  readonly image: string;
+  readonly startedAtMs: WallMs | undefined;
+  /** Path of its group. */
+  readonly path: string;
+  readonly group: GroupFigures;
+  readonly rootfs?: FsFigures;
+  readonly logs?: FsFigures;
+}
+
+/** Space a volume takes. */
+export interface VolumeFigures {
+  readonly name: string;
+  readonly fs: FsFigures;
+  /** Whether it counts as the pod's ephemeral storage. */
+  readonly ephemeral: boolean;
+}
+
+/** One pod as it was measured. */
+export interface PodFigures {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly startedAtMs: WallMs | undefined;
+  readonly sandboxId: string | undefined;
+  readonly path: string;
+  readonly group: GroupFigures | undefined;
+  /** Absent for pods in the network of the node. */
+  readonly network: readonly InterfaceFigures[] | undefined;
+  readonly containers: readonly ContainerFigures[];
+  readonly volumes: readonly VolumeFigures[];
+}
+
+/** A group beside the pods that is watched: all pods, a class of service, the agent itself. */
+export interface NamedGroup {
+  readonly name: string;
+  readonly path: string;
+  readonly group: GroupFigures;
+}
+
+/** The machine as it was measured. */
+export interface NodeFigures {
+  readonly bootedAtMs: WallMs | undefined;
+  readonly group: GroupFigures;
+  readonly network: readonly InterfaceFigures[];
+  readonly defaultInterface: string | undefined;
+  readonly groups: readonly NamedGroup[];
+  /** Tasks of the machine. */
+  readonly tasks: number | undefined;
+  readonly fs?: FsFigures;
+  readonly imageFs?: FsFigures;
+}
+
+/** The whole node at one moment. */
+export interface Measurement {
+  readonly atMs: WallMs;
+  readonly node: NodeFigures;
+  readonly pods: readonly PodFigures[];
+}

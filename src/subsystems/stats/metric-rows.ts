@@ -1,0 +1,83 @@
+// pure
+import type { WallMs } from "../../kit/clock.ts";
+import type { Labels, MetricFamily, Sample } from "../../kit/metric-text.ts";
+import type { GroupFigures, InterfaceFigures, Measurement } from "./figures.ts";
+
+/** One group with the labels of all its metrics. */
+export interface Row {
+  readonly labels: Labels;
+  readonly group: GroupFigures;
+  readonly startedAtMs: WallMs | undefined;
+  readonly network: readonly InterfaceFigures[];
+}
+
+/** Every group that was measured, with the labels that cAdvisor gives it. */
+export function rowsOf({ node, pods }: Measurement): readonly Row[] {
+  const labels = (id: string, more: Labels = {}): Labels => ({
+    ...{ container: "", id, image: "", name: "", namespace: "", pod: "" },
+    ...more,
+  });
+  const quiet = { startedAtMs: node.bootedAtMs, network: [] };
+  const root: Row = {
+    labels: labels("/"),
+    group: node.group,
+    startedAtMs: node.bootedAtMs,
+    network: node.network,
+  };
+  const groups = node.groups.map(
+    ({ path, group }): Row => ({
+      ...quiet,
+      labels: labels(path),
+      group,
+    }),
+  );
+  const ofPods = pods.flatMap((pod): readonly Row[] => {
+    const { namespace, name, path, group, network: interfaces = [], containers } = pod;
+    const own = { namespace, pod: name };
+    const { startedAtMs } = pod;
+    const row = group && { labels: labels(path, own), group, startedAtMs, network: interfaces };
+    const below = containers.map(
+      (container): Row => ({
+        ...container,
+        labels: labels(container.path, {
+          ...own,
+          container: container.name,
+          image: container.image,
+          name: container.id,
+        }),
+        network: [],
+      }),
+    );
+    return row ? [row, ...below] : below;
+  });
+  return [root, ...groups, ...ofPods];
+}
+
+/** Name and meaning of a family. */
+export interface Described {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge";
+}
+
+/** One value of each group. */
+export function perGroup(
+  described: Described,
+  rows: readonly Row[],
+  take: (group: GroupFigures) => number | undefined,
+  more: Labels = {},
+): MetricFamily {
+  return {
+    ...described,
+    samples: rows.flatMap(({ labels, group }): readonly Sample[] => {
+      const value = take(group);
+      if (value === undefined) return [];
+      return [{ labels: { ...labels, ...more }, value, timestampMs: group.atMs }];
+    }),
+  };
+}
+
+/** A family whose values only rise. */
+export const counter = (name: string, help: string): Described => ({ name, help, type: "counter" });
+/** A family whose values rise and fall. */
+export const gauge = (name: string, help: string): Described => ({ name, help, type: "gauge" });

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  firstPid,
+  parseBlkio,
+  parseBootSecond,
+  parseDefaultInterface,
+  parseInterfaces,
+  parseIoStat,
+  parseKeyed,
+  parseLimit,
+  parseMeminfo,
+  parseNumber,
+  parseOwnGroup,
+  parsePressure,
+  parseTasks,
+} from "./parse.ts";
+
+test("numbers and limits: what is no number or no limit is undefined", () => {
+  assert.deepEqual(["42", "0", "max", "-1", "", undefined].map(parseNumber), [
+    42,
+    0,
+    ...Array(4).fill(undefined),
+  ]);
+  for (const free of ["9223372036854771712", "9223372036854775807", "max", undefined])
+    assert.equal(parseLimit(free), undefined);
+  assert.equal(parseLimit("8589934592"), 8 * 2 ** 30);
+});
+
+test("parseKeyed takes names and numbers, and bears what is neither", () => {
+  const stat = parseKeyed("cache 9428992\nrss 16187392\n\nodd\ntotal_rss 5");
+  assert.deepEqual(
+    [...stat],
+    [
+      ["cache", 9428992],
+      ["rss", 16187392],
+      ["total_rss", 5],
+    ],
+  );
+  assert.equal(parseKeyed(undefined).size, 0);
+});
+
+test("parsePressure reads both lines; an old kernel has no full for the CPU", () => {
+  const some = "some avg10=12.32 avg60=4.23 avg300=3.88 total=2017265909";
+  const line = { avg10: 12.32, avg60: 4.23, avg300: 3.88, total: 2017265909 };
+  const nothing = { avg10: 0, avg60: 0, avg300: 0, total: 0 };
+  assert.deepEqual(parsePressure(some), { some: line, full: nothing });
+  const full = "full avg10=0.50 avg60=0.00 avg300=0.00 total=7";
+  assert.deepEqual(parsePressure(`${some}\n${full}`)?.full, { ...nothing, avg10: 0.5, total: 7 });
+  assert.deepEqual([parsePressure(undefined), parsePressure("")], [undefined, undefined]);
+});
+
+test("parseInterfaces reads /proc/net/dev, also where a number touches the name", () => {
+  const text = `Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo: 100 1 0 0 0 0 0 0 100 1 0 0 0 0 0 0
+  eth0:1234567890 11 2 3 0 0 0 0 987 12 4 5 0 0 0 0`;
+  const [lo, eth0] = parseInterfaces(text);
+  assert.equal(lo?.name, "lo");
+  assert.deepEqual(eth0, {
+    name: "eth0",
+    rxBytes: 1234567890,
+    rxPackets: 11,
+    rxErrors: 2,
+    rxDropped: 3,
+    txBytes: 987,
+    txPackets: 12,
+    txErrors: 4,
+    txDropped: 5,
+  });
+});
+
+test("devices: io.stat of version 2, two files of version 1", () => {
+  const device = { device: "8:0", readBytes: 4096, writtenBytes: 8192, reads: 1, writes: 2 };
+  const stat = "8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n253:0 \nodd";
+  assert.deepEqual(parseIoStat(stat)[0], device);
+  const bytes = "8:0 Read 4096\n8:0 Write 8192\n8:0 Total 12288\nTotal 12288";
+  assert.deepEqual(parseBlkio(bytes, "8:0 Read 1\n8:0 Write 2\nTotal 3"), [device]);
+  assert.deepEqual([parseIoStat(undefined), parseBlkio(undefined, undefined)], [[], []]);
+});
+
+test("facts of the machine out of /proc", () => {
+  const route = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\n";
+  const lines =
+    "ens3\t0002A8C0\t00000000\t1\t0\t0\t0\t00FFFFFF\t0\nens3\t00000000\t0102A8C0\t3\t0\t0\t0\t00000000\t0";
+  assert.equal(parseDefaultInterface(`${route}${lines}`), "ens3");
+  assert.equal(parseDefaultInterface(route), undefined);
+  assert.equal(parseTasks("0.96 0.53 1.35 3/345 12345"), 345);
+  assert.equal(parseBootSecond("cpu 1 2\nbtime 1790000000\nprocesses 5"), 1790000000);
+  assert.equal(parseMeminfo("MemTotal:  8 kB\nHugePages_Total:  0").get("MemTotal"), 8192);
+});
+
+test("parseOwnGroup finds the group of the CPU on both versions", () => {
+  assert.equal(parseOwnGroup("9:memory:/m\n3:cpu,cpuacct:/agent\n0::/"), "/agent");
+  assert.equal(parseOwnGroup("0::/system.slice/nodelet.service"), "/system.slice/nodelet.service");
+  assert.equal(parseOwnGroup(undefined), undefined);
+});
+
+test("firstPid leaves out processes of other namespaces", () => {
+  assert.deepEqual(["0\n12\n13", "", undefined].map(firstPid), [12, undefined, undefined]);
+});

@@ -1,0 +1,164 @@
+// pure
+import type { DeviceFigures, InterfaceFigures, Pressure, PressureLine } from "./figures.ts";
+
+/** From here on the kernel means "no limit": its greatest number, rounded down to whole pages. */
+const UNLIMITED = 2 ** 62;
+
+/** The number of a file that holds one; `undefined` for anything else, `max` included. */
+export function parseNumber(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+/** A limit in bytes; `undefined` when there is none. */
+export function parseLimit(text: string | undefined): number | undefined {
+  const value = parseNumber(text);
+  return value === undefined || value >= UNLIMITED ? undefined : value;
+}
+
+/** Lines of a name, a blank and a number (`memory.stat`, `cpu.stat`). */
+export function parseKeyed(text: string | undefined): ReadonlyMap<string, number> {
+  const values = new Map<string, number>();
+  if (text === undefined) return values;
+  for (const line of text.split("\n")) {
+    const at = line.indexOf(" ");
+    if (at > 0) values.set(line.slice(0, at), Number(line.slice(at + 1)));
+  }
+  return values;
+}
+
+const NOTHING: PressureLine = { avg10: 0, avg60: 0, avg300: 0, total: 0 };
+const PRESSURE_LINE = /^(some|full) avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/gm;
+
+/** A `*.pressure` file; kernels before 5.13 have no `full` for the CPU. */
+export function parsePressure(text: string | undefined): Pressure | undefined {
+  if (text === undefined) return undefined;
+  const lines = new Map<string, PressureLine>();
+  for (const [, kind = "", avg10, avg60, avg300, total] of text.matchAll(PRESSURE_LINE)) {
+    lines.set(kind, {
+      avg10: Number(avg10),
+      avg60: Number(avg60),
+      avg300: Number(avg300),
+      total: Number(total),
+    });
+  }
+  const some = lines.get("some");
+  return some && { some, full: lines.get("full") ?? NOTHING };
+}
+
+/** `/proc/net/dev`: two lines of heading, then one for each interface. */
+export function parseInterfaces(text: string | undefined): readonly InterfaceFigures[] {
+  return (text ?? "").split("\n").flatMap((line) => {
+    const at = line.indexOf(":");
+    if (at < 0) return [];
+    const n = line
+      .slice(at + 1)
+      .trim()
+      .split(/\s+/)
+      .map(Number);
+    if (n.length < 12) return [];
+    const [rxBytes = 0, rxPackets = 0, rxErrors = 0, rxDropped = 0] = n;
+    const [txBytes = 0, txPackets = 0, txErrors = 0, txDropped = 0] = n.slice(8);
+    const name = line.slice(0, at).trim();
+    const received = { rxBytes, rxPackets, rxErrors, rxDropped };
+    return [{ name, ...received, txBytes, txPackets, txErrors, txDropped }];
+  });
+}
+
+/** Interface of the default route in `/proc/net/route`. */
+export function parseDefaultInterface(text: string | undefined): string | undefined {
+  for (const line of (text ?? "").split("\n")) {
+    const [name, destination, , , , , , mask] = line.split("\t");
+    if (destination === "00000000" && mask === "00000000") return name;
+  }
+  return undefined;
+}
+
+/** `io.stat` of version 2. */
+export function parseIoStat(text: string | undefined): readonly DeviceFigures[] {
+  return (text ?? "").split("\n").flatMap((line) => {
+    const [device = "", ...pairs] = line.split(" ");
+    if (!/^\d+:\d+$/.test(device)) return [];
+    const values = new Map(pairs.map((pair) => pair.split("=") as [string, string]));
+    const of = (name: string) => Number(values.get(name) ?? 0);
+    return [
+      {
+        device,
+        readBytes: of("rbytes"),
+        writtenBytes: of("wbytes"),
+        reads: of("rios"),
+        writes: of("wios"),
+      },
+    ];
+  });
+}
+
+/** The two files of version 1 that count bytes and operations by device. */
+export function parseBlkio(
+  bytes: string | undefined,
+  operations: string | undefined,
+): readonly DeviceFigures[] {
+  const [byBytes, byCount] = [blkioLines(bytes), blkioLines(operations)];
+  return [...byBytes].map(([device, moved]) => ({
+    device,
+    readBytes: moved.Read,
+    writtenBytes: moved.Write,
+    reads: byCount.get(device)?.Read ?? 0,
+    writes: byCount.get(device)?.Write ?? 0,
+  }));
+}
+
+function blkioLines(
+  text: string | undefined,
+): ReadonlyMap<string, { Read: number; Write: number }> {
+  const devices = new Map<string, { Read: number; Write: number }>();
+  for (const [, device = "", kind, amount] of (text ?? "").matchAll(
+    /^(\d+:\d+) (Read|Write) (\d+)$/gm,
+  )) {
+    const entry = devices.get(device) ?? { Read: 0, Write: 0 };
+    entry[kind as "Read" | "Write"] = Number(amount);
+    devices.set(device, entry);
+  }
+  return devices;
+}
+
+/** First process of a `cgroup.procs` that this process can see. */
+export function firstPid(text: string | undefined): number | undefined {
+  const first = (text ?? "")
+    .split("\n")
+    .map(Number)
+    .find((pid) => pid > 0);
+  return first;
+}
+
+/** `/proc/meminfo` in bytes by name. */
+export function parseMeminfo(text: string | undefined): ReadonlyMap<string, number> {
+  const values = new Map<string, number>();
+  for (const [, name = "", kibibytes] of (text ?? "").matchAll(/^([^:\n]+):\s+(\d+) kB$/gm)) {
+    values.set(name, Number(kibibytes) * 1024);
+  }
+  return values;
+}
+
+/** Tasks that there are, out of `/proc/loadavg` (`0.1 0.2 0.3 2/345 6789`). */
+export function parseTasks(loadavg: string | undefined): number | undefined {
+  const tasks = /\d+\/(\d+) \d+$/.exec(loadavg ?? "")?.[1];
+  return tasks === undefined ? undefined : Number(tasks);
+}
+
+/** Second of the boot, out of `/proc/stat`. */
+export function parseBootSecond(stat: string | undefined): number | undefined {
+  const second = /^btime (\d+)$/m.exec(stat ?? "")?.[1];
+  return second === undefined ? undefined : Number(second);
+}
+
+/** Path of this process' own group for the CPU, out of `/proc/self/cgroup`. */
+export function parseOwnGroup(text: string | undefined): string | undefined {
+  let unified: string | undefined;
+  for (const line of (text ?? "").split("\n")) {
+    const [, controllers, ...rest] = line.split(":");
+    const path = rest.join(":");
+    if (controllers?.split(",").includes("cpu")) return path;
+    if (controllers === "") unified = path;
+  }
+  return unified;
+}

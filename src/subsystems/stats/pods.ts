@@ -1,0 +1,62 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import type { Observation } from "../../api/observation.ts";
+import type { WallMs } from "../../kit/clock.ts";
+
+/** A pod as the runtime has it. */
+export interface FoundRunning {
+  readonly uid: string;
+  readonly pod: Pod;
+  readonly observed: Observation;
+}
+
+/** A pod with everything that measuring it needs. */
+export interface MeasuredPod {
+  readonly uid: string;
+  readonly pod: Pod;
+  /** Path of its control group. */
+  readonly group: string;
+  readonly logsFolder: string;
+  readonly volumesFolder: string;
+  readonly sandbox:
+    | { readonly id: string; readonly createdAtMs: WallMs; readonly hostNetwork: boolean }
+    | undefined;
+  /** Those that run. */
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly image: string;
+    readonly startedAtMs: WallMs | undefined;
+  }[];
+}
+
+/** Where things of a pod are. */
+export interface PodPlaces {
+  readonly group: string;
+  readonly logsFolder: string;
+  readonly volumesFolder: string;
+}
+
+/** What is to be measured of a pod; `undefined` when nothing of it runs. */
+export function measuredPod(found: FoundRunning, places: PodPlaces): MeasuredPod | undefined {
+  const { uid, pod, observed } = found;
+  const sandbox = observed.sandboxes.find(({ ready }) => ready);
+  const containers = observed.containers.filter(({ state }) => state === "running");
+  if (!sandbox && containers.length === 0) return undefined;
+  return {
+    uid,
+    pod,
+    ...places,
+    sandbox: sandbox && {
+      id: sandbox.id,
+      createdAtMs: sandbox.createdAtMs,
+      hostNetwork: sandbox.hostNetwork,
+    },
+    containers: containers.map(({ id, name, image, startedAtMs }) => ({
+      id,
+      name,
+      image,
+      startedAtMs,
+    })),
+  };
+}

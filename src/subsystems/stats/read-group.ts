@@ -1,0 +1,309 @@
+import type { WallMs } from "../../kit/clock.ts";
+import type { CgroupTree } from "../../outside/host/host.ts";
+import type {
+  CpuFigures,
+  CpuSpec,
+  DeviceFigures,
+  GroupFigures,
+  HugepageFigures,
+  MemoryFigures,
+  PressureFigures,
+  SwapFigures,
+} from "./figures.ts";
+import {
+  parseBlkio,
+  parseIoStat,
+  parseKeyed,
+  parseLimit,
+  parseNumber,
+  parsePressure,
+} from "./parse.ts";
+
+/** How much is read of a group: what the summary shows, or everything that there is a metric of. */
+export type Detail = "usage" | "all";
+
+/** What reading needs to know beside the group. */
+export interface ReadOptions {
+  readonly detail: Detail;
+  /** Sizes of huge pages as the kernel writes them. */
+  readonly hugepageSizes: readonly string[];
+  /** Whether the kernel counts swap for groups. */
+  readonly swap: boolean;
+  readonly pressure: boolean;
+}
+
+/** Ticks of `cpuacct.stat`: 100 a second wherever Linux runs containers. */
+const NANOS_PER_TICK = 10_000_000;
+
+/** The figures of a group; `undefined` when it is not there. */
+export function readGroup(
+  tree: CgroupTree,
+  path: string,
+  atMs: WallMs,
+  options: ReadOptions,
+): GroupFigures | undefined {
+  return tree.version === 1
+    ? readGroupV1(tree, path, atMs, options)
+    : readGroupV2(tree, path, atMs, options);
+}
+
+const V1_USAGE = [
+  "cpuacct.usage",
+  "memory.stat",
+  "memory.usage_in_bytes",
+  "memory.limit_in_bytes",
+  "pids.current",
+] as const;
+
+function readGroupV1(
+  tree: CgroupTree,
+  path: string,
+  atMs: WallMs,
+  options: ReadOptions,
+): GroupFigures | undefined {
+  const [usage, stat, used, limit, tasks] = tree.readNow(path, V1_USAGE);
+  const usageNanos = parseNumber(usage);
+  const usageBytes = parseNumber(used);
+  if (usageNanos === undefined && usageBytes === undefined) return undefined;
+  const isAll = options.detail === "all";
+  const memory =
+    usageBytes === undefined
+      ? undefined
+      : memoryOf({ usageBytes, limit, stat: parseKeyed(stat), prefix: "total_" });
+  return {
+    atMs,
+    ...(usageNanos === undefined
+      ? {}
+      : { cpu: isAll ? cpuV1(tree, path, usageNanos) : { usageNanos } }),
+    ...(memory ? { memory: isAll ? { ...memory, ...memoryMoreV1(tree, path) } : memory } : {}),
+    ...optional("swap", options.swap ? swapV1(tree, path) : undefined),
+    ...optional("tasks", parseNumber(tasks)),
+    pressure: {},
+    hugepages: hugepages(tree, path, options, (size) => [
+      `hugetlb.${size}.usage_in_bytes`,
+      `hugetlb.${size}.max_usage_in_bytes`,
+      `hugetlb.${size}.failcnt`,
+    ]),
+    devices: isAll ? devicesV1(tree, path) : [],
+    ...(isAll ? moreV1(tree, path) : {}),
+  };
+}
+
+function cpuV1(tree: CgroupTree, path: string, usageNanos: number): CpuFigures {
+  const [split, quota] = tree.readNow(path, ["cpuacct.stat", "cpu.stat"]).map(parseKeyed);
+  return {
+    usageNanos,
+    userNanos: (split?.get("user") ?? 0) * NANOS_PER_TICK,
+    systemNanos: (split?.get("system") ?? 0) * NANOS_PER_TICK,
+    periods: quota?.get("nr_periods") ?? 0,
+    throttledPeriods: quota?.get("nr_throttled") ?? 0,
+    throttledNanos: quota?.get("throttled_time") ?? 0,
+  };
+}
+
+interface MemorySource {
+  readonly usageBytes: number;
+  readonly limit: string | undefined;
+  readonly stat: ReadonlyMap<string, number>;
+  /** Before the names of version 1 that count what is beneath too. */
+  readonly prefix: "total_" | "";
+}
+
+function memoryOf({ usageBytes, limit, stat, prefix }: MemorySource): MemoryFigures {
+  const of = (v1: string, v2 = v1) => stat.get(prefix === "" ? v2 : `${prefix}${v1}`) ?? 0;
+  const inactiveFileBytes = of("inactive_file");
+  const limitBytes = parseLimit(limit);
+  return {
+    usageBytes,
+    workingSetBytes: Math.max(0, usageBytes - inactiveFileBytes),
+    rssBytes: of("rss", "anon"),
+    cacheBytes: of("cache", "file"),
+    mappedBytes: of("mapped_file", "file_mapped"),
+    activeFileBytes: of("active_file"),
+    inactiveFileBytes,
+    pageFaults: of("pgfault"),
+    majorPageFaults: of("pgmajfault"),
+    ...(limitBytes === undefined ? {} : { limitBytes }),
+  };
+}
+
+function memoryMoreV1(tree: CgroupTree, path: string): Partial<MemoryFigures> {
+  const [kernel, peak, failures] = tree
+    .readNow(path, ["memory.kmem.usage_in_bytes", "memory.max_usage_in_bytes", "memory.failcnt"])
+    .map(parseNumber);
+  return {
+    ...optional("kernelBytes", kernel),
+    ...optional("peakBytes", peak),
+    ...optional("failures", failures),
+  };
+}
+
+/** Version 1 counts memory with swap; the difference is swap. */
+function swapV1(tree: CgroupTree, path: string): SwapFigures | undefined {
+  const files = [
+    "memory.memsw.usage_in_bytes",
+    "memory.usage_in_bytes",
+    "memory.memsw.limit_in_bytes",
+    "memory.limit_in_bytes",
+  ];
+  const [both, memory, limit, memoryLimit] = tree.readNow(path, files).map(parseLimit);
+  if (both === undefined || memory === undefined) return undefined;
+  const limitBytes =
+    limit === undefined || memoryLimit === undefined ? undefined : Math.max(0, limit - memoryLimit);
+  return { usageBytes: Math.max(0, both - memory), ...optional("limitBytes", limitBytes) };
+}
+
+function devicesV1(tree: CgroupTree, path: string): readonly DeviceFigures[] {
+  const [bytes, operations] = tree.readNow(path, [
+    "blkio.throttle.io_service_bytes_recursive",
+    "blkio.throttle.io_serviced_recursive",
+  ]);
+  return parseBlkio(bytes, operations);
+}
+
+function moreV1(tree: CgroupTree, path: string): Pick<GroupFigures, "cpuSpec" | "oomKills"> {
+  const files = ["cpu.shares", "cpu.cfs_period_us", "cpu.cfs_quota_us", "memory.oom_control"];
+  const [shares, period, quota, oom] = tree.readNow(path, files);
+  const kills = parseKeyed(oom).get("oom_kill");
+  return {
+    ...optional("cpuSpec", specOf(parseNumber(shares), parseNumber(period), parseNumber(quota))),
+    ...optional("oomKills", kills),
+  };
+}
+
+function specOf(
+  shares: number | undefined,
+  periodUs: number | undefined,
+  quotaUs: number | undefined,
+): CpuSpec | undefined {
+  if (shares === undefined) return undefined;
+  return { shares, periodUs: periodUs ?? 0, ...optional("quotaUs", quotaUs) };
+}
+
+const V2_USAGE = [
+  "cpu.stat",
+  "memory.stat",
+  "memory.current",
+  "memory.max",
+  "pids.current",
+] as const;
+
+function readGroupV2(
+  tree: CgroupTree,
+  path: string,
+  atMs: WallMs,
+  options: ReadOptions,
+): GroupFigures | undefined {
+  const [cpuText, statText, used, limit, tasks] = tree.readNow(path, V2_USAGE);
+  const usageBytes = parseNumber(used);
+  if (cpuText === undefined && usageBytes === undefined) return undefined;
+  const isAll = options.detail === "all";
+  const stat = parseKeyed(statText);
+  const memory =
+    usageBytes === undefined ? undefined : memoryOf({ usageBytes, limit, stat, prefix: "" });
+  return {
+    atMs,
+    ...optional("cpu", cpuV2(cpuText)),
+    ...(memory
+      ? { memory: isAll ? { ...memory, ...memoryMoreV2(tree, path, stat) } : memory }
+      : {}),
+    ...optional("swap", options.swap ? swapV2(tree, path) : undefined),
+    ...optional("tasks", parseNumber(tasks)),
+    pressure: options.pressure ? pressureV2(tree, path) : {},
+    hugepages: hugepages(tree, path, options, (size) => [
+      `hugetlb.${size}.current`,
+      "",
+      `hugetlb.${size}.events`,
+    ]),
+    devices: isAll ? parseIoStat(tree.readNow(path, ["io.stat"])[0]) : [],
+    ...(isAll ? moreV2(tree, path) : {}),
+  };
+}
+
+/** The CPU's counters; the names are in microseconds. */
+export function cpuV2(text: string | undefined): CpuFigures | undefined {
+  if (text === undefined) return undefined;
+  const stat = parseKeyed(text);
+  const nanos = (name: string) => (stat.get(name) ?? 0) * 1000;
+  const throttled = stat.has("nr_periods")
+    ? {
+        periods: stat.get("nr_periods") ?? 0,
+        throttledPeriods: stat.get("nr_throttled") ?? 0,
+        throttledNanos: nanos("throttled_usec"),
+      }
+    : {};
+  return {
+    usageNanos: nanos("usage_usec"),
+    userNanos: nanos("user_usec"),
+    systemNanos: nanos("system_usec"),
+    ...throttled,
+  };
+}
+
+function memoryMoreV2(
+  tree: CgroupTree,
+  path: string,
+  stat: ReadonlyMap<string, number>,
+): Partial<MemoryFigures> {
+  const [peak, events] = tree.readNow(path, ["memory.peak", "memory.events"]);
+  return {
+    ...optional("kernelBytes", stat.get("kernel")),
+    ...optional("peakBytes", parseNumber(peak)),
+    ...optional("failures", parseKeyed(events).get("max")),
+  };
+}
+
+function swapV2(tree: CgroupTree, path: string): SwapFigures | undefined {
+  const [usage, limit] = tree.readNow(path, ["memory.swap.current", "memory.swap.max"]);
+  const usageBytes = parseNumber(usage);
+  if (usageBytes === undefined) return undefined;
+  return { usageBytes, ...optional("limitBytes", parseLimit(limit)) };
+}
+
+function pressureV2(tree: CgroupTree, path: string): PressureFigures {
+  const [cpu, memory, io] = tree
+    .readNow(path, ["cpu.pressure", "memory.pressure", "io.pressure"])
+    .map(parsePressure);
+  return { ...optional("cpu", cpu), ...optional("memory", memory), ...optional("io", io) };
+}
+
+function moreV2(tree: CgroupTree, path: string): Pick<GroupFigures, "cpuSpec" | "oomKills"> {
+  const [weight, max, events] = tree.readNow(path, ["cpu.weight", "cpu.max", "memory.events"]);
+  const [quota, period] = (max ?? "").split(" ");
+  const value = parseNumber(weight);
+  const shares = value === undefined ? undefined : sharesOfWeight(value);
+  return {
+    ...optional("cpuSpec", specOf(shares, parseNumber(period), parseNumber(quota))),
+    ...optional("oomKills", parseKeyed(events).get("oom_kill")),
+  };
+}
+
+/** The shares behind a weight that the agent wrote (the linear map, backwards). */
+function sharesOfWeight(weight: number): number {
+  return Math.floor(((weight - 1) * 262_142) / 9_999) + 2;
+}
+
+function hugepages(
+  tree: CgroupTree,
+  path: string,
+  { detail, hugepageSizes }: ReadOptions,
+  filesOf: (size: string) => readonly [usage: string, peak: string, failures: string],
+): readonly HugepageFigures[] {
+  if (detail !== "all") return [];
+  return hugepageSizes.flatMap((size): readonly HugepageFigures[] => {
+    const [usageFile, peakFile, failuresFile] = filesOf(size);
+    const usageBytes = parseNumber(tree.readNow(path, [usageFile])[0]);
+    if (usageBytes === undefined) return [];
+    const peak = peakFile === "" ? undefined : parseNumber(tree.readNow(path, [peakFile])[0]);
+    const events = tree.readNow(path, [failuresFile])[0];
+    const failures = parseNumber(events) ?? parseKeyed(events).get("max");
+    return [
+      { size, usageBytes, ...optional("peakBytes", peak), ...optional("failures", failures) },
+    ];
+  });
+}
+
+/** A member that is left out when there is no value. */
+function optional<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { readonly [key in K]?: V });
+}

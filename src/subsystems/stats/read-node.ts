@@ -1,0 +1,74 @@
+import type { WallMs } from "../../kit/clock.ts";
+import type { Host, HostFacts } from "../../outside/host/host.ts";
+import type { GroupFigures, MemoryFigures, Pressure, SwapFigures } from "./figures.ts";
+import { parseKeyed, parseMeminfo, parsePressure } from "./parse.ts";
+import { cpuV2, type ReadOptions, readGroup } from "./read-group.ts";
+
+type NodeHost = Pick<Host, "cgroups" | "readKernel">;
+
+/**
+ * The figures of the whole machine: of the root group, as far as the kernel counts there, else out of
+ * /proc. The limit is what the machine has.
+ */
+export function readNodeGroup(
+  host: NodeHost,
+  facts: Pick<HostFacts, "memoryBytes">,
+  atMs: WallMs,
+  options: ReadOptions,
+): GroupFigures {
+  const { cgroups } = host;
+  const meminfo = parseMeminfo(host.readKernel("/proc/meminfo"));
+  const root = readGroup(cgroups, "/", atMs, { ...options, pressure: false, swap: false });
+  const cpu = root?.cpu ?? cpuV2(cgroups.readNow("/", ["cpu.stat"])[0]);
+  const memory = root?.memory ?? machineMemory(host, meminfo);
+  const swap = machineSwap(meminfo);
+  return {
+    hugepages: [],
+    devices: [],
+    ...root,
+    atMs,
+    ...(cpu ? { cpu } : {}),
+    ...(memory ? { memory: { ...memory, limitBytes: facts.memoryBytes } } : {}),
+    ...(swap ? { swap } : {}),
+    pressure: options.pressure ? machinePressure(host) : {},
+  };
+}
+
+/** Version 2 has no counter at the root: what is not free is in use. */
+function machineMemory(
+  { cgroups }: NodeHost,
+  meminfo: ReadonlyMap<string, number>,
+): MemoryFigures | undefined {
+  const [total, free] = [meminfo.get("MemTotal"), meminfo.get("MemFree")];
+  if (total === undefined || free === undefined) return undefined;
+  const stat = parseKeyed(cgroups.readNow("/", ["memory.stat"])[0]);
+  const of = (counter: string, line: string) => stat.get(counter) ?? meminfo.get(line) ?? 0;
+  const usageBytes = total - free;
+  const inactiveFileBytes = of("inactive_file", "Inactive(file)");
+  return {
+    usageBytes,
+    workingSetBytes: Math.max(0, usageBytes - inactiveFileBytes),
+    rssBytes: of("anon", "AnonPages"),
+    cacheBytes: of("file", "Cached"),
+    mappedBytes: of("file_mapped", "Mapped"),
+    activeFileBytes: of("active_file", "Active(file)"),
+    inactiveFileBytes,
+    pageFaults: stat.get("pgfault") ?? 0,
+    majorPageFaults: stat.get("pgmajfault") ?? 0,
+  };
+}
+
+function machineSwap(meminfo: ReadonlyMap<string, number>): SwapFigures | undefined {
+  const [total, free] = [meminfo.get("SwapTotal"), meminfo.get("SwapFree")];
+  if (total === undefined || free === undefined) return undefined;
+  return { usageBytes: total - free, limitBytes: total };
+}
+
+function machinePressure(host: NodeHost): GroupFigures["pressure"] {
+  const pressures: { cpu?: Pressure; memory?: Pressure; io?: Pressure } = {};
+  for (const resource of ["cpu", "memory", "io"] as const) {
+    const pressure = parsePressure(host.readKernel(`/proc/pressure/${resource}`));
+    if (pressure) pressures[resource] = pressure;
+  }
+  return pressures;
+}

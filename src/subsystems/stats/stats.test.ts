@@ -1,0 +1,299 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { ContainerStats } from "../../outside/cri/cri.ts";
+import { type MeasuredPod, Stats } from "./stats.ts";
+
+const GI = 2 ** 30;
+const POD = "/kubepods/burstable/podu1";
+const ID = "c0ffee";
+const SANDBOX = "5a5a5a";
+const NET_DEV = (bytes: number) =>
+  `Inter-|\n face |\n    lo: 9 9 0 0 0 0 0 0 9 9 0 0 0 0 0 0\n  eth0: ${bytes} 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0`;
+
+const PODS: readonly MeasuredPod[] = [
+  {
+    uid: "u1",
+    pod: {
+      metadata: { name: "web", namespace: "shop", labels: { app: "web" } },
+      spec: {
+        containers: [{ name: "c" }],
+        volumes: [
+          { name: "data", emptyDir: {} },
+          { name: "ram", emptyDir: { medium: "Memory" } },
+        ],
+      },
+    },
+    group: POD,
+    logsFolder: "/logs/web",
+    volumesFolder: "/root/pods/u1/volumes",
+    sandbox: { id: SANDBOX, createdAtMs: 1_000_000 as WallMs, hostNetwork: false },
+    containers: [{ id: ID, name: "c", image: "img", startedAtMs: 2_000_000 as WallMs }],
+  },
+];
+
+const LAYER = {
+  attributes: { id: ID },
+  writableLayer: { timestamp: 0n, usedBytes: { value: 700n }, inodesUsed: { value: 7n } },
+} as unknown as ContainerStats;
+
+interface World {
+  readonly clock: SimClock;
+  readonly host: FakeHost;
+  readonly stats: Stats;
+  readonly asked: string[];
+  /** Lets `seconds` pass in which the group of that path uses so many of CPU. */
+  readonly burn: (path: string, cpuSeconds: number, seconds: number) => Promise<void>;
+  readonly counts: Map<string, number>;
+}
+
+async function world(version: 1 | 2, fail?: string): Promise<World> {
+  const clock = new SimClock({ wallMs: 1_790_000_000_000 });
+  const host = new FakeHost({ clock, cgroupVersion: version });
+  const asked: string[] = [];
+  const counts = new Map<string, number>();
+  const reply = async <T>(what: string, value: T) => {
+    asked.push(what);
+    if (fail === what) throw new OutsideError("unavailable", "no runtime");
+    return value;
+  };
+  for (const path of [`${POD}/${ID}`, `${POD}/${SANDBOX}`]) await host.cgroups.create(path);
+  const cgroups = host.cgroups;
+  const setCpu = (path: string, seconds: number) => {
+    counts.set(path, seconds);
+    if (version === 1) cgroups.set(path, "cpuacct.usage", `${seconds * 1e9}`);
+    else cgroups.set(path, "cpu.stat", `usage_usec ${seconds * 1e6}\nuser_usec 1\nsystem_usec 2`);
+  };
+  for (const path of ["/", POD, `${POD}/${ID}`]) {
+    setCpu(path, 1);
+    if (version === 1) {
+      cgroups.set(path, "memory.usage_in_bytes", `${100 * 2 ** 20}`);
+      cgroups.set(path, "memory.stat", "rss 1\ntotal_rss 5000\ntotal_inactive_file 1048576");
+    } else {
+      cgroups.set(path, "memory.stat", "anon 5000\ninactive_file 1048576");
+      if (path !== "/") cgroups.set(path, "memory.current", `${100 * 2 ** 20}`);
+    }
+  }
+  await cgroups.write(POD, version === 1 ? "memory.limit_in_bytes" : "memory.max", `${GI}`);
+  cgroups.set(POD, "pids.current", "3");
+  cgroups.addProcess(`${POD}/${SANDBOX}`, 77);
+  host.kernelFiles.set("/proc/77/net/dev", NET_DEV(1234));
+  host.kernelFiles.set("/proc/net/dev", NET_DEV(99));
+  host.kernelFiles.set("/proc/meminfo", "MemTotal: 8388608 kB\nMemFree: 7340032 kB");
+  host.kernelFiles.set("/proc/loadavg", "0 0 0 1/222 9");
+  await host.files.makeDirectory("/root/pods/u1/volumes/kubernetes.io~empty-dir/data", 0o755);
+  await host.files.makeDirectory("/logs/web/c", 0o755);
+  await host.files.writeAtomic("/logs/web/c/0.log", "x".repeat(50), 0o600);
+  const stats = new Stats(
+    {
+      nodeName: "n",
+      rootFolder: "/root",
+      volumesMaxAgeMs: 60_000,
+      groups: [{ name: "pods", path: "/kubepods" }],
+    },
+    {
+      host,
+      clock,
+      log: silentLog,
+      facts: FAKE_FACTS,
+      signal: new AbortController().signal,
+      runtime: {
+        listContainerStats: () => reply("layers", [LAYER]),
+        filesystems: () => reply("filesystems", []),
+      },
+      pods: () => PODS,
+    },
+  );
+  const burn = async (path: string, cpuSeconds: number, seconds: number) => {
+    await clock.advance(seconds * 1000);
+    setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
+  };
+  return { clock, host, stats, asked, burn, counts };
+}
+
+for (const version of [1, 2] as const) {
+  test(`v${version}: figures of pod, container and node are the kernel's`, async () => {
+    const { stats, burn } = await world(version);
+    await stats.measure();
+    await burn(POD, 1, 4);
+    const { pods, node } = await stats.measure();
+    const [pod] = pods;
+    assert.ok(pod?.group?.cpu && pod.group.memory);
+    assert.equal(pod.group.cpu.usageNanos, 2e9);
+    assert.equal(pod.group.nanoCores, 250_000_000);
+    const { usageBytes, workingSetBytes, rssBytes, limitBytes } = pod.group.memory;
+    assert.deepEqual(
+      [usageBytes, workingSetBytes, rssBytes, limitBytes],
+      [100 * 2 ** 20, 99 * 2 ** 20, 5000, GI],
+    );
+    assert.equal(pod.group.tasks, 3);
+    assert.deepEqual(
+      pod.network?.map(({ name, rxBytes }) => [name, rxBytes]),
+      [["eth0", 1234]],
+    );
+    const [container] = pod.containers;
+    assert.deepEqual([container?.name, container?.path], ["c", `${POD}/${ID}`]);
+    assert.equal(container?.group.memory?.limitBytes, undefined);
+    assert.equal(node.group.memory?.usageBytes, version === 1 ? 100 * 2 ** 20 : GI);
+    assert.equal(node.group.memory?.limitBytes, FAKE_FACTS.memoryBytes);
+    assert.equal(node.tasks, 222);
+  });
+}
+
+test("questions close together are answered once; nothing is read while nobody asks", async () => {
+  const { stats, host, clock } = await world(2);
+  let reads = 0;
+  const readNow = host.cgroups.readNow.bind(host.cgroups);
+  host.cgroups.readNow = (...of) => {
+    reads += 1;
+    return readNow(...of);
+  };
+  const [first, second] = await Promise.all([stats.measure(), stats.measure()]);
+  assert.equal(first, second);
+  const once = reads;
+  await clock.advance(500);
+  assert.equal(await stats.measure(), first);
+  assert.equal(reads, once);
+  assert.notEqual(await stats.measure({ maxAgeMs: 0 }), first, "unless fresh figures are wanted");
+  const before = reads;
+  await clock.advance(3_600_000);
+  assert.equal(reads, before, "an hour without questions");
+  assert.notEqual(await stats.measure(), first);
+});
+
+test("the runtime is asked at most every ten seconds, and not at all for CPU and memory", async () => {
+  const { stats, asked, clock } = await world(2);
+  await stats.summary({ onlyCpuAndMemory: true });
+  await stats.resourcePage();
+  await stats.cadvisorPage();
+  assert.deepEqual(asked, []);
+  for (let i = 0; i < 5; i += 1) {
+    await stats.summary();
+    await clock.advance(2_600);
+  }
+  assert.deepEqual(asked, ["filesystems", "layers", "filesystems", "layers"]);
+});
+
+test("the summary has the reference's fields", async () => {
+  const { stats, burn } = await world(2);
+  await stats.summary();
+  await burn(`${POD}/${ID}`, 2, 10);
+  const { node, pods } = await stats.summary();
+  const [pod] = pods as readonly Record<string, unknown>[];
+  assert.deepEqual(pod?.["podRef"], { name: "web", namespace: "shop", uid: "u1" });
+  assert.deepEqual(pod?.["process_stats"], { process_count: 3 });
+  const time = "2026-09-21T14:13:30Z";
+  const [container] = (pod?.["containers"] ?? []) as readonly Record<
+    string,
+    Record<string, unknown>
+  >[];
+  assert.deepEqual(container?.["cpu"], {
+    time,
+    usageNanoCores: 200_000_000,
+    usageCoreNanoSeconds: 3e9,
+  });
+  assert.deepEqual(container?.["memory"], {
+    time,
+    usageBytes: 100 * 2 ** 20,
+    workingSetBytes: 99 * 2 ** 20,
+    rssBytes: 5000,
+    pageFaults: 0,
+    majorPageFaults: 0,
+  });
+  assert.equal(container?.["rootfs"]?.["usedBytes"], 700);
+  assert.equal(container?.["logs"]?.["usedBytes"], 4096);
+  const volumes = (pod?.["volume"] ?? []) as readonly { readonly name: string }[];
+  assert.deepEqual(
+    volumes.map(({ name }) => name),
+    ["data"],
+  );
+  const storage = pod?.["ephemeral-storage"] as Record<string, number> | undefined;
+  assert.equal(storage?.["usedBytes"], 4796);
+  const { nodeName, fs, rlimit, network } = node as Record<string, Record<string, unknown>>;
+  assert.equal(nodeName, "n");
+  assert.equal(fs?.["capacityBytes"], 60 * GI);
+  assert.deepEqual(rlimit, { time, maxpid: FAKE_FACTS.pidMax, curproc: 222 });
+  assert.equal(network?.["name"], "eth0");
+});
+
+test("a runtime that does not answer leaves out its part only", async () => {
+  const { stats } = await world(1, "layers");
+  const { pods } = await stats.summary();
+  const [pod] = pods as readonly { readonly containers: readonly object[] }[];
+  assert.deepEqual(Object.keys(pod?.containers[0] ?? {}), [
+    "name",
+    "startTime",
+    "cpu",
+    "memory",
+    "logs",
+  ]);
+});
+
+test("a pod whose groups vanish while it is measured has no figures, and the rest has", async () => {
+  const { stats, host } = await world(2);
+  await host.cgroups.destroy(POD);
+  const { pods, node } = await stats.measure();
+  assert.deepEqual(
+    [pods[0]?.group, pods[0]?.containers, pods[0]?.network],
+    [undefined, [], undefined],
+  );
+  assert.ok(node.group.memory);
+  assert.match(await stats.resourcePage(), /^node_memory_working_set_bytes \d+ \d+$/m);
+});
+
+test("kubectl top: the first answer takes a second, the next ones do not", async () => {
+  const { stats, clock, burn } = await world(1);
+  const signal = new AbortController().signal;
+  const first = stats.usage(signal);
+  await burn(`${POD}/${ID}`, 0, 0.2);
+  await clock.advance(900);
+  await burn(`${POD}/${ID}`, 0.5, 0);
+  const { pods } = await first;
+  assert.equal(pods.length, 1);
+  await burn(`${POD}/${ID}`, 1, 2);
+  const now = await stats.usage(signal);
+  const [pod] = now.pods;
+  assert.equal(pod?.apiVersion, "metrics.k8s.io/v1beta1");
+  assert.deepEqual(pod?.metadata.labels, { app: "web" });
+  assert.equal(pod?.containers[0]?.usage.memory, `${99 * 1024}Ki`);
+  assert.match(pod?.containers[0]?.usage.cpu ?? "", /^[1-9]\d+n$/);
+  assert.match(now.node.window, /^\d+(\.\d+)?s$/);
+});
+
+test("pages hold the names that dashboards and metrics-server use", async () => {
+  const { stats } = await world(1);
+  const resource = await stats.resourcePage();
+  const at = 1_790_000_000_000;
+  assert.match(
+    resource,
+    new RegExp(
+      `^container_cpu_usage_seconds_total\\{container="c",namespace="shop",pod="web"\\} 1 ${at}$`,
+      "m",
+    ),
+  );
+  assert.match(
+    resource,
+    new RegExp(
+      `^pod_memory_working_set_bytes\\{namespace="shop",pod="web"\\} ${99 * 2 ** 20} ${at}$`,
+      "m",
+    ),
+  );
+  assert.match(
+    resource,
+    /^container_start_time_seconds\{container="c",namespace="shop",pod="web"\} 2000$/m,
+  );
+  const cadvisor = await stats.cadvisorPage();
+  const labels = `container="c",id="${POD}/${ID}",image="img",name="${ID}",namespace="shop",pod="web"`;
+  for (const line of [
+    `container_cpu_usage_seconds_total{${labels},cpu="total"} 1 ${at}`,
+    `container_memory_working_set_bytes{${labels}} ${99 * 2 ** 20} ${at}`,
+    `container_spec_memory_limit_bytes{container="",id="${POD}",image="",name="",namespace="shop",pod="web"} ${GI}`,
+    `container_network_receive_bytes_total{container="",id="${POD}",image="",name="",namespace="shop",pod="web",interface="eth0"} 1234 ${at}`,
+    "machine_scrape_error 0",
+  ])
+    assert.ok(cadvisor.split("\n").includes(line), `${line}\n${cadvisor}`);
+});

@@ -1,0 +1,329 @@
+/**
+ * What node, classes of service, pods and containers use. Comes in: pods as the runtime has them. Goes
+ * out: the summary, pages of metrics, and what `kubectl top` shows. Everything is read straight from the
+ * kernel when somebody asks; nothing is measured while nobody does, and no process is started.
+ */
+import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Host, HostFacts } from "../../outside/host/host.ts";
+import { cadvisorPage } from "./cadvisor-page.ts";
+import { Disks, type DisksDeps } from "./disks.ts";
+import type {
+  ContainerFigures,
+  FsFigures,
+  GroupFigures,
+  InterfaceFigures,
+  Measurement,
+  NamedGroup,
+  NodeFigures,
+  PodFigures,
+} from "./figures.ts";
+import {
+  firstPid,
+  parseBootSecond,
+  parseDefaultInterface,
+  parseInterfaces,
+  parseOwnGroup,
+  parseTasks,
+} from "./parse.ts";
+import type { MeasuredPod } from "./pods.ts";
+import { CpuRates } from "./rates.ts";
+import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
+import { readNodeGroup } from "./read-node.ts";
+import { resourcePage } from "./resource-page.ts";
+import { type Summary, summarize } from "./summary.ts";
+import { type NodeUsage, nodeUsage, type PodUsage, podUsages } from "./usage-metrics.ts";
+
+export type { FsFigures, Measurement, PodFigures } from "./figures.ts";
+export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
+export type { Summary } from "./summary.ts";
+export type { NodeUsage, PodUsage } from "./usage-metrics.ts";
+
+/** What the room stands on. */
+export interface StatsDeps {
+  readonly host: Pick<Host, "cgroups" | "readKernel" | "diskUsage" | "files">;
+  readonly runtime: DisksDeps["runtime"];
+  readonly facts: HostFacts;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends what is under way. */
+  readonly signal: AbortSignal;
+  /** Pods of which something runs. */
+  readonly pods: () => readonly MeasuredPod[];
+}
+
+/** What the room is told. */
+export interface StatsOptions {
+  readonly nodeName: string;
+  readonly rootFolder: string;
+  /** How old sizes of volumes may be (`volumeStatsAggPeriod`). */
+  readonly volumesMaxAgeMs: number;
+  /** Groups that are watched beside those of pods; `pods` and `kubelet` are those of the summary. */
+  readonly groups: readonly { readonly name: string; readonly path: string }[];
+}
+
+/** Answers to questions that come close together are one and the same. */
+const FRESH_MS = 1_000;
+/** Pods that are read without letting other work in between. */
+const SLICE = 20;
+/** The first average of CPU use reaches over this. */
+const FIRST_WINDOW_MS = 1_000;
+/** Interfaces of the node that belong to pods or lead nowhere (as cAdvisor leaves out). */
+const OTHER_INTERFACES = /^(lo|veth|docker|nerdctl)/;
+
+/** The room; see the head of the file. */
+export class Stats {
+  readonly #options: StatsOptions;
+  readonly #deps: StatsDeps;
+  readonly #rates = new CpuRates();
+  readonly #disks: Disks;
+  readonly #reading: Omit<ReadOptions, "detail">;
+  readonly #groups: StatsOptions["groups"];
+  readonly #devices = new Map<string, string>();
+  #places = new Map<string, string>();
+  #latest:
+    | { readonly detail: Detail; readonly at: MonotonicMs; readonly taken: Promise<Measurement> }
+    | undefined;
+
+  constructor(options: StatsOptions, deps: StatsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    const { rootFolder, volumesMaxAgeMs } = options;
+    this.#disks = new Disks({ rootFolder, volumesMaxAgeMs }, deps);
+    this.#reading = {
+      hugepageSizes: deps.facts.hugepages.map(({ sizeBytes }) => hugepageName(sizeBytes)),
+      swap: deps.facts.swapBytes > 0,
+      pressure: deps.host.readKernel("/proc/pressure/cpu") !== undefined,
+    };
+    const own = parseOwnGroup(deps.host.readKernel("/proc/self/cgroup"));
+    const isShared = own === undefined || own === "/" || own.startsWith("/..");
+    this.#groups = [...options.groups, ...(isShared ? [] : [{ name: "kubelet", path: own }])];
+  }
+
+  /** Everything that is used, not older than `maxAgeMs`. */
+  async measure({
+    detail = "usage",
+    maxAgeMs = FRESH_MS,
+  }: MeasureOptions = {}): Promise<Measurement> {
+    const at = this.#deps.clock.monotonic();
+    const latest = this.#latest;
+    const isEnough = latest && (latest.detail === "all" || latest.detail === detail);
+    if (latest && isEnough && at - latest.at <= maxAgeMs) return await latest.taken;
+    const taken = this.#take(detail);
+    this.#latest = { detail, at, taken };
+    try {
+      return await taken;
+    } catch (error) {
+      if (this.#latest?.taken === taken) this.#latest = undefined;
+      throw error;
+    }
+  }
+
+  /** `/stats/summary`; sizes on disk are up to ten seconds old, those of volumes up to a minute. */
+  async summary(options: { readonly onlyCpuAndMemory?: boolean } = {}): Promise<Summary> {
+    const { onlyCpuAndMemory = false } = options;
+    const measured = await (onlyCpuAndMemory ? this.measure() : this.measureWithDisks());
+    const { nodeName } = this.#options;
+    return summarize(measured, { nodeName, pidMax: this.#deps.facts.pidMax, onlyCpuAndMemory });
+  }
+
+  /** Like `measure`, with what is used on disks. */
+  async measureWithDisks(options: MeasureOptions = {}): Promise<Measurement> {
+    const pods = this.#deps.pods();
+    const [measured] = await Promise.all([this.measure(options), this.#disks.refresh(pods)]);
+    return this.#withDisks(measured, new Map(pods.map((pod) => [pod.uid, pod])));
+  }
+
+  /** `/metrics/resource`. */
+  async resourcePage(): Promise<string> {
+    return resourcePage(await this.measure());
+  }
+
+  /** `/metrics/cadvisor`. */
+  async cadvisorPage(): Promise<string> {
+    const measured = await this.measure({ detail: "all" });
+    const { facts } = this.#deps;
+    return cadvisorPage(measured, { facts, deviceName: (device) => this.#nameOf(device) });
+  }
+
+  /**
+   * What `metrics.k8s.io` answers about node and pods. Takes a second when nobody asked within the last
+   * minutes, since an average needs two looks.
+   */
+  async usage(signal: AbortSignal): Promise<{ node: NodeUsage; pods: readonly PodUsage[] }> {
+    const { clock, pods } = this.#deps;
+    let measured = await this.measure();
+    if (measured.node.group.nanoCores === undefined) {
+      await clock.sleep(FIRST_WINDOW_MS, signal);
+      measured = await this.measure({ maxAgeMs: 0 });
+    }
+    const windowMs = this.#rates.windowMs("/", clock.monotonic()) ?? FIRST_WINDOW_MS;
+    const labels = new Map(pods().map(({ uid, pod }) => [uid, pod.metadata?.labels ?? {}]));
+    return {
+      node: nodeUsage(measured, this.#options.nodeName, windowMs),
+      pods: podUsages(measured, windowMs, labels),
+    };
+  }
+
+  async #take(detail: Detail): Promise<Measurement> {
+    const { clock, host, facts } = this.#deps;
+    const options = { ...this.#reading, detail };
+    const read = new Set(["/"]);
+    const atMs = clock.wall();
+    const group = this.#rated("/", readNodeGroup(host, facts, atMs, options));
+    const groups = this.#groups.flatMap(({ name, path }): readonly NamedGroup[] => {
+      read.add(path);
+      const figures = this.#read(path, options);
+      return figures ? [{ name, path, group: figures }] : [];
+    });
+    const pods: PodFigures[] = [];
+    const wanted = this.#deps.pods();
+    await this.#findPlaces(wanted);
+    for (const [i, pod] of wanted.entries()) {
+      if (i > 0 && i % SLICE === 0) await clock.sleep(0, this.#deps.signal);
+      const figures = this.#readPod(pod, options);
+      pods.push(figures);
+      read.add(pod.group);
+      for (const { path } of figures.containers) read.add(path);
+    }
+    this.#rates.keep(read);
+    return { atMs, node: this.#nodeOf(group, groups), pods };
+  }
+
+  #nodeOf(group: GroupFigures, groups: readonly NamedGroup[]): NodeFigures {
+    const { host } = this.#deps;
+    const boot = parseBootSecond(host.readKernel("/proc/stat"));
+    const interfaces = parseInterfaces(host.readKernel("/proc/net/dev"));
+    const network = interfaces.filter(({ name }) => !OTHER_INTERFACES.test(name));
+    return {
+      bootedAtMs: boot === undefined ? undefined : ((boot * 1000) as WallMs),
+      group,
+      groups,
+      network,
+      defaultInterface: parseDefaultInterface(host.readKernel("/proc/net/route")),
+      tasks: parseTasks(host.readKernel("/proc/loadavg")),
+    };
+  }
+
+  #readPod(pod: MeasuredPod, options: ReadOptions): PodFigures {
+    const { name = "", namespace = "" } = pod.pod.metadata ?? {};
+    const containers = pod.containers.flatMap((container): readonly ContainerFigures[] => {
+      const path = this.#places.get(container.id);
+      const group = path === undefined ? undefined : this.#read(path, options);
+      return path === undefined || !group ? [] : [{ ...container, path, group }];
+    });
+    return {
+      uid: pod.uid,
+      namespace,
+      name,
+      startedAtMs: pod.sandbox?.createdAtMs,
+      sandboxId: pod.sandbox?.id,
+      path: pod.group,
+      group: this.#read(pod.group, options),
+      network: this.#networkOf(pod),
+      containers,
+      volumes: [],
+    };
+  }
+
+  /** A pod's network is that of the process that holds its sandbox. */
+  #networkOf({ sandbox, containers }: MeasuredPod): readonly InterfaceFigures[] | undefined {
+    if (!sandbox || sandbox.hostNetwork) return undefined;
+    const { host } = this.#deps;
+    for (const { id } of [sandbox, ...containers]) {
+      const path = this.#places.get(id);
+      const pid = path && firstPid(host.cgroups.readNow(path, ["cgroup.procs"])[0]);
+      const text = pid ? host.readKernel(`/proc/${pid}/net/dev`) : undefined;
+      if (text !== undefined) return parseInterfaces(text).filter(({ name }) => name !== "lo");
+    }
+    return undefined;
+  }
+
+  #read(path: string, options: ReadOptions): GroupFigures | undefined {
+    const { host, clock } = this.#deps;
+    const figures = readGroup(host.cgroups, path, clock.wall(), options);
+    return figures && this.#rated(path, figures);
+  }
+
+  #rated(path: string, figures: GroupFigures): GroupFigures {
+    if (!figures.cpu) return figures;
+    const nanoCores = this.#rates.note(path, this.#deps.clock.monotonic(), figures.cpu.usageNanos);
+    return nanoCores === undefined ? figures : { ...figures, nanoCores };
+  }
+
+  /** The runtime names the groups of its containers; the names hold their ids. */
+  async #findPlaces(pods: readonly MeasuredPod[]): Promise<void> {
+    const places = new Map<string, string>();
+    for (const { group, sandbox, containers } of pods) {
+      const ids = [...(sandbox ? [sandbox.id] : []), ...containers.map(({ id }) => id)];
+      const isKnown = ids.every((id) => this.#places.has(id));
+      const children = isKnown ? [] : await this.#deps.host.cgroups.children(group);
+      for (const id of ids) {
+        const child = children.find((one) => one.includes(id));
+        const path = this.#places.get(id) ?? (child && `${group === "/" ? "" : group}/${child}`);
+        if (path) places.set(id, path);
+      }
+    }
+    this.#places = places;
+  }
+
+  #withDisks(measured: Measurement, pods: ReadonlyMap<string, MeasuredPod>): Measurement {
+    const disks = this.#disks;
+    return {
+      ...measured,
+      node: {
+        ...measured.node,
+        ...(disks.node ? { fs: disks.node } : {}),
+        ...(disks.image ? { imageFs: disks.image } : {}),
+      },
+      pods: measured.pods.map((figures) => {
+        const pod = pods.get(figures.uid);
+        if (!pod) return figures;
+        const containers = figures.containers.map((container) => ({
+          ...container,
+          ...present("rootfs", disks.layer(container.id)),
+          ...present("logs", disks.logs(pod, container.name)),
+        }));
+        return { ...figures, containers, volumes: disks.volumes(pod) };
+      }),
+    };
+  }
+
+  /** `/dev/sda` for `8:0`. */
+  #nameOf(device: string): string {
+    const known = this.#devices.get(device);
+    if (known !== undefined) return known;
+    const uevent = this.#deps.host.readKernel(`/sys/dev/block/${device}/uevent`) ?? "";
+    const name = /^DEVNAME=(.+)$/m.exec(uevent)?.[1];
+    const shown = name === undefined ? "" : `/dev/${name}`;
+    if (this.#devices.size < MOST_DEVICES) this.#devices.set(device, shown);
+    return shown;
+  }
+}
+
+/** Names of block devices that are kept. */
+const MOST_DEVICES = 1_000;
+
+/** What a measurement must hold and how old it may be. */
+export interface MeasureOptions {
+  readonly detail?: Detail;
+  readonly maxAgeMs?: number;
+}
+
+function present<K extends string>(
+  name: K,
+  figures: FsFigures | undefined,
+): { readonly [key in K]?: FsFigures } {
+  return figures ? ({ [name]: figures } as { readonly [key in K]?: FsFigures }) : {};
+}
+
+/** `2MB` for 2 MiB, as the kernel names it (hugetlb_cgroup.c). */
+function hugepageName(sizeBytes: number): string {
+  for (const [unit, bytes] of [
+    ["GB", 2 ** 30],
+    ["MB", 2 ** 20],
+    ["KB", 2 ** 10],
+  ] as const)
+    if (sizeBytes >= bytes) return `${sizeBytes / bytes}${unit}`;
+  return `${sizeBytes}B`;
+}

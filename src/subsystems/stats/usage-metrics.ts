@@ -1,0 +1,87 @@
+// pure
+import { rfc3339 } from "../../api/timestamps.ts";
+import type { GroupFigures, Measurement } from "./figures.ts";
+
+/** Amounts as `metrics.k8s.io` writes them. */
+export interface UsageList {
+  /** E.g. `12345678n`. */
+  readonly cpu: string;
+  /** E.g. `1234Ki`. */
+  readonly memory: string;
+}
+
+/** `metrics.k8s.io/v1beta1` NodeMetrics. */
+export interface NodeUsage {
+  readonly kind: "NodeMetrics";
+  readonly apiVersion: "metrics.k8s.io/v1beta1";
+  readonly metadata: { readonly name: string; readonly creationTimestamp: string };
+  readonly timestamp: string;
+  /** E.g. `12.4s`. */
+  readonly window: string;
+  readonly usage: UsageList;
+}
+
+/** `metrics.k8s.io/v1beta1` PodMetrics. */
+export interface PodUsage {
+  readonly kind: "PodMetrics";
+  readonly apiVersion: "metrics.k8s.io/v1beta1";
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly creationTimestamp: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+  readonly timestamp: string;
+  readonly window: string;
+  readonly containers: readonly { readonly name: string; readonly usage: UsageList }[];
+}
+
+/** The node's usage; CPU is 0 until there is an average. */
+export function nodeUsage(measured: Measurement, name: string, windowMs: number): NodeUsage {
+  const { node } = measured;
+  const timestamp = rfc3339(measured.atMs);
+  return {
+    kind: "NodeMetrics",
+    apiVersion: "metrics.k8s.io/v1beta1",
+    metadata: { name, creationTimestamp: timestamp },
+    timestamp,
+    window: shownWindow(windowMs),
+    usage: usageOf(node.group),
+  };
+}
+
+/** Usage of the pods all of whose measured containers have an average; a newer one is not shown yet. */
+export function podUsages(
+  measured: Measurement,
+  windowMs: number,
+  labels: ReadonlyMap<string, Readonly<Record<string, string>>>,
+): readonly PodUsage[] {
+  const timestamp = rfc3339(measured.atMs);
+  return measured.pods.flatMap(({ uid, name, namespace, containers }): readonly PodUsage[] => {
+    const isMeasured =
+      containers.length > 0 && containers.every(({ group }) => group.nanoCores !== undefined);
+    if (!isMeasured) return [];
+    return [
+      {
+        kind: "PodMetrics",
+        apiVersion: "metrics.k8s.io/v1beta1",
+        metadata: { name, namespace, creationTimestamp: timestamp, labels: labels.get(uid) ?? {} },
+        timestamp,
+        window: shownWindow(windowMs),
+        containers: containers.map((one) => ({ name: one.name, usage: usageOf(one.group) })),
+      },
+    ];
+  });
+}
+
+function usageOf({ nanoCores = 0, memory }: GroupFigures): UsageList {
+  const kibibytes = Math.floor((memory?.workingSetBytes ?? 0) / 1024);
+  return { cpu: `${nanoCores}n`, memory: `${kibibytes}Ki` };
+}
+
+/** As Go writes a duration below a minute or above. */
+function shownWindow(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds}s`;
+  return `${Math.floor(seconds / 60)}m${Math.round((seconds % 60) * 1000) / 1000}s`;
+}

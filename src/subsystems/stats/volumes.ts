@@ -1,0 +1,32 @@
+// pure
+import type { Pod, Volume } from "../../api/generated/types.ts";
+
+/** A volume whose size is the agent's to measure. */
+export interface MeasuredVolume {
+  readonly name: string;
+  /** Below the pod's folder of volumes. */
+  readonly folder: string;
+  /** Whether it counts as the pod's ephemeral storage (IsLocalEphemeralVolume of the reference). */
+  readonly ephemeral: boolean;
+}
+
+/** The folder of each kind below the pod's volumes, as the reference lays them out. */
+const PLUGINS = [
+  ["emptyDir", "kubernetes.io~empty-dir"],
+  ["configMap", "kubernetes.io~configmap"],
+  ["secret", "kubernetes.io~secret"],
+  ["downwardAPI", "kubernetes.io~downward-api"],
+  ["projected", "kubernetes.io~projected"],
+] as const satisfies readonly (readonly [keyof Volume, string])[];
+
+/** The volumes of a pod that live in its folder. */
+export function measuredVolumes(pod: Pod): readonly MeasuredVolume[] {
+  return (pod.spec?.volumes ?? []).flatMap((volume) => {
+    const kind = PLUGINS.find(([member]) => volume[member] !== undefined);
+    if (!kind) return [];
+    const inMemory = (volume.emptyDir?.medium ?? "") !== "";
+    const ephemeral =
+      (volume.emptyDir !== undefined && !inMemory) || volume.configMap !== undefined;
+    return [{ name: volume.name, folder: `${kind[1]}/${volume.name}`, ephemeral }];
+  });
+}
