@@ -94,7 +94,8 @@ export const EVENT_REASONS = {
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
   SystemOOM: WARNING,
-  // Our own: the reference says nothing about events that it loses, nor about device plugins.
+  // Our own: the reference says nothing about events that it loses, about device plugins, nor whose memory ran out.
+  OOMKilling: WARNING,
   EventsDropped: WARNING,
   DevicePluginRegistered: NORMAL,
   DevicePluginGone: WARNING,

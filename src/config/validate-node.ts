@@ -151,7 +151,7 @@ function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
     if (numaNode < 0) {
       problems.push(invalid(`${path}.numaNode`, numaNode, "must not be a negative number"));
     }
-    for (const [name, value] of Object.entries(limits)) {
+    for (const [name, value] of Object.entries(limits ?? {})) {
       const at = `${path}.limits[${name}]`;
       if (name !== "memory" && !/^hugepages-./.test(name)) {
         const rule = `the limit type ${quoted(name)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;

@@ -30,6 +30,7 @@ import { ContainerConfigError, type CreateContainerOrder, type PodPorts } from "
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
 import { specContainers } from "./pods/restart.ts";
+import { collecting, sayAboutDns } from "./port-events.ts";
 import { Sources, type SourcesOptions } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
@@ -297,8 +298,7 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: (pod, attempt, signal) => {
-      for (const message of runtime.dnsFaults(pod))
-        deps.events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
+      sayAboutDns(deps, pod);
       return runtime.createSandbox(pod, attempt, signal);
     },
     createContainer: async (order, signal) => {
@@ -332,10 +332,11 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
     stopContainer: (id, graceSeconds, signal) => runtime.stopContainer(id, graceSeconds, signal),
     stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
     removeContainer: async (id, signal) => {
-      await runtime.removeContainer(id, signal);
+      await collecting(deps, signal, () => runtime.removeContainer(id, signal));
       await logs.links.removed(id);
     },
-    removeSandbox: (id, signal) => runtime.removeSandbox(id, signal),
+    removeSandbox: (id, signal) =>
+      collecting(deps, signal, () => runtime.removeSandbox(id, signal)),
   };
 }
 
@@ -359,7 +360,15 @@ function hookPort(deps: PipelineDeps, pods: () => Pods): PodPorts["hooks"] {
     const record = pods().get((pod.metadata?.uid ?? "") as PodUid);
     return record && newestSandbox(record.observed)?.ips[0];
   };
-  const hooks = deps.runtime.hooks({ runtime: cri.runtime, net, clock, log, podIp });
+  const onHttpFallback = (pod: Pod, host: string) =>
+    deps.events.ofPod(pod, {
+      type: "Warning",
+      reason: "LifecycleHTTPFallback",
+      message: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded`,
+    });
+  const hooks = deps.runtime.hooks({
+    ...{ runtime: cri.runtime, net, clock, log, podIp, onHttpFallback },
+  });
   const lifecycleOf = (pod: Pod, name: string) =>
     specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;
   return {

@@ -5,6 +5,7 @@ import { podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import { deriveRootLayout } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
+import { messageOf } from "../kit/errors.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime, ImageService, RuntimeService } from "../outside/cri/cri.ts";
@@ -99,10 +100,24 @@ export async function startSubsystems(
   options: SubsystemOptions,
   deps: SubsystemDeps,
 ): Promise<Subsystems> {
+  const events = await openEvents(options, deps);
+  try {
+    return await startRooms(options, deps, events);
+  } catch (error) {
+    if (!deps.scope.signal.aborted)
+      events.ofNode({ type: "Warning", reason: "KubeletSetupFailed", message: messageOf(error) });
+    throw error;
+  }
+}
+
+async function startRooms(
+  options: SubsystemOptions,
+  deps: SubsystemDeps,
+  events: Events,
+): Promise<Subsystems> {
   const { config, rootFolder } = options;
   const { clock, random, host } = deps.outside;
   const cri = instrumentRuntime(deps.outside.cri, clock, deps.metrics);
-  const events = await openEvents(options, deps);
   const journal = await openJournal(rootFolder, deps);
   const cgroups = await connectCgroups(config, deps, cri.runtime);
   events.ofNode(enforcementEvent(await cgroups.start()));

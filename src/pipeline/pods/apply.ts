@@ -103,18 +103,27 @@ const EXECUTORS: Executors = {
     const failed = results.find((result) => result.status === "rejected");
     if (failed?.status !== "rejected") return undefined;
     const message = messageOf(failed.reason);
-    run.deps.ports.events.record(run.record.pod, {
-      type: "Warning",
-      reason: "FailedKillPod",
-      message: `error killing pod: ${message}`,
+    const faults = orders.flatMap(({ name }, i) => {
+      const result = results[i];
+      if (result?.status !== "rejected") return [];
+      return [killFault("KillContainer", name, messageOf(result.reason))];
     });
+    sayNotKilled(run, faults);
     throw new StepFailed(
       failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message }),
     );
   },
 
   stopSandbox: ({ id }, run) =>
-    teardown(run, () => run.deps.ports.runtime.stopSandbox(id, run.signal)),
+    teardown(run, async () => {
+      try {
+        await run.deps.ports.runtime.stopSandbox(id, run.signal);
+      } catch (error) {
+        if (!run.signal.aborted && !isOutside(error, "notFound"))
+          sayNotKilled(run, [killFault("KillPodSandbox", run.record.uid, messageOf(error))]);
+        throw error;
+      }
+    }),
   removeContainer: ({ id }, run) =>
     teardown(run, () => run.deps.ports.runtime.removeContainer(id, run.signal)),
   removeSandbox: ({ id }, run) =>
@@ -187,6 +196,20 @@ async function stopContainer(order: StopOrder, run: Run): Promise<void> {
   const spentSeconds = order.preStop ? await hooks.preStop(pod, order, run.signal) : 0;
   const graceSeconds = Math.max(order.graceSeconds - spentSeconds, MINIMUM_STOP_SECONDS);
   await ignoreMissing(() => runtime.stopContainer(order.id, graceSeconds, run.signal));
+}
+
+/** One fault of killing a pod as the reference puts it (SyncResult). */
+function killFault(action: string, target: string, message: string): string {
+  return `failed to ${JSON.stringify(action)} for ${JSON.stringify(target)} with ${action}Error: ${JSON.stringify(message)}`;
+}
+
+function sayNotKilled(run: Run, faults: readonly string[]): void {
+  const text = faults.length === 1 ? faults[0] : `[${faults.join(", ")}]`;
+  run.deps.ports.events.record(run.record.pod, {
+    type: "Warning",
+    reason: "FailedKillPod",
+    message: `error killing pod: ${text}`,
+  });
 }
 
 async function teardown(run: Run, act: () => Promise<void>): Promise<StepResult | undefined> {

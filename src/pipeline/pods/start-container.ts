@@ -7,6 +7,9 @@ import { ContainerConfigError } from "./ports.ts";
 import { specContainers } from "./restart.ts";
 import type { StepResult } from "./signals.ts";
 
+/** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
+const NOT_STARTED_MS = 10_000;
+
 type StartAction = Extract<PodAction, { kind: "startContainer" }>;
 
 /**
@@ -104,12 +107,13 @@ async function startCreated(
       container: action.name,
       containerId: id,
     });
-    // The runtime keeps the attempt as exited, so the crash back-off decides when to try again.
+    // The runtime keeps the attempt as exited, so the crash back-off decides when to try again; where it
+    // does not, this pause keeps the tries apart.
     return failure(run, {
       step: action.name,
       reason: "RunContainerError",
       message,
-      retryInMs: isOutside(error, "unavailable") ? undefined : 0,
+      retryInMs: isOutside(error, "unavailable") ? undefined : NOT_STARTED_MS,
     });
   }
   events.record(pod, {

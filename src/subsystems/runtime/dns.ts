@@ -40,13 +40,24 @@ export function podDns(pod: Pod, cluster: ClusterDns): PodDns {
   return limited(unlimitedDns(pod, cluster));
 }
 
+function wantsCluster({ spec }: Pod): boolean {
+  const policy = spec?.dnsPolicy ?? "ClusterFirst";
+  if (policy === "ClusterFirst") return spec?.hostNetwork !== true;
+  return policy === "ClusterFirstWithHostNet";
+}
+
+/**
+ * Why a pod gets the node's resolver although it wants the cluster's, in the words of the event
+ * MissingClusterDNS about the node; `undefined` when it gets what it wants.
+ */
+export function missingClusterDns(pod: Pod, { servers }: ClusterDns): string | undefined {
+  if (!wantsCluster(pod) || servers.length > 0) return undefined;
+  return 'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.';
+}
+
 function unlimitedDns(pod: Pod, cluster: ClusterDns): PodDns {
-  const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
-  const hostNetwork = pod.spec?.hostNetwork === true;
-  const wantsCluster =
-    policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && !hostNetwork);
-  if (policy === "None") return { servers: [], searches: [], options: [] };
-  if (!wantsCluster || cluster.servers.length === 0) return cluster.host;
+  if (pod.spec?.dnsPolicy === "None") return { servers: [], searches: [], options: [] };
+  if (!wantsCluster(pod) || cluster.servers.length === 0) return cluster.host;
   const namespace = pod.metadata?.namespace ?? "default";
   const searches =
     cluster.domain === ""

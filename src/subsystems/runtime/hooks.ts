@@ -18,6 +18,8 @@ export interface HookDeps {
   readonly log: Log;
   /** Primary address of the pod as last seen. */
   readonly podIp: (pod: Pod) => string | undefined;
+  /** Told of a hook that was to be HTTPS and was answered in HTTP only; `host` is that of its URL. */
+  readonly onHttpFallback?: (pod: Pod, host: string) => void;
 }
 
 /** The hooks of containers. */
@@ -79,6 +81,13 @@ async function runHook(
   );
 }
 
+/** How a server that knows no TLS shows itself. */
+const HTTP_TO_HTTPS = "http: server gave HTTP response to HTTPS client";
+
+/** What was meant for an encrypted connection stays off the wire without one. */
+const isNoCredential = ({ name }: { readonly name: string }) =>
+  name.toLowerCase() !== "authorization";
+
 async function runHttpHook(
   deps: HookDeps,
   at: { readonly pod: Pod; readonly container: string },
@@ -88,20 +97,31 @@ async function runHttpHook(
   const host = hook.host ?? deps.podIp(at.pod);
   if (host === undefined || host === "")
     throw new Error("failed to find networking container: pod has no address yet");
-  const scheme = (hook.scheme ?? "HTTP").toLowerCase();
+  const secure = (hook.scheme ?? "HTTP").toLowerCase() === "https";
   const port = hookPort(at.pod, at.container, hook.port);
   const path = (hook.path ?? "/").startsWith("/") ? (hook.path ?? "/") : `/${hook.path}`;
-  const answer = await deps.net.http(
-    {
-      url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}${path}`,
-      method: "GET",
-      headers: hook.httpHeaders ?? [],
-      timeoutMs: HTTP_TIMEOUT_MS,
-      maxBodyBytes: MAX_BODY_BYTES,
-      followSameHost: true,
-    },
-    signal,
-  );
+  const urlHost = `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const headers = hook.httpHeaders ?? [];
+  const ask = (scheme: "http" | "https") =>
+    deps.net.http(
+      {
+        url: `${scheme}://${urlHost}${path}`,
+        method: "GET",
+        headers: scheme === "https" || !secure ? headers : headers.filter(isNoCredential),
+        timeoutMs: HTTP_TIMEOUT_MS,
+        maxBodyBytes: MAX_BODY_BYTES,
+        followSameHost: true,
+      },
+      signal,
+    );
+  let answer = await ask(secure ? "https" : "http");
+  if (secure && answer.kind === "failure" && answer.message.endsWith(HTTP_TO_HTTPS)) {
+    const plain = await ask("http");
+    if (plain.kind === "response") {
+      deps.onHttpFallback?.(at.pod, urlHost);
+      answer = plain;
+    }
+  }
   if (answer.kind !== "response")
     throw new Error(
       `HTTP lifecycle hook (${path}) for Container "${at.container}" failed - error: ${answer.message}`,

@@ -16,7 +16,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { ContainerRuntime, DeepPartial, RuntimeService } from "../../outside/cri/cri.ts";
 import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
-import { type ClusterDns, dnsFaults, podDns, podHostname } from "./dns.ts";
+import { type ClusterDns, dnsFaults, missingClusterDns, podDns, podHostname } from "./dns.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
@@ -137,6 +137,11 @@ export class Runtime {
   /** What has to be left out of the pod's resolver. */
   dnsFaults(pod: Pod): readonly string[] {
     return dnsFaults(pod, this.#deps.dns);
+  }
+
+  /** Why a pod gets the node's resolver although it wants the cluster's; `undefined` when it does not. */
+  missingClusterDns(pod: Pod): string | undefined {
+    return missingClusterDns(pod, this.#deps.dns);
   }
 
   /** Makes a container in the pod's sandbox and resolves with its id. */

@@ -1,0 +1,154 @@
+// Every reason of the catalogue has an emitter, or the feature it belongs to does not exist yet.
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { EVENT_REASONS, type EventReason } from "../../src/api/reasons.ts";
+import { NODE_STORIES } from "./node-stories.ts";
+import { POD_STORIES } from "./pod-stories.ts";
+
+type Emitter =
+  /** A story of `pod-stories.ts` or `node-stories.ts` checks type and text. */
+  | "story"
+  /** The file of src/ that gives it; tests of its room check it. */
+  | { readonly file: string }
+  /** Nothing gives it, because this does not exist yet. */
+  | { readonly without: string };
+
+const EVICTION = { without: "eviction" };
+const RESIZE = { without: "resizing pods in place" };
+const BLOCK_VOLUMES = { without: "block volumes" };
+const VOLUME_RESIZE = { without: "volumes that grow" };
+const POD_CERTIFICATES = { without: "certificates of pods" };
+const IMAGE_COLLECTION = { without: "collection of images" };
+const NODE_STATUS = { file: "node/heartbeat/derive-status.ts" };
+const DEVICES = { file: "subsystems/devices/plugin-side.ts" };
+
+const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
+  Created: "story",
+  Started: "story",
+  Failed: "story",
+  Killing: "story",
+  BackOff: "story",
+  Pulling: "story",
+  Pulled: "story",
+  ErrImageNeverPull: "story",
+  InspectFailed: "story",
+  FailedPostStartHook: "story",
+  FailedPreStopHook: "story",
+  LifecycleHTTPFallback: "story",
+  Unhealthy: "story",
+  ProbeWarning: "story",
+  ExceededGracePeriod: EVICTION,
+  Preempting: { without: "preemption by critical pods" },
+  FailedSync: "story",
+  FailedKillPod: "story",
+  FailedCreatePodContainer: "story",
+  NetworkNotReady: "story",
+  SandboxChanged: "story",
+  FailedCreatePodSandBox: "story",
+  FailedPodSandBoxStatus: {
+    without:
+      "a look at the sandbox of its own: FailedSync says what a look at the pod has failed for",
+  },
+  FailedPrepareDynamicResources: { without: "dynamic resource allocation" },
+  FailedMount: "story",
+  FailedMapVolume: BLOCK_VOLUMES,
+  FailedAttachVolume: { without: "volumes that are attached" },
+  SuccessfulMountVolume: BLOCK_VOLUMES,
+  SuccessfulAttachVolume: { without: "volumes that are attached" },
+  FileSystemResizeFailed: VOLUME_RESIZE,
+  FileSystemResizeSuccessful: VOLUME_RESIZE,
+  VolumeResizeFailed: VOLUME_RESIZE,
+  VolumeResizeSuccessful: VOLUME_RESIZE,
+  FailedMountOnFilesystemMismatch: { without: "volumes with a file system of their own" },
+  AlreadyMountedVolume: { without: "volumes with a file system of their own" },
+  VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },
+  VolumeConditionAbnormal: { without: "health of CSI volumes" },
+  FailedToRetrieveImagePullSecret: { without: "pull secrets" },
+  FailedValidation: { file: "pipeline/pipeline.ts" },
+  DeadlineExceeded: { without: "active deadlines" },
+  Evicted: EVICTION,
+  ResizeStarted: RESIZE,
+  ResizeCompleted: RESIZE,
+  ResizeDeferred: RESIZE,
+  ResizeInfeasible: RESIZE,
+  ResizeError: RESIZE,
+  DNSConfigForming: "story",
+  MissingClusterDNS: "story",
+  HostIPsIPFamilyMismatch: { without: "addresses given by a cloud" },
+  FailedNodeDeclaredFeaturesCheck: { without: "features that a node declares" },
+  CertificateExpired: POD_CERTIFICATES,
+  CertificateOverdueForRefresh: POD_CERTIFICATES,
+  Denied: POD_CERTIFICATES,
+  Starting: "story",
+  NodeReady: NODE_STATUS,
+  NodeNotReady: NODE_STATUS,
+  NodeSchedulable: { without: "a node that is cordoned" },
+  NodeNotSchedulable: { without: "a node that is cordoned" },
+  NodeHasSufficientMemory: NODE_STATUS,
+  NodeHasInsufficientMemory: NODE_STATUS,
+  NodeHasNoDiskPressure: NODE_STATUS,
+  NodeHasDiskPressure: NODE_STATUS,
+  NodeHasSufficientPID: NODE_STATUS,
+  NodeHasInsufficientPID: NODE_STATUS,
+  Rebooted: NODE_STATUS,
+  Shutdown: { without: "graceful shutdown of the node" },
+  NodeAllocatableEnforced: "story",
+  FailedNodeAllocatableEnforcement: { file: "subsystems/cgroups/cgroups.ts" },
+  ContainerGCFailed: "story",
+  ImageGCFailed: IMAGE_COLLECTION,
+  FreeDiskSpaceFailed: IMAGE_COLLECTION,
+  InvalidDiskCapacity: IMAGE_COLLECTION,
+  InvalidImageID: IMAGE_COLLECTION,
+  EvictionThresholdMet: EVICTION,
+  KubeletSetupFailed: { file: "subsystems/subsystems.ts" },
+  CheckLimitsForResolvConf: "story",
+  PossibleMemoryBackedVolumesOnDisk: "story",
+  CgroupV1: "story",
+  SystemOOM: "story",
+  OOMKilling: { file: "node/oom/oom.ts" },
+  EventsDropped: { file: "subsystems/events/events.ts" },
+  DevicePluginRegistered: DEVICES,
+  DevicePluginGone: DEVICES,
+  DeviceUnhealthy: { file: "subsystems/devices/devices.ts" },
+};
+
+const SOURCES = join(import.meta.dirname, "../../src");
+const STORY_LINES = [...POD_STORIES, ...NODE_STORIES].flatMap(({ said }) => said);
+
+test("every reason has an emitter, or belongs to a feature that does not exist yet", (context) => {
+  const without: string[] = [];
+  for (const [reason, types] of Object.entries(EVENT_REASONS)) {
+    const emitter = EMITTERS[reason as EventReason];
+    if (emitter === "story") {
+      const told = STORY_LINES.flatMap((line) => {
+        const [, type, of] = /^(\w+) (\w+)/.exec(line) ?? [];
+        return of === reason ? [type] : [];
+      });
+      assert.ok(told.length > 0, `no story tells of ${reason}`);
+      for (const type of told)
+        assert.ok((types as readonly string[]).includes(type ?? ""), `${reason} as ${type}`);
+    } else if ("file" in emitter) {
+      const text = readFileSync(join(SOURCES, emitter.file), "utf8");
+      assert.match(text, new RegExp(`"${reason}"`), `${emitter.file} does not give ${reason}`);
+    } else without.push(`${reason} waits for ${emitter.without}`);
+  }
+  context.diagnostic(`${without.length} reasons without an emitter:`);
+  for (const line of without) context.diagnostic(line);
+});
+
+/** Where a reason stands without being given. */
+const NO_EMITTERS =
+  /generated|\.test\.ts$|\.vectors\.ts$|api\/reasons\.ts$|events\/lanes\.ts$|^cli\/|grpc\/status\.ts$/;
+
+test("what is given somewhere is not said to have no emitter", (context) => {
+  const texts = globSync("**/*.ts", { cwd: SOURCES })
+    .filter((path) => !NO_EMITTERS.test(path))
+    .map((path) => [path, readFileSync(join(SOURCES, path), "utf8")] as const);
+  for (const [reason, emitter] of Object.entries(EMITTERS)) {
+    if (emitter === "story" || !("without" in emitter)) continue;
+    const given = texts.find(([, text]) => text.includes(`reason: "${reason}"`));
+    if (given) context.diagnostic(`${given[0]} gives ${reason}: say so in EMITTERS`);
+  }
+});
