@@ -30,6 +30,7 @@ import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
 import type { EventApi, EventPolicy } from "./subsystems/events/events.ts";
+import type { ProbesOptions } from "./subsystems/probes/probes.ts";
 import {
   type DeviceSettings,
   type SubsystemDeps,
@@ -51,6 +52,8 @@ export interface AgentOptions {
   readonly events?: EventPolicy;
   /** How long pods wait for device plugins, and when devices are given back. */
   readonly devices?: DeviceSettings;
+  /** Limits of probes, where they differ from the usual ones. */
+  readonly probes?: Partial<ProbesOptions>;
   /** Ports and socket; the agent serves nothing when left out. */
   readonly server?: ServerOptions & {
     /** Versions of nodelet and of the Kubernetes it follows, e.g. `0.1.0` and `v1.36.2`. */

@@ -36,3 +36,4 @@ export type {
   EventPolicy,
 } from "./subsystems/events/events.ts";
 export { EventApiError } from "./subsystems/events/events.ts";
+export type { ProbesOptions } from "./subsystems/probes/probes.ts";

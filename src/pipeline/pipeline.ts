@@ -231,9 +231,10 @@ function watchProbes(record: PodRecord, { probes, hostIps }: PipelineDeps): void
     probes.forget(record.uid);
     return;
   }
-  const { namespace = "", name = "" } = record.pod.metadata ?? {};
+  const { namespace = "", name = "", annotations } = record.pod.metadata ?? {};
   const { uid, ip, ended, ending, containers } = wanted;
-  probes.watch({ uid, namespace, name, ip, ended, ending }, containers);
+  const pod = { uid, namespace, name, ip, ended, ending };
+  probes.watch(annotations ? { ...pod, annotations } : pod, containers);
 }
 
 /** What the pods room needs, out of what the subsystems offer. */

@@ -24,7 +24,14 @@ import { type EventApi, type EventPolicy, type Events, startEvents } from "./eve
 import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
 import { Logs } from "./logs/logs.ts";
-import { createProbes, type Probes, type ProbeVerdict } from "./probes/probes.ts";
+import {
+  containerProcesses,
+  createProbes,
+  DEFAULT_PROBES_OPTIONS,
+  type Probes,
+  type ProbesOptions,
+  type ProbeVerdict,
+} from "./probes/probes.ts";
 import {
   type ClusterDns,
   instrumentRuntime,
@@ -57,6 +64,8 @@ export interface SubsystemOptions {
   /** How events are treated; steps of life are protected unless told otherwise. */
   readonly events?: EventPolicy;
   readonly devices?: DeviceSettings;
+  /** Limits of probes, where they differ from the usual ones. */
+  readonly probes?: Partial<ProbesOptions>;
 }
 
 /** How devices are treated, beside what the configuration says. */
@@ -129,7 +138,7 @@ async function startRooms(
     journal,
     images: createImages(config, deps, cri.images, events),
     logs: startLogs(config, deps),
-    probes: connectProbes(deps, cri.runtime, events),
+    probes: connectProbes(options, deps, { runtime: cri.runtime, events, cgroups }),
     runtime: createRuntime(options, deps, cri, {
       cgroups,
       dns: await readDns(config, deps, events),
@@ -229,21 +238,38 @@ function createImages(
   );
 }
 
+interface ProbeGround {
+  readonly runtime: RuntimeService;
+  readonly events: Events;
+  readonly cgroups: Cgroups;
+}
+
 function connectProbes(
+  { probes }: SubsystemOptions,
   { outside, scope, probeMetrics, onVerdict, podOf }: SubsystemDeps,
-  runtime: RuntimeService,
-  events: Events,
+  { runtime, events, cgroups }: ProbeGround,
 ): Probes {
-  const { clock, random, log, net } = outside;
-  return createProbes({
-    ...{ clock, random, scope, runtime, net, onVerdict },
-    log: log.child("probes"),
-    metrics: probeMetrics,
-    recordEvent: ({ podUid, container, type, reason, message }) => {
-      const pod = podOf(podUid as PodUid);
-      if (pod) events.ofPod(pod, { type, reason, message }, container);
+  const { clock, random, log, net, host } = outside;
+  const processes = containerProcesses({
+    host,
+    podProcesses: (uid) => cgroups.podProcesses(uid),
+    containerGroupAt: (path) => {
+      const place = cgroups.locate(path);
+      return place.kind === "container" ? place.group : undefined;
     },
   });
+  return createProbes(
+    {
+      ...{ clock, random, scope, runtime, net, onVerdict, processes },
+      log: log.child("probes"),
+      metrics: probeMetrics,
+      recordEvent: ({ podUid, container, type, reason, message }) => {
+        const pod = podOf(podUid as PodUid);
+        if (pod) events.ofPod(pod, { type, reason, message }, container);
+      },
+    },
+    { ...DEFAULT_PROBES_OPTIONS, ...probes },
+  );
 }
 
 function createRuntime(

@@ -4,6 +4,7 @@ import { createServer as createH2, type ServerHttp2Stream } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import { afterEach, test } from "node:test";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
+import { createSystemClock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
@@ -44,6 +45,7 @@ function lookAt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
   return look(
     {
       net,
+      clock: createSystemClock(),
       runtime: {
         execSync: async (id, command, seconds) => {
           assert.equal(id, "c1");
@@ -54,7 +56,10 @@ function lookAt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
     {
       probe,
       container: { name: "app", ...setting.container },
+      podUid: "uid-1",
       containerId: "c1",
+      owner: setting,
+      endLeftovers: true,
       podIp: "127.0.0.1",
       podText: "web_default(uid-1)",
       timeoutMs: setting.timeoutMs ?? 10_000,

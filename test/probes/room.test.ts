@@ -48,7 +48,7 @@ test("exec probes share their slots fairly between pods, also when those of one 
     await world.clock.sleep(id.startsWith("bad") ? 60_000 : 20, signal);
     return exited(0);
   };
-  const probe = { exec: { command: ["check"] }, periodSeconds: 1 };
+  const probe = { exec: { command: ["check"] }, periodSeconds: 1, timeoutSeconds: 100 };
   const startedAtMs = world.clock.wall();
   const container = (name: string) => {
     const app = target({ liveness: probe }, { startedAtMs, containerId: name });
@@ -72,7 +72,7 @@ test("an exec probe that waited until its container was replaced is not run", as
     await world.clock.sleep(3000, signal);
     return exited(0);
   };
-  const probe = { exec: { command: ["check"] }, periodSeconds: 10 };
+  const probe = { exec: { command: ["check"] }, periodSeconds: 10, timeoutSeconds: 10 };
   const startedAtMs = world.clock.wall();
   world.probes.watch(pod({ uid: "first" }), [
     target({ liveness: probe }, { startedAtMs, containerId: "busy" }),

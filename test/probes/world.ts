@@ -6,6 +6,7 @@ import type { Random } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import type { ConnectAnswer } from "../../src/outside/net/net.ts";
+import type { ContainerProcesses } from "../../src/subsystems/probes/exec-guard.ts";
 import {
   createProbes,
   DEFAULT_PROBES_OPTIONS,
@@ -26,6 +27,7 @@ export interface Seen {
 }
 
 export interface WorldOptions extends Partial<ProbesOptions> {
+  readonly processes?: ContainerProcesses;
   readonly random?: Random;
   /** Virtual milliseconds that the agent is up before the test begins. */
   readonly agentAgeMs?: number;
@@ -74,6 +76,7 @@ export class World {
           tcpConnect: (host, _port, _timeoutMs, signal) =>
             this.#looked(host, async () => await this.answer(host, signal)),
         },
+        ...(options.processes ? { processes: options.processes } : {}),
         onVerdict: (verdict) => this.verdicts.push(verdict),
         recordEvent: (event) => this.events.push(event),
       },

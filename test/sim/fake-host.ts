@@ -1,4 +1,5 @@
 import type { Clock } from "../../src/kit/clock.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import type {
   CgroupVersion,
   DiskUsage,
@@ -94,8 +95,23 @@ export class FakeHost implements Host {
       const pids = (await this.cgroups.read(path, "cgroup.procs")) ?? "";
       if (!pids.split("\n").includes(String(pid))) continue;
       const cgroups = this.cgroups.version === 2 ? { "": path } : { memory: path };
-      return { pid, parentPid: 1, name: "fake", state: "S", startTicks: pid, cgroups };
+      return {
+        pid,
+        parentPid: 1,
+        sessionId: pid,
+        name: "fake",
+        state: "S",
+        startTicks: pid,
+        cgroups,
+      };
     }
     return undefined;
+  }
+
+  async killProcess(): Promise<void> {
+    throw new OutsideError(
+      "unimplemented",
+      "processes of the simulation are not killed one by one",
+    );
   }
 }

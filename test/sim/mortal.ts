@@ -31,6 +31,7 @@ export function mortal(world: Outside): Life {
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
       readKernel: (path) => world.host.readKernel(path),
       process: (pid) => forLiving(world.host.process(pid), isAlive),
+      killProcess: (process) => forLiving(world.host.killProcess(process), isAlive),
     },
     cri: {
       runtime: {

@@ -14,7 +14,7 @@ import { createFiles } from "./files.ts";
 import type { CgroupTree, Host } from "./host.ts";
 import { openKernelLog } from "./kernel-log.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
-import { readProcess } from "./processes.ts";
+import { killProcess, readProcess } from "./processes.ts";
 
 /** What the connection to the machine needs. */
 export interface HostOptions {
@@ -43,6 +43,7 @@ export function connectHost(options: HostOptions): Host {
     readKernel: readKernelFile,
     openKernelLog: () => openKernelLog(),
     process: async (pid) => readProcess(pid),
+    killProcess: async (process) => killProcess(process),
   };
 }
 

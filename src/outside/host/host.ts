@@ -124,6 +124,8 @@ export interface ProcessFacts {
   readonly parentPid: number;
   /** Name of the program, at most 15 bytes. */
   readonly name: string;
+  /** The process that began its session. */
+  readonly sessionId: number;
   /** The kernel's letter: R, S, D, T, Z, X … */
   readonly state: string;
   /** Clock ticks since boot; with the pid it tells processes apart that share a number. */
@@ -188,4 +190,6 @@ export interface Host {
   readKernel(path: string): string | undefined;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;
+  /** Kills a process, if the number still is of the one that started then. */
+  killProcess(process: Pick<ProcessFacts, "pid" | "startTicks">): Promise<void>;
 }

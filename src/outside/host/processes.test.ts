@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
 import { parsePids } from "./cgroup-folders.ts";
-import { parseProcessCgroups, parseProcessStat, readProcess } from "./processes.ts";
+import { killProcess, parseProcessCgroups, parseProcessStat, readProcess } from "./processes.ts";
 
 const REST =
   "1 42 42 0 -1 4194560 180 0 0 0 3 4 0 0 20 0 1 0 316327 2617344 0 18446744073709551615";
@@ -15,6 +15,7 @@ test("parseProcessStat survives names made to confuse", () => {
       name,
       state: "S",
       parentPid: 1,
+      sessionId: 42,
       startTicks: 316_327,
     });
   }
@@ -46,4 +47,17 @@ test("readProcess finds a child and loses it when it is gone", async () => {
   child.kill("SIGKILL");
   await once(child, "exit");
   assert.equal(readProcess(pid), undefined);
+});
+
+test("killProcess ends the process that was meant and no later one of its number", async () => {
+  const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+  const pid = child.pid ?? 0;
+  await once(child, "spawn");
+  const startTicks = readProcess(pid)?.startTicks ?? 0;
+  killProcess({ pid, startTicks: startTicks - 1 });
+  assert.equal(readProcess(pid)?.state === "Z", false);
+  killProcess({ pid, startTicks });
+  const [, signal] = (await once(child, "exit")) as [number | null, string];
+  assert.equal(signal, "SIGKILL");
+  killProcess({ pid, startTicks });
 });

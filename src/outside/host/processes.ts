@@ -3,7 +3,7 @@ import type { ProcessFacts } from "./host.ts";
 import { errnoOf, hostError } from "./host-errors.ts";
 
 /** Places in `/proc/<pid>/stat` after the program's name (proc_pid_stat(5), counted from `state`). */
-const STAT = { state: 0, parentPid: 1, startTicks: 19 } as const;
+const STAT = { state: 0, parentPid: 1, sessionId: 3, startTicks: 19 } as const;
 
 /**
  * The facts in a `/proc/<pid>/stat`. The name stands in brackets and may hold blanks and brackets
@@ -22,6 +22,7 @@ export function parseProcessStat(text: string): Omit<ProcessFacts, "cgroups"> | 
     name: text.slice(open + 1, close),
     state,
     parentPid: Number(fields[STAT.parentPid]),
+    sessionId: Number(fields[STAT.sessionId]),
     startTicks: Number(startTicks),
   };
 }
@@ -47,5 +48,18 @@ export function readProcess(pid: number, procRoot = "/proc"): ProcessFacts | und
   } catch (thrown) {
     if (["ENOENT", "ENOTDIR", "ESRCH"].includes(errnoOf(thrown))) return undefined;
     throw hostError("read process", String(pid), thrown);
+  }
+}
+
+/** Kills the process if it still is the one that started then. */
+export function killProcess(
+  { pid, startTicks }: Pick<ProcessFacts, "pid" | "startTicks">,
+  procRoot = "/proc",
+): void {
+  if (readProcess(pid, procRoot)?.startTicks !== startTicks) return;
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (thrown) {
+    if (errnoOf(thrown) !== "ESRCH") throw hostError("kill process", String(pid), thrown);
   }
 }

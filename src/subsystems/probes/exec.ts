@@ -1,36 +1,112 @@
 import { expandVariables } from "../../api/expand.ts";
 import type { Container, ExecAction } from "../../api/generated/types.ts";
+import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
-import type { RuntimeService } from "../../outside/cri/cri.ts";
+import type { ExecResult, RuntimeService } from "../../outside/cri/cri.ts";
+import type { Cleared, ExecGuard } from "./exec-guard.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest } from "./outcome.ts";
 import { goDuration } from "./target.ts";
 
+/** What running a command in a container takes. */
+export interface ExecPorts {
+  readonly runtime: Pick<RuntimeService, "execSync">;
+  readonly clock: Clock;
+  /** Ends what a command leaves behind when its time is over; without it that goes on. */
+  readonly guard?: ExecGuard;
+}
+
+/** Seconds that the runtime has more than we: it takes over where we cannot end the command ourselves. */
+const RUNTIME_SLACK_SECONDS = 1;
+
 /** Runs the command in the container; exit status 0 is success. */
 export async function probeExec(
-  runtime: Pick<RuntimeService, "execSync">,
+  ports: ExecPorts,
   action: ExecAction,
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   const command = expandCommand(action.command ?? [], request.container);
-  const timeoutSeconds = Math.max(1, Math.ceil(request.timeoutMs / 1000));
+  const guard = request.endLeftovers ? ports.guard : undefined;
+  const left = (await guard?.stuck(request)) ?? [];
+  if (left.length > 0) return timedOut(command, request, { killed: 0, left, uncollected: 0 });
   try {
-    const result = await runtime.execSync(request.containerId, command, timeoutSeconds, signal);
+    const end = await runBounded({ ...ports, guard }, request, command, signal);
+    if (end.kind === "cleared") return timedOut(command, request, end);
+    const { result } = end;
     const output = combined(result.stdout, result.stderr);
     return result.exitCode === 0
       ? { kind: "success", output }
       : { kind: "failure", output, timedOut: false };
   } catch (error) {
     if (signal.aborted) throw error;
-    if (isOutside(error, "deadline")) {
-      return {
-        kind: "failure",
-        output: `command timed out: ${JSON.stringify(command.join(" "))} timed out after ${goDuration(request.timeoutMs)}`,
-        timedOut: true,
-      };
-    }
     return { kind: "error", message: messageOf(error) };
   }
+}
+
+type ExecEnd =
+  | { readonly kind: "ended"; readonly result: ExecResult }
+  | ({ readonly kind: "cleared" } & Cleared);
+
+type BoundPorts = Omit<ExecPorts, "guard"> & { readonly guard: ExecGuard | undefined };
+
+/** Runs the command until it ends or its time is over, ours or the runtime's. */
+async function runBounded(
+  { runtime, clock, guard }: BoundPorts,
+  { owner, podUid, containerId, timeoutMs }: ProbeRequest,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<ExecEnd> {
+  const guarded = { owner, podUid, containerId, command, sinceTicks: guard?.nowTicks() ?? 0 };
+  const slackSeconds = guard ? RUNTIME_SLACK_SECONDS : 0;
+  const seconds = Math.max(1, Math.ceil(timeoutMs / 1000)) + slackSeconds;
+  const call = new AbortController();
+  const onAbort = () => call.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const over = deadline(clock, timeoutMs);
+  const running = runtime.execSync(containerId, command, seconds, call.signal);
+  // Nobody may be waiting for it any more when it fails.
+  running.catch(() => {});
+  const cutOff = () => call.abort(new Error("the probe's time is over"));
+  try {
+    const result = await Promise.race([running, over.passed]).catch((error: unknown) => {
+      if (isOutside(error, "deadline")) return undefined;
+      throw error;
+    });
+    if (result !== undefined) return { kind: "ended", result };
+    signal.throwIfAborted();
+    if (guard) return { kind: "cleared", ...(await guard.clear(guarded, cutOff, signal)) };
+    cutOff();
+    return { kind: "cleared", killed: 0, left: [], uncollected: 0 };
+  } finally {
+    over.cancel();
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Resolves with nothing when the time is over. What came in meanwhile is heard first, after a stall too. */
+function deadline(clock: Clock, timeoutMs: number) {
+  const { promise: passed, resolve } = Promise.withResolvers<undefined>();
+  let cancel = clock.alarm(timeoutMs, () => {
+    cancel = clock.alarm(0, () => resolve(undefined));
+  });
+  return { passed, cancel: () => cancel() };
+}
+
+function timedOut(
+  command: readonly string[],
+  { timeoutMs }: ProbeRequest,
+  { killed, left, uncollected }: Cleared,
+): ProbeOutcome {
+  const stuck =
+    left.length > 0 ? `; cannot be ended: process ${left.map(({ pid }) => pid).join(", ")}` : "";
+  const output = `command timed out: ${JSON.stringify(command.join(" "))} timed out after ${goDuration(timeoutMs)}${stuck}`;
+  return {
+    kind: "failure",
+    output,
+    timedOut: true,
+    ...(killed > 0 ? { killed } : {}),
+    ...(uncollected > 0 ? { uncollected } : {}),
+  };
 }
 
 /** `$(NAME)` by values that stand in the spec itself; those that come from elsewhere are empty here. */

@@ -1,14 +1,12 @@
-import type { RuntimeService } from "../../outside/cri/cri.ts";
 import type { Net } from "../../outside/net/net.ts";
-import { probeExec } from "./exec.ts";
+import { type ExecPorts, probeExec } from "./exec.ts";
 import { probeGrpc } from "./grpc.ts";
 import { probeHttp } from "./http.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 import { probeTcp } from "./tcp.ts";
 
 /** What looking at a container takes. */
-export interface LookPorts {
-  readonly runtime: Pick<RuntimeService, "execSync">;
+export interface LookPorts extends ExecPorts {
   readonly net: Net;
 }
 
@@ -35,7 +33,7 @@ async function lookOnce(
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   const { exec, httpGet, tcpSocket, grpc } = request.probe;
-  if (exec) return await probeExec(ports.runtime, exec, request, signal);
+  if (exec) return await probeExec(ports, exec, request, signal);
   if (httpGet) return await probeHttp(ports.net, httpGet, request, signal);
   if (tcpSocket) return await probeTcp(ports.net, tcpSocket, request, signal);
   if (grpc) return await probeGrpc(ports.net, grpc, request, signal);

@@ -5,7 +5,12 @@ import type { Container, Probe } from "../../api/generated/types.ts";
 export interface ProbeRequest {
   readonly probe: Probe;
   readonly container: Container;
+  readonly podUid: string;
   readonly containerId: string;
+  /** The probe; the same object at every look. */
+  readonly owner: object;
+  /** Whether an exec that runs out of time is ended with all it started. */
+  readonly endLeftovers: boolean;
   /** The pod's address; empty while it has none. */
   readonly podIp: string;
   /** `name_namespace(uid)`, for messages. */
@@ -18,7 +23,14 @@ export type ProbeOutcome =
   | { readonly kind: "success"; readonly output: string }
   /** Counts as success; the output is worth an event. */
   | { readonly kind: "warning"; readonly output: string }
-  | { readonly kind: "failure"; readonly output: string; readonly timedOut: boolean }
+  | {
+      readonly kind: "failure";
+      readonly output: string;
+      readonly timedOut: boolean;
+      /** Processes of an exec that had to be ended, and such that nobody collected afterwards. */
+      readonly killed?: number;
+      readonly uncollected?: number;
+    }
   /** The probe could not be made; says nothing of the container and is tried again. */
   | { readonly kind: "error"; readonly message: string };
 

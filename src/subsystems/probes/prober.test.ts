@@ -5,9 +5,12 @@ import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { ConnectAnswer, Net } from "../../outside/net/net.ts";
 import { FairSlots } from "./fair-slots.ts";
+import { FineRate } from "./fine-rate.ts";
 import { Prober, type ProberShared } from "./prober.ts";
 import { Schedule } from "./schedule.ts";
+import { parseProbeSettings } from "./settings.ts";
 import { Spread } from "./spread.ts";
+import type { ProbeTarget } from "./target.ts";
 
 function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared {
   const unused = () => Promise.reject(new Error("not asked for"));
@@ -21,12 +24,14 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     clock,
     random: { next: () => 0, hex: () => "" },
     log: silentLog,
-    ports: { runtime: { execSync: unused }, net },
+    ports: { runtime: { execSync: unused }, net, clock },
     schedule: new Schedule(clock),
     spread: new Spread(),
+    fineRate: new FineRate(100),
     execSlots: new FairSlots({ total: 1, perOwner: 1 }),
     agentStartedAt: clock.monotonic(),
     historyLength: 5,
+    endLeftovers: true,
     onVerdict: () => {},
     recordEvent: () => {},
     onLook: () => {},
@@ -35,14 +40,17 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
   };
 }
 
+const settings = parseProbeSettings({}, new Set());
+const watched = (of: ProbeTarget) => ({ pod: pod(), target: of, settings });
+
 test("Prober gives back every time it took to spread its turns", async () => {
   const clock = new SimClock();
   const shared = sharedWith(clock, {});
   const app = target({ readiness: { periodSeconds: 1 } }, { startedAtMs: clock.wall() });
-  const prober = new Prober("readiness", pod(), app, shared);
+  const prober = new Prober("readiness", watched(app), shared);
   for (let i = 0; i < 50; i += 1) {
     await clock.advance(130);
-    prober.update(pod(), { ...app, containerId: `c${i}` });
+    prober.update(watched({ ...app, containerId: `c${i}` }));
     assert.ok(shared.spread.taken <= 1);
   }
   prober.stop();
@@ -64,7 +72,7 @@ test("Prober goes on after a look that broke off, and says so", async () => {
     },
   });
   const app = target({ liveness: { periodSeconds: 1 } }, { startedAtMs: clock.wall() });
-  const prober = new Prober("liveness", pod(), app, shared);
+  const prober = new Prober("liveness", watched(app), shared);
   await clock.advance(3500);
   assert.equal(looks, 4);
   assert.deepEqual(said, ["probe broke off"]);
@@ -81,9 +89,9 @@ test("Prober takes over the numbers of a probe that was changed", async () => {
   });
   const at = (periodSeconds: number) =>
     target({ liveness: { periodSeconds } }, { startedAtMs: clock.wall() });
-  const prober = new Prober("liveness", pod(), at(10), shared);
+  const prober = new Prober("liveness", watched(at(10)), shared);
   await clock.advance(10_500);
-  prober.update(pod(), at(1));
+  prober.update(watched(at(1)));
   await clock.advance(10_000);
   assert.equal(looks, 2 + 1);
   await clock.advance(5000);

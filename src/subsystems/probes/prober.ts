@@ -2,10 +2,14 @@ import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { FairSlots } from "./fair-slots.ts";
+import type { FineRate } from "./fine-rate.ts";
 import { type LookPorts, look } from "./look.ts";
-import { handlerOf, type ProbeOutcome } from "./outcome.ts";
+import { LookLog } from "./look-log.ts";
+import { type HandlerKind, handlerOf, type ProbeOutcome } from "./outcome.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport, ProbeVerdict } from "./report.ts";
+import { MANY_UNCOLLECTED, saidOf, uncollectedText } from "./said.ts";
 import type { Schedule, Turn } from "./schedule.ts";
+import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
 import {
   factsOf,
@@ -35,9 +39,12 @@ export interface ProberShared {
   readonly ports: LookPorts;
   readonly schedule: Schedule;
   readonly spread: Spread;
+  readonly fineRate: FineRate;
   readonly execSlots: FairSlots;
   readonly agentStartedAt: MonotonicMs;
   readonly historyLength: number;
+  /** Whether exec probes that ran out of time leave nothing behind, where the pod does not say. */
+  readonly endLeftovers: boolean;
   readonly onVerdict: (verdict: ProbeVerdict) => void;
   readonly recordEvent: (event: ProbeEvent) => void;
   /** Told of every look that was made, for the metrics. */
@@ -55,17 +62,11 @@ const TRIGGER_GAP_MS = 100;
 /** Characters of a probe's output that its history keeps. */
 const HISTORY_OUTPUT_CHARS = 256;
 
-const TITLE: Readonly<Record<ProbeKind, string>> = {
-  liveness: "Liveness",
-  readiness: "Readiness",
-  startup: "Startup",
-};
-
-/** Counters of one probe by the reference's names of results. */
-export interface ProbeCounts {
-  successful: number;
-  failed: number;
-  unknown: number;
+/** One container as the room was told of it. */
+export interface Watched {
+  readonly pod: ProbedPod;
+  readonly target: ProbeTarget;
+  readonly settings: ProbeSettings;
 }
 
 /**
@@ -75,13 +76,15 @@ export interface ProbeCounts {
  */
 export class Prober {
   readonly kind: ProbeKind;
-  readonly counts: ProbeCounts = { successful: 0, failed: 0, unknown: 0 };
   readonly #shared: ProberShared;
   readonly #abort = new AbortController();
-  readonly #history: ProbeRecord[] = [];
+  readonly log: LookLog;
   #pod: ProbedPod;
   #target: ProbeTarget;
+  #settings: ProbeSettings;
   #rules: ProbeRules;
+  /** Container that has been warned about. */
+  #warnedOf: string | undefined;
   #state: WorkerState = NEW_WORKER;
   #step: Step | undefined;
   #next: Turn | undefined;
@@ -93,17 +96,19 @@ export class Prober {
   #isLooking = false;
   #isTriggered = false;
 
-  constructor(kind: ProbeKind, pod: ProbedPod, target: ProbeTarget, shared: ProberShared) {
+  constructor(kind: ProbeKind, { pod, target, settings }: Watched, shared: ProberShared) {
     this.kind = kind;
+    this.log = new LookLog(shared.historyLength);
     this.#pod = pod;
     this.#target = target;
+    this.#settings = settings;
     this.#shared = shared;
-    this.#rules = rulesOf(probeOf(target.spec, kind) ?? {}, kind);
-    const { clock, random, agentStartedAt, spread } = shared;
+    this.#rules = rulesOf(target.spec, kind, settings);
+    this.#expect(1);
+    const { clock, random, agentStartedAt } = shared;
     const now = clock.monotonic();
     // After a restart of the agent all pods are taken on at one instant; their probes need not be.
     const isYoung = now - agentStartedAt < this.#rules.periodMs;
-    spread.expect(this.#rules.periodMs, 1);
     this.#scheduleAt(now + (isYoung ? random.next() * this.#rules.periodMs : 0));
   }
 
@@ -115,16 +120,20 @@ export class Prober {
     return this.#target.spec.name;
   }
 
+  get handler(): HandlerKind {
+    return handlerOf(probeOf(this.#target.spec, this.kind) ?? {});
+  }
+
   /** Takes what is now known of pod and container. */
-  update(pod: ProbedPod, target: ProbeTarget): void {
-    const probe = probeOf(target.spec, this.kind) ?? {};
-    if (probe !== probeOf(this.#target.spec, this.kind)) {
-      this.#shared.spread.expect(this.#rules.periodMs, -1);
-      this.#rules = rulesOf(probe, this.kind);
-      this.#shared.spread.expect(this.#rules.periodMs, 1);
+  update({ pod, target, settings }: Watched): void {
+    if (target.spec !== this.#target.spec || settings !== this.#settings) {
+      this.#expect(-1);
+      this.#rules = rulesOf(target.spec, this.kind, settings);
+      this.#expect(1);
     }
     this.#pod = pod;
     this.#target = target;
+    this.#settings = settings;
     if (this.#step?.kind === "exit") this.#resume();
     else if (wantsTrigger(this.#rules, this.#state, this.#facts())) this.#trigger();
   }
@@ -134,11 +143,24 @@ export class Prober {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort(new Error("the probe is no longer wanted"));
     this.#unschedule();
-    this.#shared.spread.expect(this.#rules.periodMs, -1);
+    this.#expect(-1);
+  }
+
+  /** Makes room for the turns of this probe, or gives it back. */
+  #expect(count: 1 | -1): void {
+    const { periodMs, finePeriodMs } = this.#rules;
+    this.#shared.spread.expect(finePeriodMs ?? periodMs, count);
+    if (finePeriodMs !== undefined) this.#shared.fineRate.expect(finePeriodMs, count);
+  }
+
+  /** As often as it may look now. */
+  get #periodMs(): number {
+    const { periodMs, finePeriodMs } = this.#rules;
+    if (finePeriodMs === undefined) return periodMs;
+    return this.#shared.fineRate.periodMs(finePeriodMs, periodMs);
   }
 
   report(): ProbeReport {
-    const probe = probeOf(this.#target.spec, this.kind) ?? {};
     const { containerId, verdict, last, run } = this.#state;
     return {
       podUid: this.#pod.uid,
@@ -146,14 +168,18 @@ export class Prober {
       podName: this.#pod.name,
       container: this.container,
       kind: this.kind,
-      handler: handlerOf(probe),
+      handler: this.handler,
       containerId,
       verdict,
       run: last === undefined ? undefined : { result: last, length: run },
       doing: this.#isLooking ? { kind: "looking" } : this.#step,
+      periodMs: this.#periodMs,
+      timeoutMs: this.#rules.timeoutMs,
       nextInMs: this.#next && Math.max(0, this.#next.at - this.#shared.clock.monotonic()),
-      counts: { ...this.counts },
-      history: [...this.#history],
+      counts: this.log.counts,
+      busyMs: this.log.busyMs,
+      killed: this.log.killed,
+      history: this.log.records,
     };
   }
 
@@ -205,7 +231,7 @@ export class Prober {
         return;
       }
     }
-    const { periodMs } = this.#rules;
+    const periodMs = this.#periodMs;
     const next = this.#tickAt + periodMs;
     if (next <= now) {
       this.#scheduleAt(next + Math.floor((now - next) / periodMs) * periodMs);
@@ -274,10 +300,13 @@ export class Prober {
       atMs,
       durationMs: clock.monotonic() - beganAt,
       lateMs: beganAt - this.#tickAt,
+      containerId,
       result: outcome.kind,
       output: output.slice(0, HISTORY_OUTPUT_CHARS),
+      ...(outcome.kind === "failure" && outcome.killed ? { killed: outcome.killed } : {}),
     };
-    this.#keep(record);
+    this.log.keep(record);
+    this.#shared.onLook(this, record);
     if (this.#isWanted(containerId)) this.#judge(outcome, output);
   }
 
@@ -287,7 +316,10 @@ export class Prober {
     return {
       probe: probeOf(spec, this.kind) ?? {},
       container: spec,
+      podUid: uid,
       containerId,
+      owner: this,
+      endLeftovers: this.#settings.endLeftovers ?? this.#shared.endLeftovers,
       podIp: ip ?? "",
       podText: `${name}_${namespace}(${uid})`,
       timeoutMs: this.#rules.timeoutMs,
@@ -301,36 +333,23 @@ export class Prober {
     return this.kind === "readiness" || !facts.podEnding;
   }
 
-  #keep(record: ProbeRecord): void {
-    this.#history.push(record);
-    if (this.#history.length > this.#shared.historyLength) this.#history.shift();
-    if (record.result === "error") this.counts.unknown += 1;
-    else if (record.result === "failure") this.counts.failed += 1;
-    else this.counts.successful += 1;
-    this.#shared.onLook(this, record);
-  }
-
   #judge(outcome: ProbeOutcome, output: string): void {
-    const title = TITLE[this.kind];
-    switch (outcome.kind) {
-      case "error":
-        this.#say("Unhealthy", `${title} probe errored and resulted in unknown state: ${output}`);
-        return;
-      case "failure":
-        this.#say("Unhealthy", `${title} probe failed: ${output}`);
-        break;
-      case "warning":
-        this.#say("ProbeWarning", `${title} probe warning: ${output}`);
-        break;
-      case "success":
-        break;
-      default:
-        outcome satisfies never;
-    }
+    const said = saidOf(this.kind, outcome);
+    if (said) this.#say(said.reason, said.message);
+    if (outcome.kind === "error") return;
     const result = outcome.kind === "failure" ? "failure" : "success";
     const { state, publish } = conclude(this.#rules, this.#state, result);
     this.#state = state;
     this.#publish(publish, output);
+    if (outcome.kind === "failure") this.#warnOf(outcome.uncollected ?? 0);
+  }
+
+  /** Said once for each attempt of a container. */
+  #warnOf(uncollected: number): void {
+    const { containerId } = this.#state;
+    if (uncollected < MANY_UNCOLLECTED || this.#warnedOf === containerId) return;
+    this.#warnedOf = containerId;
+    this.#say("ProbeWarning", uncollectedText(this.kind, uncollected));
   }
 
   #names() {

@@ -9,15 +9,19 @@ import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry, Sample } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import { type ContainerProcesses, ExecGuard } from "./exec-guard.ts";
 import { FairSlots } from "./fair-slots.ts";
+import { FineRate } from "./fine-rate.ts";
 import type { LookPorts } from "./look.ts";
-import { Prober } from "./prober.ts";
+import { Prober, type Watched } from "./prober.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport, ProbeVerdict } from "./report.ts";
 import { Schedule } from "./schedule.ts";
+import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
 import { Spread } from "./spread.ts";
 import { kindsOf, type ProbedPod, type ProbeTarget } from "./target.ts";
 import type { ProbeKind } from "./verdict.ts";
 
+export { containerProcesses } from "./container-processes.ts";
 export type {
   ProbedPod,
   ProbeEvent,
@@ -29,8 +33,10 @@ export type {
 };
 
 /** What the room needs from outside and from its user. */
-export interface ProbesDeps extends LookPorts {
+export interface ProbesDeps extends Omit<LookPorts, "guard"> {
   readonly clock: Clock;
+  /** Processes of containers; without them what exec probes leave behind goes on. */
+  readonly processes?: ContainerProcesses;
   readonly random: Random;
   readonly log: Log;
   readonly scope: TaskScope;
@@ -48,6 +54,10 @@ export interface ProbesOptions {
   readonly execInFlightPerPod: number;
   /** Looks that are remembered of each probe. */
   readonly historyLength: number;
+  /** Looks a second of all probes that have periods of their own by annotation. */
+  readonly fineLooksPerSecond: number;
+  /** Whether exec probes that ran out of time are ended with all they started, where the pod does not say. */
+  readonly endLeftovers: boolean;
 }
 
 /** Sixteen exec probes at once keep two cores busy without starving anybody; a hung pod takes four. */
@@ -55,6 +65,8 @@ export const DEFAULT_PROBES_OPTIONS: ProbesOptions = {
   execInFlight: 16,
   execInFlightPerPod: 4,
   historyLength: 20,
+  fineLooksPerSecond: 200,
+  endLeftovers: true,
 };
 
 /** The room as its user sees it. */
@@ -85,10 +97,18 @@ const METRIC_TYPE: Readonly<Record<ProbeKind, string>> = {
   startup: "Startup",
 };
 
+/** Settings with the annotations they were read from. */
+interface PodSettings {
+  readonly annotations: ProbedPod["annotations"];
+  readonly settings: ProbeSettings;
+}
+
 class ProbeRoom implements Probes {
   readonly #pods = new Map<string, Map<string, Prober>>();
   readonly #inFlight = new Set<Promise<void>>();
-  readonly #newProber: (kind: ProbeKind, pod: ProbedPod, target: ProbeTarget) => Prober;
+  readonly #settings = new Map<string, PodSettings>();
+  readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;
+  readonly #recordEvent: (event: ProbeEvent) => void;
   readonly #forgetMetrics: (prober: Prober) => void;
   #closed = false;
 
@@ -99,24 +119,33 @@ class ProbeRoom implements Probes {
       total: options.execInFlight,
       perOwner: options.execInFlightPerPod,
     });
+    const fineRate = new FineRate(options.fineLooksPerSecond);
     const metrics = this.#register(deps.metrics, execSlots);
     this.#forgetMetrics = metrics.forget;
     const shared = {
       clock,
       random: deps.random,
       log: deps.log,
-      ports: { runtime: deps.runtime, net: deps.net },
+      ports: {
+        runtime: deps.runtime,
+        net: deps.net,
+        clock,
+        ...(deps.processes ? { guard: new ExecGuard(deps.processes, clock) } : {}),
+      },
       schedule,
       spread: new Spread(),
+      fineRate,
       execSlots,
       agentStartedAt: clock.monotonic(),
       historyLength: options.historyLength,
+      endLeftovers: options.endLeftovers,
       onVerdict: deps.onVerdict,
       recordEvent: deps.recordEvent,
       onLook: metrics.observe,
       track: (work: Promise<void>) => this.#track(work),
     };
-    this.#newProber = (kind, pod, target) => new Prober(kind, pod, target, shared);
+    this.#newProber = (kind, watched) => new Prober(kind, watched, shared);
+    this.#recordEvent = deps.recordEvent;
     deps.scope.defer("probes", async () => {
       this.#closed = true;
       schedule.close();
@@ -129,16 +158,18 @@ class ProbeRoom implements Probes {
     if (this.#closed) return;
     const before = this.#pods.get(pod.uid);
     const now = new Map<string, Prober>();
+    const settings = this.#settingsOf(pod, targets);
     for (const target of targets) {
       for (const kind of kindsOf(target.spec)) {
-        const key = `${target.spec.name}/${kind}`;
+        const key = settingKey(target.spec.name, kind);
+        const watched = { pod, target, settings };
         const prober = before?.get(key);
-        prober?.update(pod, target);
-        now.set(key, prober ?? this.#newProber(kind, pod, target));
+        prober?.update(watched);
+        now.set(key, prober ?? this.#newProber(kind, watched));
       }
     }
     if (now.size > 0) this.#pods.set(pod.uid, now);
-    else this.#pods.delete(pod.uid);
+    else this.#drop(pod.uid);
     for (const [key, prober] of before ?? []) {
       if (!now.has(key)) this.#end(prober);
     }
@@ -146,12 +177,36 @@ class ProbeRoom implements Probes {
 
   forget(podUid: string): void {
     const probers = this.#pods.get(podUid);
-    this.#pods.delete(podUid);
+    this.#drop(podUid);
     for (const prober of probers?.values() ?? []) this.#end(prober);
   }
 
   history(): readonly ProbeReport[] {
     return [...this.#probers()].map((prober) => prober.report());
+  }
+
+  #drop(podUid: string): void {
+    this.#pods.delete(podUid);
+    this.#settings.delete(podUid);
+  }
+
+  /** The pod's own settings, read anew when the pod was changed. */
+  #settingsOf(pod: ProbedPod, targets: readonly ProbeTarget[]): ProbeSettings {
+    const known = this.#settings.get(pod.uid);
+    if (known && known.annotations === pod.annotations) return known.settings;
+    const keys = targets.flatMap(({ spec }) =>
+      kindsOf(spec).map((kind) => settingKey(spec.name, kind)),
+    );
+    const settings = parseProbeSettings(pod.annotations ?? {}, new Set(keys));
+    this.#settings.set(pod.uid, { annotations: pod.annotations, settings });
+    const message = settings.problems.join("; ");
+    const { uid: podUid, namespace, name: podName } = pod;
+    if (message !== "" && message !== known?.settings.problems.join("; "))
+      this.#recordEvent({
+        ...{ podUid, namespace, podName, container: undefined, fieldPath: undefined },
+        ...{ type: "Warning", reason: "ProbeWarning", message },
+      });
+    return settings;
   }
 
   *#probers(): Iterable<Prober> {
@@ -196,9 +251,19 @@ class ProbeRoom implements Probes {
         { value: execSlots.waiting, labels: { state: "waiting" } },
       ],
     );
+    const killed = registry.counter({
+      name: "nodelet_exec_probe_killed_processes_total",
+      help: "Processes that were ended because their exec probe ran out of time.",
+    });
+    const execTime = registry.counter({
+      name: "nodelet_exec_probe_seconds_total",
+      help: "Time that exec probes took together: what the runtime and the node pay for them.",
+    });
     return {
       observe: (prober: Prober, record: ProbeRecord) => {
         lateness.observe(Math.max(0, record.lateMs) / 1000);
+        if (prober.handler === "exec") execTime.add({}, record.durationMs / 1000);
+        if (record.killed) killed.add({}, record.killed);
         // The reference measures what came to an end with an answer that is not a failure.
         if (record.result !== "failure") {
           duration.observe(record.durationMs / 1000, durationLabels(prober));
@@ -215,7 +280,7 @@ class ProbeRoom implements Probes {
   *#totals(): Iterable<Sample> {
     for (const prober of this.#probers()) {
       const labels = { ...durationLabels(prober), pod_uid: prober.pod.uid };
-      for (const [result, value] of Object.entries(prober.counts)) {
+      for (const [result, value] of Object.entries(prober.log.counts)) {
         if (value > 0) yield { value, labels: { ...labels, result } };
       }
     }

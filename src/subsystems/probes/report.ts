@@ -20,9 +20,10 @@ export interface ProbeEvent {
   readonly podUid: string;
   readonly namespace: string;
   readonly podName: string;
-  readonly container: string;
+  /** `undefined` for what is said of the pod as a whole. */
+  readonly container: string | undefined;
   /** `spec.containers{name}`, or `spec.initContainers{name}` for a sidecar. */
-  readonly fieldPath: string;
+  readonly fieldPath: string | undefined;
   readonly type: "Warning";
   readonly reason: "Unhealthy" | "ProbeWarning";
   readonly message: string;
@@ -34,9 +35,12 @@ export interface ProbeRecord {
   readonly durationMs: number;
   /** How much later than its turn it began: a busy node, or exec probes waiting for each other. */
   readonly lateMs: number;
+  readonly containerId: string;
   readonly result: "success" | "warning" | "failure" | "error";
   /** The beginning of the output. */
   readonly output: string;
+  /** Processes of an exec that ran out of time and had to be ended; left out when there were none. */
+  readonly killed?: number;
 }
 
 /** One probe as it stands. */
@@ -52,12 +56,19 @@ export interface ProbeReport {
   readonly run: { readonly result: ProbeResult; readonly length: number } | undefined;
   /** What it did on its last turn; `undefined` before the first. */
   readonly doing: Step | { readonly kind: "looking" } | undefined;
+  /** As often as it looks now, and how long an answer may take. */
+  readonly periodMs: number;
+  readonly timeoutMs: number;
   readonly nextInMs: number | undefined;
   readonly counts: {
     readonly successful: number;
     readonly failed: number;
     readonly unknown: number;
   };
+  /** Time that all looks took together: what an exec probe costs the node. */
+  readonly busyMs: number;
+  /** Processes that had to be ended after looks that ran out of time. */
+  readonly killed: number;
   /** Oldest first. */
   readonly history: readonly ProbeRecord[];
 }

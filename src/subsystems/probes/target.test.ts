@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Probe } from "../../api/generated/types.ts";
+import { parseProbeSettings } from "./settings.ts";
 import {
   fieldPathOf,
   goDuration,
@@ -9,16 +11,21 @@ import {
   rulesOf,
 } from "./target.ts";
 
+const NO_SETTINGS = parseProbeSettings({}, new Set());
+const ruled = (kind: "liveness" | "readiness", probe: Probe, settings = NO_SETTINGS) =>
+  rulesOf({ name: "web", [`${kind}Probe`]: probe }, kind, settings);
+
 test("rulesOf fills in the API's defaults, also for numbers that the API would refuse", () => {
   const defaults = {
     kind: "liveness",
     periodMs: 10_000,
+    finePeriodMs: undefined,
     timeoutMs: 1000,
     initialDelaySeconds: 0,
     successThreshold: 1,
     failureThreshold: 3,
   };
-  assert.deepEqual(rulesOf({}, "liveness"), defaults);
+  assert.deepEqual(ruled("liveness", {}), defaults);
   const zeros = {
     periodSeconds: 0,
     timeoutSeconds: 0,
@@ -26,27 +33,36 @@ test("rulesOf fills in the API's defaults, also for numbers that the API would r
     successThreshold: 0,
     failureThreshold: 0,
   };
-  assert.deepEqual(rulesOf(zeros, "liveness"), defaults);
+  assert.deepEqual(ruled("liveness", zeros), defaults);
   assert.deepEqual(
-    rulesOf(
-      {
-        periodSeconds: 1,
-        timeoutSeconds: 2,
-        initialDelaySeconds: 3,
-        successThreshold: 4,
-        failureThreshold: 5,
-      },
-      "readiness",
-    ),
+    ruled("readiness", {
+      periodSeconds: 1,
+      timeoutSeconds: 2,
+      initialDelaySeconds: 3,
+      successThreshold: 4,
+      failureThreshold: 5,
+    }),
     {
       kind: "readiness",
       periodMs: 1000,
+      finePeriodMs: undefined,
       timeoutMs: 2000,
       initialDelaySeconds: 3,
       successThreshold: 4,
       failureThreshold: 5,
     },
   );
+});
+
+test("rulesOf takes times of its own for this probe from the pod's settings", () => {
+  const annotations = {
+    "nodelet.dev/probe-periods": "web/liveness=200ms",
+    "nodelet.dev/probe-timeouts": "web/liveness=100ms",
+  };
+  const settings = parseProbeSettings(annotations, new Set(["web/liveness"]));
+  const { periodMs, finePeriodMs, timeoutMs } = ruled("liveness", {}, settings);
+  assert.deepEqual([periodMs, finePeriodMs, timeoutMs], [10_000, 200, 100]);
+  assert.equal(ruled("readiness", {}, settings).finePeriodMs, undefined);
 });
 
 test("kindsOf names the probes a container has", () => {

@@ -1,6 +1,7 @@
 // pure
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
+import { type ProbeSettings, settingKey } from "./settings.ts";
 import type { ProbeFacts, ProbeKind, ProbeRules } from "./verdict.ts";
 
 /** A pod whose containers are probed, as it is now. */
@@ -8,6 +9,7 @@ export interface ProbedPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Primary address; `undefined` while there is none. */
   readonly ip: string | undefined;
   /** The phase is Succeeded or Failed. */
@@ -53,12 +55,22 @@ export function kindsOf(container: Container): readonly ProbeKind[] {
   return KINDS.filter((kind) => probeOf(container, kind) !== undefined);
 }
 
-/** Numbers of a probe, with the API's defaults for what is missing or out of range. */
-export function rulesOf(probe: Probe, kind: ProbeKind): ProbeRules {
+/**
+ * Numbers of a container's probe, with the API's defaults for what is missing or out of range, and what
+ * the pod's annotations say in their place.
+ */
+export function rulesOf(
+  container: Container,
+  kind: ProbeKind,
+  settings: Pick<ProbeSettings, "periodsMs" | "timeoutsMs">,
+): ProbeRules {
+  const probe = probeOf(container, kind) ?? {};
+  const key = settingKey(container.name, kind);
   return {
     kind,
     periodMs: atLeastOne(probe.periodSeconds, 10) * 1000,
-    timeoutMs: atLeastOne(probe.timeoutSeconds, 1) * 1000,
+    finePeriodMs: settings.periodsMs.get(key),
+    timeoutMs: settings.timeoutsMs.get(key) ?? atLeastOne(probe.timeoutSeconds, 1) * 1000,
     initialDelaySeconds: Math.max(0, probe.initialDelaySeconds ?? 0),
     successThreshold: atLeastOne(probe.successThreshold, 1),
     failureThreshold: atLeastOne(probe.failureThreshold, 3),

@@ -18,6 +18,7 @@ import {
 const rules = (kind: ProbeKind, more: Partial<ProbeRules> = {}): ProbeRules => ({
   kind,
   periodMs: 10_000,
+  finePeriodMs: undefined,
   timeoutMs: 1000,
   initialDelaySeconds: 0,
   successThreshold: 1,

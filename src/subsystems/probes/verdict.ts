@@ -11,6 +11,8 @@ export type ProbeResult = "success" | "failure" | "unknown";
 export interface ProbeRules {
   readonly kind: ProbeKind;
   readonly periodMs: number;
+  /** A period of its own, from the pod's annotation. */
+  readonly finePeriodMs: number | undefined;
   readonly timeoutMs: number;
   readonly initialDelaySeconds: number;
   readonly successThreshold: number;

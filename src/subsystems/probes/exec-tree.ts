@@ -1,0 +1,85 @@
+// pure
+
+/** A process in a container, as far as telling whose it is takes. */
+export interface ContainerProcess {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly sessionId: number;
+  /** Clock ticks since boot. */
+  readonly startTicks: number;
+  /** The kernel's letter; Z has ended and waits for its parent to take notice. */
+  readonly state: string;
+  /** Words of the command line, joined by blanks. */
+  readonly command: string;
+}
+
+/** What an exec probe started, and when. */
+export interface ExecOrigin {
+  readonly command: readonly string[];
+  /** Nothing of it began before. */
+  readonly sinceTicks: number;
+}
+
+/** Whether a process still runs: a stopped one does, one that only waits to be taken notice of does not. */
+export function isAlive({ state }: ContainerProcess): boolean {
+  return state !== "Z" && state !== "X";
+}
+
+/**
+ * The processes with which something was started in the container from outside since then, oldest first:
+ * the runtime gives each exec a session of its own and stays its parent.
+ */
+export function execRoots(
+  all: readonly ContainerProcess[],
+  { sinceTicks }: ExecOrigin,
+): readonly ContainerProcess[] {
+  const inside = new Set(all.map(({ pid }) => pid));
+  return all
+    .filter(
+      (process) =>
+        process.startTicks >= sinceTicks &&
+        process.sessionId === process.pid &&
+        !inside.has(process.parentPid),
+    )
+    .toSorted((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
+}
+
+/**
+ * Whether the command line is one that the command leads to: itself, itself behind an interpreter, or a
+ * part of it that a shell became (`sh -c "sleep 9"` is `sleep 9` in the end). A single word is too little.
+ */
+export function stemsFrom(process: ContainerProcess, { command }: ExecOrigin): boolean {
+  const whole = command.join(" ");
+  const seen = process.command;
+  if (seen === whole || (whole !== "" && seen.endsWith(` ${whole}`))) return true;
+  return seen.includes(" ") && whole.includes(seen);
+}
+
+/** What descends from the given processes, they included: by parents, and by session where parents ended. */
+export function treeOf(
+  all: readonly ContainerProcess[],
+  roots: readonly Pick<ContainerProcess, "pid">[],
+): readonly ContainerProcess[] {
+  const sessions = new Set(roots.map(({ pid }) => pid));
+  const members = new Set(sessions);
+  for (let before = -1; before !== members.size; ) {
+    before = members.size;
+    for (const { pid, parentPid, sessionId } of all)
+      if (sessions.has(sessionId) || members.has(parentPid)) members.add(pid);
+  }
+  return all.filter(({ pid }) => members.has(pid));
+}
+
+/** What was left behind by commands of this origin whose first process is gone. */
+export function orphansOf(
+  all: readonly ContainerProcess[],
+  origin: ExecOrigin,
+): readonly ContainerProcess[] {
+  const living = new Set(all.filter(isAlive).map(({ pid }) => pid));
+  return all.filter(
+    (process) =>
+      process.startTicks >= origin.sinceTicks &&
+      !living.has(process.sessionId) &&
+      stemsFrom(process, origin),
+  );
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FineRate } from "./fine-rate.ts";
+
+test("FineRate gives what is wanted up to the ceiling, then stretches all alike", () => {
+  const rate = new FineRate(20);
+  rate.expect(100, 1);
+  rate.expect(100, 1);
+  assert.equal(rate.periodMs(100, 1000), 100);
+  rate.expect(50, 1);
+  assert.equal(rate.periodMs(100, 1000), 200);
+  assert.equal(rate.periodMs(50, 1000), 100);
+  rate.expect(50, -1);
+  assert.equal(rate.periodMs(100, 1000), 100);
+});
+
+test("FineRate never makes a probe slower than its spec, nor one that is slower anyway faster", () => {
+  const rate = new FineRate(1);
+  for (let i = 0; i < 100; i += 1) rate.expect(100, 1);
+  assert.equal(rate.periodMs(100, 1000), 1000);
+  assert.equal(rate.periodMs(1500, 1000), 1500);
+});
+
+test("FineRate: whatever is wanted, probes with long periods in their specs stay below the ceiling", () => {
+  const wishes = fc.array(fc.integer({ min: 50, max: 5000 }), { minLength: 1, maxLength: 500 });
+  fc.assert(
+    fc.property(wishes, fc.integer({ min: 1, max: 500 }), (wanted, ceiling) => {
+      const rate = new FineRate(ceiling);
+      for (const ms of wanted) rate.expect(ms, 1);
+      const perSecond = wanted.reduce((sum, ms) => sum + 1000 / rate.periodMs(ms, 1e9), 0);
+      assert.ok(perSecond <= ceiling * 1.000_001, `${perSecond} a second`);
+      for (const ms of wanted) rate.expect(ms, -1);
+      assert.ok(rate.wantedPerSecond < 0.001);
+    }),
+  );
+});

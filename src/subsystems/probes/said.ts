@@ -1,0 +1,41 @@
+// pure
+import type { ProbeOutcome } from "./outcome.ts";
+import type { ProbeEvent } from "./report.ts";
+import type { ProbeKind } from "./verdict.ts";
+
+const TITLE: Readonly<Record<ProbeKind, string>> = {
+  liveness: "Liveness",
+  readiness: "Readiness",
+  startup: "Startup",
+};
+
+/** What an event says of a look, in the reference's words; nothing of one that was all right. */
+export function saidOf(
+  kind: ProbeKind,
+  outcome: ProbeOutcome,
+): Pick<ProbeEvent, "reason" | "message"> | undefined {
+  const title = TITLE[kind];
+  switch (outcome.kind) {
+    case "error":
+      return {
+        reason: "Unhealthy",
+        message: `${title} probe errored and resulted in unknown state: ${outcome.message}`,
+      };
+    case "failure":
+      return { reason: "Unhealthy", message: `${title} probe failed: ${outcome.output}` };
+    case "warning":
+      return { reason: "ProbeWarning", message: `${title} probe warning: ${outcome.output}` };
+    case "success":
+      return undefined;
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Ended processes without anybody to collect them, from which on their container is warned about. */
+export const MANY_UNCOLLECTED = 20;
+
+/** What an event says when timed-out exec probes fill a container with ended processes. */
+export function uncollectedText(kind: ProbeKind, count: number): string {
+  return `${TITLE[kind]} probe warning: ${count} processes of commands that timed out have ended, but the main process of the container does not collect them; let it run under an init, or set shareProcessNamespace`;
+}

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ContainerProcesses } from "../../src/subsystems/probes/exec-guard.ts";
+import type { ContainerProcess } from "../../src/subsystems/probes/exec-tree.ts";
+import { exited, pod, target, World } from "./world.ts";
+
+const SHIM = 1;
+
+/** A container's processes as a test scripts them; the clock of ticks stands still. */
+class FakeProcesses implements ContainerProcesses {
+  readonly all = new Map<number, ContainerProcess>();
+  readonly uncollected = new Set<number>();
+  /** Numbers of processes that no signal ends. */
+  readonly deaf = new Set<number>();
+  looks = 0;
+  readonly killed: number[] = [];
+  #lastPid = 100;
+
+  nowTicks(): number {
+    return 1000;
+  }
+
+  start(command: string, more: Partial<ContainerProcess> = {}): number {
+    this.#lastPid += 1;
+    const pid = this.#lastPid;
+    const process = { pid, parentPid: SHIM, sessionId: pid, startTicks: 1001, state: "S", command };
+    this.all.set(pid, { ...process, ...more });
+    return pid;
+  }
+
+  async of(): Promise<readonly ContainerProcess[]> {
+    this.looks += 1;
+    return [...this.all.values()];
+  }
+
+  async kill({ pid, startTicks }: ContainerProcess): Promise<void> {
+    assert.equal(this.all.get(pid)?.startTicks, startTicks);
+    this.killed.push(pid);
+    if (!this.deaf.has(pid)) this.all.delete(pid);
+  }
+
+  async isUncollected({ pid }: ContainerProcess): Promise<boolean> {
+    return this.uncollected.has(pid);
+  }
+}
+
+const probe = {
+  exec: { command: ["sh", "-c", "slow 9 & wait"] },
+  periodSeconds: 5,
+  failureThreshold: 100,
+};
+
+async function hanging(start: (processes: FakeProcesses) => void, annotations = {}) {
+  const processes = new FakeProcesses();
+  processes.start("server", { startTicks: 10 });
+  const world = await World.create({ processes });
+  world.exec = async (_, signal) => {
+    start(processes);
+    await world.clock.sleep(3_600_000, signal);
+    return exited(0);
+  };
+  const app = target({ liveness: probe }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod({ annotations }), [app]);
+  return { world, processes };
+}
+
+test("an exec probe that runs out of time is ended with all it started, and nothing else is", async () => {
+  const { world, processes } = await hanging((now) => {
+    const root = now.start("sh -c slow 9 & wait");
+    now.start("slow 9", { parentPid: root, sessionId: root });
+    now.start("daemonized", { parentPid: root });
+    now.start("sh");
+    now.start("worker", { parentPid: 101, sessionId: 101 });
+  });
+  await world.clock.advance(4900);
+  assert.deepEqual(
+    [...processes.all.values()].map(({ command }) => command),
+    ["server", "sh", "worker"],
+  );
+  const [report] = world.probes.history();
+  assert.deepEqual([report?.killed, report?.history[0]?.killed], [3, 3]);
+  assert.equal(
+    world.events[0]?.message,
+    'Liveness probe failed: command timed out: "sh -c slow 9 & wait" timed out after 1s',
+  );
+  assert.match(world.metrics.expose(), /nodelet_exec_probe_killed_processes_total 3\n/);
+});
+
+test("what a command left whose first process has ended already is found by its words", async () => {
+  const { world, processes } = await hanging((now) => {
+    now.start("slow 9", { parentPid: 101, sessionId: 99 });
+    now.start("crond -b", { parentPid: 101, sessionId: 98 });
+  });
+  await world.clock.advance(4900);
+  assert.deepEqual(
+    [...processes.all.values()].map(({ command }) => command),
+    ["server", "crond -b"],
+  );
+});
+
+test("a probe whose processes cannot be ended fails without being started again, until they are gone", async () => {
+  const { world, processes } = await hanging((now) => now.start("sh -c slow 9 & wait"));
+  processes.deaf.add(102);
+  await world.clock.advance(14_900);
+  assert.deepEqual(world.looks(), [0]);
+  const messages = world.events.map(({ message }) => message.split("timed out after ")[1]);
+  assert.deepEqual(messages, Array(3).fill("1s; cannot be ended: process 102"));
+  processes.all.delete(102);
+  await world.clock.advance(1000);
+  assert.deepEqual(world.looks(), [0, 15]);
+});
+
+test("a pod that wants them kept keeps them", async () => {
+  const { world, processes } = await hanging((now) => now.start("sh -c slow 9 & wait"), {
+    "nodelet.dev/probe-leftovers": "keep",
+  });
+  await world.clock.advance(14_900);
+  assert.deepEqual([world.looks().length, processes.killed, processes.all.size], [3, [], 4]);
+});
+
+test("nothing is looked for as long as commands end by themselves", async () => {
+  const processes = new FakeProcesses();
+  const world = await World.create({ processes });
+  const app = target({ liveness: probe }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(60_000);
+  assert.deepEqual([world.seen.length, processes.looks], [12 + 1, 0]);
+});
+
+test("two probes that hang with the same command end each their own", async () => {
+  const processes = new FakeProcesses();
+  const world = await World.create({ processes });
+  world.exec = async (_, signal) => {
+    processes.start("sh -c slow 9 & wait");
+    await world.clock.sleep(3_600_000, signal);
+    return exited(0);
+  };
+  const app = target({ liveness: probe, readiness: probe }, { startedAtMs: world.clock.wall() });
+  world.probes.watch(pod(), [app]);
+  await world.clock.advance(4900);
+  assert.deepEqual(
+    world.probes.history().map(({ killed }) => killed),
+    [1, 1],
+  );
+  assert.equal(processes.all.size, 0);
+});
+
+test("ended processes that the container does not collect are warned about once", async () => {
+  const { world, processes } = await hanging((now) => {
+    const root = now.start("sh -c slow 9 & wait");
+    for (let i = 0; i < 7; i += 1)
+      now.uncollected.add(now.start("slow 9", { parentPid: root, sessionId: root }));
+  });
+  await world.clock.advance(9900);
+  assert.ok(world.events.every(({ reason }) => reason === "Unhealthy"));
+  await world.clock.advance(20_000);
+  const warnings = world.events.filter(({ reason }) => reason === "ProbeWarning");
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]?.message ?? "", /^Liveness probe warning: 21 processes /);
+  assert.equal(processes.all.size, 1);
+});
