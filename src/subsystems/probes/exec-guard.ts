@@ -96,15 +96,19 @@ export class ExecGuard {
    * told once the first process is known: after that nothing tells it from others.
    */
   async clear(exec: GuardedExec, cutOff: () => void, signal: AbortSignal): Promise<Cleared> {
-    const begun = execRoots(await this.#processes.of(exec.podUid, exec.containerId), exec);
+    const all = await this.#processes.of(exec.podUid, exec.containerId);
+    const begun = execRoots(all, exec);
     const own = begun.find(
       (root) => isAlive(root) && stemsFrom(root, exec) && !this.#claimed.has(keyOf(root)),
     );
     if (own) this.#claimed.add(keyOf(own));
     try {
-      if (own) await this.#processes.kill(own);
+      // Known before the first one is killed: what has a session of its own loses its parent then.
+      const tree = own ? treeOf(all, [own]).filter(isAlive) : [];
+      const first = tree.toSorted((a, b) => Number(b === own) - Number(a === own));
+      for (const process of first) await this.#processes.kill(process);
       cutOff();
-      return await this.#killAll(exec, { begun, own }, signal);
+      return await this.#killAll(exec, { begun, own, tree }, signal);
     } finally {
       if (own) this.#claimed.delete(keyOf(own));
     }
@@ -112,15 +116,18 @@ export class ExecGuard {
 
   async #killAll(
     exec: GuardedExec,
-    { begun, own }: { readonly begun: readonly ContainerProcess[]; readonly own?: Root },
+    { begun, own, tree }: Begun,
     signal: AbortSignal,
   ): Promise<Cleared> {
-    const killed = new Map<string, ContainerProcess>(own ? [[keyOf(own), own]] : []);
+    const killed = new Map(tree.map((process) => [keyOf(process), process]));
     let members: readonly ContainerProcess[] = [];
     for (const pauseMs of PAUSES_MS) {
       if (pauseMs > 0) await this.#clock.sleep(pauseMs, signal);
       const all = await this.#processes.of(exec.podUid, exec.containerId);
-      members = this.#membersOf(all, exec, own ? [own] : goneOf(begun, all));
+      members = this.#membersOf(all, exec, [
+        ...(own ? [own] : goneOf(begun, all)),
+        ...all.filter((process) => killed.has(keyOf(process))),
+      ]);
       const alive = members.filter(isAlive);
       // Without a first process of its own the exec may not have come to its end in the runtime yet.
       if (alive.length === 0 && (own !== undefined || pauseMs > 0)) break;
@@ -156,7 +163,14 @@ export class ExecGuard {
   }
 }
 
-type Root = ContainerProcess | undefined;
+/** What was there of an exec when its time was over. */
+interface Begun {
+  /** Everything that was started from outside since. */
+  readonly begun: readonly ContainerProcess[];
+  /** Its own first process, where that could be told. */
+  readonly own: ContainerProcess | undefined;
+  readonly tree: readonly ContainerProcess[];
+}
 
 /** Those that have ended meanwhile, as the runtime ends what it was told to give up. */
 function goneOf(

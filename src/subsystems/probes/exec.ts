@@ -36,16 +36,23 @@ export async function probeExec(
     const output = combined(result.stdout, result.stderr);
     return result.exitCode === 0
       ? { kind: "success", output }
-      : { kind: "failure", output, timedOut: false };
+      : { kind: "failure", output: output || endText(result.exitCode), timedOut: false };
   } catch (error) {
     if (signal.aborted) throw error;
-    return { kind: "error", message: messageOf(error) };
+    // More output than the runtime can hand over: what was too much once is so again.
+    const final = isOutside(error, "exhausted") ? { final: true as const } : {};
+    return { kind: "error", message: messageOf(error), ...final };
   }
 }
 
 type ExecEnd =
   | { readonly kind: "ended"; readonly result: ExecResult }
   | ({ readonly kind: "cleared" } & Cleared);
+
+/** What is said of a command that said nothing itself: the reference says nothing then, which helps nobody. */
+function endText(exitCode: number): string {
+  return `the command ended with code ${exitCode} and without output`;
+}
 
 type BoundPorts = Omit<ExecPorts, "guard"> & { readonly guard: ExecGuard | undefined };
 

@@ -20,11 +20,15 @@ export async function look(
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   let outcome = await lookOnce(ports, request, signal);
-  for (let tries = 1; tries < TRIES && outcome.kind === "error"; tries += 1) {
+  for (let tries = 1; tries < TRIES && isWorthAnother(outcome); tries += 1) {
     signal.throwIfAborted();
     outcome = await lookOnce(ports, request, signal);
   }
   return outcome;
+}
+
+function isWorthAnother(outcome: ProbeOutcome): boolean {
+  return outcome.kind === "error" && outcome.final !== true;
 }
 
 async function lookOnce(

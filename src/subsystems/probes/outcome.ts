@@ -31,8 +31,8 @@ export type ProbeOutcome =
       readonly killed?: number;
       readonly uncollected?: number;
     }
-  /** The probe could not be made; says nothing of the container and is tried again. */
-  | { readonly kind: "error"; readonly message: string };
+  /** The probe could not be made; says nothing of the container and is tried again, unless it is `final`. */
+  | { readonly kind: "error"; readonly message: string; readonly final?: true };
 
 /** How a probe looks; `none` is an error of the spec. */
 export type HandlerKind = "exec" | "httpGet" | "tcpSocket" | "grpc" | "none";

@@ -1,0 +1,209 @@
+// Targets that mean no good, on real containerd: what they cost, and what is said of them.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Container, Probe } from "../../src/api/generated/types.ts";
+import { TEST_IMAGE } from "../box/images.ts";
+import { manifest, STAY } from "../support/agent.ts";
+import { ProbedNode } from "./box-probes.ts";
+import { HOSTILE, PORTS } from "./box-targets.ts";
+
+let node: ProbedNode;
+before(async () => {
+  node = await ProbedNode.start();
+});
+after(() => node[Symbol.asyncDispose]());
+
+const MIB = 2 ** 20;
+
+/** A readiness probe looks on however it goes. */
+const container = (name: string, readinessProbe: Probe, more: Partial<Container> = {}) => ({
+  name,
+  image: TEST_IMAGE,
+  command: [...STAY],
+  readinessProbe: { periodSeconds: 1, timeoutSeconds: 1, ...readinessProbe },
+  ...more,
+});
+
+const http = (port: number): Probe => ({
+  httpGet: { host: node.box.nodeAddress, port, path: "/", scheme: "HTTP" },
+});
+
+interface Expected {
+  readonly probe: () => Probe;
+  readonly result: "success" | "failure" | "error";
+  readonly output: RegExp;
+}
+
+const TABLE: Readonly<Record<string, Expected>> = {
+  endless: { probe: () => http(HOSTILE.endless), result: "success", output: /^x{256}$/ },
+  huge: { probe: () => http(HOSTILE.huge), result: "success", output: /^x{256}$/ },
+  redirects: {
+    probe: () => http(HOSTILE.redirects),
+    result: "failure",
+    output: /stopped after 10 redirects$/,
+  },
+  headers: { probe: () => http(HOSTILE.headers), result: "failure", output: /^Get ".*header/ },
+  drip: {
+    probe: () => http(HOSTILE.drip),
+    result: "failure",
+    output: /context deadline exceeded \(Client.Timeout exceeded while awaiting headers\)$/,
+  },
+  silent: { probe: () => http(HOSTILE.silent), result: "failure", output: /deadline exceeded/ },
+  reset: { probe: () => http(HOSTILE.reset), result: "failure", output: /connection reset|EOF/ },
+  binary: {
+    probe: () => http(HOSTILE.binary),
+    result: "failure",
+    output: /^HTTP probe failed with statuscode: 500$/,
+  },
+  "grpc-of-http": {
+    probe: () => ({ grpc: { port: HOSTILE.binary } }),
+    result: "failure",
+    output: /^(error|timeout): /,
+  },
+  "stdout-1gb": {
+    probe: () => ({ exec: { command: ["head", "-c", "1073741824", "/dev/zero"] } }),
+    // containerd cuts the output, but to one that is a few bytes more than it can send.
+    result: "error",
+    output: /^rpc error: code = ResourceExhausted /,
+  },
+  "stdout-binary": {
+    probe: () => ({ exec: { command: ["sh", "-c", "head -c 4096 /dev/urandom; exit 3"] } }),
+    result: "failure",
+    output: /^/,
+  },
+};
+
+test("whatever is at the other end: a verdict in time, and bounded memory", async () => {
+  const containers = Object.entries(TABLE).map(([name, { probe }]) => {
+    const seconds = name === "stdout-1gb" ? { timeoutSeconds: 20 } : {};
+    return container(name, { ...probe(), ...seconds });
+  });
+  node.agent.apply("hostile.yaml", manifest("hostile", { hostNetwork: true, containers }));
+  await node.agent.until(
+    "all were looked at five times",
+    async () => {
+      const probes = await node.probes().catch(() => []);
+      const least = probes.map(({ container: name, counts }) =>
+        name === "stdout-1gb" ? 5 : counts.successful + counts.failed,
+      );
+      return least.length === containers.length && Math.min(...least) >= 5;
+    },
+    60_000,
+  );
+  await node.agent.until(
+    "1 GB was said on stdout",
+    async () => (await node.probe("stdout-1gb", "readiness")).history.length > 0,
+    60_000,
+  );
+  const before = await node.agentMemory();
+  await sleep(10_000);
+  const now = await node.agentMemory();
+  for (const probe of await node.probes()) {
+    const { result, output } = TABLE[probe.container] ?? { result: "", output: /^$/ };
+    for (const record of probe.history) {
+      assert.equal(record.result, result, `${probe.container}: ${record.output}`);
+      assert.match(record.output, output, probe.container);
+      assert.ok(record.output.length <= 256 + 8, `${probe.container}: ${record.output.length}`);
+    }
+  }
+  console.log(
+    `agent: ${Math.round(before.now / MIB)} MiB, 10 s later ${Math.round(now.now / MIB)}, at most ${Math.round(now.peak / MIB)}`,
+  );
+  assert.ok(now.now - before.now < 48 * MIB, "memory grows");
+  assert.ok(now.peak < 400 * MIB, `${now.peak / MIB} MiB at most`);
+  node.agent.remove("hostile.yaml");
+  await node.agent.until("it is gone", () => node.agent.statuses().size === 0);
+});
+
+test("HTTP to a server that says nothing fails at the timeout", async () => {
+  const containers = [
+    container("one", http(HOSTILE.silent)),
+    container("two", { ...http(HOSTILE.silent), timeoutSeconds: 2 }),
+  ];
+  node.agent.apply("silent.yaml", manifest("silent", { containers }));
+  const seconds = { one: 1, two: 2 };
+  await node.agent.until("five looks of each", async () => {
+    const probes = await node.probes();
+    return probes.length === 2 && probes.every(({ history }) => history.length >= 5);
+  });
+  for (const [name, timeout] of Object.entries(seconds)) {
+    const { history } = await node.probe(name, "readiness");
+    const took = history.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b);
+    console.log(`timeout ${timeout} s: ${took.map((ms) => ms.toFixed(1)).join(", ")} ms`);
+    assert.ok(took.every((ms) => ms > timeout * 1000 - 50));
+    // A busy machine delays single ones.
+    assert.ok((took[0] ?? Number.NaN) < timeout * 1000 + 50);
+  }
+  node.agent.remove("silent.yaml");
+  await node.agent.until("it is gone", () => node.agent.statuses().size === 0);
+});
+
+test("an exec probe that hangs for ever: no more processes, and the others keep their times", async () => {
+  const script = "sleep 1000 & (sleep 1001; sleep 1002) & setsid sleep 1003 & exec sleep 1004";
+  const containers = [
+    container("hangs", { exec: { command: ["sh", "-c", script] } }),
+    container("plain", { exec: { command: ["sleep", "1005"] } }),
+    container("leaves", { exec: { command: ["sh", "-c", "sleep 1006 & exit 0"] } }),
+    container("good", {
+      tcpSocket: { host: node.box.nodeAddress, port: PORTS.tcp },
+    }),
+  ];
+  node.agent.apply("hang.yaml", manifest("hang", { containers }));
+  const looked = async (count: number) =>
+    node.agent.until(
+      `${count} looks of each`,
+      async () => {
+        const probes = await node.probes();
+        return (
+          probes.length === containers.length &&
+          probes.every(({ counts }) => counts.successful + counts.failed >= count)
+        );
+      },
+      60_000,
+    );
+  const sleepers = async () =>
+    (await node.box.run(["sh", "-c", "pgrep -af 'sleep 100[0-9]' || true"]))
+      .split("\n")
+      .filter((line) => line !== "" && !line.includes("pgrep"));
+  await looked(3);
+  const zombies = async () =>
+    Number(
+      await node.box.run([
+        "sh",
+        "-c",
+        "grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l",
+      ]),
+    );
+  const early = await zombies();
+  await looked(12);
+  const most = await Promise.all(
+    Array.from({ length: 10 }, async (_, i) => {
+      await sleep(i * 333);
+      return (await sleepers()).length;
+    }),
+  );
+  console.log(
+    `processes of hanging probes over time: ${most.join(" ")}; ended ones: ${await zombies()}`,
+  );
+  assert.ok(Math.max(...most) <= 9, `they grow: ${(await sleepers()).join("\n")}`);
+  assert.ok((await zombies()) <= early + 4, "ended processes pile up");
+  const hangs = await node.probe("hangs", "readiness");
+  assert.equal(hangs.verdict, "failure");
+  assert.equal(hangs.counts.successful, 0);
+  assert.equal(
+    hangs.history.at(-1)?.output,
+    `command timed out: ${JSON.stringify(`sh -c ${script}`)} timed out after 1s`,
+  );
+  assert.ok(hangs.killed > 0);
+  const plain = await node.probe("plain", "readiness");
+  assert.equal(plain.counts.successful, 0);
+  const { history } = await node.probe("good", "readiness");
+  assert.ok(history.every(({ result }) => result === "success"));
+  const late = history.map(({ lateMs }) => lateMs).toSorted((a, b) => a - b);
+  console.log(`the good probe was late by ${late.map((ms) => ms.toFixed(1)).join(" ")} ms`);
+  assert.ok((late[Math.floor(late.length / 2)] ?? Number.NaN) < 50);
+  node.agent.remove("hang.yaml");
+  await node.agent.until("it is gone", () => node.agent.statuses().size === 0);
+  assert.deepEqual(await sleepers(), []);
+});
