@@ -176,7 +176,10 @@ async function startCore(
   joined?.pods.join(pipeline);
   await startPipeline(pipeline, deps);
   subsystems.runtime.start();
-  startNode({ roots: settings.roots }, { outside, scope, pipeline, metrics, ...subsystems });
+  startNode(
+    { roots: settings.roots, config: options.config },
+    { outside, scope, pipeline, metrics, ...subsystems },
+  );
   sayStarting(subsystems.events, outside, facts);
   return {
     options,

@@ -148,10 +148,10 @@ export const POD_FIELDS = [
     "Disk usage at which the removal of images ends.",
     "0 to 100, less than imageGCHighThresholdPercent",
   ),
-  planned("containerLogMaxSize", text("10Mi"), "Size at which a container log is rotated."),
-  planned("containerLogMaxFiles", integer(5), "Log files kept per container.", "2 or more"),
-  planned("containerLogMaxWorkers", integer(1), "Logs rotated at the same time.", "1 or more"),
-  planned(
+  active("containerLogMaxSize", text("10Mi"), "Size at which a container log is rotated."),
+  active("containerLogMaxFiles", integer(5), "Log files kept per container.", "2 or more"),
+  active("containerLogMaxWorkers", integer(1), "Logs rotated at the same time.", "1 or more"),
+  active(
     "containerLogMonitorInterval",
     durationOrZero("10s"),
     "How often log sizes are looked at.",

@@ -1,5 +1,6 @@
 /** What concerns the node as a whole: starts its loops. */
 import type { PodUid } from "../api/observation.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { Cell } from "../kit/cell.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
@@ -7,13 +8,16 @@ import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
+import type { Logs } from "../subsystems/logs/logs.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
+import { startLogRotation } from "./log-rotation.ts";
 import { startOomWatch } from "./oom/oom.ts";
 
 /** Folders of the agent. */
 export interface NodeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
+  readonly config: KubeletConfig;
 }
 
 /** What the loops of the node stand on. */
@@ -23,13 +27,14 @@ export interface NodeDeps {
   readonly pipeline: Pipeline;
   readonly cgroups: Cgroups;
   readonly events: Events;
+  readonly logs: Logs;
   readonly metrics: MetricsRegistry;
 }
 
 /** Starts every loop that concerns the node as a whole. */
 export function startNode(
   options: NodeOptions,
-  { outside, scope, pipeline, cgroups, events, metrics }: NodeDeps,
+  { outside, scope, pipeline, cgroups, events, logs, metrics }: NodeDeps,
 ): void {
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
@@ -38,6 +43,7 @@ export function startNode(
   scope.defer("released pods", stop);
   startCgroupLoop({ outside, scope, pipeline, cgroups, events });
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
+  startLogRotation(options.config, { outside, scope, pipeline, logs });
   startHousekeeping(options, {
     outside,
     scope,

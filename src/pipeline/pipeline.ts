@@ -332,9 +332,9 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
     },
     stopContainer: (id, graceSeconds, signal) => runtime.stopContainer(id, graceSeconds, signal),
     stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
-    removeContainer: async (id, signal) => {
-      await collecting(deps, signal, () => runtime.removeContainer(id, signal));
-      await logs.links.removed(id);
+    removeContainer: async (attempt, signal) => {
+      await collecting(deps, signal, () => runtime.removeContainer(attempt.id, signal));
+      await logs.removed(attempt);
     },
     removeSandbox: (id, signal) =>
       collecting(deps, signal, () => runtime.removeSandbox(id, signal)),

@@ -137,7 +137,7 @@ async function startRooms(
     events,
     journal,
     images: createImages(config, deps, cri.images, events),
-    logs: startLogs(config, deps),
+    logs: startLogs(config, deps, cri.runtime),
     probes: connectProbes(options, deps, { runtime: cri.runtime, events, cgroups }),
     runtime: createRuntime(options, deps, cri, {
       cgroups,
@@ -338,11 +338,21 @@ const LOG_LINK_FOLDER = "/var/log/containers";
 /** Period of looking for links whose log is gone, as the reference's container GC. */
 const SWEEP_LINKS_MS = 60_000;
 
-function startLogs(config: KubeletConfig, { outside, scope }: SubsystemDeps): Logs {
+function startLogs(
+  config: KubeletConfig,
+  { outside, scope }: SubsystemDeps,
+  runtime: RuntimeService,
+): Logs {
   const { host, clock, log, serving } = outside;
   const logs = new Logs(
     { root: config.podLogsDir, linkFolder: LOG_LINK_FOLDER },
-    { files: host.files, openFolder: serving?.openFolder, clock, log: log.child("logs") },
+    {
+      files: host.files,
+      openFolder: serving?.openFolder,
+      clock,
+      log: log.child("logs"),
+      reopen: (containerId, signal) => runtime.reopenLog(containerId, signal),
+    },
   );
   scope.spawn("links to logs", "restart", async (signal) => {
     for (;;) {

@@ -131,6 +131,23 @@ function fileNames(at: Current) {
     assert.equal((await host.files.list(folder))?.length, 4);
   });
 
+  test("zip leaves the source and refuses links; from nothing it does nothing", async () => {
+    const { host, folder } = at();
+    const text = "line after line\n".repeat(10_000);
+    await host.files.writeAtomic(`${folder}/log.1`, text, 0o640);
+    await host.files.zip(`${folder}/log.1`, `${folder}/log.1.gz`);
+    assert.deepEqual(
+      (await host.files.list(folder))?.map(({ name, kind }) => `${kind} ${name}`),
+      ["file log.1", "file log.1.gz"],
+    );
+    assert.equal((await host.files.facts(`${folder}/log.1.gz`))?.mode, 0o640);
+    await host.files.zip(`${folder}/none`, `${folder}/none.gz`);
+    assert.equal(await host.files.facts(`${folder}/none.gz`), undefined);
+    await host.files.link(`${folder}/log.1`, `${folder}/link`);
+    await rejectsWith(host.files.zip(`${folder}/link`, `${folder}/link.gz`), "precondition");
+    assert.equal(await host.files.facts(`${folder}/link.gz`), undefined);
+  });
+
   test("rename moves and replaces; from nothing it is notFound", async () => {
     const { host, folder } = at();
     await host.files.writeAtomic(`${folder}/a`, "a", 0o600);

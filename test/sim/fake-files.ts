@@ -224,6 +224,15 @@ export class FakeFiles implements Files {
     });
   }
 
+  async zip(from: string, to: string): Promise<void> {
+    this.#begin("zip", from, () => {
+      const { node } = this.#find(from);
+      if (node === undefined) return;
+      if (node.kind !== "file") throw failure("precondition", "zip", from);
+      this.#put(to, { ...node });
+    });
+  }
+
   async rename(from: string, to: string) {
     this.#begin("rename", from, () => {
       const { node } = this.#find(from);

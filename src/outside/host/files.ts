@@ -20,6 +20,7 @@ import { errnoOf, hostError, isMissing } from "./host-errors.ts";
 import { measureTree } from "./measure-tree.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type WatchDeps, watchDirectory } from "./watch-directory.ts";
+import { zipFile } from "./zip-file.ts";
 
 /** Bytes read at once; files of /proc tell no size beforehand. */
 const READ_CHUNK_BYTES = 64 * 1024;
@@ -52,6 +53,7 @@ export function createFiles(deps: WatchDeps): Files {
       guarded("measure", path, () => measureTree(path, limits, signal)),
     removeTree: (path) => guarded("remove", path, () => removeTree(path)),
     link: (target, path) => guarded("link", path, () => link(target, path)),
+    zip: (from, to) => guarded("zip", from, () => zipFile(from, to)),
     rename: (from, to) => guarded("rename", `${from} to ${to}`, () => rename(from, to), from),
     watchDirectory: (path, onChange, signal) => watchDirectory(deps, path, onChange, signal),
   };

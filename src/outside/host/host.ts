@@ -81,6 +81,11 @@ export interface Files {
   /** Replaces what `to` names; a missing `from` is an `OutsideError` "notFound". */
   rename(from: string, to: string): Promise<void>;
   /**
+   * Puts a gzipped copy of the regular file `from` at `to`, in one step; a missing `from` is a no-op. On the
+   * way the copy is called `<from>.tmp`. A link at `from` is an `OutsideError` "precondition".
+   */
+  zip(from: string, to: string): Promise<void>;
+  /**
    * Calls `onChange` after anything in the folder may have changed (always: rescan). The folder is
    * made when missing and watched again when it is removed and made anew. Ends with the signal.
    */

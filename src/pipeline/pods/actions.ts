@@ -1,5 +1,6 @@
 // pure
 import type { Because } from "../../api/decisions.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { PodEvent } from "./ports.ts";
@@ -43,7 +44,12 @@ export type PodAction =
       readonly because: readonly Because[];
     }
   | { readonly kind: "stopSandbox"; readonly id: string }
-  | { readonly kind: "removeContainer"; readonly id: string; readonly name: string }
+  | {
+      readonly kind: "removeContainer";
+      readonly id: string;
+      readonly name: string;
+      readonly restartCount: number;
+    }
   | { readonly kind: "removeSandbox"; readonly id: string }
   | { readonly kind: "unmountVolumes" }
   | { readonly kind: "removeCgroup" }
@@ -59,6 +65,11 @@ export interface PodPlan {
   /** What users are to be told once for as long as it holds. */
   readonly says: readonly PodEvent[];
   readonly wakeAt: MonotonicMs | undefined;
+}
+
+/** Takes an attempt of a container away, with its log. */
+export function removalOf({ id, name, restartCount }: ObservedContainer): PodAction {
+  return { kind: "removeContainer", id, name, restartCount };
 }
 
 /** Nothing to do, and nothing to wait for. */

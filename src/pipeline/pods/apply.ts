@@ -124,8 +124,11 @@ const EXECUTORS: Executors = {
         throw error;
       }
     }),
-  removeContainer: ({ id }, run) =>
-    teardown(run, () => run.deps.ports.runtime.removeContainer(id, run.signal)),
+  removeContainer: ({ id, name, restartCount }, run) =>
+    teardown(run, () => {
+      const attempt = { pod: run.record.pod, id, container: name, restartCount };
+      return run.deps.ports.runtime.removeContainer(attempt, run.signal);
+    }),
   removeSandbox: ({ id }, run) =>
     teardown(run, () => run.deps.ports.runtime.removeSandbox(id, run.signal)),
 };

@@ -5,7 +5,7 @@ import { decided } from "../../api/decisions.ts";
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import { after } from "../../kit/instant.ts";
-import type { StopOrder } from "./actions.ts";
+import { removalOf, type StopOrder } from "./actions.ts";
 import { attemptIn, latestAttempt } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
@@ -72,7 +72,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
       return;
     case "created":
       // The runtime made it but could not start it; it is in the way.
-      draft.actions.push({ kind: "removeContainer", id: latest.id, name });
+      draft.actions.push(removalOf(latest));
       start(turn, latest, "was created but never started");
       return;
     case "exited":
@@ -252,5 +252,5 @@ export function goDuration(ms: number): string {
 /** Of the ended attempts of a container only the newest is kept (its log is what `--previous` shows). */
 function removeSurplus(record: PodRecord, name: string, draft: PlanDraft): void {
   const ended = record.observed.containers.filter((c) => c.name === name && c.state === "exited");
-  for (const { id } of ended.slice(1)) draft.actions.push({ kind: "removeContainer", id, name });
+  for (const attempt of ended.slice(1)) draft.actions.push(removalOf(attempt));
 }

@@ -2,7 +2,7 @@
 
 import { decided } from "../../api/decisions.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
-import { NO_PLAN, type PodAction, type PodPlan } from "./actions.ts";
+import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan.ts";
 import type { PodLife, PodRecord } from "./record.ts";
@@ -71,8 +71,7 @@ export function planTeardown(record: PodRecord): PodPlan {
     if (ready) actions.push({ kind: "stopSandbox", id });
   if (footings.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
   if (removal) {
-    for (const { id, name } of observed.containers)
-      actions.push({ kind: "removeContainer", id, name });
+    actions.push(...observed.containers.map(removalOf));
     for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
   }
   if (footings.cgroup !== "absent") actions.push({ kind: "removeCgroup" });

@@ -31,6 +31,14 @@ export interface CreateContainerOrder {
   readonly image: PresentImage;
 }
 
+/** One attempt of a container that the runtime has. */
+export interface ContainerAttempt {
+  readonly pod: Pod;
+  readonly id: string;
+  readonly container: string;
+  readonly restartCount: number;
+}
+
 /** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */
 export interface PodRuntimePort {
   /** Asks the runtime for everything it has of the pod. */
@@ -44,7 +52,8 @@ export interface PodRuntimePort {
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
-  removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Takes the attempt away with its log. */
+  removeContainer(attempt: ContainerAttempt, signal: AbortSignal): Promise<void>;
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
 }
 

@@ -54,6 +54,7 @@ beforeEach(() => {
       openFolder: openFolderBeneath,
       clock,
       log: silentLog,
+      reopen: async () => {},
     },
   );
 });

@@ -3,6 +3,8 @@
  * which log, which containers were made. Out: text. Invariants: nothing outside the log folder is ever
  * read, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
  */
+import type { Pod } from "../../api/generated/types.ts";
+import { containerLogFile, podPaths } from "../../api/pod-paths.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
@@ -11,9 +13,11 @@ import type { Files } from "../../outside/host/host.ts";
 import type { OpenFolderBeneath } from "../../outside/serving.ts";
 import { ContainerLinks } from "./container-links.ts";
 import { type LogQuery, LogReading } from "./read-log.ts";
+import { type RotationLimits, type RunningLog, removeLog, rotateLog } from "./rotate-log.ts";
 
 export type { LogStream } from "./fragments.ts";
 export type { LogQuery, LogReading, WriteLog } from "./read-log.ts";
+export type { RunningLog } from "./rotate-log.ts";
 
 /** Where logs and their links are. */
 export interface LogsOptions {
@@ -30,10 +34,20 @@ export interface LogsDeps {
   readonly openFolder: OpenFolderBeneath | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  /** Asks the runtime to write the container's log to a new file. */
+  readonly reopen: (containerId: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Logs read at once; each takes a few files and a watch. */
 const MAX_READERS = 256;
+
+/** An attempt of a container whose log is meant. */
+export interface LoggedAttempt {
+  readonly pod: Pod;
+  readonly id: string;
+  readonly container: string;
+  readonly restartCount: number;
+}
 
 /** All logs of the node. */
 export class Logs {
@@ -49,6 +63,23 @@ export class Logs {
       { folder: options.linkFolder, logs: options.root },
       { files: deps.files, log: deps.log },
     );
+  }
+
+  /** Rotates the log of a running container when it is too large; see `rotateLog`. */
+  rotate(log: RunningLog, limits: RotationLimits, signal: AbortSignal): Promise<boolean> {
+    return rotateLog(log, limits, this.#deps, signal);
+  }
+
+  /** The attempt is gone from the runtime: its files and its link go, too. Never throws. */
+  async removed({ pod, id, container, restartCount }: LoggedAttempt): Promise<void> {
+    const { logs } = podPaths({ root: "", logs: this.#options.root }, pod);
+    const path = `${logs}/${containerLogFile(container, restartCount)}`;
+    try {
+      await removeLog(path, this.#deps.files);
+    } catch (error) {
+      this.#deps.log.warn("the log of a removed container stays", { path, error });
+    }
+    await this.links.removed(id);
   }
 
   get readers(): number {

@@ -1,0 +1,89 @@
+/**
+ * Keeps the logs of running containers below their limit. In: pods, sizes of files. Out: rotated files,
+ * requests to the runtime to open new ones. Invariant: one log's failure delays only that log.
+ */
+import { containerLogFile, podPaths } from "../api/pod-paths.ts";
+import { parseQuantity, quantityValue } from "../api/quantity.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import { retryDelayMs } from "../kit/backoff.ts";
+import type { MonotonicMs } from "../kit/clock.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Outside } from "../outside/outside.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { Logs, RunningLog } from "../subsystems/logs/logs.ts";
+
+/** What the loop needs. */
+export interface LogRotationDeps {
+  readonly outside: Pick<Outside, "clock" | "log">;
+  readonly scope: TaskScope;
+  readonly pipeline: Pick<Pipeline, "pods">;
+  readonly logs: Pick<Logs, "rotate">;
+}
+
+/** How often, how large, how many. */
+export type LogRotationOptions = Pick<
+  KubeletConfig,
+  | "containerLogMaxSize"
+  | "containerLogMaxFiles"
+  | "containerLogMaxWorkers"
+  | "containerLogMonitorInterval"
+  | "podLogsDir"
+>;
+
+/** Pause after a failure, longer with each one in a row (container_log_manager.go). */
+const RETRY = { initialMs: 10_000, maxMs: 300_000 };
+
+interface Failed {
+  readonly failures: number;
+  readonly notBefore: MonotonicMs;
+}
+
+/** Starts the loop; it ends with the scope. Nothing is done when the size limit is negative. */
+export function startLogRotation(options: LogRotationOptions, deps: LogRotationDeps): void {
+  const maxBytes = Number(quantityValue(parseQuantity(options.containerLogMaxSize)));
+  if (maxBytes < 0) return;
+  const { clock } = deps.outside;
+  const limits = { maxBytes, maxFiles: options.containerLogMaxFiles };
+  const failed = new Map<string, Failed>();
+  const rotateOne = async (log: RunningLog, signal: AbortSignal) => {
+    try {
+      await deps.logs.rotate(log, limits, signal);
+      failed.delete(log.containerId);
+    } catch (error) {
+      if (signal.aborted) return;
+      const failures = (failed.get(log.containerId)?.failures ?? 0) + 1;
+      const notBefore = (clock.monotonic() + retryDelayMs(failures, RETRY)) as MonotonicMs;
+      failed.set(log.containerId, { failures, notBefore });
+      deps.outside.log.warn("a container's log cannot be rotated", { path: log.path, error });
+    }
+  };
+  deps.scope.spawn("rotation of logs", "restart", async (signal) => {
+    for (;;) {
+      await clock.sleep(options.containerLogMonitorInterval, signal);
+      const logs = runningLogs(deps.pipeline.pods, options.podLogsDir);
+      const ids = new Set(logs.map(({ containerId }) => containerId));
+      for (const id of failed.keys()) if (!ids.has(id)) failed.delete(id);
+      const due = logs.filter(
+        ({ containerId }) => (failed.get(containerId)?.notBefore ?? 0) <= clock.monotonic(),
+      );
+      const worker = async () => {
+        for (let log = due.shift(); log && !signal.aborted; log = due.shift())
+          await rotateOne(log, signal);
+      };
+      await Promise.all(Array.from({ length: options.containerLogMaxWorkers }, worker));
+    }
+  });
+}
+
+/** The logs of all running containers. */
+function runningLogs(pods: Pipeline["pods"], logs: string): RunningLog[] {
+  return pods.list().flatMap(({ pod, observed }) => {
+    const folder = podPaths({ root: "", logs }, pod).logs;
+    return observed.containers
+      .filter(({ state }) => state === "running")
+      .map(({ id, name, restartCount }) => ({
+        containerId: id,
+        path: `${folder}/${containerLogFile(name, restartCount)}`,
+      }));
+  });
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { WallMs } from "../../kit/clock.ts";
+import { planRotation, type RotationPlan } from "./plan-rotation.ts";
+
+const NOW = Date.UTC(2026, 6, 4, 9, 8, 7) as WallMs;
+const CURRENT = "0.log.20260704-090807";
+
+interface Vector {
+  readonly about: string;
+  readonly files: readonly string[];
+  readonly maxFiles: number;
+  readonly plan: Omit<RotationPlan, "renameTo">;
+}
+
+const VECTORS: readonly Vector[] = [
+  { about: "the first time", files: ["0.log"], maxFiles: 5, plan: { remove: [], zip: [] } },
+  {
+    about: "the newest rotated one stays plain, as somebody may still read it",
+    files: ["0.log", "0.log.20260101-000000"],
+    maxFiles: 5,
+    plan: { remove: [], zip: [] },
+  },
+  {
+    about: "older ones are zipped",
+    files: ["0.log", "0.log.20260101-000000", "0.log.20260102-000000", "0.log.20251231-000000.gz"],
+    maxFiles: 5,
+    plan: { remove: [], zip: ["0.log.20260101-000000"] },
+  },
+  {
+    about: "as many go as come",
+    files: [
+      "0.log",
+      "0.log.20260101-000000.gz",
+      "0.log.20260102-000000.gz",
+      "0.log.20260103-000000.gz",
+      "0.log.20260104-000000",
+    ],
+    maxFiles: 5,
+    plan: { remove: ["0.log.20260101-000000.gz"], zip: [] },
+  },
+  {
+    about: "two files: only the current one and what it becomes",
+    files: ["0.log", "0.log.20260101-000000"],
+    maxFiles: 2,
+    plan: { remove: ["0.log.20260101-000000"], zip: [] },
+  },
+  {
+    about: "leftovers of an agent that ended in between",
+    files: [
+      "0.log",
+      "0.log.20260101-000000.tmp",
+      "0.log.20260101-000000",
+      "0.log.20260101-000000.gz",
+      "0.log.20260102-000000",
+    ],
+    maxFiles: 5,
+    plan: { remove: ["0.log.20260101-000000.tmp", "0.log.20260101-000000"], zip: [] },
+  },
+  {
+    about: "other attempts and files of others are left alone",
+    files: ["0.log", "1.log", "1.log.20260101-000000", "0.log.bak", "10.log"],
+    maxFiles: 2,
+    plan: { remove: [], zip: [] },
+  },
+];
+
+for (const { about, files, maxFiles, plan } of VECTORS)
+  test(`planRotation: ${about}`, () => {
+    assert.deepEqual(planRotation("0.log", files, { maxFiles, now: NOW }), {
+      ...plan,
+      renameTo: CURRENT,
+    });
+  });
+
+test("planRotation: however often it is applied, never more than maxFiles stay", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 1, max: 30 }), (most, times) => {
+      let files: readonly string[] = ["0.log"];
+      for (let i = 0; i < times; i += 1) {
+        const now = (NOW + i * 1000) as WallMs;
+        const plan = planRotation("0.log", files, { maxFiles: most, now });
+        files = files
+          .filter((name) => !plan.remove.includes(name))
+          .map((name) => {
+            if (name === "0.log") return plan.renameTo;
+            return plan.zip.includes(name) ? `${name}.gz` : name;
+          })
+          .concat("0.log");
+        assert.equal(new Set(files).size, files.length);
+        assert.ok(files.length <= most, files.join(" "));
+      }
+      assert.equal(files.length, Math.min(most, times + 1));
+    }),
+  );
+});

@@ -1,0 +1,48 @@
+// pure
+import type { WallMs } from "../../kit/clock.ts";
+
+/** What becomes of the files of one log when it is rotated, in this order. */
+export interface RotationPlan {
+  /** Names of leftovers and of what is too old. */
+  readonly remove: readonly string[];
+  /** Names of plain files that are to be zipped, each to its name with `.gz`. */
+  readonly zip: readonly string[];
+  /** The name that the current file gets. */
+  readonly renameTo: string;
+}
+
+const ROTATED = /^\d{8}-\d{6}(\.gz)?$/;
+const UNFINISHED = ".tmp";
+const ZIPPED = ".gz";
+
+/**
+ * Plans the rotation of the log `name` among the files `siblings` of its folder (container_log_manager.go
+ * rotateLog): unfinished copies go, and plain files that are zipped already; of the rotated ones
+ * `maxFiles - 2` stay, as the current file becomes one and a new current one is made; all but the newest
+ * are zipped. Files that no kubelet has made are left alone.
+ */
+export function planRotation(
+  name: string,
+  siblings: readonly string[],
+  { maxFiles, now }: { readonly maxFiles: number; readonly now: WallMs },
+): RotationPlan {
+  const own = siblings.filter((sibling) => sibling.startsWith(`${name}.`));
+  const unfinished = own.filter((sibling) => sibling.endsWith(UNFINISHED));
+  const rotated = own.filter((sibling) => ROTATED.test(sibling.slice(name.length + 1)));
+  const all = new Set(rotated);
+  const doubled = rotated.filter((sibling) => all.has(`${sibling}${ZIPPED}`));
+  const kept = rotated.filter((sibling) => !all.has(`${sibling}${ZIPPED}`)).sort();
+  const excess = kept.slice(0, Math.max(0, kept.length - Math.max(0, maxFiles - 2)));
+  const stay = kept.slice(excess.length);
+  return {
+    remove: [...unfinished, ...doubled, ...excess],
+    zip: stay.slice(0, -1).filter((sibling) => !sibling.endsWith(ZIPPED)),
+    renameTo: `${name}.${timeSuffix(now)}`,
+  };
+}
+
+/** `YYYYMMDD-hhmmss`, in UTC so that names sort by time also when clocks are set back in autumn. */
+function timeSuffix(now: WallMs): string {
+  const [date = "", time = ""] = new Date(now).toISOString().slice(0, 19).split("T");
+  return `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
+}

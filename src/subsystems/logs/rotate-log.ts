@@ -1,0 +1,82 @@
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { planRotation } from "./plan-rotation.ts";
+
+/** When logs are rotated and what is kept of them. */
+export interface RotationLimits {
+  readonly maxBytes: number;
+  /** Files of one log, the current one included. */
+  readonly maxFiles: number;
+}
+
+/** What rotating needs of the world. */
+export interface RotationDeps {
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Asks the runtime to write to a new file under the log's name. */
+  readonly reopen: (containerId: string, signal: AbortSignal) => Promise<void>;
+}
+
+/** The log of a running container. */
+export interface RunningLog {
+  readonly containerId: string;
+  /** Absolute path of the current file. */
+  readonly path: string;
+}
+
+/**
+ * Rotates the log when it is larger than allowed; resolves with whether it was. When the runtime does not
+ * open the new file, the old name is given back, so that nothing is written to a file that nobody finds.
+ * Throws `OutsideError`.
+ */
+export async function rotateLog(
+  { containerId, path }: RunningLog,
+  limits: RotationLimits,
+  deps: RotationDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { files, clock } = deps;
+  const facts = await files.facts(path);
+  if (facts === undefined) {
+    // Somebody took the file away; the runtime writes into one without a name until it is told.
+    await deps.reopen(containerId, signal);
+    return false;
+  }
+  if (facts.kind !== "file" || facts.sizeBytes < limits.maxBytes) return false;
+  const end = path.lastIndexOf("/");
+  const folder = path.slice(0, end);
+  const siblings = ((await files.list(folder)) ?? []).filter(({ kind }) => kind === "file");
+  const plan = planRotation(
+    path.slice(end + 1),
+    siblings.map(({ name }) => name),
+    { maxFiles: limits.maxFiles, now: clock.wall() },
+  );
+  for (const name of plan.remove) await files.remove(`${folder}/${name}`);
+  for (const name of plan.zip) {
+    await files.zip(`${folder}/${name}`, `${folder}/${name}.gz`);
+    await files.remove(`${folder}/${name}`);
+  }
+  const rotated = `${folder}/${plan.renameTo}`;
+  await files.rename(path, rotated);
+  try {
+    await deps.reopen(containerId, signal);
+  } catch (error) {
+    await files.rename(rotated, path).catch((problem: unknown) => {
+      deps.log.warn("a log that was not rotated cannot get its name back", { path, problem });
+    });
+    throw error;
+  }
+  return true;
+}
+
+/** Removes an attempt's log with all that was rotated away; the container is gone. */
+export async function removeLog(path: string, files: Files): Promise<void> {
+  const end = path.lastIndexOf("/");
+  const folder = path.slice(0, end);
+  const name = path.slice(end + 1);
+  for (const { name: other, kind } of (await files.list(folder)) ?? [])
+    if (kind === "file" && (other === name || other.startsWith(`${name}.`)))
+      await files.remove(`${folder}/${other}`);
+}
