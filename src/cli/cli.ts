@@ -15,6 +15,7 @@ import { addExecCommand } from "./commands/exec.ts";
 import { addGetCommand } from "./commands/get.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan.ts";
+import { addProbesCommand } from "./commands/probes.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
 import { addWhyCommand } from "./commands/why.ts";
@@ -95,6 +96,7 @@ export function buildProgram(context: CliContext): Command {
   addExecCommand(program, context);
   addWhyCommand(program, context);
   addEventsCommand(program, context);
+  addProbesCommand(program, context);
   addPlanCommand(program, context);
   addCgroupsCommand(program, context);
   addConfigCommand(program, context);

@@ -67,6 +67,10 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         rootFolder: flags.rootDir,
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
+        probes: {
+          endLeftovers: !flags.keepProbeLeftovers,
+          fineLooksPerSecond: flags.fineProbeRate,
+        },
         server: {
           certFolder: flags.certDir,
           socketPath: agentSocket(process.env),

@@ -84,6 +84,15 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     about:
       "Devices that only init containers needed stay with the pod until it ends, as with the kubelet.",
   }),
+  own("keep-probe-leftovers", "keepProbeLeftovers", "bool", {
+    group: "Only in nodelet",
+    about:
+      "Processes that exec probes leave behind when they run out of time go on, as with the kubelet.",
+  }),
+  own("fine-probe-rate", "fineProbeRate", "int32", {
+    group: "Only in nodelet",
+    about: "Looks a second that probes with periods below a second may make together on this node.",
+  }),
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",
     about: "How often the usage of containers is measured.",

@@ -283,6 +283,8 @@ const FLAG_RULES: readonly (readonly [argv: readonly string[], problems: readonl
   [["--node-ip=host"], [/--node-ip: Invalid value: "host": must be a valid IP address/]],
   [["--cloud-provider=external"], []],
   [["--event-mode=Reference"], []],
+  [["--fine-probe-rate=1", "--keep-probe-leftovers"], []],
+  [["--fine-probe-rate=0"], [/--fine-probe-rate: Invalid value: 0: must be at least 1/]],
   [["--event-mode=none"], [/--event-mode: Unsupported value: "none"/]],
   [["--cloud-provider=aws"], [/--cloud-provider: Unsupported value: "aws"/]],
   [["--image-credential-provider-config=/x"], [/bin-dir: Required value/]],

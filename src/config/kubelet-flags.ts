@@ -39,6 +39,10 @@ export interface KubeletFlags {
   readonly deviceWait: DurationMs;
   /** Devices that only init containers needed stay with the pod until it ends. */
   readonly keepInitDevices: boolean;
+  /** What exec probes that ran out of time leave in their containers goes on. */
+  readonly keepProbeLeftovers: boolean;
+  /** Looks a second of all probes with periods of their own; at least 1. */
+  readonly fineProbeRate: number;
   /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
   readonly version: string;
   readonly help: boolean;
@@ -71,6 +75,8 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   eventMode: "Protected",
   deviceWait: durationMs(120_000),
   keepInitDevices: false,
+  keepProbeLeftovers: false,
+  fineProbeRate: 200,
   version: "false",
   help: false,
 };

@@ -36,6 +36,9 @@ export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
     ...(EVENT_MODES.includes(flags.eventMode)
       ? []
       : [unsupported("--event-mode", flags.eventMode, EVENT_MODES)]),
+    ...(flags.fineProbeRate >= 1
+      ? []
+      : [invalid("--fine-probe-rate", flags.fineProbeRate, "must be at least 1")]),
   ];
 }
 

@@ -8,6 +8,7 @@ import {
   replyMetrics,
   replyPage,
   replyPods,
+  replyProbes,
   replyRunningPods,
   replySummary,
 } from "./reports.ts";
@@ -47,6 +48,7 @@ function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly
     get("/healthz", EVERYWHERE, health, (call) => replyHealth(call, checks)),
     get("/healthz/{check}", EVERYWHERE, health, (call) => replyHealthCheck(call, checks)),
     get("/pods", OPEN, ["pods", "proxy"], (call) => replyPods(call, node)),
+    get("/probes", GUARDED, ["proxy"], (call) => replyProbes(call, node)),
     get("/metrics", OPEN, ["metrics"], (call) => replyMetrics(call, node.metrics)),
     get("/metrics/probes", OPEN, ["metrics"], (call) => replyMetrics(call, node.probeMetrics)),
     get("/metrics/resource", OPEN, ["metrics"], async (call) =>

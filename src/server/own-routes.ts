@@ -8,7 +8,7 @@ import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
 import { HttpProblem } from "./http-problem.ts";
 import { readOverview } from "./overview.ts";
-import { podList } from "./reports.ts";
+import { podList, replyProbes } from "./reports.ts";
 import { findPod, type ServedNode } from "./served-node.ts";
 import { shownPod, shownPods } from "./shown-pods.ts";
 
@@ -45,7 +45,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("events", (call) => replyEvents(call, subsystems.events)),
     route("decisions", (call) => replyDecisions(call, node)),
     route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),
-    route("probes", (call) => replyJson(call, { items: subsystems.probes.history() })),
+    route("probes", (call) => replyProbes(call, node)),
     route("changes", (call) => streamChanges(call, node, deps), true),
     ...cgroupRoutes(node),
   ];

@@ -2,7 +2,9 @@ import type { Pod } from "../api/generated/types.ts";
 import { podFullName } from "../api/pod.ts";
 import { encodeConfig } from "../config/encode-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { ProbeReport } from "../subsystems/probes/probes.ts";
 import { type Call, replyJson } from "./call.ts";
+import { HttpProblem } from "./http-problem.ts";
 import type { PodView, ServedNode } from "./served-node.ts";
 
 /** `/pods`: what the agent looks after, each with the status it has now. */
@@ -71,4 +73,22 @@ const METRICS_HEADERS = { "content-type": "text/plain; version=0.0.4; charset=ut
 /** A page of metrics. */
 export async function replyMetrics(call: Call, metrics: MetricsRegistry): Promise<void> {
   await replyPage(call, metrics.expose());
+}
+
+/** `/probes`: every probe with its state, its cost and its last looks; `pod=<namespace>/<name>` chooses. */
+export async function replyProbes(call: Call, { subsystems }: ServedNode): Promise<void> {
+  const wanted = call.query.get("pod");
+  if (wanted !== null && !/^[^/]+\/[^/]+$/.test(wanted))
+    throw new HttpProblem(400, `pod=${wanted}: write <namespace>/<name>`);
+  const items = subsystems.probes
+    .history()
+    .filter(({ namespace, podName }) => wanted === null || wanted === `${namespace}/${podName}`)
+    .map((probe) => ({ probe, key: keyOf(probe) }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ probe }) => probe);
+  await replyJson(call, { items });
+}
+
+function keyOf({ namespace, podName, podUid, container, kind }: ProbeReport): string {
+  return `${namespace}/${podName}/${podUid}/${container}/${kind}`;
 }

@@ -8,6 +8,8 @@ import { after, before, test } from "node:test";
 import type { Command } from "commander";
 import { NO_MARKS, withMarks } from "../../src/api/event-marks.ts";
 import { buildProgram, runCommand } from "../../src/cli/cli.ts";
+import type { ProbeReport } from "../../src/cli/client/shapes.ts";
+import type { WallMs } from "../../src/kit/clock.ts";
 import { fakeIo } from "./fake-io.ts";
 import { assertGolden } from "./golden.ts";
 import { anEvent, anOverview } from "./nodes.ts";
@@ -27,10 +29,48 @@ const probe = {
   container: "web",
   kind: "liveness",
   handler: "httpGet",
+  containerId: "c1",
   verdict: "success",
+  run: { result: "success", length: 3 },
+  doing: { kind: "probe" },
+  periodMs: 10_000,
+  timeoutMs: 1000,
+  nextInMs: 7000,
+  busyMs: 33,
+  killed: 0,
   counts: { successful: 10, failed: 1, unknown: 0 },
-  history: [{ atMs: NOW - 3000, durationMs: 2.6, lateMs: 0, result: "success", output: "ok" }],
-};
+  history: [
+    {
+      atMs: (NOW - 3000) as WallMs,
+      durationMs: 2.6,
+      lateMs: 0,
+      containerId: "c1",
+      result: "success",
+      output: "ok",
+    },
+  ],
+} satisfies ProbeReport;
+const startup = {
+  ...probe,
+  kind: "startup",
+  handler: "exec",
+  verdict: undefined,
+  run: undefined,
+  doing: { kind: "wait", why: "within the initial delay" },
+  counts: { successful: 0, failed: 2, unknown: 1 },
+  killed: 4,
+  history: [
+    {
+      atMs: (NOW - 9000) as WallMs,
+      durationMs: 1003.2,
+      lateMs: 12.34,
+      containerId: "c1",
+      result: "failure",
+      output: 'command timed out: "check" timed out after 1s',
+      killed: 4,
+    },
+  ],
+} satisfies ProbeReport;
 const decision = {
   atMs: NOW - 60_000,
   sequence: 1,
@@ -68,7 +108,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
     kind: "EventList",
     items: [],
   },
-  "/nodelet/v1/probes": { items: [probe] },
+  "/nodelet/v1/probes": { items: [probe, startup] },
   "/nodelet/v1/problems": { items: [] },
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=500": { items: [decision], lost: 0 },
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=20": { items: [decision], lost: 0 },
@@ -149,6 +189,9 @@ const TEXTS: readonly (readonly string[])[] = [
   ["get", "node", "-o", "yaml"],
   ["get", "events"],
   ["get", "probes"],
+  ["probes"],
+  ["probes", "-o", "json"],
+  ["probes", "pod/web"],
   ["events"],
   ["events", "-o", "wide", "--no-headers"],
   ["events", "-o", "yaml"],
@@ -187,6 +230,7 @@ const REFUSALS: readonly Refusal[] = [
   { argv: ["get", "pods", "-l", "a b"], code: 2, said: /--selector: / },
   { argv: ["get", "pod", "none"], code: 3, said: /there is no pod none\n {2}nodelet get pods -A/ },
   { argv: ["get", "probes", "-w"], code: 2, said: /probes cannot be watched/ },
+  { argv: ["probes", "pod/none"], code: 3, said: /there is no pod none/ },
   { argv: ["describe", "service", "x"], code: 2, said: /"service" cannot be described/ },
   { argv: ["describe", "pod", "wbe"], code: 3, said: /there is no pod wbe/ },
   { argv: ["describe", "node", "other"], code: 3, said: /the node here is edge-1/ },

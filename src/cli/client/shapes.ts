@@ -3,8 +3,9 @@
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import type { Overview } from "../../server/server.ts";
+import type { ProbeReport } from "../../subsystems/probes/probes.ts";
 
-export type { Overview };
+export type { Overview, ProbeReport };
 
 /** `decisions`. */
 export interface Decisions {
@@ -26,29 +27,6 @@ export interface Problem {
 /** `probes`. */
 export interface Probes {
   readonly items: readonly ProbeReport[];
-}
-
-/** A probe with its last looks, oldest first. */
-export interface ProbeReport {
-  readonly podUid: string;
-  readonly namespace: string;
-  readonly podName: string;
-  readonly container: string;
-  readonly kind: string;
-  readonly handler: string;
-  readonly verdict: string;
-  readonly counts: {
-    readonly successful: number;
-    readonly failed: number;
-    readonly unknown: number;
-  };
-  readonly history: readonly {
-    readonly atMs: number;
-    readonly durationMs: number;
-    readonly lateMs: number;
-    readonly result: string;
-    readonly output: string;
-  }[];
 }
 
 /** A line of `changes`. */

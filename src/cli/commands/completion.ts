@@ -84,6 +84,7 @@ async function valuesOf(asked: Asked, context: CliContext): Promise<readonly Can
       return /^po/.test(positional[0] ?? "") ? await podNames(asked, context) : [];
     case "logs pod":
     case "why pod":
+    case "probes pod":
       return await podNames(asked, context);
     case "events for":
       return await eventObjects(asked, context);

@@ -48,3 +48,8 @@ export function humanBytes(bytes: number): string {
   const digits = unit === 0 || amount >= 100 ? 0 : 1;
   return `${Number(amount.toFixed(digits))} ${UNITS[unit]}`;
 }
+
+/** A span to the millisecond: `50 ms`, `1 s`, `1.5 s`, `10 s`. */
+export function preciseText(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${Math.round(ms) / 1000} s`;
+}

@@ -1,6 +1,6 @@
 // pure
 import type { ProbeReport } from "../client/shapes.ts";
-import { humanDuration } from "./amounts.ts";
+import { humanDuration, preciseText } from "./amounts.ts";
 import type { Column } from "./table.ts";
 
 /** A probe in a table at `now`, Unix milliseconds. */
@@ -19,7 +19,7 @@ export const PROBE_COLUMNS: readonly Column<ProbeRow>[] = [
   { title: "HANDLER", value: ({ probe }) => probe.handler },
   {
     title: "VERDICT",
-    value: ({ probe }) => probe.verdict,
+    value: ({ probe }) => probe.verdict ?? "",
     style: ({ probe }) => STYLE[probe.verdict as keyof typeof STYLE],
   },
   { title: "OK", value: ({ probe }) => String(probe.counts.successful), align: "right" },
@@ -31,6 +31,7 @@ export const PROBE_COLUMNS: readonly Column<ProbeRow>[] = [
       return last === undefined ? "never" : `${humanDuration(now - last.atMs)} ago`;
     },
   },
+  { title: "EVERY", value: ({ probe }) => preciseText(probe.periodMs), align: "right" },
   { title: "TOOK", value: ({ probe }) => tookText(probe), align: "right" },
   { title: "SAID", value: ({ probe }) => probe.history.at(-1)?.output ?? "", wide: true },
 ];

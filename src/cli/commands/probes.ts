@@ -1,0 +1,77 @@
+import { type Command, Option } from "commander";
+import type { Probes } from "../client/shapes.ts";
+import { type CliContext, clientOf, withSocketOption } from "../context.ts";
+import { EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { encode } from "../render/output.ts";
+import { describeProbes } from "../render/probe-detail.ts";
+import { PROBE_COLUMNS } from "../render/probe-table.ts";
+import { renderTable } from "../render/table.ts";
+import { fetchPod } from "./pod-options.ts";
+
+interface ProbesOptions {
+  readonly namespace?: string;
+  readonly output?: "wide" | "json" | "yaml";
+  readonly socket?: string;
+}
+
+const ROUTE = "/nodelet/v1/probes";
+
+/** `nodelet probes`. */
+export function addProbesCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("probes")
+    .summary("show what probes see, and what they cost")
+    .description(
+      "Shows every probe of the node: what it says, how often it looks and how long that takes. With a pod also " +
+        "what each probe waits for and its last looks.",
+    )
+    .argument("[pod]", "only of this pod, with its last looks")
+    .option("-n, --namespace <name>", "only of this namespace")
+    .addOption(
+      new Option("-o, --output <form>", "how to show it").choices(["wide", "json", "yaml"]),
+    );
+  withSocketOption(command)
+    .addHelpText("after", EXAMPLES)
+    .action(async (pod: string | undefined, options: ProbesOptions) => {
+      context.finish(await probes(pod, options, context));
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  nodelet probes
+  nodelet probes pod/hello
+  nodelet probes -o json
+`;
+
+async function probes(
+  reference: string | undefined,
+  options: ProbesOptions,
+  context: CliContext,
+): Promise<number> {
+  const { io } = context;
+  const { namespace, output } = options;
+  const client = clientOf(context, options);
+  const pod =
+    reference === undefined
+      ? undefined
+      : await fetchPod(client, reference, { namespace: namespace ?? "default" });
+  const all = (await client.json<Probes>(ROUTE)).items;
+  const items = all.filter((probe) =>
+    pod
+      ? probe.podUid === pod.metadata?.uid
+      : namespace === undefined || probe.namespace === namespace,
+  );
+  if (output === "json" || output === "yaml") io.stdout.write(encode({ items }, output));
+  else if (items.length === 0) io.stderr.write("There are no probes.\n");
+  else if (pod) writeLines(io.stdout, describeProbes(items, io.now(), io.paint));
+  else {
+    const rows = items.map((probe) => ({ probe, now: io.now() }));
+    writeLines(
+      io.stdout,
+      renderTable(PROBE_COLUMNS, rows, { paint: io.paint, wide: output === "wide" }),
+    );
+  }
+  return EXIT_OK;
+}
