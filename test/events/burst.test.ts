@@ -43,7 +43,7 @@ for (const { name, mode, atOnce } of BURSTS) {
       if (n % atOnce === atOnce - 1) await world.clock.advance(1);
       most = Math.max(most, world.events.waiting);
     }
-    assert.ok(most <= 8_192, `${most} wait`);
+    assert.ok(most <= 16_384, `${most} wait`);
     await world.clock.advance(600_000);
     assert.equal(world.events.waiting, 0);
     const { recorded, sent, aggregated, dropped } = world.events.counts.totals;

@@ -19,6 +19,7 @@ import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { Correlator } from "../../src/subsystems/events/correlator.ts";
 import {
   type EventApi,
+  EventApiError,
   type Events,
   type EventsOptions,
   startEvents,
@@ -32,6 +33,8 @@ const CALLS_A_TURN = 1_000;
 const ROUNDS = 5;
 const KEYS = 4_096;
 const WRITE_MS = 2;
+/** Longer than the room takes to have everything that waits on disk. */
+const AWAY_MS = 4_000;
 /** As many as a large node has. */
 const NODE_PODS = 250;
 
@@ -40,35 +43,46 @@ const pods = Array.from({ length: 1_000 }, (_, i) => podOf(`web-5d4f8c7b9-${i}`)
 
 async function main(): Promise<void> {
   const rows: string[][] = [["", "figure", "wanted"]];
-  const rate = await recorderRate();
-  rows.push(["recorder calls per second, no API server", short(rate), "≥ 100000"]);
+  const { perSecond, perCpuSecond } = await recorderRate();
+  rows.push(["recorder calls per second, no API server", short(perSecond), "≥ 100000"]);
+  rows.push(["the same per second of processor", short(perCpuSecond), ""]);
   const perKey = bytesPerKey();
   rows.push(["bytes held per cached key", short(perKey), "≤ 1024"]);
-  const burst = await burstOfEvents();
-  rows.push(["burst: loop delay p99, ms", short(burst.p99Ms), "< 50"]);
-  rows.push(["burst: loop delay max, ms", short(burst.maxMs), ""]);
-  rows.push(["burst: heap above before, MiB", short(burst.heapMiB), ""]);
-  rows.push(["burst: sent", `${burst.sent}`, ""]);
-  rows.push(["burst: aggregated", `${burst.aggregated}`, ""]);
-  rows.push(["burst: dropped", `${burst.dropped}`, ""]);
-  rows.push([
-    "burst: sum",
-    `${burst.sent + burst.aggregated + burst.dropped}`,
-    `${burst.recorded}`,
-  ]);
+  rows.push(...burstRows("burst", await burstOfEvents(slowApi, ({ waiting }) => waiting === 0)));
+  const since = performance.now();
+  const isSpooled = () => performance.now() - since > AWAY_MS;
+  rows.push(...burstRows("burst, server away", await burstOfEvents(noApi, isSpooled)));
   process.stdout.write(`${renderTable(rows)}\n`);
 }
 
-async function recorderRate(): Promise<number> {
-  let best = 0;
+function burstRows(name: string, burst: Burst): string[][] {
+  const { recorded, sent, aggregated, dropped, waiting } = burst;
+  return [
+    [`${name}: loop delay p99, ms`, short(burst.p99Ms), "< 50"],
+    [`${name}: loop delay max, ms`, short(burst.maxMs), ""],
+    [`${name}: MiB held afterwards`, short(burst.heapMiB), ""],
+    [`${name}: sent`, `${sent}`, ""],
+    [`${name}: aggregated`, `${aggregated}`, ""],
+    [`${name}: dropped`, `${dropped}`, ""],
+    [`${name}: waiting`, `${waiting}`, ""],
+    [`${name}: sum`, `${sent + aggregated + dropped + waiting}`, `${recorded}`],
+  ];
+}
+
+async function recorderRate() {
+  const best = { perSecond: 0, perCpuSecond: 0 };
   await withEvents({}, async (events) => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const began = performance.now();
+      const used = process.cpuUsage();
       for (let i = 0; i < CALLS; i += 1) {
         events.ofPod(pods[i % NODE_PODS] as Pod, say(i % 7), "main");
         if (i % CALLS_A_TURN === CALLS_A_TURN - 1) await settled(events);
       }
-      best = Math.max(best, (CALLS * 1000) / (performance.now() - began));
+      const { user, system } = process.cpuUsage(used);
+      const seconds = (performance.now() - began) / 1000;
+      best.perSecond = Math.max(best.perSecond, CALLS / seconds);
+      best.perCpuSecond = Math.max(best.perCpuSecond, (CALLS * 1e6) / (user + system));
     }
     const { recorded, kept } = events.counts.totals;
     if (kept !== recorded) throw new Error(`${recorded} recorded, ${kept} kept`);
@@ -82,15 +96,18 @@ async function settled(events: Events): Promise<void> {
   while (counts.totals.kept < counts.totals.recorded) await new Promise(setImmediate);
 }
 
+setFlagsFromString("--expose-gc");
+const gc = runInNewContext("gc") as () => void;
+
+/** Bytes of the heap that are in use, without what nobody holds any more. */
+function heapUsed(): number {
+  gc();
+  gc();
+  return process.memoryUsage().heapUsed;
+}
+
 function bytesPerKey(): number {
-  setFlagsFromString("--expose-gc");
-  const gc = runInNewContext("gc") as () => void;
   const correlator = new Correlator(correlatorRules());
-  const heap = () => {
-    gc();
-    gc();
-    return process.memoryUsage().heapUsed;
-  };
   const correlate = (i: number) =>
     correlator.correlate(
       makeEvent(
@@ -101,49 +118,67 @@ function bytesPerKey(): number {
       ),
       { at: i, time: () => "2026-01-01T00:00:00Z", nanosHex: () => i.toString(16) },
     );
-  const before = heap();
+  const before = heapUsed();
   // Nine similar events for each object: the sets of messages are as large as they get.
   for (let i = 0; i < KEYS; i += 1) correlate(i);
-  const after = heap();
+  const after = heapUsed();
   // Three caches with as many keys each.
   const perKey = (after - before) / (3 * KEYS);
   correlate(0);
   return perKey;
 }
 
-async function burstOfEvents() {
-  const api: EventApi = {
-    create: async (event) => {
-      await sleep(WRITE_MS);
-      return event;
-    },
-    patch: async ({ namespace, name }) => {
-      await sleep(WRITE_MS);
-      return { metadata: { namespace, name }, involvedObject: {} };
-    },
-  };
+/** Takes everything, each write in its time. */
+const slowApi: EventApi = {
+  create: async (event) => {
+    await sleep(WRITE_MS);
+    return event;
+  },
+  patch: async ({ namespace, name }) => {
+    await sleep(WRITE_MS);
+    return { metadata: { namespace, name }, involvedObject: {} };
+  },
+};
+
+/** Takes nothing. */
+const noApi: EventApi = {
+  create: () => Promise.reject(new EventApiError({ kind: "transport" }, "away")),
+  patch: () => Promise.reject(new EventApiError({ kind: "transport" }, "away")),
+};
+
+interface Burst {
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  readonly heapMiB: number;
+  readonly waiting: number;
+  readonly recorded: number;
+  readonly sent: number;
+  readonly aggregated: number;
+  readonly dropped: number;
+}
+
+/** 10,000 events about 1,000 pods; how late the event loop is until they are sent or on disk. */
+async function burstOfEvents(api: EventApi, isOver: (events: Events) => boolean): Promise<Burst> {
   return await withEvents(
     { rate: { qps: 0, burst: 0 } },
     async (events) => {
       await sleep(200);
-      const before = process.memoryUsage().heapUsed;
+      const before = heapUsed();
       const delay = monitorEventLoopDelay({ resolution: 5 });
       delay.enable();
       for (let i = 0; i < 10; i += 1) {
         for (const pod of pods) events.ofPod(pod, say(i % 7), "main");
         await new Promise(setImmediate);
       }
-      let heap = 0;
-      while (events.waiting > 0 || events.counts.totals.recorded < 10_000) {
-        heap = Math.max(heap, process.memoryUsage().heapUsed);
-        await sleep(50);
-      }
+      while (events.counts.totals.recorded < 10_000 || !isOver(events)) await sleep(50);
       delay.disable();
+      const heapMiB = (heapUsed() - before) / 2 ** 20;
       const { recorded, sent, aggregated, dropped } = events.counts.totals;
       return {
         p99Ms: delay.percentile(99) / 1e6,
         maxMs: delay.max / 1e6,
-        heapMiB: (heap - before) / 2 ** 20,
+        heapMiB,
+        waiting: events.waiting,
         ...{ recorded, sent, aggregated, dropped },
       };
     },

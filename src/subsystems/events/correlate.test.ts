@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { type Budget, patchOf, spend, tokenLeftMs } from "./correlate.ts";
 import { type Correlation, Correlator, type Moment } from "./correlator.ts";
-import { spamKey } from "./event-keys.ts";
+import { spamKey, spamKeyByReason } from "./event-keys.ts";
 import { makeEvent } from "./make-event.ts";
 import { type CorrelatorOptions, correlatorRules, type EventMode } from "./policy.ts";
 
@@ -344,18 +344,21 @@ test("correlate: counting preserves the number of events", () => {
 
 test("correlate: what is sent about one object never exceeds the budget", () => {
   fc.assert(
-    fc.property(fc.array(told, { maxLength: 400 }), (events) => {
-      const { say } = story();
-      const sent = new Map<string, number>();
+    fc.property(fc.array(told, { maxLength: 400 }), modes, (events, mode) => {
+      const { say } = story({}, mode);
+      const isProtected = mode === "Protected";
+      const sent = new Map<string, { count: number; intervalSeconds: number }>();
       let atSeconds = 0;
       for (const { gap, ...event } of events) {
         atSeconds += gap / 100;
-        const correlation = say({ ...event, atSeconds });
-        if (correlation.filtered) continue;
-        const key = spamKey(correlation.event);
-        sent.set(key, (sent.get(key) ?? 0) + 1);
+        const { event: counted, filtered } = say({ ...event, atSeconds });
+        if (filtered) continue;
+        const key = isProtected ? spamKeyByReason(counted) : spamKey(counted);
+        const intervalSeconds = isProtected && event.reason === "Started" ? 60 : 300;
+        sent.set(key, { count: (sent.get(key)?.count ?? 0) + 1, intervalSeconds });
       }
-      for (const count of sent.values()) assert.ok(count <= 25 + atSeconds / 300 + 1e-9);
+      for (const { count, intervalSeconds } of sent.values())
+        assert.ok(count <= 25 + atSeconds / intervalSeconds + 1e-9);
     }),
   );
 });

@@ -92,8 +92,9 @@ export const REFERENCE = {
 const LIFECYCLE_BUDGET: Budget = { burst: REFERENCE.spamBurst, intervalMs: 60_000 };
 /** Longer than the reference's queue, because steps of life may use what others may not. */
 const PROTECTED_INBOUND = 8_192;
-const WAITING_EVENTS = 8_192;
-const WAITING_BYTES = 8 * 1024 * 1024;
+/** Room for a burst of ten thousand with a server that takes its time. */
+const WAITING_EVENTS = 16_384;
+const WAITING_BYTES = 16 * 1024 * 1024;
 
 /** The policy with everything filled in. Settings of zero mean their default, as in the reference. */
 export function eventRules(policy: EventPolicy = {}): EventRules {

@@ -31,6 +31,9 @@ export interface SpoolContent {
 const PATIENCE_MS = 1_000;
 /** Lines that are out of date before the file is written anew. */
 const STALE_LINES = 512;
+/** Lines that are made before others get a turn of the process. */
+const SLICE = 500;
+const NEVER = new AbortController().signal;
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -137,13 +140,13 @@ export class Spool {
       const held = [...outbox.entries()].filter(
         (entry) => this.#held.has(entry.order) || wanted.has(entry),
       );
-      const lines = [...held.map(entryLine), `{"lost":${lostText}}`];
+      const lines = [...(await this.#linesOf(held)), `{"lost":${lostText}}`];
       await files.writeAtomic(path, `${lines.join("\n")}\n`, FILE_MODE);
       this.#lines = lines.length;
     } else {
       const lines = [
         ...(gone.length > 0 ? [JSON.stringify({ x: gone })] : []),
-        ...fresh.map(entryLine),
+        ...(await this.#linesOf(fresh)),
         ...(lostText === this.#lostText ? [] : [`{"lost":${lostText}}`]),
       ];
       // A line that a crash has torn must not take the next one along.
@@ -152,6 +155,16 @@ export class Spool {
     }
     for (const order of gone) this.#held.delete(order);
     this.#lostText = lostText;
+  }
+
+  /** Thousands of lines at once would hold up everybody else. */
+  async #linesOf(entries: readonly OutboxEntry[]): Promise<readonly string[]> {
+    const lines: string[] = [];
+    for (const entry of entries) {
+      lines.push(entryLine(entry));
+      if (lines.length % SLICE === 0) await this.#deps.clock.sleep(0, NEVER);
+    }
+    return lines;
   }
 
   #hold(entry: OutboxEntry): void {
