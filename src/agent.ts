@@ -162,6 +162,7 @@ async function startCore(
     metrics,
     probeMetrics,
     facts,
+    allocatable: capacity.allocatable,
     ...clientPorts(clients, hooks.eventApi),
     ...pipelinePorts(pipelineOf),
   });

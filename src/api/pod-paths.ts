@@ -6,6 +6,8 @@ export interface PodPaths {
   /** `<root>/pods/<uid>`. */
   readonly directory: string;
   readonly volumes: string;
+  /** Where parts of volumes are mounted, `<volume>/<container>/<index>`. */
+  readonly subPaths: string;
   readonly plugins: string;
   readonly etcHosts: string;
   /** `<logs>/<namespace>_<name>_<uid>`. */
@@ -22,6 +24,7 @@ export function podPaths(
   return {
     directory,
     volumes: `${directory}/volumes`,
+    subPaths: `${directory}/volume-subpaths`,
     plugins: `${directory}/plugins`,
     etcHosts: `${directory}/etc-hosts`,
     logs: `${roots.logs}/${namespace}_${name}_${uid}`,

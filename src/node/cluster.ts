@@ -8,10 +8,12 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import {
   type ApiTransport,
+  followServices,
   KubeClient,
   type ObjectSource,
   RequestedTokens,
   type ServiceAccountTokens,
+  type ServiceList,
   WatchedObjects,
 } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -39,6 +41,7 @@ export interface ClusterClients {
   readonly events: EventApi;
   readonly objects: ObjectSource;
   readonly tokens: ServiceAccountTokens;
+  readonly services: ServiceList;
 }
 
 /** What making clients needs. */
@@ -77,6 +80,7 @@ export function connectCluster(
     events: kubeEventApi(unlimited),
     objects: new WatchedObjects({ client, clock, random, log, scope }),
     tokens: new RequestedTokens({ client, clock, random, log }),
+    services: followServices({ client, clock, random, log, scope }),
   };
 }
 
@@ -88,11 +92,14 @@ export function clientPorts(
   readonly eventApi?: EventApi;
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
+  readonly services?: ServiceList;
 } {
   const events = eventApi ?? clients?.events;
   return {
     ...(events ? { eventApi: events } : {}),
-    ...(clients ? { objects: clients.objects, tokens: clients.tokens } : {}),
+    ...(clients
+      ? { objects: clients.objects, tokens: clients.tokens, services: clients.services }
+      : {}),
   };
 }
 

@@ -9,6 +9,7 @@ import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
+import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
 import { startLogRotation } from "./log-rotation.ts";
@@ -28,13 +29,14 @@ export interface NodeDeps {
   readonly cgroups: Cgroups;
   readonly events: Events;
   readonly logs: Logs;
+  readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
 }
 
 /** Starts every loop that concerns the node as a whole. */
 export function startNode(
   options: NodeOptions,
-  { outside, scope, pipeline, cgroups, events, logs, metrics }: NodeDeps,
+  { outside, scope, pipeline, cgroups, events, logs, volumes, metrics }: NodeDeps,
 ): void {
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
@@ -48,6 +50,7 @@ export function startNode(
     outside,
     scope,
     cgroups,
+    volumes,
     seen: pipeline.seen,
     released,
     isKnown: (uid) => pipeline.pods.knows(uid as PodUid),

@@ -2,18 +2,18 @@
  * The way of a pod: sources -> admission -> pods -> status. This file joins the rooms and builds what
  * the pods room asks for out of the subsystems; it decides nothing.
  */
-import { literalEnv } from "../api/env.ts";
-import type { Container, Pod } from "../api/generated/types.ts";
+import type { Pod } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podDescription, podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import { qosClassOf } from "../api/qos.ts";
 import type { Reading } from "../kit/cell.ts";
-import { InvariantError, messageOf } from "../kit/errors.ts";
+import { messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
-import { type Devices, DevicesNotReady } from "../subsystems/devices/devices.ts";
+import type { Devices } from "../subsystems/devices/devices.ts";
+import type { Environments } from "../subsystems/environment/environment.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Journal } from "../subsystems/journal/journal.ts";
@@ -22,11 +22,12 @@ import type { Probes } from "../subsystems/probes/probes.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
+import { createContainer } from "./create-container.ts";
 import { deviceLife } from "./pods/device-life.ts";
 import { newestSandbox } from "./pods/observed.ts";
 import { isFinished } from "./pods/phase.ts";
 import { type Admit, Pods } from "./pods/pods.ts";
-import { ContainerConfigError, type CreateContainerOrder, type PodPorts } from "./pods/ports.ts";
+import type { PodPorts } from "./pods/ports.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
 import { specContainers } from "./pods/restart.ts";
@@ -49,6 +50,7 @@ export interface PipelineOptions {
 export interface PipelineSubsystems {
   readonly cgroups: Cgroups;
   readonly devices: Devices;
+  readonly environments: Environments;
   readonly events: Events;
   readonly images: Images;
   readonly journal: Journal;
@@ -114,6 +116,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     deps.devices.observe({ uid: record.uid, pod: record.pod, ...deviceLife(record) });
     statuses.update(record);
     watchProbes(record, deps);
+    deps.volumes.podChanged(record.pod);
   });
   const sources = new Sources(options.sources, {
     files: host.files,
@@ -281,8 +284,14 @@ function groundPort(
       await deps.cgroups.ensurePod(pod, uidOf(pod));
     },
     removeCgroup: (pod) => deps.cgroups.removePod(uidOf(pod), qosClassOf(pod)),
-    mountVolumes: (pod) => deps.volumes.mount(pod),
-    unmountVolumes: (pod) => deps.volumes.unmount(pod),
+    mountVolumes: async (pod, signal) => {
+      deps.environments.follow(pod);
+      await deps.volumes.mount(pod, signal);
+    },
+    unmountVolumes: async (pod) => {
+      deps.environments.forget(uidOf(pod));
+      await deps.volumes.unmount(pod);
+    },
   };
 }
 
@@ -295,37 +304,14 @@ export function activePods(pods: Pick<Pods, "list">): readonly Pod[] {
 }
 
 function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
-  const { runtime, volumes, logs, devices } = deps;
+  const { runtime, logs } = deps;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: (pod, attempt, signal) => {
       sayAboutDns(deps, pod);
       return runtime.createSandbox(pod, attempt, signal);
     },
-    createContainer: async (order, signal) => {
-      const container = containerOf(order);
-      const mounts = await volumes.mounts(order.pod, container).catch((error: unknown) => {
-        throw new ContainerConfigError(
-          `${String(error instanceof Error ? error.message : error)}`,
-          { cause: error },
-        );
-      });
-      const { pod, sandboxId, restartCount, image } = order;
-      const refusal = runtime.refusal(pod, container, image);
-      if (refusal !== undefined) throw new ContainerConfigError(refusal);
-      const uid = (pod.metadata?.uid ?? "") as PodUid;
-      const parts = await devices.containerParts(uid, pod, container, signal).catch(asConfigError);
-      const id = await runtime.createContainer(
-        {
-          ...{ pod, container, sandboxId, restartCount, image, devices: parts },
-          mounts: [...parts.mounts, ...mounts],
-          env: [...parts.env, ...literalEnv(container)],
-        },
-        signal,
-      );
-      logs.links.created(id, { pod, container: order.container, restartCount });
-      return id;
-    },
+    createContainer: (order, signal) => createContainer(order, deps, signal),
     startContainer: async (id, signal) => {
       await runtime.startContainer(id, signal);
       await logs.links.started(id);
@@ -339,20 +325,6 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
     removeSandbox: (id, signal) =>
       collecting(deps, signal, () => runtime.removeSandbox(id, signal)),
   };
-}
-
-/** How soon a container whose devices are not there is tried again. */
-const DEVICES_RETRY_MS = 5_000;
-
-function asConfigError(error: unknown): never {
-  if (!(error instanceof DevicesNotReady)) throw error;
-  throw new ContainerConfigError(error.message, { cause: error, retryInMs: DEVICES_RETRY_MS });
-}
-
-function containerOf({ pod, container }: CreateContainerOrder): Container {
-  const found = specContainers(pod).find((spec) => spec.container.name === container);
-  if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
-  return found.container;
 }
 
 function hookPort(deps: PipelineDeps, pods: () => Pods): PodPorts["hooks"] {

@@ -3,6 +3,7 @@ import type { Pod } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
+import type { ResourceAmounts } from "../api/pod-resources.ts";
 import { deriveRootLayout } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { messageOf } from "../kit/errors.ts";
@@ -10,7 +11,7 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime, ImageService, RuntimeService } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
-import type { ObjectSource, ServiceAccountTokens } from "../outside/kube/kube.ts";
+import type { ObjectSource, ServiceAccountTokens, ServiceList } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
   type Cgroups,
@@ -19,7 +20,10 @@ import {
   enforcementEvent,
   runtimeCgroupDriver,
 } from "./cgroups/cgroups.ts";
+import { connectVolumes } from "./connect-volumes.ts";
 import { Devices, NUMA_NODES_FILE, topologyOf } from "./devices/devices.ts";
+import type { Environments } from "./environment/environment.ts";
+
 import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
 import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
@@ -40,12 +44,13 @@ import {
   resolvConfFault,
 } from "./runtime/runtime.ts";
 import { type FoundRunning, measuredPod, Stats } from "./stats/stats.ts";
-import { Volumes } from "./volumes/volumes.ts";
+import type { Volumes } from "./volumes/volumes.ts";
 
 /** All rooms, started. */
 export interface Subsystems {
   readonly cgroups: Cgroups;
   readonly devices: Devices;
+  readonly environments: Environments;
   readonly events: Events;
   readonly images: Images;
   readonly journal: Journal;
@@ -89,6 +94,10 @@ export interface SubsystemDeps {
   readonly objects?: ObjectSource;
   /** Tokens of service accounts; absent where there is no API server. */
   readonly tokens?: ServiceAccountTokens;
+  /** Services that pods are told of; absent where there is no API server. */
+  readonly services?: ServiceList;
+  /** What pods may use of the node. */
+  readonly allocatable: ResourceAmounts;
   readonly onFound: (pods: readonly FoundPod[]) => void;
   readonly isBusy: (uid: PodUid) => boolean;
   readonly onVerdict: (verdict: ProbeVerdict) => void;
@@ -125,12 +134,11 @@ async function startRooms(
   events: Events,
 ): Promise<Subsystems> {
   const { config, rootFolder } = options;
-  const { clock, random, host } = deps.outside;
+  const { clock } = deps.outside;
   const cri = instrumentRuntime(deps.outside.cri, clock, deps.metrics);
   const journal = await openJournal(rootFolder, deps);
   const cgroups = await connectCgroups(config, deps, cri.runtime);
   events.ofNode(enforcementEvent(await cgroups.start()));
-  const roots = { root: rootFolder, logs: config.podLogsDir };
   return {
     cgroups,
     devices: await openDevices(options, deps, { events, journal }),
@@ -144,7 +152,7 @@ async function startRooms(
       dns: await readDns(config, deps, events),
     }),
     stats: createStats(options, deps, cri, cgroups),
-    volumes: new Volumes({ roots }, { files: host.files, random }),
+    ...connectVolumes(options, deps, events),
   };
 }
 

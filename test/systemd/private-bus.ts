@@ -1,9 +1,10 @@
 // A D-Bus daemon of our own on a socket of our own, so that nothing of the machine's buses is touched.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { accepts } from "../box/containerd.ts";
 import { findProgram } from "../box/prerequisites.ts";
 
 /** Why no bus can be had here, in words for a skipped test; `false` when one can. */
@@ -53,7 +54,8 @@ export class PrivateBus implements AsyncDisposable {
     rmSync(this.#socket, { force: true });
     const program = findProgram("dbus-daemon") ?? "";
     this.#daemon = spawn(program, ["--nofork", `--config-file=${file}`], { stdio: "ignore" });
-    while (!existsSync(this.#socket)) await new Promise((resolve) => setTimeout(resolve, 5));
+    // The socket is there before the daemon listens on it.
+    while (!(await accepts(this.#socket))) await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
   async kill(): Promise<void> {

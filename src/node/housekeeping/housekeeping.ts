@@ -9,6 +9,7 @@ import { messageOf } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
+import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import { type OrphanedGround, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
 /** Where pods leave things. */
@@ -21,6 +22,7 @@ export interface HousekeepingDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly cgroups: Cgroups;
+  readonly volumes: Pick<Volumes, "clearOrphan">;
   /** Whether every source was seen. */
   readonly seen: Reading<boolean>;
   /** Rises whenever a pod was released. */
@@ -53,8 +55,13 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
       for (const { uid, qos } of orphans.groups) {
         await remove(deps, uid, `cgroup of pod ${uid}`, () => deps.cgroups.removePod(uid, qos));
       }
-      for (const uid of orphans.podFolders)
-        await removeFolder(deps, uid, `${options.roots.root}/pods/${uid}`);
+      for (const uid of orphans.podFolders) {
+        const folder = `${options.roots.root}/pods/${uid}`;
+        await remove(deps, uid, folder, async () => {
+          await deps.volumes.clearOrphan(uid);
+          await deps.outside.host.files.removeTree(folder);
+        });
+      }
       for (const name of orphans.logFolders) {
         await removeFolder(deps, uidOfLogFolder(name) ?? "", `${options.roots.logs}/${name}`);
       }

@@ -30,6 +30,8 @@ export type {
   TokenOrder,
 } from "./service-account-tokens.ts";
 export { RequestedTokens } from "./service-account-tokens.ts";
+export type { ServiceList, ServiceListDeps } from "./service-list.ts";
+export { followServices } from "./service-list.ts";
 export type {
   ApiEndpoint,
   ApiReply,

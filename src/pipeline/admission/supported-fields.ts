@@ -23,11 +23,11 @@ const POD_FIELDS: FieldTable = {
   affinity: "elsewhere",
   automountServiceAccountToken: "elsewhere",
   containers: "yes",
-  dnsConfig: "DNS settings of pods are not applied yet",
+  dnsConfig: "yes",
   dnsPolicy: "yes",
-  enableServiceLinks: "elsewhere",
+  enableServiceLinks: "yes",
   ephemeralContainers: "ephemeral containers are not run yet",
-  hostAliases: "/etc/hosts is not managed yet",
+  hostAliases: "yes",
   hostIPC: "yes",
   hostNetwork: "yes",
   hostPID: "yes",
@@ -53,9 +53,9 @@ const POD_FIELDS: FieldTable = {
   securityContext: "yes",
   serviceAccount: "elsewhere",
   serviceAccountName: "elsewhere",
-  setHostnameAsFQDN: "fully qualified host names are not set yet",
+  setHostnameAsFQDN: "yes",
   shareProcessNamespace: "yes",
-  subdomain: "subdomains are not set yet",
+  subdomain: "yes",
   terminationGracePeriodSeconds: "yes",
   tolerations: "elsewhere",
   topologySpreadConstraints: "elsewhere",
@@ -66,7 +66,7 @@ const CONTAINER_FIELDS: FieldTable = {
   args: "yes",
   command: "yes",
   env: "yes",
-  envFrom: "variables from config maps and secrets are not read yet",
+  envFrom: "yes",
   image: "yes",
   imagePullPolicy: "yes",
   lifecycle: "yes",
@@ -92,8 +92,8 @@ const CONTAINER_FIELDS: FieldTable = {
 
 const POD_SECURITY_FIELDS: FieldTable = {
   appArmorProfile: "yes",
-  fsGroup: "the group of volumes is not set yet",
-  fsGroupChangePolicy: "elsewhere",
+  fsGroup: "yes",
+  fsGroupChangePolicy: "yes",
   runAsGroup: "yes",
   runAsNonRoot: "yes",
   runAsUser: "yes",
@@ -126,11 +126,36 @@ const MOUNT_FIELDS: FieldTable = {
   mountPropagation: "yes",
   name: "yes",
   readOnly: "yes",
+  recursiveReadOnly: "yes",
+  subPath: "yes",
+  subPathExpr: "yes",
 };
 
 const VOLUMES: Table = {
-  unknown: "this kind of volume is not supported yet",
-  fields: { name: "yes", emptyDir: "yes", hostPath: "yes" },
+  unknown: "volumes of this kind are not supported",
+  fields: {
+    name: "yes",
+    configMap: "yes",
+    downwardAPI: "yes",
+    emptyDir: "yes",
+    ephemeral: "yes",
+    hostPath: "yes",
+    image: "yes",
+    persistentVolumeClaim: "yes",
+    projected: "yes",
+    secret: "yes",
+  },
+};
+
+const PROJECTED_SOURCES: Table = {
+  unknown: "this source of projected volumes is not supported",
+  fields: {
+    clusterTrustBundle: "yes",
+    configMap: "yes",
+    downwardAPI: "yes",
+    secret: "yes",
+    serviceAccountToken: "yes",
+  },
 };
 
 /** Every field of the pod that cannot be honoured; empty when the pod can run as it is meant. */
@@ -147,12 +172,8 @@ export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
   }
   for (const [i, volume] of (spec.volumes ?? []).entries()) {
     check(volume, VOLUMES, `spec.volumes[${i}]`, problems);
-    if ((volume.emptyDir?.medium ?? "") !== "") {
-      problems.push({
-        path: `spec.volumes[${i}].emptyDir.medium`,
-        why: "only disk is supported yet",
-      });
-    }
+    for (const [j, source] of (volume.projected?.sources ?? []).entries())
+      check(source, PROJECTED_SOURCES, `spec.volumes[${i}].projected.sources[${j}]`, problems);
   }
   return problems;
 }
@@ -166,13 +187,6 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
       `${path}.securityContext`,
       problems,
     );
-  for (const [i, env] of (container.env ?? []).entries()) {
-    if (env.valueFrom)
-      problems.push({
-        path: `${path}.env[${i}].valueFrom`,
-        why: "only plain values are supported yet",
-      });
-  }
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
     check(mount, { fields: MOUNT_FIELDS }, `${path}.volumeMounts[${i}]`, problems);
   }

@@ -62,13 +62,20 @@ export class ContainerConfigError extends Error {
   override readonly name = "ContainerConfigError";
   /** When to try again, where that is known. */
   readonly retryInMs: number | undefined;
+  /** What the status shows as the reason of waiting. */
+  readonly reason: string;
 
   constructor(
     message: string,
-    options: { readonly cause?: unknown; readonly retryInMs?: number } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly retryInMs?: number;
+      readonly reason?: string;
+    } = {},
   ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.retryInMs = options.retryInMs;
+    this.reason = options.reason ?? "CreateContainerConfigError";
   }
 }
 

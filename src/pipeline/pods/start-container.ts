@@ -74,8 +74,7 @@ async function createContainer(
       run.signal,
     );
   } catch (error) {
-    const reason =
-      error instanceof ContainerConfigError ? "CreateContainerConfigError" : "CreateContainerError";
+    const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerError";
     const message = messageOf(error);
     events.record(pod, {
       type: "Warning",

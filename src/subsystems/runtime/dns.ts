@@ -1,5 +1,5 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
+import type { Pod, PodDNSConfigOption } from "../../api/generated/types.ts";
 import type { PodDns } from "./sandbox-config.ts";
 
 /** The resolvers a pod can get: the cluster's and the node's. */
@@ -35,7 +35,10 @@ export function parseResolvConf(text: string): PodDns {
   return { servers, searches, options };
 }
 
-/** The resolver of a pod by its policy (network/dns GetPodDNS); a missing cluster DNS falls back to the node's. */
+/**
+ * The resolver of a pod by its policy (network/dns GetPodDNS), with what the pod itself asks for; a
+ * missing cluster DNS falls back to the node's.
+ */
 export function podDns(pod: Pod, cluster: ClusterDns): PodDns {
   return limited(unlimitedDns(pod, cluster));
 }
@@ -56,6 +59,28 @@ export function missingClusterDns(pod: Pod, { servers }: ClusterDns): string | u
 }
 
 function unlimitedDns(pod: Pod, cluster: ClusterDns): PodDns {
+  const base = policyDns(pod, cluster);
+  const { nameservers = [], searches = [], options = [] } = pod.spec?.dnsConfig ?? {};
+  if (nameservers.length + searches.length + options.length === 0) return base;
+  return {
+    servers: [...new Set([...base.servers, ...nameservers])],
+    searches: [...new Set([...base.searches, ...searches])],
+    options: mergedOptions(base.options, options),
+  };
+}
+
+/** Options of the pod go before those of the same name (network/dns mergeDNSOptions). */
+function mergedOptions(
+  base: readonly string[],
+  own: readonly PodDNSConfigOption[],
+): readonly string[] {
+  const merged = new Map(base.map((option) => [option.split(":")[0] ?? "", option] as const));
+  for (const { name = "", value } of own)
+    merged.set(name, value === undefined || value === "" ? name : `${name}:${value}`);
+  return [...merged.values()];
+}
+
+function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
   if (pod.spec?.dnsPolicy === "None") return { servers: [], searches: [], options: [] };
   if (!wantsCluster(pod) || cluster.servers.length === 0) return cluster.host;
   const namespace = pod.metadata?.namespace ?? "default";
@@ -108,14 +133,4 @@ function limited(dns: PodDns): PodDns {
     searches.push(search);
   }
   return { servers: dns.servers.slice(0, MAX_SERVERS), searches, options: dns.options };
-}
-
-const HOSTNAME_MAX = 63;
-
-/** The pod's host name: as given or its name, cut to what the kernel takes, without a trailing dot or dash. */
-export function podHostname(pod: Pod): string {
-  const wanted = pod.spec?.hostnameOverride || pod.spec?.hostname || pod.metadata?.name || "";
-  return wanted.length <= HOSTNAME_MAX
-    ? wanted
-    : wanted.slice(0, HOSTNAME_MAX).replace(/[.-]+$/, "");
 }

@@ -8,15 +8,24 @@ import PQueue from "p-queue";
 import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
+import { kernelHostname } from "../../api/pod-hostname.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { ContainerRuntime, DeepPartial, RuntimeService } from "../../outside/cri/cri.ts";
+import type {
+  ContainerRuntime,
+  DeepPartial,
+  RuntimeService,
+  StatusResponse,
+  VersionResponse,
+} from "../../outside/cri/cri.ts";
 import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
-import { type ClusterDns, dnsFaults, missingClusterDns, podDns, podHostname } from "./dns.ts";
+import { type ClusterDns, dnsFaults, missingClusterDns, podDns } from "./dns.ts";
+import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
@@ -59,6 +68,8 @@ export interface StartOrder {
   readonly env: readonly EnvEntry[];
   readonly mounts: readonly DeepPartial<Mount>[];
   readonly devices: DeviceParts;
+  /** Groups that its volumes bring. */
+  readonly volumeGroups: readonly number[];
 }
 
 /** Starts beyond this wait for the runtime; a broken promise above, not a load to bear. */
@@ -72,6 +83,7 @@ export class Runtime {
   readonly #observer: Observer;
   readonly #starts: PQueue;
   readonly #removals: PQueue;
+  #said: { readonly status: StatusResponse; readonly version: VersionResponse } | undefined;
   readonly watch: RuntimeWatch;
 
   constructor(
@@ -150,7 +162,7 @@ export class Runtime {
     const parts: ContainerParts = {
       restartCount: order.restartCount,
       imageRef: order.image.ref,
-      security: this.#security(order.image),
+      security: this.#security(order),
       env: order.env,
       mounts: order.mounts,
       devices: order.devices,
@@ -169,6 +181,20 @@ export class Runtime {
     );
     this.#learn(id, pod);
     return id;
+  }
+
+  /** Addresses of a sandbox, primary first. */
+  async addresses(sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
+    const { network } = await this.#deps.cri.runtime.sandboxStatus(sandboxId, signal);
+    const more = (network?.additionalIps ?? []).map(({ ip }) => ip);
+    return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
+  }
+
+  /** What the runtime can do about mounts of pods of this handler; asked once. */
+  async features(handler: string, signal: AbortSignal): Promise<RuntimeFeatures> {
+    const { runtime } = this.#deps.cri;
+    this.#said ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
+    return featuresOf(this.#said.status, this.#said.version, handler);
   }
 
   /** Why the container must not be made from this image; `undefined` when it may. */
@@ -198,13 +224,13 @@ export class Runtime {
     return this.#remove(signal, () => this.#deps.cri.runtime.removeContainer(id, signal));
   }
 
-  #security({ user }: PresentImage): SecurityParts {
+  #security({ image: { user }, volumeGroups }: StartOrder): SecurityParts {
     const { seccompDefault, roots } = this.#options;
     return {
       seccompDefault,
       seccompRoot: `${roots.root}/seccomp`,
       imageUser: user,
-      volumeGroups: [],
+      volumeGroups,
     };
   }
 
@@ -214,7 +240,7 @@ export class Runtime {
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
       dns: podDns(pod, this.#deps.dns),
-      hostname: podHostname(pod),
+      hostname: hostnameOf(pod, this.#deps.dns.domain),
     });
   }
 
@@ -253,6 +279,13 @@ export class Runtime {
       () => [{ value: this.#starts.size }],
     );
   }
+}
+
+/** The name the kernel gets; one that does not fit is the sandbox's fault, as in the reference. */
+function hostnameOf(pod: Pod, clusterDomain: string): string {
+  const found = kernelHostname(pod, clusterDomain);
+  if (found.kind === "fault") throw new OutsideError("precondition", found.message);
+  return found.name;
 }
 
 async function inTurn<T>(

@@ -1,138 +1,255 @@
 /**
- * What is mounted into containers. Owns: the volume folders of pods. In: pods to prepare or to clear.
- * Out: mounts of a container. Invariants: preparing twice changes nothing; clearing follows no link and
- * crosses no mount point.
+ * What is mounted into containers. Owns: the volume folders of pods and what is mounted in them. In: pods
+ * to prepare, to bring up to date or to clear. Out: mounts of a container. Invariants: preparing twice
+ * changes nothing; files of a volume change all at once; nothing in a volume is reached through a link
+ * that leaves it; clearing follows no link and crosses no mount point.
  */
-import type { Container, Pod, Volume } from "../../api/generated/types.ts";
-import { containerDirectory, podPaths } from "../../api/pod-paths.ts";
-import { OutsideError } from "../../kit/errors.ts";
+import type { Allocatable } from "../../api/downward.ts";
+import type { EnvEntry } from "../../api/env.ts";
+import type { Container, Pod } from "../../api/generated/types.ts";
+import { podPaths } from "../../api/pod-paths.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Random } from "../../kit/random.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
-import type { FileKind, Files } from "../../outside/host/host.ts";
+import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
+import { hostsMount, terminationLogMount } from "./container-files.ts";
+import type { MadeVolume } from "./kind.ts";
+import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
+import { PodVolumes } from "./pod-volumes.ts";
+import { tearDown } from "./teardown.ts";
+
+export type { MadeVolume, MountFeatures };
 
 export interface VolumeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
+  /** Domain of the cluster, for names in /etc/hosts. */
+  readonly clusterDomain: string;
+  /** What pods may use of the node: sizes of volumes in memory, and what files say of it. */
+  readonly allocatable: Allocatable;
 }
 
 export interface VolumeDeps {
   readonly files: Files;
+  readonly volumes: VolumeFiles;
+  readonly clock: Clock;
   readonly random: Random;
+  /** Absent where there is no API server. */
+  readonly objects?: ObjectSource;
+  readonly tokens?: ServiceAccountTokens;
+  /** Told what could not be mounted, in the words of the event FailedMount. */
+  readonly onFault: (pod: Pod, message: string) => void;
 }
 
-const EMPTY_DIR_MODE = 0o777;
-const HOST_DIRECTORY_MODE = 0o755;
-const HOST_FILE_MODE = 0o644;
-const TERMINATION_LOG_MODE = 0o666;
+/** One container whose mounts are wanted. */
+export interface MountOrder {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly env: readonly EnvEntry[];
+  /** Addresses of the pod, primary first; of the node for pods on its network. */
+  readonly podIps: readonly string[];
+  readonly features: MountFeatures;
+  /** How the runtime knows the image of each image volume, by the volume's name. */
+  readonly images: ReadonlyMap<string, string>;
+}
 
-const PROPAGATION: Readonly<Record<string, MountPropagation>> = {
+/** What a container gets from volumes. */
+export interface ContainerMounts {
+  readonly mounts: readonly DeepPartial<Mount>[];
+  /** Groups that volumes bring. */
+  readonly groups: readonly number[];
+}
+
+/** How long a pod waits for its volumes before it says so as a whole (kubelet podAttachAndMountTimeout). */
+const PATIENCE_MS = 123_000;
+/** Between attempts (goroutinemap exponentialbackoff: 500 ms to 2 min 2 s). */
+const RETRY = { initialMs: 500, maxMs: 122_000 };
+/** Tokens and what failed to be refreshed are looked after as often. */
+const AGING_MS = 60_000;
+/** Longest file of variables that is read from a volume (KEP-3721). */
+const VOLUME_FILE_MAX_BYTES = 64 * 1024;
+/** A folder that a sub path makes gets the rights of its volume's topmost folder, these when there is none. */
+const SUB_PATH_MODE = 0o750;
+
+const PROPAGATION = {
+  None: MountPropagation.PROPAGATION_PRIVATE,
   HostToContainer: MountPropagation.PROPAGATION_HOST_TO_CONTAINER,
   Bidirectional: MountPropagation.PROPAGATION_BIDIRECTIONAL,
-};
+} as const;
 
 export class Volumes {
   readonly #options: VolumeOptions;
   readonly #deps: VolumeDeps;
+  readonly #pods = new Map<string, PodVolumes>();
 
   constructor(options: VolumeOptions, deps: VolumeDeps) {
     this.#options = options;
     this.#deps = deps;
   }
 
-  /** Makes every volume of the pod; throws with the volume's name what cannot be had. */
-  async mount(pod: Pod): Promise<void> {
-    for (const volume of pod.spec?.volumes ?? []) {
-      if (volume.emptyDir)
-        await this.#deps.files.makeDirectory(this.#emptyDir(pod, volume.name), EMPTY_DIR_MODE);
-      else if (volume.hostPath) await this.#checkHostPath(volume.name, volume.hostPath);
-      else
-        throw new OutsideError(
-          "unimplemented",
-          `volume "${volume.name}": this kind is not supported`,
-        );
+  /** Looks after what runs out, for ever. */
+  async keepFresh(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await this.#deps.clock.sleep(AGING_MS, signal);
+      for (const volumes of this.#pods.values()) volumes.refreshAging();
     }
+  }
+
+  /**
+   * Makes every volume of the pod, trying again while some are missing and at once when an object arrives.
+   * What fails is told each time. Throws `OutsideError` "deadline" when the pod has waited long enough.
+   */
+  async mount(pod: Pod, signal: AbortSignal): Promise<void> {
+    const volumes = this.#of(pod);
+    const { clock } = this.#deps;
+    const deadline = clock.monotonic() + PATIENCE_MS;
+    for (let failures = 1; ; failures += 1) {
+      const changed = volumes.changed();
+      try {
+        await volumes.makeMissing(signal);
+        const left = deadline - clock.monotonic();
+        if (volumes.missing.length === 0) return;
+        if (left <= 0) throw unmounted(volumes.missing);
+        await this.#pause(Math.min(retryDelayMs(failures, RETRY), left), changed.promise, signal);
+      } finally {
+        changed.cancel();
+      }
+    }
+  }
+
+  /** The pod is another version of itself now: files with its labels and annotations follow. */
+  podChanged(pod: Pod): void {
+    this.#pods.get(pod.metadata?.uid ?? "")?.podChanged(pod);
   }
 
   /** Removes every volume of the pod with its content. */
   async unmount(pod: Pod): Promise<void> {
-    await this.#deps.files.removeTree(podPaths(this.#options.roots, pod).volumes);
+    const uid = pod.metadata?.uid ?? "";
+    const volumes = this.#pods.get(uid);
+    await volumes?.close();
+    this.#pods.delete(uid);
+    this.#deps.tokens?.forget(uid);
+    await tearDown(podPaths(this.#options.roots, pod), this.#deps);
   }
 
-  /** The mounts of one container: its volumes and the file of its termination message, which is made. */
-  async mounts(pod: Pod, container: Container): Promise<readonly DeepPartial<Mount>[]> {
-    const volumes = new Map((pod.spec?.volumes ?? []).map((volume) => [volume.name, volume]));
+  /** Removes what a pod that nobody knows any more left mounted and in its volumes. */
+  async clearOrphan(uid: string): Promise<void> {
+    await tearDown(podPaths(this.#options.roots, { metadata: { uid } }), this.#deps);
+  }
+
+  /** The text of a file in a volume of the pod; `undefined` when there is none. */
+  async readFile(pod: Pod, volume: string, path: string): Promise<string | undefined> {
+    const made = this.#of(pod).made.get(volume);
+    if (!made?.hostPath) return undefined;
+    return await this.#deps.volumes.readBeneath(made.hostPath, path, VOLUME_FILE_MAX_BYTES);
+  }
+
+  /** Images that the container mounts, by volume. */
+  imagesOf(
+    pod: Pod,
+    container: Container,
+  ): readonly {
+    readonly volume: string;
+    readonly reference: string;
+    readonly pullPolicy: string;
+  }[] {
+    const made = this.#of(pod).made;
+    return (container.volumeMounts ?? []).flatMap(({ name }) => {
+      const image = made.get(name)?.image;
+      return image ? [{ volume: name, ...image }] : [];
+    });
+  }
+
+  /** The mounts of one container: its volumes, /etc/hosts and the file of its termination message. */
+  async mounts(order: MountOrder): Promise<ContainerMounts> {
+    const { pod, container, env, features } = order;
+    const made = this.#of(pod).made;
+    const plan = planMounts(container, { made, env, features });
+    if (plan.kind === "fault") throw new OutsideError("precondition", plan.message);
     const mounts: DeepPartial<Mount>[] = [];
-    for (const mount of container.volumeMounts ?? []) {
-      const volume = volumes.get(mount.name);
-      if (!volume)
-        throw new OutsideError("invalid", `volumeMounts: no volume named "${mount.name}"`);
-      mounts.push({
-        containerPath: mount.mountPath,
-        hostPath: this.#hostPath(pod, volume),
-        readonly: mount.readOnly ?? false,
-        propagation:
-          PROPAGATION[mount.mountPropagation ?? ""] ?? MountPropagation.PROPAGATION_PRIVATE,
-      });
+    for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, order));
+    mounts.push(...(await hostsMount(order, this.#options, this.#deps)));
+    mounts.push(...(await terminationLogMount(pod, container, this.#options, this.#deps)));
+    const groups = [...made.values()].flatMap(({ groupId }) =>
+      groupId === undefined ? [] : [groupId],
+    );
+    return { mounts, groups };
+  }
+
+  async #mountOf(mount: PlannedMount, order: MountOrder): Promise<DeepPartial<Mount>> {
+    const { made, subPath, volumeName, containerPath, readOnly } = mount;
+    const common = {
+      containerPath,
+      readonly: readOnly,
+      recursiveReadOnly: mount.recursiveReadOnly,
+      propagation: PROPAGATION[mount.propagation],
+    };
+    if (made.image) {
+      const image = order.images.get(volumeName) ?? made.image.reference;
+      return {
+        ...common,
+        image: { image, userSpecifiedImage: made.image.reference },
+        imageSubPath: subPath,
+      };
     }
-    const messagePath = container.terminationMessagePath ?? "";
-    if (messagePath !== "")
-      mounts.push({
-        containerPath: messagePath,
-        hostPath: await this.#terminationLog(pod, container),
+    if (subPath === "") return { ...common, hostPath: made.hostPath };
+    const hostPath = await this.#bindSubPath(mount, order);
+    return { ...common, hostPath };
+  }
+
+  /** A sub path is mounted by its descriptor, and the runtime only ever sees where. */
+  async #bindSubPath(
+    { made, subPath, volumeName, index }: PlannedMount,
+    { pod, container }: MountOrder,
+  ): Promise<string> {
+    const { subPaths } = podPaths(this.#options.roots, pod);
+    const target = `${subPaths}/${volumeName}/${container.name}/${index}`;
+    const facts = await this.#deps.files.facts(made.hostPath, { follow: true });
+    const createMode = (facts?.mode ?? SUB_PATH_MODE) & 0o777;
+    try {
+      const relativePath = subPath;
+      await this.#deps.volumes.bindBeneath({
+        root: made.hostPath,
+        relativePath,
+        target,
+        createMode,
       });
-    return mounts;
-  }
-
-  #emptyDir(pod: Pod, name: string): string {
-    return `${podPaths(this.#options.roots, pod).volumes}/kubernetes.io~empty-dir/${name}`;
-  }
-
-  #hostPath(pod: Pod, volume: Volume): string {
-    return volume.hostPath ? volume.hostPath.path : this.#emptyDir(pod, volume.name);
-  }
-
-  /** A new empty file for each attempt, so that no message outlives the attempt that wrote it. */
-  async #terminationLog(pod: Pod, container: Container): Promise<string> {
-    const folder = containerDirectory(podPaths(this.#options.roots, pod), container.name);
-    await this.#deps.files.makeDirectory(folder, 0o750);
-    const path = `${folder}/${this.#deps.random.hex(4)}`;
-    await this.#deps.files.writeAtomic(path, "", TERMINATION_LOG_MODE);
-    return path;
-  }
-
-  async #checkHostPath(
-    name: string,
-    source: { readonly path: string; readonly type?: string },
-  ): Promise<void> {
-    const { path, type = "" } = source;
-    const found = await this.#deps.files.facts(path, { follow: true });
-    if (type === "DirectoryOrCreate" && !found)
-      return this.#deps.files.makeDirectory(path, HOST_DIRECTORY_MODE);
-    if (type === "FileOrCreate" && !found)
-      return this.#deps.files.writeAtomic(path, "", HOST_FILE_MODE);
-    const expected = HOST_PATH_KINDS[type];
-    if (expected === undefined) return;
-    if (!found)
-      throw new OutsideError(
-        "notFound",
-        `MountVolume.SetUp failed for volume "${name}" : hostPath type check failed: ${path} does not exist`,
-      );
-    if (found.kind !== expected.kind) {
-      throw new OutsideError(
-        "invalid",
-        `MountVolume.SetUp failed for volume "${name}" : hostPath type check failed: ${path} is not a ${expected.called}`,
-      );
+      return target;
+    } catch (error) {
+      const message = `failed to prepare subPath for volumeMount "${volumeName}" of container "${container.name}": ${messageOf(error)}`;
+      throw new OutsideError("precondition", message, { cause: error });
     }
+  }
+
+  #of(pod: Pod): PodVolumes {
+    const uid = pod.metadata?.uid ?? "";
+    const known = this.#pods.get(uid);
+    if (known) return known;
+    const folder = podPaths(this.#options.roots, pod).volumes;
+    const made = new PodVolumes(pod, folder, { ...this.#deps, ...this.#options });
+    this.#pods.set(uid, made);
+    return made;
+  }
+
+  async #pause(ms: number, changed: Promise<void>, signal: AbortSignal): Promise<void> {
+    const nap = new AbortController();
+    const onAbort = () => nap.abort(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      await Promise.race([this.#deps.clock.sleep(ms, nap.signal), changed]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      nap.abort(new Error("awake"));
+    }
+    signal.throwIfAborted();
   }
 }
 
-/** What a hostPath of each checked type must be; other types are not checked. */
-const HOST_PATH_KINDS: Readonly<
-  Record<string, { readonly kind: FileKind; readonly called: string }>
-> = {
-  Directory: { kind: "directory", called: "directory" },
-  DirectoryOrCreate: { kind: "directory", called: "directory" },
-  File: { kind: "file", called: "file" },
-  FileOrCreate: { kind: "file", called: "file" },
-  Socket: { kind: "socket", called: "socket file" },
-};
+function unmounted(names: readonly string[]): OutsideError {
+  const list = names.join(" ");
+  const message = `Unable to attach or mount volumes: unmounted volumes=[${list}], unattached volumes=[], failed to process volumes=[]: context deadline exceeded`;
+  return new OutsideError("deadline", message);
+}

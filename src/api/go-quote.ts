@@ -1,0 +1,33 @@
+// pure
+
+const SHORT: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  "\\": "\\\\",
+  "\u0007": "\\a",
+  "\b": "\\b",
+  "\f": "\\f",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\v": "\\v",
+};
+
+/** What Go prints as it is: graphic characters, and of the blanks only the plain one (strconv.IsPrint). */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+/** Text in Go's quotes, as its `%q` writes it. */
+export function goQuote(text: string): string {
+  let quoted = "";
+  for (const character of text) quoted += SHORT[character] ?? escaped(character);
+  return `"${quoted}"`;
+}
+
+function escaped(character: string): string {
+  if (PRINTABLE.test(character)) return character;
+  const code = character.codePointAt(0) ?? 0;
+  const hex = code.toString(16);
+  if (code < 0x20 || code === 0x7f) return `\\x${hex.padStart(2, "0")}`;
+  // Half of a pair is no character; Go sees bytes that it cannot read there.
+  if (code >= 0xd800 && code <= 0xdfff) return "\ufffd";
+  return code < 0x10000 ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
+}

@@ -1,0 +1,143 @@
+/** One attempt of a container out of what the subsystems know of it: variables, mounts, devices. */
+import type { EnvEntry } from "../api/env.ts";
+import type { Container, Pod } from "../api/generated/types.ts";
+import type { PodUid } from "../api/observation.ts";
+import { isHostNetworkPod, podDisplayName } from "../api/pod.ts";
+import { InvariantError, messageOf } from "../kit/errors.ts";
+import { type Devices, DevicesNotReady } from "../subsystems/devices/devices.ts";
+import type { Environments } from "../subsystems/environment/environment.ts";
+import type { Images } from "../subsystems/images/images.ts";
+import type { Logs } from "../subsystems/logs/logs.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
+import type { ContainerMounts, Volumes } from "../subsystems/volumes/volumes.ts";
+import { ContainerConfigError, type CreateContainerOrder } from "./pods/ports.ts";
+import { specContainers } from "./pods/restart.ts";
+
+/** The subsystems a container is made from. */
+export interface ContainerDeps {
+  readonly devices: Devices;
+  readonly environments: Environments;
+  readonly images: Images;
+  readonly logs: Logs;
+  readonly runtime: Runtime;
+  readonly volumes: Volumes;
+  readonly hostIps: () => readonly string[];
+}
+
+/** How soon a container whose devices are not there is tried again. */
+const DEVICES_RETRY_MS = 5_000;
+
+/** What one attempt is about. */
+interface Attempt {
+  readonly order: CreateContainerOrder;
+  readonly container: Container;
+  readonly podIps: readonly string[];
+  readonly deps: ContainerDeps;
+  readonly signal: AbortSignal;
+}
+
+/** Makes the container and resolves with its id; what the spec is at fault for is a `ContainerConfigError`. */
+export async function createContainer(
+  order: CreateContainerOrder,
+  deps: ContainerDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  const { pod, sandboxId, restartCount, image } = order;
+  const container = containerOf(order);
+  const refusal = deps.runtime.refusal(pod, container, image);
+  if (refusal !== undefined) throw new ContainerConfigError(refusal);
+  const podIps = await addressesOf(order, deps, signal);
+  const attempt = { order, container, podIps, deps, signal };
+  const env = await environmentOf(attempt);
+  const { mounts, groups } = await mountsOf(attempt, env);
+  const uid = (pod.metadata?.uid ?? "") as PodUid;
+  const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
+  const id = await deps.runtime.createContainer(
+    {
+      ...{ pod, container, sandboxId, restartCount, image, devices: parts },
+      mounts: [...parts.mounts, ...mounts],
+      env: [...parts.env, ...env],
+      volumeGroups: groups,
+    },
+    signal,
+  );
+  deps.logs.links.created(id, { pod, container: order.container, restartCount });
+  return id;
+}
+
+function containerOf({ pod, container }: CreateContainerOrder): Container {
+  const found = specContainers(pod).find((spec) => spec.container.name === container);
+  if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
+  return found.container;
+}
+
+/** A sandbox that was just made has not been looked at yet; on the node's network the addresses are the node's. */
+async function addressesOf(
+  { pod, podIps, sandboxId }: CreateContainerOrder,
+  { runtime, hostIps }: ContainerDeps,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (isHostNetworkPod(pod)) return hostIps();
+  return podIps.length > 0 ? podIps : await runtime.addresses(sandboxId, signal);
+}
+
+async function environmentOf({
+  order: { pod },
+  container,
+  podIps,
+  deps,
+  signal,
+}: Attempt): Promise<readonly EnvEntry[]> {
+  const hostIps = deps.hostIps();
+  const found = await deps.environments.of({ pod, container, podIps, hostIps }, signal);
+  if (found.kind === "fault") throw new ContainerConfigError(found.message);
+  return found.entries;
+}
+
+async function mountsOf(
+  { order: { pod }, container, podIps, deps, signal }: Attempt,
+  env: readonly EnvEntry[],
+): Promise<ContainerMounts> {
+  const features = await deps.runtime.features(handlerOf(pod), signal);
+  const images = features.imageVolumes
+    ? await imagesOf({ pod, container, deps, signal })
+    : new Map<string, string>();
+  try {
+    return await deps.volumes.mounts({ pod, container, env, podIps, features, images });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new ContainerConfigError(messageOf(error), { cause: error });
+  }
+}
+
+function handlerOf({ spec }: Pod): string {
+  return spec?.runtimeClassName ?? "";
+}
+
+/** Images that are mounted are pulled like those that are run. */
+async function imagesOf({
+  pod,
+  container,
+  deps,
+  signal,
+}: Pick<Attempt, "container" | "deps" | "signal"> & { readonly pod: Pod }): Promise<
+  ReadonlyMap<string, string>
+> {
+  const found = new Map<string, string>();
+  for (const { volume, reference, pullPolicy } of deps.volumes.imagesOf(pod, container)) {
+    const request = { pod, container: container.name, image: reference, policy: pullPolicy };
+    const answer = await deps.images.ensure(request, signal);
+    if (answer.kind === "refused") {
+      const { message, reason, retryInMs } = answer;
+      throw new ContainerConfigError(message, { reason, retryInMs });
+    }
+    found.set(volume, answer.image.ref);
+  }
+  return found;
+}
+
+function asConfigError(error: unknown): never {
+  if (error instanceof DevicesNotReady)
+    throw new ContainerConfigError(error.message, { cause: error, retryInMs: DEVICES_RETRY_MS });
+  throw error;
+}

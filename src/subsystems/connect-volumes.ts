@@ -1,0 +1,56 @@
+import type { ResourceAmounts } from "../api/pod-resources.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { ObjectSource, ServiceAccountTokens, ServiceList } from "../outside/kube/kube.ts";
+import type { Outside } from "../outside/outside.ts";
+import { Environments } from "./environment/environment.ts";
+import type { Events } from "./events/events.ts";
+import { Volumes } from "./volumes/volumes.ts";
+
+/** What volumes and environments are told. */
+export interface VolumeSettings {
+  readonly config: KubeletConfig;
+  readonly nodeName: string;
+  readonly rootFolder: string;
+}
+
+/** What they stand on. */
+export interface VolumeGround {
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  /** What pods may use of the node. */
+  readonly allocatable: ResourceAmounts;
+  readonly objects?: ObjectSource;
+  readonly tokens?: ServiceAccountTokens;
+  readonly services?: ServiceList;
+}
+
+/** Volumes, and environments, which read files of volumes. */
+export function connectVolumes(
+  { config, nodeName, rootFolder }: VolumeSettings,
+  { outside, scope, allocatable, objects, tokens, services }: VolumeGround,
+  events: Pick<Events, "ofPod">,
+): { readonly volumes: Volumes; readonly environments: Environments } {
+  const { clock, random, host } = outside;
+  const roots = { root: rootFolder, logs: config.podLogsDir };
+  const volumes = new Volumes(
+    { roots, clusterDomain: config.clusterDomain, allocatable },
+    {
+      ...{ clock, random, files: host.files, volumes: host.volumes },
+      ...(objects ? { objects } : {}),
+      ...(tokens ? { tokens } : {}),
+      onFault: (pod, message) =>
+        events.ofPod(pod, { type: "Warning", reason: "FailedMount", message }),
+    },
+  );
+  scope.spawn("volumes", "restart", (signal) => volumes.keepFresh(signal));
+  const environments = new Environments(
+    { nodeName, allocatable },
+    {
+      ...(objects ? { objects } : {}),
+      ...(services ? { services } : {}),
+      readVolumeFile: (pod, volume, path) => volumes.readFile(pod, volume, path),
+    },
+  );
+  return { volumes, environments };
+}

@@ -1,0 +1,231 @@
+/**
+ * The environment of containers. Owns: which objects environments refer to, followed for as long as their
+ * pod is. In: objects and services of the API, the pod, its addresses. Out: variables, or what is missing
+ * for them. Invariants: an object is followed once for each pod that names it, and no longer than that.
+ */
+import {
+  type Allocatable,
+  envFieldText,
+  type PodPlace,
+  resourceText,
+  type Selected,
+} from "../../api/downward.ts";
+import { assembleEnv, type Environment, type EnvValue } from "../../api/env.ts";
+import type {
+  ConfigMap,
+  Container,
+  EnvFromSource,
+  EnvVarSource,
+  Pod,
+  Secret,
+} from "../../api/generated/types.ts";
+import { allContainers, isStaticPod } from "../../api/pod.ts";
+import { serviceEnv } from "../../api/service-env.ts";
+import { messageOf } from "../../kit/errors.ts";
+import {
+  type ApiObject,
+  CONFIG_MAPS,
+  type ObjectSource,
+  type Resource,
+  SECRETS,
+  type ServiceList,
+} from "../../outside/kube/kube.ts";
+import { readEnvFile } from "./env-file.ts";
+
+/** What never changes. */
+export interface EnvironmentOptions {
+  readonly nodeName: string;
+  /** What pods may use of the node. */
+  readonly allocatable: Allocatable;
+}
+
+/** What the room stands on; without an API server only what the pod itself says is to be had. */
+export interface EnvironmentDeps {
+  readonly objects?: ObjectSource;
+  readonly services?: ServiceList;
+  /** A file of an emptyDir volume of the pod; `undefined` when there is none. */
+  readonly readVolumeFile: (pod: Pod, volume: string, path: string) => Promise<string | undefined>;
+}
+
+/** One container whose environment is wanted. */
+export interface EnvironmentOrder {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly podIps: readonly string[];
+  readonly hostIps: readonly string[];
+}
+
+const NO_SERVICES = "services have not yet been read at least once, cannot construct envvars";
+
+/** A missing object or key that was not optional, or something that could not be asked for. */
+class Missing extends Error {}
+
+/** The room; see above. */
+export class Environments {
+  readonly #options: EnvironmentOptions;
+  readonly #deps: EnvironmentDeps;
+  readonly #followed = new Map<string, readonly (() => void)[]>();
+
+  constructor(options: EnvironmentOptions, deps: EnvironmentDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Keeps what the pod's environments refer to at hand until `forget`. */
+  follow(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    const { objects } = this.#deps;
+    if (!objects || this.#followed.has(uid)) return;
+    const namespace = pod.metadata?.namespace ?? "";
+    const stops = referredObjects(pod).map(({ resource, name }) =>
+      objects.follow(resource, { namespace, name }),
+    );
+    this.#followed.set(uid, stops);
+  }
+
+  forget(uid: string): void {
+    for (const stop of this.#followed.get(uid) ?? []) stop();
+    this.#followed.delete(uid);
+  }
+
+  /** The variables of a container, or the text of what is missing for them. */
+  async of(order: EnvironmentOrder, signal: AbortSignal): Promise<Environment> {
+    try {
+      const services = this.#services(order.pod);
+      const from: (readonly [string, string])[] = [];
+      for (const source of order.container.envFrom ?? [])
+        from.push(...(await this.#envFrom(source, order.pod, signal)));
+      const values = new Map<number, EnvValue>();
+      for (const [index, { value = "", valueFrom }] of (order.container.env ?? []).entries())
+        if (value === "" && valueFrom)
+          values.set(index, await this.#valueFrom(valueFrom, order, signal));
+      const referred = (index: number): EnvValue => values.get(index) ?? { kind: "absent" };
+      return assembleEnv(order.container, { services, from, valueFrom: referred });
+    } catch (error) {
+      signal.throwIfAborted();
+      return { kind: "fault", message: messageOf(error) };
+    }
+  }
+
+  /** A pod of the API waits until services are known: what runs in it counts on finding the API server. */
+  #services(pod: Pod): ReadonlyMap<string, string> {
+    const { services } = this.#deps;
+    if (!services) return new Map();
+    const known = services.list();
+    if (!known && !isStaticPod(pod)) throw new Missing(NO_SERVICES);
+    const namespace = pod.metadata?.namespace ?? "";
+    return serviceEnv(known ?? [], namespace, pod.spec?.enableServiceLinks !== false);
+  }
+
+  async #envFrom(
+    { prefix = "", configMapRef, secretRef }: EnvFromSource,
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<readonly (readonly [string, string])[]> {
+    const entries = configMapRef
+      ? Object.entries((await this.#configMap(pod, configMapRef, signal))?.data ?? {})
+      : Object.entries((await this.#secret(pod, secretRef ?? {}, signal))?.data ?? {}).map(
+          ([key, value]) => [key, textOf(value)] as const,
+        );
+    return entries.map(([key, value]) => [prefix + key, value] as const);
+  }
+
+  async #valueFrom(
+    source: EnvVarSource,
+    { pod, container, podIps, hostIps }: EnvironmentOrder,
+    signal: AbortSignal,
+  ): Promise<EnvValue> {
+    const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
+    const { nodeName, allocatable } = this.#options;
+    const place: PodPlace = { nodeName, podIps, hostIps };
+    if (fieldRef) return selected(envFieldText(pod, fieldRef, place));
+    if (resourceFieldRef)
+      return selected(resourceText(pod, resourceFieldRef, allocatable, container));
+    if (configMapKeyRef) {
+      const configMap = await this.#configMap(pod, configMapKeyRef, signal);
+      return keyOf(configMap?.data, configMapKeyRef, pod, "ConfigMap");
+    }
+    if (secretKeyRef) {
+      const secret = await this.#secret(pod, secretKeyRef, signal);
+      const found = keyOf(secret?.data, secretKeyRef, pod, "Secret");
+      return found.kind === "value" ? { kind: "value", value: textOf(found.value) } : found;
+    }
+    if (fileKeyRef) {
+      const { volumeName, path } = fileKeyRef;
+      const text = await this.#deps.readVolumeFile(pod, volumeName, path);
+      return readEnvFile(text, fileKeyRef);
+    }
+    return { kind: "absent" };
+  }
+
+  #configMap(pod: Pod, reference: Reference, signal: AbortSignal): Promise<ConfigMap | undefined> {
+    return this.#object(CONFIG_MAPS, pod, reference, signal);
+  }
+
+  #secret(pod: Pod, reference: Reference, signal: AbortSignal): Promise<Secret | undefined> {
+    return this.#object(SECRETS, pod, reference, signal);
+  }
+
+  async #object<T extends ApiObject>(
+    resource: Resource<T>,
+    pod: Pod,
+    { name = "", optional }: Reference,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    const { objects } = this.#deps;
+    const called = resource.kind.toLowerCase();
+    const namespace = pod.metadata?.namespace ?? "";
+    if (!objects)
+      throw new Missing(`couldn't get ${called} ${namespace}/${name}, no kubeClient defined`);
+    const found = await objects.get(resource, { namespace, name }, signal);
+    if (!found && optional !== true) throw new Missing(`${called} "${name}" not found`);
+    return found;
+  }
+}
+
+interface Reference {
+  readonly name?: string;
+  readonly optional?: boolean;
+}
+
+function selected(found: Selected): EnvValue {
+  return found.kind === "text" ? { kind: "value", value: found.text } : found;
+}
+
+function keyOf(
+  data: Readonly<Record<string, string>> | undefined,
+  { name = "", key, optional }: Reference & { readonly key: string },
+  pod: Pod,
+  called: string,
+): EnvValue {
+  const value = data?.[key];
+  if (value !== undefined) return { kind: "value", value };
+  if (optional === true) return { kind: "absent" };
+  const where = `${pod.metadata?.namespace ?? ""}/${name}`;
+  return { kind: "fault", message: `couldn't find key ${key} in ${called} ${where}` };
+}
+
+/** Base64 of the API as text. */
+function textOf(base64: string): string {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  return new TextDecoder().decode(bytes);
+}
+
+/** Secrets and config maps that the environments of a pod name, each once. */
+function referredObjects(pod: Pod): readonly { resource: Resource<ApiObject>; name: string }[] {
+  const found = new Map<string, { resource: Resource<ApiObject>; name: string }>();
+  const add = (resource: Resource<ApiObject>, name: string | undefined) => {
+    if (name) found.set(`${resource.kind}/${name}`, { resource, name });
+  };
+  for (const { container } of allContainers(pod)) {
+    for (const { configMapRef, secretRef } of container.envFrom ?? []) {
+      add(CONFIG_MAPS, configMapRef?.name);
+      add(SECRETS, secretRef?.name);
+    }
+    for (const { valueFrom } of container.env ?? []) {
+      add(CONFIG_MAPS, valueFrom?.configMapKeyRef?.name);
+      add(SECRETS, valueFrom?.secretKeyRef?.name);
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,38 @@
+import type { StatusResponse, VersionResponse } from "../../outside/cri/cri.ts";
+
+/** What a runtime can do about mounts. */
+export interface RuntimeFeatures {
+  /** Read-only mounts with all that is mounted beneath, by the handler in question. */
+  readonly recursiveReadOnly: boolean;
+  /** Images mounted as folders. */
+  readonly imageVolumes: boolean;
+}
+
+/** First versions that mount images: no field of CRI says so. */
+const IMAGE_VOLUMES_SINCE: Readonly<Record<string, readonly [number, number]>> = {
+  containerd: [2, 1],
+  "cri-o": [1, 31],
+};
+
+/** What the runtime says of one of its handlers (empty: the default), and what its version tells. */
+export function featuresOf(
+  { runtimeHandlers }: Pick<StatusResponse, "runtimeHandlers">,
+  { runtimeName, runtimeVersion }: Pick<VersionResponse, "runtimeName" | "runtimeVersion">,
+  handler: string,
+): RuntimeFeatures {
+  const { features } = runtimeHandlers.find(({ name }) => name === handler) ?? {};
+  return {
+    recursiveReadOnly: features?.recursiveReadOnlyMounts === true,
+    imageVolumes: isSince(runtimeVersion, IMAGE_VOLUMES_SINCE[runtimeName.toLowerCase()]),
+  };
+}
+
+/** Another runtime is taken at its word: it refuses by itself what it cannot do. */
+function isSince(version: string, since: readonly [number, number] | undefined): boolean {
+  if (!since) return true;
+  const [major = 0, minor = 0] = version
+    .replace(/^v/, "")
+    .split(/[.~+-]/)
+    .map(Number);
+  return major > since[0] || (major === since[0] && minor >= since[1]);
+}

@@ -1,0 +1,86 @@
+import type { Allocatable } from "../../api/downward.ts";
+import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import type {
+  ApiObject,
+  ObjectSource,
+  Resource,
+  ServiceAccountTokens,
+} from "../../outside/kube/kube.ts";
+
+/** What kinds of volumes are made with. */
+export interface KindDeps {
+  readonly files: Files;
+  readonly volumes: VolumeFiles;
+  readonly clock: Clock;
+  /** What pods may use of the node. */
+  readonly allocatable: Allocatable;
+  /** Absent where there is no API server. */
+  readonly objects?: ObjectSource;
+  readonly tokens?: ServiceAccountTokens;
+}
+
+/** One volume of a pod to be made. */
+export interface VolumeOrder {
+  readonly pod: Pod;
+  readonly volume: Volume;
+  /** The pod's folder for volumes, made already. */
+  readonly folder: string;
+}
+
+/** A volume that is there. */
+export interface MadeVolume {
+  /** Where it is on the node; empty for an image. */
+  readonly hostPath: string;
+  /** Containers may read it only, whatever they ask for. */
+  readonly readOnly: boolean;
+  /** Group that every process of the pod is put in for its sake. */
+  readonly groupId?: number;
+  /** Mounted by the runtime itself. */
+  readonly image?: { readonly reference: string; readonly pullPolicy: string };
+}
+
+/** An object the volume shows; a change of it makes the volume be made again. */
+export interface Followed {
+  readonly resource: Resource<ApiObject>;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** One kind of volume. Making one twice changes nothing, or brings it up to date. */
+export interface VolumeKind {
+  /** Folder of its volumes below the pod's (`kubernetes.io~secret`). */
+  readonly plugin: string;
+  /** Makes the volume; throws `OutsideError` with what users are to read. */
+  setUp(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<MadeVolume>;
+  /** What it shows of the API. */
+  follows?(order: VolumeOrder): readonly Followed[];
+  /** It shows the pod itself, whose labels and annotations change. */
+  readonly showsPod?: (volume: Volume) => boolean;
+  /** It holds something that runs out. */
+  readonly ages?: (volume: Volume) => boolean;
+}
+
+/** Where a volume of the kind is made. */
+export function volumePath({ folder, volume }: VolumeOrder, plugin: string): string {
+  return `${folder}/${plugin}/${volume.name}`;
+}
+
+/** The namespace of the pod. */
+export const namespaceOf = (pod: Pod): string => pod.metadata?.namespace ?? "";
+
+/** Gets an object; missing is `undefined`, no API server an error that says so. */
+export async function getObject<T extends ApiObject>(
+  deps: Pick<KindDeps, "objects">,
+  resource: Resource<T>,
+  place: { readonly namespace: string; readonly name: string },
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  if (!deps.objects) {
+    const what = `${resource.kind} ${place.namespace}/${place.name}`;
+    throw new OutsideError("precondition", `couldn't get ${what}: there is no API server`);
+  }
+  return await deps.objects.get(resource, place, signal);
+}

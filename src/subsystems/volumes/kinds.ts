@@ -1,0 +1,35 @@
+import type { Volume } from "../../api/generated/types.ts";
+import type { VolumeKind } from "./kind.ts";
+import { claimKind } from "./kinds/claim.ts";
+import { configMapKind } from "./kinds/config-map.ts";
+import { downwardApiKind } from "./kinds/downward-api.ts";
+import { emptyDirKind } from "./kinds/empty-dir.ts";
+import { hostPathKind } from "./kinds/host-path.ts";
+import { imageKind } from "./kinds/image.ts";
+import { projectedKind } from "./kinds/projected.ts";
+import { secretKind } from "./kinds/secret.ts";
+
+/** The kinds there are, by the field of the volume that asks for each. */
+const KINDS: Partial<Readonly<Record<keyof Volume, VolumeKind>>> = {
+  configMap: configMapKind,
+  downwardAPI: downwardApiKind,
+  emptyDir: emptyDirKind,
+  ephemeral: claimKind,
+  hostPath: hostPathKind,
+  image: imageKind,
+  persistentVolumeClaim: claimKind,
+  projected: projectedKind,
+  secret: secretKind,
+};
+
+/** The kind of a volume; `undefined` for those that are not supported. */
+export function kindOf(volume: Volume): VolumeKind | undefined {
+  for (const [field, kind] of Object.entries(KINDS))
+    if (volume[field as keyof Volume] !== undefined) return kind;
+  return undefined;
+}
+
+/** Folders below a pod's `volumes` in which we mount: what is mounted elsewhere is not ours to take away. */
+export const OWN_PLUGINS: ReadonlySet<string> = new Set(
+  Object.values(KINDS).map(({ plugin }) => plugin),
+);

@@ -1,0 +1,167 @@
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  Volume,
+} from "../../../api/generated/types.ts";
+import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../outside/kube/kube.ts";
+import {
+  getObject,
+  type KindDeps,
+  type MadeVolume,
+  namespaceOf,
+  type VolumeKind,
+  type VolumeOrder,
+} from "../kind.ts";
+import { checkHostPath } from "./host-path.ts";
+
+const LOCAL_PLUGIN = "kubernetes.io~local-volume";
+const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
+const FOLDER_MODE = 0o750;
+
+/** Persistent volumes on this node, by way of a claim: local ones and paths of the node. */
+export const claimKind: VolumeKind = {
+  plugin: LOCAL_PLUGIN,
+  setUp: async (order, deps, signal) => {
+    const { name, readOnly } = claimOf(order.pod, order.volume);
+    const pv = await boundVolume(order, name, deps, signal);
+    const made = await setUpVolume(pv, order, deps);
+    const groupId = Number(pv.metadata?.annotations?.[GROUP_ANNOTATION] ?? Number.NaN);
+    return {
+      ...made,
+      readOnly,
+      ...(Number.isSafeInteger(groupId) && groupId >= 0 ? { groupId } : {}),
+    };
+  },
+};
+
+/** The claim a volume means; an ephemeral one has a claim made for it. */
+export function claimOf(pod: Pod, volume: Volume): { name: string; readOnly: boolean } {
+  const { persistentVolumeClaim: claim } = volume;
+  if (claim) return { name: claim.claimName, readOnly: claim.readOnly === true };
+  return { name: `${pod.metadata?.name ?? ""}-${volume.name}`, readOnly: false };
+}
+
+/** The volume that is bound to the claim (desired_state_of_world_populator getPVCExtractPV, getPVSpec). */
+async function boundVolume(
+  { pod, volume }: VolumeOrder,
+  name: string,
+  deps: KindDeps,
+  signal: AbortSignal,
+): Promise<PersistentVolume> {
+  const namespace = namespaceOf(pod);
+  try {
+    const place = { namespace, name };
+    const claim = await getObject(deps, PERSISTENT_VOLUME_CLAIMS, place, signal);
+    if (!claim)
+      throw wrong(
+        `failed to fetch PVC from API server: persistentvolumeclaims "${name}" not found`,
+      );
+    const volumeName = volumeNameOf(claim, volume.ephemeral ? pod : undefined);
+    const pv = await getObject(
+      deps,
+      PERSISTENT_VOLUMES,
+      { namespace: "", name: volumeName },
+      signal,
+    );
+    if (!pv)
+      throw wrong(
+        `failed to fetch PV ${volumeName} from API server: persistentvolumes "${volumeName}" not found`,
+      );
+    const { claimRef } = pv.spec ?? {};
+    if (!claimRef)
+      throw wrong(
+        `found PV object ${volumeName} with nil pv.Spec.ClaimRef indicating it is not yet bound to the claim`,
+      );
+    if (claimRef.uid !== claim.metadata?.uid)
+      throw wrong(
+        `found PV object ${volumeName} with a pv.Spec.ClaimRef.UID ${claimRef.uid} that is not bound to the claim ${namespace}/${name}`,
+      );
+    return pv;
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = `error processing PVC ${namespace}/${name}: ${messageOf(error)}`;
+    throw new OutsideError("precondition", message, { cause: error });
+  }
+}
+
+const wrong = (message: string): OutsideError => new OutsideError("precondition", message);
+
+function volumeNameOf(claim: PersistentVolumeClaim, madeFor: Pod | undefined): string {
+  const { metadata, spec, status } = claim;
+  const owned = metadata?.ownerReferences?.some(
+    ({ uid, controller }) => controller === true && uid === madeFor?.metadata?.uid,
+  );
+  if (madeFor && !owned) {
+    const { namespace, name } = madeFor.metadata ?? {};
+    throw wrong(
+      `PVC ${namespace}/${metadata?.name} was not created for pod ${namespace}/${name} (pod is not owner)`,
+    );
+  }
+  if (metadata?.deletionTimestamp !== undefined) throw wrong("PVC is being deleted");
+  if (status?.phase !== "Bound") throw wrong("PVC is not bound");
+  if (spec?.volumeMode === "Block") throw wrong("block volumes are not supported");
+  if (!spec?.volumeName) throw wrong("PVC has empty pvName");
+  return spec.volumeName;
+}
+
+async function setUpVolume(
+  pv: PersistentVolume,
+  order: VolumeOrder,
+  deps: KindDeps,
+): Promise<Pick<MadeVolume, "hostPath">> {
+  const { hostPath, local } = pv.spec ?? {};
+  if (hostPath) {
+    await checkHostPath(deps.files, hostPath);
+    return { hostPath: hostPath.path };
+  }
+  if (!local) {
+    const kind = Object.keys(pv.spec ?? {}).find((key) => SOURCES.has(key)) ?? "unknown";
+    throw wrong(`persistent volumes of the kind ${kind} are not supported`);
+  }
+  const path = `${order.folder}/${LOCAL_PLUGIN}/${pv.metadata?.name ?? ""}`;
+  await bindLocal(local.path, path, deps);
+  const { fsGroup, fsGroupChangePolicy } = order.pod.spec?.securityContext ?? {};
+  const { readOnly } = claimOf(order.pod, order.volume);
+  if (fsGroup !== undefined && !readOnly) {
+    const onlyOnMismatch = fsGroupChangePolicy === "OnRootMismatch";
+    await deps.volumes.giveToGroup(path, { groupId: fsGroup, readOnly: false, onlyOnMismatch });
+  }
+  return { hostPath: path };
+}
+
+async function bindLocal(source: string, path: string, deps: KindDeps): Promise<void> {
+  const facts = await deps.files.facts(source, { follow: true });
+  if (!facts) throw wrong(`path "${source}" does not exist`);
+  if (facts.kind !== "directory")
+    throw wrong(`only folders can be local volumes, "${source}" is none`);
+  const present = (await deps.volumes.mountsWithin(path)).some((mount) => mount.path === path);
+  if (present) return;
+  await deps.files.makeDirectory(path, FOLDER_MODE);
+  await deps.volumes.bind(source, path);
+}
+
+/** Sources that a persistent volume can have. */
+const SOURCES: ReadonlySet<string> = new Set([
+  "awsElasticBlockStore",
+  "azureDisk",
+  "azureFile",
+  "cephfs",
+  "cinder",
+  "csi",
+  "fc",
+  "flexVolume",
+  "flocker",
+  "gcePersistentDisk",
+  "glusterfs",
+  "iscsi",
+  "nfs",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "quobyte",
+  "rbd",
+  "scaleIO",
+  "storageos",
+  "vsphereVolume",
+]);

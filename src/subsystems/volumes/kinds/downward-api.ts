@@ -1,0 +1,20 @@
+import type { VolumeKind } from "../kind.ts";
+import { setUpPayload } from "../payload-volume.ts";
+import { DEFAULT_FILE_MODE, downwardFiles } from "../payloads.ts";
+
+const PLUGIN = "kubernetes.io~downward-api";
+
+/** Fields of the pod as files, which follow its labels and annotations. */
+export const downwardApiKind: VolumeKind = {
+  plugin: PLUGIN,
+  setUp: (order, deps) => {
+    const { items, defaultMode = DEFAULT_FILE_MODE } = order.volume.downwardAPI ?? {};
+    const { allocatable } = deps;
+    return setUpPayload(order, deps, {
+      plugin: PLUGIN,
+      medium: "memory",
+      payload: async () => downwardFiles(order.pod, items, { defaultMode, allocatable }),
+    });
+  },
+  showsPod: () => true,
+};

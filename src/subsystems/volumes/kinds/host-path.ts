@@ -1,0 +1,45 @@
+import type { HostPathVolumeSource } from "../../../api/generated/types.ts";
+import { OutsideError } from "../../../kit/errors.ts";
+import type { FileFacts, Files } from "../../../outside/host/host.ts";
+import type { VolumeKind } from "../kind.ts";
+
+const DIRECTORY_MODE = 0o755;
+const FILE_MODE = 0o644;
+
+/** What a path of each checked type must be. */
+const EXPECTED: Readonly<
+  Record<string, { readonly called: string; readonly test: (facts: FileFacts) => boolean }>
+> = {
+  Directory: { called: "directory", test: ({ kind }) => kind === "directory" },
+  DirectoryOrCreate: { called: "directory", test: ({ kind }) => kind === "directory" },
+  File: { called: "file", test: ({ kind }) => kind === "file" },
+  FileOrCreate: { called: "file", test: ({ kind }) => kind === "file" },
+  Socket: { called: "socket file", test: ({ kind }) => kind === "socket" },
+  CharDevice: { called: "character device", test: ({ device }) => device === "character" },
+  BlockDevice: { called: "block device", test: ({ device }) => device === "block" },
+};
+
+/** Looks at a path of the node, and makes it where its type says so (hostpath checkTypeInternal). */
+export async function checkHostPath(files: Files, source: HostPathVolumeSource): Promise<void> {
+  const { path, type = "" } = source;
+  if (type === "") return;
+  const found = await files.facts(path, { follow: true });
+  if (!found && type === "DirectoryOrCreate") return files.makeDirectory(path, DIRECTORY_MODE);
+  if (!found && type === "FileOrCreate") return files.writeAtomic(path, "", FILE_MODE);
+  const expected = EXPECTED[type];
+  if (!expected) throw new OutsideError("invalid", `${type} is an invalid volume type`);
+  if (!found || !expected.test(found)) {
+    const message = `hostPath type check failed: ${path} is not a ${expected.called}`;
+    throw new OutsideError("precondition", message);
+  }
+}
+
+/** A path of the node, as it is. */
+export const hostPathKind: VolumeKind = {
+  plugin: "kubernetes.io~host-path",
+  setUp: async ({ volume }, { files }) => {
+    const source = volume.hostPath ?? { path: "" };
+    await checkHostPath(files, source);
+    return { hostPath: source.path, readOnly: false };
+  },
+};

@@ -1,0 +1,170 @@
+import type {
+  ClusterTrustBundleProjection,
+  ServiceAccountTokenProjection,
+  VolumeProjection,
+} from "../../../api/generated/types.ts";
+import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
+import { CONFIG_MAPS, type Resource, SECRETS } from "../../../outside/kube/kube.ts";
+import {
+  type Followed,
+  getObject,
+  type KindDeps,
+  namespaceOf,
+  type VolumeKind,
+  type VolumeOrder,
+} from "../kind.ts";
+import { setUpPayload } from "../payload-volume.ts";
+import {
+  DEFAULT_FILE_MODE,
+  downwardFiles,
+  mergePayloads,
+  onlyUser,
+  type Payload,
+} from "../payloads.ts";
+import { configMapPayload } from "./config-map.ts";
+import { secretPayload } from "./secret.ts";
+
+const PLUGIN = "kubernetes.io~projected";
+
+/** Of tokens whose reader is known: nobody else may read them. */
+const PRIVATE_MODE = 0o600;
+
+const DEFAULT_TOKEN_SECONDS = 3600;
+
+interface TrustBundle {
+  readonly metadata?: { readonly name?: string };
+  readonly spec?: { readonly signerName?: string; readonly trustBundle?: string };
+}
+
+const TRUST_BUNDLES: Resource<TrustBundle> = {
+  group: "certificates.k8s.io",
+  version: "v1beta1",
+  kind: "ClusterTrustBundle",
+  plural: "clustertrustbundles",
+  namespaced: false,
+};
+
+/** Several sources in one folder, tokens of the pod's service account among them. */
+export const projectedKind: VolumeKind = {
+  plugin: PLUGIN,
+  setUp: (order, deps, signal) =>
+    setUpPayload(order, deps, {
+      plugin: PLUGIN,
+      medium: "memory",
+      payload: () => collect(order, deps, signal),
+    }),
+  follows: (order) => sourcesOf(order.volume).flatMap((source) => followedBy(source, order)),
+  showsPod: (volume) => sourcesOf(volume).some(({ downwardAPI }) => downwardAPI !== undefined),
+  ages: (volume) =>
+    sourcesOf(volume).some(
+      ({ serviceAccountToken, clusterTrustBundle }) =>
+        serviceAccountToken !== undefined || clusterTrustBundle !== undefined,
+    ),
+};
+
+function sourcesOf({ projected }: VolumeOrder["volume"]): readonly VolumeProjection[] {
+  return projected?.sources ?? [];
+}
+
+function followedBy(source: VolumeProjection, { pod }: VolumeOrder): readonly Followed[] {
+  const namespace = namespaceOf(pod);
+  const { secret, configMap } = source;
+  return [
+    ...(secret ? [{ resource: SECRETS, namespace, name: secret.name ?? "" }] : []),
+    ...(configMap ? [{ resource: CONFIG_MAPS, namespace, name: configMap.name ?? "" }] : []),
+  ];
+}
+
+async function collect(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<Payload> {
+  const parts = await Promise.all(
+    sourcesOf(order.volume).map((source) => partOf(source, order, deps, signal)),
+  );
+  return mergePayloads(parts);
+}
+
+async function partOf(
+  { secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle }: VolumeProjection,
+  order: VolumeOrder,
+  deps: KindDeps,
+  signal: AbortSignal,
+): Promise<Payload> {
+  const { pod } = order;
+  const defaultMode = order.volume.projected?.defaultMode ?? DEFAULT_FILE_MODE;
+  const keysOf = ({ items, optional }: NonNullable<VolumeProjection["secret"]>) => ({
+    items,
+    defaultMode,
+    optional: optional === true,
+  });
+  if (secret) {
+    const keys = keysOf(secret);
+    return secretPayload({ pod, name: secret.name ?? "", keys, deps, signal });
+  }
+  if (configMap) {
+    const keys = keysOf(configMap);
+    return configMapPayload({ pod, name: configMap.name ?? "", keys, deps, signal });
+  }
+  if (downwardAPI) {
+    const { allocatable } = deps;
+    return downwardFiles(pod, downwardAPI.items, { defaultMode, allocatable });
+  }
+  if (serviceAccountToken) return tokenPart(serviceAccountToken, order, deps, signal);
+  if (clusterTrustBundle) return bundlePart(clusterTrustBundle, order, deps, signal);
+  return { kind: "fault", message: "this source of a projected volume is not supported" };
+}
+
+async function tokenPart(
+  { audience = "", expirationSeconds, path }: ServiceAccountTokenProjection,
+  { pod, volume }: VolumeOrder,
+  { tokens }: KindDeps,
+  signal: AbortSignal,
+): Promise<Payload> {
+  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+  if (!tokens) {
+    const message = "cannot use TokenManager when kubelet is in standalone mode";
+    return { kind: "fault", message: `failed to fetch token: ${message}` };
+  }
+  const user = onlyUser(pod);
+  const readerKnown = user !== undefined || pod.spec?.securityContext?.fsGroup !== undefined;
+  const mode = readerKnown ? PRIVATE_MODE : (volume.projected?.defaultMode ?? DEFAULT_FILE_MODE);
+  try {
+    const { token } = await tokens.token(
+      {
+        namespace,
+        serviceAccount: pod.spec?.serviceAccountName ?? "",
+        audiences: audience === "" ? [] : [audience],
+        expirationSeconds: expirationSeconds ?? DEFAULT_TOKEN_SECONDS,
+        pod: { name, uid },
+      },
+      signal,
+    );
+    const content = new TextEncoder().encode(token);
+    const owner = user === undefined ? {} : { ownerUid: user };
+    return { kind: "files", files: [{ path, content, mode, ...owner }] };
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = `failed to fetch token: ${messageOf(error)}`;
+    if (isOutside(error)) throw new OutsideError(error.code, message, { cause: error });
+    return { kind: "fault", message };
+  }
+}
+
+async function bundlePart(
+  { name, optional, path }: ClusterTrustBundleProjection,
+  { volume }: VolumeOrder,
+  deps: KindDeps,
+  signal: AbortSignal,
+): Promise<Payload> {
+  if (name === undefined) {
+    const message = "trust bundles chosen by signer are not supported, name one";
+    return { kind: "fault", message };
+  }
+  const bundle = await getObject(deps, TRUST_BUNDLES, { namespace: "", name }, signal);
+  if (!bundle && optional !== true)
+    return {
+      kind: "fault",
+      message: `while retrieving cluster trust bundle: clustertrustbundle "${name}" not found`,
+    };
+  const content = new TextEncoder().encode(bundle?.spec?.trustBundle ?? "");
+  const mode = volume.projected?.defaultMode ?? DEFAULT_FILE_MODE;
+  return { kind: "files", files: [{ path, content, mode }] };
+}

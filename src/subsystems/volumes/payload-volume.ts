@@ -1,0 +1,60 @@
+import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { type KindDeps, type MadeVolume, type VolumeOrder, volumePath } from "./kind.ts";
+import type { Payload } from "./payloads.ts";
+import { memorySize } from "./sizes.ts";
+
+const FOLDER_MODE = 0o777;
+
+/** A volume of files that we write: where, on what, and which. */
+export interface PayloadVolume {
+  readonly plugin: string;
+  readonly medium: "memory" | "disk";
+  /** Asked after the folder is there. */
+  readonly payload: () => Promise<Payload>;
+}
+
+/**
+ * Makes a volume of files or brings it up to date. One that is there already stays as it is while the API
+ * cannot be asked, so that containers can be restarted without it.
+ */
+export async function setUpPayload(
+  order: VolumeOrder,
+  deps: KindDeps,
+  { plugin, medium, payload }: PayloadVolume,
+): Promise<MadeVolume> {
+  const path = volumePath(order, plugin);
+  await ensureFolder(path, medium, order, deps);
+  const made = { hostPath: path, readOnly: true };
+  let found: Payload;
+  try {
+    found = await payload();
+  } catch (error) {
+    const away = isOutside(error, "unavailable", "deadline");
+    if (away && (await deps.files.facts(`${path}/..data`))) return made;
+    throw error;
+  }
+  if (found.kind === "fault") throw new OutsideError("precondition", found.message);
+  const groupId = order.pod.spec?.securityContext?.fsGroup;
+  const group = groupId === undefined ? undefined : { groupId, readOnly: true };
+  await deps.volumes.writePayload(path, found.files, group);
+  return made;
+}
+
+/** A folder, with memory mounted on it where that is asked for. */
+export async function ensureFolder(
+  path: string,
+  medium: "memory" | "disk",
+  order: VolumeOrder,
+  deps: KindDeps,
+): Promise<void> {
+  const parent = path.slice(0, path.lastIndexOf("/"));
+  await deps.files.makeDirectory(parent, 0o755);
+  const mounted = (await deps.volumes.mountsWithin(path)).some((mount) => mount.path === path);
+  if (mounted) return;
+  if (!(await deps.files.facts(path))) await deps.files.makeDirectory(path, FOLDER_MODE);
+  if (medium === "disk") return;
+  const sizeLimit = order.volume.emptyDir?.sizeLimit;
+  const limit = sizeLimit === undefined ? {} : { sizeLimit };
+  const sizeBytes = memorySize(order.pod, limit, deps.allocatable.memoryBytes);
+  await deps.volumes.mountMemory(path, sizeBytes > 0 ? { sizeBytes } : {});
+}

@@ -1,0 +1,117 @@
+// pure
+import type { EnvEntry } from "../../api/env.ts";
+import { expandVariables } from "../../api/expand.ts";
+import type { Container, VolumeMount } from "../../api/generated/types.ts";
+import type { MadeVolume } from "./kind.ts";
+
+/** What the runtime can do about mounts. */
+export interface MountFeatures {
+  readonly recursiveReadOnly: boolean;
+  readonly imageVolumes: boolean;
+}
+
+/** One mount of a container, before anything is done about it. */
+export interface PlannedMount {
+  readonly containerPath: string;
+  readonly volumeName: string;
+  readonly made: MadeVolume;
+  /** Place in the volume; empty for all of it. */
+  readonly subPath: string;
+  /** Position among the container's mounts: the reference's name of a sub path's folder. */
+  readonly index: number;
+  readonly readOnly: boolean;
+  readonly recursiveReadOnly: boolean;
+  readonly propagation: "None" | "HostToContainer" | "Bidirectional";
+}
+
+/** All mounts of a container, or the first that cannot be had. */
+export type MountPlan =
+  | { readonly kind: "mounts"; readonly mounts: readonly PlannedMount[] }
+  | { readonly kind: "fault"; readonly message: string };
+
+/** What mounts are planned from. */
+export interface MountParts {
+  readonly made: ReadonlyMap<string, MadeVolume>;
+  readonly env: readonly EnvEntry[];
+  readonly features: MountFeatures;
+}
+
+/** The mounts of a container's volumes (kubelet makeMounts). */
+export function planMounts(container: Container, parts: MountParts): MountPlan {
+  const mounts: PlannedMount[] = [];
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+    const made = parts.made.get(mount.name);
+    if (!made)
+      return fault(
+        `mount cannot be satisfied for container "${container.name}", because the volume is missing: ${mount.name}`,
+      );
+    const subPath = subPathOf(mount, parts.env);
+    if (typeof subPath !== "string") return subPath;
+    const recursive = recursiveReadOnly(mount, parts.features);
+    if (typeof recursive !== "boolean") return recursive;
+    if (made.image && !parts.features.imageVolumes)
+      return fault(`volume "${mount.name}": this container runtime cannot mount images`);
+    mounts.push({
+      containerPath: absolute(mount.mountPath),
+      volumeName: mount.name,
+      made,
+      subPath,
+      index,
+      readOnly: mount.readOnly === true || made.readOnly,
+      recursiveReadOnly: recursive,
+      propagation: propagationOf(mount),
+    });
+  }
+  return { kind: "mounts", mounts };
+}
+
+const fault = (message: string): { readonly kind: "fault"; readonly message: string } => ({
+  kind: "fault",
+  message,
+});
+
+/** The reference puts paths that are not absolute at the root. */
+function absolute(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}
+
+function propagationOf({ mountPropagation }: VolumeMount): PlannedMount["propagation"] {
+  return mountPropagation === "HostToContainer" || mountPropagation === "Bidirectional"
+    ? mountPropagation
+    : "None";
+}
+
+/** The place in the volume; what variables put into it is checked as if it had been written there. */
+function subPathOf(
+  { subPath = "", subPathExpr = "" }: VolumeMount,
+  env: readonly EnvEntry[],
+): string | ReturnType<typeof fault> {
+  let path = subPath;
+  if (subPathExpr !== "") {
+    const values = new Map(env.map(({ name, value }) => [name, value]));
+    const missing = new Set<string>();
+    path = expandVariables(subPathExpr, (name) => {
+      const value = values.get(name) ?? "";
+      if (value === "") missing.add(name);
+      return value;
+    });
+    if (missing.size > 0) return fault(`missing value for ${[...missing].toSorted().join(", ")}`);
+  }
+  if (path.startsWith("/")) return fault(`error SubPath \`${path}\` must not be an absolute path`);
+  if (path.split("/").includes(".."))
+    return fault(`unable to provision SubPath \`${path}\`: must not contain '..'`);
+  return path;
+}
+
+function recursiveReadOnly(
+  { name, readOnly, mountPropagation = "None", recursiveReadOnly: mode = "Disabled" }: VolumeMount,
+  { recursiveReadOnly: supported }: MountFeatures,
+): boolean | ReturnType<typeof fault> {
+  if (mode === "Disabled") return false;
+  const asked = `volume "${name}" requested recursive read-only mode, but it is`;
+  if (readOnly !== true) return fault(`${asked} not read-only`);
+  if (mountPropagation !== "None")
+    return fault(`${asked} not compatible with propagation "${mountPropagation}"`);
+  if (mode === "IfPossible" || supported) return supported;
+  return fault(`${asked} not supported by the runtime`);
+}

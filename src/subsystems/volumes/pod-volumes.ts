@@ -1,0 +1,166 @@
+import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { MonotonicMs } from "../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
+import type { KindDeps, MadeVolume, VolumeKind } from "./kind.ts";
+import { kindOf } from "./kinds.ts";
+
+/** What the volumes of one pod need beside what kinds need. */
+export interface PodVolumesDeps extends KindDeps {
+  /** Told what could not be made, in the words of the event. */
+  readonly onFault: (pod: Pod, message: string) => void;
+}
+
+interface Entry {
+  readonly volume: Volume;
+  readonly kind: VolumeKind | undefined;
+  made: MadeVolume | undefined;
+  /** A run that will see what changed is about to begin. */
+  queued: boolean;
+  /** It was made but could not be brought up to date since. */
+  behind: boolean;
+  /** The last run, so that no two make the same volume at once. */
+  running: Promise<unknown>;
+  lastFault: { readonly message: string; readonly at: MonotonicMs } | undefined;
+}
+
+/** The same words are not said twice within this time: an object's first answer wakes everybody. */
+const SAME_FAULT_MS = 400;
+
+/** The volumes of one pod: made, followed, brought up to date, until closed. */
+export class PodVolumes {
+  readonly #folder: string;
+  readonly #deps: PodVolumesDeps;
+  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #closing = new AbortController();
+  readonly #stops: (() => void)[] = [];
+  readonly #wakers = new Set<() => void>();
+  #pod: Pod;
+
+  constructor(pod: Pod, folder: string, deps: PodVolumesDeps) {
+    this.#pod = pod;
+    this.#folder = folder;
+    this.#deps = deps;
+    const volumes = pod.spec?.volumes ?? [];
+    this.#entries = new Map(
+      volumes.map((volume) => [
+        volume.name,
+        {
+          volume,
+          kind: kindOf(volume),
+          made: undefined,
+          queued: false,
+          behind: false,
+          running: Promise.resolve(),
+          lastFault: undefined,
+        },
+      ]),
+    );
+    for (const entry of this.#entries.values()) this.#follow(entry);
+  }
+
+  /** The volumes that are there, by name. */
+  get made(): ReadonlyMap<string, MadeVolume> {
+    return new Map(
+      [...this.#entries].flatMap(([name, { made }]) => (made ? [[name, made] as const] : [])),
+    );
+  }
+
+  /** Names of those that are not. */
+  get missing(): readonly string[] {
+    return [...this.#entries].flatMap(([name, { made }]) => (made ? [] : [name]));
+  }
+
+  /** Tries everything that is missing, side by side; what fails is told and stays missing. */
+  async makeMissing(signal: AbortSignal): Promise<void> {
+    const missing = [...this.#entries.values()].filter(({ made }) => !made);
+    await Promise.all(
+      missing.map((entry) =>
+        this.#make(entry, signal).catch((error: unknown) => {
+          signal.throwIfAborted();
+          this.#fault(entry, error);
+        }),
+      ),
+    );
+  }
+
+  /** Resolves when something a volume shows has changed, at once if it did since the last look. */
+  changed(): { readonly promise: Promise<void>; readonly cancel: () => void } {
+    let wake = () => {};
+    const promise = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    this.#wakers.add(wake);
+    return { promise, cancel: () => this.#wakers.delete(wake) };
+  }
+
+  /** The pod's labels and annotations are others now. */
+  podChanged(pod: Pod): void {
+    this.#pod = pod;
+    for (const entry of this.#entries.values())
+      if (entry.kind?.showsPod?.(entry.volume)) this.#refresh(entry);
+  }
+
+  /** Looks after what runs out: tokens. */
+  refreshAging(): void {
+    for (const entry of this.#entries.values())
+      if (entry.kind?.ages?.(entry.volume) || entry.behind) this.#refresh(entry);
+  }
+
+  /** Follows nothing any more; resolves when nothing is being made. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the volumes are taken away"));
+    for (const stop of this.#stops.splice(0)) stop();
+    await Promise.allSettled([...this.#entries.values()].map(({ running }) => running));
+  }
+
+  #follow(entry: Entry): void {
+    const order = { pod: this.#pod, volume: entry.volume, folder: this.#folder };
+    for (const { resource, namespace, name } of entry.kind?.follows?.(order) ?? []) {
+      const stop = this.#deps.objects?.follow(resource, { namespace, name }, () => {
+        this.#refresh(entry);
+      });
+      if (stop) this.#stops.push(stop);
+    }
+  }
+
+  /** Brings a volume up to date; several changes at once make for one more run. */
+  #refresh(entry: Entry): void {
+    for (const wake of [...this.#wakers]) wake();
+    this.#wakers.clear();
+    if (!entry.made || entry.queued || this.#closing.signal.aborted) return;
+    entry.queued = true;
+    void this.#make(entry, this.#closing.signal).catch((error: unknown) => {
+      if (this.#closing.signal.aborted) return;
+      entry.behind = true;
+      this.#fault(entry, error);
+    });
+  }
+
+  async #make(entry: Entry, signal: AbortSignal): Promise<void> {
+    const before = entry.running;
+    const run = (async () => {
+      await before.catch(() => {});
+      signal.throwIfAborted();
+      this.#closing.signal.throwIfAborted();
+      entry.queued = false;
+      const { kind, volume } = entry;
+      if (!kind) throw new OutsideError("unimplemented", "this kind of volume is not supported");
+      const order = { pod: this.#pod, volume, folder: this.#folder };
+      entry.made = await kind.setUp(order, this.#deps, signal);
+      entry.behind = false;
+      entry.lastFault = undefined;
+    })();
+    entry.running = run;
+    await run;
+  }
+
+  #fault(entry: Entry, error: unknown): void {
+    const message = `MountVolume.SetUp failed for volume "${entry.volume.name}" : ${messageOf(error)}`;
+    const at = this.#deps.clock.monotonic();
+    const { lastFault: last } = entry;
+    entry.lastFault = { message, at };
+    // A volume that is there is told of once: its containers go on with what they have.
+    const isSaid = last?.message === message && (entry.made || at - last.at < SAME_FAULT_MS);
+    if (!isSaid) this.#deps.onFault(this.#pod, message);
+  }
+}

@@ -1,0 +1,39 @@
+import type { PodPaths } from "../../api/pod-paths.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import { OWN_PLUGINS } from "./kinds.ts";
+
+/** What is needed to take volumes away. */
+export interface TeardownDeps {
+  readonly files: Files;
+  readonly volumes: VolumeFiles;
+}
+
+/**
+ * Takes away every mount of ours below a pod's folder and then the folders of its volumes. What is there
+ * is read from the kernel, so nothing needs to be remembered over a restart. Mounts of others (CSI, file
+ * servers) stay, and then so does the folder: an `OutsideError` "precondition" names the first of them.
+ */
+export async function tearDown(
+  paths: Pick<PodPaths, "directory" | "volumes" | "subPaths">,
+  { files, volumes }: TeardownDeps,
+): Promise<void> {
+  const mounts = await volumes.mountsWithin(paths.directory);
+  // Last made, first taken away: what covers others goes before them.
+  for (const { path } of mounts.toReversed()) if (isOwn(path, paths)) await volumes.unmount(path);
+  const left = (await volumes.mountsWithin(paths.directory))[0];
+  if (left) throw new OutsideError("precondition", `${left.path} is still mounted`);
+  await files.removeTree(paths.subPaths);
+  await files.removeTree(paths.volumes);
+}
+
+/** Beneath a volume of a kind of ours everything counts: a container may have mounted there in its turn. */
+function isOwn(
+  path: string,
+  { volumes, subPaths }: Pick<PodPaths, "volumes" | "subPaths">,
+): boolean {
+  if (path.startsWith(`${subPaths}/`)) return true;
+  if (!path.startsWith(`${volumes}/`)) return false;
+  const [plugin = ""] = path.slice(volumes.length + 1).split("/");
+  return OWN_PLUGINS.has(plugin);
+}
