@@ -1,0 +1,217 @@
+// Four stories on a real node of a real API server, as `kubectl describe pod` and `kubectl get events` tell
+// them: a crash loop, a failing probe, a missing image, a bad mount.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CoreEvent, CoreEventList, Pod } from "../../src/api/generated/types.ts";
+import type { EventMode } from "../../src/subsystems/events/events.ts";
+import { type Box, withBox } from "../box/box.ts";
+import { TEST_IMAGE } from "../box/images.ts";
+import { STAY } from "../support/agent.ts";
+import { type ApiServer, apiServerObstacle, startApiServer } from "./apiserver.ts";
+import type { EventNode } from "./event-node.ts";
+
+const skip = apiServerObstacle() ?? false;
+const PROGRAM = join(import.meta.dirname, "event-node.ts");
+const NODE = "node-1";
+const PATIENCE_MS = 120_000;
+
+type Container = NonNullable<NonNullable<Pod["spec"]>["containers"]>[number];
+
+interface Story {
+  readonly container: Partial<Container>;
+  readonly volumes?: NonNullable<Pod["spec"]>["volumes"];
+  /** Type, reason and message of what the kubelet says, in the order in which each is first said. */
+  readonly said: readonly (readonly [string, string, RegExp])[];
+}
+
+const PRESENT = [
+  "Normal",
+  "Pulled",
+  /^Container image "nodelet\.test\/nodelet-test:1" already present on machine and can be accessed by the pod$/,
+] as const;
+const CREATED = ["Normal", "Created", /^Container created$/] as const;
+const STARTED = ["Normal", "Started", /^Container started$/] as const;
+
+const STORIES: Readonly<Record<string, Story>> = {
+  crash: {
+    container: { command: ["sh", "-c", "exit 3"] },
+    said: [
+      PRESENT,
+      CREATED,
+      STARTED,
+      [
+        "Warning",
+        "BackOff",
+        /^Back-off restarting failed container main in pod crash_default\([0-9a-f-]{36}\)$/,
+      ],
+    ],
+  },
+  probe: {
+    container: {
+      command: [...STAY],
+      livenessProbe: {
+        exec: { command: ["sh", "-c", "echo broken; exit 1"] },
+        periodSeconds: 1,
+        failureThreshold: 3,
+      },
+    },
+    said: [
+      PRESENT,
+      CREATED,
+      STARTED,
+      ["Warning", "Unhealthy", /^Liveness probe failed: broken\n?$/],
+      ["Normal", "Killing", /^Container main failed liveness probe, will be restarted$/],
+    ],
+  },
+  image: {
+    container: { image: "nodelet.invalid/none:1", command: [...STAY] },
+    said: [
+      ["Normal", "Pulling", /^Pulling image "nodelet\.invalid\/none:1"$/],
+      ["Warning", "Failed", /^Failed to pull image "nodelet\.invalid\/none:1": /],
+      ["Warning", "Failed", /^Error: ErrImagePull$/],
+      ["Normal", "BackOff", /^Back-off pulling image "nodelet\.invalid\/none:1"$/],
+      ["Warning", "Failed", /^Error: ImagePullBackOff$/],
+    ],
+  },
+  mount: {
+    container: { command: [...STAY], volumeMounts: [{ name: "data", mountPath: "/data" }] },
+    volumes: [{ name: "data", hostPath: { path: "/etc/hostname", type: "Directory" } }],
+    said: [
+      [
+        "Warning",
+        "FailedMount",
+        /^MountVolume\.SetUp failed for volume "data" : hostPath type check failed: \/etc\/hostname is not a directory$/,
+      ],
+    ],
+  },
+};
+
+function podOf(name: string, { container, volumes = [] }: Story): Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: {
+      nodeName: NODE,
+      terminationGracePeriodSeconds: 2,
+      volumes,
+      containers: [{ name: "main", image: TEST_IMAGE, ...container }],
+    },
+  };
+}
+
+for (const mode of ["Protected", "Reference"] as const)
+  test(`${mode}: four stories as kubectl tells them`, { skip }, () =>
+    withBox({}, async (box) => {
+      await using server = await startApiServer({ box });
+      const log = await startNode(box, server, mode);
+      for (const [name, story] of Object.entries(STORIES))
+        await server.must("POST", "/api/v1/namespaces/default/pods", podOf(name, story));
+      for (const [name, story] of Object.entries(STORIES)) {
+        const events = await untilSaid(server, name, story, log);
+        for (const event of events) assertFields(event, name);
+        const description = await server.kubectl(["describe", "pod", name]);
+        assertDescribed(description, story);
+        const table = await server.kubectl([
+          "get",
+          "events",
+          "--field-selector",
+          `involvedObject.name=${name}`,
+        ]);
+        for (const [type, reason] of story.said)
+          assert.match(table, new RegExp(`^\\S+ +${type} +${reason} +pod/${name} +\\S`, "m"));
+      }
+    }),
+  );
+
+/** The agent in the box; resolves with a way to its log once it runs. */
+async function startNode(box: Box, server: ApiServer, mode: EventMode): Promise<() => string> {
+  const user = { name: `system:node:${NODE}`, groups: ["system:nodes"] };
+  const told: EventNode = {
+    nodeName: NODE,
+    server: server.url,
+    authoritiesPem: server.caPem,
+    identity: await server.authority.client(user),
+    events: { mode },
+  };
+  const file = join(server.folder, "event-node.json");
+  writeFileSync(file, JSON.stringify(told), { mode: 0o600 });
+  const running = box.spawnLogged("event-node", [process.execPath, PROGRAM, file]);
+  const log = () => readFileSync(join(box.folder, "event-node.log"), "utf8");
+  const deadline = performance.now() + PATIENCE_MS;
+  while (!log().includes("agent is running")) {
+    if (!running.running || performance.now() > deadline) throw new Error(`no agent:\n${log()}`);
+    await sleep(50);
+  }
+  return log;
+}
+
+/** Waits until everything was said; gives the events of the pod in the order in which they were first said. */
+async function untilSaid(
+  server: ApiServer,
+  name: string,
+  { said }: Story,
+  log: () => string,
+): Promise<readonly CoreEvent[]> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const path = `/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=${name}`;
+    const { items } = await server.must<CoreEventList>("GET", path);
+    const events = items.toSorted((a, b) =>
+      (a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1,
+    );
+    const lines = events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+    const expected = said.map(([type, reason, message]) => ({ type, reason, message }));
+    if (events.length >= said.length && expected.every((one, i) => isSaid(events[i], one))) {
+      assert.equal(events.length, said.length, lines.join("\n"));
+      return events;
+    }
+    if (performance.now() > deadline)
+      throw new Error(`of ${name} is said:\n${lines.join("\n")}\n${log().slice(-4000)}`);
+    await sleep(200);
+  }
+}
+
+function isSaid(
+  event: CoreEvent | undefined,
+  { type, reason, message }: { type: string; reason: string; message: RegExp },
+): boolean {
+  return event?.type === type && event.reason === reason && message.test(event.message ?? "");
+}
+
+/** What the reference sets in every event of a pod. */
+function assertFields(event: CoreEvent, name: string): void {
+  const { involvedObject, source, metadata, count = 0, firstTimestamp, lastTimestamp } = event;
+  assert.equal(involvedObject.kind, "Pod");
+  assert.equal(involvedObject.apiVersion, "v1");
+  assert.match(involvedObject.uid ?? "", /^[0-9a-f-]{36}$/);
+  assert.match(involvedObject.resourceVersion ?? "", /^\d+$/);
+  const ofContainer = event.reason !== "FailedMount";
+  assert.equal(involvedObject.fieldPath, ofContainer ? "spec.containers{main}" : undefined);
+  assert.deepEqual(source, { component: "kubelet", host: NODE });
+  assert.match(metadata.name ?? "", new RegExp(`^${name}\\.[0-9a-f]{16}$`));
+  assert.equal(metadata.annotations, undefined);
+  assert.ok(count >= 1);
+  assert.ok((firstTimestamp ?? "~") <= (lastTimestamp ?? ""));
+}
+
+/** The rows of the table of events: `Type Reason Age From Message`. */
+function assertDescribed(description: string, { said }: Story): void {
+  const table = description.slice(description.indexOf("\nEvents:"));
+  assert.match(table, /^ +Type +Reason +Age +From +Message$/m);
+  for (const [type, reason, message] of said) {
+    const rows = table.split("\n").filter((line) => line.startsWith(`  ${type}  `));
+    const texts = rows.flatMap((row) => {
+      const [, of, text] =
+        /^ {2}\w+ +(\w+) +\S+(?: \(x\d+ over \S+\))? +kubelet +(.*)$/.exec(row) ?? [];
+      return of === reason ? [text ?? ""] : [];
+    });
+    assert.ok(
+      texts.some((text) => message.test(text)),
+      `${type} ${reason} ${message} is not in:\n${table}`,
+    );
+  }
+}
