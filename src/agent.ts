@@ -28,7 +28,12 @@ import {
 import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
-import { type RunningServer, type ServerOptions, startServer } from "./server/server.ts";
+import {
+  delegatedTo,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from "./server/server.ts";
 import type { EventApi, EventPolicy } from "./subsystems/events/events.ts";
 import type { ProbesOptions } from "./subsystems/probes/probes.ts";
 import {
@@ -123,9 +128,10 @@ export async function startAgent(
   try {
     hooks.leave?.throwIfAborted();
     const core = await startCore(options, outside, hooks, { scope, metrics });
+    const { joined, ...rest } = core;
     const served = await serve(core, outside, hostIpsOf(core));
     return {
-      ...core,
+      ...rest,
       served,
       untilLeaving: (leave) => scope.untilFailureOr(leave),
       [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),
@@ -139,7 +145,9 @@ export async function startAgent(
 }
 
 /** The agent without its ports. */
-type AgentCore = Omit<Agent, "served" | "untilLeaving" | typeof Symbol.asyncDispose>;
+type AgentCore = Omit<Agent, "served" | "untilLeaving" | typeof Symbol.asyncDispose> & {
+  readonly joined: JoinedCluster | undefined;
+};
 
 /** Looks at the machine, builds the rooms and sets pods going. */
 async function startCore(
@@ -193,19 +201,20 @@ async function startCore(
     subsystems,
     scope,
     startedAt,
+    joined,
   };
 }
 
 /** Makes the node a part of its cluster. */
 function join(
-  { config, nodeName, nodeIps: givenIps }: AgentOptions,
+  { config, nodeName, server, nodeIps: givenIps }: AgentOptions,
   parts: PipelineParts & { readonly clients: ClusterClients; readonly metrics: MetricsRegistry },
 ): JoinedCluster {
   const { hooks, subsystems, facts, capacity } = parts;
   const cluster = hooks.cluster as ClusterOptions;
   const ips = givenIps ?? facts.addresses.slice(0, 1);
   return joinCluster(
-    { nodeName, config, cluster, givenIps },
+    { nodeName, config, cluster, givenIps, certFolder: server?.certFolder },
     {
       ...parts,
       runtime: subsystems.runtime,
@@ -285,7 +294,7 @@ async function serve(
   { clock, log, host, serving }: Outside,
   addresses: readonly string[],
 ): Promise<RunningServer | undefined> {
-  const { options, capacity, runtimeVersion, scope } = agent;
+  const { options, capacity, runtimeVersion, scope, joined } = agent;
   const { server, config, nodeName } = options;
   if (!server || !serving) return undefined;
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
@@ -299,7 +308,19 @@ async function serve(
       return withDevices(capacity, agent.subsystems.devices.capacity.get());
     },
   };
-  return await startServer(server, { node, serving, files: host.files, clock, log, scope });
+  const asked = joined && {
+    delegated: delegatedTo(config, { client: joined.clients.reviews, clock }),
+    issued: joined.serving,
+  };
+  return await startServer(server, {
+    node,
+    serving,
+    files: host.files,
+    clock,
+    log,
+    scope,
+    ...asked,
+  });
 }
 
 /** Waits for the runtime; a runtime that speaks another CRI version is refused. */

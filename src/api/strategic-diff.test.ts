@@ -103,3 +103,8 @@ test("strategicDiff, applied as the API applies it, gives what was wanted", () =
     }),
   );
 });
+
+test("`strategicDiff` sends a list that is not there yet without directives, which the server would keep", () => {
+  const podIPs = [{ ip: "192.0.2.1" }];
+  assert.deepEqual(strategicDiff({}, { podIPs }, STATUS_RULES), { podIPs });
+});

@@ -1,5 +1,5 @@
 import { startAgent } from "../agent.ts";
-import { deriveImageEndpoint, deriveNodeName } from "../config/derive.ts";
+import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flag-help.ts";
 import { parseFlags } from "../config/flags.ts";
 import { reportIdleSettings } from "../config/idle-report.ts";
@@ -11,6 +11,7 @@ import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
 import { createLog } from "../outside/log/log.ts";
+import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { agentSocket } from "./socket.ts";
 import {
@@ -18,6 +19,7 @@ import {
   kubeletVersion,
   nodeletVersion,
   rawKubeletVersion,
+  userAgent,
 } from "./version.ts";
 
 /**
@@ -54,16 +56,20 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
     fd: 2,
   });
   sayAboutConfig(loaded, log);
-  const outside = connectOutside(connectOptions(config), log);
+  const outside = connectOutside({ ...connectOptions(config), userAgent: userAgent() }, log);
   const leave = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => leave.abort(new Error(`received ${signal}`));
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
   try {
+    const access = { flags, config, nodeName, kubeletVersion: kubeletVersion() };
+    const cluster = await openCluster(access, outside, leave.signal);
+    const nodeIps = deriveNodeIps(flags.nodeIP, (await outside.host.facts()).addresses);
     await using agent = await startAgent(
       {
         config,
         nodeName,
+        ...(nodeIps ? { nodeIps } : {}),
         rootFolder: flags.rootDir,
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
@@ -78,7 +84,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         },
       },
       outside,
-      { leave: leave.signal },
+      { leave: leave.signal, ...(cluster ? { cluster } : {}) },
     );
     log.info("agent is running", { node: nodeName, runtime: agent.runtimeVersion.runtimeName });
     await agent.untilLeaving(leave.signal);

@@ -22,6 +22,12 @@ export function kubeletVersion(): string {
   return `${KUBERNETES_VERSION}+nodelet.${nodeletVersion()}`;
 }
 
+/** How requests to an API server present themselves, as those of a kubelet do. */
+export function userAgent(): string {
+  const platform = `linux/${process.arch === "x64" ? "amd64" : process.arch}`;
+  return `kubelet/${kubeletVersion()} (${platform}) nodelet/${nodeletVersion()}`;
+}
+
 /** The same as Go prints the structure it keeps versions in, for `--version=raw`. */
 export function rawKubeletVersion(): string {
   const version = kubeletVersion();

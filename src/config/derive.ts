@@ -30,6 +30,25 @@ export function deriveNodeName(hostname: string, override: string): NodeNameRead
   return { ok: false, problem: invalid(path, chosen, rule, fix) };
 }
 
+/**
+ * The node's addresses as `--node-ip` says them; `0.0.0.0` and `::` stand for the machine's first address
+ * of that family. Undefined: nothing was said. Source: `nodeAddress` of the reference's node utilities.
+ */
+export function deriveNodeIps(
+  nodeIP: string,
+  found: readonly string[],
+): readonly string[] | undefined {
+  const given = nodeIP
+    .split(",")
+    .map((address) => address.trim())
+    .filter((address) => address !== "");
+  const chosen = given.flatMap((address) => {
+    if (address !== "0.0.0.0" && address !== "::") return [address];
+    return found.find((candidate) => candidate.includes(":") === (address === "::")) ?? [];
+  });
+  return chosen.length === 0 ? undefined : chosen;
+}
+
 /** The folders and files beneath the agent's root, and the few that are elsewhere. Absolute paths. */
 export interface RootLayout {
   /** 0750, shared with the mounts of pods (rshared). */

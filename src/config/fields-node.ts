@@ -25,25 +25,25 @@ const RESERVED = "cpu, memory, ephemeral-storage and pid to quantity";
 /** The node: its registration, its resources, what is kept from pods and what happens under pressure. */
 export const NODE_FIELDS = [
   active("registerNode", boolean(true), "Register the node with the API server."),
-  planned(
+  active(
     "registerWithTaints",
     list({ kind: "object", members: TAINT_MEMBERS }),
     "Taints the node is registered with.",
   ),
-  planned("providerID", text(""), "Identity of the machine at its provider."),
-  planned("nodeStatusUpdateFrequency", duration("10s"), "How often the node's status is computed."),
-  planned(
+  active("providerID", text(""), "Identity of the machine at its provider."),
+  active("nodeStatusUpdateFrequency", duration("10s"), "How often the node's status is computed."),
+  active(
     "nodeStatusReportFrequency",
     duration("5m0s"),
     "How often an unchanged status is sent; nodeStatusUpdateFrequency when only that is set.",
   ),
-  planned(
+  active(
     "nodeLeaseDurationSeconds",
     integerNotZero(40),
     "Seconds after which the node's lease ends.",
     "more than 0",
   ),
-  planned(
+  active(
     "nodeStatusMaxImages",
     integer(50),
     "Images listed in the node's status; -1 all of them.",

@@ -181,7 +181,7 @@ export const POD_FIELDS = [
     "Folder searched for FlexVolume plugins.",
   ),
   planned("volumeStatsAggPeriod", duration("1m0s"), "How often disk usage of volumes is measured."),
-  planned(
+  active(
     "enableControllerAttachDetach",
     boolean(true),
     "Leave attaching of volumes to the cluster's controller.",

@@ -51,12 +51,12 @@ export const SERVING_FIELDS = [
     "Lowest TLS version accepted.",
     "VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13",
   ),
-  planned(
+  active(
     "rotateCertificates",
     boolean(false),
     "Renew the client certificate through the API server before it ends.",
   ),
-  planned(
+  active(
     "serverTLSBootstrap",
     boolean(false),
     "Ask the API server for the serving certificate instead of signing one.",
@@ -67,12 +67,12 @@ export const SERVING_FIELDS = [
     text(""),
     "Authorities whose client certificates are believed, PEM.",
   ),
-  planned(
+  active(
     "authentication.webhook.enabled",
     boolean(true),
     "Have bearer tokens checked by the API server (TokenReview).",
   ),
-  planned(
+  active(
     "authentication.webhook.cacheTTL",
     duration("2m0s"),
     "How long the answer to a token is remembered.",
@@ -88,12 +88,12 @@ export const SERVING_FIELDS = [
     "Who decides what a caller may do: nobody (AlwaysAllow) or the API server (Webhook).",
     "AlwaysAllow or Webhook",
   ),
-  planned(
+  active(
     "authorization.webhook.cacheAuthorizedTTL",
     duration("5m0s"),
     "How long a yes is remembered.",
   ),
-  planned(
+  active(
     "authorization.webhook.cacheUnauthorizedTTL",
     duration("30s"),
     "How long a no is remembered.",
@@ -185,15 +185,15 @@ export const SERVING_FIELDS = [
     "Spans sampled of a million.",
     "0 to 1000000",
   ),
-  planned("eventRecordQPS", integer(50), "Events created per second; 0 is no limit.", NOT_NEGATIVE),
-  planned(
+  active("eventRecordQPS", integer(50), "Events created per second; 0 is no limit.", NOT_NEGATIVE),
+  active(
     "eventBurst",
     integerNotZero(100),
     "Events that may come at once above that rate.",
     NOT_NEGATIVE,
   ),
-  planned("kubeAPIQPS", integer(50), "Requests to the API server per second.", NOT_NEGATIVE),
-  planned(
+  active("kubeAPIQPS", integer(50), "Requests to the API server per second.", NOT_NEGATIVE),
+  active(
     "kubeAPIBurst",
     integerNotZero(100),
     "Requests to the API server that may come at once above that rate.",

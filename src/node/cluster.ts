@@ -30,6 +30,8 @@ export interface ClusterOptions {
   readonly schedulable?: boolean;
   /** `--cloud-provider=external`. */
   readonly externalCloud?: boolean;
+  /** What keeps the credentials of the transports good; runs as long as the agent. */
+  readonly keepFresh?: (signal: AbortSignal) => Promise<void>;
   /** As `status.nodeInfo.kubeletVersion` says it; default the version of Kubernetes that is followed. */
   readonly kubeletVersion?: string;
 }
@@ -38,6 +40,8 @@ export interface ClusterOptions {
 export interface ClusterClients {
   readonly client: KubeClient;
   readonly heartbeat: KubeClient;
+  /** For questions about callers of the HTTPS port, who must not hold up pods. */
+  readonly reviews: KubeClient;
   readonly events: EventApi;
   readonly objects: ObjectSource;
   readonly tokens: ServiceAccountTokens;
@@ -51,18 +55,21 @@ export interface ClusterDeps {
   readonly metrics: MetricsRegistry;
 }
 
+/** Whoever asks the HTTPS port waits for the answer (webhook: 10 s for tokens). */
+const REVIEW_TIMEOUT_MS = 10_000;
 /** Buckets of the reference for requests to the API, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /** Makes the clients; nothing is asked of the server yet. */
 export function connectCluster(
-  { transport, heartbeatTransport = transport }: ClusterOptions,
+  { transport, heartbeatTransport = transport, keepFresh }: ClusterOptions,
   config: KubeletConfig,
   { outside, scope, metrics }: ClusterDeps,
 ): ClusterClients {
   const { clock, random } = outside;
   const log = outside.log.child("kube");
   const onCall = countCalls(metrics);
+  if (keepFresh) scope.spawn("credentials", "restart", keepFresh);
   const limit = { qps: config.kubeAPIQPS, burst: config.kubeAPIBurst };
   const client = new KubeClient({ limit }, { transport, clock, log, onCall });
   const unlimited = new KubeClient({}, { transport, clock, log, onCall });
@@ -74,9 +81,14 @@ export function connectCluster(
     { timeoutMs },
     { transport: heartbeatTransport, clock, log, onCall },
   );
+  const reviews = new KubeClient(
+    { limit, timeoutMs: REVIEW_TIMEOUT_MS },
+    { transport, clock, log, onCall },
+  );
   return {
     client,
     heartbeat,
+    reviews,
     events: kubeEventApi(unlimited),
     objects: new WatchedObjects({ client, clock, random, log, scope }),
     tokens: new RequestedTokens({ client, clock, random, log }),

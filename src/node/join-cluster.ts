@@ -1,12 +1,20 @@
 import type { Node } from "../api/generated/types.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
-import type { Reading } from "../kit/cell.ts";
+import { Cell, type Reading } from "../kit/cell.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import { ClusterPods } from "../pipeline/cluster/cluster.ts";
+import {
+  type CertificatePair,
+  CertificateStore,
+  isCurrent,
+  keepCertificate,
+  SERVING_STORE,
+  servingRotation,
+} from "../subsystems/certificates/certificates.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "./capacity.ts";
@@ -22,6 +30,8 @@ export interface JoinOptions {
   readonly cluster: ClusterOptions;
   /** Addresses the user gave; undefined: found on the machine. */
   readonly givenIps: readonly string[] | undefined;
+  /** Folder of certificates (`--cert-dir`); without it none is asked for. */
+  readonly certFolder: string | undefined;
 }
 
 /** What joining stands on. */
@@ -46,6 +56,9 @@ export interface JoinedCluster {
   readonly pods: ClusterPods;
   /** The node's own object; undefined as long as the API has none. */
   readonly node: Reading<Node | undefined>;
+  readonly clients: ClusterClients;
+  /** The certificate of the HTTPS port, when the cluster signs it (`serverTLSBootstrap`). */
+  readonly serving: Reading<CertificatePair | undefined>;
 }
 
 /** Release of Kubernetes whose kubelet is followed, for embedders that say nothing else. */
@@ -63,7 +76,30 @@ export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster
   const pods = new ClusterPods(options.nodeName, {
     ...{ client, reachable, node, clock, random, log, metrics, scope },
   });
-  return { pods, node };
+  return { pods, node, clients, serving: startServing(options, node, deps) };
+}
+
+/** Lets the cluster sign the certificate of the HTTPS port, where that is wanted. */
+function startServing(
+  { config, nodeName, certFolder }: JoinOptions,
+  node: Reading<Node | undefined>,
+  { outside, scope, clients }: JoinDeps,
+): Reading<CertificatePair | undefined> {
+  const serving = new Cell<CertificatePair | undefined>(undefined);
+  if (!config.serverTLSBootstrap || certFolder === undefined) return serving;
+  const { clock, random, host } = outside;
+  const log = outside.log.child("certificates");
+  const store = new CertificateStore(certFolder, SERVING_STORE, { clock, log, files: host.files });
+  scope.spawn("serving certificate", "restart", async (signal) => {
+    const kept = await store.current();
+    const first = kept && isCurrent(kept, clock.wall()) ? kept : undefined;
+    if (first) serving.set(first);
+    const take = (pair: CertificatePair) => serving.set(pair);
+    const deps = { client: clients.client, clock, random, log, store, take, wakeOn: [node] };
+    const rotation = servingRotation(nodeName, () => node.get());
+    await keepCertificate(rotation, deps, { first, signal });
+  });
+  return serving;
 }
 
 function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {

@@ -5,6 +5,8 @@ import { createSystemRandom } from "../kit/random.ts";
 import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
+import { connectKube } from "./kube/connect-kube.ts";
+import type { Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
 import { connectServing } from "./serving.ts";
@@ -17,10 +19,13 @@ export interface ConnectOptions {
   readonly imageEndpoint: string;
   /** Deadline of ordinary CRI calls. */
   readonly runtimeTimeoutMs: number;
+  /** How requests to API servers present themselves; default `nodelet`. */
+  readonly userAgent?: string;
 }
 
 /** The real outside: this machine, its runtime, its network. */
 export interface ConnectedOutside extends Outside {
+  readonly kube: Kube;
   readonly cri: ConnectedRuntime;
   close(): void;
 }
@@ -34,10 +39,13 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     timeoutMs: options.runtimeTimeoutMs,
   });
   const serving = connectServing();
+  const random = createSystemRandom();
+  const { userAgent = "nodelet" } = options;
   return {
     clock,
-    random: createSystemRandom(),
+    random,
     log,
+    kube: connectKube({ clock, random, log: log.child("kube"), userAgent }),
     host: connectHost({ clock, log: log.child("host") }),
     cri,
     net: connectNet(),

@@ -4,6 +4,7 @@
  * on the HTTPS port who has not proved who they are, unless the configuration says so; without a way to
  * prove it the port is on loopback; no answer holds what only a caller of another face may see.
  */
+import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
 import { isOutside, messageOf, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
@@ -15,9 +16,11 @@ import type {
   ListenLimits,
   ListenOptions,
   Serving,
+  TlsMaterial,
 } from "../outside/serving.ts";
 import { type Authenticator, certificateAuthenticator, LOCAL, unionOf } from "./authenticate.ts";
 import { type Authorizer, alwaysAllow, mastersThen } from "./authorize.ts";
+import type { Delegated } from "./delegated.ts";
 import { type Admission, FaceServer } from "./face.ts";
 import { healthChecks } from "./health.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
@@ -30,6 +33,8 @@ import { ServingCertificate } from "./serving-certificate.ts";
 
 export type { Authentication, Credentials, Identity } from "./authenticate.ts";
 export type { Attributes } from "./authorize.ts";
+export type { Delegated } from "./delegated.ts";
+export { delegatedTo } from "./delegated.ts";
 export type { Overview } from "./overview.ts";
 export type { NodeAmounts, ServedNode } from "./served-node.ts";
 export type { Authenticator, Authorizer };
@@ -42,12 +47,6 @@ export interface ServerOptions {
   readonly socketPath?: string;
 }
 
-/** Who is asked about callers when certificates and configuration do not settle it: an API server. */
-export interface Delegated {
-  readonly authenticators: readonly Authenticator[];
-  readonly authorizer: Authorizer;
-}
-
 /** What the server needs of the world. */
 export interface ServerDeps {
   readonly node: ServedNode;
@@ -57,6 +56,8 @@ export interface ServerDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly delegated?: Delegated;
+  /** A certificate that somebody else issues (`serverTLSBootstrap`); until there is one, one is made. */
+  readonly issued?: Reading<TlsMaterial | undefined>;
 }
 
 /** Where the server listens. */
@@ -152,7 +153,7 @@ async function startSecure(
       addresses,
       clientCaFile: authentication.x509.clientCAFile,
     },
-    { files, clock, log },
+    { files, clock, log, ...(deps.issued ? { issued: deps.issued } : {}) },
   );
   const authorizer =
     authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);
@@ -166,7 +167,8 @@ async function startSecure(
     ),
   });
   const material = await certificate.load();
-  const provable = authentication.x509.clientCAFile !== "" || delegated !== undefined;
+  const provable =
+    authentication.x509.clientCAFile !== "" || (delegated?.authenticators ?? []).length > 0;
   const host = provable ? config.address : loopbackLike(config.address);
   sayWhoMayAsk(log, { provable, anonymous: authentication.anonymous.enabled, authorizer });
   const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;

@@ -1,5 +1,5 @@
 import { folderOf } from "../config/paths.ts";
-import { Cell } from "../kit/cell.ts";
+import { Cell, type Reading } from "../kit/cell.ts";
 import type { Clock, WallMs } from "../kit/clock.ts";
 import { runControlLoop } from "../kit/control-loop.ts";
 import { isOutside, messageOf, UsageError } from "../kit/errors.ts";
@@ -32,6 +32,8 @@ export interface CertificateDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
+  /** One that somebody else issues and renews; goes before all others as soon as it is there. */
+  readonly issued?: Reading<TlsMaterial | undefined>;
 }
 
 const MAX_BYTES = 1024 * 1024;
@@ -59,11 +61,15 @@ export class ServingCertificate {
   /** Reads what is there, or makes it. What cannot be used is a `UsageError` that names the setting. */
   async load(): Promise<TlsMaterial> {
     const { given, clientCaFile } = this.#options;
-    const own = given
-      ? await this.#readPair(given.certFile, given.keyFile, "tlsCertFile, tlsPrivateKeyFile")
-      : await this.#ownPair();
+    const own = this.#deps.issued?.get() ?? (await this.#foundOrMade(given));
     if (clientCaFile === "") return own;
     return { ...own, clientAuthoritiesPem: await this.#readAuthorities(clientCaFile) };
+  }
+
+  async #foundOrMade(given: CertificateOptions["given"]): Promise<TlsMaterial> {
+    return given
+      ? await this.#readPair(given.certFile, given.keyFile, "tlsCertFile, tlsPrivateKeyFile")
+      : await this.#ownPair();
   }
 
   /** Tells of other certificates when the files change; broken ones are reported and not taken. */
@@ -72,7 +78,7 @@ export class ServingCertificate {
     take: (material: TlsMaterial) => void,
     signal: AbortSignal,
   ): Promise<void> {
-    const { files, clock, log } = this.#deps;
+    const { files, clock, log, issued } = this.#deps;
     const changes = new Cell(0);
     for (const folder of this.#folders())
       files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal);
@@ -80,7 +86,7 @@ export class ServingCertificate {
     await runControlLoop<TlsMaterial>(
       {
         name: "server certificates",
-        wakeOn: [changes],
+        wakeOn: issued ? [changes, issued] : [changes],
         everyMs: LOOK_EVERY_MS,
         plan: async () => {
           const material = await this.#reload();

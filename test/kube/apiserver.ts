@@ -21,7 +21,7 @@ export interface ApiServerOptions {
   /** Runs inside this box; without, on the machine's loopback. */
   readonly box?: Box;
   /** Flags of kube-apiserver beside the usual ones. */
-  readonly flags?: readonly string[];
+  readonly flags?: readonly string[] | ((folder: string) => readonly string[]);
   /**
    * Whether pods need a service account and are given its token. Default false: there is no controller
    * that would make accounts for namespaces; `prepareNamespace` does it.
@@ -141,7 +141,8 @@ export class ApiServer implements AsyncDisposable {
   /** Starts kube-apiserver and waits until it is ready. */
   async start(): Promise<void> {
     if (this.running) throw new Error("kube-apiserver runs already");
-    const flags = [...this.#flags(), ...(this.#options.flags ?? [])];
+    const { flags: more = [] } = this.#options;
+    const flags = [...this.#flags(), ...(typeof more === "function" ? more(this.folder) : more)];
     this.#apiserver = this.#place.start("apiserver", [this.#programs.apiserver, ...flags]);
     const deadline = performance.now() + START_TIMEOUT_MS;
     while (!(await this.#isReady())) {

@@ -35,8 +35,10 @@ export function applyMergePatch(value: unknown, patch: unknown, strategic: boole
 function mergeList(value: unknown, patch: readonly unknown[], key: string | undefined): unknown {
   const items = patch.filter(isTree);
   if (key === undefined || items.length < patch.length) return patch;
+  // As the real one: a list that is not there yet is taken as it comes, directives and all.
+  if (!Array.isArray(value)) return patch;
   const replace = items.some((item) => item["$patch"] === "replace");
-  const merged = replace || !Array.isArray(value) ? [] : [...(value as Tree[])];
+  const merged = replace ? [] : [...(value as Tree[])];
   for (const item of items) {
     if (item["$patch"] === "replace") continue;
     const at = replace ? -1 : merged.findIndex((known) => known[key] === item[key]);

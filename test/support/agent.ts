@@ -11,10 +11,15 @@ const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const MANIFESTS = "/etc/nodelet/manifests";
 const STATE = "/var/lib/kubelet/nodelet";
 const CONFIG = "/etc/nodelet/config.yaml";
+const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 
 export interface AgentOptions {
   /** Lines of KubeletConfiguration beside the usual ones. */
   readonly config?: string;
+  /** Authorities of those who may ask at the HTTPS port; default the machine's own. */
+  readonly clientCaFile?: string;
+  /** Flags beside `--config`. */
+  readonly flags?: readonly string[];
 }
 
 /** A pod's spec for tests; JSON is YAML. */
@@ -58,7 +63,7 @@ export class BoxedAgent {
         "failCgroupV1: false",
         "containerRuntimeEndpoint: unix:///run/containerd/containerd.sock",
         "logging: {verbosity: 3}",
-        "authentication: {x509: {clientCAFile: /etc/ssl/certs/ca-certificates.crt}}",
+        `authentication: {x509: {clientCAFile: ${this.#options.clientCaFile ?? AUTHORITIES}}}`,
         this.#options.config ?? "",
       ].join("\n"),
     );
@@ -69,6 +74,7 @@ export class BoxedAgent {
       "run",
       "--config",
       CONFIG,
+      ...(this.#options.flags ?? []),
     ]);
     await this.until("the agent runs", () => this.log().split("agent is running").length > running);
   }

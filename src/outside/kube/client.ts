@@ -27,6 +27,7 @@ export interface Selection {
   readonly labelSelector?: string;
 }
 
+/** Which objects to list, how fresh, and how many at once. */
 export interface ListOrder extends Selection {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
@@ -34,6 +35,7 @@ export interface ListOrder extends Selection {
   readonly continue?: string;
 }
 
+/** Which objects to watch, and from where on. */
 export interface WatchOrder extends Selection {
   readonly resourceVersion?: string;
   /** After which the server ends the watch. */
@@ -59,6 +61,7 @@ const PATCH_TYPES = {
   apply: "application/apply-patch+yaml",
 } as const;
 
+/** What bounds a client. */
 export interface KubeClientOptions {
   /** Requests beyond it wait; none: no limit. */
   readonly limit?: RateLimit;
@@ -66,6 +69,7 @@ export interface KubeClientOptions {
   readonly timeoutMs?: number;
 }
 
+/** What a client needs. */
 export interface KubeClientDeps {
   readonly transport: ApiTransport;
   readonly clock: Clock;

@@ -14,6 +14,7 @@ import type {
   ProgramCredentials,
 } from "./transport.ts";
 
+/** What reading an endpoint needs. */
 export interface EndpointDeps {
   readonly files: Files;
   readonly clock: Clock;

@@ -21,6 +21,7 @@ export class NotTakenError extends OutsideError {
   }
 }
 
+/** One request on a session. */
 export interface H2Order {
   readonly headers: OutgoingHttpHeaders;
   readonly body?: string;

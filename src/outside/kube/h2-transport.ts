@@ -18,6 +18,7 @@ import type {
   ApiWatchRequest,
 } from "./transport.ts";
 
+/** What a transport needs. */
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;

@@ -17,6 +17,7 @@ export type ObjectChange<T> =
   /** Gone, as it last was. */
   | { readonly kind: "gone"; readonly object: T };
 
+/** Which objects are followed, and how. */
 export interface FollowOptions<T> extends Selection {
   readonly resource: Resource<T>;
   /** Objects asked for at once. */
@@ -25,6 +26,7 @@ export interface FollowOptions<T> extends Selection {
   readonly streamList?: boolean;
 }
 
+/** What following needs. */
 export interface FollowDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

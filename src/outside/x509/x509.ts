@@ -94,6 +94,12 @@ export async function generateKeyPair(): Promise<KeyPair> {
   };
 }
 
+/** The pair of a private key (PEM). Throws `OutsideError` "invalid" for what is none. */
+export function keyPairOf(privateKeyPem: string): KeyPair {
+  const publicKey = createPublicKey(keyOf(privateKeyPem)).export({ type: "spki", format: "der" });
+  return { privateKeyPem, publicKey };
+}
+
 /** A signing request (PEM) for `subject` under `names`, signed with the key it is about. */
 export function createCsr(
   subject: CertificateSubject,

@@ -39,3 +39,17 @@ export function nothingLeft({ observed, footings }: PodRecord): boolean {
     volumes === "absent"
   );
 }
+
+/**
+ * Whether nothing of the pod is left on the node but its dead containers and its folders: the API may
+ * let it go.
+ */
+export function isReleasable({ life, observed, footings }: PodRecord): boolean {
+  if (life.kind === "released") return true;
+  return (
+    life.kind === "terminated" &&
+    footings.volumes === "absent" &&
+    footings.cgroup === "absent" &&
+    !observed.sandboxes.some(({ ready }) => ready)
+  );
+}

@@ -374,20 +374,6 @@ export class Pods implements PodsView {
   }
 }
 
-/**
- * Whether nothing of the pod is left on the node but its dead containers and its folders: the API may
- * let it go.
- */
-export function isReleasable({ life, observed, footings }: PodRecord): boolean {
-  if (life.kind === "released") return true;
-  return (
-    life.kind === "terminated" &&
-    footings.volumes === "absent" &&
-    footings.cgroup === "absent" &&
-    !observed.sandboxes.some(({ ready }) => ready)
-  );
-}
-
 /** Whether the pod is on its way out for good, so that a new wish for it must wait. */
 function isGoing(record: PodRecord): boolean {
   return record.removal;

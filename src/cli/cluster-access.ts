@@ -1,0 +1,161 @@
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { KubeletFlags } from "../config/kubelet-flags.ts";
+import { Cell } from "../kit/cell.ts";
+import { messageOf, UsageError } from "../kit/errors.ts";
+import type { ClusterOptions } from "../node/cluster.ts";
+import {
+  type ApiEndpoint,
+  type ClientIdentity,
+  type Kube,
+  KubeClient,
+  type Kubeconfig,
+  type LoadedEndpoint,
+  loadEndpoint,
+  readKubeconfig,
+} from "../outside/kube/kube.ts";
+import type { Outside } from "../outside/outside.ts";
+import { parseCertificate } from "../outside/x509/x509.ts";
+import {
+  bootstrapCertificate,
+  CertificateStore,
+  CLIENT_STORE,
+  clientRotation,
+  isCurrent,
+  keepCertificate,
+  nodeKubeconfig,
+} from "../subsystems/certificates/certificates.ts";
+
+/** What decides whether and how the node is one of a cluster. */
+export interface AccessRequest {
+  readonly flags: KubeletFlags;
+  readonly config: KubeletConfig;
+  readonly nodeName: string;
+  readonly kubeletVersion: string;
+}
+
+/** The world as far as reaching an API server needs it. */
+export type AccessWorld = Outside & { readonly kube: Kube };
+
+const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
+const PRIVATE_MODE = 0o600;
+
+/**
+ * The cluster that the flags name; undefined without `--kubeconfig`. A node that has no certificate yet
+ * gets one first, however long its approval takes. Throws `UsageError` for what cannot be used.
+ */
+export async function openCluster(
+  request: AccessRequest,
+  world: AccessWorld,
+  signal: AbortSignal,
+): Promise<ClusterOptions | undefined> {
+  const { flags, config, kubeletVersion } = request;
+  if (flags.kubeconfig === "") {
+    if (flags.bootstrapKubeconfig === "") return undefined;
+    throw new UsageError("--bootstrap-kubeconfig: --kubeconfig must say where to keep the result");
+  }
+  if (flags.bootstrapKubeconfig !== "" && !(await isUsable(flags.kubeconfig, world)))
+    await bootstrap(request, world, signal);
+  const loaded = await load(flags.kubeconfig, world);
+  const { endpoint, keepFresh } = config.rotateCertificates
+    ? await rotating(loaded, request, world)
+    : loaded;
+  return {
+    transport: world.kube.connect(endpoint),
+    heartbeatTransport: world.kube.connect(endpoint),
+    nodeLabels: flags.nodeLabels,
+    schedulable: flags.registerSchedulable,
+    externalCloud: flags.cloudProvider === "external",
+    keepFresh,
+    kubeletVersion,
+  };
+}
+
+async function read(path: string, { host }: AccessWorld): Promise<Kubeconfig | undefined> {
+  const text = await host.files.readText(path, { maxBytes: MAX_KUBECONFIG_BYTES });
+  return text === undefined ? undefined : readKubeconfig(text, path);
+}
+
+async function load(path: string, world: AccessWorld): Promise<LoadedEndpoint> {
+  const config = await read(path, world);
+  if (!config) throw new UsageError(`--kubeconfig: there is no file ${path}`);
+  const { clock, log, kube, host } = world;
+  return await loadEndpoint(config, { clock, log, kube, files: host.files });
+}
+
+/** Whether the node has credentials already that are still good (bootstrap.go isClientConfigStillValid). */
+async function isUsable(path: string, world: AccessWorld): Promise<boolean> {
+  try {
+    if ((await read(path, world)) === undefined) return false;
+    const { endpoint } = await load(path, world);
+    const identity = endpoint.credentials.identity?.get();
+    return identity === undefined || isCurrent(identity, world.clock.wall());
+  } catch (error) {
+    const said = { file: path, problem: messageOf(error) };
+    world.log.warn("the kubeconfig cannot be used; the node asks for a new certificate", said);
+    return false;
+  }
+}
+
+async function bootstrap(
+  { flags, nodeName }: AccessRequest,
+  world: AccessWorld,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, random, log, kube, host } = world;
+  const { bootstrapKubeconfig: path, kubeconfig, certDir: certFolder } = flags;
+  const config = await read(path, world);
+  if (!config) throw new UsageError(`--bootstrap-kubeconfig: there is no file ${path}`);
+  const { endpoint } = await load(path, world);
+  const transport = kube.connect(endpoint);
+  try {
+    const client = new KubeClient({}, { transport, clock, log: log.child("kube") });
+    const deps = { client, clock, random, log: log.child("certificates"), files: host.files };
+    const pairPath = await bootstrapCertificate({ nodeName, certFolder }, deps, signal);
+    const text = nodeKubeconfig(config, pairPath);
+    await host.files.writeAtomic(kubeconfig, text, PRIVATE_MODE);
+    log.info("the node has its first certificate", { kubeconfig, certificate: pairPath });
+  } finally {
+    transport.close();
+  }
+}
+
+/** The same endpoint with a certificate that is renewed through the API (`rotateCertificates`). */
+async function rotating(
+  { endpoint, keepFresh }: LoadedEndpoint,
+  { flags, nodeName }: AccessRequest,
+  world: AccessWorld,
+): Promise<{ readonly endpoint: ApiEndpoint; readonly keepFresh: LoadedEndpoint["keepFresh"] }> {
+  const { clock, random, kube, host } = world;
+  const given = endpoint.credentials.identity?.get();
+  // Whoever is known by a token or a program has no certificate to renew.
+  if (!given) return { endpoint, keepFresh };
+  const log = world.log.child("certificates");
+  const store = new CertificateStore(flags.certDir, CLIENT_STORE, {
+    ...{ clock, log, files: host.files },
+  });
+  const first = later(given, await store.current());
+  const identity = new Cell<ClientIdentity | undefined>(first);
+  const own = { ...endpoint, credentials: { ...endpoint.credentials, identity } };
+  return {
+    endpoint: own,
+    keepFresh: async (signal) => {
+      const transport = kube.connect(own);
+      try {
+        const client = new KubeClient({}, { transport, clock, log: world.log.child("kube") });
+        const take = (pair: ClientIdentity) => identity.set(pair);
+        const deps = { client, clock, random, log, store, take, wakeOn: [] };
+        const now = identity.get();
+        await keepCertificate(clientRotation(nodeName), deps, { first: now, signal });
+      } finally {
+        transport.close();
+      }
+    },
+  };
+}
+
+/** The one that is good for longer: a kubeconfig may hold the very first. */
+function later(given: ClientIdentity, kept: ClientIdentity | undefined): ClientIdentity {
+  if (!kept) return given;
+  const endOf = ({ certificatePem }: ClientIdentity) => parseCertificate(certificatePem).notAfter;
+  return endOf(kept) > endOf(given) ? kept : given;
+}

@@ -1,0 +1,13 @@
+/**
+ * Certificates of the node that somebody else signs. Owns: their files below `--cert-dir`. In: a client
+ * of the API that may ask for them. Out: pairs of certificate and key, renewed in time. Invariants: a key
+ * never leaves the node, and only root reads it; what is kept always fits together.
+ */
+export type { BootstrapDeps, BootstrapOptions } from "./bootstrap.ts";
+export { bootstrapCertificate, nodeKubeconfig } from "./bootstrap.ts";
+export type { RotationDeps, RotationOptions } from "./rotate.ts";
+export { keepCertificate, renewalAt } from "./rotate.ts";
+export type { SignDeps } from "./sign.ts";
+export { CLIENT_STORE, clientRotation, SERVING_STORE, servingRotation } from "./signers.ts";
+export type { CertificatePair, StoreDeps } from "./store.ts";
+export { CertificateStore, isCurrent, splitPair } from "./store.ts";

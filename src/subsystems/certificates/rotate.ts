@@ -1,0 +1,120 @@
+import { retryDelayMs } from "../../kit/backoff.ts";
+import type { Reading } from "../../kit/cell.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Random } from "../../kit/random.ts";
+import {
+  type AlternativeNames,
+  type CertificateFacts,
+  type CertificateSubject,
+  generateKeyPair,
+  parseCertificate,
+} from "../../outside/x509/x509.ts";
+import { askForCertificate, type SignDeps } from "./sign.ts";
+import type { CertificatePair, CertificateStore } from "./store.ts";
+
+/** A certificate to be kept valid. */
+export interface RotationOptions {
+  /** For messages: `client`, `serving`. */
+  readonly what: string;
+  readonly signerName: string;
+  readonly usages: readonly string[];
+  readonly subject: CertificateSubject;
+  /** What the certificate must name now; undefined: not known yet. */
+  readonly names: () => AlternativeNames | undefined;
+}
+
+/** What rotating needs. */
+export interface RotationDeps extends SignDeps {
+  readonly store: CertificateStore;
+  /** A change of any of these may mean that other names are wanted. */
+  readonly wakeOn: readonly Reading<unknown>[];
+  readonly take: (pair: CertificatePair) => void;
+}
+
+/** Nobody waits longer for one request (certificateWaitTimeout). */
+const REQUEST_TIMEOUT_MS = 15 * 60_000;
+const RETRY = { initialMs: 2_000, maxMs: 60_000 };
+/** The clock may be set while we wait: longer sleeps are taken in pieces. */
+const LONGEST_SLEEP_MS = 10 * 60_000;
+
+/**
+ * Keeps a certificate valid until `signal` is aborted: a new one is asked for when it has gone 70 to 90 %
+ * of its way, or when it does not name what it must (client-go certificate_manager.go).
+ */
+export async function keepCertificate(
+  options: RotationOptions,
+  deps: RotationDeps,
+  { first, signal }: { readonly first: CertificatePair | undefined; readonly signal: AbortSignal },
+): Promise<void> {
+  const { clock, random, log } = deps;
+  let dueAt = first ? renewalAt(parseCertificate(first.certificatePem), random) : undefined;
+  let known = first;
+  let failures = 0;
+  while (!signal.aborted) {
+    const names = options.names();
+    const fits = known && names && namesAll(parseCertificate(known.certificatePem), names);
+    const waitMs = fits && dueAt !== undefined ? dueAt - clock.wall() : 0;
+    if (!names || waitMs > 0) {
+      await pause(Math.min(names ? waitMs : LONGEST_SLEEP_MS, LONGEST_SLEEP_MS), deps, signal);
+      continue;
+    }
+    try {
+      known = await renew(options, names, deps, signal);
+      dueAt = renewalAt(parseCertificate(known.certificatePem), random);
+      failures = 0;
+      log.info(`the ${options.what} certificate was renewed`);
+    } catch (error) {
+      if (signal.aborted || !isOutside(error)) throw error;
+      failures += 1;
+      const said = { problem: messageOf(error), failures };
+      log.warn(`the ${options.what} certificate could not be renewed yet`, said);
+      await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
+    }
+  }
+}
+
+async function renew(
+  { signerName, usages, subject }: RotationOptions,
+  names: AlternativeNames,
+  deps: RotationDeps,
+  signal: AbortSignal,
+): Promise<CertificatePair> {
+  const key = await generateKeyPair();
+  const order = { signerName, usages, subject, names, key, timeoutMs: REQUEST_TIMEOUT_MS };
+  const certificatePem = await askForCertificate(order, deps, signal);
+  const pair = { certificatePem, privateKeyPem: key.privateKeyPem };
+  await deps.store.update(pair);
+  deps.take(pair);
+  return pair;
+}
+
+/** When to ask for the next one: after 70 to 90 % of its time. */
+export function renewalAt(
+  { notBefore, notAfter }: Pick<CertificateFacts, "notBefore" | "notAfter">,
+  random: Random,
+): WallMs {
+  return (notBefore + (notAfter - notBefore) * (0.7 + 0.2 * random.next())) as WallMs;
+}
+
+function namesAll({ names }: CertificateFacts, wanted: AlternativeNames): boolean {
+  return (
+    wanted.dnsNames.every((name) => names.dnsNames.includes(name)) &&
+    wanted.ipAddresses.every((address) => names.ipAddresses.includes(address))
+  );
+}
+
+function pause(ms: number, { clock, wakeOn }: RotationDeps, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      cancel();
+      for (const stop of stops) stop();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = clock.alarm(ms, done);
+    const stops = wakeOn.map((reading) => reading.subscribe(done));
+    signal.addEventListener("abort", done, { once: true });
+    if (signal.aborted) done();
+  });
+}

@@ -1,0 +1,59 @@
+// The agent as a node of a real control plane: registration, pods, exec, deletion.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CoreEvent } from "../../src/api/generated/types.ts";
+import { podTraces } from "../support/agent.ts";
+import { apiServerObstacle } from "./apiserver.ts";
+import { conditionOf, NODE, PODS, podOf, withNode } from "./cluster-node.ts";
+
+const skip = apiServerObstacle() ?? false;
+
+test("a pod of the API runs, is exec'd into, is deleted, and leaves nothing", { skip }, () =>
+  withNode(async (node, box) => {
+    await node.untilNodeReady();
+    const before = await podTraces(box);
+    const found = await node.node();
+    assert.equal(found?.status?.daemonEndpoints?.kubeletEndpoint?.Port, 10250);
+    assert.ok((found?.status?.images ?? []).length > 0);
+    await node.server.must("POST", PODS, podOf("web"));
+    const readyMs = await node.untilReady("web");
+    const said = await node.server.kubectl(["exec", "web", "--", "echo", "hello from inside"]);
+    assert.equal(said, "hello from inside\n");
+    const logs = await node.server.kubectl(["logs", "web"]);
+    assert.equal(typeof logs, "string");
+    const events = await node.get<{ items: readonly CoreEvent[] }>(
+      "/api/v1/namespaces/default/events",
+    );
+    const reasons = (events?.items ?? []).map(({ reason }) => reason);
+    assert.ok(reasons.includes("Started"), `events: ${reasons.join(" ")}`);
+    await node.server.kubectl(["delete", "pod", "web", "--wait=false"]);
+    const goneMs = await node.agent.until(
+      "the pod is gone",
+      async () => (await node.pod("web")) === undefined,
+    );
+    await node.agent.until(
+      "nothing is left",
+      async () => JSON.stringify(await podTraces(box)) === JSON.stringify(before),
+    );
+    console.log(`ready after ${Math.round(readyMs)} ms, gone after ${Math.round(goneMs)} ms`);
+  }),
+);
+
+test("a static pod is seen in the API, and its mirror comes back when deleted", { skip }, () =>
+  withNode(async (node) => {
+    await node.untilNodeReady();
+    const { metadata: _, ...rest } = podOf("fixed");
+    node.agent.apply("fixed.yaml", { ...rest, metadata: { name: "fixed" } });
+    const name = `fixed-${NODE}`;
+    await node.untilReady(name);
+    const first = await node.pod(name);
+    await node.server.kubectl(["delete", "pod", name, "--wait=false"]);
+    await node.agent.until("another mirror", async () => {
+      const now = await node.pod(name);
+      return now?.metadata?.uid !== first?.metadata?.uid && conditionOf(now, "Ready") === "True";
+    });
+    assert.equal(node.agent.status()?.containerStatuses?.[0]?.restartCount, 0);
+    node.agent.remove("fixed.yaml");
+    await node.agent.until("the mirror is gone", async () => (await node.pod(name)) === undefined);
+  }),
+);
