@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Probe } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
-import { conditionOf, manifest, STAY } from "../support/agent.ts";
+import { manifest, STAY } from "../support/agent.ts";
 import { ProbedNode } from "./box-probes.ts";
 import { PORTS } from "./box-targets.ts";
 
@@ -35,13 +35,7 @@ test(`two restarts of the agent under ${PODS} Ready pods: no condition flips, no
     ];
     agent.apply(`p${i}.yaml`, manifest(`p${i}`, { containers }));
   }
-  await agent.until(
-    "all are Ready",
-    () =>
-      agent.statuses().size === PODS &&
-      [...agent.statuses().values()].every((status) => conditionOf(status, "Ready") === "True"),
-    180_000,
-  );
+  await agent.untilReady(PODS, 180_000);
   const essence = () =>
     [...agent.statuses()].map(([uid, { phase, conditions, containerStatuses }]) => ({
       uid,

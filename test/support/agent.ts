@@ -164,14 +164,15 @@ export class BoxedAgent {
   }
 
   /** Waits until every one of `count` pods is Ready. */
-  async untilReady(count = 1): Promise<number> {
-    return this.until(`${count} pods are Ready`, () => {
+  async untilReady(count = 1, limitMs = 30_000): Promise<number> {
+    const areReady = () => {
       const statuses = [...this.statuses().values()];
       return (
         statuses.length === count &&
         statuses.every((status) => conditionOf(status, "Ready") === "True")
       );
-    });
+    };
+    return this.until(`${count} pods are Ready`, areReady, limitMs);
   }
 }
 
