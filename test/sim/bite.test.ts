@@ -38,6 +38,12 @@ const GUARDS: readonly Guard[] = [
     without: "true",
   },
   {
+    name: "what probes found out holds over a restart",
+    file: "src/pipeline/pods/record.ts",
+    line: "probes: from.probes ?? {},",
+    without: "probes: {},",
+  },
+  {
     name: "nothing is an orphan before every source was seen",
     file: "src/pipeline/pods/pods.ts",
     line: "else if (this.#sourcesSeen) this.#adoptOrphan(found);",

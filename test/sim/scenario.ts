@@ -15,6 +15,8 @@ interface Template {
   readonly init: readonly (Program & { readonly sidecar?: boolean })[];
   readonly containers: readonly Program[];
   readonly becomes: Wish["becomes"];
+  /** Liveness probes that fail. */
+  readonly sick?: boolean;
 }
 
 const SLEEP: Program = { kind: "sleep" };
@@ -41,14 +43,37 @@ const TEMPLATES: readonly Template[] = [
   },
   { restartPolicy: "Never", init: [], containers: [exits(3, 4_000)], becomes: "failed" },
   { restartPolicy: "Never", init: [exits(2, 500)], containers: [SLEEP], becomes: "failed" },
+  { restartPolicy: "Always", init: [], containers: [SLEEP], becomes: "looping", sick: true },
 ];
+
+const looks = (code: number, periodSeconds: number) => ({
+  exec: { command: commandOf(exits(code, 0)) },
+  periodSeconds,
+  timeoutSeconds: 60,
+});
+
+/** Probes of a container that answers well, but for the liveness of a sick one. */
+function probesOf(sick: boolean, graceSeconds: number) {
+  return {
+    startupProbe: looks(0, 1),
+    readinessProbe: looks(0, 7),
+    livenessProbe: { ...looks(sick ? 1 : 0, 11), terminationGracePeriodSeconds: graceSeconds },
+  };
+}
+
+/** What a manifest says beside its template. */
+interface Details {
+  readonly graceSeconds: number;
+  readonly revision: number;
+  readonly probed: boolean;
+}
 
 function manifest(
   name: string,
-  { restartPolicy, init, containers }: Template,
-  graceSeconds: number,
-  revision: number,
+  { restartPolicy, init, containers, sick = false }: Template,
+  { graceSeconds, revision, probed }: Details,
 ): string {
+  const probes = probed || sick ? probesOf(sick, graceSeconds) : {};
   const container =
     (prefix: string) => (program: Program & { readonly sidecar?: boolean }, i: number) => ({
       name: `${prefix}${i}`,
@@ -56,6 +81,7 @@ function manifest(
       command: commandOf(program),
       env: [{ name: "REVISION", value: String(revision) }],
       ...(program.sidecar ? { restartPolicy: "Always" } : {}),
+      ...(program.sidecar || prefix === "c" ? probes : {}),
     });
   return JSON.stringify({
     apiVersion: "v1",
@@ -129,7 +155,11 @@ async function disturb(world: World, wishes: Map<string, Wish>, random: Random):
 async function wishFor(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
   const name = `p${Math.floor(random.next() * 4)}`;
   const template = pick(random, TEMPLATES);
-  const text = manifest(name, template, pick(random, [1, 5, 30]), Math.floor(random.next() * 3));
+  const text = manifest(name, template, {
+    graceSeconds: pick(random, [1, 5, 30]),
+    revision: Math.floor(random.next() * 3),
+    probed: random.next() < 0.5,
+  });
   wishes.set(name, { name, text, becomes: template.becomes });
   world.note(`manifest ${name}: ${template.restartPolicy} -> ${template.becomes}`);
   await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
@@ -193,6 +223,10 @@ function checkConverged(world: World, wishes: ReadonlyMap<string, Wish>): void {
     if (pod) {
       wanted.add(pod.uid);
       checkBecame(world, wish, pod.uid, pod.status.phase ?? "");
+      const isReady = pod.status.conditions?.some(
+        ({ type, status }) => type === "Ready" && status === "True",
+      );
+      if (wish.becomes === "running" && !isReady) world.fail(`pod ${wish.name} is not Ready`);
     }
   }
   for (const { id, config } of world.runtime.sandboxes.values()) {

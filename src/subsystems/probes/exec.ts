@@ -90,13 +90,10 @@ async function runBounded(
   }
 }
 
-/** Resolves with nothing when the time is over. What came in meanwhile is heard first, after a stall too. */
+/** Resolves with nothing when the time is over. */
 function deadline(clock: Clock, timeoutMs: number) {
   const { promise: passed, resolve } = Promise.withResolvers<undefined>();
-  let cancel = clock.alarm(timeoutMs, () => {
-    cancel = clock.alarm(0, () => resolve(undefined));
-  });
-  return { passed, cancel: () => cancel() };
+  return { passed, cancel: clock.alarm(timeoutMs, () => resolve(undefined)) };
 }
 
 function timedOut(
