@@ -36,7 +36,6 @@ interface Listener {
 }
 
 const RETRY_MS = 100;
-const never = new Promise<never>(() => {});
 
 /** gRPC between the programs of one machine in memory: sockets are files, messages travel encoded, time is the clock's. */
 export class FakeGrpc {
@@ -148,14 +147,13 @@ class Channel implements GrpcChannel {
     request: Request,
     options: GrpcCallOptions,
   ): AsyncIterable<Response> {
-    const left = new AbortController();
-    const signal = AbortSignal.any([options.signal, left.signal]);
+    const { signal } = options;
     const call = await this.#bounded({ signal }, async () => this.#find(service, method.name));
     if (call.answer.kind !== "stream") throw new GrpcError(12, "not a streaming method");
     const gone = this.#listener?.broken.signal ?? signal;
-    const either = AbortSignal.any([signal, gone, this.#closed.signal]);
+    const left = new EitherSignal([signal, gone, this.#closed.signal]);
     const messages = call.answer
-      .run(call.method.requestType.decode(encoded(method, request)) as never, either)
+      .run(call.method.requestType.decode(encoded(method, request)) as never, left.signal)
       [Symbol.asyncIterator]();
     try {
       for (;;) {
@@ -168,7 +166,8 @@ class Channel implements GrpcChannel {
         yield method.responseType.decode(call.method.responseType.encode(next.value).finish());
       }
     } finally {
-      left.abort(new Error("the reader has left"));
+      left.end(new Error("the reader has left"));
+      void messages.return?.();
     }
   }
 
@@ -215,14 +214,38 @@ class Channel implements GrpcChannel {
           );
     const peer = this.#listener?.broken.signal;
     const sources = [signal, late.signal, this.#closed.signal, ...(peer ? [peer] : [])];
+    const either = new EitherSignal(sources);
     try {
-      return await firstOf(AbortSignal.any(sources), act);
+      return await firstOf(either.signal, act);
     } catch (error) {
-      if (this.#death.aborted) return never;
+      if (this.#death.aborted) return await new Promise<never>(() => {});
       throw sources.find(({ aborted }) => aborted)?.reason ?? error;
     } finally {
       cancel?.();
+      either.end(new Error("the call is over"));
     }
+  }
+}
+
+/** Aborted with the first of several; Node keeps what `AbortSignal.any` makes, and all that hangs on it, for ever. */
+class EitherSignal {
+  readonly #abort = new AbortController();
+  readonly #sources: readonly AbortSignal[];
+  readonly #onAbort = () => this.end(this.#sources.find(({ aborted }) => aborted)?.reason as Error);
+
+  constructor(sources: readonly AbortSignal[]) {
+    this.#sources = sources;
+    for (const source of sources) source.addEventListener("abort", this.#onAbort, { once: true });
+    if (sources.some(({ aborted }) => aborted)) this.#onAbort();
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  end(why: Error): void {
+    for (const source of this.#sources) source.removeEventListener("abort", this.#onAbort);
+    this.#abort.abort(why);
   }
 }
 

@@ -41,6 +41,8 @@ export function mortal(world: Outside): Life {
       images: bindAll(world.cri.images, isAlive),
     },
     net: bindAll(world.net, isAlive),
+    // Its programs die by themselves, see `fake-grpc.ts`.
+    ...(world.grpc ? { grpc: world.grpc } : {}),
   };
   return {
     outside,
@@ -48,7 +50,7 @@ export function mortal(world: Outside): Life {
       ...bindAll(transport, isAlive),
       reachable: transport.reachable,
       watch: async (order, signal) => {
-        if (!isAlive()) return never;
+        if (!isAlive()) return never();
         const reply = await forLiving(transport.watch(order, signal), isAlive);
         return reply.kind === "stream"
           ? { kind: "stream", lines: mortalStream(reply.lines, isAlive) }
@@ -61,16 +63,19 @@ export function mortal(world: Outside): Life {
   };
 }
 
-const never = new Promise<never>(() => {});
+/** A new one each time: what waits for a promise is kept as long as the promise. */
+function never(): Promise<never> {
+  return new Promise(() => {});
+}
 
 /** The answer, if whoever asked still lives when it comes. */
 async function forLiving<T>(answer: Promise<T>, isAlive: () => boolean): Promise<T> {
   try {
     const value = await answer;
-    return isAlive() ? value : never;
+    return isAlive() ? value : never();
   } catch (error) {
     if (isAlive()) throw error;
-    return never;
+    return never();
   }
 }
 
@@ -81,7 +86,7 @@ function bindAll<T extends object>(target: T, isAlive: () => boolean): T {
       const member: unknown = Reflect.get(object, name, object);
       if (typeof member !== "function") return member;
       return (...args: unknown[]) => {
-        if (!isAlive()) return never;
+        if (!isAlive()) return never();
         const result: unknown = Reflect.apply(member, object, args);
         return result instanceof Promise ? forLiving(result, isAlive) : result;
       };
@@ -110,7 +115,7 @@ function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
     wall: () => clock.wall(),
     alarm: (delayMs, fire) =>
       isAlive() ? clock.alarm(delayMs, () => isAlive() && fire()) : () => {},
-    sleep: (ms, signal) => (isAlive() ? forLiving(clock.sleep(ms, signal), isAlive) : never),
+    sleep: (ms, signal) => (isAlive() ? forLiving(clock.sleep(ms, signal), isAlive) : never()),
   };
 }
 
@@ -119,8 +124,8 @@ async function* mortalStream<T>(
   isAlive: () => boolean,
 ): AsyncIterable<T> {
   for await (const item of stream) {
-    if (!isAlive()) await never;
+    if (!isAlive()) await never();
     yield item;
   }
-  if (!isAlive()) await never;
+  if (!isAlive()) await never();
 }

@@ -5,7 +5,9 @@ import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
+import type { DeviceSettings } from "../../src/subsystems/subsystems.ts";
 import { FakeApiServer } from "./fake-apiserver.ts";
+import { FakeGrpc, type GrpcProcess } from "./fake-grpc.ts";
 import { FakeHost } from "./fake-host.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "./fake-runtime.ts";
 import { type Life, mortal } from "./mortal.ts";
@@ -21,6 +23,8 @@ export class SimFailure extends Error {}
 export interface WorldOptions {
   /** Whether there is an API server, and the agent is a node of its cluster. */
   readonly cluster?: boolean;
+  /** How devices are treated. */
+  readonly devices?: DeviceSettings;
 }
 
 /** One seeded world: a machine, a runtime and, most of the time, an agent. */
@@ -31,21 +35,29 @@ export class World {
   readonly runtime: FakeRuntime;
   /** Present in a cluster. */
   readonly api: FakeApiServer | undefined;
+  /** How programs of the machine speak to each other. */
+  readonly grpc: FakeGrpc;
   readonly trace: string[] = [];
+  /** Checks of a scenario of its own, made whenever ours are. */
+  watch: () => void = () => {};
   readonly #net: Net;
+  readonly #devices: DeviceSettings | undefined;
   #life: Life | undefined;
+  #process: GrpcProcess | undefined;
   #leave: AbortController | undefined;
   #agent: Agent | undefined;
   #starting: Promise<void> | undefined;
   #checkedDeeds = 0;
   #wrong: string | undefined;
+  readonly #refused = new Set<string>();
   #phases = new Map<string, string>();
 
   constructor(
     seed: number,
     options: Partial<FakeRuntimeOptions> = {},
-    { cluster = false }: WorldOptions = {},
+    { cluster = false, devices }: WorldOptions = {},
   ) {
+    this.#devices = devices;
     this.random = createSeededRandom(seed);
     this.host = new FakeHost({
       clock: this.clock,
@@ -53,6 +65,11 @@ export class World {
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
     this.api = cluster ? new FakeApiServer(this.clock, createSeededRandom(seed + 3)) : undefined;
+    this.grpc = new FakeGrpc({
+      clock: this.clock,
+      files: this.host.files,
+      random: createSeededRandom(seed + 4),
+    });
     this.#net = {
       http: async () => ({ kind: "response", status: 200, body: "", redirectedAway: false }),
       tcpConnect: async () => ({ kind: "connected" }),
@@ -76,13 +93,19 @@ export class World {
   startAgent(): void {
     if (this.#life) return;
     this.note("agent starts");
-    const life = mortal(this.#outside());
+    this.#process = this.grpc.process();
+    const life = mortal({ ...this.#outside(), grpc: this.#process.grpc });
     const leave = new AbortController();
     this.#life = life;
     this.#leave = leave;
     const config = { ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" };
     this.#starting = startAgent(
-      { config, nodeName: NODE, rootFolder: "/var/lib/kubelet" },
+      {
+        config,
+        nodeName: NODE,
+        rootFolder: "/var/lib/kubelet",
+        ...(this.#devices ? { devices: this.#devices } : {}),
+      },
       life.outside,
       {
         leave: leave.signal,
@@ -105,6 +128,7 @@ export class World {
     if (!this.#life) return;
     this.note("agent is killed");
     this.#life.end();
+    this.#process?.kill();
     this.#life = undefined;
     this.#agent = undefined;
   }
@@ -121,6 +145,7 @@ export class World {
     this.note("agent stops");
     await this.#agent[Symbol.asyncDispose]();
     this.#life?.end();
+    this.#process?.kill();
     this.#life = undefined;
     this.#agent = undefined;
   }
@@ -138,6 +163,7 @@ export class World {
   /** What must hold at every moment, whatever happens. */
   checkAlways(): void {
     if (this.#wrong !== undefined) this.fail(this.#wrong);
+    this.watch();
     const forced = this.runtime.deeds.slice(this.#checkedDeeds).find(({ op }) => op === "forced");
     if (forced)
       this.fail(
@@ -178,7 +204,11 @@ export class World {
       this.#phases.delete(uid);
       return;
     }
-    const terminal = before === "Succeeded" || before === "Failed";
+    // What was refused is judged anew by the next agent.
+    const refused = before === "Failed" && this.#refused.has(uid);
+    if (status?.reason !== undefined && status.containerStatuses === undefined)
+      this.#refused.add(uid);
+    const terminal = before === "Succeeded" || (before === "Failed" && !refused);
     if (terminal && now !== before)
       this.fail(`pod ${uid} left the terminal phase ${before} for ${now}`);
     if (before === "Running" && now === "Pending") this.#phases.set(uid, now);

@@ -37,6 +37,8 @@ export interface TestPluginOptions {
     call: "options" | "allocate" | "prefer" | "preStart",
     ids: readonly string[],
   ) => Promise<void>;
+  /** Told when a stream of devices has ended, whoever ended it. */
+  readonly onUnwatched?: () => void;
   /** Rewrites a list before it is sent. */
   readonly raw?: (devices: readonly Device[]) => readonly Device[];
 }
@@ -157,12 +159,16 @@ export class TestPlugin {
     const { raw = (devices) => devices } = this.options;
     this.watchers += 1;
     let last: readonly TestDevice[] | undefined;
-    while (!signal.aborted) {
-      const now = this.#devices.get();
-      if (now !== last) {
-        last = now;
-        yield { devices: [...raw(now.map(encodedDevice))] };
-      } else await until(this.#devices, (next) => next !== last, signal).catch(() => {});
+    try {
+      while (!signal.aborted) {
+        const now = this.#devices.get();
+        if (now !== last) {
+          last = now;
+          yield { devices: [...raw(now.map(encodedDevice))] };
+        } else await until(this.#devices, (next) => next !== last, signal).catch(() => {});
+      }
+    } finally {
+      this.options.onUnwatched?.();
     }
   }
 }

@@ -80,11 +80,22 @@ function stickyPhase(
   previous: PodStatus | undefined,
   record: PodRecord,
 ): PodPhase {
-  if (previous?.phase === "Succeeded" || previous?.phase === "Failed") return previous.phase;
+  if (previous?.phase === "Succeeded") return previous.phase;
+  if (previous?.phase === "Failed" && !hasAnotherChance(previous, record)) return previous.phase;
   const terminal = phase === "Succeeded" || phase === "Failed";
   const mayRun = record.life.kind === "running" || record.life.kind === "terminating";
   if (!terminal || !mayRun) return phase;
   return previous?.phase === "Pending" ? "Pending" : "Running";
+}
+
+/**
+ * A manifest that an earlier life of the agent refused is judged anew, as the reference does: nothing of it
+ * ever ran, and a static pod has nobody who would make another one. Only refused pods show no containers.
+ */
+function hasAnotherChance(previous: PodStatus, { source, admission }: PodRecord): boolean {
+  return (
+    source !== "api" && admission.kind !== "rejected" && previous.containerStatuses === undefined
+  );
 }
 
 /** A dead sandbox has no address any more; the pod keeps showing the one it had. */
