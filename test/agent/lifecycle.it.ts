@@ -157,3 +157,20 @@ function isSame(
 ): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
+
+test("a pod that is active longer than its deadline is ended and stays so, also over a restart of the agent", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    agent.apply("short.yaml", manifest("short", { activeDeadlineSeconds: 6 }));
+    await agent.untilReady();
+    await agent.kill();
+    await agent.start();
+    const ended = () => agent.status()?.phase === "Failed";
+    await agent.until("it is ended", ended, 15_000);
+    assert.equal(agent.status()?.reason, "DeadlineExceeded");
+    assert.match(agent.status()?.message ?? "", /longer than the specified deadline/);
+    const [attempt] = agent.status()?.containerStatuses ?? [];
+    assert.equal(attempt?.restartCount, 0);
+    assert.ok(attempt?.state?.terminated);
+    assert.ok(agent.decisions().some(({ rule }) => rule === "active deadline exceeded"));
+  }));

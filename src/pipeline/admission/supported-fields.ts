@@ -19,7 +19,7 @@ type FieldTable = Readonly<Record<string, "yes" | "elsewhere" | string>>;
  * says why a pod that sets it is refused. A field missing here is refused too.
  */
 const POD_FIELDS: FieldTable = {
-  activeDeadlineSeconds: "deadlines of pods are not enforced yet",
+  activeDeadlineSeconds: "yes",
   affinity: "elsewhere",
   automountServiceAccountToken: "elsewhere",
   containers: "yes",

@@ -4,7 +4,7 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { PodEvent } from "./ports.ts";
-import type { Wait } from "./record.ts";
+import type { TerminationCause, Wait } from "./record.ts";
 
 /** How a container counts in its pod. */
 export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
@@ -65,6 +65,8 @@ export interface PodPlan {
   /** What users are to be told once for as long as it holds. */
   readonly says: readonly PodEvent[];
   readonly wakeAt: MonotonicMs | undefined;
+  /** The pod is to be ended, and why. */
+  readonly ends?: { readonly cause: TerminationCause; readonly because: Because };
 }
 
 /** Takes an attempt of a container away, with its log. */

@@ -94,6 +94,10 @@ export class PodActor {
     });
     this.#sayWhatIsNew(plan);
     this.#record = { ...this.#record, waits: plan.waits, standing: plan.standing };
+    if (plan.ends) {
+      this.#deps.ports.decisions.decide(this.#record, plan.ends.because);
+      this.post({ kind: "terminate", cause: plan.ends.cause });
+    }
     return plan;
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aContext, anEnd, aRecord, at, wall } from "../../../test/support/pods.ts";
+import { aContext, anAttempt, anEnd, aPod, aRecord, at, wall } from "../../../test/support/pods.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { ROWS } from "./plan.vectors.ts";
@@ -44,6 +44,17 @@ test("planPod: waiting in the back-off is said in the reference's words", () => 
     planPod(record, aContext()).waits["a"]?.message,
     "back-off 1m20s restarting failed container=a pod=web_default(uid-1)",
   );
+});
+
+test("planPod: a pod with a deadline is looked at when it is over, and ended then", () => {
+  const pod = aPod({ activeDeadlineSeconds: 60, terminationGracePeriodSeconds: 5 });
+  const record = aRecord({ pod, containers: [anAttempt("a")] }, { startedAt: wall(10_000) });
+  const early = planPod(record, aContext({ now: at(69_000), wallNow: wall(69_000) }));
+  assert.deepEqual([early.wakeAt, early.ends], [at(70_000), undefined]);
+  const late = planPod(record, aContext({ now: at(70_000), wallNow: wall(70_000) }));
+  const message = "Pod was active on the node longer than the specified deadline";
+  assert.deepEqual(late.ends?.cause, { kind: "evicted", reason: "DeadlineExceeded", message });
+  assert.deepEqual(late.says, [{ type: "Normal", reason: "DeadlineExceeded", message }]);
 });
 
 test("planPod: delays follow 0, 10, 20, 40, 80, 160, 300, 300 seconds", () => {

@@ -5,6 +5,7 @@ import type { BackoffPolicy } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { NO_PLAN, type PodAction, type PodPlan } from "./actions.ts";
 import { planContainers } from "./plan-containers.ts";
+import { planDeadline } from "./plan-deadline.ts";
 import { planInitContainers } from "./plan-init-containers.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
@@ -81,6 +82,8 @@ function retryable(
 
 function planRunning(record: PodRecord, context: PlanContext): PodPlan {
   const draft = new PlanDraft();
+  const overdue = planDeadline(record, context, draft);
+  if (overdue) return overdue;
   for (const step of [STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN]) {
     const trouble = record.troubles[step];
     if (trouble && trouble.notBefore > context.now) {

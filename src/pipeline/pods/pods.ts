@@ -9,6 +9,7 @@ import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { isTerminalPhase, podDisplayName } from "../../api/pod.ts";
+import { parseTimestamp } from "../../api/timestamps.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
@@ -225,21 +226,15 @@ export class Pods implements PodsView {
   #start(change: Extract<PodChange, { kind: "desired" }>): void {
     const found = this.#found.get(change.uid);
     this.#found.delete(change.uid);
+    const published = this.#deps.publishedBefore(change.uid) ?? change.pod.status;
     const record = newRecord({
       uid: change.uid,
       pod: change.pod,
       source: change.source,
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
-      startedAt: this.#deps.clock.wall(),
+      startedAt: parseTimestamp(published?.startTime ?? "") ?? this.#deps.clock.wall(),
       foundRunning: found !== undefined,
-      ...(found
-        ? {
-            probes: keptVerdicts(
-              found.observed,
-              this.#deps.publishedBefore(change.uid) ?? change.pod.status,
-            ),
-          }
-        : {}),
+      ...(found ? { probes: keptVerdicts(found.observed, published) } : {}),
     });
     const actor = this.#launch(record);
     if (found && livingContainers(found.observed).length > 0) {
