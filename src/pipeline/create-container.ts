@@ -11,7 +11,7 @@ import type { Logs } from "../subsystems/logs/logs.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../subsystems/volumes/volumes.ts";
 import { ContainerConfigError, type CreateContainerOrder } from "./pods/ports.ts";
-import { specContainers } from "./pods/restart.ts";
+import { findContainer } from "./pods/restart.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {
@@ -58,6 +58,7 @@ export async function createContainer(
       mounts: [...parts.mounts, ...mounts],
       env: [...parts.env, ...env],
       volumeGroups: groups,
+      targetId: order.targetId,
     },
     signal,
   );
@@ -66,7 +67,7 @@ export async function createContainer(
 }
 
 function containerOf({ pod, container }: CreateContainerOrder): Container {
-  const found = specContainers(pod).find((spec) => spec.container.name === container);
+  const found = findContainer(pod, container);
   if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
   return found.container;
 }

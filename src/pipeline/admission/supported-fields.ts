@@ -26,7 +26,7 @@ const POD_FIELDS: FieldTable = {
   dnsConfig: "yes",
   dnsPolicy: "yes",
   enableServiceLinks: "yes",
-  ephemeralContainers: "ephemeral containers are not run yet",
+  ephemeralContainers: "yes",
   hostAliases: "yes",
   hostIPC: "yes",
   hostNetwork: "yes",
@@ -82,6 +82,7 @@ const CONTAINER_FIELDS: FieldTable = {
   startupProbe: "yes",
   stdin: "yes",
   stdinOnce: "yes",
+  targetContainerName: "yes",
   terminationMessagePath: "yes",
   terminationMessagePolicy: "yes",
   tty: "yes",
@@ -166,7 +167,7 @@ export function unsupportedFields(pod: Pod): readonly UnsupportedField[] {
   check(spec, { fields: POD_FIELDS }, "spec", problems);
   if (spec.securityContext)
     check(spec.securityContext, { fields: POD_SECURITY_FIELDS }, "spec.securityContext", problems);
-  for (const kind of ["initContainers", "containers"] as const) {
+  for (const kind of ["initContainers", "containers", "ephemeralContainers"] as const) {
     for (const [i, container] of (spec[kind] ?? []).entries())
       checkContainer(container, `spec.${kind}[${i}]`, problems);
   }

@@ -84,7 +84,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
 }
 
 /** One container in one planning. */
-interface Turn {
+export interface Turn {
   readonly record: PodRecord;
   readonly spec: SpecContainer;
   readonly parts: PlanParts;
@@ -189,7 +189,8 @@ function restart(turn: Turn, ended: ObservedContainer): void {
   start(turn, ended, verdict.rule);
 }
 
-function start(turn: Turn, previous: ObservedContainer | undefined, rule: string): void {
+/** Plans the start of an attempt, or the wait for it. */
+export function start(turn: Turn, previous: ObservedContainer | undefined, rule: string): void {
   const { record, spec, parts } = turn;
   const { sandbox, context, draft } = parts;
   const { name } = spec.container;

@@ -6,6 +6,7 @@ import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { NO_PLAN, type PodAction, type PodPlan } from "./actions.ts";
 import { planContainers } from "./plan-containers.ts";
 import { planDeadline } from "./plan-deadline.ts";
+import { planEphemeralContainers } from "./plan-ephemeral-containers.ts";
 import { planInitContainers } from "./plan-init-containers.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
@@ -93,6 +94,7 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
   }
   const sandbox = planSandbox(record, context, draft);
   if (sandbox.kind === "none") return draft.finish();
+  planEphemeralContainers(record, sandbox, context, draft);
   const init = planInitContainers(record, sandbox, context, draft);
   if (init === "done") planContainers(record, sandbox, context, draft);
   return draft.finish();

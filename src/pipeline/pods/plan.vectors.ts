@@ -30,6 +30,7 @@ const withInit = aPod({ initContainers: [PREP, aContainer("prep2")] });
 const withSidecar = aPod({ initContainers: [SIDE, PREP] });
 const never = aPod({ restartPolicy: "Never" });
 const onFailure = aPod({ restartPolicy: "OnFailure" });
+const withDebugger = aPod({ ephemeralContainers: [aContainer("debug")] });
 const gone = aSandbox({ ready: false });
 
 /** All vectors. */
@@ -39,6 +40,29 @@ export const ROWS: readonly Row[] = [
     given: { sandboxes: [] },
     record: { footings: ABSENT },
     expect: ["makeDirectories", "createCgroup", "mountVolumes", "sandbox#0", "start a#0"],
+  },
+  {
+    name: "an ephemeral container starts beside what runs",
+    given: { pod: withDebugger, containers: [anAttempt("a")] },
+    expect: ["start debug#0"],
+  },
+  {
+    name: "an ephemeral container starts although an init container is still at work",
+    given: {
+      pod: aPod({ initContainers: [PREP], ephemeralContainers: [aContainer("debug")] }),
+      containers: [anAttempt("prep")],
+    },
+    expect: ["start debug#0"],
+  },
+  {
+    name: "an ephemeral container that ended stays ended, with the pod running on",
+    given: { pod: withDebugger, containers: [anAttempt("a"), anEnd("debug", 1)] },
+    expect: [],
+  },
+  {
+    name: "an ephemeral container waits for a sandbox and is not why one is made",
+    given: { pod: withDebugger, sandboxes: [] },
+    expect: ["sandbox#0", "start a#0"],
   },
   { name: "a running pod needs nothing", given: { containers: [anAttempt("a")] }, expect: [] },
   {

@@ -29,6 +29,8 @@ export interface CreateContainerOrder {
   /** Addresses of the pod, primary first. */
   readonly podIps: readonly string[];
   readonly image: PresentImage;
+  /** Id of the container whose process namespace is joined. */
+  readonly targetId: string | undefined;
 }
 
 /** One attempt of a container that the runtime has. */

@@ -20,9 +20,25 @@ export interface SpecContainer {
   readonly index: number;
 }
 
-/** Init containers (and sidecars) in order, then regular ones. */
+/** Init containers (and sidecars) in order, then regular ones; what the pod is made of. */
 export function specContainers(pod: Pod): readonly SpecContainer[] {
   return [...initContainers(pod), ...regularContainers(pod)];
+}
+
+/** Containers that were added to the running pod for somebody to look around; they count for nothing. */
+export function ephemeralContainers(pod: Pod): readonly SpecContainer[] {
+  return (pod.spec?.ephemeralContainers ?? []).map((container, index) => ({
+    container,
+    kind: "ephemeral" as const,
+    index,
+  }));
+}
+
+/** The container of that name with its kind, whatever that is. */
+export function findContainer(pod: Pod, name: string): SpecContainer | undefined {
+  return [...specContainers(pod), ...ephemeralContainers(pod)].find(
+    ({ container }) => container.name === name,
+  );
 }
 
 /** Init containers in order, sidecars among them. */
@@ -46,6 +62,7 @@ export function regularContainers(pod: Pod): readonly SpecContainer[] {
 /** The policy in force for one container, its own rules left aside (KEP-753, KEP-5307). */
 export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): RestartPolicy {
   const policy = effectiveRestartPolicy(pod, container);
+  if (kind === "ephemeral") return "Never";
   // An init container that ended well is never run again, so Always means OnFailure for it.
   return kind === "init" && policy === "Always" ? "OnFailure" : policy;
 }

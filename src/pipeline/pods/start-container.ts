@@ -2,9 +2,9 @@ import type { PresentImage } from "../../api/present-image.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
 import { failure, type Run } from "./apply.ts";
-import { newestSandbox } from "./observed.ts";
+import { attemptIn, newestSandbox } from "./observed.ts";
 import { ContainerConfigError } from "./ports.ts";
-import { specContainers } from "./restart.ts";
+import { findContainer } from "./restart.ts";
 import type { StepResult } from "./signals.ts";
 
 /** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
@@ -22,9 +22,7 @@ export async function startContainer(
 ): Promise<StepResult | undefined> {
   const { pod } = run.record;
   const { images, events } = run.deps.ports;
-  const container = specContainers(pod).find(
-    (spec) => spec.container.name === action.name,
-  )?.container;
+  const container = findContainer(pod, action.name)?.container;
   const sandboxId = action.sandboxId ?? run.sandboxId;
   if (!container || sandboxId === undefined) return undefined;
   const image = await images.ensure(
@@ -69,6 +67,7 @@ async function createContainer(
         containerKind: action.containerKind,
         restartCount: action.restartCount,
         podIps: newestSandbox(run.record.observed)?.ips ?? [],
+        targetId: targetOf(action, run, at.sandboxId),
         image: at.image,
       },
       run.signal,
@@ -85,6 +84,18 @@ async function createContainer(
     const retryInMs = error instanceof ContainerConfigError ? error.retryInMs : undefined;
     return failure(run, { step: action.name, reason, message, retryInMs });
   }
+}
+
+/** The container whose processes an ephemeral one wants to see; throws when that does not run. */
+function targetOf({ name }: StartAction, { record }: Run, sandboxId: string): string | undefined {
+  const target = record.pod.spec?.ephemeralContainers?.find(
+    (each) => each.name === name,
+  )?.targetContainerName;
+  if (target === undefined || target === "") return undefined;
+  const attempt = attemptIn(record.observed, sandboxId, target);
+  if (attempt?.state !== "running")
+    throw new ContainerConfigError(`unable to find target container ${target}`);
+  return attempt.id;
 }
 
 async function startCreated(

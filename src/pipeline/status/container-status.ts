@@ -32,9 +32,15 @@ export function containerStatuses(
 ): readonly ContainerStatus[] {
   return specs.map((spec) => {
     const { allocatedResourcesStatus: _, ...status } = containerStatus(record, spec, context);
+    if (spec.kind === "ephemeral") return ephemeralStatus(status);
     const devices = context.devices?.(spec.container.name);
     return devices ? { ...status, allocatedResourcesStatus: devices } : status;
   });
+}
+
+/** Nobody waits for an ephemeral container to be started or ready. */
+function ephemeralStatus({ started: _, ...status }: ContainerStatus): ContainerStatus {
+  return { ...status, ready: false };
 }
 
 function containerStatus(

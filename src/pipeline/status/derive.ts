@@ -7,7 +7,7 @@ import type { WallMs } from "../../kit/clock.ts";
 import { newestSandbox } from "../pods/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
-import { initContainers, regularContainers } from "../pods/restart.ts";
+import { ephemeralContainers, initContainers, regularContainers } from "../pods/restart.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
 
@@ -28,6 +28,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const init = initContainers(record.pod);
   const initStatuses = containerStatuses(record, init, context);
   const statuses = containerStatuses(record, regularContainers(record.pod), context);
+  const ephemeral = containerStatuses(record, ephemeralContainers(record.pod), context);
   const sandbox = newestSandbox(record.observed);
   const published = publishedConditions(record, previous);
   const hostNetwork = record.pod.spec?.hostNetwork === true;
@@ -54,6 +55,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     ...(record.admission.kind === "rejected"
       ? {}
       : { containerStatuses: [...statuses].sort(byName) }),
+    ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
     qosClass: qosClassOf(record.pod),
   };
 }

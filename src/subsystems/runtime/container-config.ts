@@ -5,7 +5,11 @@ import { expandVariables } from "../../api/expand.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import { containerLogFile } from "../../api/pod-paths.ts";
 import type { ContainerConfig, DeepPartial } from "../../outside/cri/cri.ts";
-import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
+import {
+  type LinuxContainerResources,
+  type Mount,
+  NamespaceMode,
+} from "../../outside/cri/generated/api.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
 import { containerSecurity, type SecurityParts } from "./security-context.ts";
 
@@ -21,6 +25,8 @@ export interface ContainerParts {
   readonly resources: DeepPartial<LinuxContainerResources>;
   readonly security: SecurityParts;
   readonly devices: DeviceParts;
+  /** Id of the container whose process namespace is joined. */
+  readonly targetId: string | undefined;
 }
 
 /** What devices add to a container beside variables and mounts. */
@@ -34,6 +40,20 @@ export interface DeviceParts {
   readonly annotations: Readonly<Record<string, string>>;
   /** Fully qualified names, `vendor/class=device`. */
   readonly cdiDevices: readonly string[];
+}
+
+/** The security context, in the process namespace of another container where there is one to join. */
+function inNamespaceOf(
+  targetId: string | undefined,
+  security: ReturnType<typeof containerSecurity>,
+): ReturnType<typeof containerSecurity> {
+  if (targetId === undefined) return security;
+  const namespaceOptions = {
+    ...security.namespaceOptions,
+    pid: NamespaceMode.TARGET,
+    targetId,
+  };
+  return { ...security, namespaceOptions };
 }
 
 /** One attempt of a container as the reference asks for it (kuberuntime_container.go generateContainerConfig). */
@@ -65,7 +85,10 @@ export function containerConfig(
     tty: container.tty ?? false,
     linux: {
       resources: parts.resources,
-      securityContext: containerSecurity(pod, container, parts.security),
+      securityContext: inNamespaceOf(
+        parts.targetId,
+        containerSecurity(pod, container, parts.security),
+      ),
     },
   };
 }

@@ -70,6 +70,8 @@ export interface StartOrder {
   readonly devices: DeviceParts;
   /** Groups that its volumes bring. */
   readonly volumeGroups: readonly number[];
+  /** Id of the container whose process namespace is joined. */
+  readonly targetId: string | undefined;
 }
 
 /** Starts beyond this wait for the runtime; a broken promise above, not a load to bear. */
@@ -166,6 +168,7 @@ export class Runtime {
       env: order.env,
       mounts: order.mounts,
       devices: order.devices,
+      targetId: order.targetId,
       resources: this.#deps.resources(pod, container),
     };
     const config = containerConfig(pod, container, parts);
