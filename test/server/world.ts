@@ -14,6 +14,7 @@ import { createSeededRandom } from "../../src/kit/random.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import { connectServing } from "../../src/outside/serving.ts";
 import type { PodSink } from "../../src/pipeline/sources/sources.ts";
+import { FakeApiServer } from "../sim/fake-apiserver.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
 import { commandOf, type Program } from "../sim/programs.ts";
@@ -28,6 +29,8 @@ const STEP_MS = 5;
 /** How a world differs from the usual one. */
 export interface WorldOptions {
   readonly config?: Partial<KubeletConfig>;
+  /** Makes it a node of a cluster with an API server that is asked about callers. */
+  readonly cluster?: boolean;
   /** Files of the fake machine. */
   readonly files?: Readonly<Record<string, string>>;
   /** What the runtime says where its streaming server is. */
@@ -42,6 +45,8 @@ export class ServedWorld implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nodelet-server-"));
   readonly logs = join(this.folder, "logs");
   readonly socketPath = join(this.folder, "run", "agent.sock");
+  /** Asked about callers, in a cluster. */
+  readonly api = new FakeApiServer(this.clock, createSeededRandom(3));
   readonly #options: WorldOptions;
   readonly #serving = connectServing();
   #moving: Promise<void> = Promise.resolve();
@@ -90,6 +95,7 @@ export class ServedWorld implements AsyncDisposable {
       },
       this.#outside(),
       {
+        ...(this.#options.cluster ? { cluster: { transport: this.api } } : {}),
         sources: [
           {
             name: "test",

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
+import { playClusterScenario } from "./cluster-scenario.ts";
 import type { StoredObject } from "./fake-api-objects.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { commandOf, type Program } from "./programs.ts";
@@ -240,3 +241,7 @@ test("a status that somebody else has changed is put right, and what is not ours
     assert.equal(pod("web")?.status?.phase, "Running");
     assert.equal(conditionOf(pod("web"), "example.com/gate"), "True");
   }));
+
+for (const seed of [1, 2, 3, 4, 5])
+  test(`storm ${seed}: in the end the API shows what is so, and nothing is left over`, () =>
+    playClusterScenario(seed));

@@ -10,7 +10,8 @@ interface Wish {
   readonly becomes: "running" | "looping" | "succeeded" | "failed";
 }
 
-interface Template {
+/** A kind of pod and what becomes of it. */
+export interface Template {
   readonly restartPolicy: "Always" | "OnFailure" | "Never";
   readonly init: readonly (Program & { readonly sidecar?: boolean })[];
   readonly containers: readonly Program[];
@@ -23,7 +24,8 @@ const SLEEP: Program = { kind: "sleep" };
 const STUBBORN: Program = { kind: "stubborn" };
 const exits = (code: number, afterMs: number): Program => ({ kind: "exit", code, afterMs });
 
-const TEMPLATES: readonly Template[] = [
+/** One pod of each kind. */
+export const TEMPLATES: readonly Template[] = [
   { restartPolicy: "Always", init: [], containers: [SLEEP], becomes: "running" },
   { restartPolicy: "Always", init: [], containers: [SLEEP, STUBBORN], becomes: "running" },
   { restartPolicy: "Always", init: [exits(0, 700)], containers: [SLEEP], becomes: "running" },
@@ -68,7 +70,8 @@ interface Details {
   readonly probed: boolean;
 }
 
-function manifest(
+/** The text of a manifest. */
+export function manifest(
   name: string,
   { restartPolicy, init, containers, sick = false }: Template,
   { graceSeconds, revision, probed }: Details,
@@ -174,7 +177,8 @@ async function dropWish(world: World, wishes: Map<string, Wish>, random: Random)
   await world.host.files.remove(`${MANIFESTS}/${name}.json`);
 }
 
-function crash(world: World, random: Random): void {
+/** A container falls over. */
+export function crash(world: World, random: Random): void {
   const running = [...world.runtime.containers.values()].filter(({ state }) => state === "running");
   if (running.length === 0) return;
   const { id } = pick(random, running);
@@ -182,7 +186,8 @@ function crash(world: World, random: Random): void {
   world.runtime.exitContainer(id, 1);
 }
 
-function loseSandbox(world: World, random: Random): void {
+/** A sandbox is lost. */
+export function loseSandbox(world: World, random: Random): void {
   const ready = [...world.runtime.sandboxes.values()].filter((sandbox) => sandbox.ready);
   if (ready.length === 0) return;
   const { id } = pick(random, ready);
@@ -373,7 +378,8 @@ function deedsOfSteady(world: World, wishes: ReadonlyMap<string, Wish>): readonl
   );
 }
 
-function pick<T>(random: Random, items: readonly T[]): T {
+/** Any of `items`. */
+export function pick<T>(random: Random, items: readonly T[]): T {
   const item = items[Math.floor(random.next() * items.length)];
   if (item === undefined) throw new RangeError("nothing to pick from");
   return item;

@@ -193,6 +193,11 @@ export class World {
     }
   }
 
+  /** Fails at the next look, from where a throw would be taken for a failure of the outside. */
+  blame(message: string): void {
+    this.#wrong ??= message;
+  }
+
   fail(message: string): never {
     throw new SimFailure(message);
   }

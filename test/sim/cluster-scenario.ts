@@ -1,0 +1,265 @@
+// A node of a cluster in a storm: API server, runtime and agent fail in turn; then everything must be in order.
+import type { Node, Pod } from "../../src/api/generated/types.ts";
+import { isMirrorPod, isTerminalPhase } from "../../src/api/pod.ts";
+import { isSame } from "../../src/api/strategic-diff.ts";
+import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { ownPart } from "../../src/pipeline/cluster/merge-status.ts";
+import type { FakeApiServer } from "./fake-apiserver.ts";
+import { CALM_API } from "./fake-apiserver.ts";
+import { CALM } from "./fake-runtime.ts";
+import { crash, loseSandbox, manifest, pick, TEMPLATES, type Template } from "./scenario.ts";
+import { MANIFESTS, SimFailure, World } from "./world.ts";
+
+const STORM_MS = 240_000;
+const STEPS = 40;
+const CALM_MS = 900_000;
+const NAMESPACE = "default";
+
+/** Pods by name, as the user of the cluster wants them. */
+interface Wishes {
+  readonly pods: Map<string, Template>;
+  readonly statics: Map<string, Template>;
+}
+
+/** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
+export async function playClusterScenario(seed: number): Promise<void> {
+  const world = new World(seed, {}, { cluster: true });
+  const api = world.api as FakeApiServer;
+  const wishes: Wishes = { pods: new Map(), statics: new Map() };
+  try {
+    watchPhases(world, api);
+    await storm(world, api, wishes, createSeededRandom(seed + 5));
+    await calm(world, api);
+    checkPods(world, api, wishes);
+    checkNode(world, api);
+    await checkRestartChangesNothing(world, api, wishes);
+    await checkCleanEnd(world, api, wishes);
+  } catch (error) {
+    if (!(error instanceof SimFailure)) throw error;
+    throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
+  }
+}
+
+/** A terminal phase in the API is for ever, whoever restarts. */
+function watchPhases(world: World, api: FakeApiServer): void {
+  const tell = api.objects.onChange;
+  api.objects.onChange = (entry) => {
+    const before = (entry.before as Pod | undefined)?.status?.phase;
+    const now = (entry.now as Pod | undefined)?.status?.phase;
+    if (entry.collection === "pods" && entry.now && isTerminalPhase(before) && now !== before)
+      world.blame(`pod ${entry.now.metadata.name} left ${before} for ${now} in the API`);
+    tell(entry);
+  };
+}
+
+async function storm(
+  world: World,
+  api: FakeApiServer,
+  wishes: Wishes,
+  random: Random,
+): Promise<void> {
+  await world.host.files.makeDirectory(MANIFESTS, 0o755);
+  world.runtime.options.latencyMs = pick(random, [0, 50, 500]);
+  world.runtime.options.faults = pick(random, [0, 0.1]);
+  world.runtime.options.events = random.next() < 0.7;
+  api.options.latencyMs = pick(random, [2, 50, 1_000]);
+  api.options.faults = pick(random, [0, 0.05, 0.3]);
+  api.options.lateFaults = pick(random, [0, 0.1]);
+  api.options.conflicts = pick(random, [0, 0.1]);
+  api.options.duplicates = pick(random, [0, 0.1]);
+  world.startAgent();
+  for (let step = 0; step < STEPS; step += 1) {
+    await disturb(world, api, wishes, random);
+    await world.advance(Math.floor((random.next() * 2 * STORM_MS) / STEPS));
+  }
+}
+
+async function disturb(
+  world: World,
+  api: FakeApiServer,
+  wishes: Wishes,
+  random: Random,
+): Promise<void> {
+  const deed = random.next();
+  if (deed < 0.25) wishFor(world, api, wishes, random);
+  else if (deed < 0.37) drop(world, api, wishes, random);
+  else if (deed < 0.42) await wishForStatic(world, wishes, random);
+  else if (deed < 0.46) await dropStatic(world, wishes, random);
+  else if (deed < 0.54) say(world, "API goes down", () => api.goDown());
+  else if (deed < 0.64) say(world, "API comes back", () => api.comeBack());
+  else if (deed < 0.68) say(world, "watches are cut", () => api.cutWatches());
+  else if (deed < 0.72) say(world, "API forgets", () => api.objects.forget());
+  else if (deed < 0.76) crash(world, random);
+  else if (deed < 0.79) loseSandbox(world, random);
+  else if (deed < 0.83) say(world, "runtime goes down", () => world.runtime.goDown());
+  else if (deed < 0.88) say(world, "runtime comes back", () => world.runtime.comeBack());
+  else if (deed < 0.92) world.killAgent();
+  else if (deed < 0.98) world.startAgent();
+  else say(world, "node is deleted", () => forgetNode(api));
+}
+
+function say(world: World, what: string, act: () => void): void {
+  world.note(what);
+  act();
+}
+
+function forgetNode(api: FakeApiServer): void {
+  const place = { collection: "nodes", namespace: undefined, name: "sim" };
+  if (api.objects.find(place)) api.objects.delete(place, {});
+}
+
+function wishFor(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
+  const name = `p${Math.floor(random.next() * 6)}`;
+  if (api.objects.find({ collection: "pods", namespace: NAMESPACE, name })) return;
+  const template = pick(random, TEMPLATES);
+  const pod = JSON.parse(
+    manifest(name, template, {
+      graceSeconds: pick(random, [1, 5, 30]),
+      revision: 0,
+      probed: random.next() < 0.5,
+    }),
+  ) as Pod;
+  wishes.pods.set(name, template);
+  world.note(`pod ${name}: ${template.restartPolicy} -> ${template.becomes}`);
+  api.objects.create(
+    { collection: "pods", namespace: NAMESPACE },
+    { ...pod, spec: { ...pod.spec, nodeName: "sim" } },
+  );
+}
+
+function drop(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
+  const names = [...wishes.pods.keys()];
+  if (names.length === 0) return;
+  const name = pick(random, names);
+  const force = random.next() < 0.2;
+  wishes.pods.delete(name);
+  world.note(`pod ${name} is deleted${force ? " by force" : ""}`);
+  api.objects.delete(
+    { collection: "pods", namespace: NAMESPACE, name },
+    force ? { gracePeriodSeconds: 0 } : {},
+  );
+}
+
+async function wishForStatic(world: World, wishes: Wishes, random: Random): Promise<void> {
+  const name = `s${Math.floor(random.next() * 2)}`;
+  const template = TEMPLATES[Math.floor(random.next() * 3)] as Template;
+  wishes.statics.set(name, template);
+  world.note(`manifest ${name}`);
+  const text = manifest(name, template, {
+    graceSeconds: 5,
+    revision: Math.floor(random.next() * 3),
+    probed: random.next() < 0.5,
+  });
+  await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
+}
+
+async function dropStatic(world: World, wishes: Wishes, random: Random): Promise<void> {
+  const names = [...wishes.statics.keys()];
+  if (names.length === 0) return;
+  const name = pick(random, names);
+  wishes.statics.delete(name);
+  world.note(`manifest ${name} removed`);
+  await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+}
+
+async function calm(world: World, api: FakeApiServer): Promise<void> {
+  Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
+  Object.assign(api.options, CALM_API);
+  world.runtime.comeBack();
+  api.comeBack();
+  world.startAgent();
+  world.note("calm");
+  await world.advance(CALM_MS);
+}
+
+function podsOf(api: FakeApiServer): readonly Pod[] {
+  return api.objects.list("pods") as unknown as readonly Pod[];
+}
+
+/** The API shows of every pod what became of it, and knows no others; so does the node. */
+function checkPods(world: World, api: FakeApiServer, wishes: Wishes): void {
+  const agent = world.agent ?? world.fail("the agent is not up");
+  const expected = new Map<string, Template>([
+    ...wishes.pods,
+    ...[...wishes.statics].map(([name, template]) => [`${name}-sim`, template] as const),
+  ]);
+  const uids = new Set<string>();
+  for (const pod of podsOf(api)) {
+    const name = pod.metadata?.name ?? "";
+    const template = expected.get(name) ?? world.fail(`pod ${name} is left in the API`);
+    expected.delete(name);
+    const isStatic = wishes.statics.has(name.replace(/-sim$/, ""));
+    if (isMirrorPod(pod) !== isStatic) world.fail(`pod ${name} is no mirror, or one`);
+    const uid = isStatic
+      ? (pod.metadata?.annotations?.["kubernetes.io/config.mirror"] ?? "")
+      : (pod.metadata?.uid ?? "");
+    uids.add(uid);
+    checkPhase(world, pod, template);
+    const own = agent.pipeline.statuses.list().find((known) => known.uid === uid)?.status;
+    if (!isSame(ownPart(own), ownPart(pod.status)))
+      world.fail(`the API has another status of ${name}: ${JSON.stringify([own, pod.status])}`);
+  }
+  const [missing] = expected.keys();
+  if (missing !== undefined) world.fail(`pod ${missing} is not in the API`);
+  for (const { id, config } of world.runtime.sandboxes.values())
+    if (!uids.has(config.metadata?.uid ?? "")) world.fail(`sandbox ${id} is left`);
+}
+
+function checkPhase(world: World, { metadata, status }: Pod, { becomes }: Template): void {
+  const phase = {
+    running: "Running",
+    looping: "Running",
+    succeeded: "Succeeded",
+    failed: "Failed",
+  };
+  // A job whose sandbox was lost for good may have ended either way.
+  const mayFail = becomes === "succeeded" && status?.phase === "Failed";
+  if (status?.phase !== phase[becomes] && !mayFail)
+    world.fail(`pod ${metadata?.name} is ${status?.phase} instead of ${phase[becomes]}`);
+}
+
+function checkNode(world: World, api: FakeApiServer): void {
+  const node = api.objects.find({ collection: "nodes", namespace: undefined, name: "sim" }) as
+    | Node
+    | undefined;
+  const ready = node?.status?.conditions?.find(({ type }) => type === "Ready");
+  if (ready?.status !== "True") world.fail(`the node is not Ready: ${JSON.stringify(ready)}`);
+}
+
+/** Another agent process finds everything as it should be: the API hears nothing new of pods at rest. */
+async function checkRestartChangesNothing(
+  world: World,
+  api: FakeApiServer,
+  wishes: Wishes,
+): Promise<void> {
+  if (
+    [...wishes.pods.values(), ...wishes.statics.values()].some(
+      ({ becomes }) => becomes === "looping",
+    )
+  )
+    return;
+  await world.advance(600_000);
+  const writes = () => api.effects.filter((effect) => effect.includes("/pods")).length;
+  const before = writes();
+  world.killAgent();
+  await world.advance(1_000);
+  world.startAgent();
+  await world.advance(60_000);
+  if (writes() !== before)
+    world.fail(`a restart wrote of pods: ${api.effects.slice(-(writes() - before)).join("; ")}`);
+}
+
+async function checkCleanEnd(world: World, api: FakeApiServer, wishes: Wishes): Promise<void> {
+  for (const name of wishes.pods.keys())
+    api.objects.delete({ collection: "pods", namespace: NAMESPACE, name }, {});
+  for (const name of wishes.statics.keys())
+    await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+  wishes.pods.clear();
+  wishes.statics.clear();
+  world.note("nothing is wanted any more");
+  await world.advance(180_000);
+  checkPods(world, api, wishes);
+  const left = world.agent?.pipeline.pods.list() ?? [];
+  if (left.length > 0)
+    world.fail(`pods are left: ${left.map(({ uid, life }) => `${uid} ${life.kind}`).join()}`);
+}
