@@ -1,12 +1,14 @@
 // What pods get from the real kernel, with real containerd.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
+import { request } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CgroupsReport } from "../../src/subsystems/cgroups/cgroups.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { cgroupRoots } from "../box/prerequisites.ts";
+import { answerOf } from "../server/http.ts";
 import { BoxedAgent, type Manifest, manifest, STAY } from "../support/agent.ts";
 import { cpuUsed, disguise, groupValue } from "../support/cgroup-box.ts";
 import { exampleManifests, exampleRows } from "./example.ts";
@@ -32,7 +34,8 @@ function pod(
 }
 
 async function report(box: Box): Promise<CgroupsReport> {
-  const main = new URL("../../src/main.ts", import.meta.url).pathname;
+  const main =
+    process.env["NODELET_PROGRAM"] ?? new URL("../../src/main.ts", import.meta.url).pathname;
   return JSON.parse(
     await box.run([process.execPath, main, "cgroups", "-o", "json"]),
   ) as CgroupsReport;
@@ -57,7 +60,42 @@ test("the worked example: every group of three real pods, value for value", () =
     );
     assert.deepEqual(odd, [], "and nodelet cgroups finds nothing to say");
     assert.equal(live.groups.filter(({ kind }) => kind === "container").length, 4);
+    await sameUsage(box);
   }));
+
+/** The summary of usage says of every pod what its group says. */
+async function sameUsage(box: Box): Promise<void> {
+  const socketPath = box.path("/run/nodelet/agent.sock");
+  const { body } = await answerOf(request({ socketPath, path: "/stats/summary", agent: false }));
+  const { pods } = JSON.parse(body) as { readonly pods: readonly PodUsage[] };
+  assert.equal(pods.length, 3);
+  for (const { podRef, cpu, memory, containers, network, process_stats } of pods) {
+    const { path } = PODS.find(({ uid }) => uid === podRef.uid) ?? { path: "" };
+    const counted = Number(groupValue(box, path, MEMORY_USAGE));
+    assert.ok(Math.abs(memory.usageBytes - counted) < 4 * MI, `${path} uses ${counted}`);
+    assert.ok(cpu.usageCoreNanoSeconds > 0 && cpu.usageCoreNanoSeconds <= cpuUsed(box, path));
+    assert.equal("psi" in cpu, version === 2, "the kernel tells pressure on version 2 only");
+    assert.equal(containers.length, podRef.uid === "b" ? 2 : 1);
+    assert.equal(network?.name, "eth0");
+    assert.ok(process_stats.process_count >= containers.length + 1);
+  }
+}
+
+const MEMORY_USAGE = version === 1 ? "memory.usage_in_bytes" : "memory.current";
+const PODS = [
+  { uid: "g", path: "/kubepods/podg" },
+  { uid: "b", path: "/kubepods/burstable/podb" },
+  { uid: "be", path: "/kubepods/besteffort/podbe" },
+] as const;
+
+interface PodUsage {
+  readonly podRef: { readonly uid: string };
+  readonly cpu: { readonly usageCoreNanoSeconds: number };
+  readonly memory: { readonly usageBytes: number };
+  readonly containers: readonly object[];
+  readonly network?: { readonly name: string };
+  readonly process_stats: { readonly process_count: number };
+}
 
 /** Where the runtime has put a container that the example calls by its name. */
 function containerGroup({ groups }: CgroupsReport, path: string): string {

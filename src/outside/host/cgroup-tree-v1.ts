@@ -18,6 +18,7 @@ import {
 import type { CgroupHierarchy } from "./cgroup-mounts.ts";
 import type { CgroupTree } from "./host.ts";
 import { hostError } from "./host-errors.ts";
+import { KeptFiles } from "./kept-files.ts";
 
 /** Hierarchies, as far as they are mounted, in which a group must be to count as existing. */
 const REQUIRED: ReadonlySet<string> = new Set([
@@ -55,6 +56,7 @@ class CgroupTreeV1 implements CgroupTree {
   readonly #hierarchies: readonly CgroupHierarchy[];
   readonly #byController: ReadonlyMap<string, CgroupHierarchy>;
   readonly #hybrid: string | undefined;
+  readonly #keptFiles = new KeptFiles();
 
   constructor(clock: Clock, hierarchies: readonly CgroupHierarchy[], hybrid: string | undefined) {
     this.#clock = clock;
@@ -93,7 +95,14 @@ class CgroupTreeV1 implements CgroupTree {
   }
 
   readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
-    return files.map((file) => readQuietly(this.#filesFor(path, file)[0]));
+    groupParts(path);
+    const below = path === "/" ? "" : path;
+    return files.map((file) => {
+      checkFileName(path, file);
+      const hierarchy = this.#byController.get(file.slice(0, file.indexOf(".")));
+      if (hierarchy) return this.#keptFiles.read(`${hierarchy.mountPoint}${below}/${file}`);
+      return readQuietly(this.#filesFor(path, file)[0]);
+    });
   }
 
   async write(path: string, file: string, value: string): Promise<void> {

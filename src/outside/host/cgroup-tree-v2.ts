@@ -9,12 +9,12 @@ import {
   makeGroup,
   processesIn,
   readControl,
-  readQuietly,
   subgroupsOf,
   writeControl,
 } from "./cgroup-folders.ts";
 import type { CgroupTree } from "./host.ts";
 import { errnoOf, hostError } from "./host-errors.ts";
+import { KeptFiles } from "./kept-files.ts";
 
 /** Controllers that, as far as the machine has them, every group of ours needs. */
 const REQUIRED = ["cpu", "cpuset", "memory", "hugetlb", "pids"] as const;
@@ -30,6 +30,7 @@ class CgroupTreeV2 implements CgroupTree {
   readonly #clock: Clock;
   readonly #mountPoint: string;
   readonly #required: readonly string[];
+  readonly #keptFiles = new KeptFiles();
 
   constructor(clock: Clock, mountPoint: string) {
     this.#clock = clock;
@@ -59,7 +60,11 @@ class CgroupTreeV2 implements CgroupTree {
   }
 
   readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
-    return files.map((file) => readQuietly(this.#fileOf(path, file)));
+    const folder = this.#folderOf(path);
+    return files.map((file) => {
+      checkFileName(path, file);
+      return this.#keptFiles.read(`${folder}/${file}`);
+    });
   }
 
   write(path: string, file: string, value: string): Promise<void> {

@@ -60,6 +60,18 @@ test("report says what the runtime has set otherwise, and repair leaves that alo
   assert.equal(await tree.read(path, "cpu.weight"), "77");
 });
 
+test("limits of huge pages that the runtime leaves to the pod are no difference", async () => {
+  const { cgroups, tree, path } = await withContainer("100");
+  const odd = async () =>
+    (await cgroups.report([running(G, { container3: "c3" }), B])).groups
+      .flatMap(({ values }) => values.filter(({ state }) => state !== "same"))
+      .map(({ file }) => file);
+  for (const name of ["max", "rsvd.max"]) await tree.write(path, `hugetlb.2MB.${name}`, "max");
+  assert.deepEqual(await odd(), []);
+  await tree.write(path, "hugetlb.2MB.max", "2097152");
+  assert.deepEqual(await odd(), ["hugetlb.2MB.max"], "but what it has set counts");
+});
+
 test("repair writes what differs on groups that are there, and makes none", async () => {
   const { cgroups, tree } = room(1);
   await runExample(cgroups);

@@ -1,0 +1,168 @@
+// A machine with another kernel: Debian's, with control groups of version 2, in QEMU without hardware
+// support, on the files of this machine (read-only, with writable ones of its own above):
+//   node tools/guest/guest.mjs 'uname -r; ls /sys/fs/cgroup'
+// What is slow to get (kernel, initramfs) is kept in the cache outside the checkout.
+import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { CACHE_DIR, fetchPackages, suiteEnvironment } from "../debian-suite.mjs";
+
+const SUITE = "bookworm";
+const QEMU = "/usr/bin/qemu-system-x86_64";
+const BUSYBOX = ["/bin/busybox", "/usr/bin/busybox"];
+const INIT = join(import.meta.dirname, "init.sh");
+
+/** Modules for files of the machine, layers of containers and the network of pods. */
+const MODULES = [
+  ...["virtio", "virtio_ring", "virtio_pci", "virtio_pci_modern_dev", "virtio_pci_legacy_dev"],
+  ...["netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"],
+  ...["veth", "llc", "stp", "bridge", "ipv6"],
+  ...["libcrc32c", "crc32c_generic", "nfnetlink", "nf_tables", "nf_defrag_ipv4", "nf_defrag_ipv6"],
+  ...["nf_conntrack", "nf_nat", "x_tables", "nft_compat", "nft_chain_nat", "nft_counter"],
+  ...[
+    "xt_comment",
+    "xt_MASQUERADE",
+    "xt_addrtype",
+    "xt_mark",
+    "xt_nat",
+    "xt_tcpudp",
+    "xt_multiport",
+  ],
+  ...["xt_conntrack"],
+];
+
+/** Why no guest can be run here, in words for a skipped test; undefined when one can. */
+export function guestObstacle() {
+  if (process.platform !== "linux" || process.arch !== "x64") return "needs Linux on x86-64";
+  if (!existsSync(QEMU)) return "needs qemu-system-x86_64 (package qemu-system-x86)";
+  if (!BUSYBOX.some((path) => existsSync(path))) return "needs busybox (package busybox-static)";
+  if (process.getuid() !== 0) return "needs root";
+  return undefined;
+}
+
+/** Paths of kernel and initramfs, fetched and built where the cache has none. */
+export function guestParts({ say = () => {} } = {}) {
+  const folder = kernelPackage(say);
+  const boot = join(folder, "boot");
+  const kernel = readdirSync(boot).find((name) => name.startsWith("vmlinuz-"));
+  if (!kernel) throw new Error(`no kernel in ${boot}`);
+  return { kernel: join(boot, kernel), initramfs: initramfs(folder, say) };
+}
+
+function kernelPackage(say) {
+  const cached = join(CACHE_DIR, "packages", SUITE);
+  const known = existsSync(cached)
+    ? readdirSync(cached).filter((name) => /^linux-image-[\d.]+-\d+-amd64$/.test(name))
+    : [];
+  if (known.length > 0) return join(cached, known.sort().at(-1));
+  const env = suiteEnvironment(SUITE);
+  say("reading the package lists for the kernel's name");
+  execFileSync("apt-get", ["update", "-qq"], { env, stdio: ["ignore", "ignore", "inherit"] });
+  const text = execFileSync("apt-cache", ["depends", "linux-image-amd64"], {
+    env,
+    encoding: "utf8",
+  });
+  const name = /Depends: (linux-image-\S+)/.exec(text)?.[1];
+  if (!name) throw new Error("Debian's linux-image-amd64 names no kernel");
+  return fetchPackages(SUITE, [name], { say })[0];
+}
+
+/** A small root with busybox, modules and our init, kept under the digest of what it is made from. */
+function initramfs(packageFolder, say) {
+  const init = readFileSync(INIT);
+  const digest = createHash("sha256")
+    .update(JSON.stringify([basename(packageFolder), MODULES]))
+    .update(init)
+    .digest("hex")
+    .slice(0, 16);
+  const folder = join(CACHE_DIR, "guest");
+  const file = join(folder, `${digest}.cpio`);
+  if (existsSync(file)) return file;
+  say("building the initramfs");
+  const root = join(folder, `${digest}.${process.pid}`);
+  mkdirSync(join(root, "bin"), { recursive: true });
+  mkdirSync(join(root, "modules"));
+  cpSync(
+    BUSYBOX.find((path) => existsSync(path)),
+    join(root, "bin/busybox"),
+  );
+  writeFileSync(join(root, "init"), init, { mode: 0o755 });
+  const found = readdirSync(join(packageFolder, "lib/modules"), { recursive: true });
+  for (const name of MODULES) {
+    const path = found.find((one) => basename(one) === `${name}.ko`);
+    if (path) cpSync(join(packageFolder, "lib/modules", path), join(root, "modules", `${name}.ko`));
+  }
+  const script = `cd "$1" && find . | busybox cpio -o -H newc >"$2" 2>/dev/null`;
+  execFileSync("sh", ["-c", script, "sh", root, `${root}.cpio`]);
+  renameSync(`${root}.cpio`, file);
+  rmSync(root, { recursive: true });
+  return file;
+}
+
+/**
+ * Runs a shell command in a guest of its own as root and gives what it wrote and its code; `code` is
+ * undefined when the guest did not come to its end. `onLine` is told of every line as it comes.
+ */
+export async function runInGuest(command, options = {}) {
+  const { timeoutMs = 300_000, memoryMib = 2048, onLine = () => {}, say } = options;
+  const { kernel, initramfs: initrd } = guestParts({ say });
+  const encoded = Buffer.from(command).toString("base64");
+  const child = spawn(
+    QEMU,
+    [
+      ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", `${memoryMib}`],
+      ...["-kernel", kernel, "-initrd", initrd, "-nographic", "-no-reboot", "-nodefaults"],
+      ...["-serial", "stdio", "-monitor", "none", "-net", "none"],
+      ...["-append", `console=ttyS0 quiet panic=-1 psi=1 guest.command=${encoded}`],
+      "-virtfs",
+      "local,path=/,mount_tag=host,security_model=passthrough,readonly=on,multidevs=remap",
+    ],
+    { stdio: ["ignore", "pipe", "pipe"] },
+  );
+  const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
+  let output = "";
+  let rest = "";
+  const keep = (chunk) => {
+    const lines = (rest + chunk.toString().replaceAll("\r", "")).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      output += `${line}\n`;
+      onLine(line);
+    }
+  };
+  child.stdout.on("data", keep);
+  child.stderr.on("data", keep);
+  await new Promise((resolve, reject) => {
+    child.once("close", resolve);
+    child.once("error", reject);
+  });
+  clearTimeout(timer);
+  const code = /^guest: ended with (\d+)$/m.exec(output)?.[1];
+  return { code: code === undefined ? undefined : Number(code), output };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const obstacle = guestObstacle();
+  if (obstacle) {
+    console.error(`guest: ${obstacle}`);
+    process.exitCode = 1;
+  } else {
+    const say = (text) => process.stderr.write(`guest: ${text}\n`);
+    const { code } = await runInGuest(process.argv.slice(2).join(" "), {
+      onLine: console.log,
+      say,
+    });
+    process.exitCode = code ?? 1;
+  }
+}
