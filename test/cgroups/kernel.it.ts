@@ -149,23 +149,24 @@ class BoxedAgentWithout {
 
 test("qosReserved below what is in use kills nobody, and takes hold when the memory is given back", () =>
   withBox({}, async (box) => {
-    await disguise(box, { cpus: 3, memoryBytes: 512 * MI });
+    await disguise(box, { cpus: 3, memoryBytes: 256 * MI });
     const agent = await BoxedAgent.start(box, { config: `${QOS_RESERVED}\n${ALL_MEMORY}` });
     const limit = () => Number(groupValue(box, "/kubepods/besteffort", MEMORY_LIMIT));
     const usageFile = version === 1 ? "memory.usage_in_bytes" : "memory.current";
     const usage = () => Number(groupValue(box, "/kubepods/besteffort", usageFile));
     // Holds the memory until the file is there, then goes on without it.
-    const eater = "eat-memory 200 8 & wait; while true; do sleep 0.1; done";
+    const eater = "eat-memory 100 8 & wait; while true; do sleep 0.1; done";
     agent.apply("be.yaml", pod("be", ["sh", "-c", eater], undefined));
-    await agent.until("the hog holds 200 MiB", () => usage() > 200 * MI);
-    const most = { cpu: "1", memory: "400Mi" };
+    await agent.until("the hog holds 100 MiB", () => usage() > 100 * MI);
+    const most = { cpu: "1", memory: "200Mi" };
     agent.apply("g.yaml", pod("g", STAY, { requests: most, limits: most }));
-    await agent.until("the limit has come down", () => limit() < 512 * MI);
-    assert.ok(limit() >= 200 * MI, `${limit()} is below what is in use`);
+    await agent.until("the limit has come down", () => limit() < 256 * MI);
+    assert.ok(limit() >= 100 * MI, `${limit()} is below what is in use`);
     await agent.untilReady(2);
-    await agent.until("the hog has let go", () => usage() < 100 * MI);
+    await agent.until("the hog has let go", () => usage() < 50 * MI);
     agent.apply("other.yaml", pod("other", STAY, undefined));
-    await agent.until("the limit is what was planned", () => limit() === 112 * MI);
+    await agent.until("the limit is what was planned", () => limit() === 56 * MI);
+    await agent.untilReady(3);
     const restarts = [...agent.statuses().values()].flatMap(
       (status) => status.containerStatuses?.map(({ restartCount }) => restartCount) ?? [],
     );

@@ -79,7 +79,11 @@ export class BoxedAgent {
       CONFIG,
       ...(this.#options.flags ?? []),
     ]);
-    await this.until("the agent runs", () => this.log().split("agent is running").length > running);
+    await this.until("the agent runs", () => {
+      if (this.log().split("agent is running").length > running) return true;
+      if (!this.running) throw new Error(`the agent has ended\n${this.log()}`);
+      return false;
+    });
   }
 
   /** `kill -9`; containers run on. */

@@ -224,6 +224,9 @@ class CgroupRoom implements Cgroups {
     const plan = planPod(this.#settings, { ...podDemand(pod), uid });
     if (await this.#deps.tree.exists(plan.path)) return;
     const report = await this.#timed("create", () => applyPlan(this.#ground, plan));
+    const [first] = report.failed;
+    // Without its group the pod would run where the runtime makes one, without any limit.
+    if (first && !(await this.#deps.tree.exists(plan.path))) throw first.error;
     for (const { file, wanted, error } of report.failed) {
       this.#deps.log.warn("pod limit not set", { path: plan.path, file, wanted, error });
     }

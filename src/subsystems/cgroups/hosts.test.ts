@@ -1,0 +1,121 @@
+// Machines that are odd or hostile: what is said, and what is left behind.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { container, ONE, podOf } from "../../../test/support/cgroup-pods.ts";
+import { B, G, room } from "../../../test/support/cgroup-room.ts";
+import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
+
+const POD = "/kubepods/burstable/podb";
+
+interface Row {
+  readonly what: string;
+  /** Asked with operation and path; answers what goes wrong. */
+  readonly fault: (operation: string, path: string) => OutsideError | undefined;
+  /** What starting the room or making the pod's group says. */
+  readonly says: RegExp;
+}
+
+const readOnly = (path: string) =>
+  new OutsideError("denied", `write to ${path}: EROFS: read-only file system`);
+
+const ROWS: readonly Row[] = [
+  {
+    what: "a file system that takes no groups",
+    fault: (operation, path) =>
+      operation === "cgroup.create" && path === POD ? readOnly(path) : undefined,
+    says: /\/kubepods\/burstable\/podb: EROFS/,
+  },
+  {
+    what: "a group above that is threaded",
+    fault: (operation, path) =>
+      operation === "cgroup.create" && path === POD
+        ? new OutsideError(
+            "precondition",
+            `create cgroup ${path}: cgroup.type is "domain threaded"`,
+          )
+        : undefined,
+    says: /domain threaded/,
+  },
+  {
+    what: "a group above with processes of its own",
+    fault: (operation, path) =>
+      operation === "cgroup.create" && path === POD
+        ? new OutsideError("precondition", `create cgroup ${path}: EBUSY`, { retryable: true })
+        : undefined,
+    says: /EBUSY/,
+  },
+];
+
+for (const { what, fault, says } of ROWS) {
+  test(`${what}: the pod is told, and nothing is left half made`, async () => {
+    const { cgroups, host } = room(2, {}, fault);
+    await cgroups.start();
+    await assert.rejects(cgroups.ensurePod(B, "b"), says);
+    assert.equal(host.cgroups.paths.includes(POD), false);
+    await cgroups.ensurePod(G, "g");
+    assert.ok(host.cgroups.paths.includes("/kubepods/podg"), "other pods get theirs");
+  });
+}
+
+test("a group that vanishes while it is written is an error, not a pod without limits", async () => {
+  const at = room(2, {}, (operation, path) => {
+    if (operation !== "cgroup.write" || !path.startsWith(`${POD}/`)) return undefined;
+    void at.host.cgroups.destroy(POD);
+    return undefined;
+  });
+  await at.cgroups.start();
+  await assert.rejects(at.cgroups.ensurePod(B, "b"), (thrown) => isOutside(thrown, "notFound"));
+  assert.equal(at.host.cgroups.paths.includes(POD), false);
+});
+
+test("a class whose group is gone is made again by the next pass", async () => {
+  for (const version of [1, 2] as const) {
+    const { cgroups, tree } = room(version);
+    await cgroups.start();
+    await tree.destroy("/kubepods/besteffort");
+    await cgroups.updateQos([G, B]).catch((thrown: unknown) => {
+      assert.ok(isOutside(thrown, "notFound"), "it may say so");
+    });
+    await cgroups.start();
+    assert.equal(await tree.exists("/kubepods/besteffort"), true);
+  }
+});
+
+test("a read-only file system of groups: nothing happens to pods, and each step says which file", async () => {
+  let isReadOnly = false;
+  const { cgroups, host } = room(1, {}, (operation, path) =>
+    isReadOnly && /write|create|destroy/.test(operation) ? readOnly(path) : undefined,
+  );
+  await cgroups.start();
+  await cgroups.ensurePod(G, "g");
+  const before = host.cgroups.paths;
+  isReadOnly = true;
+  await assert.rejects(cgroups.updateQos([G, B]), /\/kubepods\/burstable\/cpu\.shares: EROFS/);
+  await assert.rejects(cgroups.ensurePod(B, "b"), /podb: EROFS/);
+  await assert.rejects(cgroups.removePod("g", "Guaranteed"), /podg: EROFS/);
+  const enforced = await cgroups.enforceNode();
+  assert.equal(enforced.kind, "enforced", "what is as it should be is not written again");
+  assert.deepEqual(host.cgroups.paths, before);
+});
+
+test("names with dashes and underscores: each driver spells them, or says that it cannot", async () => {
+  const uid = "12345678-abcd-4000-8000-000000000001";
+  const pod = podOf(uid, [container("c", ONE, ONE)]);
+  const dashed = room(2, { cgroupRoot: "/my-agents/the-node" });
+  assert.equal(dashed.cgroups.podPath(pod, uid), `/my-agents/the-node/kubepods/pod${uid}`);
+  const systemd = room(2, { cgroupRoot: "/my-agents", driver: "systemd" });
+  const slice = `my_agents-kubepods-pod${uid.replaceAll("-", "_")}.slice`;
+  assert.equal(
+    systemd.cgroups.podPath(pod, uid),
+    `/my_agents.slice/my_agents-kubepods.slice/${slice}`,
+  );
+  assert.throws(() => room(2, { cgroupRoot: "/my_agents", driver: "systemd" }), UsageError);
+  const under = room(1, { cgroupRoot: "/my_agents" });
+  await under.tree.create("/my_agents");
+  await under.cgroups.start();
+  await under.cgroups.ensurePod(pod, uid);
+  assert.deepEqual(
+    (await under.cgroups.listPods()).map((one) => one.uid),
+    [uid],
+  );
+});
