@@ -180,7 +180,7 @@ export const POD_FIELDS = [
     text("/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"),
     "Folder searched for FlexVolume plugins.",
   ),
-  planned("volumeStatsAggPeriod", duration("1m0s"), "How often disk usage of volumes is measured."),
+  active("volumeStatsAggPeriod", duration("1m0s"), "How old the measured size of a volume may be."),
   active(
     "enableControllerAttachDetach",
     boolean(true),
