@@ -10,7 +10,6 @@ import {
   makeGroup,
   processesIn,
   readControl,
-  readQuietly,
   subgroupsOf,
   subtreeOf,
   writeControl,
@@ -101,7 +100,8 @@ class CgroupTreeV1 implements CgroupTree {
       checkFileName(path, file);
       const hierarchy = this.#byController.get(file.slice(0, file.indexOf(".")));
       if (hierarchy) return this.#keptFiles.read(`${hierarchy.mountPoint}${below}/${file}`);
-      return readQuietly(this.#filesFor(path, file)[0]);
+      const [first] = isCoreFile(file) ? this.#hierarchies : [];
+      return first && this.#keptFiles.read(`${first.mountPoint}${below}/${file}`);
     });
   }
 
@@ -156,12 +156,14 @@ class CgroupTreeV1 implements CgroupTree {
 
   #filesFor(path: string, file: string): readonly string[] {
     checkFileName(path, file);
-    const prefix = file.slice(0, file.indexOf("."));
-    const hierarchy = this.#byController.get(prefix);
+    const hierarchy = this.#byController.get(file.slice(0, file.indexOf(".")));
     if (hierarchy) return [`${folderIn(hierarchy, path)}/${file}`];
-    const isCore = prefix === "cgroup" || CORE_FILES.has(file);
-    return isCore ? this.#foldersOf(path).map((folder) => `${folder}/${file}`) : [];
+    return isCoreFile(file) ? this.#foldersOf(path).map((folder) => `${folder}/${file}`) : [];
   }
+}
+
+function isCoreFile(file: string): boolean {
+  return file.startsWith("cgroup.") || CORE_FILES.has(file);
 }
 
 function folderIn(hierarchy: CgroupHierarchy, path: string): string {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   firstPid,
+  keyedNumber,
   parseBlkio,
   parseBootSecond,
   parseDefaultInterface,
@@ -38,6 +39,14 @@ test("parseKeyed takes names and numbers, and bears what is neither", () => {
     ],
   );
   assert.equal(parseKeyed(undefined).size, 0);
+});
+
+test("keyedNumber finds the whole name only, wherever it stands", () => {
+  const text = "rss 1\ntotal_rss 2\nrss_huge 3\ntotal_rss_huge 4";
+  const find = (name: string) => keyedNumber(text, name);
+  assert.deepEqual(["rss", "total_rss", "rss_huge", "total_rss_huge"].map(find), [1, 2, 3, 4]);
+  assert.deepEqual(["huge", "total", "", "ss"].map(find), Array(4).fill(undefined));
+  assert.equal(keyedNumber(undefined, "rss"), undefined);
 });
 
 test("parsePressure reads both lines; an old kernel has no full for the CPU", () => {

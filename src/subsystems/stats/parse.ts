@@ -26,6 +26,16 @@ export function parseKeyed(text: string | undefined): ReadonlyMap<string, number
   return values;
 }
 
+/** One number of a text of `parseKeyed`'s kind: few of many are found faster than all are read. */
+export function keyedNumber(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined;
+  const key = `${name} `;
+  const at = text.startsWith(key) ? 0 : text.indexOf(`\n${key}`) + 1;
+  if (at === 0 && !text.startsWith(key)) return undefined;
+  const end = text.indexOf("\n", at);
+  return Number(text.slice(at + key.length, end < 0 ? undefined : end));
+}
+
 const NOTHING: PressureLine = { avg10: 0, avg60: 0, avg300: 0, total: 0 };
 const PRESSURE_LINE = /^(some|full) avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/gm;
 

@@ -11,6 +11,7 @@ import type {
   SwapFigures,
 } from "./figures.ts";
 import {
+  keyedNumber,
   parseBlkio,
   parseIoStat,
   parseKeyed,
@@ -67,9 +68,7 @@ function readGroupV1(
   if (usageNanos === undefined && usageBytes === undefined) return undefined;
   const isAll = options.detail === "all";
   const memory =
-    usageBytes === undefined
-      ? undefined
-      : memoryOf({ usageBytes, limit, stat: parseKeyed(stat), prefix: "total_" });
+    usageBytes === undefined ? undefined : memoryOf({ usageBytes, limit, stat, prefix: "total_" });
   return {
     atMs,
     ...(usageNanos === undefined
@@ -104,13 +103,14 @@ function cpuV1(tree: CgroupTree, path: string, usageNanos: number): CpuFigures {
 interface MemorySource {
   readonly usageBytes: number;
   readonly limit: string | undefined;
-  readonly stat: ReadonlyMap<string, number>;
+  /** `memory.stat`. */
+  readonly stat: string | undefined;
   /** Before the names of version 1 that count what is beneath too. */
   readonly prefix: "total_" | "";
 }
 
 function memoryOf({ usageBytes, limit, stat, prefix }: MemorySource): MemoryFigures {
-  const of = (v1: string, v2 = v1) => stat.get(prefix === "" ? v2 : `${prefix}${v1}`) ?? 0;
+  const of = (v1: string, v2 = v1) => keyedNumber(stat, prefix === "" ? v2 : `${prefix}${v1}`) ?? 0;
   const inactiveFileBytes = of("inactive_file");
   const limitBytes = parseLimit(limit);
   return {
@@ -194,11 +194,10 @@ function readGroupV2(
   atMs: WallMs,
   options: ReadOptions,
 ): GroupFigures | undefined {
-  const [cpuText, statText, used, limit, tasks] = tree.readNow(path, V2_USAGE);
+  const [cpuText, stat, used, limit, tasks] = tree.readNow(path, V2_USAGE);
   const usageBytes = parseNumber(used);
   if (cpuText === undefined && usageBytes === undefined) return undefined;
   const isAll = options.detail === "all";
-  const stat = parseKeyed(statText);
   const memory =
     usageBytes === undefined ? undefined : memoryOf({ usageBytes, limit, stat, prefix: "" });
   return {
@@ -243,11 +242,11 @@ export function cpuV2(text: string | undefined): CpuFigures | undefined {
 function memoryMoreV2(
   tree: CgroupTree,
   path: string,
-  stat: ReadonlyMap<string, number>,
+  stat: string | undefined,
 ): Partial<MemoryFigures> {
   const [peak, events] = tree.readNow(path, ["memory.peak", "memory.events"]);
   return {
-    ...optional("kernelBytes", stat.get("kernel")),
+    ...optional("kernelBytes", keyedNumber(stat, "kernel")),
     ...optional("peakBytes", parseNumber(peak)),
     ...optional("failures", parseKeyed(events).get("max")),
   };
