@@ -1,0 +1,44 @@
+// Control groups of version 2 on a real kernel: Debian's, in an emulated machine with the files of this one.
+// What runs there is `example.it.ts`, which knows both versions.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { messageOf } from "../../src/kit/errors.ts";
+import { buildAll } from "../../tools/build.mjs";
+import { guestObstacle, guestParts, runInGuest } from "../../tools/guest/guest.mjs";
+import { cgroupRoots } from "../box/prerequisites.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+
+/** Everything takes about so many times longer there. */
+const PATIENCE = 8;
+const LIMIT_MS = 560_000;
+
+const obstacle =
+  cgroupRoots().version === 2
+    ? "this machine has cgroup v2 itself, where example.it.ts shows it"
+    : (guestObstacle() ?? false);
+
+test("cgroup v2 on a real kernel: the worked example, usage, qosReserved and a kill", {
+  skip: obstacle,
+}, async (t) => {
+  try {
+    guestParts();
+  } catch (error) {
+    t.skip(`cannot get Debian's kernel: ${messageOf(error)}`);
+    return;
+  }
+  await buildAll({ say: () => {} });
+  const command = [
+    `cd ${ROOT}`,
+    "stat -f -c 'cgroups: %T' /sys/fs/cgroup",
+    `NODELET_PROGRAM=${ROOT}/dist/nodelet.cjs NODELET_TEST_PATIENCE=${PATIENCE} ${process.execPath} --test ` +
+      "--test-reporter=tap test/cgroups/example.it.ts",
+  ].join(" && ");
+  const { code, output } = await runInGuest(command, { timeoutMs: LIMIT_MS });
+  assert.equal(code, 0, output);
+  assert.match(output, /^cgroups: cgroup2fs$/m);
+  assert.match(output, /^# pass 5$/m, output);
+  const took = /\[ *([\d.]+)\] reboot/.exec(output)?.[1];
+  console.log(`cgroup v2: all of the example after ${took} s of the guest`);
+});
