@@ -11,6 +11,7 @@ import { readOverview } from "./overview.ts";
 import { podList, replyProbes } from "./reports.ts";
 import { findPod, type ServedNode } from "./served-node.ts";
 import { shownPod, shownPods } from "./shown-pods.ts";
+import { usageRoutes } from "./usage-routes.ts";
 
 /** What the agent's own routes need beside the node. */
 export interface OwnRoutesDeps {
@@ -48,6 +49,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("probes", (call) => replyProbes(call, node)),
     route("changes", (call) => streamChanges(call, node, deps), true),
     ...cgroupRoutes(node),
+    ...usageRoutes(node).map((one) => ({ ...one, handler: asStatus(one.handler) })),
   ];
 }
 

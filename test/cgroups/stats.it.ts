@@ -179,6 +179,31 @@ test("the node has figures of its own, and the pages say the same as the summary
   ]);
 });
 
+test("kubectl top: metrics.k8s.io on the agent's own socket", async () => {
+  const top = "/apis/metrics.k8s.io/v1beta1";
+  const get = async <T>(path: string) => JSON.parse((await node.local(path)).body) as T;
+  interface Usage {
+    readonly cpu: string;
+    readonly memory: string;
+  }
+  interface Pods {
+    readonly kind: string;
+    readonly items: readonly {
+      readonly metadata: { readonly name: string };
+      readonly containers: readonly { readonly name: string; readonly usage: Usage }[];
+    }[];
+  }
+  const pods = await get<Pods>(`${top}/namespaces/default/pods`);
+  assert.equal(pods.kind, "PodMetricsList");
+  const usage = (name: string) =>
+    pods.items.find(({ metadata }) => metadata.name === podName(name))?.containers[0]?.usage;
+  near(Number.parseInt(usage("holder")?.memory ?? "", 10) * 1024, 64 * MI, 0.1, "memory");
+  const nanos = Number.parseInt(usage("burner")?.cpu ?? "", 10);
+  assert.ok(nanos > 0 && nanos < 0.23e9, `${nanos}n of 0.2 CPUs`);
+  const { usage: ofNode } = await get<{ readonly usage: Usage }>(`${top}/nodes/node-1`);
+  assert.match(`${ofNode.cpu} ${ofNode.memory}`, /^[1-9]\d+n [1-9]\d+Ki$/);
+});
+
 test("who may see it", async () => {
   for (const path of ["/stats/summary", "/metrics/resource", "/metrics/cadvisor"]) {
     assert.equal((await node.secure(path)).status, 401, path);
