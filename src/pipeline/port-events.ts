@@ -1,5 +1,6 @@
 /** What users are told about pods on the way to the runtime. */
 import type { Pod } from "../api/generated/types.ts";
+import { podDescription } from "../api/pod.ts";
 import { isOutside, messageOf } from "../kit/errors.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
@@ -17,8 +18,7 @@ export function sayAboutDns({ runtime, events }: SayingDeps, pod: Pod): void {
   const missing = runtime.missingClusterDns(pod);
   if (missing === undefined) return;
   events.ofNode({ type: "Warning", reason: "MissingClusterDNS", message: missing });
-  const { name, namespace, uid } = pod.metadata ?? {};
-  const message = `pod: "${name}_${namespace}(${uid})". ${missing}`;
+  const message = `pod: "${podDescription(pod)}". ${missing}`;
   events.ofPod(pod, { type: "Warning", reason: "MissingClusterDNS", message });
 }
 

@@ -3,27 +3,32 @@
 /** What a format may be given. */
 export type FormatValue = unknown;
 
-const VERB = /%([sdvqtxf%])/g;
+const VERB = /%([+#-]*)(\d{0,3})(?:\.(\d{1,2}))?([sdvqtxfw%])/g;
 
 /**
- * A text with values put in, for the verbs of Go's fmt that messages use: `%s %v %d %q %t %x %f %%`. As
- * there, what is missing or left over is shown in the text; it never throws.
+ * A text with values put in, for the verbs of Go's fmt that messages use: `%s %v %w %d %q %t %x %f %%`, with
+ * width and precision. As there, what is missing or left over is shown in the text; it never throws.
  */
 export function formatMessage(format: string, values: readonly FormatValue[]): string {
   let used = 0;
-  const text = format.replace(VERB, (_, verb: string) => {
+  const text = format.replace(VERB, (...match: readonly string[]) => {
+    const [, flags = "", width = "", precision, verb = ""] = match;
     if (verb === "%") return "%";
     if (used >= values.length) return `%!${verb}(MISSING)`;
     const value = values[used];
     used += 1;
-    return formatValue(verb, value);
+    const shown = formatValue(verb, value, precision === undefined ? undefined : Number(precision));
+    return flags.includes("-") ? shown.padEnd(Number(width)) : shown.padStart(Number(width));
   });
   if (used === values.length) return text;
   const extra = values.slice(used).map((value) => `${typeof value}=${show(value)}`);
   return `${text}%!(EXTRA ${extra.join(", ")})`;
 }
 
-function formatValue(verb: string, value: FormatValue): string {
+/** Digits behind the point unless the format says how many. */
+const FRACTION_DIGITS = 6;
+
+function formatValue(verb: string, value: FormatValue, precision: number | undefined): string {
   switch (verb) {
     case "q":
       return JSON.stringify(show(value));
@@ -32,7 +37,9 @@ function formatValue(verb: string, value: FormatValue): string {
         ? value.toString(16)
         : show(value);
     case "f":
-      return typeof value === "number" ? value.toFixed(6) : show(value);
+      return typeof value === "number" ? value.toFixed(precision ?? FRACTION_DIGITS) : show(value);
+    case "s":
+      return precision === undefined ? show(value) : [...show(value)].slice(0, precision).join("");
     default:
       return show(value);
   }

@@ -105,6 +105,8 @@ test("formatMessage: the verbs of messages", () => {
     ["a %!s(MISSING)", "%s %s", ["a"]],
     ["a%!(EXTRA number=1)", "%s", ["a", 1]],
     ["<unprintable>", "%v", [circular]],
+    ["1.50 of   7|ab   |", "%.2f of %3d|%-5s|", [1.5, 7, "ab"]],
+    ["abc no disk", "%.3s %+v", ["abcdef", new Error("no disk")]],
     ["50% of %z", "50% of %z", []],
   ];
   for (const [expected, format, values] of rows)
