@@ -1,5 +1,5 @@
 // A box with an agent, and looking into its containers.
-import type { Container, PodSpec } from "../../src/api/generated/types.ts";
+import type { Container, PodSpec, PodStatus } from "../../src/api/generated/types.ts";
 import { type Box, type BoxOptions, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { type AgentOptions, BoxedAgent, manifest, STAY } from "../support/agent.ts";
@@ -21,20 +21,29 @@ export function withNode(
 ): Promise<void> {
   return withBox(options.box ?? {}, async (box) => {
     const agent = await BoxedAgent.start(box, options.agent ?? {});
-    const inside = async (script: string, container = "main"): Promise<string> => {
-      const found = agent
-        .status()
-        ?.containerStatuses?.find(({ name }) => name === container)
-        ?.containerID?.replace("containerd://", "");
-      const exec = ["tasks", "exec", "--exec-id", `t${Math.random().toString(36).slice(2)}`];
-      return await box.ctr(...exec, found ?? "", "sh", "-c", script);
-    };
+    const inside = insideOf(box, async () => agent.status());
     const run = async (spec: Partial<PodSpec>): Promise<void> => {
       agent.apply("pod.yaml", manifest("pod", spec));
       await agent.untilReady();
     };
     await use({ box, agent, inside, run });
   });
+}
+
+/** Runs shell scripts in containers of a pod by its status; gives what they print. */
+export function insideOf(
+  box: Box,
+  status: () => Promise<PodStatus | undefined>,
+): (script: string, container?: string) => Promise<string> {
+  let execs = 0;
+  return async (script, container = "main") => {
+    const { containerStatuses = [] } = (await status()) ?? {};
+    const found = containerStatuses.find(({ name }) => name === container)?.containerID;
+    const id = found?.replace("containerd://", "") ?? "";
+    execs += 1;
+    const exec = ["tasks", "exec", "--exec-id", `test-${process.pid}-${execs}`];
+    return await box.ctr(...exec, id, "sh", "-c", script);
+  };
 }
 
 /** A container that stays. */

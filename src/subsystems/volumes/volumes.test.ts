@@ -1,0 +1,290 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeApiServer } from "../../../test/sim/fake-apiserver.ts";
+import { FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { Container, Pod, Volume } from "../../api/generated/types.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { createSeededRandom } from "../../kit/random.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import { KubeClient, type TokenOrder, WatchedObjects } from "../../outside/kube/kube.ts";
+import { Volumes } from "./volumes.ts";
+
+const ROOTS = { root: "/r", logs: "/l" };
+const ALLOCATABLE = { cpuMilli: 2000, memoryBytes: 2 ** 33, ephemeralStorageBytes: 2 ** 34 };
+const FOLDER = "/r/pods/u1/volumes";
+const SECRETS = { collection: "secrets", namespace: "default" };
+const CONFIG_MAPS = { collection: "configmaps", namespace: "default" };
+const signal = new AbortController().signal;
+
+function podWith(volumes: readonly Volume[], more: Partial<Pod["metadata"]> = {}): Pod {
+  return {
+    metadata: { name: "p", namespace: "default", uid: "u1", ...more },
+    spec: { containers: [], volumes, serviceAccountName: "robot" },
+  };
+}
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+async function world() {
+  const clock = new SimClock();
+  const random = createSeededRandom(1);
+  const server = new FakeApiServer(clock, random);
+  const client = new KubeClient({}, { transport: server, clock, log: silentLog });
+  const scope = new TaskScope("test", { clock, log: silentLog });
+  const objects = new WatchedObjects({ client, clock, random, log: silentLog, scope });
+  const host = new FakeHost({ clock });
+  await host.files.makeDirectory(FOLDER, 0o750);
+  const faults: string[] = [];
+  const tokenOrders: TokenOrder[] = [];
+  const tokens = {
+    token: async (order: TokenOrder) => {
+      tokenOrders.push(order);
+      return { token: `token-${Math.floor(clock.wall() / 600_000)}`, expiresAt: 0 as WallMs };
+    },
+    forget: () => {},
+  };
+  const volumes = new Volumes(
+    { roots: ROOTS, clusterDomain: "cluster.local", allocatable: ALLOCATABLE },
+    {
+      ...{ clock, random, objects, tokens, files: host.files, volumes: host.volumes },
+      onFault: (_, message) => faults.push(message),
+    },
+  );
+  scope.spawn("volumes", "restart", (leave) => volumes.keepFresh(leave));
+  const mounted = async (pod: Pod, ms = 2_000): Promise<void> => {
+    const work = volumes.mount(pod, signal);
+    await Promise.allSettled([work, clock.advance(ms)]);
+    await work;
+  };
+  const read = (path: string) => host.files.readText(`${FOLDER}/${path}`, { maxBytes: 1 << 20 });
+  return { clock, server, host, volumes, faults, tokenOrders, mounted, read };
+}
+
+const CONFIG: Volume = { name: "c", configMap: { name: "settings" } };
+
+test("mount waits for a missing object, says so with growing pauses, and goes on at once when it comes", async () => {
+  const { clock, server, volumes, faults, read } = await world();
+  let done = false;
+  const work = volumes.mount(podWith([CONFIG]), signal).then(() => {
+    done = true;
+  });
+  await clock.advance(10_000);
+  assert.equal(done, false);
+  const message = 'MountVolume.SetUp failed for volume "c" : configmap "settings" not found';
+  assert.ok(faults.length >= 3 && faults.length <= 6, `${faults.length} words in 10 s`);
+  assert.deepEqual([...new Set(faults)], [message]);
+  server.objects.create(CONFIG_MAPS, { metadata: { name: "settings" }, data: { a: "1" } });
+  await clock.advance(200);
+  assert.equal(done, true);
+  await work;
+  assert.equal(await read("kubernetes.io~configmap/c/a"), "1");
+});
+
+test("mount gives up after two minutes and three seconds with the reference's words", async () => {
+  const { clock, volumes } = await world();
+  const pod = podWith([CONFIG, { name: "e", emptyDir: {} }]);
+  const failed = volumes.mount(pod, signal).then(
+    () => "mounted",
+    (error: unknown) => (isOutside(error, "deadline") ? error.message : String(error)),
+  );
+  await clock.advance(124_000);
+  assert.equal(
+    await failed,
+    "Unable to attach or mount volumes: unmounted volumes=[c], unattached volumes=[], failed to process volumes=[]: context deadline exceeded",
+  );
+});
+
+test("mount ends with its signal", async () => {
+  const { clock, volumes } = await world();
+  const stop = new AbortController();
+  const failed = volumes.mount(podWith([CONFIG]), stop.signal).catch(String);
+  await clock.advance(100);
+  stop.abort(new Error("superseded"));
+  await clock.advance(100);
+  assert.equal(await failed, "Error: superseded");
+});
+
+test("optional objects give empty volumes that fill when the object comes", async () => {
+  const { clock, server, mounted, read } = await world();
+  const secret = { secretName: "s", optional: true };
+  await mounted(podWith([{ name: "v", secret }]));
+  assert.equal(await read("kubernetes.io~secret/v/a"), undefined);
+  server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("x") } });
+  await clock.advance(500);
+  assert.equal(await read("kubernetes.io~secret/v/a"), "x");
+});
+
+test("a change of an object reaches the volume; deleting it leaves the files and says so once", async () => {
+  const { clock, server, mounted, read, faults } = await world();
+  const at = { ...SECRETS, name: "s" };
+  server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("1") } });
+  await mounted(podWith([{ name: "v", secret: { secretName: "s" } }]));
+  for (const value of ["2", "3"]) {
+    const body = { data: { a: base64(value) } };
+    server.objects.patch(at, false, { body, strategic: false });
+    await clock.advance(500);
+    assert.equal(await read("kubernetes.io~secret/v/a"), value);
+  }
+  server.objects.delete(at, {});
+  await clock.advance(200_000);
+  assert.equal(await read("kubernetes.io~secret/v/a"), "3");
+  assert.deepEqual(faults, ['MountVolume.SetUp failed for volume "v" : secret "s" not found']);
+  server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("4") } });
+  await clock.advance(500);
+  assert.equal(await read("kubernetes.io~secret/v/a"), "4");
+});
+
+test("projected volumes join their sources, ask for tokens of the pod and renew them", async () => {
+  const { clock, server, mounted, read, tokenOrders, host } = await world();
+  server.objects.create(CONFIG_MAPS, { metadata: { name: "ca" }, data: { "ca.crt": "CA" } });
+  const sources = [
+    { serviceAccountToken: { path: "token", audience: "vault", expirationSeconds: 3607 } },
+    { configMap: { name: "ca", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    {
+      downwardAPI: {
+        items: [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }],
+      },
+    },
+  ];
+  await mounted(podWith([{ name: "v", projected: { sources } }]));
+  assert.deepEqual(tokenOrders[0], {
+    namespace: "default",
+    serviceAccount: "robot",
+    audiences: ["vault"],
+    expirationSeconds: 3607,
+    pod: { name: "p", uid: "u1" },
+  });
+  const first = await read("kubernetes.io~projected/v/token");
+  assert.equal(await read("kubernetes.io~projected/v/ca.crt"), "CA");
+  assert.equal(await read("kubernetes.io~projected/v/namespace"), "default");
+  await clock.advance(700_000);
+  assert.notEqual(await read("kubernetes.io~projected/v/token"), first);
+  assert.deepEqual(host.volumes.mounted, [`${FOLDER}/kubernetes.io~projected/v`]);
+});
+
+test("files of labels follow the pod", async () => {
+  const { clock, volumes, mounted, read } = await world();
+  const items = [{ path: "l", fieldRef: { fieldPath: "metadata.labels" } }];
+  const volume = { name: "v", downwardAPI: { items } };
+  await mounted(podWith([volume], { labels: { a: "1" } }));
+  volumes.podChanged(podWith([volume], { labels: { a: "2" } }));
+  await clock.advance(100);
+  assert.equal(await read("kubernetes.io~downward-api/v/l"), 'a="2"');
+});
+
+test("another agent finds the volumes, does not mount them again, and takes them away", async () => {
+  const { server, host, mounted, volumes, clock } = await world();
+  server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("1") } });
+  const pod = podWith([
+    { name: "v", secret: { secretName: "s" } },
+    { name: "m", emptyDir: { medium: "Memory" } },
+  ]);
+  await mounted(pod);
+  const before = host.volumes.mounted;
+  assert.equal(before.length, 2);
+  const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
+  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const next = new Volumes(options, { ...deps, onFault: () => {} });
+  await next.clearOrphan("u1");
+  assert.deepEqual(host.volumes.mounted, []);
+  assert.equal(await host.files.facts(FOLDER), undefined);
+  await volumes.unmount(pod);
+});
+
+test("what others mounted below a pod is neither taken away nor entered", async () => {
+  const { host, volumes } = await world();
+  const foreign = `${FOLDER}/kubernetes.io~csi/x/mount`;
+  await host.files.makeDirectory(foreign, 0o755);
+  await host.volumes.mountMemory(foreign, {});
+  await host.files.writeAtomic(`${foreign}/precious`, "data", 0o600);
+  await assert.rejects(volumes.clearOrphan("u1"), /kubernetes.io~csi\/x\/mount is still mounted/);
+  assert.equal(await host.files.readText(`${foreign}/precious`, { maxBytes: 10 }), "data");
+});
+
+test("volumes that a container mounted something into are cleared with it", async () => {
+  const { host, volumes, mounted } = await world();
+  const pod = podWith([{ name: "e", emptyDir: {} }]);
+  await mounted(pod);
+  const inner = `${FOLDER}/kubernetes.io~empty-dir/e/inner`;
+  await host.files.makeDirectory(inner, 0o755);
+  await host.volumes.mountMemory(inner, {});
+  await volumes.unmount(pod);
+  assert.deepEqual(host.volumes.mounted, []);
+});
+
+test("a volume that is there stays while the API is away", async () => {
+  const { clock, server, host, mounted } = await world();
+  server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("1") } });
+  const pod = podWith([{ name: "v", secret: { secretName: "s" } }]);
+  await mounted(pod);
+  const objects = {
+    follow: () => () => {},
+    get: async () => Promise.reject(new OutsideError("unavailable", "away")),
+  };
+  const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
+  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const next = new Volumes(options, { ...deps, objects, onFault: () => {} });
+  await next.mount(pod, signal);
+});
+
+const CLAIM: Volume = { name: "d", persistentVolumeClaim: { claimName: "data" } };
+const CLAIMS = { collection: "persistentvolumeclaims", namespace: "default" };
+const VOLUMES = { collection: "persistentvolumes", namespace: "" };
+
+test("claims: local volumes are bound, and every reason why not is told", async () => {
+  const { clock, server, host, volumes, faults, mounted } = await world();
+  const pod = podWith([CLAIM]);
+  const work = volumes.mount(pod, signal);
+  // Tries come after 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5 s, and the last at 123 s.
+  const said = async (text: string) => {
+    await clock.advance(25_000);
+    assert.ok(faults.at(-1)?.includes(text), `${faults.at(-1)} says not ${text}`);
+  };
+  await said('persistentvolumeclaims "data" not found');
+  server.objects.create(CLAIMS, { metadata: { name: "data" }, status: { phase: "Pending" } });
+  await said("error processing PVC default/data: PVC is not bound");
+  const uid = server.objects.get({ ...CLAIMS, name: "data" })?.metadata?.uid ?? "";
+  const patch = (body: object) =>
+    server.objects.patch({ ...CLAIMS, name: "data" }, false, { body, strategic: false });
+  patch({ spec: { volumeName: "pv1" }, status: { phase: "Bound" } });
+  await said('persistentvolumes "pv1" not found');
+  await host.files.makeDirectory("/disk/one", 0o755);
+  server.objects.create(VOLUMES, {
+    metadata: { name: "pv1" },
+    spec: { local: { path: "/disk/one" }, claimRef: { uid } },
+  });
+  await clock.advance(60_000);
+  await work;
+  await mounted(pod);
+  assert.deepEqual(host.volumes.mounted, [`${FOLDER}/kubernetes.io~local-volume/pv1`]);
+});
+
+test("mounts binds sub paths and writes /etc/hosts", async () => {
+  const { host, volumes, mounted, read } = await world();
+  const pod = podWith([{ name: "e", emptyDir: {} }]);
+  await mounted(pod);
+  const volumeMounts = [{ name: "e", mountPath: "/d", subPathExpr: "x/$(WHO)" }];
+  const container: Container = { name: "c", volumeMounts, terminationMessagePath: "/dev/end" };
+  const env = [{ name: "WHO", value: "me" }];
+  const features = { recursiveReadOnly: false, imageVolumes: false };
+  const order = { pod, container, env, podIps: ["10.0.0.5"], features, images: new Map() };
+  const { mounts } = await volumes.mounts(order);
+  const target = "/r/pods/u1/volume-subpaths/e/c/0";
+  assert.deepEqual(
+    mounts.map(({ containerPath, hostPath }) => [containerPath, hostPath]),
+    [
+      ["/d", target],
+      ["/etc/hosts", "/r/pods/u1/etc-hosts"],
+      ["/dev/end", mounts[2]?.hostPath],
+    ],
+  );
+  await host.files.writeAtomic(`${target}/f`, "seen", 0o600);
+  assert.equal(await read("kubernetes.io~empty-dir/e/x/me/f"), "seen");
+  await volumes.mounts(order);
+  assert.deepEqual(host.volumes.mounted, [target]);
+  await volumes.unmount(pod);
+  assert.deepEqual(host.volumes.mounted, []);
+});

@@ -1,0 +1,69 @@
+// What only newer runtimes can: containerd 2.1 from another Debian suite, with the machine's runc.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { TEST_IMAGE } from "../box/images.ts";
+import { staying, withNode } from "./world.ts";
+
+test("an image as a volume: read-only, all of it or a part", () =>
+  withNode(
+    async ({ inside, run }) => {
+      const image = { reference: TEST_IMAGE, pullPolicy: "IfNotPresent" };
+      await run({
+        volumes: [{ name: "i", image }],
+        containers: [
+          staying("main", {
+            volumeMounts: [
+              { name: "i", mountPath: "/image" },
+              { name: "i", mountPath: "/etc-of-image", subPath: "etc" },
+            ],
+          }),
+        ],
+      });
+      assert.match(
+        await inside("ls /image/bin/busybox; cat /etc-of-image/passwd"),
+        /busybox\nroot:/,
+      );
+      assert.match(await inside("touch /image/x 2>&1 || true"), /Read-only file system/);
+    },
+    { box: { containerd: "2.1" } },
+  ));
+
+test("recursive read-only where the runtime can", () =>
+  withNode(
+    async ({ box, inside, run }) => {
+      await box.run([
+        "sh",
+        "-c",
+        "mkdir -p /var/lib/v/inner; mount -t tmpfs inner /var/lib/v/inner",
+      ]);
+      const mount = { name: "v", readOnly: true };
+      await run({
+        volumes: [{ name: "v", hostPath: { path: "/var/lib/v" } }],
+        containers: [
+          staying("main", {
+            volumeMounts: [
+              { ...mount, mountPath: "/plain" },
+              { ...mount, mountPath: "/recursive", recursiveReadOnly: "IfPossible" },
+            ],
+          }),
+        ],
+      });
+      assert.equal(await inside("touch /plain/inner/x && echo written"), "written\n");
+      assert.match(await inside("touch /recursive/inner/x 2>&1 || true"), /Read-only file system/);
+    },
+    { box: { containerd: "2.1" } },
+  ));
+
+test("an older runtime refuses image volumes with a reason", () =>
+  withNode(async ({ agent }) => {
+    agent.apply("pod.yaml", {
+      metadata: { name: "pod" },
+      spec: {
+        volumes: [{ name: "i", image: { reference: TEST_IMAGE } }],
+        containers: [staying("main", { volumeMounts: [{ name: "i", mountPath: "/image" }] })],
+      },
+    });
+    const waiting = () => agent.status()?.containerStatuses?.[0]?.state?.waiting;
+    await agent.until("it is refused", () => waiting()?.reason === "CreateContainerConfigError");
+    assert.equal(waiting()?.message, 'volume "i": this container runtime cannot mount images');
+  }));
