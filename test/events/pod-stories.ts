@@ -269,6 +269,18 @@ export const POD_STORIES: readonly Story[] = [
     ],
   },
   {
+    name: "a pod that is active for too long",
+    live: async (world) => {
+      await world.want("web", {}, { activeDeadlineSeconds: 10 });
+      await world.clock.advance(30_000);
+    },
+    said: [
+      STARTED,
+      "Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline",
+      STOPPING,
+    ],
+  },
+  {
     name: "a pod whose resolver is the node's",
     live: (world) => world.want("web"),
     said: [`Warning MissingClusterDNS: pod: "web_default(uid-web)". ${NO_DNS}`],
