@@ -14,6 +14,7 @@ import {
   connectCluster,
 } from "./node/cluster.ts";
 import { type JoinedCluster, joinCluster } from "./node/join-cluster.ts";
+import { prepareKernel } from "./node/kernel/kernel.ts";
 import { startNode } from "./node/node.ts";
 import { exposePods } from "./node/pod-metrics.ts";
 import type { VersionResponse } from "./outside/cri/cri.ts";
@@ -159,6 +160,7 @@ async function startCore(
   const startedAt = outside.clock.wall();
   const probeMetrics = new MetricsRegistry();
   const facts = await outside.host.facts();
+  prepareKernel(options.config, outside);
   const capacity = await capacityOf(options, outside, facts);
   const runtimeVersion = await awaitRuntime(outside, scope.signal);
   const pipelineOf: { current: Pipeline | undefined } = { current: undefined };

@@ -65,7 +65,7 @@ export const NODE_FIELDS = [
   ),
   active("failSwapOn", boolean(true), "Refuse to start while swap is on."),
   active("failCgroupV1", boolean(true), "Refuse to start on a machine with cgroup v1."),
-  planned(
+  active(
     "memorySwap.swapBehavior",
     text(""),
     "Whether containers may swap; empty means NoSwap.",
@@ -73,8 +73,8 @@ export const NODE_FIELDS = [
   ),
   active("systemReserved", map(STRING), "Resources kept for the system.", RESERVED),
   active("kubeReserved", map(STRING), "Resources kept for the agent and the runtime.", RESERVED),
-  planned("systemReservedCgroup", text(""), "Control group of the system, for its enforcement."),
-  planned(
+  active("systemReservedCgroup", text(""), "Control group of the system, for its enforcement."),
+  active(
     "kubeReservedCgroup",
     text(""),
     "Control group of agent and runtime, for its enforcement.",
@@ -85,13 +85,13 @@ export const NODE_FIELDS = [
     "Which reservations are enforced by limits.",
     "pods, system-reserved, kube-reserved (each also -compressible, except pods), or none alone",
   ),
-  planned(
+  active(
     "reservedSystemCPUs",
     text(""),
     "CPUs kept for the system, instead of the cpu numbers of the reservations.",
     "a list such as 0-3,8; not together with a reserved control group",
   ),
-  planned(
+  active(
     "qosReserved",
     map(STRING),
     "Share of a resource kept for higher qualities of service, gate QOSReserved.",
@@ -212,7 +212,7 @@ export const NODE_FIELDS = [
     "Control group for processes that are in none yet.",
     "needs cgroupRoot",
   ),
-  planned(
+  active(
     "oomScoreAdj",
     integer(-999),
     "How unlikely the kernel kills the agent when memory runs out.",
@@ -224,7 +224,7 @@ export const NODE_FIELDS = [
     "Most files the agent may have open.",
     "0 or more",
   ),
-  planned(
+  active(
     "protectKernelDefaults",
     boolean(false),
     "Refuse to start when kernel settings differ, instead of changing them.",

@@ -191,19 +191,19 @@ export const POD_FIELDS = [
     boolean(true),
     "Count and limit the local storage of pods.",
   ),
-  planned(
+  active(
     "memoryThrottlingFactor",
     number(0.9),
     "Share of the limit at which memory is reclaimed, cgroup v2 with the gate MemoryQoS.",
     "more than 0, at most 1",
   ),
-  planned(
+  active(
     "memoryReservationPolicy",
     text("None"),
     "Protection of requested memory from reclaim, cgroup v2 with the gate MemoryQoS.",
     "None or TieredReservation",
   ),
-  planned(
+  active(
     "singleProcessOOMKill",
     optional(boolean(false)),
     "Kill only the process that ran out of memory, not its container; cgroup v2 only, v1 always does.",

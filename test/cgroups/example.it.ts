@@ -8,10 +8,10 @@ import type { CgroupsReport } from "../../src/subsystems/cgroups/cgroups.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { cgroupRoots } from "../box/prerequisites.ts";
 import { answerOf } from "../server/http.ts";
-import { BoxedAgent, STAY } from "../support/agent.ts";
+import { BoxedAgent } from "../support/agent.ts";
 import { cpuUsed, disguise, groupValue } from "../support/cgroup-box.ts";
 import { exampleManifests, exampleRows } from "./example.ts";
-import { pod } from "./pods.ts";
+import { pod, QUIET } from "./pods.ts";
 
 const GI = 2 ** 30;
 const MI = 2 ** 20;
@@ -54,19 +54,20 @@ async function sameValues(box: Box): Promise<void> {
   assert.equal(live.groups.filter(({ kind }) => kind === "container").length, 4);
 }
 
-async function report(box: Box): Promise<CgroupsReport> {
-  const main =
-    process.env["NODELET_PROGRAM"] ?? new URL("../../src/main.ts", import.meta.url).pathname;
-  return JSON.parse(
-    await box.run([process.execPath, main, "cgroups", "-o", "json"]),
-  ) as CgroupsReport;
+/** What `nodelet cgroups` shows. */
+function report(box: Box): Promise<CgroupsReport> {
+  return asked<CgroupsReport>(box, "/nodelet/v1/cgroups");
+}
+
+async function asked<T>(box: Box, path: string): Promise<T> {
+  const socketPath = box.path("/run/nodelet/agent.sock");
+  const { body } = await answerOf(request({ socketPath, path, agent: false }));
+  return JSON.parse(body) as T;
 }
 
 /** The summary of usage says of every pod what its group says. */
 async function sameUsage(box: Box): Promise<void> {
-  const socketPath = box.path("/run/nodelet/agent.sock");
-  const { body } = await answerOf(request({ socketPath, path: "/stats/summary", agent: false }));
-  const { pods } = JSON.parse(body) as { readonly pods: readonly PodUsage[] };
+  const { pods } = await asked<{ readonly pods: readonly PodUsage[] }>(box, "/stats/summary");
   assert.equal(pods.length, 3);
   for (const { podRef, cpu, memory, containers, network, process_stats } of pods) {
     const { path } = PODS.find(({ uid }) => uid === podRef.uid) ?? { path: "" };
@@ -110,15 +111,15 @@ function containerGroup({ groups }: CgroupsReport, path: string): string {
 async function lowered(box: Box, agent: BoxedAgent): Promise<void> {
   const limit = () => Number(groupValue(box, "/kubepods/besteffort", MEMORY_LIMIT));
   const usage = () => Number(groupValue(box, "/kubepods/besteffort", MEMORY_USAGE));
-  const eater = "eat-memory 100 8 & wait; while true; do sleep 0.1; done";
+  const eater = "eat-memory 100 8 & wait; sleep 600";
   agent.apply("hog.yaml", pod("hog", ["sh", "-c", eater], undefined));
   await agent.until("the hog holds 100 MiB", () => usage() > 100 * MI);
   const most = { requests: { memory: `${5 * 1024 - 64}Mi` }, limits: {} };
-  agent.apply("most.yaml", pod("most", STAY, most));
+  agent.apply("most.yaml", pod("most", QUIET, most));
   await agent.until("the limit has come down", () => limit() < 5 * GI);
   assert.ok(limit() >= 100 * MI, `${limit()} is below what is in use`);
   await agent.until("the hog has let go", () => usage() < 50 * MI);
-  agent.apply("other.yaml", pod("other", STAY, undefined));
+  agent.apply("other.yaml", pod("other", QUIET, undefined));
   await agent.until("the limit is what was planned", () => limit() === 64 * MI);
   await agent.untilReady(6);
   const restarts = [...agent.statuses().values()].flatMap(

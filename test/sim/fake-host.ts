@@ -86,6 +86,11 @@ export class FakeHost implements Host {
     return (await this.files.facts(path, { follow: true })) && this.disk;
   }
 
+  writeKernel(path: string, value: string): void {
+    if (!this.kernelFiles.has(path)) throw new OutsideError("notFound", `write ${path}: ENOENT`);
+    this.kernelFiles.set(path, value);
+  }
+
   readKernel(path: string): string | undefined {
     return this.kernelFiles.get(path);
   }

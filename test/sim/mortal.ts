@@ -30,6 +30,7 @@ export function mortal(world: Outside): Life {
       facts: () => forLiving(world.host.facts(), isAlive),
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
       readKernel: (path) => world.host.readKernel(path),
+      writeKernel: (path, value) => world.host.writeKernel(path, value),
       process: (pid) => forLiving(world.host.process(pid), isAlive),
       killProcess: (process) => forLiving(world.host.killProcess(process), isAlive),
     },

@@ -3,7 +3,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { connectSystemd } from "../systemd/connect-systemd.ts";
-import { readQuietly } from "./cgroup-folders.ts";
+import { readQuietly, writeControl } from "./cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
@@ -12,6 +12,7 @@ import { readDiskUsage } from "./disk.ts";
 import { readHostFacts } from "./facts.ts";
 import { createFiles } from "./files.ts";
 import type { CgroupTree, Host } from "./host.ts";
+import { hostError } from "./host-errors.ts";
 import { openKernelLog } from "./kernel-log.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
 import { killProcess, readProcess } from "./processes.ts";
@@ -41,6 +42,7 @@ export function connectHost(options: HostOptions): Host {
     facts: async () => readHostFacts(),
     diskUsage: readDiskUsage,
     readKernel: readKernelFile,
+    writeKernel: writeKernelFile,
     openKernelLog: () => openKernelLog(),
     process: async (pid) => readProcess(pid),
     killProcess: async (process) => killProcess(process),
@@ -63,6 +65,15 @@ function connectCgroups({ clock, cgroupMounts }: HostOptions): CgroupTree {
 /** Only what the kernel makes up itself: anything else could keep the process waiting. */
 function readKernelFile(path: string): string | undefined {
   return /^\/(proc|sys)\//.test(path) ? readQuietly(path) : undefined;
+}
+
+function writeKernelFile(path: string, value: string): void {
+  try {
+    if (!/^\/proc\/(sys|self)\//.test(path)) throw new Error("neither /proc/sys nor /proc/self");
+    writeControl(path, value);
+  } catch (thrown) {
+    throw hostError(`write ${JSON.stringify(value)} to`, path, thrown);
+  }
 }
 
 function readMountinfo(): string {

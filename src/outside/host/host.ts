@@ -193,6 +193,8 @@ export interface Host {
    * answers at once.
    */
   readKernel(path: string): string | undefined;
+  /** Sets a file of /proc/sys, or of /proc/self. `OutsideError` when it is not there or may not be set. */
+  writeKernel(path: string, value: string): void;
   /** A process of the machine; `undefined` when there is none of that number. */
   process(pid: number): Promise<ProcessFacts | undefined>;
   /** Kills a process, if the number still is of the one that started then. */
