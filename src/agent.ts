@@ -21,6 +21,7 @@ import type { VersionResponse } from "./outside/cri/cri.ts";
 import type { HostFacts } from "./outside/host/host.ts";
 import type { Outside } from "./outside/outside.ts";
 import {
+  activePods,
   createPipeline,
   type Pipeline,
   type PipelineDeps,
@@ -36,13 +37,9 @@ import {
   startServer,
 } from "./server/server.ts";
 import type { EventApi, EventPolicy } from "./subsystems/events/events.ts";
+import type { DeviceSettings } from "./subsystems/open-devices.ts";
 import type { ProbesOptions } from "./subsystems/probes/probes.ts";
-import {
-  type DeviceSettings,
-  type SubsystemDeps,
-  type Subsystems,
-  startSubsystems,
-} from "./subsystems/subsystems.ts";
+import { type SubsystemDeps, type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
 /** What the agent is told beside its configuration. */
 export interface AgentOptions {
@@ -265,7 +262,10 @@ async function capacityOf(
 /** What subsystems say to the pipeline, which is built after them out of them. */
 function pipelinePorts(pipelineOf: {
   readonly current: Pipeline | undefined;
-}): Pick<SubsystemDeps, "onFound" | "isBusy" | "onVerdict" | "podOf" | "onDevices" | "pods"> {
+}): Pick<
+  SubsystemDeps,
+  "onFound" | "isBusy" | "onVerdict" | "podOf" | "activePods" | "onDevices" | "pods"
+> {
   return {
     onFound: (pods) => pipelineOf.current?.pods.found(pods),
     isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
@@ -278,6 +278,7 @@ function pipelinePorts(pipelineOf: {
         result,
       }),
     podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
+    activePods: () => (pipelineOf.current ? activePods(pipelineOf.current.pods) : []),
     onDevices: (uid, what) => {
       if (what === "admission") pipelineOf.current?.pods.reconsider(uid);
       else pipelineOf.current?.pods.post(uid, { kind: "tick" });

@@ -9,6 +9,7 @@ import { addCgroupsCommand } from "./commands/cgroups.ts";
 import { addCompletionCommand, answerCompletion, COMPLETE_WORD } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDescribeCommand } from "./commands/describe.ts";
+import { addDevicesCommand } from "./commands/devices.ts";
 import { addDownCommand } from "./commands/down.ts";
 import { addEventsCommand } from "./commands/events.ts";
 import { addExecCommand } from "./commands/exec.ts";
@@ -99,6 +100,7 @@ export function buildProgram(context: CliContext): Command {
   addProbesCommand(program, context);
   addPlanCommand(program, context);
   addCgroupsCommand(program, context);
+  addDevicesCommand(program, context);
   addConfigCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);

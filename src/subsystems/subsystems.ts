@@ -1,10 +1,8 @@
 /** Builds the subsystems out of `Outside` and the configuration. They know nothing of one another. */
 import type { Pod } from "../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
-import { podDisplayName } from "../api/pod.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import type { ResourceAmounts } from "../api/pod-resources.ts";
-import { deriveRootLayout } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
@@ -21,13 +19,13 @@ import {
   runtimeCgroupDriver,
 } from "./cgroups/cgroups.ts";
 import { connectVolumes } from "./connect-volumes.ts";
-import { Devices, NUMA_NODES_FILE, topologyOf } from "./devices/devices.ts";
+import type { Devices } from "./devices/devices.ts";
 import type { Environments } from "./environment/environment.ts";
-
 import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
 import { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
 import { Logs } from "./logs/logs.ts";
+import { type DeviceSettings, type OpenDevicesDeps, openDevices } from "./open-devices.ts";
 import {
   containerProcesses,
   createProbes,
@@ -73,16 +71,8 @@ export interface SubsystemOptions {
   readonly probes?: Partial<ProbesOptions>;
 }
 
-/** How devices are treated, beside what the configuration says. */
-export interface DeviceSettings {
-  /** How long a pod waits for a plugin that is known but not there; 2 minutes, 0 as the reference. */
-  readonly waitMs?: number;
-  /** What only init containers needed stays with the pod until it ends, as in the reference. */
-  readonly keepInitDevices?: boolean;
-}
-
 /** What the rooms need of the outside and of each other. */
-export interface SubsystemDeps {
+export interface SubsystemDeps extends Pick<OpenDevicesDeps, "activePods" | "onDevices"> {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
@@ -102,8 +92,6 @@ export interface SubsystemDeps {
   readonly isBusy: (uid: PodUid) => boolean;
   readonly onVerdict: (verdict: ProbeVerdict) => void;
   readonly podOf: (uid: PodUid) => Pod | undefined;
-  /** A pod's devices are well or sick now, or admission's word on them may be another. */
-  readonly onDevices: (uid: PodUid, what: "health" | "admission") => void;
   /** All pods with what the runtime has of them. */
   readonly pods: () => readonly FoundRunning[];
 }
@@ -141,7 +129,7 @@ async function startRooms(
   events.ofNode(enforcementEvent(await cgroups.start()));
   return {
     cgroups,
-    devices: await openDevices(options, deps, { events, journal }),
+    devices: await openDevices(options, { ...deps, events, journal }),
     events,
     journal,
     images: createImages(config, deps, cri.images, events),
@@ -190,42 +178,6 @@ async function openJournal(
   await journal.open();
   scope.defer("journal", () => journal.flush());
   return journal;
-}
-
-/** How long a pod waits for a plugin when nobody says how long. */
-const DEVICE_WAIT_MS = 120_000;
-
-async function openDevices(
-  { config, rootFolder, devices = {} }: SubsystemOptions,
-  { outside, scope, metrics, podOf, onDevices }: SubsystemDeps,
-  { events, journal }: { readonly events: Events; readonly journal: Journal },
-): Promise<Devices> {
-  const { clock, host, grpc } = outside;
-  const { directory } = deriveRootLayout(rootFolder, config.podLogsDir).devicePlugins;
-  const room = new Devices(
-    {
-      folder: directory,
-      topology: topologyOf(config, host.readKernel(NUMA_NODES_FILE)),
-      deferMs: devices.waitMs ?? DEVICE_WAIT_MS,
-      keepInitDevices: devices.keepInitDevices ?? false,
-    },
-    {
-      ...{ grpc, clock, scope, metrics, podOf, files: host.files },
-      log: outside.log.child("devices"),
-      say: {
-        ofNode: (said) => events.ofNode(said),
-        ofPod: (pod, said) => events.ofPod(pod, said),
-      },
-      decide: (pod, because) =>
-        journal.record(
-          { kind: "pod", name: podDisplayName(pod), uid: pod.metadata?.uid ?? "" },
-          because,
-        ),
-      onPodChanged: onDevices,
-    },
-  );
-  await room.start();
-  return room;
 }
 
 function createImages(

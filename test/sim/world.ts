@@ -5,7 +5,7 @@ import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
-import type { DeviceSettings } from "../../src/subsystems/subsystems.ts";
+import type { DeviceSettings } from "../../src/subsystems/open-devices.ts";
 import { FakeApiServer } from "./fake-apiserver.ts";
 import { FakeGrpc, type GrpcProcess } from "./fake-grpc.ts";
 import { FakeHost } from "./fake-host.ts";

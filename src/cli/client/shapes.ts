@@ -3,9 +3,10 @@
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import type { Overview } from "../../server/server.ts";
+import type { DeviceReport } from "../../subsystems/devices/devices.ts";
 import type { ProbeReport } from "../../subsystems/probes/probes.ts";
 
-export type { Overview, ProbeReport };
+export type { DeviceReport, Overview, ProbeReport };
 
 /** `decisions`. */
 export interface Decisions {

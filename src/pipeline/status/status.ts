@@ -52,6 +52,9 @@ export class Statuses {
   readonly #current = new Map<PodUid, PodWithStatus>();
   /** Read back at start, until the pod's first record comes. */
   readonly #kept = new Map<PodUid, PodStatus>();
+  /** Pods that nobody wants any more, now and when the agent last ended. */
+  readonly #going = new Set<PodUid>();
+  readonly #goneBefore = new Set<PodUid>();
   readonly #sinks = new Set<StatusSink>();
   readonly #dirty = new Set<PodUid>();
   #writing: Promise<void> | undefined;
@@ -68,14 +71,15 @@ export class Statuses {
     for (const { name } of (await files.list(this.#options.folder)) ?? []) {
       const uid = FILE.exec(name)?.[1] as PodUid | undefined;
       if (uid === undefined) continue;
-      const status = parseKept(
+      const kept = parseKept(
         await files.readText(`${this.#options.folder}/${name}`, { maxBytes: MAX_BYTES }),
       );
-      if (status) this.#kept.set(uid, status);
-      else
-        log.warn("a kept pod status cannot be read and is ignored", {
-          file: `${this.#options.folder}/${name}`,
-        });
+      if (kept) this.#kept.set(uid, kept.status);
+      if (kept?.going === true) this.#goneBefore.add(uid);
+      if (kept) continue;
+      log.warn("a kept pod status cannot be read and is ignored", {
+        file: `${this.#options.folder}/${name}`,
+      });
     }
   }
 
@@ -107,7 +111,7 @@ export class Statuses {
       return;
     }
     const before = this.#current.get(uid);
-    const previous = before?.status ?? this.#kept.get(uid) ?? publishedStatus(record);
+    const previous = before?.status ?? this.#keptOf(record) ?? publishedStatus(record);
     const { devices } = this.#deps;
     const status = deriveStatus(record, {
       previous,
@@ -122,7 +126,9 @@ export class Statuses {
     const now: PodWithStatus = { uid, pod, status, ended };
     this.#current.set(uid, now);
     this.#kept.delete(uid);
-    if (!previous || !sameStatus(previous, status)) this.#markDirty(uid);
+    const goesNow = record.removal && !this.#going.has(uid);
+    if (goesNow) this.#going.add(uid);
+    if (goesNow || !previous || !sameStatus(previous, status)) this.#markDirty(uid);
     for (const sink of this.#sinks) sink(uid, now);
   }
 
@@ -140,7 +146,13 @@ export class Statuses {
     while (this.#writing !== undefined) await this.#writing;
   }
 
+  /** A pod that was on its way out and is wanted anew is another one by right, whatever its UID. */
+  #keptOf({ uid, source }: PodRecord): PodStatus | undefined {
+    return source !== "runtime" && this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
+  }
+
   #forget(uid: PodUid): void {
+    this.#going.delete(uid);
     this.#current.delete(uid);
     this.#kept.delete(uid);
     this.#markDirty(uid);
@@ -165,7 +177,11 @@ export class Statuses {
         else
           await this.#deps.files.writeAtomic(
             path,
-            JSON.stringify({ format: FORMAT, status }),
+            JSON.stringify({
+              format: FORMAT,
+              status,
+              ...(this.#going.has(uid) ? { going: true } : {}),
+            }),
             0o600,
           );
       } catch (error) {
@@ -185,13 +201,23 @@ function sameStatus(a: PodStatus, b: PodStatus): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-function parseKept(text: string | undefined): PodStatus | undefined {
+interface KeptStatus {
+  readonly status: PodStatus;
+  /** The pod was being ended because nobody wanted it any more. */
+  readonly going: boolean;
+}
+
+function parseKept(text: string | undefined): KeptStatus | undefined {
   if (text === undefined) return undefined;
   try {
-    const kept = JSON.parse(text) as { format?: unknown; status?: unknown } | null;
+    const kept = JSON.parse(text) as {
+      format?: unknown;
+      status?: unknown;
+      going?: unknown;
+    } | null;
     if (kept?.format !== FORMAT || typeof kept.status !== "object" || kept.status === null)
       return undefined;
-    return kept.status as PodStatus;
+    return { status: kept.status as PodStatus, going: kept.going === true };
   } catch {
     return undefined;
   }

@@ -42,6 +42,7 @@ export type { ContainerDeviceParts } from "./container-parts.ts";
 export { DEVICES_ANNOTATION } from "./container-parts.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
 export type { DeviceEvent } from "./plugin-side.ts";
+export { servePodResources } from "./pod-resources-server.ts";
 export type { DeviceOwner, DeviceReport, ReportedDevice, ReportedResource } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
 export type { TopologyPolicy, TopologySettings } from "./topology.ts";

@@ -1,0 +1,57 @@
+import { type Command, Option } from "commander";
+import type { DeviceReport } from "../client/shapes.ts";
+import { type CliContext, clientOf, withSocketOption } from "../context.ts";
+import { EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { renderDevices } from "../render/device-table.ts";
+import { encode } from "../render/output.ts";
+
+interface DevicesOptions {
+  readonly socket?: string;
+  readonly output: "table" | "wide" | "json" | "yaml";
+}
+
+const ROUTE = "/nodelet/v1/devices";
+
+/** `nodelet devices`. */
+export function addDevicesCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("devices")
+    .summary("show the node's devices and who has them")
+    .description(
+      "Shows every device that plugins have named: whether it is well, to which NUMA node it belongs, which pod " +
+        "has it and since when. With -o wide also what the plugin answered when it was given away; the values of " +
+        "variables are left out, they may be secret.",
+    )
+    .argument("[resource]", "only this resource, like vendor.example/gpu")
+    .addOption(
+      new Option("-o, --output <form>", "how to show it")
+        .choices(["table", "wide", "json", "yaml"])
+        .default("table"),
+    );
+  withSocketOption(command).action(
+    async (resource: string | undefined, options: DevicesOptions) => {
+      context.finish(await devices(resource, options, context));
+    },
+  );
+}
+
+async function devices(
+  resource: string | undefined,
+  options: DevicesOptions,
+  context: CliContext,
+): Promise<number> {
+  const { io } = context;
+  const all = await clientOf(context, options).json<DeviceReport>(ROUTE);
+  const report: DeviceReport = {
+    ...all,
+    resources: all.resources.filter((each) => resource === undefined || each.resource === resource),
+  };
+  if (options.output === "json" || options.output === "yaml")
+    io.stdout.write(encode(report, options.output));
+  else {
+    const shown = { now: io.now(), wide: options.output === "wide", paint: io.paint };
+    writeLines(io.stdout, renderDevices(report, shown));
+  }
+  return EXIT_OK;
+}

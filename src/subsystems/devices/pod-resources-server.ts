@@ -1,0 +1,178 @@
+/** The socket at which monitors ask which pod has which device; version 1 and the one before it. */
+import type { Pod } from "../../api/generated/types.ts";
+import { Cell } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import {
+  type Grpc,
+  GrpcError,
+  type GrpcListener,
+  type ServedCall,
+  unaryCall,
+} from "../../outside/grpc/grpc.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { POD_RESOURCES, POD_RESOURCES_V1ALPHA1 } from "../../outside/plugins/plugins.ts";
+import { allocatableResources, podResources, podResourcesV1alpha1 } from "./pod-resources.ts";
+import type { DeviceState } from "./state.ts";
+
+/** What the server needs. */
+export interface PodResourcesDeps {
+  readonly grpc: Grpc;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly state: Pick<DeviceState, "inventory" | "ledger">;
+  /** Pods that run or are about to, or are being ended. */
+  readonly pods: () => readonly Pod[];
+}
+
+const FOLDER_MODE = 0o750;
+const SOCKET_NAME = "kubelet.sock";
+/** Pause before the socket is made again when it could not be. */
+const RETRY_MS = 5_000;
+/** Calls per second, and at once (DefaultPodResourcesMaxQPS and its burst). */
+const RATE = { perSecond: 100, burst: 10 };
+const NOT_FOUND = 5;
+const RESOURCE_EXHAUSTED = 8;
+
+/** Listens in the folder as long as the scope is open; a socket that breaks is made anew. */
+export function servePodResources(folder: string, deps: PodResourcesDeps): void {
+  const { grpc, files, clock, log, scope } = deps;
+  const path = `${folder}/${SOCKET_NAME}`;
+  const calls = podResourcesCalls(deps);
+  scope.spawn("pod resources", "restart", async (signal) => {
+    const broken = new Cell(0);
+    let listener: GrpcListener | undefined;
+    scope.defer("pod resources socket", () => listener?.close());
+    for (;;) {
+      try {
+        await files.makeDirectory(folder, FOLDER_MODE);
+        const onBroken = () => broken.set(broken.get() + 1);
+        listener = await grpc.listen({ path, calls, onBroken });
+        await new Promise<void>((resolve) => {
+          const stop = broken.subscribe(() => {
+            stop();
+            resolve();
+          });
+          signal.addEventListener("abort", () => resolve(), { once: true });
+        });
+      } catch (error) {
+        log.error("nobody can ask for pod resources", { path, problem: messageOf(error) });
+      }
+      if (signal.aborted) return;
+      await clock.sleep(RETRY_MS, signal).catch(() => {});
+      if (signal.aborted) return;
+    }
+  });
+}
+
+type Method = "list" | "get" | "get_allocatable";
+
+function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
+  const { state, pods, clock } = deps;
+  const limit = new RateLimit(clock);
+  const count = counters(deps.metrics);
+  const answer =
+    <Request, Response>(version: string, method: Method, act: (request: Request) => Response) =>
+    async (request: Request): Promise<Response> => {
+      if (!limit.take()) throw new GrpcError(RESOURCE_EXHAUSTED, "rejected by rate limit");
+      count.asked(version, method);
+      try {
+        return act(request);
+      } catch (error) {
+        count.failed(version, method);
+        throw error;
+      }
+    };
+  const { fullName, methods } = POD_RESOURCES;
+  const alpha = POD_RESOURCES_V1ALPHA1;
+  const list = () => pods().map((pod) => podResources(pod, state.ledger));
+  return [
+    unaryCall(
+      fullName,
+      methods.list,
+      answer("v1", "list", () => ({ podResources: list() })),
+    ),
+    unaryCall(
+      fullName,
+      methods.getAllocatableResources,
+      answer("v1", "get_allocatable", () => allocatableResources(state.inventory.get())),
+    ),
+    unaryCall(
+      fullName,
+      methods.get,
+      answer(
+        "v1",
+        "get",
+        ({ podName, podNamespace }: { podName: string; podNamespace: string }) => {
+          const found = pods().find(
+            ({ metadata }) => metadata?.name === podName && metadata.namespace === podNamespace,
+          );
+          if (!found)
+            throw new GrpcError(NOT_FOUND, `pod ${podName} in namespace ${podNamespace} not found`);
+          return { podResources: podResources(found, state.ledger) };
+        },
+      ),
+    ),
+    unaryCall(
+      alpha.fullName,
+      alpha.methods.list,
+      answer("v1alpha1", "list", () => ({ podResources: list().map(podResourcesV1alpha1) })),
+    ),
+  ];
+}
+
+/** The reference's metrics of this endpoint: all calls, calls by method, and those that failed. */
+function counters(metrics: MetricsRegistry) {
+  const prefix = "kubelet_pod_resources_endpoint";
+  const total = metrics.counter({
+    name: `${prefix}_requests_total`,
+    help: "Cumulative number of requests to the PodResource endpoint. Broken down by server api version.",
+  });
+  const byMethod = (kind: "requests" | "errors") =>
+    new Map(
+      (["list", "get", "get_allocatable"] as const).map((method) => [
+        method,
+        metrics.counter({
+          name: `${prefix}_${kind}_${method}`,
+          help: `Number of ${kind} to the PodResource ${method} endpoint. Broken down by server api version.`,
+        }),
+      ]),
+    );
+  const requests = byMethod("requests");
+  const errors = byMethod("errors");
+  return {
+    asked: (version: string, method: Method) => {
+      total.add({ server_api_version: version });
+      requests.get(method)?.add({ server_api_version: version });
+    },
+    failed: (version: string, method: Method) =>
+      errors.get(method)?.add({ server_api_version: version }),
+  };
+}
+
+/** A bucket of calls that fills with time. */
+class RateLimit {
+  readonly #clock: Clock;
+  #left = RATE.burst;
+  #at: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#at = clock.monotonic();
+  }
+
+  take(): boolean {
+    const now = this.#clock.monotonic();
+    this.#left = Math.min(RATE.burst, this.#left + ((now - this.#at) / 1000) * RATE.perSecond);
+    this.#at = now;
+    if (this.#left < 1) return false;
+    this.#left -= 1;
+    return true;
+  }
+}
