@@ -127,8 +127,7 @@ async function benchUsage(
   processes: ChildProcess[],
 ): Promise<string[][]> {
   const measured: MeasuredPod[] = [];
-  for (const [i, pod] of pods.entries())
-    measured.push(await runPod(host, pod, i, folder, processes));
+  for (const index of pods.keys()) measured.push(await runPod({ host, folder, processes }, index));
   const stats = new Stats(
     {
       nodeName: "bench",
@@ -182,12 +181,10 @@ function containerId(index: number): string {
 
 /** A container's group with a process in it, and its log. */
 async function runPod(
-  host: Host,
-  pod: Pod,
+  { host, folder, processes }: { host: Host; folder: string; processes: ChildProcess[] },
   index: number,
-  folder: string,
-  processes: ChildProcess[],
 ): Promise<MeasuredPod> {
+  const pod = podOf(index);
   const tier = ["", "/burstable", "/besteffort"][index % QOS.length] ?? "";
   const group = `${ROOT}/kubepods${tier}/pod${uidOf(pod)}`;
   const path = `${group}/${containerId(index)}`;
