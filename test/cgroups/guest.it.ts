@@ -1,6 +1,7 @@
 // Control groups of version 2 on a real kernel: Debian's, in an emulated machine with the files of this one.
 // What runs there is `example.it.ts`, which knows both versions.
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { messageOf } from "../../src/kit/errors.ts";
@@ -13,6 +14,15 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Everything takes about so many times longer there. */
 const PATIENCE = 8;
 const LIMIT_MS = 560_000;
+/** A machine that is this busy with other work cannot emulate another one in time. */
+const BUSY_PERCENT = 80;
+
+/** Part of the last five minutes in which something waited for a CPU. */
+function waitingForCpu(): number {
+  const text = existsSync(PRESSURE) ? readFileSync(PRESSURE, "utf8") : "";
+  return Number(/^some .*avg300=([\d.]+)/m.exec(text)?.[1] ?? 0);
+}
+const PRESSURE = "/proc/pressure/cpu";
 
 const obstacle =
   cgroupRoots().version === 2
@@ -36,6 +46,13 @@ test("cgroup v2 on a real kernel: the worked example, usage, qosReserved and a k
       "--test-reporter=tap test/cgroups/example.it.ts",
   ].join(" && ");
   const { code, output } = await runInGuest(command, { timeoutMs: LIMIT_MS });
+  const waitingPercent = waitingForCpu();
+  if (code === undefined && waitingPercent > BUSY_PERCENT) {
+    t.skip(
+      `the emulated machine did not come to an end in ${LIMIT_MS / 1000} s: for ${waitingPercent} % of the last 5 minutes something waited for a CPU here`,
+    );
+    return;
+  }
   assert.equal(code, 0, output);
   assert.match(output, /^cgroups: cgroup2fs$/m);
   assert.match(output, /^# pass 5$/m, output);
