@@ -36,10 +36,8 @@ export function execRoots(
   const inside = new Set(all.map(({ pid }) => pid));
   return all
     .filter(
-      (process) =>
-        process.startTicks >= sinceTicks &&
-        process.sessionId === process.pid &&
-        !inside.has(process.parentPid),
+      ({ pid, parentPid, sessionId, startTicks }) =>
+        startTicks >= sinceTicks && sessionId === pid && !inside.has(parentPid),
     )
     .toSorted((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
 }
@@ -48,9 +46,8 @@ export function execRoots(
  * Whether the command line is one that the command leads to: itself, itself behind an interpreter, or a
  * part of it that a shell became (`sh -c "sleep 9"` is `sleep 9` in the end). A single word is too little.
  */
-export function stemsFrom(process: ContainerProcess, { command }: ExecOrigin): boolean {
+export function stemsFrom({ command: seen }: ContainerProcess, { command }: ExecOrigin): boolean {
   const whole = command.join(" ");
-  const seen = process.command;
   if (seen === whole || (whole !== "" && seen.endsWith(` ${whole}`))) return true;
   return seen.includes(" ") && whole.includes(seen);
 }
@@ -77,9 +74,9 @@ export function orphansOf(
 ): readonly ContainerProcess[] {
   const living = new Set(all.filter(isAlive).map(({ pid }) => pid));
   return all.filter(
-    (process) =>
-      process.startTicks >= origin.sinceTicks &&
-      !living.has(process.sessionId) &&
-      stemsFrom(process, origin),
+    (each) =>
+      each.startTicks >= origin.sinceTicks &&
+      !living.has(each.sessionId) &&
+      stemsFrom(each, origin),
   );
 }
