@@ -87,7 +87,7 @@ test("a sandbox image that cannot be pulled is built here, and goes with down", 
 
 test("another kubelet on the machine is not disturbed", async () => {
   await using node = await bareMachine();
-  const other = node.box.spawn(["sh", "-c", "echo kubelet >/proc/$$/comm; read _"]);
+  const other = node.box.spawn(["sh", "-c", "printf kubelet >/proc/$$/comm; read _"]);
   await other.pid();
   await node.box.run(["sh", "-c", "until pgrep -x kubelet; do sleep 0.05; done"]);
   const { code, stdout } = await node.nodelet(["up"]);

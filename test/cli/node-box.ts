@@ -43,7 +43,8 @@ export class NodeBox implements AsyncDisposable {
 
   /** Starts `nodelet` on a terminal of its own. */
   startOnTerminal(command: string, env: Record<string, string> = {}): Running {
-    const line = command.replace(/^nodelet/, PROGRAM);
+    // In place of the shell: that would take the Ctrl-C for its own.
+    const line = command.replace(/^nodelet/, `exec ${PROGRAM}`);
     return new Running(
       this.box.spawn(["script", "-qec", line, "/dev/null"], { env: { TERM: "xterm", ...env } }),
     );

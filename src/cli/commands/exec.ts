@@ -37,7 +37,7 @@ const EXAMPLES = `
 Examples:
   nodelet exec hello -- ls -l /www
   nodelet exec -it hello -- sh
-  echo text | nodelet exec -i hello -- tee /tmp/file
+  echo text | nodelet exec -i hello -- head -n1
 `;
 
 async function exec(

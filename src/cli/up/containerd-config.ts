@@ -46,6 +46,9 @@ address = ${quoted(`${paths.socket}.ttrpc`)}
 [plugins."io.containerd.internal.v1.opt"]
 path = ${quoted(`${paths.root}/opt`)}
 
+[plugins."io.containerd.nri.v1.nri"]
+socket_path = ${quoted(`${paths.state}/nri.sock`)}
+
 [${cri}]
 netns_mounts_under_state_dir = true
 sandbox_image = ${quoted(sandboxImage)}

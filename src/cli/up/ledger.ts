@@ -85,7 +85,8 @@ export class OpenLedger {
 
   /** Notes folders that are about to appear; those that are there already are somebody else's. */
   expectFolders(paths: readonly string[]): void {
-    const fresh = paths.filter((path) => !existsSync(path) && !this.#now.folders.includes(path));
+    const all = new Set(paths.flatMap(withMissingParents));
+    const fresh = [...all].filter((path) => !this.#now.folders.includes(path));
     if (fresh.length > 0) this.change({ folders: [...this.#now.folders, ...fresh] });
   }
 
@@ -95,6 +96,12 @@ export class OpenLedger {
     writeFileSync(`${path}.new`, content, { mode });
     renameSync(`${path}.new`, path);
   }
+}
+
+/** The path, when it is not there, behind all folders above it that are not there either. */
+function withMissingParents(path: string): readonly string[] {
+  if (existsSync(path)) return [];
+  return [...withMissingParents(dirname(path)), path];
 }
 
 /** Whose a file is: ours as we wrote it, ours and changed since, another's, or not there. */

@@ -1,4 +1,5 @@
 /** `nodelet up`: checks the machine, makes it a node, and hands over to the view or to the background. */
+import { mkdirSync } from "node:fs";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { CliError } from "../cli-error.ts";
@@ -70,8 +71,11 @@ async function makeReady(
   writeLines(io.stdout, renderChecks(checks, io.paint));
   if (checks.some(({ level }) => level === "fail")) return false;
   if (checkOnly) return true;
+  const open = new OpenLedger(paths.ledger);
+  open.expectFolders([paths.stateDir, paths.runDir]);
+  mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   using _claim = claimSupervisor(paths);
-  await prepareNode({ paths, ledger: new OpenLedger(paths.ledger), report, host, say });
+  await prepareNode({ paths, ledger: open, report, host, say });
   if (demo) await bringDemo(request, say);
   return true;
 }
