@@ -4,26 +4,35 @@ import { test } from "node:test";
 import { TEST_IMAGE } from "../box/images.ts";
 import { staying, withNode } from "./world.ts";
 
-test("an image as a volume: read-only, all of it or a part", () =>
+test("an image as a volume: read-only; a part of it is refused where the runtime would mount all", () =>
   withNode(
-    async ({ inside, run }) => {
+    async ({ inside, run, agent }) => {
       const image = { reference: TEST_IMAGE, pullPolicy: "IfNotPresent" };
       await run({
         volumes: [{ name: "i", image }],
         containers: [
           staying("main", {
-            volumeMounts: [
-              { name: "i", mountPath: "/image" },
-              { name: "i", mountPath: "/etc-of-image", subPath: "etc" },
-            ],
+            volumeMounts: [{ name: "i", mountPath: "/image" }],
           }),
         ],
       });
       assert.match(
-        await inside("ls /image/bin/busybox; cat /etc-of-image/passwd"),
+        await inside("ls /image/bin/busybox; cat /image/etc/passwd"),
         /busybox\nroot:/,
       );
       assert.match(await inside("touch /image/x 2>&1 || true"), /Read-only file system/);
+      agent.remove("pod.yaml");
+      await agent.until("it is gone", () => agent.statuses().size === 0);
+      const volumeMounts = [{ name: "i", mountPath: "/etc-of-image", subPath: "etc" }];
+      agent.apply("part.yaml", {
+        metadata: { name: "part" },
+        spec: { volumes: [{ name: "i", image }], containers: [staying("main", { volumeMounts })] },
+      });
+      const waiting = () => agent.status()?.containerStatuses?.[0]?.state?.waiting?.message;
+      await agent.until(
+        "it says why not",
+        () => waiting() === 'volume "i": this container runtime cannot mount parts of images',
+      );
     },
     { box: { containerd: "2.1" } },
   ));

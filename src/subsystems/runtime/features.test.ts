@@ -5,22 +5,23 @@ import { featuresOf } from "./features.ts";
 
 const version = (runtimeName: string, runtimeVersion: string) => ({ runtimeName, runtimeVersion });
 
-/** Runtime, its version, whether it mounts images. */
-const VERSIONS: readonly (readonly [string, string, boolean])[] = [
-  ["containerd", "1.6.20~ds1", false],
-  ["containerd", "v1.7.24", false],
-  ["containerd", "2.0.5", false],
-  ["containerd", "v2.1.0-rc.0", true],
-  ["containerd", "3.0.0", true],
-  ["cri-o", "1.30.0", false],
-  ["cri-o", "1.31.2", true],
-  ["another", "0.1", true],
+/** Runtime, its version, whether it mounts images, and parts of them. */
+const VERSIONS: readonly (readonly [string, string, boolean, boolean])[] = [
+  ["containerd", "1.6.20~ds1", false, false],
+  ["containerd", "v1.7.24", false, false],
+  ["containerd", "2.0.5", false, false],
+  ["containerd", "v2.1.0-rc.0", true, false],
+  ["containerd", "2.2.0", true, true],
+  ["containerd", "3.0.0", true, true],
+  ["cri-o", "1.30.0", false, false],
+  ["cri-o", "1.31.2", true, false],
+  ["another", "0.1", true, true],
 ];
 
-for (const [name, text, images] of VERSIONS)
-  test(`featuresOf ${name} ${text}: images as volumes ${images}`, () => {
+for (const [name, text, imageVolumes, imageSubPaths] of VERSIONS)
+  test(`featuresOf ${name} ${text}: images ${imageVolumes}, parts of images ${imageSubPaths}`, () => {
     const found = featuresOf({ runtimeHandlers: [] }, version(name, text), "");
-    assert.deepEqual(found, { recursiveReadOnly: false, imageVolumes: images });
+    assert.deepEqual(found, { recursiveReadOnly: false, imageVolumes, imageSubPaths });
   });
 
 test("featuresOf asks the pod's own handler", () => {

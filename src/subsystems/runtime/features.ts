@@ -6,12 +6,18 @@ export interface RuntimeFeatures {
   readonly recursiveReadOnly: boolean;
   /** Images mounted as folders. */
   readonly imageVolumes: boolean;
+  /** Parts of images mounted so; who cannot do it mounts the whole image and says nothing. */
+  readonly imageSubPaths: boolean;
 }
 
 /** First versions that mount images: no field of CRI says so. */
 const IMAGE_VOLUMES_SINCE: Readonly<Record<string, readonly [number, number]>> = {
   containerd: [2, 1],
   "cri-o": [1, 31],
+};
+const IMAGE_SUB_PATHS_SINCE: Readonly<Record<string, readonly [number, number]>> = {
+  containerd: [2, 2],
+  "cri-o": [1, 33],
 };
 
 /** What the runtime says of one of its handlers (empty: the default), and what its version tells. */
@@ -20,10 +26,12 @@ export function featuresOf(
   { runtimeName, runtimeVersion }: Pick<VersionResponse, "runtimeName" | "runtimeVersion">,
   handler: string,
 ): RuntimeFeatures {
+  const runtime = runtimeName.toLowerCase();
   const { features } = runtimeHandlers.find(({ name }) => name === handler) ?? {};
   return {
     recursiveReadOnly: features?.recursiveReadOnlyMounts === true,
-    imageVolumes: isSince(runtimeVersion, IMAGE_VOLUMES_SINCE[runtimeName.toLowerCase()]),
+    imageVolumes: isSince(runtimeVersion, IMAGE_VOLUMES_SINCE[runtime]),
+    imageSubPaths: isSince(runtimeVersion, IMAGE_SUB_PATHS_SINCE[runtime]),
   };
 }
 

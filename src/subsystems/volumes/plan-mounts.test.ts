@@ -14,8 +14,8 @@ const MADE: ReadonlyMap<string, MadeVolume> = new Map([
   ["config", { hostPath: "/v/config", readOnly: true }],
   ["picture", { hostPath: "", readOnly: true, image: { reference: "i:1", pullPolicy: "Always" } }],
 ]);
-const ALL: MountFeatures = { recursiveReadOnly: true, imageVolumes: true };
-const NONE: MountFeatures = { recursiveReadOnly: false, imageVolumes: false };
+const ALL: MountFeatures = { recursiveReadOnly: true, imageVolumes: true, imageSubPaths: true };
+const NONE: MountFeatures = { recursiveReadOnly: false, imageVolumes: false, imageSubPaths: false };
 const ENV = [
   { name: "POD", value: "web-0" },
   { name: "EMPTY", value: "" },
@@ -82,6 +82,11 @@ const FAULTS: readonly (readonly [Partial<VolumeMount>, MountFeatures, string])[
     { readOnly: true, recursiveReadOnly: "IfPossible", mountPropagation: "HostToContainer" },
     ALL,
     'volume "data" requested recursive read-only mode, but it is not compatible with propagation "HostToContainer"',
+  ],
+  [
+    { name: "picture", subPath: "etc" },
+    { ...NONE, imageVolumes: true },
+    'volume "picture": this container runtime cannot mount parts of images',
   ],
   [{ name: "picture" }, NONE, 'volume "picture": this container runtime cannot mount images'],
 ];

@@ -8,6 +8,7 @@ import type { MadeVolume } from "./kind.ts";
 export interface MountFeatures {
   readonly recursiveReadOnly: boolean;
   readonly imageVolumes: boolean;
+  readonly imageSubPaths: boolean;
 }
 
 /** One mount of a container, before anything is done about it. */
@@ -49,8 +50,8 @@ export function planMounts(container: Container, parts: MountParts): MountPlan {
     if (typeof subPath !== "string") return subPath;
     const recursive = recursiveReadOnly(mount, parts.features);
     if (typeof recursive !== "boolean") return recursive;
-    if (made.image && !parts.features.imageVolumes)
-      return fault(`volume "${mount.name}": this container runtime cannot mount images`);
+    const imageFault = made.image && imageProblem(mount.name, subPath, parts.features);
+    if (imageFault) return imageFault;
     mounts.push({
       containerPath: absolute(mount.mountPath),
       volumeName: mount.name,
@@ -69,6 +70,16 @@ const fault = (message: string): { readonly kind: "fault"; readonly message: str
   kind: "fault",
   message,
 });
+
+function imageProblem(
+  volume: string,
+  subPath: string,
+  { imageVolumes, imageSubPaths }: MountFeatures,
+): ReturnType<typeof fault> | undefined {
+  const cannot = `volume "${volume}": this container runtime cannot mount`;
+  if (!imageVolumes) return fault(`${cannot} images`);
+  return subPath !== "" && !imageSubPaths ? fault(`${cannot} parts of images`) : undefined;
+}
 
 /** The reference puts paths that are not absolute at the root. */
 function absolute(path: string): string {
