@@ -16,10 +16,7 @@ test("an image as a volume: read-only; a part of it is refused where the runtime
           }),
         ],
       });
-      assert.match(
-        await inside("ls /image/bin/busybox; cat /image/etc/passwd"),
-        /busybox\nroot:/,
-      );
+      assert.match(await inside("ls /image/bin/busybox; cat /image/etc/passwd"), /busybox\nroot:/);
       assert.match(await inside("touch /image/x 2>&1 || true"), /Read-only file system/);
       agent.remove("pod.yaml");
       await agent.until("it is gone", () => agent.statuses().size === 0);
