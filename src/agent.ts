@@ -12,6 +12,7 @@ import {
   type ClusterOptions,
   clientPorts,
   connectCluster,
+  nodeFace,
 } from "./node/cluster.ts";
 import { type JoinedCluster, joinCluster } from "./node/join-cluster.ts";
 import { prepareKernel } from "./node/kernel/kernel.ts";
@@ -393,14 +394,13 @@ function pipelineDeps(
   const room = {
     allocatable: capacity.allocatable,
     pods: capacity.pods,
-    labels: {},
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
   };
   return {
     ...subsystems,
     outside,
     scope,
-    room: () => ({ ...room, labels: joined?.node.get()?.metadata?.labels ?? {} }),
+    room: () => ({ ...room, ...nodeFace(options.nodeName, joined?.node.get()) }),
     hostIps: () => hostIps,
     showsDevices: resolveGates(options.config.featureGates).gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,

@@ -3,6 +3,7 @@
  * as whom to speak. Out: what the rooms need of the API. Invariants: heartbeats never wait for pods'
  * requests; events keep their own rate.
  */
+import type { Node } from "../api/generated/types.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
@@ -17,6 +18,7 @@ import {
   WatchedObjects,
 } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
+import type { NodeFace } from "../pipeline/admission/rules.ts";
 import { type EventApi, kubeEventApi } from "../subsystems/events/events.ts";
 
 /** A cluster to be a node of. */
@@ -113,6 +115,13 @@ export function clientPorts(
       ? { objects: clients.objects, tokens: clients.tokens, services: clients.services }
       : {}),
   };
+}
+
+/** What pods may ask of the node by its object in the API; nothing as long as there is none. */
+export function nodeFace(name: string, node: Node | undefined): { readonly node?: NodeFace } {
+  if (!node) return {};
+  const { metadata, spec } = node;
+  return { node: { name, labels: metadata?.labels ?? {}, taints: spec?.taints ?? [] } };
 }
 
 function countCalls(

@@ -6,7 +6,7 @@ import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
 import { connectKube } from "./kube/connect-kube.ts";
-import type { Kube } from "./kube/kube.ts";
+import type { ApiTransport, Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
 import { connectServing } from "./serving.ts";
@@ -41,19 +41,39 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
   const serving = connectServing();
   const random = createSystemRandom();
   const { userAgent = "nodelet" } = options;
+  const { kube, closeAll } = closable(
+    connectKube({ clock, random, log: log.child("kube"), userAgent }),
+  );
   return {
     clock,
     random,
     log,
-    kube: connectKube({ clock, random, log: log.child("kube"), userAgent }),
+    kube,
     host: connectHost({ clock, log: log.child("host") }),
     cri,
     net: connectNet(),
     grpc: connectGrpc(),
     serving,
     close: () => {
+      closeAll();
       serving.close();
       cri.close();
+    },
+  };
+}
+
+/** Open connections keep the process: whoever leaves closes all that were ever made. */
+function closable(kube: Kube): { readonly kube: Kube; readonly closeAll: () => void } {
+  const transports: ApiTransport[] = [];
+  const connect: Kube["connect"] = (endpoint) => {
+    const transport = kube.connect(endpoint);
+    transports.push(transport);
+    return transport;
+  };
+  return {
+    kube: { ...kube, connect },
+    closeAll: () => {
+      for (const transport of transports) transport.close();
     },
   };
 }

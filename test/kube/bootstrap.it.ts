@@ -50,7 +50,9 @@ test("bootstrap token, request, certificate, Ready within 15 s", { skip }, () =>
       await node.server.must("POST", PODS, podOf("web"));
       await node.untilReady("web");
       // A second start needs no token any more.
+      const askedAt = performance.now();
       await node.agent.stop();
+      assert.ok(performance.now() - askedAt < 20_000, "the agent leaves when it is told to");
       await node.agent.start();
       await node.untilNodeReady();
     },

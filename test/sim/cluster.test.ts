@@ -245,3 +245,14 @@ test("a status that somebody else has changed is put right, and what is not ours
 for (const seed of [1, 2, 3, 4, 5])
   test(`storm ${seed}: in the end the API shows what is so, and nothing is left over`, () =>
     playClusterScenario(seed));
+
+test("a pod that asks for another node is rejected", () =>
+  inCluster(async ({ world, api, pod }) => {
+    await world.advance(3_000);
+    const other = podOf("other", SLEEP, "Always");
+    const spec = { ...(other["spec"] as object), nodeSelector: { disk: "ssd" } };
+    api.objects.create({ collection: "pods", namespace: "default" }, { ...other, spec });
+    await world.advance(5_000);
+    assert.equal(pod("other")?.status?.reason, "NodeAffinity");
+    assert.match(pod("other")?.status?.message ?? "", /^Pod was rejected: Predicate NodeAffinity/);
+  }));

@@ -11,6 +11,7 @@ import { silentLog } from "../../kit/log.ts";
 import { nodeCapacity } from "../../node/capacity.ts";
 import { connectHost } from "../../outside/host/connect-host.ts";
 import type { Host } from "../../outside/host/host.ts";
+import type { NodeFace } from "../../pipeline/admission/rules.ts";
 import {
   type CgroupSettings,
   cgroupOptionsOf,
@@ -141,7 +142,7 @@ async function makePlan(
     room: {
       allocatable,
       pods: maxPods,
-      labels: node.labels,
+      ...nodeOf(node),
       allowedUnsafeSysctls: config.allowedUnsafeSysctls,
     },
     pods,
@@ -206,6 +207,11 @@ function planSettings(
 
 function cpuList(count: number): string {
   return count <= 1 ? "0" : `0-${Math.ceil(count) - 1}`;
+}
+
+/** The node as pods may ask for it; of a machine that is no node yet nothing is known. */
+function nodeOf({ name, labels }: DescribedNode): { readonly node?: NodeFace } {
+  return Object.keys(labels).length === 0 ? {} : { node: { name, labels, taints: [] } };
 }
 
 function notesOf(config: KubeletConfig, settings: CgroupSettings): readonly string[] {

@@ -1,15 +1,19 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import { podResources, type ResourceAmounts } from "../../api/pod-resources.ts";
+import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
+
+export type { NodeFace };
 
 /** What the node can give to pods. */
 export interface NodeRoom {
   /** Allocatable amounts; ephemeral storage 0 when it is not accounted for. */
   readonly allocatable: ResourceAmounts;
   readonly pods: number;
-  readonly labels: Readonly<Record<string, string>>;
+  /** Absent where there is no API server that has the node's object. */
+  readonly node?: NodeFace;
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
 }
@@ -43,6 +47,8 @@ export const RULES: readonly Rule[] = [
   { name: "host ports", refuse: refuseTakenPorts },
   { name: "number of pods", refuse: refuseTooMany },
   { name: "resources", refuse: refuseTooLarge },
+  { name: "node affinity", refuse: refuseOtherNode },
+  { name: "taints", refuse: refuseTaint },
 ];
 
 /** The first refusal with the rule's name; `undefined` when every rule agrees. */
@@ -69,6 +75,22 @@ function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
   return {
     reason: "PodOSNotSupported",
     message: "Failed to admit pod as the OS field doesn't match node OS",
+  };
+}
+
+function refuseOtherNode({ candidate, room: { node } }: RuleInputs): Refusal | undefined {
+  if (!node || matchesNode(candidate, node)) return undefined;
+  return {
+    reason: "NodeAffinity",
+    message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+  };
+}
+
+function refuseTaint({ candidate, room: { node } }: RuleInputs): Refusal | undefined {
+  if (!node || !untoleratedTaint(candidate, node)) return undefined;
+  return {
+    reason: "TaintToleration",
+    message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
   };
 }
 
