@@ -1,7 +1,9 @@
 // The agent as a node of a real control plane: registration, pods, exec, deletion.
 import assert from "node:assert/strict";
+import { request } from "node:https";
 import { test } from "node:test";
 import type { CoreEvent } from "../../src/api/generated/types.ts";
+import { answerOf } from "../server/http.ts";
 import { podTraces } from "../support/agent.ts";
 import { apiServerObstacle } from "./apiserver.ts";
 import { conditionOf, NODE, PODS, podOf, withNode } from "./cluster-node.ts";
@@ -55,5 +57,55 @@ test("a static pod is seen in the API, and its mirror comes back when deleted", 
     assert.equal(node.agent.status()?.containerStatuses?.[0]?.restartCount, 0);
     node.agent.remove("fixed.yaml");
     await node.agent.until("the mirror is gone", async () => (await node.pod(name)) === undefined);
+  }),
+);
+
+test("callers of the port are known by the API server's word, and may what it says", { skip }, () =>
+  withNode(async (node, box) => {
+    await node.untilNodeReady();
+    const accounts = "/api/v1/namespaces/default/serviceaccounts";
+    const tokenOf = async (name: string) => {
+      await node.server.must("POST", accounts, { metadata: { name } });
+      const order = {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: { expirationSeconds: 600 },
+      };
+      const path = `${accounts}/${name}/token`;
+      const made = await node.server.must<{ status: { token: string } }>("POST", path, order);
+      return made.status.token;
+    };
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    await node.server.must("POST", `${rbac}/clusterroles`, {
+      metadata: { name: "reads-metrics" },
+      rules: [{ apiGroups: [""], resources: ["nodes/metrics"], verbs: ["get"] }],
+    });
+    await node.server.must("POST", `${rbac}/clusterrolebindings`, {
+      metadata: { name: "reads-metrics" },
+      roleRef: {
+        apiGroup: "rbac.authorization.k8s.io",
+        kind: "ClusterRole",
+        name: "reads-metrics",
+      },
+      subjects: [{ kind: "ServiceAccount", name: "reader", namespace: "default" }],
+    });
+    const socketPath = await box.forward(10250);
+    const status = async (path: string, token?: string) => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const options = { socketPath, path, headers, agent: false, rejectUnauthorized: false };
+      return (await answerOf(request(options))).status;
+    };
+    const [reader, nobody] = [await tokenOf("reader"), await tokenOf("nobody")];
+    assert.deepEqual(
+      [
+        await status("/metrics"),
+        await status("/metrics", "wrong"),
+        await status("/metrics", nobody),
+        await status("/metrics", reader),
+        await status("/pods", reader),
+        await status("/exec/a/b/c", reader),
+      ],
+      [401, 401, 403, 200, 403, 403],
+    );
   }),
 );
