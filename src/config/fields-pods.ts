@@ -157,7 +157,7 @@ export const POD_FIELDS = [
     "How often log sizes are looked at.",
     "3s or more",
   ),
-  planned(
+  active(
     "configMapAndSecretChangeDetectionStrategy",
     text("Watch"),
     "How changes of ConfigMaps and Secrets are noticed.",

@@ -12,6 +12,8 @@ import {
   followServices,
   KubeClient,
   type ObjectSource,
+  type ObjectSourceDeps,
+  PolledObjects,
   RequestedTokens,
   type ServiceAccountTokens,
   type ServiceList,
@@ -92,10 +94,22 @@ export function connectCluster(
     heartbeat,
     reviews,
     events: kubeEventApi(unlimited),
-    objects: new WatchedObjects({ client, clock, random, log, scope }),
+    objects: objectsBy(config.configMapAndSecretChangeDetectionStrategy, {
+      ...{ client, clock, random, log, scope },
+    }),
     tokens: new RequestedTokens({ client, clock, random, log }),
     services: followServices({ client, clock, random, log, scope }),
   };
+}
+
+/** Without watches objects are looked at as often as the reference syncs pods. */
+const POLL_MS = 60_000;
+
+/** Objects as `configMapAndSecretChangeDetectionStrategy` wants them followed. */
+function objectsBy(strategy: string, deps: ObjectSourceDeps): ObjectSource {
+  if (strategy === "Watch") return new WatchedObjects(deps);
+  const freshMs = strategy === "Cache" ? POLL_MS : 0;
+  return new PolledObjects({ freshMs, everyMs: POLL_MS }, deps);
 }
 
 /** What subsystems are handed of the API; events go elsewhere when somebody else takes them. */

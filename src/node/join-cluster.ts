@@ -118,7 +118,8 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
     {
       identity: {
         nodeName,
-        facts,
+        // What the node calls itself goes before what the machine is called (--hostname-override).
+        facts: { ...facts, hostname: nodeName },
         kubeletVersion: cluster.kubeletVersion ?? KUBELET_VERSION,
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
         port: config.enableServer ? config.port : 0,

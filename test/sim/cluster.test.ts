@@ -140,7 +140,10 @@ test("the API is away for an hour: pods run on, and it learns what happened mean
     assert.equal(pod("job")?.status?.phase, "Running");
     const id = pod("web")?.status?.containerStatuses?.[0]?.containerID;
     api.goDown();
-    await world.advance(HOUR_MS);
+    const late = JSON.stringify(podOf("late", SLEEP, "Always"));
+    await world.advance(HOUR_MS / 2);
+    await world.host.files.writeAtomic(`${MANIFESTS}/late.json`, late, 0o644);
+    await world.advance(HOUR_MS / 2);
     assert.equal(pod("job")?.status?.phase, "Running", "nobody could tell it");
     api.comeBack();
     await world.advance(5_000);
@@ -148,6 +151,14 @@ test("the API is away for an hour: pods run on, and it learns what happened mean
     assert.equal(pod("web")?.status?.containerStatuses?.[0]?.containerID, id);
     assert.equal(pod("web")?.status?.containerStatuses?.[0]?.restartCount, 0);
     assert.equal(conditionOf(node(), "Ready"), "True");
+    await world.advance(60_000);
+    const said = api.objects
+      .list("events")
+      .map(
+        ({ involvedObject, reason }) =>
+          `${(involvedObject as { name: string }).name} ${String(reason)}`,
+      );
+    assert.ok(said.includes("late-sim Started"), `the API heard: ${said.join(", ")}`);
   }));
 
 test("an agent that starts while the API is away ends nothing, and goes on when it is back", () =>

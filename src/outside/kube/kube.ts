@@ -20,6 +20,8 @@ export type { Kubeconfig } from "./kubeconfig.ts";
 export { readKubeconfig } from "./kubeconfig.ts";
 export type { NamedPlace, ObjectSource, ObjectSourceDeps } from "./object-source.ts";
 export { WatchedObjects } from "./object-source.ts";
+export type { PollingDeps, PollingOptions } from "./polled-objects.ts";
+export { PolledObjects } from "./polled-objects.ts";
 export type { FollowDeps, FollowOptions, ObjectChange } from "./reflector.ts";
 export { followObjects } from "./reflector.ts";
 export * from "./resources.ts";

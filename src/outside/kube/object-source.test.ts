@@ -7,7 +7,7 @@ import { isOutside } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { TaskScope } from "../../kit/scope.ts";
-import { KubeClient, RequestedTokens, SECRETS, WatchedObjects } from "./kube.ts";
+import { KubeClient, PolledObjects, RequestedTokens, SECRETS, WatchedObjects } from "./kube.ts";
 
 const PLACE = { namespace: "default", name: "key" };
 const AT = { collection: "secrets", namespace: "default" };
@@ -100,6 +100,28 @@ test("WatchedObjects stops watching what cannot change", async () => {
   await clock.advance(10_000);
   const found = await settled(objects.get(SECRETS, PLACE, signal));
   assert.deepEqual(found?.data, { value: "YQ==" });
+});
+
+test("PolledObjects sees a change at its next look, and asks no more often than it must", async () => {
+  const { clock, server, client, scope, secret, settled } = world();
+  const options = { freshMs: 60_000, everyMs: 60_000 };
+  const objects = new PolledObjects(options, { client, clock, log: silentLog, scope });
+  secret("YQ==");
+  const seen: (string | undefined)[] = [];
+  const stop = objects.follow(SECRETS, PLACE, (object: Secret | undefined) =>
+    seen.push(object?.data?.["value"]),
+  );
+  await clock.advance(1_000);
+  server.objects.delete({ ...AT, name: "key" }, {});
+  const found = await settled(objects.get(SECRETS, PLACE, signal));
+  assert.deepEqual(found?.data, { value: "YQ==" }, "what was just heard counts for a while");
+  await clock.advance(120_000);
+  assert.deepEqual(seen, ["YQ==", undefined]);
+  stop();
+  secret("Yg==");
+  await clock.advance(120_000);
+  assert.equal(seen.length, 2);
+  assert.deepEqual((await settled(objects.get(SECRETS, PLACE, signal)))?.data, { value: "Yg==" });
 });
 
 test("RequestedTokens asks once, again after four fifths, and keeps an old one while it is good", async () => {

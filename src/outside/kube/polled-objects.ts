@@ -1,0 +1,126 @@
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import { isApiError } from "./api-error.ts";
+import type { ApiObject, KubeClient } from "./client.ts";
+import type { NamedPlace, ObjectSource } from "./object-source.ts";
+import type { Resource } from "./resources.ts";
+
+/** How often objects are asked for. */
+export interface PollingOptions {
+  /** An answer counts so long; 0: each question is asked anew. */
+  readonly freshMs: number;
+  /** Objects that are followed are looked at this often. */
+  readonly everyMs: number;
+}
+
+/** What polling needs. */
+export interface PollingDeps {
+  readonly client: Pick<KubeClient, "get">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+}
+
+interface Known {
+  readonly object: ApiObject | undefined;
+  readonly at: MonotonicMs;
+}
+
+/** Answers that are kept; what is followed by pods of one node is far less. */
+const MAX_KNOWN = 10_000;
+
+/**
+ * Objects without watches (`configMapAndSecretChangeDetectionStrategy` Cache and Get): changes are seen
+ * when it is looked the next time.
+ */
+export class PolledObjects implements ObjectSource {
+  readonly #options: PollingOptions;
+  readonly #deps: PollingDeps;
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: PollingOptions, deps: PollingDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  follow<T extends ApiObject>(
+    kind: Resource<T>,
+    place: NamedPlace,
+    onChange?: (object: T | undefined) => void,
+  ): () => void {
+    const stop = new AbortController();
+    if (onChange) {
+      this.#deps.scope.spawn(`object of ${kind.plural}`, "restart", async (leave) => {
+        const onLeave = () => stop.abort(leave.reason);
+        leave.addEventListener("abort", onLeave, { once: true });
+        try {
+          await this.#poll(kind, place, { onChange, signal: stop.signal });
+        } finally {
+          leave.removeEventListener("abort", onLeave);
+        }
+      });
+    }
+    return () => stop.abort(new Error("no longer followed"));
+  }
+
+  async get<T extends ApiObject>(
+    kind: Resource<T>,
+    place: NamedPlace,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    const key = `${kind.group}/${kind.plural}/${place.namespace}/${place.name}`;
+    const now = this.#deps.clock.monotonic();
+    const known = this.#known.get(key);
+    if (known && now - known.at < this.#options.freshMs) return known.object as T | undefined;
+    const object = await this.#ask(kind, place, signal);
+    if (this.#options.freshMs > 0) {
+      this.#known.delete(key);
+      this.#known.set(key, { object, at: now });
+      const [oldest] = this.#known.keys();
+      if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    }
+    return object;
+  }
+
+  async #ask<T extends ApiObject>(
+    kind: Resource<T>,
+    place: NamedPlace,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    try {
+      return await this.#deps.client.get(kind, place, signal);
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  async #poll<T extends ApiObject>(
+    kind: Resource<T>,
+    place: NamedPlace,
+    { onChange, signal }: PollTarget<T>,
+  ): Promise<void> {
+    const { clock, log } = this.#deps;
+    let said: string | undefined;
+    while (!signal.aborted) {
+      try {
+        const object = await this.get(kind, place, signal);
+        const version = `${object?.metadata?.uid} ${object?.metadata?.resourceVersion}`;
+        if (version !== said && !signal.aborted) onChange(object);
+        said = version;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof OutsideError)) throw error;
+        log.verbose(2, "an object could not be looked at", { problem: messageOf(error) });
+      }
+      await clock.sleep(this.#options.everyMs, signal).catch(() => {});
+    }
+  }
+}
+
+interface PollTarget<T> {
+  readonly onChange: (object: T | undefined) => void;
+  readonly signal: AbortSignal;
+}
