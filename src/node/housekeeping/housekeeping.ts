@@ -53,7 +53,7 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     },
     act: async (orphans) => {
       for (const { uid, qos } of orphans.groups) {
-        await remove(deps, uid, `cgroup of pod ${uid}`, () => deps.cgroups.removePod(uid, qos));
+        await remove(deps, uid, `cgroup of pod ${uid}`, () => removeGroup(deps, uid, qos));
       }
       for (const uid of orphans.podFolders) {
         const folder = `${options.roots.root}/pods/${uid}`;
@@ -77,6 +77,20 @@ async function folders({ host }: Outside, path: string): Promise<readonly string
 
 function removeFolder(deps: HousekeepingDeps, uid: string, path: string): Promise<void> {
   return remove(deps, uid, path, () => deps.outside.host.files.removeTree(path));
+}
+
+/** What cannot go yet, since something in it does not die, gets hardly any CPU time meanwhile. */
+async function removeGroup(
+  { cgroups }: HousekeepingDeps,
+  uid: string,
+  qos: FoundPodGroup["qos"],
+): Promise<void> {
+  try {
+    await cgroups.removePod(uid, qos);
+  } catch (error) {
+    await cgroups.squeezePod(uid, qos);
+    throw error;
+  }
 }
 
 /** Asks once more right before: a pod may have come back while others were removed. */

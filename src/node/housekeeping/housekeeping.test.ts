@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { B, BE } from "../../../test/support/cgroup-room.ts";
+import { Cell } from "../../kit/cell.ts";
+import { silentLog } from "../../kit/log.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import type { Outside } from "../../outside/outside.ts";
+import { createCgroups } from "../../subsystems/cgroups/cgroups.ts";
+import { defaultCgroupOptions } from "../../subsystems/cgroups/options.ts";
+import { startHousekeeping } from "./housekeeping.ts";
+
+test("groups of unknown pods go; one that cannot go yet is left hardly any CPU time", async () => {
+  const clock = new SimClock();
+  const host = new FakeHost({ clock, cgroupVersion: 1 });
+  const cgroups = createCgroups(
+    { tree: host.cgroups, facts: FAKE_FACTS, clock, log: silentLog },
+    defaultCgroupOptions(1),
+  );
+  await cgroups.start();
+  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata?.uid ?? "");
+  const [stuck, other] = ["/kubepods/burstable/podb", "/kubepods/besteffort/podbe"];
+  host.cgroups.addProcess(stuck, 77);
+  host.cgroups.unkillable.add(77);
+  const scope = new TaskScope("test", { clock, log: silentLog });
+  const seen = new Cell(false);
+  startHousekeeping(
+    { roots: { root: "/root", logs: "/logs" } },
+    {
+      outside: { clock, log: silentLog, host } as unknown as Outside,
+      scope,
+      cgroups,
+      volumes: { clearOrphan: async () => {} },
+      seen,
+      released: new Cell(0),
+      isKnown: () => false,
+    },
+  );
+  await clock.advance(100);
+  assert.equal(await host.cgroups.exists(other), true, "not before every source was seen");
+  seen.set(true);
+  await clock.advance(100);
+  assert.equal(await host.cgroups.exists(other), false);
+  assert.equal(await host.cgroups.read(stuck, "cpu.shares"), "2");
+  host.cgroups.removeProcess(77);
+  await clock.advance(61_000);
+  assert.equal(await host.cgroups.exists(stuck), false, "and goes when it can");
+  await scope[Symbol.asyncDispose]();
+});
