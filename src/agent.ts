@@ -18,6 +18,7 @@ import { type JoinedCluster, joinCluster } from "./node/join-cluster.ts";
 import { prepareKernel } from "./node/kernel/kernel.ts";
 import { startNode } from "./node/node.ts";
 import { exposePods } from "./node/pod-metrics.ts";
+import { sayStarting } from "./node/say-starting.ts";
 import type { VersionResponse } from "./outside/cri/cri.ts";
 import type { HostFacts } from "./outside/host/host.ts";
 import type { Outside } from "./outside/outside.ts";
@@ -189,7 +190,7 @@ async function startCore(
     { roots: settings.roots, config: options.config },
     { outside, scope, pipeline, metrics, ...subsystems },
   );
-  sayStarting(subsystems.events, outside, facts);
+  sayStarting(subsystems.events, outside.host, facts);
   return {
     options,
     facts,
@@ -225,28 +226,6 @@ function join(
       wakeOn: [subsystems.devices.capacity],
     },
   );
-}
-
-/** From this kernel on, file systems in memory can be kept from being swapped to disk. */
-const NOSWAP_KERNEL = [6, 4] as const;
-
-/** The agent's first words about the node (BirthCry, cgroupVersionCheck). */
-function sayStarting(
-  events: Subsystems["events"],
-  { host }: Outside,
-  { swapBytes, kernelVersion }: HostFacts,
-): void {
-  events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
-  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
-  const old = major < NOSWAP_KERNEL[0] || (major === NOSWAP_KERNEL[0] && minor < NOSWAP_KERNEL[1]);
-  if (old && swapBytes > 0) {
-    const message =
-      "The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) might be swapped to disk and should no longer be considered secure.";
-    events.ofNode({ type: "Warning", reason: "PossibleMemoryBackedVolumesOnDisk", message });
-  }
-  if (host.cgroups.version !== 1) return;
-  const message = "cgroup v1 support is in maintenance mode, please migrate to cgroup v2";
-  events.ofNode({ type: "Warning", reason: "CgroupV1", message });
 }
 
 async function capacityOf(

@@ -1,13 +1,12 @@
 // The command line as a whole, against an agent that is played by a small server.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Command } from "commander";
 import { NO_MARKS, withMarks } from "../../src/api/event-marks.ts";
-import { buildProgram, runCommand } from "../../src/cli/cli.ts";
+import { runCommand } from "../../src/cli/cli.ts";
 import type { ProbeReport } from "../../src/cli/client/shapes.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { fakeIo } from "./fake-io.ts";
@@ -17,7 +16,6 @@ import { aPod, NOW, running } from "./pods.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodelet-commands-"));
 const socketPath = join(folder, "agent.sock");
-const CLI_PAGE = join(import.meta.dirname, "../../docs/cli.md");
 const PODS = [
   aPod({ containers: [running({ name: "web" }), running({ name: "side" })] }),
   aPod({ name: "db-edge-1", namespace: "data", containers: [running({ name: "db" })] }),
@@ -136,48 +134,6 @@ async function run(...argv: readonly string[]) {
   await new Promise(setImmediate);
   return { code, out: io.out(), err: io.err() };
 }
-
-/** Every command below a command with its words. */
-function allCommands(command: Command, words: readonly string[] = []): readonly string[][] {
-  return [
-    [...words],
-    ...command.commands.flatMap((each) => allCommands(each, [...words, each.name()])),
-  ];
-}
-
-const program = buildProgram({
-  io: fakeIo(),
-  onInterrupt: () => new AbortController().signal,
-  finish: () => {},
-});
-
-for (const words of allCommands(program))
-  test(`\`nodelet ${words.join(" ")} --help\``, async () => {
-    const { code, out, err } = await run(...words, "--help");
-    assert.equal(code, 0);
-    assert.equal(err, "");
-    assertGolden(`help/${words.join("-") || "nodelet"}.txt`, out);
-  });
-
-test("docs/cli.md holds the help of every command", async () => {
-  const page = readFileSync(CLI_PAGE, "utf8");
-  const [before = "", after = ""] = page.split(/<!-- begin commands -->.*<!-- end commands -->/s);
-  const parts: string[] = [];
-  for (const words of allCommands(program)) {
-    if (words.length === 0) continue;
-    const { out } = await run(...words, "--help");
-    parts.push(`### nodelet ${words.join(" ")}\n\n\`\`\`text\n${out.trimEnd()}\n\`\`\`\n`);
-  }
-  const body = `<!-- begin commands -->\n\n${parts.join("\n")}\n<!-- end commands -->`;
-  assertGolden("../../../docs/cli.md", `${before}${body}${after}`);
-});
-
-test("`nodelet` alone and `nodelet help` show the same as --help", async () => {
-  const { out } = await run("--help");
-  assert.deepEqual(await run(), { code: 0, out, err: "" });
-  assert.deepEqual(await run("help"), { code: 0, out, err: "" });
-  assert.equal((await run("help", "get")).out, (await run("get", "--help")).out);
-});
 
 const TEXTS: readonly (readonly string[])[] = [
   ["get", "pods"],

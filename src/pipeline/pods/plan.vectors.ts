@@ -30,7 +30,9 @@ const withInit = aPod({ initContainers: [PREP, aContainer("prep2")] });
 const withSidecar = aPod({ initContainers: [SIDE, PREP] });
 const never = aPod({ restartPolicy: "Never" });
 const onFailure = aPod({ restartPolicy: "OnFailure" });
-const withDebugger = aPod({ ephemeralContainers: [aContainer("debug")] });
+const ephemeralContainers = [aContainer("debug")];
+const withDebugger = aPod({ ephemeralContainers });
+const initAndDebugger = aPod({ initContainers: [PREP], ephemeralContainers });
 const gone = aSandbox({ ready: false });
 
 /** All vectors. */
@@ -48,10 +50,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     name: "an ephemeral container starts although an init container is still at work",
-    given: {
-      pod: aPod({ initContainers: [PREP], ephemeralContainers: [aContainer("debug")] }),
-      containers: [anAttempt("prep")],
-    },
+    given: { pod: initAndDebugger, containers: [anAttempt("prep")] },
     expect: ["start debug#0"],
   },
   {
@@ -60,7 +59,7 @@ export const ROWS: readonly Row[] = [
     expect: [],
   },
   {
-    name: "an ephemeral container waits for a sandbox and is not why one is made",
+    name: "an ephemeral container waits for a sandbox",
     given: { pod: withDebugger, sandboxes: [] },
     expect: ["sandbox#0", "start a#0"],
   },

@@ -384,9 +384,7 @@ export class Devices {
   }
 }
 
-function decodeAnswer(answer: Uint8Array): ContainerAllocateResponse {
-  return ContainerAllocateResponse.decode(answer);
-}
+const decodeAnswer = (answer: Uint8Array) => ContainerAllocateResponse.decode(answer);
 
 /** Healthy devices of every known resource, as the checkpoint names them. */
 function healthyIds({ inventory }: DeviceState): ReadonlyMap<string, readonly string[]> {

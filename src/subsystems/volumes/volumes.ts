@@ -24,6 +24,7 @@ import { tearDown } from "./teardown.ts";
 
 export type { MadeVolume, MountFeatures };
 
+/** Folders and switches of the room. */
 export interface VolumeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Domain of the cluster, for names in /etc/hosts. */
@@ -32,6 +33,7 @@ export interface VolumeOptions {
   readonly allocatable: Allocatable;
 }
 
+/** What the room needs of the outside. */
 export interface VolumeDeps {
   readonly files: Files;
   readonly volumes: VolumeFiles;
@@ -80,6 +82,7 @@ const PROPAGATION = {
   Bidirectional: MountPropagation.PROPAGATION_BIDIRECTIONAL,
 } as const;
 
+/** All volumes of the node's pods. */
 export class Volumes {
   readonly #options: VolumeOptions;
   readonly #deps: VolumeDeps;

@@ -1,0 +1,24 @@
+import type { Host, HostFacts } from "../outside/host/host.ts";
+import type { Events } from "../subsystems/events/events.ts";
+
+/** From this kernel on, file systems in memory can be kept from being swapped to disk. */
+const NOSWAP_KERNEL = [6, 4] as const;
+
+/** The agent's first words about the node (BirthCry, cgroupVersionCheck). */
+export function sayStarting(
+  events: Pick<Events, "ofNode">,
+  host: Host,
+  { swapBytes, kernelVersion }: HostFacts,
+): void {
+  events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
+  const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
+  const old = major < NOSWAP_KERNEL[0] || (major === NOSWAP_KERNEL[0] && minor < NOSWAP_KERNEL[1]);
+  if (old && swapBytes > 0) {
+    const message =
+      "The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) might be swapped to disk and should no longer be considered secure.";
+    events.ofNode({ type: "Warning", reason: "PossibleMemoryBackedVolumesOnDisk", message });
+  }
+  if (host.cgroups.version !== 1) return;
+  const message = "cgroup v1 support is in maintenance mode, please migrate to cgroup v2";
+  events.ofNode({ type: "Warning", reason: "CgroupV1", message });
+}
