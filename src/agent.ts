@@ -29,6 +29,7 @@ import {
   type PipelineDeps,
   startPipeline,
 } from "./pipeline/pipeline.ts";
+import { pipelineOptionsOf } from "./pipeline/pipeline-options.ts";
 import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
@@ -178,7 +179,7 @@ async function startCore(
   const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks };
   const joined = clients && join(options, { ...parts, clients, metrics });
   const deps = pipelineDeps(options, { ...parts, joined });
-  const settings = pipelineOptions(options, hooks, joined);
+  const settings = pipelineOptionsOf(options, sourcesOf(hooks, joined));
   const pipeline = createPipeline(settings, deps);
   pipelineOf.current = pipeline;
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
@@ -326,32 +327,12 @@ async function awaitRuntime(outside: Outside, signal: AbortSignal): Promise<Vers
   }
 }
 
-function pipelineOptions(
-  { config, nodeName, rootFolder, orphanGraceSeconds = 1 }: AgentOptions,
+/** Sources beside the manifests. */
+function sourcesOf(
   { sources = [] }: AgentHooks,
   joined: JoinedCluster | undefined,
-): Parameters<typeof createPipeline>[0] {
-  const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
-    values.map((value) => ({ name, value })),
-  );
-  const maxRestartBackoffMs = config.crashLoopBackOff.maxContainerRestartPeriod ?? 300_000;
-  return {
-    roots: { root: rootFolder, logs: config.podLogsDir },
-    stateFolder: `${rootFolder}/nodelet`,
-    sources: {
-      nodeName,
-      ...(config.staticPodPath === ""
-        ? {}
-        : { file: { path: config.staticPodPath, everyMs: config.fileCheckFrequency } }),
-      ...(config.staticPodURL === ""
-        ? {}
-        : { http: { url: config.staticPodURL, headers, everyMs: config.httpCheckFrequency } }),
-      others: joined ? [joined.pods.source, ...sources] : sources,
-    },
-    orphanGraceSeconds,
-    initialRestartBackoffMs: Math.min(10_000, maxRestartBackoffMs),
-    maxRestartBackoffMs,
-  };
+): readonly PodSource[] {
+  return joined ? [joined.pods.source, ...sources] : sources;
 }
 
 interface PipelineParts {

@@ -1,0 +1,45 @@
+// pure
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { PipelineOptions } from "./pipeline.ts";
+import type { PodSource } from "./sources/sources.ts";
+
+/** What the pipeline's options are made of. */
+export interface PipelineSettings {
+  readonly config: KubeletConfig;
+  readonly nodeName: string;
+  readonly rootFolder: string;
+  readonly orphanGraceSeconds?: number | "own";
+}
+
+/** Back-off of containers that fall over (MaxContainerBackOff and its first step). */
+const MAX_RESTART_BACKOFF_MS = 300_000;
+const INITIAL_RESTART_BACKOFF_MS = 10_000;
+
+/** Folders, sources and times as the configuration says them; `others` are sources beside manifests. */
+export function pipelineOptionsOf(
+  { config, nodeName, rootFolder, orphanGraceSeconds = 1 }: PipelineSettings,
+  others: readonly PodSource[],
+): PipelineOptions {
+  const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
+    values.map((value) => ({ name, value })),
+  );
+  const maxRestartBackoffMs =
+    config.crashLoopBackOff.maxContainerRestartPeriod ?? MAX_RESTART_BACKOFF_MS;
+  return {
+    roots: { root: rootFolder, logs: config.podLogsDir },
+    stateFolder: `${rootFolder}/nodelet`,
+    sources: {
+      nodeName,
+      ...(config.staticPodPath === ""
+        ? {}
+        : { file: { path: config.staticPodPath, everyMs: config.fileCheckFrequency } }),
+      ...(config.staticPodURL === ""
+        ? {}
+        : { http: { url: config.staticPodURL, headers, everyMs: config.httpCheckFrequency } }),
+      others,
+    },
+    orphanGraceSeconds,
+    initialRestartBackoffMs: Math.min(INITIAL_RESTART_BACKOFF_MS, maxRestartBackoffMs),
+    maxRestartBackoffMs,
+  };
+}
