@@ -3,9 +3,13 @@ import { readScalar, type ScalarKind, setOwn, typeName, zeroScalar } from "./dec
 import { type FieldProblem, required, unsupported } from "./field-problem.ts";
 import { API_SCHEMA } from "./generated/schema.ts";
 import type {
+  Binding,
+  CertificateSigningRequest,
   ConfigMap,
   CoreEvent,
   CSINode,
+  DeleteOptions,
+  EventsEvent,
   Eviction,
   Lease,
   Namespace,
@@ -29,9 +33,13 @@ import { nearest } from "./nearest.ts";
 
 /** The objects that come in from outside, by the name of their type. */
 export interface Decodable {
+  readonly Binding: Binding;
   readonly CSINode: CSINode;
+  readonly CertificateSigningRequest: CertificateSigningRequest;
   readonly ConfigMap: ConfigMap;
   readonly CoreEvent: CoreEvent;
+  readonly DeleteOptions: DeleteOptions;
+  readonly EventsEvent: EventsEvent;
   readonly Eviction: Eviction;
   readonly Lease: Lease;
   readonly Namespace: Namespace;

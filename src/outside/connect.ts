@@ -9,7 +9,7 @@ import { connectKube } from "./kube/connect-kube.ts";
 import type { ApiTransport, Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
 import type { Outside } from "./outside.ts";
-import { connectServing } from "./serving.ts";
+import { connectServing, type Serving } from "./serving.ts";
 
 /** Where the container runtime is. */
 export interface ConnectOptions {
@@ -27,6 +27,7 @@ export interface ConnectOptions {
 export interface ConnectedOutside extends Outside {
   readonly kube: Kube;
   readonly cri: ConnectedRuntime;
+  readonly serving: Serving;
   close(): void;
 }
 

@@ -10,6 +10,7 @@ export type { LoopDelay, OwnProcess, ProcessUsage } from "./host/own-process.ts"
 export type {
   ClientCertificate,
   Exchange,
+  ForwardTarget,
   HttpListener,
   Listen,
   ListenAddress,

@@ -920,6 +920,11 @@ export interface NonResourceAttributes {
   readonly verb?: string;
 }
 
+export interface NonResourceRule {
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
 export interface ObjectFieldSelector {
   readonly apiVersion?: string;
   readonly fieldPath: string;
@@ -1372,6 +1377,13 @@ export interface ResourceRequirements {
   readonly requests?: Readonly<Record<string, string>>;
 }
 
+export interface ResourceRule {
+  readonly apiGroups?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
 export interface ResourceStatus {
   readonly name: string;
   readonly resources?: readonly ResourceHealth[];
@@ -1481,6 +1493,42 @@ export interface SecurityContext {
   readonly seLinuxOptions?: SELinuxOptions;
   readonly seccompProfile?: SeccompProfile;
   readonly windowsOptions?: WindowsSecurityContextOptions;
+}
+
+export interface SelfSubjectAccessReview {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly spec: SelfSubjectAccessReviewSpec;
+  readonly status?: SubjectAccessReviewStatus;
+}
+
+export interface SelfSubjectAccessReviewSpec {
+  readonly nonResourceAttributes?: NonResourceAttributes;
+  readonly resourceAttributes?: ResourceAttributes;
+}
+
+export interface SelfSubjectReview {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly status?: SelfSubjectReviewStatus;
+}
+
+export interface SelfSubjectReviewStatus {
+  readonly userInfo?: UserInfo;
+}
+
+export interface SelfSubjectRulesReview {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly spec: SelfSubjectRulesReviewSpec;
+  readonly status?: SubjectRulesReviewStatus;
+}
+
+export interface SelfSubjectRulesReviewSpec {
+  readonly namespace?: string;
 }
 
 export interface Service {
@@ -1619,6 +1667,13 @@ export interface SubjectAccessReviewStatus {
   readonly denied?: boolean;
   readonly evaluationError?: string;
   readonly reason?: string;
+}
+
+export interface SubjectRulesReviewStatus {
+  readonly evaluationError?: string;
+  readonly incomplete: boolean;
+  readonly nonResourceRules: readonly NonResourceRule[];
+  readonly resourceRules: readonly ResourceRule[];
 }
 
 export interface Sysctl {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { humanBytes, humanDuration, spokenDuration } from "./amounts.ts";
+import { humanDuration } from "../../api/human-duration.ts";
+import { humanBytes, spokenDuration } from "./amounts.ts";
 
 const S = 1000;
 const M = 60 * S;

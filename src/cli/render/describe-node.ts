@@ -1,9 +1,10 @@
 // pure
 import type { CoreEvent, Node, NodeCondition, Pod } from "../../api/generated/types.ts";
+import { humanDuration } from "../../api/human-duration.ts";
 import { isTerminalPhase } from "../../api/pod.ts";
 import { podResources } from "../../api/pod-resources.ts";
 import type { Overview, Problem } from "../client/shapes.ts";
-import { humanBytes, humanDuration, spokenDuration } from "./amounts.ts";
+import { humanBytes, spokenDuration } from "./amounts.ts";
 import { describeEvents } from "./describe-pod.ts";
 import { field, pairs, renderFields } from "./fields.ts";
 import { nodeObject } from "./node-object.ts";

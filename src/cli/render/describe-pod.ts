@@ -9,7 +9,7 @@ import type {
   Toleration,
   Volume,
 } from "../../api/generated/types.ts";
-import { humanDuration } from "./amounts.ts";
+import { humanDuration } from "../../api/human-duration.ts";
 import { describeContainer } from "./describe-container.ts";
 import { eventRow, eventStyle } from "./event-row.ts";
 import { type Field, field, pairs, renderFields } from "./fields.ts";

@@ -1,8 +1,8 @@
 // pure
 import { marksOf } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
+import { humanDuration } from "../../api/human-duration.ts";
 import { parseTimestamp } from "../../api/timestamps.ts";
-import { humanDuration } from "./amounts.ts";
 import type { Column } from "./table.ts";
 import type { Style } from "./text.ts";
 

@@ -1,6 +1,7 @@
 // pure
 /** The screen of `nodelet up`: node, pods and events in as many lines as the terminal has. */
-import { humanBytes, humanDuration } from "./amounts.ts";
+import { humanDuration } from "../../api/human-duration.ts";
+import { humanBytes } from "./amounts.ts";
 import type { EventRow } from "./event-row.ts";
 import { eventStyle } from "./event-row.ts";
 import type { NodeSummary } from "./node-summary.ts";

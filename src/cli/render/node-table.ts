@@ -1,7 +1,7 @@
 // pure
 import type { Node } from "../../api/generated/types.ts";
+import { humanDuration } from "../../api/human-duration.ts";
 import { parseTimestamp } from "../../api/timestamps.ts";
-import { humanDuration } from "./amounts.ts";
 import type { Column } from "./table.ts";
 
 /** A node in a table at `now`, Unix milliseconds. */

@@ -1,6 +1,8 @@
 // pure
+
+import { humanDuration } from "../../api/human-duration.ts";
 import type { ProbeReport } from "../client/shapes.ts";
-import { humanDuration, preciseText, spokenDuration } from "./amounts.ts";
+import { preciseText, spokenDuration } from "./amounts.ts";
 import { field, renderFields } from "./fields.ts";
 import { type Column, renderTable } from "./table.ts";
 import type { Paint } from "./text.ts";

@@ -1,6 +1,7 @@
 // pure
+import { humanDuration } from "../../api/human-duration.ts";
 import type { ProbeReport } from "../client/shapes.ts";
-import { humanDuration, preciseText } from "./amounts.ts";
+import { preciseText } from "./amounts.ts";
 import type { Column } from "./table.ts";
 
 /** A probe in a table at `now`, Unix milliseconds. */

@@ -1,9 +1,23 @@
-import { type IncomingMessage, ServerResponse } from "node:http";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { constants, type Http2ServerRequest } from "node:http2";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { InvariantError, OutsideError } from "../../kit/errors.ts";
-import type { ClientCertificate, Exchange, ReplyHeaders, ReplyStream } from "./listen.ts";
-import { askToSwitch, endThenDestroy, joinSockets, loopbackUrl } from "./upgrade-proxy.ts";
+import { askSocket, passedBack, shortText } from "./forward.ts";
+import type {
+  ClientCertificate,
+  Exchange,
+  ForwardTarget,
+  ReplyHeaders,
+  ReplyStream,
+} from "./listen.ts";
+import {
+  askToSwitch,
+  endThenDestroy,
+  joinSockets,
+  loopbackUrl,
+  type SwitchTarget,
+} from "./upgrade-proxy.ts";
 
 /** The connection of a request that asks to switch protocols; Node no longer reads it as HTTP. */
 export interface Switching {
@@ -11,11 +25,23 @@ export interface Switching {
   readonly early: Buffer;
 }
 
+/** What the answers of both versions of HTTP have in common. */
+export interface PlainResponse {
+  statusCode: number;
+  readonly destroyed?: boolean;
+  setHeader(name: string, value: string | number): unknown;
+  flushHeaders(): void;
+  write(chunk: Uint8Array | string): boolean;
+  end(content: Uint8Array | undefined, onWritten: () => void): unknown;
+  once(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
 /** What an exchange is made of. */
 export interface ExchangeParts {
-  readonly request: IncomingMessage;
+  readonly request: IncomingMessage | Http2ServerRequest;
   /** Of a plain request; one that switches gets an answer of its own when it needs it. */
-  readonly response?: ServerResponse;
+  readonly response?: PlainResponse;
   readonly switching?: Switching;
   readonly client: ClientCertificate;
   readonly peer: string;
@@ -30,11 +56,11 @@ export class NodeExchange implements Exchange {
   readonly peer: string;
   readonly client: ClientCertificate;
   readonly upgrade: string | undefined;
-  readonly #request: IncomingMessage;
+  readonly #request: IncomingMessage | Http2ServerRequest;
   readonly #switching: Switching | undefined;
   readonly #stalledMs: number;
   readonly #abort = new AbortController();
-  #response: ServerResponse | undefined;
+  #response: PlainResponse | undefined;
   #answered = false;
   #switched = false;
 
@@ -72,7 +98,9 @@ export class NodeExchange implements Exchange {
 
   /** Cuts the connection, where an answer was begun and cannot be finished. */
   cut(): void {
-    this.#request.socket.destroy();
+    // Over HTTP/2 the connection serves others too.
+    if ("stream" in this.#request) this.#request.stream.destroy();
+    else this.#request.socket.destroy();
   }
 
   async readBody(maxBytes: number): Promise<Uint8Array> {
@@ -99,7 +127,7 @@ export class NodeExchange implements Exchange {
     const content = typeof body === "string" ? Buffer.from(body) : body;
     if (status !== 204 && status !== 304)
       response.setHeader("content-length", content?.length ?? 0);
-    await this.#ending(response, () => response.end(content));
+    await this.#ending(response, content);
   }
 
   replyStream(status: number, headers: ReplyHeaders): ReplyStream {
@@ -114,16 +142,44 @@ export class NodeExchange implements Exchange {
           return () => response.off("drain", done);
         });
       },
-      end: () => this.#ending(response, () => response.end()),
+      end: () => this.#ending(response, undefined),
     };
   }
 
   async proxyUpgrade(url: string, idleMs: number): Promise<void> {
+    await this.#switch({ url: loopbackUrl(url) }, idleMs);
+  }
+
+  async forward(target: ForwardTarget, idleMs: number): Promise<void> {
+    const { socketPath, path, refusal } = target;
+    if (this.#switching) {
+      await this.#switch({ url: new URL(path, "http://localhost"), socketPath }, idleMs);
+      return;
+    }
+    const answer = await askSocket(target, this.#request, this.signal);
+    if (refusal && (answer.statusCode ?? 0) >= 400) {
+      const said = refusal(answer.statusCode ?? 0, await shortText(answer));
+      await this.reply(said.status, { "content-type": said.contentType }, said.body);
+      return;
+    }
+    const stream = this.replyStream(answer.statusCode ?? 502, passedBack(answer));
+    try {
+      for await (const chunk of answer as AsyncIterable<Buffer>) await stream.write(chunk);
+    } catch {
+      this.cut();
+      return;
+    } finally {
+      answer.destroy();
+    }
+    await stream.end();
+  }
+
+  async #switch(target: SwitchTarget, idleMs: number): Promise<void> {
     const switching = this.#switching;
-    if (!switching || this.#answered)
+    if (!switching || this.#answered || !(this.#request instanceof IncomingMessage))
       throw new InvariantError("this exchange cannot switch protocols");
     const { socket, early } = switching;
-    const answer = await askToSwitch(loopbackUrl(url), this.#request, this.signal);
+    const answer = await askToSwitch(target, this.#request, this.signal);
     if (answer.kind === "refused") {
       await this.reply(answer.status, { "content-type": "text/plain; charset=utf-8" }, answer.text);
       return;
@@ -138,7 +194,7 @@ export class NodeExchange implements Exchange {
     await joinSockets(socket, answer.socket, { idleMs, signal: this.signal });
   }
 
-  #begin(status: number, headers: ReplyHeaders): ServerResponse {
+  #begin(status: number, headers: ReplyHeaders): PlainResponse {
     if (this.#answered) throw new InvariantError("a request is answered once only");
     this.#answered = true;
     const response = this.#response ?? this.#responseOnSocket();
@@ -151,7 +207,8 @@ export class NodeExchange implements Exchange {
   /** An ordinary answer to a request that wanted to switch; the connection is good for nothing after. */
   #responseOnSocket(): ServerResponse {
     const socket = this.#switching?.socket;
-    if (!(socket instanceof Socket)) throw new InvariantError("an exchange without a connection");
+    if (!(socket instanceof Socket) || !(this.#request instanceof IncomingMessage))
+      throw new InvariantError("an exchange without a connection");
     const response = new ServerResponse(this.#request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket);
@@ -162,17 +219,23 @@ export class NodeExchange implements Exchange {
     return response;
   }
 
-  async #ending(response: ServerResponse, end: () => void): Promise<void> {
+  async #ending(response: PlainResponse, content: Uint8Array | undefined): Promise<void> {
     if (response.destroyed || this.signal.aborted) return;
     await this.#bounded((done) => {
-      response.once("finish", done);
       response.once("close", done);
-      end();
-      return () => {
-        response.off("finish", done);
-        response.off("close", done);
-      };
+      response.end(content, done);
+      return () => response.off("close", done);
     }).catch(() => {});
+    this.#letGoOfBody();
+  }
+
+  /** A stream that was answered before its body had come is closed: nobody is going to read the rest. */
+  #letGoOfBody(): void {
+    const request = this.#request;
+    if (!("stream" in request) || request.complete) return;
+    setImmediate(() => {
+      if (!request.stream.destroyed) request.stream.close(constants.NGHTTP2_NO_ERROR);
+    });
   }
 
   /** Waits for the peer to take something; one that does not is cut. */
@@ -197,7 +260,7 @@ export class NodeExchange implements Exchange {
 }
 
 /** Headers by lower-case name. Of those that may come once only, Node has kept the first. */
-function joinedHeaders(request: IncomingMessage): Exchange["headers"] {
+function joinedHeaders(request: IncomingMessage | Http2ServerRequest): Exchange["headers"] {
   const headers: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");

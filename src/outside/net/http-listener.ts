@@ -1,13 +1,14 @@
 import { chmodSync } from "node:fs";
 import { mkdir, unlink } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createSecureServer, type Http2SecureServer, type Http2ServerRequest } from "node:http2";
 import { createServer as createTlsServer, type Server as TlsHttpServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { ClientCertificates } from "./client-certificates.ts";
-import { NodeExchange, type Switching } from "./exchange.ts";
+import { NodeExchange, type PlainResponse, type Switching } from "./exchange.ts";
 import type { HttpListener, Listen, ListenAddress, ListenOptions, TlsMaterial } from "./listen.ts";
 import { secureContextOptions } from "./tls-options.ts";
 
@@ -19,6 +20,10 @@ const CLOSE_WITHIN_MS = 1_000;
 const LOOK_EVERY_MS = 1_000;
 /** Silence on a connection after which the kernel asks whether the peer is still there. */
 const KEEP_ALIVE_MS = 30_000;
+/** Requests that one connection may have under way over HTTP/2, as Go's server has it. */
+const MAX_STREAMS = 250;
+
+type AnyServer = Server | TlsHttpServer | Http2SecureServer;
 
 /** Listens on this machine. */
 export const listenHttp: Listen = async (options) => {
@@ -27,9 +32,11 @@ export const listenHttp: Listen = async (options) => {
   return listener;
 };
 
+type AnyRequest = IncomingMessage | Http2ServerRequest;
+
 class NodeListener implements HttpListener {
   readonly #options: ListenOptions;
-  readonly #server: Server | TlsHttpServer;
+  readonly #server: AnyServer;
   readonly #sockets = new Set<Socket>();
   readonly #exchanges = new Map<NodeExchange, Promise<void>>();
   readonly #clients: ClientCertificates;
@@ -47,11 +54,19 @@ class NodeListener implements HttpListener {
       socket.once("close", () => this.#sockets.delete(socket));
     });
     this.#server.on("secureConnection", (socket: Socket) => this.#clients.judge(socket));
-    this.#server.on("request", (request, response) => this.#take(request, { response }));
-    this.#server.on("upgrade", (request, socket, early) =>
+    // The overloads of three kinds of servers have no common one, though all emit the same.
+    const events = this.#server as NodeJS.EventEmitter;
+    events.on("request", (request: AnyRequest, response: PlainResponse) =>
+      this.#take(request, { response }),
+    );
+    events.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) =>
       this.#take(request, { switching: { socket, early } }),
     );
-    this.#server.on("clientError", (error: Error, socket: Duplex) => this.#refuse(error, socket));
+    events.on("clientError", (error: Error, socket: Duplex) => this.#refuse(error, socket));
+    // What a peer does wrong with HTTP/2 ends its connection and nothing else.
+    events.on("sessionError", (error: Error) =>
+      this.#options.onProblem({ kind: "request", peer: "", error }),
+    );
   }
 
   get address(): ListenAddress {
@@ -90,15 +105,15 @@ class NodeListener implements HttpListener {
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
     });
-    this.#server.closeIdleConnections();
+    if ("closeIdleConnections" in this.#server) this.#server.closeIdleConnections();
     for (const exchange of this.#exchanges.keys()) exchange.cancel("the server is closing");
     await settledWithin([...this.#exchanges.values()], CLOSE_WITHIN_MS);
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
 
-  #createServer(): Server | TlsHttpServer {
-    const { limits, tls, mayUpgrade } = this.#options;
+  #createServer(): AnyServer {
+    const { limits, tls, mayUpgrade, http2 } = this.#options;
     const common = {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headerMs,
@@ -112,19 +127,24 @@ class NodeListener implements HttpListener {
         mayUpgrade(request.method ?? "", request.url ?? ""),
     };
     if (!tls) return createServer(common);
-    return createTlsServer({
+    const secure = {
       ...common,
       ...secureContextOptions(tls.material, tls.settings),
-      ALPNProtocols: ["http/1.1"],
       handshakeTimeout: limits.handshakeMs,
       requestCert: tls.material.clientAuthoritiesPem !== undefined,
       rejectUnauthorized: false,
+    };
+    if (http2 !== true) return createTlsServer({ ...secure, ALPNProtocols: ["http/1.1"] });
+    return createSecureServer({
+      ...secure,
+      allowHTTP1: true,
+      settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: limits.headerBytes },
     });
   }
 
   #take(
-    request: IncomingMessage,
-    way: { readonly response?: ServerResponse; readonly switching?: Switching },
+    request: AnyRequest,
+    way: { readonly response?: PlainResponse; readonly switching?: Switching },
   ): void {
     const exchange = new NodeExchange({
       request,
@@ -184,7 +204,7 @@ function peerOf(socket: Socket): string {
 }
 
 function listening(
-  server: Server,
+  server: AnyServer,
   where: { readonly path: string } | { readonly host: string; readonly port: number },
 ): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -42,6 +42,8 @@ export interface ListenLimits {
 export interface ListenOptions {
   readonly address: ListenAddress;
   readonly tls?: { readonly material: TlsMaterial; readonly settings: TlsSettings };
+  /** Speaks HTTP/2 too, with peers that ask for it; only with TLS. */
+  readonly http2?: boolean;
   readonly limits: ListenLimits;
   /** Whether a request that offers another protocol may be taken at its word; others are plain HTTP. */
   readonly mayUpgrade: (method: string, target: string) => boolean;
@@ -80,7 +82,7 @@ export type ClientCertificate =
 /** Headers of an answer by name. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
-/** One request and its answer. Exactly one of `reply`, `replyStream` and `proxyUpgrade` is to be called. */
+/** One request and its answer. Exactly one of `reply`, `replyStream`, `proxyUpgrade` and `forward` is to be called. */
 export interface Exchange {
   readonly method: string;
   /** Path and query as sent. */
@@ -108,6 +110,28 @@ export interface Exchange {
    * "denied" for an address that is not loopback, "unavailable" when the server does not switch.
    */
   proxyUpgrade(url: string, idleMs: number): Promise<void>;
+  /**
+   * Has the HTTP server on a unix socket answer, as it would if it had been asked for `target.path`; a
+   * wish to switch protocols is passed on too. Credentials are not. Rejects without having answered with
+   * `OutsideError` "unavailable" when nobody answers there.
+   */
+  forward(target: ForwardTarget, idleMs: number): Promise<void>;
+}
+
+/** An HTTP server on this machine. */
+export interface ForwardTarget {
+  readonly socketPath: string;
+  /** Path and query. */
+  readonly path: string;
+  /** What is answered in place of an error with this text; without it errors are passed on too. */
+  readonly refusal?: (status: number, text: string) => Refusal;
+}
+
+/** An answer in place of an error of another server. */
+export interface Refusal {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
 }
 
 /** An answer that is sent piece by piece. */

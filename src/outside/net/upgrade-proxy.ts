@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { isIPv4, isIPv6 } from "../../config/ip.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { shortText } from "./forward.ts";
 
 /** Headers that matter to the runtime's streaming server; credentials are none of its business. */
 const PASSED_ON = new Set([
@@ -20,8 +21,6 @@ const PASSED_ON = new Set([
 
 /** How long the runtime's server may take to switch protocols; it does so before it does any work. */
 const SWITCH_WITHIN_MS = 30_000;
-/** Most of an error's text that is passed on. */
-const ERROR_TEXT_BYTES = 64 * 1024;
 
 /** What a streaming server says to the wish to switch protocols. */
 export type UpgradeAnswer =
@@ -59,14 +58,21 @@ export function loopbackUrl(text: string): URL {
   return url;
 }
 
-/** Asks the streaming server at `url` to switch protocols as the client asked us to. */
+/** Where a streaming server is: at the host of its URL, or on a unix socket. */
+export interface SwitchTarget {
+  readonly url: URL;
+  readonly socketPath?: string;
+}
+
+/** Asks the streaming server at `target` to switch protocols as the client asked us to. */
 export function askToSwitch(
-  url: URL,
+  { url, socketPath }: SwitchTarget,
   from: IncomingMessage,
   signal: AbortSignal,
 ): Promise<UpgradeAnswer> {
   return new Promise((resolve, reject) => {
     const asked = request({
+      ...(socketPath === undefined ? {} : { socketPath }),
       host: url.hostname === "localhost" ? "127.0.0.1" : url.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: url.port === "" ? 80 : url.port,
       path: `${url.pathname}${url.search}`,
@@ -122,15 +128,7 @@ async function refusal(answer: IncomingMessage): Promise<UpgradeAnswer> {
       retryable: false,
     });
   }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= ERROR_TEXT_BYTES) break;
-  }
-  const text = Buffer.concat(chunks).subarray(0, ERROR_TEXT_BYTES).toString("utf8");
-  return { kind: "refused", status, text };
+  return { kind: "refused", status, text: await shortText(answer) };
 }
 
 /** How long a peer may still send after everything was said; a cut while it does would lose our last words. */
