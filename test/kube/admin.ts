@@ -25,6 +25,7 @@ export interface AdminRequest {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly token?: string;
+  readonly accept?: string;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -50,7 +51,7 @@ export async function adminRequest(target: AdminTarget, order: AdminRequest): Pr
         host: target.serverName,
         timeout: TIMEOUT_MS,
         headers: {
-          accept: "application/json",
+          accept: order.accept ?? "application/json",
           ...(body === undefined
             ? {}
             : {

@@ -1,0 +1,32 @@
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Exchange } from "../../outside/serving.ts";
+import { parseCertificateDer } from "../../outside/x509/x509.ts";
+import type { User } from "../objects/order.ts";
+import { readToken, type TokenDeps } from "./tokens.ts";
+
+const AUTHENTICATED = "system:authenticated";
+const BEARER = /^bearer +(\S+)$/i;
+
+/** Who makes a request: by certificate, or by token. Undefined when nobody can be believed. */
+export function authenticate(
+  { client, headers }: Pick<Exchange, "client" | "headers">,
+  tokens: TokenDeps,
+  log: Log,
+): User | undefined {
+  if (client.kind === "verified") return userOfCertificate(client.der, log);
+  const token = BEARER.exec(headers["authorization"] ?? "")?.[1];
+  return token === undefined ? undefined : readToken(tokens, token)?.user;
+}
+
+/** The common name is the user, the organizations are the groups. Only for authenticating clients. */
+function userOfCertificate(der: Uint8Array, log: Log): User | undefined {
+  try {
+    const { subject, usages } = parseCertificateDer(der);
+    if (subject.commonName === "" || !usages.includes("clientAuth")) return undefined;
+    return { name: subject.commonName, groups: [...subject.organizations, AUTHENTICATED] };
+  } catch (error) {
+    log.verbose(2, "a certificate could not be read", { problem: messageOf(error) });
+    return undefined;
+  }
+}

@@ -1,0 +1,216 @@
+/** Keys and certificates of the API: made once, kept in its folder, certificates renewed in time. */
+import type { Clock, WallMs } from "../../kit/clock.ts";
+import { isOutside, OutsideError } from "../../kit/errors.ts";
+import type { Files } from "../../outside/host/host.ts";
+import {
+  type CertificateUsage,
+  generateKeyPair,
+  isIssuedBy,
+  keyBelongsTo,
+  parseCertificate,
+  signCertificate,
+} from "../../outside/x509/x509.ts";
+
+/** A certificate with its key, both PEM. */
+export interface Identity {
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+}
+
+/** Everything the API identifies itself and others with. */
+export interface Credentials {
+  readonly authority: Identity;
+  readonly serving: Identity;
+  /** Of whoever owns the machine: may do everything. */
+  readonly admin: Identity;
+  /** Of the node's agent. */
+  readonly node: Identity;
+  /** Signs tokens of service accounts. */
+  readonly tokenKeyPem: string;
+}
+
+/** What certificates are made for. */
+export interface CredentialOptions {
+  readonly folder: string;
+  readonly nodeName: string;
+}
+
+interface Deps {
+  readonly files: Files;
+  readonly clock: Clock;
+}
+
+const DAY_MS = 86_400_000;
+const AUTHORITY_MS = 20 * 365 * DAY_MS;
+const LEAF_MS = 10 * 365 * DAY_MS;
+/** A certificate that ends sooner is made anew. */
+const RENEW_BEFORE_MS = 60 * DAY_MS;
+const BACKDATED_MS = 3_600_000;
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const MAX_BYTES = 64 * 1024;
+
+/** Names under which the API is asked for. */
+const SERVING_NAMES = {
+  dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
+  ipAddresses: ["127.0.0.1", "::1"],
+};
+
+/** Reads what is there and makes what is missing, broken or about to end. Throws `OutsideError`. */
+export async function loadCredentials(
+  { folder, nodeName }: CredentialOptions,
+  deps: Deps,
+): Promise<Credentials> {
+  await deps.files.makeDirectory(folder, FOLDER_MODE);
+  const authority = await loadAuthority(folder, deps);
+  const leaf = (name: string, order: Leaf) => loadLeaf(`${folder}/${name}`, order, authority, deps);
+  return {
+    authority,
+    serving: await leaf("apiserver", {
+      commonName: "kube-apiserver",
+      organizations: [],
+      use: ["serverAuth"],
+    }),
+    admin: await leaf("admin", {
+      commonName: "kubernetes-admin",
+      organizations: ["system:masters"],
+      use: ["clientAuth"],
+    }),
+    node: await leaf("node", {
+      commonName: `system:node:${nodeName}`,
+      organizations: ["system:nodes"],
+      use: ["clientAuth"],
+    }),
+    tokenKeyPem: await loadTokenKey(`${folder}/service-accounts.key`, deps),
+  };
+}
+
+interface Leaf {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly use: readonly CertificateUsage[];
+}
+
+async function loadAuthority(folder: string, deps: Deps): Promise<Identity> {
+  const path = `${folder}/ca`;
+  const found = await readIdentity(path, deps);
+  if (found) return found;
+  const now = deps.clock.wall();
+  const key = await generateKeyPair();
+  const certificatePem = signCertificate(
+    {
+      subject: { commonName: `nodelet-ca@${Math.floor(now / 1000)}`, organizations: [] },
+      publicKey: key.publicKey,
+      use: "authority",
+      ...validity(now, AUTHORITY_MS),
+    },
+    { privateKeyPem: key.privateKeyPem },
+  );
+  return await keep(path, { certificatePem, privateKeyPem: key.privateKeyPem }, deps);
+}
+
+async function loadLeaf(
+  path: string,
+  leaf: Leaf,
+  authority: Identity,
+  deps: Deps,
+): Promise<Identity> {
+  const found = await readIdentity(path, deps);
+  if (found && isGood(found, leaf, authority, deps)) return found;
+  const { commonName, organizations, use } = leaf;
+  const key = await generateKeyPair();
+  const certificatePem = signCertificate(
+    {
+      subject: { commonName, organizations },
+      publicKey: key.publicKey,
+      use,
+      ...(use.includes("serverAuth") ? { names: SERVING_NAMES } : {}),
+      ...validity(deps.clock.wall(), LEAF_MS),
+    },
+    authority,
+  );
+  return await keep(path, { certificatePem, privateKeyPem: key.privateKeyPem }, deps);
+}
+
+function isGood(
+  { certificatePem }: Identity,
+  leaf: Leaf,
+  authority: Identity,
+  { clock }: Deps,
+): boolean {
+  const { subject, notAfter, der } = factsOf(certificatePem);
+  const now = clock.wall();
+  return (
+    subject.commonName === leaf.commonName &&
+    notAfter - now > RENEW_BEFORE_MS &&
+    isIssuedBy(der, authority.certificatePem, now)
+  );
+}
+
+function factsOf(pem: string) {
+  const base64 = pem.replaceAll(/-----[^-]+-----|\s/g, "");
+  return { ...parseCertificate(pem), der: Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)) };
+}
+
+function validity(now: WallMs, lifetimeMs: number) {
+  return {
+    notBefore: (now - BACKDATED_MS) as WallMs,
+    notAfter: (now + lifetimeMs) as WallMs,
+  };
+}
+
+/** What was kept; undefined when there is none, or none that can be used. */
+async function readIdentity(path: string, { files }: Deps): Promise<Identity | undefined> {
+  const certificatePem = await files.readText(`${path}.crt`, { maxBytes: MAX_BYTES });
+  const privateKeyPem = await files.readText(`${path}.key`, { maxBytes: MAX_BYTES });
+  if (certificatePem === undefined || privateKeyPem === undefined) return undefined;
+  try {
+    return keyBelongsTo(privateKeyPem, certificatePem)
+      ? { certificatePem, privateKeyPem }
+      : undefined;
+  } catch (error) {
+    if (isOutside(error, "invalid")) return undefined;
+    throw error;
+  }
+}
+
+/** The certificate comes last: without it the pair is made anew. */
+async function keep(path: string, identity: Identity, { files }: Deps): Promise<Identity> {
+  await files.writeAtomic(`${path}.key`, identity.privateKeyPem, FILE_MODE);
+  await files.writeAtomic(`${path}.crt`, identity.certificatePem, FILE_MODE);
+  return identity;
+}
+
+async function loadTokenKey(path: string, { files }: Deps): Promise<string> {
+  const found = await files.readText(path, { maxBytes: MAX_BYTES });
+  if (found !== undefined) {
+    if (!found.includes("PRIVATE KEY")) throw new OutsideError("invalid", `${path} holds no key`);
+    return found;
+  }
+  const { privateKeyPem } = await generateKeyPair();
+  await files.writeAtomic(path, privateKeyPem, FILE_MODE);
+  return privateKeyPem;
+}
+
+/** A kubeconfig as JSON, which is YAML too. */
+export function kubeconfigText(
+  server: string,
+  authorityPem: string,
+  user: { readonly name: string; readonly identity: Identity },
+): string {
+  const { certificatePem, privateKeyPem } = user.identity;
+  const cluster = { server, "certificate-authority-data": btoa(authorityPem) };
+  const credentials = {
+    "client-certificate-data": btoa(certificatePem),
+    "client-key-data": btoa(privateKeyPem),
+  };
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "nodelet", cluster }],
+    users: [{ name: user.name, user: credentials }],
+    contexts: [{ name: "nodelet", context: { cluster: "nodelet", user: user.name } }],
+    "current-context": "nodelet",
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}

@@ -1,0 +1,42 @@
+// pure
+/** What a node may do to pods: only to its own, and only make mirrors of what it runs anyway (NodeRestriction). */
+import type { Pod } from "../../api/generated/types.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NODES, PODS } from "../kinds/catalog.ts";
+import type { Order } from "../objects/order.ts";
+import { forbidden, type StatusError } from "../status-error.ts";
+
+const NODE_PREFIX = "system:node:";
+const MIRROR = "kubernetes.io/config.mirror";
+
+function nodeOf({ user }: Order): string | undefined {
+  const isNode = user.groups.includes("system:nodes") && !user.groups.includes("system:masters");
+  return isNode && user.name.startsWith(NODE_PREFIX)
+    ? user.name.slice(NODE_PREFIX.length)
+    : undefined;
+}
+
+/** Why a node may not write this object; undefined when it may, or when no node asks. */
+export function nodeRestriction(
+  order: Order,
+  object: ApiObject,
+  isNew: boolean,
+): StatusError | undefined {
+  const node = nodeOf(order);
+  if (node === undefined) return undefined;
+  const name = object.metadata.name ?? "";
+  const refuse = (why: string) => forbidden(order.kind, name, why);
+  if (order.kind === NODES)
+    return name === node
+      ? undefined
+      : refuse(`node "${node}" is not allowed to modify node "${name}"`);
+  if (order.kind !== PODS) return undefined;
+  const { spec, metadata } = object as unknown as Pod;
+  if (spec?.nodeName !== node)
+    return refuse(`node "${node}" can only create or change pods with spec.nodeName set to itself`);
+  if (isNew && metadata?.annotations?.[MIRROR] === undefined)
+    return refuse(
+      `pod does not have "${MIRROR}" annotation, node "${node}" can only create mirror pods`,
+    );
+  return undefined;
+}

@@ -1,0 +1,44 @@
+/** Forgets events after an hour, as the reference does (`--event-ttl`). */
+import type { CoreEvent } from "../../api/generated/types.ts";
+import { parseTimestamp } from "../../api/timestamps.ts";
+import { EVENTS } from "../kinds/catalog.ts";
+import type { ObjectsCore } from "../objects/core.ts";
+import type { Duty } from "./duties.ts";
+
+const LIFETIME_MS = 3_600_000;
+const EVERY_MS = 60_000;
+/** More events than this are not kept, however young they are. */
+const MAX_EVENTS = 10_000;
+
+/** See the head of this file. */
+export function eventDuty({ store, clock }: ObjectsCore): Duty {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  return {
+    name: "local API: events",
+    everyMs: EVERY_MS,
+    plan: () => {
+      const now = clock.wall();
+      const events = store.list(EVENTS.collection);
+      // Every write wakes all duties; this one has time unless there are too many.
+      if (now - lookedAt < EVERY_MS && events.length <= MAX_EVENTS) return [];
+      lookedAt = now;
+      const byAge = events
+        .map((object) => ({ object, at: seenAt(object as unknown as CoreEvent) }))
+        .toSorted((a, b) => a.at - b.at);
+      const surplus = Math.max(0, byAge.length - MAX_EVENTS);
+      return byAge
+        .filter(({ at }, i) => i < surplus || now - at > LIFETIME_MS)
+        .map(
+          ({ object }) =>
+            () =>
+              void store.remove(EVENTS.collection, object),
+        );
+    },
+  };
+}
+
+function seenAt({ series, lastTimestamp, eventTime, metadata }: CoreEvent): number {
+  const text =
+    series?.lastObservedTime ?? lastTimestamp ?? eventTime ?? metadata?.creationTimestamp ?? "";
+  return parseTimestamp(text) ?? 0;
+}

@@ -1,0 +1,114 @@
+/** Namespaces: the usual ones are there, each has what pods need, and one that is deleted is emptied first. */
+import { type ApiObject, treeOf } from "../api-object.ts";
+import {
+  CONFIG_MAPS,
+  KINDS,
+  NAMESPACES,
+  PRIORITY_CLASSES,
+  SERVICE_ACCOUNTS,
+} from "../kinds/catalog.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { apiVersionOf } from "../kinds/kind.ts";
+import type { ObjectsCore } from "../objects/core.ts";
+import { createObject } from "../objects/create.ts";
+import { removeObject } from "../objects/remove.ts";
+import { finalizeNamespace } from "../serve/subresources.ts";
+import { type Duty, ownOrder } from "./duties.ts";
+
+const USUAL = ["default", "kube-node-lease", "kube-public", "kube-system"];
+const ROOT_CA = "kube-root-ca.crt";
+const EVERY_MS = 60_000;
+
+/** Classes that pods of the system have. */
+const CLASSES = [
+  {
+    name: "system-cluster-critical",
+    value: 2_000_000_000,
+    description:
+      "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+  },
+  {
+    name: "system-node-critical",
+    value: 2_000_001_000,
+    description: "Used for system critical pods that must not be moved from their current node.",
+  },
+];
+
+/** Makes what a new database lacks. */
+export function makeUsualObjects(core: ObjectsCore): void {
+  for (const name of USUAL) makeUnlessThere(core, NAMESPACES, "", { metadata: { name } });
+  for (const { name, ...content } of CLASSES)
+    makeUnlessThere(core, PRIORITY_CLASSES, "", { ...content, metadata: { name } });
+}
+
+/** See the head of this file. `authorityPem` is what pods verify the API with. */
+export function namespaceDuty(core: ObjectsCore, authorityPem: string): Duty {
+  const { store } = core;
+  return {
+    name: "local API: namespaces",
+    everyMs: EVERY_MS,
+    plan: () =>
+      store.list(NAMESPACES.collection).flatMap((namespace) => {
+        const name = namespace.metadata.name ?? "";
+        if (namespace.metadata.deletionTimestamp !== undefined)
+          return emptyingSteps(core, namespace, name);
+        return furnishingSteps(core, name, authorityPem);
+      }),
+  };
+}
+
+function furnishingSteps(
+  core: ObjectsCore,
+  namespace: string,
+  authorityPem: string,
+): (() => void)[] {
+  const steps: (() => void)[] = [];
+  if (!core.store.get(SERVICE_ACCOUNTS.collection, `${namespace}/default`))
+    steps.push(() =>
+      makeUnlessThere(core, SERVICE_ACCOUNTS, namespace, { metadata: { name: "default" } }),
+    );
+  const kept = core.store.get(CONFIG_MAPS.collection, `${namespace}/${ROOT_CA}`);
+  const data = { "ca.crt": authorityPem };
+  if (!kept)
+    steps.push(() =>
+      makeUnlessThere(core, CONFIG_MAPS, namespace, { metadata: { name: ROOT_CA }, data }),
+    );
+  else if (treeOf(kept["data"])["ca.crt"] !== authorityPem)
+    steps.push(() => void core.store.put(CONFIG_MAPS.collection, { ...kept, data }));
+  return steps;
+}
+
+/** Deletes what is in the namespace; once nothing is left, lets go of it. */
+function emptyingSteps(core: ObjectsCore, namespace: ApiObject, name: string): (() => void)[] {
+  const kinds = KINDS.filter(({ namespaced, view }) => namespaced && !view);
+  const left = kinds.flatMap((kind) =>
+    core.store
+      .list(kind.collection)
+      .filter(({ metadata }) => metadata.namespace === name)
+      .map((object) => ({ kind, object })),
+  );
+  if (left.length === 0) {
+    const hasFinalizers = Array.isArray(treeOf(namespace["spec"])["finalizers"]);
+    return hasFinalizers || (namespace.metadata.finalizers ?? []).length === 0
+      ? [() => void finalizeNamespace(core, namespace, [])]
+      : [];
+  }
+  return left
+    .filter(({ object }) => object.metadata.deletionTimestamp === undefined)
+    .map(({ kind, object }) => () => {
+      const order = ownOrder(kind, name, object.metadata.name ?? "");
+      removeObject(core, order, object, {});
+    });
+}
+
+function makeUnlessThere(
+  core: ObjectsCore,
+  kind: Kind,
+  namespace: string,
+  content: { readonly metadata: { readonly name: string }; readonly [field: string]: unknown },
+): void {
+  const { name } = content.metadata;
+  if (core.store.get(kind.collection, `${namespace}/${name}`)) return;
+  const object = { ...content, apiVersion: apiVersionOf(kind), kind: kind.kind };
+  createObject(core, ownOrder(kind, namespace, ""), object);
+}

@@ -1,0 +1,246 @@
+// pure
+/** All resources whose objects are kept. */
+import type { CoreEvent } from "../../api/generated/types.ts";
+import type { ApiObject } from "../api-object.ts";
+import * as core from "../print/core-tables.ts";
+import * as other from "../print/other-tables.ts";
+import { keepEvent, showEvent } from "./event-view.ts";
+import { fieldAt, type Kind, type Verb } from "./kind.ts";
+import * as rules from "./other-rules.ts";
+import { POD_RULES } from "./pod-rules.ts";
+
+const ALL_VERBS: readonly Verb[] = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+];
+
+type Given = Partial<Kind> & Pick<Kind, "kind" | "plural" | "table">;
+
+function kind(given: Given): Kind {
+  const { group = "", kind: name, plural } = given;
+  return {
+    group,
+    version: "v1",
+    singular: name.toLowerCase(),
+    shortNames: [],
+    categories: [],
+    namespaced: true,
+    type: name,
+    collection: group === "" ? plural : `${group}/${plural}`,
+    verbs: ALL_VERBS,
+    hasStatus: false,
+    rules: {},
+    selectable: {},
+    ...given,
+  };
+}
+
+/** Fields by which objects can be selected, each found by its own path. */
+function byPaths(...paths: readonly string[]): Kind["selectable"] {
+  return Object.fromEntries(
+    paths.map((path) => [path, (object: ApiObject) => fieldAt(object, ...path.split("."))]),
+  );
+}
+
+const EVENT_FIELDS: Kind["selectable"] = {
+  ...byPaths("reason", "type", "reportingComponent"),
+  ...byPaths(
+    ...["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].map(
+      (field) => `involvedObject.${field}`,
+    ),
+  ),
+  source: (object) => {
+    const { source, reportingComponent } = object as unknown as CoreEvent;
+    return source?.component || reportingComponent || "";
+  },
+};
+
+/** See `KINDS`. */
+export const PODS = kind({
+  kind: "Pod",
+  plural: "pods",
+  shortNames: ["po"],
+  categories: ["all"],
+  hasStatus: true,
+  rules: POD_RULES,
+  table: core.POD_TABLE,
+  selectable: {
+    ...byPaths(
+      "spec.nodeName",
+      "spec.restartPolicy",
+      "spec.schedulerName",
+      "spec.serviceAccountName",
+      "status.phase",
+      "status.podIP",
+      "status.nominatedNodeName",
+    ),
+    "spec.hostNetwork": (object) =>
+      fieldAt(object, "spec", "hostNetwork") === "true" ? "true" : "false",
+  },
+});
+
+/** See `KINDS`. */
+export const NODES = kind({
+  kind: "Node",
+  plural: "nodes",
+  shortNames: ["no"],
+  namespaced: false,
+  hasStatus: true,
+  table: core.NODE_TABLE,
+  selectable: {
+    "spec.unschedulable": (object) =>
+      fieldAt(object, "spec", "unschedulable") === "true" ? "true" : "false",
+  },
+});
+
+/** See `KINDS`. */
+export const NAMESPACES = kind({
+  kind: "Namespace",
+  plural: "namespaces",
+  shortNames: ["ns"],
+  namespaced: false,
+  hasStatus: true,
+  verbs: ALL_VERBS.filter((verb) => verb !== "deletecollection"),
+  rules: rules.NAMESPACE_RULES,
+  table: core.NAMESPACE_TABLE,
+  selectable: byPaths("status.phase"),
+});
+
+/** See `KINDS`. */
+export const EVENTS = kind({
+  kind: "Event",
+  plural: "events",
+  shortNames: ["ev"],
+  type: "CoreEvent",
+  rules: rules.EVENT_RULES,
+  table: core.EVENT_TABLE,
+  selectable: EVENT_FIELDS,
+});
+
+/** See `KINDS`. */
+export const CONFIG_MAPS = kind({
+  kind: "ConfigMap",
+  plural: "configmaps",
+  shortNames: ["cm"],
+  rules: rules.CONFIG_MAP_RULES,
+  table: core.CONFIG_MAP_TABLE,
+});
+
+/** See `KINDS`. */
+export const SERVICE_ACCOUNTS = kind({
+  kind: "ServiceAccount",
+  plural: "serviceaccounts",
+  shortNames: ["sa"],
+  table: core.SERVICE_ACCOUNT_TABLE,
+});
+
+/** See `KINDS`. */
+export const PRIORITY_CLASSES = kind({
+  group: "scheduling.k8s.io",
+  kind: "PriorityClass",
+  plural: "priorityclasses",
+  shortNames: ["pc"],
+  namespaced: false,
+  rules: rules.PRIORITY_CLASS_RULES,
+  table: other.PRIORITY_CLASS_TABLE,
+});
+
+/** See `KINDS`. */
+export const RUNTIME_CLASSES = kind({
+  group: "node.k8s.io",
+  kind: "RuntimeClass",
+  plural: "runtimeclasses",
+  namespaced: false,
+  rules: rules.RUNTIME_CLASS_RULES,
+  table: other.RUNTIME_CLASS_TABLE,
+});
+
+/** See `KINDS`. */
+export const SIGNING_REQUESTS = kind({
+  group: "certificates.k8s.io",
+  kind: "CertificateSigningRequest",
+  plural: "certificatesigningrequests",
+  shortNames: ["csr"],
+  namespaced: false,
+  hasStatus: true,
+  rules: rules.SIGNING_REQUEST_RULES,
+  table: other.SIGNING_REQUEST_TABLE,
+  selectable: byPaths("spec.signerName"),
+});
+
+/** Every resource, the core group first. */
+export const KINDS: readonly Kind[] = [
+  CONFIG_MAPS,
+  EVENTS,
+  NAMESPACES,
+  NODES,
+  kind({
+    kind: "PersistentVolumeClaim",
+    plural: "persistentvolumeclaims",
+    shortNames: ["pvc"],
+    hasStatus: true,
+    rules: rules.CLAIM_RULES,
+    table: core.CLAIM_TABLE,
+  }),
+  kind({
+    kind: "PersistentVolume",
+    plural: "persistentvolumes",
+    shortNames: ["pv"],
+    namespaced: false,
+    hasStatus: true,
+    rules: rules.VOLUME_RULES,
+    table: core.VOLUME_TABLE,
+  }),
+  PODS,
+  kind({
+    kind: "Secret",
+    plural: "secrets",
+    rules: rules.SECRET_RULES,
+    table: core.SECRET_TABLE,
+    selectable: byPaths("type"),
+  }),
+  SERVICE_ACCOUNTS,
+  kind({
+    kind: "Service",
+    plural: "services",
+    shortNames: ["svc"],
+    categories: ["all"],
+    hasStatus: true,
+    rules: rules.SERVICE_RULES,
+    table: core.SERVICE_TABLE,
+  }),
+  SIGNING_REQUESTS,
+  kind({
+    group: "coordination.k8s.io",
+    kind: "Lease",
+    plural: "leases",
+    rules: rules.LEASE_RULES,
+    table: other.LEASE_TABLE,
+  }),
+  {
+    ...EVENTS,
+    group: "events.k8s.io",
+    type: "EventsEvent",
+    view: { show: showEvent, keep: keepEvent },
+  },
+  RUNTIME_CLASSES,
+  PRIORITY_CLASSES,
+  kind({
+    group: "storage.k8s.io",
+    kind: "CSINode",
+    plural: "csinodes",
+    namespaced: false,
+    table: other.CSI_NODE_TABLE,
+  }),
+];
+
+/** The resource of a group by its plural. */
+export function findKind(group: string, plural: string): Kind | undefined {
+  return KINDS.find((each) => each.group === group && each.plural === plural);
+}

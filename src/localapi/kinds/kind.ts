@@ -1,0 +1,94 @@
+// pure
+/** What the server has to know of a kind of objects. */
+import type { FieldProblem } from "../../api/field-problem.ts";
+import type { ApiObject, Tree } from "../api-object.ts";
+
+/** A column of `kubectl get`. */
+export interface Column {
+  readonly name: string;
+  readonly type: "string" | "integer" | "date";
+  readonly format?: "name";
+  /** 0 is always shown, 1 with `-o wide`. */
+  readonly priority: 0 | 1;
+}
+
+/** Cells of a row in the order of the columns. */
+export type Cells = readonly (string | number)[];
+
+/** How objects of a kind are shown in a table. */
+export interface TableView {
+  readonly columns: readonly Column[];
+  /** At `now`, Unix milliseconds. */
+  cells(object: ApiObject, now: number): Cells;
+}
+
+/** What is wrong with an object; an empty list when nothing is. */
+export type Problems = readonly FieldProblem[];
+
+/** What a kind asks of its objects beyond what all have. Every part may be left out. */
+export interface KindRules {
+  /** Fills in what the API fills in. Done again it changes nothing. */
+  readonly complete?: (object: ApiObject) => ApiObject;
+  /** Makes a new object fit to be kept, e.g. with its first status. */
+  readonly begin?: (object: ApiObject) => ApiObject;
+  /** What an update cannot touch is taken from what was there before. */
+  readonly keep?: (now: ApiObject, before: ApiObject) => ApiObject;
+  readonly validate?: (object: ApiObject) => Problems;
+  /** Beside `validate`, for updates. */
+  readonly validateChange?: (now: ApiObject, before: ApiObject, subresource: string) => Problems;
+  /** Seconds an object is given when it is deleted; 0 for at once. `asked` is what the request says. */
+  readonly graceSeconds?: (object: ApiObject, asked: number | undefined) => number;
+}
+
+/** Requests that a resource answers. */
+export type Verb =
+  | "create"
+  | "delete"
+  | "deletecollection"
+  | "get"
+  | "list"
+  | "patch"
+  | "update"
+  | "watch";
+
+/** A resource: a kind, where it is, and its rules. */
+export interface Kind {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  /** Name in `API_SCHEMA`. */
+  readonly type: string;
+  /** Where its objects are kept; two resources may show the same objects. */
+  readonly collection: string;
+  readonly verbs: readonly Verb[];
+  readonly hasStatus: boolean;
+  readonly rules: KindRules;
+  readonly table: TableView;
+  /** Fields, beside name and namespace, that can be selected by. */
+  readonly selectable: Readonly<Record<string, (object: ApiObject) => string>>;
+  /** Between what is kept and what this resource shows. */
+  readonly view?: {
+    readonly show: (kept: ApiObject) => ApiObject;
+    readonly keep: (shown: ApiObject) => ApiObject;
+  };
+}
+
+/** `v1`, or `coordination.k8s.io/v1`. */
+export const apiVersionOf = ({ group, version }: Pick<Kind, "group" | "version">): string =>
+  group === "" ? version : `${group}/${version}`;
+
+/** A field of an object by its path, as text. */
+export function fieldAt(object: Tree, ...path: readonly string[]): string {
+  let value: unknown = object;
+  for (const name of path) {
+    if (typeof value !== "object" || value === null) return "";
+    value = (value as Tree)[name];
+  }
+  return value === undefined || value === null || typeof value === "object" ? "" : String(value);
+}

@@ -1,0 +1,168 @@
+/**
+ * The API of a node that has no cluster: enough of Kubernetes' own for kubectl and for the agent, which sees
+ * it through its ordinary client and nothing else. Owns: the objects and their database, the authority that
+ * vouches for callers, the listener. In: requests over HTTPS on loopback. Out: the same answers that a real
+ * API server gives. Invariants: what was acknowledged survives a crash; nobody is answered who has not proved
+ * who they are; an error says what is wrong and never where in our code.
+ */
+import type { Clock } from "../kit/clock.ts";
+import { isOutside } from "../kit/errors.ts";
+import type { Log } from "../kit/log.ts";
+import type { Random } from "../kit/random.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { OpenDatabase } from "../outside/database/database.ts";
+import type { Files } from "../outside/host/host.ts";
+import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";
+import { createTokenSigner } from "../outside/tokens/tokens.ts";
+import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
+import { startDuty } from "./control/duties.ts";
+import { eventDuty } from "./control/event-expiry.ts";
+import { makeUsualObjects, namespaceDuty } from "./control/namespaces.ts";
+import { schedulingDuty } from "./control/scheduler.ts";
+import { signingDuty } from "./control/signer.ts";
+import type { ObjectsCore } from "./objects/core.ts";
+import { ApiServer } from "./serve/server.ts";
+import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts";
+
+/** Where the API keeps its things, and where it listens. */
+export interface LocalApiOptions {
+  /** Folder of database, keys and certificates (0700). */
+  readonly folder: string;
+  readonly nodeName: string;
+  /** On loopback; port 0 takes any free one. `orAnother`: so does a port that is in use. */
+  readonly address: { readonly host: string; readonly port: number; readonly orAnother?: boolean };
+  /** Where the kubeconfig for people is written (0600). */
+  readonly kubeconfigPath: string;
+  /** Socket of the node's agent, for logs and connections into containers. */
+  readonly agentSocket?: string;
+  readonly versions: { readonly kubernetes: string; readonly nodelet: string };
+  readonly store?: StoreOptions;
+  /** For the whole body of a request; default half a minute. */
+  readonly bodyWithinMs?: number;
+}
+
+/** What the API needs of the world. */
+export interface LocalApiDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly files: Files;
+  readonly listen: Listen;
+  readonly openDatabase: OpenDatabase;
+  readonly scope: TaskScope;
+}
+
+/** A running API; it ends with its scope. */
+export interface LocalApi {
+  /** `https://127.0.0.1:6443` */
+  readonly url: string;
+  readonly kubeconfigPath: string;
+  /** Path of the kubeconfig that the node's agent joins with (0600). */
+  readonly nodeKubeconfigPath: string;
+}
+
+/** As the reference's server has them where it has any. */
+const LIMITS: ListenLimits = {
+  headerBytes: 1024 * 1024,
+  headerMs: 30_000,
+  requestMs: 60_000,
+  handshakeMs: 10_000,
+  idleMs: 90_000,
+  stalledMs: 60_000,
+  connections: 1024,
+};
+const FILE_MODE = 0o600;
+const DATABASE = "objects.db";
+const NODE_KUBECONFIG = "node.kubeconfig";
+
+/**
+ * Starts the API in `deps.scope`. Throws `OutsideError`: "alreadyExists" when somebody else listens there,
+ * "io" when files or database cannot be used.
+ */
+export async function startLocalApi(
+  options: LocalApiOptions,
+  deps: LocalApiDeps,
+): Promise<LocalApi> {
+  const { folder, nodeName, kubeconfigPath, address } = options;
+  const { clock, random, files, scope } = deps;
+  const log = deps.log.child("local API");
+  const credentials = await loadCredentials(
+    { folder: `${folder}/pki`, nodeName },
+    { files, clock },
+  );
+  const database = deps.openDatabase(`${folder}/${DATABASE}`);
+  scope.defer("local API: database", () => database.close());
+  const store = new ObjectStore(options.store ?? STORE_OPTIONS, { database, clock, log });
+  scope.defer("local API: last writes", () => store.flush());
+  const core: ObjectsCore = { store, clock, random, log };
+  makeUsualObjects(core);
+  store.flush();
+  startDuties(core, credentials.authority, scope);
+  const signer = createTokenSigner(credentials.tokenKeyPem);
+  const server = new ApiServer({
+    core,
+    tokens: { signer, store, clock, random },
+    version: options.versions,
+    ...(options.bodyWithinMs === undefined ? {} : { bodyWithinMs: options.bodyWithinMs }),
+    ...(options.agentSocket === undefined ? {} : { agentSocket: options.agentSocket }),
+  });
+  const listener = await listen(options, deps, server, {
+    ...credentials.serving,
+    clientAuthoritiesPem: credentials.authority.certificatePem,
+  });
+  scope.defer("local API: listener", async () => {
+    await listener[Symbol.asyncDispose]();
+  });
+  const port = listener.address.kind === "tcp" ? listener.address.port : 0;
+  const url = `https://${address.host.includes(":") ? `[${address.host}]` : address.host}:${port}`;
+  const nodeKubeconfigPath = `${folder}/${NODE_KUBECONFIG}`;
+  const write = (path: string, name: string, identity: typeof credentials.admin) =>
+    files.writeAtomic(
+      path,
+      kubeconfigText(url, credentials.authority.certificatePem, { name, identity }),
+      FILE_MODE,
+    );
+  await write(nodeKubeconfigPath, "node", credentials.node);
+  await write(kubeconfigPath, "admin", credentials.admin);
+  log.info("the local API serves this node", { url, kubeconfig: kubeconfigPath });
+  return { url, kubeconfigPath, nodeKubeconfigPath };
+}
+
+async function listen(
+  { address: { host, port, orAnother } }: LocalApiOptions,
+  deps: LocalApiDeps,
+  server: ApiServer,
+  material: TlsMaterial,
+): Promise<HttpListener> {
+  const at = (own: number) =>
+    deps.listen({
+      address: { kind: "tcp", host, port: own },
+      tls: {
+        material,
+        settings: { minVersion: "VersionTLS12", cipherSuites: [], curvePreferences: [] },
+      },
+      http2: true,
+      limits: LIMITS,
+      mayUpgrade: (method, target) => server.mayUpgrade(method, target),
+      onExchange: (exchange) => server.answer(exchange),
+      onProblem: (problem) => server.onProblem(problem),
+    });
+  try {
+    return await at(port);
+  } catch (error) {
+    if (orAnother !== true || !isOutside(error, "alreadyExists")) throw error;
+    deps.log.warn("the usual port of the API is taken; another is used", { port });
+    return await at(0);
+  }
+}
+
+function startDuties(
+  core: ObjectsCore,
+  authority: { readonly certificatePem: string; readonly privateKeyPem: string },
+  scope: TaskScope,
+): void {
+  startDuty(namespaceDuty(core, authority.certificatePem), core, scope);
+  startDuty(schedulingDuty(core), core, scope);
+  startDuty(signingDuty(core, authority), core, scope);
+  startDuty(eventDuty(core), core, scope);
+}

@@ -1,0 +1,100 @@
+/** What the API adds to a new pod from other objects (admission plugins of the reference). */
+import type { Pod, PodSpec, PriorityClass, RuntimeClass } from "../../api/generated/types.ts";
+import { type ApiObject, treeOf } from "../api-object.ts";
+import {
+  PODS,
+  PRIORITY_CLASSES,
+  RUNTIME_CLASSES,
+  SERVICE_ACCOUNTS,
+  SIGNING_REQUESTS,
+} from "../kinds/catalog.ts";
+import { forbidden } from "../status-error.ts";
+import type { ObjectsCore } from "./core.ts";
+import type { Order } from "./order.ts";
+
+const MIRROR = "kubernetes.io/config.mirror";
+const DEFAULT_ACCOUNT = "default";
+
+/** A new object with what belongs to it. Throws `StatusError` Forbidden. */
+export function admitNew(core: ObjectsCore, order: Order, object: ApiObject): ApiObject {
+  if (order.kind === SIGNING_REQUESTS) return { ...object, spec: requestSpec(object, order) };
+  if (order.kind !== PODS) return object;
+  const pod = object as unknown as Pod;
+  const spec = pod.spec ?? { containers: [] };
+  const isMirror = pod.metadata?.annotations?.[MIRROR] !== undefined;
+  const withAccount = isMirror ? spec : accountOf(core, order, object, spec);
+  const admitted = {
+    ...withAccount,
+    ...priorityOf(core, object, spec),
+    ...overheadOf(core, object, spec),
+  };
+  return { ...object, spec: admitted };
+}
+
+/** Who asks for a certificate is said by the server, never by who asks. */
+function requestSpec(object: ApiObject, { user }: Order): object {
+  const { username: _, groups: __, uid: ___, extra: ____, ...spec } = treeOf(object["spec"]);
+  const { name, groups, uid, extra } = user;
+  return {
+    ...spec,
+    username: name,
+    groups,
+    ...(uid === undefined ? {} : { uid }),
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function refuse(object: ApiObject, why: string) {
+  return forbidden(PODS, object.metadata.name ?? "", why);
+}
+
+function accountOf(core: ObjectsCore, order: Order, object: ApiObject, spec: PodSpec): PodSpec {
+  const name = spec.serviceAccountName || DEFAULT_ACCOUNT;
+  if (!core.store.get(SERVICE_ACCOUNTS.collection, `${order.namespace}/${name}`))
+    throw refuse(
+      object,
+      `error looking up service account ${order.namespace}/${name}: serviceaccount "${name}" not found`,
+    );
+  return { ...spec, serviceAccountName: name, serviceAccount: name };
+}
+
+function priorityOf(
+  core: ObjectsCore,
+  object: ApiObject,
+  spec: PodSpec,
+): Pick<PodSpec, "priority" | "priorityClassName" | "preemptionPolicy"> {
+  const classes = core.store.list(
+    PRIORITY_CLASSES.collection,
+  ) as unknown as readonly PriorityClass[];
+  const wanted = spec.priorityClassName ?? "";
+  const found =
+    wanted === ""
+      ? classes.find(({ globalDefault }) => globalDefault === true)
+      : classes.find(({ metadata }) => metadata?.name === wanted);
+  if (wanted !== "" && !found)
+    throw refuse(object, `no PriorityClass with name ${wanted} was found`);
+  const priority = found?.value ?? 0;
+  if (spec.priority !== undefined && spec.priority !== priority)
+    throw refuse(
+      object,
+      `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
+    );
+  const name = wanted === "" ? found?.metadata?.name : wanted;
+  return {
+    priority,
+    ...(name === undefined ? {} : { priorityClassName: name }),
+    preemptionPolicy: spec.preemptionPolicy ?? found?.preemptionPolicy ?? "PreemptLowerPriority",
+  };
+}
+
+function overheadOf(
+  core: ObjectsCore,
+  object: ApiObject,
+  { runtimeClassName: name, overhead }: PodSpec,
+): Pick<PodSpec, "overhead"> {
+  if (name === undefined || name === "") return {};
+  const found = core.store.get(RUNTIME_CLASSES.collection, `/${name}`) as RuntimeClass | undefined;
+  if (!found) throw refuse(object, `pod rejected: RuntimeClass "${name}" not found`);
+  const fixed = found.overhead?.podFixed;
+  return fixed === undefined || overhead !== undefined ? {} : { overhead: fixed };
+}

@@ -1,0 +1,27 @@
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Random } from "../../kit/random.ts";
+import type { ApiObject } from "../api-object.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { notFound } from "../status-error.ts";
+import type { ObjectStore } from "../store/store.ts";
+import { keyOfOrder, type Order } from "./order.ts";
+
+/** What all operations on objects work with. */
+export interface ObjectsCore {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** The object an order is about, as it is kept. Throws `StatusError` NotFound. */
+export function findObject(core: ObjectsCore, order: Order): ApiObject {
+  const found = core.store.get(order.kind.collection, keyOfOrder(order));
+  if (!found) throw notFound(order.kind, order.name);
+  return found;
+}
+
+/** An object as the resource of the order shows it. */
+export const shown = ({ view }: Kind, object: ApiObject): ApiObject =>
+  view ? view.show(object) : object;

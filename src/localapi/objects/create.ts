@@ -1,0 +1,116 @@
+import { rfc3339 } from "../../api/timestamps.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NAMESPACES } from "../kinds/catalog.ts";
+import { apiVersionOf } from "../kinds/kind.ts";
+import { afterUpdate, type Writer } from "../patch/managed-fields.ts";
+import { structShape } from "../schema/shapes.ts";
+import { alreadyExists, badRequest, forbidden, invalidObject, notFound } from "../status-error.ts";
+import { admitNew } from "./admission.ts";
+import type { ObjectsCore } from "./core.ts";
+import { generatedName, NAMELESS, placed, sharedProblems, uuidOf } from "./metadata.ts";
+import type { Order } from "./order.ts";
+
+/** How often a generated name is drawn anew when it is taken. */
+const NAME_DRAWS = 8;
+
+/**
+ * Makes an object out of what a client sent (already read). Gives it as it is kept; a dry run gives what
+ * would be. Throws `StatusError`. Await `store.settled()` before telling anybody.
+ */
+export function createObject(core: ObjectsCore, order: Order, given: ApiObject): ApiObject {
+  const { kind } = order;
+  if ((given.metadata.resourceVersion ?? "") !== "")
+    throw badRequest("resourceVersion should not be set on objects to be created");
+  const named = withName(core, order, placed(given, order));
+  if (kind.namespaced) checkNamespace(core, order);
+  const begun = beginObject(core, order, named);
+  const name = begun.metadata.name ?? "";
+  if (core.store.get(kind.collection, `${begun.metadata.namespace ?? ""}/${name}`))
+    throw alreadyExists(kind, name);
+  return order.dryRun ? begun : core.store.put(kind.collection, begun);
+}
+
+/** Completes, admits and validates a new object. */
+export function beginObject(core: ObjectsCore, order: Order, named: ApiObject): ApiObject {
+  const { kind } = order;
+  const { complete = same, begin = same, validate } = kind.rules;
+  const admitted = admitNew(core, order, begin(complete(named)));
+  const problems = [...sharedProblems(kind, admitted), ...(validate?.(admitted) ?? [])];
+  if (problems.length > 0)
+    throw invalidObject(kind, admitted.metadata.name ?? "", withoutRepetition(problems));
+  const made = { ...admitted, metadata: { ...admitted.metadata, ...birth(core) } };
+  const writer = writerOf(core, order);
+  return afterUpdate(undefined, made, writer, structShape(typeOf(order)));
+}
+
+/** Rules of a kind and those of all kinds may say the same. */
+export function withoutRepetition<T>(problems: readonly T[]): readonly T[] {
+  const texts = new Set<string>();
+  return problems.filter((problem) => {
+    const text = JSON.stringify(problem);
+    return texts.has(text) ? false : texts.add(text);
+  });
+}
+
+function birth({ random, clock }: ObjectsCore) {
+  return { uid: uuidOf(random.hex(16)), creationTimestamp: rfc3339(clock.wall()) };
+}
+
+/** Type of the kept form: another than the resource's where it has a view. */
+export function typeOf({ kind }: Order): string {
+  return kind.view ? "CoreEvent" : kind.type;
+}
+
+/** In whose name a write is. */
+export function writerOf(core: ObjectsCore, { manager, kind, subresource }: Order): Writer {
+  return {
+    manager,
+    apiVersion: apiVersionOf(kind),
+    subresource,
+    time: rfc3339(core.clock.wall()),
+  };
+}
+
+function withName(core: ObjectsCore, order: Order, object: ApiObject): ApiObject {
+  const { kind, name: wanted } = order;
+  const {
+    name = "",
+    generateName = "",
+    deletionTimestamp: _,
+    deletionGracePeriodSeconds: __,
+    generation: ___,
+    selfLink: ____,
+    managedFields: _____,
+    uid: ______,
+    ...metadata
+  } = object.metadata;
+  if (name !== "" && wanted !== "" && name !== wanted)
+    throw badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${wanted})`,
+    );
+  const at = (own: string): ApiObject => ({
+    ...object,
+    metadata: { ...metadata, name: own, ...(generateName === "" ? {} : { generateName }) },
+  });
+  const given = name === "" ? wanted : name;
+  if (given !== "") return at(given);
+  if (generateName === "") throw invalidObject(kind, "", NAMELESS);
+  for (let draws = 0; draws < NAME_DRAWS; draws += 1) {
+    const drawn = generatedName(generateName, () => core.random.next());
+    if (!core.store.get(kind.collection, `${metadata.namespace ?? ""}/${drawn}`)) return at(drawn);
+  }
+  throw alreadyExists(kind, generateName);
+}
+
+function checkNamespace({ store }: ObjectsCore, { kind, namespace, name }: Order): void {
+  const found = store.get(NAMESPACES.collection, `/${namespace}`);
+  if (!found) throw notFound(NAMESPACES, namespace);
+  if (found.metadata.deletionTimestamp !== undefined)
+    throw forbidden(
+      kind,
+      name,
+      `unable to create new content in namespace ${namespace} because it is being terminated`,
+    );
+}
+
+const same = (object: ApiObject): ApiObject => object;

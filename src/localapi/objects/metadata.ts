@@ -1,0 +1,115 @@
+// pure
+import { required } from "../../api/field-problem.ts";
+import type { ObjectMeta } from "../../api/generated/types.ts";
+import { metadataProblems } from "../../api/validation/metadata.ts";
+import type { ApiObject } from "../api-object.ts";
+import type { Kind, Problems } from "../kinds/kind.ts";
+import { badRequest, conflict, MODIFIED } from "../status-error.ts";
+import type { Order } from "./order.ts";
+
+/** Letters and digits that make no words (apimachinery `rand`). */
+const SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH = 5;
+const MAX_PREFIX_LENGTH = 58;
+
+/** A name from a prefix; `next` gives numbers in [0, 1). */
+export function generatedName(prefix: string, next: () => number): string {
+  const letters = Array.from({ length: SUFFIX_LENGTH }, () =>
+    SUFFIX_LETTERS.charAt(Math.floor(next() * SUFFIX_LETTERS.length)),
+  );
+  return `${prefix.slice(0, MAX_PREFIX_LENGTH)}${letters.join("")}`;
+}
+
+/** A random UUID (version 4) out of 32 digits. */
+export function uuidOf(hex: string): string {
+  const variant = "89ab".charAt(Number.parseInt(hex.charAt(16), 16) % 4);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}
+
+/** What of the metadata breaks rules that all kinds share. */
+export function sharedProblems(kind: Kind, { metadata }: ApiObject): Problems {
+  const problems = metadataProblems(metadata, "metadata");
+  if (kind.namespaced) return problems;
+  return [
+    ...problems.filter(({ path }) => path !== "metadata.namespace"),
+    ...(metadata.namespace === undefined || metadata.namespace === ""
+      ? []
+      : [
+          {
+            path: "metadata.namespace",
+            kind: "forbidden",
+            message: "not allowed on this type",
+          } as const,
+        ]),
+  ];
+}
+
+/** What is wrong when neither a name nor a prefix is given. */
+export const NAMELESS: Problems = [required("metadata.name", "name or generateName is required")];
+
+/** The namespace of a new or changed object; that of the path holds. Throws `StatusError`. */
+export function placed(object: ApiObject, { kind, namespace }: Order): ApiObject {
+  const { namespace: given = "", ...metadata } = object.metadata;
+  if (!kind.namespaced) return given === "" ? { ...object, metadata } : object;
+  if (given !== "" && given !== namespace)
+    throw badRequest(
+      `the namespace of the provided object does not match the namespace sent on the request`,
+    );
+  return { ...object, metadata: { ...metadata, namespace } };
+}
+
+/** The name in an object must be that of the path, where there is one. Throws `StatusError`. */
+export function checkName({ metadata: { name: given = "" } }: ApiObject, { name }: Order): void {
+  if (given !== "" && given !== name)
+    throw badRequest(
+      `the name of the object (${given}) does not match the name on the URL (${name})`,
+    );
+}
+
+/** What an update says about the object it means is checked against what there is. Throws `StatusError`. */
+export function checkSame(now: ApiObject, before: ApiObject, order: Order): void {
+  const { kind, name } = order;
+  const { uid, resourceVersion } = now.metadata;
+  checkName(now, order);
+  if (uid !== undefined && uid !== "" && uid !== before.metadata.uid)
+    throw conflict(
+      kind,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${before.metadata.uid}`,
+    );
+  const isGiven =
+    resourceVersion !== undefined && resourceVersion !== "" && resourceVersion !== "0";
+  if (isGiven && resourceVersion !== before.metadata.resourceVersion)
+    throw conflict(kind, name, MODIFIED);
+}
+
+/** Metadata after an update: what only the server sets stays as it was. */
+export function keptMetadata(now: ObjectMeta, before: ObjectMeta): ObjectMeta {
+  const {
+    generation: _,
+    deletionTimestamp: __,
+    deletionGracePeriodSeconds: ___,
+    selfLink: ____,
+    ...rest
+  } = now;
+  const { generation, deletionTimestamp, deletionGracePeriodSeconds } = before;
+  return {
+    ...rest,
+    ...copied("name", before),
+    ...copied("namespace", before),
+    ...copied("uid", before),
+    ...copied("creationTimestamp", before),
+    ...copied("resourceVersion", before),
+    ...copied("generateName", before),
+    ...(generation === undefined ? {} : { generation }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...(deletionGracePeriodSeconds === undefined ? {} : { deletionGracePeriodSeconds }),
+  };
+}
+
+function copied<K extends keyof ObjectMeta>(
+  name: K,
+  from: ObjectMeta,
+): Pick<ObjectMeta, K> | object {
+  return from[name] === undefined ? {} : { [name]: from[name] };
+}

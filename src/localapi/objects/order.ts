@@ -1,0 +1,35 @@
+// pure
+import type { Kind } from "../kinds/kind.ts";
+
+/** Who asks: a user by name, with groups. */
+export interface User {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** What is to be done with fields that a kind does not know. */
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+/** One request for objects, as far as all requests are alike. */
+export interface Order {
+  readonly kind: Kind;
+  /** Empty for all namespaces and for what belongs to none. */
+  readonly namespace: string;
+  /** Empty for a collection. */
+  readonly name: string;
+  /** Empty for the object itself. */
+  readonly subresource: string;
+  readonly user: User;
+  /** Name under which written fields are owned. */
+  readonly manager: string;
+  readonly dryRun: boolean;
+  readonly fieldValidation: FieldValidation;
+  /** Collects what the client is to be warned of. */
+  readonly warnings: string[];
+}
+
+/** The key of the object an order is about. */
+export const keyOfOrder = ({ kind, namespace, name }: Order): string =>
+  `${kind.namespaced ? namespace : ""}/${name}`;

@@ -1,0 +1,133 @@
+import type { StatusCause } from "../../api/generated/types.ts";
+import { type ApiObject, isTree, type Tree } from "../api-object.ts";
+import { applyJsonPatch, PatchFault } from "../patch/json-patch.ts";
+import { type ApplyConflict, applyConfiguration, shownPath } from "../patch/managed-fields.ts";
+import { applyMergePatch } from "../patch/merge-patch.ts";
+import { applyStrategicPatch } from "../patch/strategic-merge.ts";
+import { type Shape, structShape } from "../schema/shapes.ts";
+import { badRequest, StatusError } from "../status-error.ts";
+import type { ObjectsCore } from "./core.ts";
+import { shown } from "./core.ts";
+import { createObject, typeOf, writerOf } from "./create.ts";
+import { keyOfOrder, type Order } from "./order.ts";
+import { readObject } from "./read-body.ts";
+import { updateObject } from "./update.ts";
+
+/** A patch in one of the ways the API knows. */
+export interface PatchOrder {
+  readonly type: "json" | "merge" | "strategic";
+  readonly body: unknown;
+}
+
+/** Patches an object. Throws `StatusError`. Await `store.settled()` before telling anybody. */
+export function patchObject(
+  core: ObjectsCore,
+  order: Order,
+  before: ApiObject,
+  patch: PatchOrder,
+): ApiObject {
+  const { kind } = order;
+  const patched = patchedJson(shown(kind, before), patch, structShape(kind.type));
+  return updateObject(core, order, { before, now: readObject(patched, order) });
+}
+
+function patchedJson(value: ApiObject, { type, body }: PatchOrder, shape: Shape): unknown {
+  try {
+    switch (type) {
+      case "json":
+        return applyJsonPatch(value, body);
+      case "merge":
+        return applyMergePatch(value, needTree(body));
+      case "strategic":
+        return applyStrategicPatch(value, needTree(body), shape);
+    }
+  } catch (error) {
+    if (!(error instanceof PatchFault)) throw error;
+    if (type === "json")
+      throw new StatusError(
+        422,
+        "Invalid",
+        `the server rejected our request due to an error in our request: ${error.message}`,
+        {},
+      );
+    throw badRequest(error.message);
+  }
+}
+
+function needTree(body: unknown): Tree {
+  if (isTree(body)) return body;
+  throw badRequest("the patch is not an object");
+}
+
+/** What of an applied configuration belongs to the place it is applied to. */
+function appliedPart(configuration: ApiObject, { kind, subresource }: Order): ApiObject {
+  const { status, ...rest } = configuration as ApiObject & { readonly status?: unknown };
+  if (subresource !== "status") return kind.hasStatus ? (rest as ApiObject) : configuration;
+  const { apiVersion, metadata } = configuration;
+  return {
+    apiVersion,
+    kind: configuration.kind,
+    metadata,
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+/**
+ * Server-side apply; makes the object when there is none. Throws `StatusError`, Conflict for fields of
+ * others. Await `store.settled()` before telling anybody.
+ */
+export function applyObject(
+  core: ObjectsCore,
+  order: Order,
+  body: unknown,
+  force: boolean,
+): { readonly object: ApiObject; readonly isNew: boolean } {
+  const { kind } = order;
+  if (kind.view) throw badRequest("events are applied through the core group");
+  const read = readObject(needTree(body), order);
+  if ((read.metadata.managedFields ?? []).length > 0)
+    throw badRequest("metadata.managedFields must be nil");
+  const configuration = appliedPart(read, order);
+  const before = core.store.get(kind.collection, keyOfOrder(order));
+  const shape = structShape(typeOf(order));
+  const by = { writer: writerOf(core, order), force };
+  if (!before) {
+    const made = createObject(core, { ...order, dryRun: true }, configuration);
+    const bare = { ...made, metadata: { ...made.metadata, managedFields: [] } };
+    const applied = applyConfiguration(bare, configuration, by, shape);
+    if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, order);
+    const object = { ...made, metadata: { ...made.metadata, ...owners(applied.object) } };
+    return { object: order.dryRun ? object : core.store.put(kind.collection, object), isNew: true };
+  }
+  const applied = applyConfiguration(before, configuration, by, shape);
+  if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, order);
+  const { managedFields: entries = [] } = applied.object.metadata;
+  const now = readObject({ ...applied.object }, { ...order, fieldValidation: "Ignore" });
+  const asked = configuration.metadata.resourceVersion;
+  const versioned = asked === undefined ? {} : { resourceVersion: asked };
+  const wanted = { ...now, metadata: { ...now.metadata, ...versioned, managedFields: entries } };
+  return {
+    object: updateObject(core, order, { before, now: wanted }, { owners: "decided" }),
+    isNew: false,
+  };
+}
+
+function owners({ metadata }: ApiObject) {
+  return { managedFields: metadata.managedFields ?? [] };
+}
+
+/** As the reference words it (structured-merge-diff, fieldmanager). */
+function conflictOf(conflicts: readonly ApplyConflict[], { kind, name }: Order): StatusError {
+  const causes: StatusCause[] = conflicts.map(({ path, owner }) => ({
+    reason: "FieldManagerConflict",
+    message: `conflict with "${owner.manager}"${owner.operation === "Update" ? ` using ${owner.apiVersion}` : ""}`,
+    field: shownPath(path),
+  }));
+  const [first] = causes;
+  const several = `conflicts with ${[...new Set(conflicts.map(({ owner }) => `"${owner.manager}"`))].join(", ")}`;
+  const what =
+    causes.length === 1
+      ? `Apply failed with 1 conflict: ${first?.message}: ${first?.field}`
+      : `Apply failed with ${causes.length} conflicts: ${several}:\n${causes.map(({ field }) => `- ${field}`).join("\n")}`;
+  return new StatusError(409, "Conflict", what, { name, kind: kind.plural, causes });
+}

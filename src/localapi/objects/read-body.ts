@@ -1,0 +1,52 @@
+// pure
+import { type Decodable, decodeObject } from "../../api/decode.ts";
+import { type FieldProblem, formatProblem } from "../../api/field-problem.ts";
+import { type ApiObject, isTree, type Tree } from "../api-object.ts";
+import { apiVersionOf, type Kind } from "../kinds/kind.ts";
+import { badRequest } from "../status-error.ts";
+import type { Order } from "./order.ts";
+
+/** The JSON of a body as an object of the order's kind. Throws `StatusError` BadRequest. */
+export function readObject(json: unknown, order: Order): ApiObject {
+  const { kind } = order;
+  if (!isTree(json)) throw badRequest(`the body is not a valid ${kind.kind}`);
+  checkType(json, kind);
+  const { value, problems } = decodeObject(kind.type as keyof Decodable, json);
+  report(problems, order);
+  const typed = {
+    ...(value as unknown as Tree),
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    metadata: (value as unknown as ApiObject).metadata ?? {},
+  };
+  return kind.view ? kind.view.keep(typed) : typed;
+}
+
+function checkType(json: Tree, kind: Kind): void {
+  const { apiVersion, kind: name } = json;
+  const expected = apiVersionOf(kind);
+  if (apiVersion !== undefined && apiVersion !== expected)
+    throw badRequest(
+      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+    );
+  if (name !== undefined && name !== kind.kind)
+    throw badRequest(
+      `${kind.kind} in version "${expected}" cannot be handled as a ${kind.kind}: no kind "${String(name)}" is registered for version "${expected}"`,
+    );
+}
+
+/** What is missing is a matter of validation; what has the wrong type is refused; the unknown as asked for. */
+function report(problems: readonly FieldProblem[], order: Order): void {
+  const { kind, fieldValidation, warnings } = order;
+  const lead = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `;
+  const wrong = problems.filter((each) => each.kind !== "required" && each.kind !== "unknownField");
+  const [first] = wrong;
+  if (first) throw badRequest(`${lead}${formatProblem(first)}`);
+  const unknown = problems
+    .filter((each) => each.kind === "unknownField")
+    .map(({ path }) => `unknown field ${JSON.stringify(path)}`);
+  if (unknown.length === 0) return;
+  if (fieldValidation === "Strict")
+    throw badRequest(`${lead}strict decoding error: ${unknown.join(", ")}`);
+  if (fieldValidation === "Warn") warnings.push(...unknown);
+}

@@ -1,0 +1,103 @@
+import type { DeleteOptions } from "../../api/generated/types.ts";
+import { parseTimestamp, rfc3339 } from "../../api/timestamps.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NAMESPACES } from "../kinds/catalog.ts";
+import { conflict, forbidden } from "../status-error.ts";
+import type { ObjectsCore } from "./core.ts";
+import type { Order } from "./order.ts";
+
+/** What became of an object that was to be deleted. */
+export interface Removal {
+  readonly object: ApiObject;
+  /** Whether it is gone; else it is on its way. */
+  readonly gone: boolean;
+}
+
+/** Namespaces that are always there. */
+export const LASTING_NAMESPACES: readonly string[] = ["default", "kube-system", "kube-public"];
+
+/**
+ * Deletes an object: at once, or in two steps where it is given time or somebody holds it. Throws
+ * `StatusError`. Await `store.settled()` before telling anybody.
+ */
+export function removeObject(
+  core: ObjectsCore,
+  order: Order,
+  before: ApiObject,
+  options: DeleteOptions,
+): Removal {
+  const { kind, name, dryRun } = order;
+  checkPreconditions(order, before, options);
+  if (kind === NAMESPACES && LASTING_NAMESPACES.includes(name))
+    throw forbidden(kind, name, "this namespace may not be deleted");
+  const asked = options.gracePeriodSeconds;
+  const seconds = kind.rules.graceSeconds?.(before, asked) ?? 0;
+  const held = (before.metadata.finalizers ?? []).length > 0 || hasSpecFinalizers(before);
+  if (seconds === 0 && !held) {
+    if (dryRun) return { object: before, gone: true };
+    const last = { ...before, metadata: { ...before.metadata, ...endOf(core, before, 0) } };
+    return { object: core.store.remove(kind.collection, last), gone: true };
+  }
+  const { deletionTimestamp, deletionGracePeriodSeconds: left = 0 } = before.metadata;
+  // Time can be taken from what ends already, but not given to it.
+  if (deletionTimestamp !== undefined && seconds >= left) return { object: before, gone: false };
+  const going = ending(before, endOf(core, before, seconds));
+  if (dryRun) return { object: going, gone: false };
+  return { object: core.store.put(kind.collection, going), gone: false };
+}
+
+function ending(before: ApiObject, end: ReturnType<typeof endOf>): ApiObject {
+  const status = before["status"];
+  const isNamespace = before.kind === NAMESPACES.kind;
+  const { generation } = before.metadata;
+  return {
+    ...before,
+    metadata: {
+      ...before.metadata,
+      ...end,
+      ...(generation === undefined ? {} : { generation: generation + 1 }),
+    },
+    ...(isNamespace ? { status: { ...(status as object), phase: "Terminating" } } : {}),
+  };
+}
+
+/** The time stamp says when the time given is over. */
+function endOf({ clock }: ObjectsCore, { metadata }: ApiObject, seconds: number) {
+  const began =
+    metadata.deletionTimestamp === undefined
+      ? clock.wall()
+      : (parseTimestamp(metadata.deletionTimestamp) ?? clock.wall()) -
+        (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+  return {
+    deletionTimestamp: rfc3339((began + seconds * 1000) as WallMs),
+    deletionGracePeriodSeconds: seconds,
+  };
+}
+
+function hasSpecFinalizers(object: ApiObject): boolean {
+  if (object.kind !== NAMESPACES.kind) return false;
+  const spec = object["spec"] as { readonly finalizers?: readonly string[] } | undefined;
+  return (spec?.finalizers ?? []).length > 0;
+}
+
+function checkPreconditions(
+  { kind, name }: Order,
+  before: ApiObject,
+  options: DeleteOptions,
+): void {
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  const { metadata } = before;
+  if (uid !== undefined && uid !== metadata.uid)
+    throw conflict(
+      kind,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
+    );
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
+    throw conflict(
+      kind,
+      name,
+      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`,
+    );
+}

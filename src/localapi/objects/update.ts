@@ -1,0 +1,114 @@
+import { isSame } from "../../api/strategic-diff.ts";
+import { type ApiObject, without } from "../api-object.ts";
+import { afterUpdate } from "../patch/managed-fields.ts";
+import { structShape } from "../schema/shapes.ts";
+import { invalidObject } from "../status-error.ts";
+import type { ObjectsCore } from "./core.ts";
+import { typeOf, withoutRepetition, writerOf } from "./create.ts";
+import { checkSame, keptMetadata, placed, sharedProblems } from "./metadata.ts";
+import type { Order } from "./order.ts";
+
+/** Subresources of pods that change the spec and nothing else. */
+const SPEC_ONLY: ReadonlySet<string> = new Set(["ephemeralcontainers", "resize"]);
+
+/** How a write came to be, where it is not an ordinary one. */
+export interface UpdateKind {
+  /** Server-side apply has decided on the owners; they are in the object. */
+  readonly owners?: "decided";
+}
+
+/**
+ * Replaces an object (or the part of it that the subresource stands for) by what a client wants. Gives it
+ * as it is kept. Throws `StatusError`. Await `store.settled()` before telling anybody.
+ */
+export function updateObject(
+  core: ObjectsCore,
+  order: Order,
+  wanted: { readonly before: ApiObject; readonly now: ApiObject },
+  how: UpdateKind = {},
+): ApiObject {
+  const { kind, name, dryRun } = order;
+  const { before } = wanted;
+  const given = placed(wanted.now, order);
+  checkSame(given, before, order);
+  const now = nextState(order, given, before);
+  const problems = changeProblems(order, now, before);
+  if (problems.length > 0) throw invalidObject(kind, name, withoutRepetition(problems));
+  const owned =
+    how.owners === "decided"
+      ? now
+      : afterUpdate(
+          before,
+          withOwnersOf(now, before, given),
+          writerOf(core, order),
+          structShape(typeOf(order)),
+        );
+  if (isSameButOwners(owned, before, how)) return before;
+  if (dryRun) return owned;
+  return isOver(owned)
+    ? core.store.remove(kind.collection, owned)
+    : core.store.put(kind.collection, owned);
+}
+
+/** Owners are the server's; a client can only give them all up. */
+function withOwnersOf(now: ApiObject, before: ApiObject, given: ApiObject): ApiObject {
+  const { managedFields: _, ...metadata } = now.metadata;
+  const owners =
+    given.metadata.managedFields?.length === 0 ? undefined : before.metadata.managedFields;
+  return { ...now, metadata: owners ? { ...metadata, managedFields: owners } : metadata };
+}
+
+function nextState(order: Order, given: ApiObject, before: ApiObject): ApiObject {
+  const { kind, subresource } = order;
+  const { complete = same, keep = same } = kind.rules;
+  const metadata = keptMetadata(given.metadata, before.metadata);
+  const owners = before.metadata.ownerReferences;
+  if (subresource === "status" || subresource === "approval")
+    return {
+      ...before,
+      metadata: {
+        ...metadata,
+        ...(owners ? { ownerReferences: owners } : {}),
+      },
+      ...(given["status"] === undefined ? {} : { status: given["status"] }),
+    };
+  if (SPEC_ONLY.has(subresource)) {
+    const changed = complete({ ...before, spec: given["spec"] });
+    return keep({ ...changed, metadata: { ...before.metadata, ...managed(given) } }, before);
+  }
+  const content = kind.hasStatus ? without(given, "status") : given;
+  const status =
+    kind.hasStatus && before["status"] !== undefined ? { status: before["status"] } : {};
+  return keep(complete({ ...content, ...status, metadata } as ApiObject), before);
+}
+
+function managed({ metadata: { managedFields } }: ApiObject) {
+  return managedFields ? { managedFields } : {};
+}
+
+function changeProblems(order: Order, now: ApiObject, before: ApiObject) {
+  const { kind, subresource } = order;
+  const { validate, validateChange } = kind.rules;
+  const change = validateChange?.(now, before, subresource) ?? [];
+  if (subresource === "status") return [...sharedProblems(kind, now), ...change];
+  return [...sharedProblems(kind, now), ...(validate?.(now) ?? []), ...change];
+}
+
+function isSameButOwners(now: ApiObject, before: ApiObject, { owners }: UpdateKind): boolean {
+  const bare = ({ metadata, ...rest }: ApiObject) => {
+    const { managedFields, ...other } = metadata;
+    const entries = (managedFields ?? []).map(({ time: _, ...entry }) => entry);
+    return { ...rest, metadata: owners === "decided" ? { ...other, entries } : other };
+  };
+  return isSame(bare(now), bare(before));
+}
+
+/** An object that was deleted and that nobody holds any more. */
+function isOver({ metadata }: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
+  return (
+    deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0
+  );
+}
+
+const same = (object: ApiObject): ApiObject => object;

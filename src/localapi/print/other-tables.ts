@@ -1,0 +1,91 @@
+// pure
+/** Tables of the kinds outside the core group (printers.go). */
+import type {
+  CertificateSigningRequest,
+  CSINode,
+  Lease,
+  PriorityClass,
+  RuntimeClass,
+} from "../../api/generated/types.ts";
+import { humanDuration } from "../../api/human-duration.ts";
+import type { ApiObject } from "../api-object.ts";
+import type { TableView } from "../kinds/kind.ts";
+import { AGE, ageOf, column, NAME, NONE, orNone } from "./cells.ts";
+
+const as = <T>(object: ApiObject): T => object as unknown as T;
+
+/** `kubectl get leases`. */
+export const LEASE_TABLE: TableView = {
+  columns: [NAME, column("Holder"), AGE],
+  cells: (object, now) => [
+    object.metadata.name ?? "",
+    as<Lease>(object).spec?.holderIdentity ?? "",
+    ageOf(object, now),
+  ],
+};
+
+/** `kubectl get runtimeclasses`. */
+export const RUNTIME_CLASS_TABLE: TableView = {
+  columns: [NAME, column("Handler"), AGE],
+  cells: (object, now) => [
+    object.metadata.name ?? "",
+    as<RuntimeClass>(object).handler,
+    ageOf(object, now),
+  ],
+};
+
+/** `kubectl get priorityclasses`. */
+export const PRIORITY_CLASS_TABLE: TableView = {
+  columns: [NAME, column("Value"), column("Global-Default"), AGE, column("PreemptionPolicy")],
+  cells: (object, now) => {
+    const { value, globalDefault = false, preemptionPolicy } = as<PriorityClass>(object);
+    return [
+      object.metadata.name ?? "",
+      String(value),
+      String(globalDefault),
+      ageOf(object, now),
+      orNone(preemptionPolicy),
+    ];
+  },
+};
+
+/** `kubectl get csr`. */
+export const SIGNING_REQUEST_TABLE: TableView = {
+  columns: [
+    NAME,
+    AGE,
+    column("SignerName"),
+    column("Requestor"),
+    column("RequestedDuration"),
+    column("Condition"),
+  ],
+  cells: (object, now) => {
+    const { spec, status } = as<CertificateSigningRequest>(object);
+    const seconds = spec.expirationSeconds;
+    const has = (type: string) => status?.conditions?.some((each) => each.type === type) === true;
+    const state = has("Denied") ? "Denied" : has("Approved") ? "Approved" : "Pending";
+    const marks = [
+      state,
+      ...(has("Failed") ? ["Failed"] : []),
+      ...((status?.certificate ?? "") === "" ? [] : ["Issued"]),
+    ];
+    return [
+      object.metadata.name ?? "",
+      ageOf(object, now),
+      orNone(spec.signerName),
+      spec.username ?? "",
+      seconds === undefined ? NONE : humanDuration(seconds * 1000),
+      marks.join(","),
+    ];
+  },
+};
+
+/** `kubectl get csinodes`. */
+export const CSI_NODE_TABLE: TableView = {
+  columns: [NAME, column("Drivers"), AGE],
+  cells: (object, now) => [
+    object.metadata.name ?? "",
+    String(as<CSINode>(object).spec.drivers.length),
+    ageOf(object, now),
+  ],
+};

@@ -1,0 +1,47 @@
+// pure
+import { API_SCHEMA } from "../../api/generated/schema.ts";
+import { isAtomicType, type ListRule, listRule } from "./list-rules.ts";
+
+/** What a place in an object may hold, as far as merging and ownership go. */
+export type Shape =
+  | { readonly kind: "struct"; readonly type: string }
+  | { readonly kind: "map"; readonly of: Shape }
+  | { readonly kind: "list"; readonly of: Shape; readonly rule: ListRule | undefined }
+  /** One value: a scalar, or something with one owner as a whole. */
+  | { readonly kind: "leaf" };
+
+const LEAF: Shape = { kind: "leaf" };
+
+/** The shape of a whole object of the type. */
+export const structShape = (type: string): Shape => ({ kind: "struct", type });
+
+function shapeOfKind(kind: string, rule: ListRule | undefined): Shape {
+  if (kind.startsWith("[]"))
+    return { kind: "list", of: shapeOfKind(kind.slice(2), undefined), rule };
+  if (kind.startsWith("{}")) return { kind: "map", of: shapeOfKind(kind.slice(2), undefined) };
+  return Object.hasOwn(API_SCHEMA, kind) ? { kind: "struct", type: kind } : LEAF;
+}
+
+/** The shape of a field; a leaf for fields that nobody knows. */
+export function fieldShape(shape: Shape, field: string): Shape {
+  if (shape.kind === "map") return shape.of;
+  if (shape.kind !== "struct") return LEAF;
+  const fields = API_SCHEMA[shape.type] ?? {};
+  if (!Object.hasOwn(fields, field)) return LEAF;
+  const kind = (fields[field] ?? "").replace(/!$/, "");
+  return shapeOfKind(kind, listRule(shape.type, field));
+}
+
+/** Whether the fields of a value have owners of their own. */
+export function isGranular(shape: Shape): boolean {
+  switch (shape.kind) {
+    case "struct":
+      return !isAtomicType(shape.type);
+    case "map":
+      return true;
+    case "list":
+      return shape.rule !== undefined;
+    case "leaf":
+      return false;
+  }
+}

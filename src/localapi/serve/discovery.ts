@@ -1,0 +1,170 @@
+// pure
+/** What the server offers, as clients discover it: group by group, and all in one document. */
+import type { Kind } from "../kinds/kind.ts";
+import { apiVersionOf } from "../kinds/kind.ts";
+import {
+  GROUP_VERSIONS,
+  type GroupVersion,
+  type Review,
+  type Subresource,
+  subresourcesOf,
+} from "../kinds/offers.ts";
+import { mediaTypes } from "./negotiate.ts";
+
+/** Where a path of discovery leads; undefined when it is none. */
+export type DiscoveryDocument =
+  | { readonly kind: "coreVersions" }
+  | { readonly kind: "groups" }
+  | { readonly kind: "group"; readonly of: GroupVersion }
+  | { readonly kind: "resources"; readonly of: GroupVersion };
+
+/** The document at a path. */
+export function documentAt(segments: readonly string[]): DiscoveryDocument | undefined {
+  const [root, ...rest] = segments;
+  if (root === "api") {
+    if (rest.length === 0) return { kind: "coreVersions" };
+    const of = GROUP_VERSIONS.find(({ group, version }) => group === "" && version === rest[0]);
+    return of && rest.length === 1 ? { kind: "resources", of } : undefined;
+  }
+  if (root !== "apis") return undefined;
+  if (rest.length === 0) return { kind: "groups" };
+  const [group, version] = rest;
+  const of = GROUP_VERSIONS.find((each) => each.group === group && group !== "");
+  if (!of || rest.length > 2) return undefined;
+  if (version === undefined) return { kind: "group", of };
+  return version === of.version ? { kind: "resources", of } : undefined;
+}
+
+/** The content of a document. `address` is where the server listens, `host:port`. */
+export function discoveryContent(document: DiscoveryDocument, address: string): object {
+  switch (document.kind) {
+    case "coreVersions":
+      return {
+        kind: "APIVersions",
+        versions: ["v1"],
+        serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: address }],
+      };
+    case "groups":
+      return {
+        kind: "APIGroupList",
+        apiVersion: "v1",
+        groups: GROUP_VERSIONS.filter(({ group }) => group !== "").map(groupOf),
+      };
+    case "group":
+      return { kind: "APIGroup", apiVersion: "v1", ...groupOf(document.of) };
+    case "resources":
+      return resourceList(document.of);
+  }
+}
+
+function groupOf({ group, version }: GroupVersion): object {
+  const served = { groupVersion: `${group}/${version}`, version };
+  return { name: group, versions: [served], preferredVersion: served };
+}
+
+function resourceList(of: GroupVersion): object {
+  return {
+    kind: "APIResourceList",
+    apiVersion: "v1",
+    groupVersion: apiVersionOf(of),
+    resources: [...of.kinds.flatMap(resourcesOf), ...of.reviews.map(reviewResource)].toSorted(
+      (a, b) => (a.name < b.name ? -1 : 1),
+    ),
+  };
+}
+
+interface Resource {
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+function resourcesOf(kind: Kind): readonly Resource[] {
+  const { plural, singular, namespaced, shortNames, categories, verbs } = kind;
+  const own: Resource = {
+    name: plural,
+    singularName: singular,
+    namespaced,
+    kind: kind.kind,
+    verbs,
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+  };
+  const parts = subresourcesOf(kind).map(
+    ({ name, group, version, kind: sent, verbs: allowed }) => ({
+      name: `${plural}/${name}`,
+      singularName: "",
+      namespaced,
+      ...(group === kind.group ? {} : { group, version }),
+      kind: sent,
+      verbs: allowed,
+    }),
+  );
+  return [own, ...parts];
+}
+
+function reviewResource({ plural, kind, namespaced, verbs }: Review): Resource {
+  return { name: plural, singularName: kind.toLowerCase(), namespaced, kind, verbs };
+}
+
+/** Versions of the aggregated form, the newest first. */
+const AGGREGATED: readonly string[] = ["v2", "v2beta1"];
+
+/** Version of the aggregated form that a client prefers; undefined for one that wants the plain form. */
+export function aggregatedVersion(accept: string | undefined): string | undefined {
+  for (const { type, parameters } of mediaTypes(accept)) {
+    const { as: wanted, g: group, v: version = "" } = parameters;
+    if (wanted === undefined) return undefined;
+    const fits = type === "application/json" && group === "apidiscovery.k8s.io";
+    if (fits && wanted === "APIGroupDiscoveryList" && AGGREGATED.includes(version)) return version;
+  }
+  return undefined;
+}
+
+/** `/api` or `/apis` with everything beneath it in one document. */
+export function aggregatedContent(root: "api" | "apis", version: string): object {
+  const groups = GROUP_VERSIONS.filter(({ group }) => (group === "") === (root === "api"));
+  return {
+    kind: "APIGroupDiscoveryList",
+    apiVersion: `apidiscovery.k8s.io/${version}`,
+    metadata: {},
+    items: groups.map((of) => ({
+      metadata: { name: of.group, creationTimestamp: null },
+      versions: [
+        {
+          version: of.version,
+          freshness: "Current",
+          resources: [...of.kinds.map(discoveredKind), ...of.reviews.map(discoveredReview)],
+        },
+      ],
+    })),
+  };
+}
+
+function discoveredKind(kind: Kind): object {
+  const { group, version, plural, singular, namespaced, shortNames, categories, verbs } = kind;
+  const parts = subresourcesOf(kind);
+  return {
+    resource: plural,
+    responseKind: { group, version, kind: kind.kind },
+    scope: namespaced ? "Namespaced" : "Cluster",
+    singularResource: singular,
+    verbs,
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(parts.length === 0 ? {} : { subresources: parts.map(discoveredPart) }),
+  };
+}
+
+function discoveredPart({ name, group, version, kind, verbs }: Subresource): object {
+  return { subresource: name, responseKind: { group, version, kind }, verbs };
+}
+
+function discoveredReview({ plural, kind, group, version, namespaced, verbs }: Review): object {
+  return {
+    resource: plural,
+    responseKind: { group, version, kind },
+    scope: namespaced ? "Namespaced" : "Cluster",
+    singularResource: kind.toLowerCase(),
+    verbs,
+  };
+}

@@ -1,0 +1,89 @@
+// pure
+/** What a request is about, out of its path and query. */
+
+/** A request for objects. */
+export interface ResourcePath {
+  readonly kind: "resource";
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string;
+  readonly plural: string;
+  readonly name: string;
+  readonly subresource: string;
+  /** What follows a proxy's path, without its slash; undefined when nothing does. */
+  readonly rest: string | undefined;
+}
+
+/** Any other request; `segments` are the parts of the path. */
+export interface OtherPath {
+  readonly kind: "other";
+  readonly path: string;
+  readonly segments: readonly string[];
+}
+
+/** A path with its query. */
+export interface ParsedTarget {
+  readonly at: ResourcePath | OtherPath;
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+const MAX_TARGET_LENGTH = 64 * 1024;
+const MAX_SEGMENTS = 64;
+/** What a path below a namespace may stand for beside the resources in it. */
+const OF_NAMESPACES: ReadonlySet<string> = new Set(["status", "finalize"]);
+
+/** Parses path and query as sent; undefined for what is no path. */
+export function parseTarget(target: string): ParsedTarget | undefined {
+  if (target.length > MAX_TARGET_LENGTH || !target.startsWith("/")) return undefined;
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const segments = decoded(path);
+  if (!segments) return undefined;
+  const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark + 1));
+  const at = resourceAt(segments, path) ?? { kind: "other" as const, path, segments };
+  return { at, path, query };
+}
+
+function decoded(path: string): readonly string[] | undefined {
+  const parts = path.split("/").filter((part) => part !== "");
+  if (parts.length > MAX_SEGMENTS) return undefined;
+  try {
+    return parts.map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+function resourceAt(segments: readonly string[], path: string): ResourcePath | undefined {
+  const [root, ...after] = segments;
+  if (root !== "api" && root !== "apis") return undefined;
+  const [group, version, ...parts] = root === "api" ? ["", ...after] : after;
+  if (group === undefined || version === undefined || parts.length === 0) return undefined;
+  const used = segments.length - parts.length;
+  const inNamespace =
+    parts[0] === "namespaces" && parts.length > 2 && !OF_NAMESPACES.has(parts[2] ?? "");
+  const [namespace = "", own] = inNamespace ? [parts[1], parts.slice(2)] : ["", parts];
+  const [plural = "", name = "", subresource = ""] = own ?? [];
+  const before = used + (inNamespace ? 2 : 0) + 3;
+  const rest = (own?.length ?? 0) > 3 || /\/proxy\/$/.test(path) ? restOf(path, before) : undefined;
+  return { kind: "resource", group, version, namespace, plural, name, subresource, rest };
+}
+
+/** The path after so many parts, as it was sent. */
+function restOf(path: string, parts: number): string {
+  let at = 0;
+  for (let seen = 0; seen < parts; seen += 1) {
+    while (path[at] === "/") at += 1;
+    const next = path.indexOf("/", at);
+    if (next < 0) return "";
+    at = next;
+  }
+  return path.slice(at + 1);
+}
+
+/** A query value that is on or off: present, and neither `false` nor `0`. */
+export function isOn(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && value !== "false" && value !== "0";
+}

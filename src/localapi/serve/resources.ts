@@ -1,0 +1,213 @@
+/** Answers requests for objects: one verb each. */
+import { decodeObject } from "../../api/decode.ts";
+import { formatProblem, required } from "../../api/field-problem.ts";
+import type { DeleteOptions } from "../../api/generated/types.ts";
+import { nodeRestriction } from "../access/restrict-node.ts";
+import type { ApiObject } from "../api-object.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { findObject } from "../objects/core.ts";
+import { checkName } from "../objects/metadata.ts";
+import { createObject } from "../objects/create.ts";
+import type { Order } from "../objects/order.ts";
+import { applyObject, type PatchOrder, patchObject } from "../objects/patch.ts";
+import { readObject } from "../objects/read-body.ts";
+import { removeObject } from "../objects/remove.ts";
+import { updateObject } from "../objects/update.ts";
+import { badRequest, invalidObject, unsupportedMediaType } from "../status-error.ts";
+import { contentTypeOf, type ResourceCall, readBody, replyObject } from "./call.ts";
+import { type Included, type Showing, showList, showObject } from "./forms.ts";
+import { listPage } from "./list.ts";
+import { chooseForm } from "./negotiate.ts";
+import { isDryRun, orderOf } from "./order-of.ts";
+import { isOn } from "./request.ts";
+import { selectorOf } from "./select.ts";
+import { runWatch, startOfWatch } from "./watch.ts";
+
+/** The order of a call for a resource. */
+export function orderOfCall({ exchange, at, query, user }: ResourceCall, kind: Kind): Order {
+  const userAgent = exchange.headers["user-agent"] ?? "";
+  return orderOf({ kind, at, query, user, userAgent });
+}
+
+/** How the answer to a call is shown. Throws `StatusError` NotAcceptable. */
+export function showingOf({ deps, exchange, query }: ResourceCall, kind: Kind): Showing {
+  const wanted = query.get("includeObject") ?? "";
+  const included: Included = wanted === "None" || wanted === "Object" ? wanted : "Metadata";
+  const form = chooseForm(exchange.headers["accept"]);
+  return { kind, form, included, now: deps.core.clock.wall() };
+}
+
+/** Answers with an object, once it is on the disk. */
+export async function replyKept(
+  call: ResourceCall,
+  order: Order,
+  object: ApiObject,
+  status = 200,
+): Promise<void> {
+  await call.deps.core.store.settled();
+  const showing = showingOf(call, order.kind);
+  const { encoding } = showing.form;
+  await replyObject(call.exchange, status, showObject(object, showing), {
+    encoding,
+    warnings: order.warnings,
+  });
+}
+
+/** `get` */
+export async function replyGet(call: ResourceCall, kind: Kind): Promise<void> {
+  const order = orderOfCall(call, kind);
+  await call.deps.core.store.settled();
+  await replyKept(call, order, findObject(call.deps.core, order));
+}
+
+/** `list` */
+export async function replyList(call: ResourceCall, kind: Kind): Promise<void> {
+  const { deps, at, query, exchange } = call;
+  const { store } = deps.core;
+  await store.settled();
+  const page = listPage(store, kind, selectorOf(kind, at, query), query);
+  const showing = showingOf(call, kind);
+  const { encoding } = showing.form;
+  await replyObject(exchange, 200, showList(page.objects, showing, page.metadata), { encoding });
+}
+
+/** `watch` */
+export async function replyWatch(call: ResourceCall, kind: Kind): Promise<void> {
+  const { deps, at, query, exchange } = call;
+  const { store, clock, random } = deps.core;
+  await store.settled();
+  const showing = showingOf(call, kind);
+  const order = { showing, selects: selectorOf(kind, at, query), query };
+  const start = startOfWatch({ store, clock, random }, order);
+  const stream = exchange.replyStream(200, {
+    "content-type": "application/json",
+    "cache-control": "no-cache, private",
+  });
+  const { signal } = exchange;
+  await runWatch({ store, clock, random }, order, start, { stream, signal });
+  await stream.end();
+}
+
+/** `create` */
+export async function replyCreate(call: ResourceCall, kind: Kind): Promise<void> {
+  const { core } = call.deps;
+  const order = orderOfCall(call, kind);
+  const body = readObject(await needBody(call), order);
+  const refusal = nodeRestriction(order, body, true);
+  if (refusal) throw refusal;
+  await replyKept(call, order, createObject(core, order, body), 201);
+}
+
+/** `update` */
+export async function replyUpdate(call: ResourceCall, kind: Kind): Promise<void> {
+  const { core } = call.deps;
+  const order = orderOfCall(call, kind);
+  const now = readObject(await needBody(call), order);
+  checkName(now, order);
+  const before = findObject(core, order);
+  refuseForeignNode(order, before);
+  await replyKept(call, order, updateObject(core, order, { before, now }));
+}
+
+const PATCH_TYPES: Readonly<Record<string, PatchOrder["type"]>> = {
+  "application/json-patch+json": "json",
+  "application/merge-patch+json": "merge",
+  "application/strategic-merge-patch+json": "strategic",
+};
+const APPLY_TYPE = "application/apply-patch+yaml";
+
+/** `patch`, in all four ways */
+export async function replyPatch(call: ResourceCall, kind: Kind): Promise<void> {
+  const { core } = call.deps;
+  const order = orderOfCall(call, kind);
+  const contentType = contentTypeOf(call.exchange);
+  if (contentType === APPLY_TYPE) return await replyApply(call, order);
+  const type = PATCH_TYPES[contentType];
+  if (!type) throw unsupportedMediaType([...Object.keys(PATCH_TYPES), APPLY_TYPE]);
+  const body = await needBody(call);
+  const before = findObject(core, order);
+  refuseForeignNode(order, before);
+  await replyKept(call, order, patchObject(core, order, before, { type, body }));
+}
+
+async function replyApply(call: ResourceCall, order: Order): Promise<void> {
+  const { query, deps } = call;
+  if ((query.get("fieldManager") ?? "") === "")
+    throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
+      required("fieldManager", "is required for apply patch"),
+    ]);
+  const body = await needBody(call);
+  const { object, isNew } = applyObject(deps.core, order, body, isOn(query, "force"));
+  await replyKept(call, order, object, isNew ? 201 : 200);
+}
+
+/** `delete` */
+export async function replyDelete(call: ResourceCall, kind: Kind): Promise<void> {
+  const { core } = call.deps;
+  const options = await deleteOptions(call);
+  const order = withDryRun(orderOfCall(call, kind), options);
+  const before = findObject(core, order);
+  refuseForeignNode(order, before);
+  const { object, gone } = removeObject(core, order, before, options);
+  if (!gone || kind.plural === "pods") return await replyKept(call, order, object);
+  await core.store.settled();
+  const { name = "", uid = "" } = object.metadata;
+  const { group, plural } = kind;
+  const details = { name, ...(group === "" ? {} : { group }), kind: plural, uid };
+  await replyObject(call.exchange, 200, {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details,
+  });
+}
+
+/** `deletecollection` */
+export async function replyDeleteCollection(call: ResourceCall, kind: Kind): Promise<void> {
+  const { deps, at, query, exchange } = call;
+  const { core } = deps;
+  const options = await deleteOptions(call);
+  const order = withDryRun(orderOfCall(call, kind), options);
+  const selects = selectorOf(kind, at, query);
+  const found = core.store.list(kind.collection).filter(selects);
+  const removed = found.map((before) => {
+    const { name = "", namespace = "" } = before.metadata;
+    return removeObject(core, { ...order, name, namespace }, before, options).object;
+  });
+  await core.store.settled();
+  const showing = showingOf(call, kind);
+  const metadata = { resourceVersion: String(core.store.version) };
+  await replyObject(exchange, 200, showList(removed, showing, metadata));
+}
+
+/** The options of a deletion: from the body, or from the query. Throws `StatusError` BadRequest. */
+export async function deleteOptions(call: ResourceCall): Promise<DeleteOptions> {
+  const body = await readBody(call);
+  const { query } = call;
+  const grace = query.get("gracePeriodSeconds");
+  const json = body ?? {
+    ...(grace === null ? {} : { gracePeriodSeconds: Number(grace) }),
+    ...(query.has("dryRun") ? { dryRun: query.getAll("dryRun") } : {}),
+  };
+  const { value, problems } = decodeObject("DeleteOptions", json);
+  const [first] = problems.filter(({ kind }) => kind !== "unknownField");
+  if (first) throw badRequest(formatProblem(first));
+  return value;
+}
+
+function withDryRun(order: Order, { dryRun = [] }: DeleteOptions): Order {
+  return isDryRun(dryRun) ? { ...order, dryRun: true } : order;
+}
+
+/** The body as JSON. Throws `StatusError` BadRequest when there is none. */
+export async function needBody(call: ResourceCall): Promise<unknown> {
+  const body = await readBody(call);
+  if (body === undefined) throw badRequest("the request has no body");
+  return body;
+}
+
+function refuseForeignNode(order: Order, before: ApiObject): void {
+  const refusal = nodeRestriction(order, before, false);
+  if (refusal) throw refusal;
+}

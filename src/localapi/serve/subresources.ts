@@ -1,0 +1,173 @@
+/** Answers requests for parts of objects, and for what can be done with them. */
+import { decodeObject } from "../../api/decode.ts";
+import type { Binding, Pod, TokenRequest } from "../../api/generated/types.ts";
+import { rfc3339 } from "../../api/timestamps.ts";
+import { issueToken } from "../access/tokens.ts";
+import { type ApiObject, treeOf } from "../api-object.ts";
+import { NAMESPACES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { findObject, type ObjectsCore } from "../objects/core.ts";
+import type { Order } from "../objects/order.ts";
+import { readObject } from "../objects/read-body.ts";
+import { removeObject } from "../objects/remove.ts";
+import { updateObject } from "../objects/update.ts";
+import { badRequest, conflict, methodNotAllowed, notFound } from "../status-error.ts";
+import { type ResourceCall, replyObject } from "./call.ts";
+import { replyLog, replyNodeProxy, replyStreaming } from "./connect.ts";
+import {
+  needBody,
+  orderOfCall,
+  replyGet,
+  replyKept,
+  replyPatch,
+  replyUpdate,
+} from "./resources.ts";
+
+type Handler = (call: ResourceCall, kind: Kind) => Promise<void>;
+
+/** Parts that are read and written like the object itself. */
+const PARTS: ReadonlySet<string> = new Set(["status", "approval", "ephemeralcontainers", "resize"]);
+
+const ACTIONS: Readonly<Record<string, Handler>> = {
+  "pods/attach": replyStreaming,
+  "pods/binding": (call) => replyBinding(call, call.at.name),
+  "pods/eviction": replyEviction,
+  "pods/exec": replyStreaming,
+  "pods/log": replyLog,
+  "pods/portforward": replyStreaming,
+  "namespaces/finalize": replyFinalize,
+  "nodes/proxy": replyNodeProxy,
+  "serviceaccounts/token": replyToken,
+};
+
+/** Answers a request for a subresource that is offered, with a verb that it has. */
+export async function replySubresource(call: ResourceCall, kind: Kind): Promise<void> {
+  const { at, exchange } = call;
+  const action = ACTIONS[`${kind.plural}/${at.subresource}`];
+  if (action) return await action(call, kind);
+  if (!PARTS.has(at.subresource)) throw methodNotAllowed();
+  switch (exchange.method) {
+    case "GET":
+      return await replyGet(call, kind);
+    case "PUT":
+      if (at.subresource === "ephemeralcontainers") return await replyEphemeral(call);
+      return await replyUpdate(call, kind);
+    case "PATCH":
+      return await replyPatch(call, kind);
+    default:
+      throw methodNotAllowed();
+  }
+}
+
+/**
+ * `pods/ephemeralcontainers`. Clients before 1.23 send the containers alone, as a kind of its own that servers
+ * no longer have; they are understood all the same.
+ */
+async function replyEphemeral(call: ResourceCall): Promise<void> {
+  const { core } = call.deps;
+  const order = orderOfCall(call, PODS);
+  const body = treeOf(await needBody(call));
+  const before = findObject(core, order);
+  const isOld = body["kind"] === "EphemeralContainers";
+  const { ephemeralContainers } = body;
+  const wanted = isOld
+    ? { ...before, spec: { ...treeOf(before["spec"]), ephemeralContainers } }
+    : body;
+  const object = updateObject(core, order, { before, now: readObject(wanted, order) });
+  if (!isOld) return await replyKept(call, order, object);
+  await core.store.settled();
+  await replyObject(call.exchange, 200, { ...body, metadata: object.metadata });
+}
+
+/** `pods/binding` and `bindings`: gives a pod to a node. */
+export async function replyBinding(call: ResourceCall, podName: string): Promise<void> {
+  const { deps, exchange, at } = call;
+  const { value } = decodeObject("Binding", await needBody(call));
+  const name = podName === "" ? (value.metadata?.name ?? "") : podName;
+  const order = { ...orderOfCall({ ...call, at: { ...at, name } }, PODS), subresource: "" };
+  bindPod(deps.core, order, value);
+  await deps.core.store.settled();
+  await replyObject(exchange, 201, success());
+}
+
+/** Gives a pod to a node. Throws `StatusError`. Await `store.settled()` before telling anybody. */
+export function bindPod(core: ObjectsCore, order: Order, binding: Binding): void {
+  const { name } = order;
+  const before = findObject(core, order);
+  const { spec, status, metadata } = before as unknown as Pod;
+  const of = { group: "", plural: "pods/binding" };
+  const { name: node = "", kind: target = "Node" } = binding.target;
+  if (target !== "Node" || node === "") throw badRequest("a binding is to a node with a name");
+  if (metadata?.deletionTimestamp !== undefined)
+    throw conflict(of, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  if ((spec?.nodeName ?? "") !== "")
+    throw conflict(of, name, `pod ${name} is already assigned to node "${spec?.nodeName}"`);
+  const scheduled = {
+    type: "PodScheduled",
+    status: "True",
+    lastProbeTime: null,
+    lastTransitionTime: rfc3339(core.clock.wall()),
+  };
+  const conditions = (status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
+  const bound: ApiObject = {
+    ...before,
+    spec: { ...spec, nodeName: node },
+    status: { ...status, conditions: [...conditions, scheduled] },
+  };
+  if (!order.dryRun) core.store.put(PODS.collection, bound);
+}
+
+/** `pods/eviction`: a deletion that somebody might object to; here nobody does. */
+async function replyEviction(call: ResourceCall): Promise<void> {
+  const { deps, exchange } = call;
+  const { value } = decodeObject("Eviction", await needBody(call));
+  const order = { ...orderOfCall(call, PODS), subresource: "" };
+  const options = value.deleteOptions ?? {};
+  const dryRun = order.dryRun || (options.dryRun ?? []).includes("All");
+  removeObject(deps.core, { ...order, dryRun }, findObject(deps.core, order), options);
+  await deps.core.store.settled();
+  await replyObject(exchange, 201, success());
+}
+
+/** `serviceaccounts/token` */
+async function replyToken(call: ResourceCall): Promise<void> {
+  const { deps, at, exchange } = call;
+  const key = `${at.namespace}/${at.name}`;
+  const account = deps.core.store.get(SERVICE_ACCOUNTS.collection, key);
+  if (!account) throw notFound(SERVICE_ACCOUNTS, at.name);
+  const { value } = decodeObject("TokenRequest", await needBody(call));
+  const request: TokenRequest = {
+    ...value,
+    kind: "TokenRequest",
+    apiVersion: "authentication.k8s.io/v1",
+  };
+  await replyObject(exchange, 201, issueToken(deps.tokens, account, request));
+}
+
+/** `namespaces/finalize`: lets go of a namespace. */
+async function replyFinalize(call: ResourceCall): Promise<void> {
+  const order = orderOfCall(call, NAMESPACES);
+  const { core } = call.deps;
+  const body = readObject(await needBody(call), order);
+  const before = findObject(core, order);
+  const object = finalizeNamespace(core, before, treeOf(body["spec"])["finalizers"]);
+  await replyKept(call, order, object);
+}
+
+/** Sets the finalizers of a namespace; one that was deleted and has none left is gone. */
+export function finalizeNamespace(
+  { store }: ObjectsCore,
+  before: ApiObject,
+  finalizers: unknown,
+): ApiObject {
+  const left = Array.isArray(finalizers) ? finalizers : [];
+  const { finalizers: _, ...spec } = treeOf(before["spec"]);
+  const now = { ...before, spec: left.length === 0 ? spec : { ...spec, finalizers: left } };
+  const { deletionTimestamp, finalizers: others = [] } = before.metadata;
+  const isOver = deletionTimestamp !== undefined && left.length === 0 && others.length === 0;
+  return isOver ? store.remove(NAMESPACES.collection, now) : store.put(NAMESPACES.collection, now);
+}
+
+function success(): object {
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
+}

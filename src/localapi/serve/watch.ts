@@ -1,0 +1,219 @@
+import type { Clock } from "../../kit/clock.ts";
+import type { Random } from "../../kit/random.ts";
+import type { ReplyStream } from "../../outside/serving.ts";
+import type { ApiObject } from "../api-object.ts";
+import { apiVersionOf } from "../kinds/kind.ts";
+import { badRequest, expired, type StatusError } from "../status-error.ts";
+import type { Change, ObjectStore } from "../store/store.ts";
+import { type Showing, showObject, tableOf } from "./forms.ts";
+import { isOn } from "./request.ts";
+import type { Selects } from "./select.ts";
+
+/** What a watch works with. */
+export interface WatchDeps {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What a watch is about. */
+export interface WatchOrder {
+  readonly showing: Showing;
+  readonly selects: Selects;
+  readonly query: URLSearchParams;
+}
+
+/** Where a watch begins, and how. */
+export interface WatchStart {
+  /** Changes after this version are told. */
+  readonly version: number;
+  /** Objects that are told first. */
+  readonly initial: readonly ApiObject[];
+  /** Whether their end is to be marked. */
+  readonly marksEnd: boolean;
+  readonly bookmarks: boolean;
+  readonly lifetimeMs: number;
+}
+
+/** A watch without a wish ends after 30 to 60 minutes, so that not all come back at once (the reference's). */
+const MIN_LIFETIME_MS = 30 * 60_000;
+const MAX_LIFETIME_SECONDS = 24 * 3600;
+const BOOKMARK_EVERY_MS = 60_000;
+const END_OF_INITIAL = { "k8s.io/initial-events-end": "true" };
+
+/** Reads what a watch asks for. Throws `StatusError` BadRequest, or Expired when its past is forgotten. */
+export function startOfWatch({ store, random }: WatchDeps, order: WatchOrder): WatchStart {
+  const { query, showing, selects } = order;
+  const seconds = Number(query.get("timeoutSeconds") ?? "0");
+  if (!(seconds >= 0)) throw badRequest("timeoutSeconds must be a number that is not negative");
+  const lifetimeMs =
+    seconds > 0
+      ? Math.min(seconds, MAX_LIFETIME_SECONDS) * 1000
+      : MIN_LIFETIME_MS * (1 + random.next());
+  const text = query.get("resourceVersion") ?? "";
+  if (text !== "" && !/^[0-9]{1,15}$/.test(text))
+    throw badRequest(`Invalid value: ${JSON.stringify(text)}: resource version must be a number`);
+  const sendsInitial = isOn(query, "sendInitialEvents");
+  const bookmarks = isOn(query, "allowWatchBookmarks");
+  const fromNow = text === "" || text === "0" || sendsInitial;
+  if (!fromNow && Number(text) < store.forgotten)
+    throw expired(`too old resource version: ${text} (${store.forgotten})`);
+  const wantsInitial = sendsInitial || (fromNow && query.get("sendInitialEvents") !== "false");
+  const initial = wantsInitial
+    ? (store.listAt(showing.kind.collection, store.version) ?? []).filter(selects)
+    : [];
+  return {
+    version: fromNow ? store.version : Number(text),
+    initial,
+    marksEnd: sendsInitial && bookmarks,
+    bookmarks,
+    lifetimeMs,
+  };
+}
+
+/** Tells changes until the time is over or the peer is gone. What nobody takes costs no memory. */
+export async function runWatch(
+  deps: WatchDeps,
+  order: WatchOrder,
+  start: WatchStart,
+  to: { readonly stream: ReplyStream; readonly signal: AbortSignal },
+): Promise<void> {
+  const { store, clock } = deps;
+  const events = new Events(order);
+  const { stream, signal } = to;
+  using bell = new Bell(deps, start.lifetimeMs, signal);
+  for (const object of start.initial) await stream.write(events.line("ADDED", object));
+  if (start.marksEnd) await stream.write(events.bookmark(start.version, END_OF_INITIAL));
+  let told = start.version;
+  let bookmarkAt = clock.monotonic() + BOOKMARK_EVERY_MS;
+  while (!signal.aborted) {
+    const changes = store.since(told);
+    if (!changes) {
+      await stream.write(events.failure(expired(`too old resource version: ${told}`)));
+      break;
+    }
+    for (const change of changes) {
+      const line = events.change(change);
+      if (line !== undefined) await stream.write(line);
+      told = change.version;
+    }
+    if (bell.isOver) break;
+    if (start.bookmarks && clock.monotonic() >= bookmarkAt) {
+      await stream.write(events.bookmark(Math.max(told, store.version), {}));
+      bookmarkAt = clock.monotonic() + BOOKMARK_EVERY_MS;
+    }
+    await bell.next();
+  }
+  if (start.bookmarks && !signal.aborted) await stream.write(events.bookmark(told, {}));
+}
+
+/** Rings when there may be something to tell. */
+class Bell implements Disposable {
+  readonly #cancels: (() => void)[] = [];
+  #rung = false;
+  #wake: (() => void) | undefined;
+  isOver = false;
+
+  constructor({ store, clock }: WatchDeps, lifetimeMs: number, signal: AbortSignal) {
+    const ring = () => this.#ring();
+    this.#cancels.push(
+      store.versions.subscribe(ring),
+      clock.alarm(lifetimeMs, () => {
+        this.isOver = true;
+        ring();
+      }),
+    );
+    signal.addEventListener("abort", ring, { once: true });
+    this.#cancels.push(() => signal.removeEventListener("abort", ring));
+    this.#tick(clock);
+  }
+
+  /** Resolves as soon as it has rung since the last call. */
+  async next(): Promise<void> {
+    if (!this.#rung)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    this.#rung = false;
+  }
+
+  [Symbol.dispose](): void {
+    for (const cancel of this.#cancels) cancel();
+  }
+
+  #tick(clock: Clock): void {
+    let cancel = () => {};
+    const arm = () => {
+      cancel = clock.alarm(BOOKMARK_EVERY_MS, () => {
+        this.#ring();
+        arm();
+      });
+    };
+    arm();
+    this.#cancels.push(() => cancel());
+  }
+
+  #ring(): void {
+    this.#rung = true;
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+}
+
+/** Writes the lines of one watch. */
+class Events {
+  readonly #order: WatchOrder;
+  #hasColumns = false;
+
+  constructor(order: WatchOrder) {
+    this.#order = order;
+  }
+
+  change({ collection, before, now, last }: Change): string | undefined {
+    const { showing, selects } = this.#order;
+    if (collection !== showing.kind.collection) return undefined;
+    const was = before !== undefined && selects(before);
+    const is = now !== undefined && selects(now);
+    if (is) return this.line(was ? "MODIFIED" : "ADDED", now);
+    // What no longer matches is shown as it was when it still did, with the version of the change.
+    return was
+      ? this.line("DELETED", now === undefined ? last : lastSeen(before, last))
+      : undefined;
+  }
+
+  line(type: string, object: ApiObject): string {
+    return `${JSON.stringify({ type, object: this.#shown(object) })}\n`;
+  }
+
+  bookmark(version: number, annotations: Readonly<Record<string, string>>): string {
+    const { kind } = this.#order.showing;
+    const object = {
+      kind: kind.kind,
+      apiVersion: apiVersionOf(kind),
+      metadata: {
+        resourceVersion: String(version),
+        creationTimestamp: null,
+        ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      },
+    };
+    return `${JSON.stringify({ type: "BOOKMARK", object })}\n`;
+  }
+
+  failure({ status }: StatusError): string {
+    return `${JSON.stringify({ type: "ERROR", object: status })}\n`;
+  }
+
+  #shown(object: ApiObject): object {
+    const { showing } = this.#order;
+    if (showing.form.as !== "table") return showObject(object, showing);
+    const { resourceVersion = "" } = object.metadata;
+    const table = tableOf([object], showing, { resourceVersion }, this.#hasColumns);
+    this.#hasColumns = true;
+    return table;
+  }
+}
+
+function lastSeen(before: ApiObject, { metadata }: ApiObject): ApiObject {
+  const { resourceVersion = "" } = metadata;
+  return { ...before, metadata: { ...before.metadata, resourceVersion } };
+}

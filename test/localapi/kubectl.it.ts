@@ -1,0 +1,206 @@
+// An ordinary kubectl on a machine that `nodelet up` made a node: old and new, every command people use.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
+import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+
+const KUBECONFIG = "/etc/nodelet/kubeconfig";
+const WEB = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  terminationGracePeriodSeconds: 2
+  dnsPolicy: Default
+  containers:
+  - name: main
+    image: localhost/nodelet/hello:1
+    imagePullPolicy: Never
+    stdin: true
+    command: [sh, -c, "mkdir /tmp/w; echo hi > /tmp/w/index.html; httpd -p 8081 -h /tmp/w; i=0; while true; do echo line $i; i=$((i+1)); sleep 1; done"]
+    ports: [{containerPort: 8081}]
+`;
+
+/** Programs to try, by version. Debian's are fetched once and cached. */
+const PROGRAMS: readonly { readonly name: string; readonly path: () => string }[] = [
+  {
+    name: "1.20",
+    path: () => join(fetchPackages("bookworm", ["kubernetes-client"])[0] ?? "", "usr/bin/kubectl"),
+  },
+  {
+    name: "1.36",
+    path: () => join(fetchPackages("sid", ["kubectl"])[0] ?? "", "usr/bin/kubectl"),
+  },
+];
+
+function programOf({ path }: (typeof PROGRAMS)[number]): string | undefined {
+  try {
+    const found = path();
+    return existsSync(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+class Kubectl {
+  readonly #node: NodeBox;
+  readonly #program: string;
+  readonly transcript: string[] = [];
+
+  constructor(node: NodeBox, program: string) {
+    this.#node = node;
+    this.#program = program;
+  }
+
+  async run(
+    args: readonly string[],
+    options: { code?: number; stdin?: string } = {},
+  ): Promise<string> {
+    const { code = 0, stdin = "" } = options;
+    const result = await this.#node.box.exec([this.#program, ...args], {
+      env: { KUBECONFIG, HOME: "/root", KUBE_EDITOR: 'sed -i s/edited:.*/edited:\\ \\"yes\\"/' },
+      stdin,
+      timeoutMs: 60_000,
+    });
+    const said = `${result.stdout}${result.stderr}`;
+    this.transcript.push(`$ kubectl ${args.join(" ")}`, said.trimEnd());
+    assert.equal(result.code, code, `kubectl ${args.join(" ")}: ${said}`);
+    return said;
+  }
+
+  spawn(args: readonly string[]) {
+    return this.#node.box.spawn([this.#program, ...args], { env: { KUBECONFIG, HOME: "/root" } });
+  }
+}
+
+async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
+  const k = (...args: readonly string[]) => kubectl.run(args);
+  assert.match(await k("get", "nodes", "-o", "wide"), /Ready .*containerd:\/\/\d/);
+  await node.box.exec(["sh", "-c", `cat > /tmp/web.yaml`], { stdin: WEB });
+  assert.match(await k("apply", "-f", "/tmp/web.yaml"), /pod\/web created/);
+  assert.match(
+    await k("wait", "--for=condition=Ready", "pod/web", "--timeout=30s"),
+    /condition met/,
+  );
+  assert.match(await k("apply", "-f", "/tmp/web.yaml"), /pod\/web unchanged/);
+  assert.match(await k("get", "pods", "-o", "wide"), /^web +1\/1 +Running +0 +\d+s +10\.85\./m);
+  const described = await k("describe", "pod", "web");
+  assert.match(described, /^Status: +Running$/m);
+  assert.match(described, /Normal +Started .*kubelet/);
+  assert.match(described, /Normal +Scheduled .*default-scheduler/);
+  assert.match(await k("get", "events"), /Started +pod\/web/);
+  assert.match(await k("logs", "web", "--tail=1"), /^line \d+$/m);
+  assert.match(await k("exec", "web", "--", "cat", "/tmp/w/index.html"), /^hi$/m);
+  await kubectl.run(["exec", "web", "--", "sh", "-c", "exit 3"], { code: 3 });
+  const echoed = await kubectl.run(["exec", "-i", "web", "--", "cat"], { stdin: "over and out\n" });
+  assert.match(echoed, /over and out/);
+  await k("cp", "/tmp/web.yaml", "web:/tmp/copy.yaml");
+  assert.match(await k("exec", "web", "--", "tail", "-n1", "/tmp/copy.yaml"), /containerPort/);
+  await follow(kubectl, ["logs", "-f", "web"], /line \d+\n[\s\S]*line \d+\n/);
+  await follow(kubectl, ["attach", "web"], /line \d+\n/);
+  await follow(kubectl, ["get", "pods", "-w"], /web +1\/1 +Running/);
+  await forward(node, kubectl);
+  assert.match(await k("label", "pod", "web", "tier=front"), /labeled/);
+  assert.match(await k("get", "pods", "-l", "tier=front", "-o", "name"), /^pod\/web$/m);
+  assert.match(await k("annotate", "pod", "web", "edited=no"), /annotated/);
+  assert.match(await k("edit", "pod", "web"), /edited/);
+  const edited = await k("get", "pod", "web", "-o", "jsonpath={.metadata.annotations.edited}");
+  assert.match(edited, /^yes$/m);
+  const patch = '[{"op":"remove","path":"/metadata/annotations/edited"}]';
+  assert.match(await k("patch", "pod", "web", "--type=json", "-p", patch), /patched/);
+  assert.match(
+    await k("apply", "--server-side", "-f", "/tmp/web.yaml", "--force-conflicts"),
+    /serverside-applied/,
+  );
+  assert.match(await k("create", "configmap", "settings", "--from-literal=a=b"), /created/);
+  assert.match(await k("create", "secret", "generic", "key", "--from-literal=p=q"), /created/);
+  assert.match(
+    await k("get", "configmap,secret"),
+    /configmap\/settings +1 [\s\S]*secret\/key +Opaque +1/,
+  );
+  assert.match(await k("explain", "pod.spec.containers.image"), /image/);
+  assert.match(await k("auth", "can-i", "delete", "nodes"), /yes/);
+  assert.match(await k("create", "namespace", "other"), /created/);
+  assert.match(await k("delete", "namespace", "other", "--timeout=30s"), /deleted/);
+  const refused = await kubectl.run(["apply", "--validate=false", "-f", "-"], {
+    stdin:
+      '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"Bad"},"spec":{"containers":[{"name":"x"}]}}',
+    code: 1,
+  });
+  assert.match(refused, /Pod "Bad" is invalid: [\s\S]*metadata\.name: Invalid value: "Bad"/);
+  const exported = await node.run("export");
+  assert.match(exported, /kind: ConfigMap[\s\S]*name: settings[\s\S]*kind: Pod[\s\S]*name: web/);
+  assert.doesNotMatch(exported, /resourceVersion|nodeName|kube-root-ca/);
+  assert.match(await k("delete", "pod", "web"), /deleted/);
+  await kubectl.run(["get", "pod", "web"], { code: 1 });
+  assert.match(await k("delete", "configmap/settings", "secret/key"), /deleted/);
+}
+
+/** Runs a command without end until it has said what is expected. */
+async function follow(kubectl: Kubectl, args: readonly string[], expected: RegExp): Promise<void> {
+  const process = kubectl.spawn(args);
+  let text = "";
+  for (const stream of [process.stdout, process.stderr])
+    stream?.on("data", (chunk: Buffer) => {
+      text += chunk.toString("utf8");
+    });
+  const deadline = performance.now() + 30_000;
+  while (!expected.test(text)) {
+    assert.ok(performance.now() < deadline, `kubectl ${args.join(" ")} said only: ${text}`);
+    await sleep(50);
+  }
+  await process.kill("SIGKILL");
+  kubectl.transcript.push(
+    `$ kubectl ${args.join(" ")}`,
+    text.trimEnd().split("\n").slice(0, 4).join("\n"),
+    "^C",
+  );
+}
+
+async function forward(node: NodeBox, kubectl: Kubectl): Promise<void> {
+  const process = kubectl.spawn(["port-forward", "pod/web", "18081:8081"]);
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    const { code, stdout } = await node.box.exec([
+      "busybox",
+      "wget",
+      "-qO-",
+      "http://127.0.0.1:18081/index.html",
+    ]);
+    if (code === 0) {
+      assert.equal(stdout, "hi\n");
+      break;
+    }
+    assert.ok(performance.now() < deadline, "the forwarded port does not answer");
+    await sleep(100);
+  }
+  await process.kill("SIGKILL");
+}
+
+for (const version of PROGRAMS) {
+  const program = programOf(version);
+  const skip =
+    program === undefined
+      ? `needs kubectl ${version.name} from Debian (cache: ${CACHE_DIR})`
+      : false;
+  test(`kubectl ${version.name} works against a node without a cluster`, { skip }, async () => {
+    await using node = await bareMachine();
+    // The demo brings an image that pods can run.
+    await node.run("up", "--demo", "--detach", "--until-ready");
+    const kubectl = new Kubectl(node, program ?? "");
+    try {
+      await talk(node, kubectl);
+    } finally {
+      if (process.env["NODELET_TRANSCRIPT"]) console.log(kubectl.transcript.join("\n"));
+    }
+    await node.run("down");
+    assert.equal(
+      (await node.box.exec(["test", "-e", "/var/lib/nodelet/api"])).code,
+      1,
+      "down leaves nothing of the API",
+    );
+  });
+}

@@ -1,0 +1,239 @@
+// The local API in this process, in a folder of its own, on a free port of the loopback.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectH2 } from "node:http2";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Cell } from "../../src/kit/cell.ts";
+import { createSystemClock } from "../../src/kit/clock.ts";
+import { type Log, silentLog } from "../../src/kit/log.ts";
+import { createSystemRandom } from "../../src/kit/random.ts";
+import { TaskScope } from "../../src/kit/scope.ts";
+import { type LocalApi, startLocalApi } from "../../src/localapi/localapi.ts";
+import { openDatabase } from "../../src/outside/database/database.ts";
+import { connectHost } from "../../src/outside/host/connect-host.ts";
+import { connectKube } from "../../src/outside/kube/connect-kube.ts";
+import type { ApiTransport } from "../../src/outside/kube/kube.ts";
+import { listenHttp } from "../../src/outside/net/http-listener.ts";
+import { type AdminReply, type AdminRequest, adminRequest } from "../kube/admin.ts";
+import type { Identity } from "../kube/pki.ts";
+
+export interface LocalOptions {
+  readonly agentSocket?: string;
+  readonly nodeName?: string;
+  readonly log?: Log;
+  readonly bodyWithinMs?: number;
+}
+
+/** A connection over HTTP/2 that is used for many requests. */
+export class Session implements Disposable {
+  readonly #session: ClientHttp2Session;
+
+  constructor({ server, caPem }: Access, identity: Identity | undefined) {
+    this.#session = connectH2(server, {
+      ca: caPem,
+      ...(identity ? { cert: identity.certificatePem, key: identity.privateKeyPem } : {}),
+    });
+  }
+
+  /** `bytes` go out as they are; without `end` the request stays open. */
+  open(order: Omit<AdminRequest, "body">): ClientHttp2Stream {
+    const stream = this.#session.request({
+      ":method": order.method,
+      ":path": order.path,
+      ...(order.contentType === undefined ? {} : { "content-type": order.contentType }),
+      ...(order.token === undefined ? {} : { authorization: `Bearer ${order.token}` }),
+    });
+    stream.on("error", () => {});
+    return stream;
+  }
+
+  ask(order: AdminRequest, bytes?: string | Uint8Array): Promise<{ status: number; text: string }> {
+    const stream = this.open({ contentType: "application/json", ...order });
+    const body = bytes ?? (order.body === undefined ? undefined : JSON.stringify(order.body));
+    if (order.method === "GET" || order.method === "HEAD") stream.end();
+    else stream.end(body);
+    return new Promise((resolve, reject) => {
+      let status = 0;
+      let text = "";
+      stream.setEncoding("utf8");
+      stream.once("response", (head) => {
+        status = Number(head[":status"]);
+      });
+      stream.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      stream.once("close", () =>
+        status === 0 ? reject(new Error("no answer")) : resolve({ status, text }),
+      );
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#session.destroy();
+  }
+}
+
+/** What a kubeconfig of ours says. */
+export interface Access {
+  readonly server: string;
+  readonly caPem: string;
+  readonly identity: Identity;
+}
+
+export function accessIn(path: string): Access {
+  const config = JSON.parse(readFileSync(path, "utf8"));
+  const text = (base64: string) => Buffer.from(base64, "base64").toString("utf8");
+  const { cluster } = config.clusters[0];
+  const { user } = config.users[0];
+  return {
+    server: cluster.server,
+    caPem: text(cluster["certificate-authority-data"]),
+    identity: {
+      certificatePem: text(user["client-certificate-data"]),
+      privateKeyPem: text(user["client-key-data"]),
+    },
+  };
+}
+
+export class LocalApiUnderTest implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "nodelet-local-api-"));
+  readonly #options: LocalOptions;
+  #scope: TaskScope | undefined;
+  #api: LocalApi | undefined;
+  #port = 0;
+
+  constructor(options: LocalOptions = {}) {
+    this.#options = options;
+  }
+
+  get kubeconfig(): string {
+    return join(this.folder, "kubeconfig");
+  }
+
+  get nodeKubeconfig(): string {
+    return this.#api?.nodeKubeconfigPath ?? "";
+  }
+
+  get admin(): Access {
+    return accessIn(this.kubeconfig);
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  async start(): Promise<this> {
+    const clock = createSystemClock();
+    const log = this.#options.log ?? silentLog;
+    const scope = new TaskScope("local API", { clock, log });
+    this.#scope = scope;
+    const { agentSocket, bodyWithinMs, nodeName = "n1" } = this.#options;
+    this.#api = await startLocalApi(
+      {
+        folder: join(this.folder, "api"),
+        nodeName,
+        address: { host: "127.0.0.1", port: this.#port },
+        kubeconfigPath: this.kubeconfig,
+        ...(agentSocket === undefined ? {} : { agentSocket }),
+        ...(bodyWithinMs === undefined ? {} : { bodyWithinMs }),
+        versions: { kubernetes: "v1.36.2", nodelet: "0.1.0" },
+      },
+      {
+        clock,
+        log,
+        random: createSystemRandom(),
+        files: connectHost({ clock, log }).files,
+        listen: listenHttp,
+        openDatabase,
+        scope,
+      },
+    );
+    this.#port = Number(new URL(this.#api.url).port);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.#scope?.[Symbol.asyncDispose]();
+    this.#scope = undefined;
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** One request without the client under test. Another identity than the administrator's, or none. */
+  request(
+    order: AdminRequest,
+    identity: Identity | undefined = this.admin.identity,
+  ): Promise<AdminReply> {
+    return this.#request(order, identity);
+  }
+
+  anonymous(order: AdminRequest): Promise<AdminReply> {
+    return this.#request(order, undefined);
+  }
+
+  #request(order: AdminRequest, identity: Identity | undefined): Promise<AdminReply> {
+    return adminRequest(
+      {
+        dial: () =>
+          new Promise((resolve, reject) => {
+            const socket = connect(this.#port, "127.0.0.1", () => resolve(socket));
+            socket.once("error", reject);
+          }),
+        caPem: this.admin.caPem,
+        serverName: "localhost",
+        ...(identity ? { identity } : {}),
+      },
+      order,
+    );
+  }
+
+  async must<T = Record<string, never>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    contentType?: string,
+  ): Promise<T> {
+    const reply = await this.request({
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(contentType === undefined ? {} : { contentType }),
+    });
+    if (reply.status >= 300)
+      throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
+    return reply.body as T;
+  }
+
+  /** Requests over one connection; as nobody when `identity` is null. */
+  session(identity: Identity | null = this.admin.identity): Session {
+    return new Session(this.admin, identity ?? undefined);
+  }
+
+  /** The agent's own client. */
+  connect(access = this.admin): ApiTransport {
+    const kube = connectKube({
+      clock: createSystemClock(),
+      random: createSystemRandom(),
+      log: silentLog,
+      userAgent: "nodelet-test",
+    });
+    return kube.connect({
+      server: access.server,
+      authoritiesPem: access.caPem,
+      credentials: { identity: new Cell(access.identity) },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export async function startLocal(options: LocalOptions = {}): Promise<LocalApiUnderTest> {
+  return await new LocalApiUnderTest(options).start();
+}
