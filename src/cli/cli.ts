@@ -13,6 +13,7 @@ import { addDevicesCommand } from "./commands/devices.ts";
 import { addDownCommand } from "./commands/down.ts";
 import { addEventsCommand } from "./commands/events.ts";
 import { addExecCommand } from "./commands/exec.ts";
+import { addExportCommand } from "./commands/export.ts";
 import { addGetCommand } from "./commands/get.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan.ts";
@@ -95,6 +96,7 @@ export function buildProgram(context: CliContext): Command {
   addDescribeCommand(program, context);
   addLogsCommand(program, context);
   addExecCommand(program, context);
+  addExportCommand(program, context);
   addWhyCommand(program, context);
   addEventsCommand(program, context);
   addProbesCommand(program, context);

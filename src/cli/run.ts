@@ -9,10 +9,12 @@ import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
 import { validateOnHost } from "../config/validate.ts";
 import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
+import { TaskScope } from "../kit/scope.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
 import { createLog } from "../outside/log/log.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
+import { startOwnApi } from "./own-api.ts";
 import { agentSocket } from "./socket.ts";
 import {
   KUBERNETES_VERSION,
@@ -62,7 +64,16 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   process.once("SIGINT", onSignal);
   process.once("SIGTERM", onSignal);
   try {
-    const access = { flags, config, nodeName, kubeletVersion: kubeletVersion() };
+    await using apiScope = new TaskScope("local API", { clock: outside.clock, log });
+    const own = isAlone(flags)
+      ? await startOwnApi(process.env, nodeName, outside, apiScope)
+      : undefined;
+    const access = {
+      flags: own ? { ...flags, kubeconfig: own.nodeKubeconfigPath } : flags,
+      config,
+      nodeName,
+      kubeletVersion: kubeletVersion(),
+    };
     const cluster = await openCluster(access, outside, leave.signal);
     const nodeIps = deriveNodeIps(flags.nodeIP, (await outside.host.facts()).addresses);
     await using agent = await startAgent(
@@ -98,6 +109,11 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
     outside.close();
     log.flush();
   }
+}
+
+/** Whether no cluster is named that the node belongs to. */
+function isAlone({ kubeconfig, bootstrapKubeconfig }: LoadedConfig["flags"]): boolean {
+  return kubeconfig === "" && bootstrapKubeconfig === "";
 }
 
 /** How the agent of a configuration reaches the world. */

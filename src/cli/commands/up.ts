@@ -25,8 +25,8 @@ export function addUpCommand(program: Command, context: CliContext): void {
     .description(
       "Makes this machine a node without a cluster and shows it: checks what it needs, uses the containerd " +
         "that runs or starts its own, writes a configuration, keeps the agent running and shows node and pods " +
-        "as they change. Pods are the manifests in a folder. When it ends, pods run on; `nodelet down` ends " +
-        "them.",
+        "as they change. Pods are the manifests in a folder, and what kubectl makes in the API that the node brings. " +
+        "When it ends, pods run on; `nodelet down` ends them.",
     )
     .argument("[flags...]", "flags for the agent as for `nodelet run`, after --")
     .option("--demo", "also run examples/hello, a web server with all three probes")

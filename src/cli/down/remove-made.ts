@@ -109,6 +109,8 @@ export async function removeFolders(
     [join(stateDir, "cni"), "the pods' network"],
     [containerd.config, ""],
     [paths.agentRoot, "folders of pods, journal of decisions"],
+    [paths.api, "the objects of the node's own API"],
+    [paths.kubeconfig, ""],
     [containerd.state, ""],
     [paths.agentSocket, ""],
     [paths.supervisor, ""],

@@ -46,9 +46,16 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
     "The agent runs in the background.",
     "  nodelet up           shows the node",
     "  nodelet get pods     lists pods",
+    ...kubectlHint(request),
     "  nodelet down         ends all of it and cleans up",
   ]);
   return EXIT_OK;
+}
+
+/** How kubectl finds the node's own API; nothing when the node is in a cluster. */
+function kubectlHint({ paths, agentFlags }: UpRequest): readonly string[] {
+  if (agentFlags.some((flag) => /^--(bootstrap-)?kubeconfig\b/.test(flag))) return [];
+  return [`  kubectl --kubeconfig ${paths.kubeconfig} get pods`];
 }
 
 /** The process in the background: keeps agent and runtime going until it is told to end. */

@@ -32,6 +32,10 @@ export interface UpPaths extends UpPlaces {
   readonly agentRoot: string;
   readonly agentSocket: string;
   readonly agentLog: string;
+  /** Folder of the API that the node has when it is in no cluster: objects, keys, certificates. */
+  readonly api: string;
+  /** The kubeconfig for kubectl to that API. */
+  readonly kubeconfig: string;
   /** Notes of what `up` has made, for `down`. */
   readonly ledger: string;
   /** Process id of the `up` that watches over the agent. */
@@ -61,6 +65,8 @@ export function upPaths(places: UpPlaces): UpPaths {
     agentRoot: `${stateDir}/kubelet`,
     agentSocket: `${runDir}/${AGENT_SOCKET}`,
     agentLog: `${logDir}/agent.log`,
+    api: `${stateDir}/api`,
+    kubeconfig: `${places.config.slice(0, places.config.lastIndexOf("/"))}/kubeconfig`,
     ledger: `${stateDir}/made.json`,
     supervisor: `${runDir}/up.json`,
     supervisorLog: `${logDir}/up.log`,

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_USAGE } from "../exit-codes.ts";
+import { API_FOLDER_VARIABLE, API_KUBECONFIG_VARIABLE } from "../own-api.ts";
 import { spokenDuration } from "../render/amounts.ts";
 import { SOCKET_VARIABLE } from "../socket.ts";
 import type { UpPaths } from "./paths.ts";
@@ -130,6 +131,8 @@ function agentEnvironment(paths: UpPaths): Record<string, string> {
     MALLOC_ARENA_MAX: "1",
     NODELET_INVOKED_AS: "nodelet",
     [SOCKET_VARIABLE]: paths.agentSocket,
+    [API_FOLDER_VARIABLE]: paths.api,
+    [API_KUBECONFIG_VARIABLE]: paths.kubeconfig,
   };
 }
 
