@@ -1,6 +1,7 @@
 // pure
+
+import { humanDuration } from "../../api/human-duration.ts";
 import type { DeviceReport } from "../client/shapes.ts";
-import { humanDuration } from "./amounts.ts";
 import { type Column, renderTable } from "./table.ts";
 import type { Paint } from "./text.ts";
 
