@@ -29,7 +29,7 @@ import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
-import { nonRootViolation, type SecurityParts } from "./security-context.ts";
+import { nonRootViolation, type SecurityParts, seccompViolation } from "./security-context.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export { type ClusterDns, parseResolvConf, resolvConfFault } from "./dns.ts";
@@ -202,7 +202,7 @@ export class Runtime {
 
   /** Why the container must not be made from this image; `undefined` when it may. */
   refusal(pod: Pod, container: Container, image: PresentImage): string | undefined {
-    return nonRootViolation(pod, container, image.user);
+    return nonRootViolation(pod, container, image.user) ?? seccompViolation(pod, container);
   }
 
   startContainer(id: string, signal: AbortSignal): Promise<void> {
