@@ -37,6 +37,18 @@ function mounting(at: Current) {
     await host.files.removeTree(`${folder}/a`);
   });
 
+  test("mountHugePages mounts pages of one size", async (t) => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/h`, 0o755);
+    const [pages] = (await host.facts()).hugepages;
+    if (!pages) return t.skip("the kernel has no huge pages");
+    const { sizeBytes } = pages;
+    await host.volumes.mountHugePages(`${folder}/h`, { pageBytes: sizeBytes, sizeBytes });
+    const [mount] = await host.volumes.mountsWithin(`${folder}/h`);
+    assert.equal(mount?.fsType, "hugetlbfs");
+    await host.volumes.unmount(`${folder}/h`);
+  });
+
   test("bind shows a folder elsewhere", async () => {
     const { host, folder } = at();
     await host.files.makeDirectory(`${folder}/from`, 0o755);

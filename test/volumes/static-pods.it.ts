@@ -176,3 +176,17 @@ test("a container that mounts its own /etc/hosts keeps it", () =>
     });
     assert.equal(await inside("cat /etc/hosts"), "mine\n");
   }));
+
+test("both families: addresses in /etc/hosts and in variables", () =>
+  withNode(
+    async ({ agent, inside, run }) => {
+      const env = [{ name: "IPS", valueFrom: { fieldRef: { fieldPath: "status.podIPs" } } }];
+      await run({ containers: [staying("main", { env })] });
+      const ips = (agent.status()?.podIPs ?? []).map(({ ip }) => ip ?? "");
+      assert.equal(ips.length, 2, ips.join());
+      assert.ok((await inside("env")).split("\n").includes(`IPS=${ips.join(",")}`));
+      const hosts = await inside("cat /etc/hosts");
+      for (const ip of ips) assert.ok(hosts.includes(`\n${ip}\tpod-`), hosts);
+    },
+    { box: { ipv6: true } },
+  ));
