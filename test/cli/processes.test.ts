@@ -140,7 +140,7 @@ async function bashReply(line: string): Promise<string[]> {
 }
 
 test("bash is given what fits, without what it means", async () => {
-  assert.deepEqual(await bashReply("nodelet de"), ["describe"]);
+  assert.deepEqual(await bashReply("nodelet desc"), ["describe"]);
   assert.deepEqual(await bashReply("nodelet get pods --out"), ["--output"]);
   assert.deepEqual(await bashReply("nodelet get pods --output = y"), ["yaml"]);
   assert.deepEqual(await bashReply("nodelet get pods --output = "), [
