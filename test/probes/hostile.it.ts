@@ -1,6 +1,6 @@
 // Targets that mean no good, on real containerd: what they cost, and what is said of them.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
 import { TEST_IMAGE } from "../box/images.ts";
@@ -11,6 +11,10 @@ import { HOSTILE, PORTS } from "./box-targets.ts";
 let node: ProbedNode;
 before(async () => {
   node = await ProbedNode.start();
+});
+afterEach(async () => {
+  node.agent.remove("pod.yaml");
+  await node.agent.until("it is gone", () => node.agent.statuses().size === 0, 60_000);
 });
 after(() => node[Symbol.asyncDispose]());
 
@@ -74,12 +78,15 @@ const TABLE: Readonly<Record<string, Expected>> = {
   },
 };
 
+const SLOW = new Set(["drip", "silent"]);
+
 test("whatever is at the other end: a verdict in time, and bounded memory", async () => {
   const containers = Object.entries(TABLE).map(([name, { probe }]) => {
-    const seconds = name === "stdout-1gb" ? { timeoutSeconds: 20 } : {};
-    return container(name, { ...probe(), ...seconds });
+    // Those that answer may take their time on a busy machine.
+    const timeoutSeconds = SLOW.has(name) ? 1 : 20;
+    return container(name, { ...probe(), timeoutSeconds });
   });
-  node.agent.apply("hostile.yaml", manifest("hostile", { hostNetwork: true, containers }));
+  node.agent.apply("pod.yaml", manifest("pod", { hostNetwork: true, containers }));
   await node.agent.until(
     "all were looked at five times",
     async () => {
@@ -112,8 +119,6 @@ test("whatever is at the other end: a verdict in time, and bounded memory", asyn
   );
   assert.ok(now.now - before.now < 48 * MIB, "memory grows");
   assert.ok(now.peak < 400 * MIB, `${now.peak / MIB} MiB at most`);
-  node.agent.remove("hostile.yaml");
-  await node.agent.until("it is gone", () => node.agent.statuses().size === 0);
 });
 
 test("HTTP to a server that says nothing fails at the timeout", async () => {
@@ -121,7 +126,7 @@ test("HTTP to a server that says nothing fails at the timeout", async () => {
     container("one", http(HOSTILE.silent)),
     container("two", { ...http(HOSTILE.silent), timeoutSeconds: 2 }),
   ];
-  node.agent.apply("silent.yaml", manifest("silent", { containers }));
+  node.agent.apply("pod.yaml", manifest("pod", { containers }));
   const seconds = { one: 1, two: 2 };
   await node.agent.until("five looks of each", async () => {
     const probes = await node.probes();
@@ -135,8 +140,6 @@ test("HTTP to a server that says nothing fails at the timeout", async () => {
     // A busy machine delays single ones.
     assert.ok((took[0] ?? Number.NaN) < timeout * 1000 + 50);
   }
-  node.agent.remove("silent.yaml");
-  await node.agent.until("it is gone", () => node.agent.statuses().size === 0);
 });
 
 test("an exec probe that hangs for ever: no more processes, and the others keep their times", async () => {
@@ -149,7 +152,7 @@ test("an exec probe that hangs for ever: no more processes, and the others keep 
       tcpSocket: { host: node.box.nodeAddress, port: PORTS.tcp },
     }),
   ];
-  node.agent.apply("hang.yaml", manifest("hang", { containers }));
+  node.agent.apply("pod.yaml", manifest("pod", { containers }));
   const looked = async (count: number) =>
     node.agent.until(
       `${count} looks of each`,
@@ -203,7 +206,35 @@ test("an exec probe that hangs for ever: no more processes, and the others keep 
   const late = history.map(({ lateMs }) => lateMs).toSorted((a, b) => a - b);
   console.log(`the good probe was late by ${late.map((ms) => ms.toFixed(1)).join(" ")} ms`);
   assert.ok((late[Math.floor(late.length / 2)] ?? Number.NaN) < 50);
-  node.agent.remove("hang.yaml");
-  await node.agent.until("it is gone", () => node.agent.statuses().size === 0);
-  assert.deepEqual(await sleepers(), []);
+});
+
+test("periods below a second; a main process that collects nothing is warned about", async () => {
+  const hang = { exec: { command: ["sh", "-c", "sleep 1000 & sleep 1001 & sleep 1002; true"] } };
+  const containers = [
+    // Its first process is sleep, which waits for no children.
+    container("deaf", hang, { command: ["sleep", "2147483647"] }),
+    container("fine", { tcpSocket: { host: node.box.nodeAddress, port: PORTS.tcp } }),
+  ];
+  const annotations = {
+    "nodelet.dev/probe-periods": "fine/readiness=100ms,deaf/readiness=500ms",
+    "nodelet.dev/probe-timeouts": "deaf/readiness=400ms",
+  };
+  const pod = manifest("pod", { containers });
+  node.agent.apply("pod.yaml", { ...pod, metadata: { ...pod.metadata, annotations } });
+  await node.agent.until("both are looked at", async () => (await node.probes()).length === 2);
+  await sleep(2000);
+  const before = (await node.probe("fine", "readiness")).counts.successful;
+  await sleep(5000);
+  const looks = (await node.probe("fine", "readiness")).counts.successful - before;
+  console.log(`${looks} looks in 5 s with a period of 100 ms`);
+  assert.ok(looks > 25 && looks <= 55, `${looks} looks in 5 s`);
+  await node.agent.until("there is a warning", async () =>
+    (await node.events()).some(
+      ({ reason, message }) =>
+        reason === "ProbeWarning" && /the container does not collect them/.test(message ?? ""),
+    ),
+  );
+  const deaf = await node.probe("deaf", "readiness");
+  assert.ok(deaf.killed >= 3 * 6 && deaf.counts.successful === 0);
+  assert.match(deaf.history.at(-1)?.output ?? "", /timed out after 400ms$/);
 });
