@@ -75,6 +75,7 @@ test(
         const name = `p${i + 1}`;
         agent.apply(`${name}.yaml`, gpuPod(name, 1));
         await agent.untilReady(i + 2, 60_000);
+        await agent.until("it has looked", () => node.seen(name).length > 0);
         assert.equal(node.seen(name)[0]?.variable, (await node.owners()).get(name)?.join());
       }
       const all = [...(await node.owners()).values()].flat();

@@ -209,9 +209,15 @@ function tooFew(resource: string, amount: number, free: number): Refusal {
   );
 }
 
+/** Lists of devices are replaced and never changed, so that what was found out of one holds. */
+const HEALTHY = new WeakMap<ReadonlyMap<string, Device>, ReadonlySet<string>>();
+
 function healthyIds(devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
+  const known = HEALTHY.get(devices);
+  if (known) return known;
   const ids = new Set<string>();
   for (const device of devices.values()) if (device.healthy) ids.add(device.id);
+  HEALTHY.set(devices, ids);
   return ids;
 }
 

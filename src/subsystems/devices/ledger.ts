@@ -78,9 +78,13 @@ export function withPod(ledger: Ledger, podUid: PodUid, holdings: readonly Holdi
   const owners = new Map(ledger.owners);
   const touched = new Set([...before, ...holdings].map(({ resource }) => resource));
   for (const resource of touched) {
+    const had = idsOf(before, resource);
+    const has = idsOf(holdings, resource);
+    // Most steps change only how far a holding is; copying what all pods have would cost more than the step.
+    if (had.length === has.length && had.every((id, i) => has[i] === id)) continue;
     const others = new Map(owners.get(resource));
-    for (const id of idsOf(before, resource)) others.delete(id);
-    for (const id of idsOf(holdings, resource)) take(others, id, podUid);
+    for (const id of had) others.delete(id);
+    for (const id of has) take(others, id, podUid);
     if (others.size === 0) owners.delete(resource);
     else owners.set(resource, others);
   }
