@@ -2,83 +2,30 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { type Clock, createSystemClock } from "../../src/kit/clock.ts";
+import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import {
-  ApiError,
-  type ApiTransport,
   CONFIG_MAPS,
   followObjects,
   isApiError,
   KubeClient,
   LEASES,
   NODES,
-  type ObjectChange,
   PODS,
 } from "../../src/outside/kube/kube.ts";
+import {
+  at,
+  Changes,
+  type KubeUnderTest,
+  NAMESPACE,
+  NEVER,
+  pod,
+  refusal,
+  status1,
+} from "./kube-contract-parts.ts";
 
-/** A server to be examined; requests come from an administrator. */
-export interface KubeUnderTest {
-  readonly transport: ApiTransport;
-  readonly clock?: Clock;
-  /** Breaks all connections. */
-  cut(): Promise<void>;
-  close(): Promise<void>;
-}
-
-const NAMESPACE = "default";
-const NEVER = new AbortController().signal;
-const at = (name: string, subresource?: string) => ({
-  namespace: NAMESPACE,
-  name,
-  ...(subresource === undefined ? {} : { subresource }),
-});
-
-function pod(name: string, nodeName?: string): Pod {
-  return {
-    metadata: { name, namespace: NAMESPACE },
-    spec: {
-      containers: [{ name: "main", image: "example/image:1" }],
-      ...(nodeName === undefined ? {} : { nodeName }),
-    },
-  };
-}
-
-async function refusal(work: Promise<unknown>): Promise<ApiError> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
-  throw new Error("was not refused");
-}
-
-/** The next changes that `test` holds for; fails when they do not come. */
-class Changes<T> {
-  readonly #changes: AsyncGenerator<ObjectChange<T>, never>;
-  readonly leave: AbortController;
-
-  constructor(changes: AsyncGenerator<ObjectChange<T>, never>, leave: AbortController) {
-    this.#changes = changes;
-    this.leave = leave;
-  }
-
-  async next(): Promise<ObjectChange<T>> {
-    const timer = setTimeout(() => this.leave.abort(new Error("no change came")), 20_000);
-    try {
-      return (await this.#changes.next()).value;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.leave.abort(new Error("enough"));
-    await this.#changes.return(undefined as never).catch(() => {});
-  }
-}
+export type { KubeUnderTest };
 
 /** Registers the suite; `start` makes one server for all of it. */
 export function kubeContract(
@@ -416,15 +363,4 @@ export function kubeContract(
     }
     assert.fail("the watch said nothing");
   });
-}
-
-function status1(name: string) {
-  return {
-    name,
-    image: "example/image:1",
-    imageID: "",
-    ready: false,
-    restartCount: 0,
-    state: { waiting: { reason: "ContainerCreating" } },
-  };
 }
