@@ -183,6 +183,7 @@ const CONFIG_TEXT = JSON.stringify({
   fileCheckFrequency: "1s",
   failCgroupV1: false,
   failSwapOn: false,
+  volumeStatsAggPeriod: "5s",
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
   authentication: { x509: { clientCAFile: CA }, webhook: { enabled: false } },
 });
