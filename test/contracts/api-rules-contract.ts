@@ -1,0 +1,243 @@
+// The rules of single kinds, and what is refused. Runs against the local API and a real server.
+import assert from "node:assert/strict";
+import type { AdminRequest } from "../kube/admin.ts";
+import {
+  Examination,
+  type ExaminationOptions,
+  type Json,
+  MAPS,
+  MERGE_PATCH,
+  PODS,
+  ROOT,
+  STRATEGIC,
+} from "./api-examination.ts";
+
+/** Registers the suite. */
+export function apiRulesContract(options: ExaminationOptions): void {
+  const on = new Examination(options);
+
+  on.examine("an invalid pod is refused with a cause for each field", async () => {
+    const { status, body } = await on.send({
+      method: "POST",
+      path: PODS,
+      body: {
+        metadata: { name: "Bad_Name" },
+        spec: { containers: [{ name: "a" }], restartPolicy: "Sometimes" },
+      },
+    });
+    assert.equal(status, 422);
+    assert.equal(body.reason, "Invalid");
+    assert.match(
+      body.message,
+      /^Pod "Bad_Name" is invalid: \[metadata\.name: Invalid value: "Bad_Name": /,
+    );
+    const fields = body.details.causes.map((each: Json) => [each.reason, each.field]);
+    for (const expected of [
+      ["FieldValueInvalid", "metadata.name"],
+      ["FieldValueRequired", "spec.containers[0].image"],
+      ["FieldValueNotSupported", "spec.restartPolicy"],
+    ])
+      assert.ok(
+        fields.some((each: Json) => each.join() === expected.join()),
+        `${expected}: ${fields}`,
+      );
+    assert.equal(body.details.kind, "Pod");
+  });
+
+  on.examine("what a running pod is made of is not changed, its image is", async () => {
+    const pod = await on.makePod({ nodeName: "n1" });
+    const path = `${PODS}/${pod.metadata.name}`;
+    const changed = await on.must(
+      "PATCH",
+      path,
+      { spec: { containers: [{ name: "main", image: "b:2" }] } },
+      STRATEGIC,
+    );
+    assert.equal(changed.spec.containers[0].image, "b:2");
+    const refused = await on.send({
+      method: "PATCH",
+      path,
+      contentType: STRATEGIC,
+      body: { spec: { containers: [{ name: "main", command: ["x"] }] } },
+    });
+    assert.equal(refused.status, 422);
+    assert.match(
+      refused.body.message,
+      /spec: Forbidden: pod updates may not change fields other than/,
+    );
+    const added = await on.send({
+      method: "PATCH",
+      path,
+      contentType: STRATEGIC,
+      body: { spec: { containers: [{ name: "other", image: "x" }] } },
+    });
+    assert.match(
+      added.body.message,
+      /spec\.containers: Forbidden: pod updates may not add or remove containers/,
+    );
+  });
+
+  on.examine("a pod is bound once, and evicted", async () => {
+    const pod = await on.makePod();
+    const path = `${PODS}/${pod.metadata.name}`;
+    const bind = (node: string) =>
+      on.send({
+        method: "POST",
+        path: `${path}/binding`,
+        body: {
+          apiVersion: "v1",
+          kind: "Binding",
+          metadata: { name: pod.metadata.name },
+          target: { kind: "Node", name: node },
+        },
+      });
+    assert.equal((await bind("n1")).status, 201);
+    const again = await bind("n2");
+    assert.equal(again.status, 409);
+    assert.match(again.body.message, /pod pod-\d+ is already assigned to node "n1"/);
+    const bound = await on.must("GET", path);
+    assert.equal(bound.spec.nodeName, "n1");
+    assert.ok(
+      bound.status.conditions.some(
+        (each: Json) => each.type === "PodScheduled" && each.status === "True",
+      ),
+    );
+  });
+
+  on.examine("a status is written through its own path only", async () => {
+    const pod = await on.makePod({ nodeName: "n1" });
+    const path = `${PODS}/${pod.metadata.name}`;
+    const through = await on.must("PATCH", path, { status: { phase: "Failed" } }, MERGE_PATCH);
+    assert.equal(through.status.phase, "Pending");
+    const written = await on.must(
+      "PATCH",
+      `${path}/status`,
+      { status: { phase: "Running" }, spec: { nodeName: "x" } },
+      MERGE_PATCH,
+    );
+    assert.deepEqual([written.status.phase, written.spec.nodeName], ["Running", "n1"]);
+  });
+
+  on.examine("tables have kubectl's columns", async () => {
+    const pod = await on.makePod();
+    const reply = await on.send({
+      method: "GET",
+      path: `${PODS}/${pod.metadata.name}`,
+      accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+    });
+    const table = reply.body as Json;
+    assert.equal(table.kind, "Table");
+    const columns = table.columnDefinitions.map((each: Json) => each.name);
+    assert.deepEqual(columns, [
+      "Name",
+      "Ready",
+      "Status",
+      "Restarts",
+      "Age",
+      "IP",
+      "Node",
+      "Nominated Node",
+      "Readiness Gates",
+    ]);
+    assert.deepEqual(table.rows[0].cells.slice(0, 3), [pod.metadata.name, "0/1", "Pending"]);
+    assert.equal(table.rows[0].object.kind, "PartialObjectMetadata");
+  });
+
+  on.examine("events of both groups are the same events", async () => {
+    const key = on.fresh("event");
+    await on.must("POST", `${ROOT}/events`, {
+      metadata: { name: key },
+      involvedObject: { kind: "Pod", name: "p", namespace: "default" },
+      reason: "Tested",
+      message: "it was",
+      type: "Normal",
+      source: { component: "test" },
+    });
+    const other = await on.must("GET", `/apis/events.k8s.io/v1/namespaces/default/events/${key}`);
+    assert.deepEqual([other.regarding.name, other.note, other.reason], ["p", "it was", "Tested"]);
+  });
+
+  on.examine("names, kinds and paths that do not fit are refused", async () => {
+    const vectors: readonly (readonly [AdminRequest, number, RegExp])[] = [
+      [
+        { method: "POST", path: MAPS, body: { metadata: {} } },
+        422,
+        /name or generateName is required/,
+      ],
+      [
+        { method: "POST", path: MAPS, body: { metadata: { name: "x", namespace: "other" } } },
+        400,
+        /does not match the namespace/,
+      ],
+      [
+        {
+          method: "POST",
+          path: "/api/v1/namespaces/nowhere/configmaps",
+          body: { metadata: { name: "x" } },
+        },
+        404,
+        /namespaces "nowhere" not found/,
+      ],
+      [
+        { method: "PUT", path: `${MAPS}/x`, body: { metadata: { name: "y" } } },
+        400,
+        /does not match the name on the URL/,
+      ],
+      [{ method: "GET", path: `${MAPS}/none` }, 404, /configmaps "none" not found/],
+      [{ method: "GET", path: "/api/v1/nonsense" }, 404, /./],
+      [{ method: "GET", path: "/apis/example.test/v1/things" }, 404, /./],
+      [
+        {
+          method: "POST",
+          path: MAPS,
+          body: { kind: "Secret", apiVersion: "v1", metadata: { name: "x" } },
+        },
+        400,
+        /./,
+      ],
+    ];
+    for (const [order, status, message] of vectors) {
+      const reply = await on.send(order);
+      const said = typeof reply.body === "string" ? reply.body : reply.body.message;
+      assert.equal(reply.status, status, `${order.method} ${order.path}: ${said}`);
+      assert.match(said, message);
+    }
+  });
+
+  on.examine("a namespace that is not empty is emptied before it goes", async () => {
+    const key = on.fresh("space");
+    await on.must("POST", "/api/v1/namespaces", { metadata: { name: key } });
+    const made = await on.must("GET", `/api/v1/namespaces/${key}`);
+    assert.equal(made.status.phase, "Active");
+    assert.deepEqual(made.spec.finalizers, ["kubernetes"]);
+    const going = await on.must("DELETE", `/api/v1/namespaces/${key}`);
+    assert.equal(going.status.phase, "Terminating");
+    const refused = await on.send({
+      method: "POST",
+      path: `/api/v1/namespaces/${key}/configmaps`,
+      body: { metadata: { name: "x" } },
+    });
+    assert.ok([403, 404].includes(refused.status), "nothing new in a namespace that goes");
+  });
+
+  on.examine("secrets take texts and keep bytes; what is immutable stays", async () => {
+    const key = on.fresh("secret");
+    const made = await on.must("POST", `${ROOT}/secrets`, {
+      metadata: { name: key },
+      stringData: { a: "b" },
+      immutable: true,
+    });
+    assert.deepEqual([made.type, made.data, made.stringData], ["Opaque", { a: "Yg==" }, undefined]);
+    const changed = await on.send({
+      method: "PATCH",
+      path: `${ROOT}/secrets/${key}`,
+      contentType: MERGE_PATCH,
+      body: { data: { a: "Yw==" } },
+    });
+    assert.equal(changed.status, 422);
+    assert.match(
+      changed.body.message,
+      /data: Forbidden: field is immutable when `immutable` is set/,
+    );
+  });
+}
