@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Node, Pod, PodSpec } from "../../api/generated/types.ts";
+import { choosePlacement } from "./choose-node.ts";
+
+const node = (more: Partial<Node> = {}): Node => ({
+  metadata: { name: "n1", labels: { disk: "ssd" } },
+  status: { allocatable: { cpu: "1", memory: "1Gi", pods: "2", "example.test/gpu": "1" } },
+  ...more,
+});
+const pod = (spec: Partial<PodSpec> = {}, requests: Record<string, string> = {}): Pod => ({
+  spec: { containers: [{ name: "a", image: "b", resources: { requests } }], ...spec },
+});
+const taint = { key: "own", value: "x", effect: "NoSchedule" };
+
+test("`choosePlacement` finds the node, or says what is against it", () => {
+  const vectors: readonly (readonly [string, Pod, Node, readonly Pod[], string])[] = [
+    ["fits", pod({}, { cpu: "1" }), node(), [], "n1"],
+    [
+      "too much",
+      pod({}, { cpu: "600m" }),
+      node(),
+      [pod({}, { cpu: "500m" })],
+      "1 Insufficient cpu",
+    ],
+    [
+      "ended pods count for nothing",
+      pod({}, { cpu: "600m" }),
+      node(),
+      [{ ...pod({}, { cpu: "500m" }), status: { phase: "Failed" } }],
+      "n1",
+    ],
+    ["memory", pod({}, { memory: "2Gi" }), node(), [], "1 Insufficient memory"],
+    [
+      "devices",
+      pod({}, { "example.test/gpu": "1" }),
+      node(),
+      [pod({}, { "example.test/gpu": "1" })],
+      "1 Insufficient example.test/gpu",
+    ],
+    ["too many", pod(), node(), [pod(), pod()], "1 Too many pods"],
+    ["selected", pod({ nodeSelector: { disk: "ssd" } }), node(), [], "n1"],
+    [
+      "not selected",
+      pod({ nodeSelector: { disk: "tape" } }),
+      node(),
+      [],
+      "1 node(s) didn't match Pod's node affinity/selector",
+    ],
+    [
+      "tainted",
+      pod(),
+      node({ spec: { taints: [taint] } }),
+      [],
+      "1 node(s) had untolerated taint {own: x}",
+    ],
+    [
+      "tolerated",
+      pod({ tolerations: [{ key: "own", operator: "Exists" }] }),
+      node({ spec: { taints: [taint] } }),
+      [],
+      "n1",
+    ],
+    [
+      "tolerated by value",
+      pod({ tolerations: [{ key: "own", value: "x", effect: "NoSchedule" }] }),
+      node({ spec: { taints: [taint] } }),
+      [],
+      "n1",
+    ],
+    [
+      "preferred elsewhere",
+      pod(),
+      node({ spec: { taints: [{ ...taint, effect: "PreferNoSchedule" }] } }),
+      [],
+      "n1",
+    ],
+    [
+      "cordoned",
+      pod(),
+      node({ spec: { unschedulable: true } }),
+      [],
+      "1 node(s) were unschedulable",
+    ],
+    [
+      "tolerates everything",
+      pod({ tolerations: [{ operator: "Exists" }] }),
+      node({ spec: { unschedulable: true, taints: [taint] } }),
+      [],
+      "n1",
+    ],
+  ];
+  for (const [what, wanted, on, pods, expected] of vectors) {
+    const found = choosePlacement(wanted, [{ node: on, pods }]);
+    const said = found.kind === "node" ? found.name : found.why;
+    assert.equal(
+      said,
+      expected === "n1" ? expected : `0/1 nodes are available: ${expected}.`,
+      what,
+    );
+  }
+  const nowhere = choosePlacement(pod(), []);
+  assert.deepEqual(nowhere, { kind: "nowhere", why: "no nodes available to schedule pods" });
+});

@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { createSystemClock } from "../../kit/clock.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { Batch, Database, Row } from "../../outside/database/database.ts";
+import type { ApiObject } from "../api-object.ts";
+import { ObjectStore } from "./store.ts";
+
+/** A database in memory that can refuse to write. */
+class MemoryDatabase implements Database {
+  readonly kept = new Map<string, Row>();
+  readonly settings = new Map<string, string>();
+  readonly batches: Batch[] = [];
+  broken = false;
+
+  rows(): Iterable<Row> {
+    return this.kept.values();
+  }
+
+  setting(name: string): string | undefined {
+    return this.settings.get(name);
+  }
+
+  commit(batch: Batch): void {
+    if (this.broken) throw new Error("disk full");
+    this.batches.push(batch);
+    for (const { collection, key, content } of batch.rows) {
+      if (content === undefined) this.kept.delete(`${collection} ${key}`);
+      else this.kept.set(`${collection} ${key}`, { collection, key, content });
+    }
+    for (const [name, value] of Object.entries(batch.settings ?? {}))
+      this.settings.set(name, value);
+  }
+
+  close(): void {}
+}
+
+const map = (name: string, value: string): ApiObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, namespace: "a" },
+  data: { value },
+});
+const valuesOf = (objects: readonly ApiObject[] | undefined) =>
+  objects?.map(({ metadata, data }) => `${metadata.name}=${(data as { value: string }).value}`);
+
+function storeOn(
+  database: Database,
+  limits = { maxChanges: 100, maxBytes: 1_000_000 },
+): ObjectStore {
+  return new ObjectStore(limits, { database, clock: createSystemClock(), log: silentLog });
+}
+
+describe("ObjectStore", () => {
+  test("writes of one turn go to the disk together, and nobody hears of them before", async () => {
+    const database = new MemoryDatabase();
+    const store = storeOn(database);
+    const before = store.version;
+    let heard = 0;
+    store.versions.subscribe(() => {
+      heard += 1;
+      assert.equal(database.batches.length, 1);
+    });
+    store.put("maps", map("x", "1"));
+    store.put("maps", map("y", "1"));
+    assert.equal(store.version, before);
+    assert.deepEqual(store.since(before), []);
+    await store.settled();
+    assert.deepEqual([store.version, heard, database.batches[0]?.rows.length], [before + 2, 1, 2]);
+    assert.deepEqual(
+      store.since(before)?.map(({ key, version }) => [key, version - before]),
+      [
+        ["a/x", 1],
+        ["a/y", 2],
+      ],
+    );
+  });
+
+  test("what cannot be written has never been", async () => {
+    const database = new MemoryDatabase();
+    const store = storeOn(database);
+    store.put("maps", map("x", "1"));
+    await store.settled();
+    database.broken = true;
+    store.put("maps", map("x", "2"));
+    store.put("maps", map("y", "1"));
+    store.remove("maps", map("x", "2"));
+    await assert.rejects(store.settled(), /disk full/);
+    assert.deepEqual(valuesOf(store.list("maps")), ["x=1"]);
+    database.broken = false;
+    store.put("maps", map("z", "1"));
+    await store.settled();
+    assert.deepEqual(valuesOf(store.list("maps")), ["x=1", "z=1"]);
+  });
+
+  test("objects and versions are there after a new start, also when the last change was a removal", async () => {
+    const database = new MemoryDatabase();
+    const store = storeOn(database);
+    store.put("maps", map("x", "1"));
+    store.put("maps", map("y", "1"));
+    await store.settled();
+    store.remove("maps", map("y", "1"));
+    await store.settled();
+    const again = storeOn(database);
+    assert.equal(again.version, store.version);
+    assert.deepEqual(valuesOf(again.list("maps")), ["x=1"]);
+    assert.equal(again.since(again.version - 1), undefined, "the past is forgotten");
+    assert.deepEqual(again.since(again.version), []);
+  });
+
+  test("lists of the past are what they were, as long as it is remembered", async () => {
+    const database = new MemoryDatabase();
+    const store = storeOn(database, { maxChanges: 4, maxBytes: 1_000_000 });
+    const seen: [number, readonly string[] | undefined][] = [];
+    for (const write of [
+      () => store.put("maps", map("x", "1")),
+      () => store.put("maps", map("y", "1")),
+      () => store.put("maps", map("x", "2")),
+      () => store.remove("maps", map("y", "1")),
+      () => store.put("others", map("x", "9")),
+    ]) {
+      write();
+      await store.settled();
+      seen.push([store.version, valuesOf(store.list("maps"))]);
+    }
+    for (const [version, values] of seen)
+      assert.deepEqual(valuesOf(store.listAt("maps", version)), values, String(version));
+    store.put("maps", map("z", "1"));
+    await store.settled();
+    assert.equal(store.listAt("maps", seen[0]?.[0] ?? 0), undefined);
+    assert.equal(store.since(seen[0]?.[0] ?? 0), undefined);
+  });
+
+  test("the past takes no more memory than it may", async () => {
+    const store = storeOn(new MemoryDatabase(), { maxChanges: 1_000, maxBytes: 10_000 });
+    const before = store.version;
+    for (let i = 0; i < 10; i += 1) store.put("maps", map("x", "v".repeat(3_000)));
+    await store.settled();
+    assert.ok(store.forgotten >= before + 6, `${store.forgotten}`);
+    assert.ok((store.since(store.forgotten)?.length ?? 0) <= 3);
+  });
+});
