@@ -28,6 +28,7 @@ import {
   type Pipeline,
   type PipelineDeps,
   startPipeline,
+  wantedPods,
 } from "./pipeline/pipeline.ts";
 import { pipelineOptionsOf } from "./pipeline/pipeline-options.ts";
 import type { Admit } from "./pipeline/pods/pods.ts";
@@ -41,6 +42,7 @@ import {
 } from "./server/server.ts";
 import type { EventApi, EventPolicy } from "./subsystems/events/events.ts";
 import type { DeviceSettings } from "./subsystems/open-devices.ts";
+import type { OwnImageSettings } from "./subsystems/open-images.ts";
 import type { ProbesOptions } from "./subsystems/probes/probes.ts";
 import { type SubsystemDeps, type Subsystems, startSubsystems } from "./subsystems/subsystems.ts";
 
@@ -58,6 +60,8 @@ export interface AgentOptions {
   readonly events?: EventPolicy;
   /** How long pods wait for device plugins, and when devices are given back. */
   readonly devices?: DeviceSettings;
+  /** Rules for keeping images, and where credentials for registries are. */
+  readonly images?: OwnImageSettings;
   /** Limits of probes, where they differ from the usual ones. */
   readonly probes?: Partial<ProbesOptions>;
   /** Ports and socket; the agent serves nothing when left out. */
@@ -240,13 +244,14 @@ async function capacityOf(
   return nodeCapacity(facts, storage?.capacityBytes ?? 0, { ...config, evictionHard });
 }
 
-/** What subsystems say to the pipeline, which is built after them out of them. */
-function pipelinePorts(pipelineOf: {
-  readonly current: Pipeline | undefined;
-}): Pick<
+type PipelinePorts = Pick<
   SubsystemDeps,
-  "onFound" | "isBusy" | "onVerdict" | "podOf" | "activePods" | "onDevices" | "pods"
-> {
+  | ("onFound" | "isBusy" | "onVerdict" | "podOf" | "activePods" | "onDevices" | "pods")
+  | ("wantedPods" | "onImageProgress")
+>;
+
+/** What subsystems say to the pipeline, which is built after them out of them. */
+function pipelinePorts(pipelineOf: { readonly current: Pipeline | undefined }): PipelinePorts {
   return {
     onFound: (pods) => pipelineOf.current?.pods.found(pods),
     isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
@@ -260,6 +265,13 @@ function pipelinePorts(pipelineOf: {
       }),
     podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
     activePods: () => (pipelineOf.current ? activePods(pipelineOf.current.pods) : []),
+    wantedPods: () => (pipelineOf.current ? wantedPods(pipelineOf.current.pods) : []),
+    onImageProgress: (pod, container, message) =>
+      pipelineOf.current?.pods.post((pod.metadata?.uid ?? "") as PodUid, {
+        kind: "progress",
+        container,
+        message,
+      }),
     onDevices: (uid, what) => {
       if (what === "admission") pipelineOf.current?.pods.reconsider(uid);
       else pipelineOf.current?.pods.post(uid, { kind: "tick" });

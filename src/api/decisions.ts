@@ -43,6 +43,18 @@ export interface DecisionInputs {
   };
   /** Devices as `resource id`. */
   readonly releaseDevices: { readonly devices: readonly string[] };
+  /** The rule is `age` or `space`; times are Unix milliseconds, a last use of 0 is none. */
+  readonly collectImage: {
+    readonly goal: string;
+    readonly order: string;
+    readonly sizeBytes: number;
+    readonly firstDetectedMs: number;
+    readonly lastUsedMs: number;
+    readonly idleMs: number;
+    readonly usagePercent?: number;
+    readonly toFreeBytes?: number;
+    readonly freedBeforeBytes: number;
+  };
 }
 
 /** Name of a kind of decision. */

@@ -15,6 +15,7 @@ import { addEventsCommand } from "./commands/events.ts";
 import { addExecCommand } from "./commands/exec.ts";
 import { addExportCommand } from "./commands/export.ts";
 import { addGetCommand } from "./commands/get.ts";
+import { addImagesCommand } from "./commands/images.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan.ts";
 import { addProbesCommand } from "./commands/probes.ts";
@@ -103,6 +104,7 @@ export function buildProgram(context: CliContext): Command {
   addPlanCommand(program, context);
   addCgroupsCommand(program, context);
   addDevicesCommand(program, context);
+  addImagesCommand(program, context);
   addConfigCommand(program, context);
   addVersionCommand(program, context);
   addCompletionCommand(program, context);

@@ -15,6 +15,7 @@ import { createLog } from "../outside/log/log.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { startOwnApi } from "./own-api.ts";
+import { imageOptions } from "./image-options.ts";
 import { agentSocket } from "./socket.ts";
 import {
   KUBERNETES_VERSION,
@@ -83,6 +84,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         ...(nodeIps ? { nodeIps } : {}),
         rootFolder: flags.rootDir,
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
+        images: await imageOptions(flags, outside.host.files, process.env["HOME"]),
         devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
         probes: {
           endLeftovers: !flags.keepProbeLeftovers,

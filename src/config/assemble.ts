@@ -77,6 +77,7 @@ const FLAG_PATHS = [
   "rootDir",
   "imageCredentialProviderConfig",
   "imageCredentialProviderBinDir",
+  "imagePolicy",
   "lockFile",
 ] as const;
 

@@ -159,5 +159,6 @@ export const GATE_NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
 export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "CustomCPUCFSQuotaPeriod",
   "KubeletCrashLoopBackOffMax",
+  "KubeletEnsureSecretPulledImages",
   "ResourceHealthStatus",
 ]);

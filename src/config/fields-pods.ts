@@ -95,54 +95,54 @@ export const POD_FIELDS = [
     "false",
   ),
   active("featureGates", map(BOOLEAN), "Features switched on or off; see the list of gates."),
-  planned(
+  active(
     "imagePullCredentialsVerificationPolicy",
     optional(text("")),
     "Whose credentials are asked for when an image is already there; NeverVerifyPreloadedImages with the gate KubeletEnsureSecretPulledImages.",
     "NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages or AlwaysVerify",
   ),
-  planned(
+  active(
     "preloadedImagesVerificationAllowlist",
     list(STRING),
     "Images that need no credentials under NeverVerifyAllowlistedImages; a last segment /* matches any.",
   ),
-  planned("registryPullQPS", integer(5), "Image pulls per second; 0 is no limit.", NOT_NEGATIVE),
-  planned(
+  active("registryPullQPS", integer(5), "Image pulls per second; 0 is no limit.", NOT_NEGATIVE),
+  active(
     "registryBurst",
     integerNotZero(10),
     "Image pulls that may come at once above that rate.",
     NOT_NEGATIVE,
   ),
-  planned(
+  active(
     "serializeImagePulls",
     boolean(true),
-    "Pull one image at a time; false when maxParallelImagePulls is 2 or more.",
+    "Pull one image at a time from each registry; false when maxParallelImagePulls is 2 or more.",
   ),
-  planned(
+  active(
     "maxParallelImagePulls",
     optional(integer(0)),
     "Most pulls at the same time; absent is no limit.",
     "1 or more; above 1 only with serializeImagePulls false",
   ),
-  planned(
+  active(
     "imageMinimumGCAge",
     duration("2m0s"),
     "An unused image stays at least this long.",
     "not negative",
   ),
-  planned(
+  active(
     "imageMaximumGCAge",
     durationOrZero("0s"),
     "An image unused for longer is removed; 0s never.",
     "0s, or more than imageMinimumGCAge",
   ),
-  planned(
+  active(
     "imageGCHighThresholdPercent",
     integer(85),
     "Disk usage that starts the removal of images.",
     PERCENT,
   ),
-  planned(
+  active(
     "imageGCLowThresholdPercent",
     integer(80),
     "Disk usage at which the removal of images ends.",

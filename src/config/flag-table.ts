@@ -70,6 +70,10 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     about:
       "Protected keeps steps of a pod's life from being lost; Reference treats events exactly as the kubelet does.",
   }),
+  own("image-policy", "imagePolicy", "string", {
+    group: "Only in nodelet",
+    about: "File with rules for images that are to be kept, and for the order in which others go.",
+  }),
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
     about: "Control group that holds the container runtime.",

@@ -23,6 +23,8 @@ export interface KubeletFlags {
   readonly runtimeCgroups: string;
   readonly imageCredentialProviderConfig: string;
   readonly imageCredentialProviderBinDir: string;
+  /** File with rules for keeping images; empty means none. Only in nodelet. */
+  readonly imagePolicy: string;
   readonly lockFile: string;
   readonly exitOnLockContention: boolean;
   readonly minimumContainerTTLDuration: DurationMs;
@@ -63,6 +65,7 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   runtimeCgroups: "",
   imageCredentialProviderConfig: "",
   imageCredentialProviderBinDir: "",
+  imagePolicy: "",
   lockFile: "",
   exitOnLockContention: false,
   minimumContainerTTLDuration: durationMs(0),

@@ -8,10 +8,12 @@ import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
+import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
+import { startImageLoops } from "./image-loop.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { startOomWatch } from "./oom/oom.ts";
 
@@ -28,6 +30,7 @@ export interface NodeDeps {
   readonly pipeline: Pipeline;
   readonly cgroups: Cgroups;
   readonly events: Events;
+  readonly images: Images;
   readonly logs: Logs;
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
@@ -36,7 +39,7 @@ export interface NodeDeps {
 /** Starts every loop that concerns the node as a whole. */
 export function startNode(
   options: NodeOptions,
-  { outside, scope, pipeline, cgroups, events, logs, volumes, metrics }: NodeDeps,
+  { outside, scope, pipeline, cgroups, events, images, logs, volumes, metrics }: NodeDeps,
 ): void {
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
@@ -45,6 +48,7 @@ export function startNode(
   scope.defer("released pods", stop);
   startCgroupLoop({ outside, scope, pipeline, cgroups, events });
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
+  startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startLogRotation(options.config, { outside, scope, pipeline, logs });
   startHousekeeping(options, {
     outside,

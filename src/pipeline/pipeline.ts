@@ -303,6 +303,14 @@ export function activePods(pods: Pick<Pods, "list">): readonly Pod[] {
     .map(({ pod }) => pod);
 }
 
+/** Pods that have or may get containers: their images are not to go. */
+export function wantedPods(pods: Pick<Pods, "list">): readonly Pod[] {
+  return pods
+    .list()
+    .filter(({ life }) => life.kind === "waiting" || life.kind === "running")
+    .map(({ pod }) => pod);
+}
+
 function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
   const { runtime, logs } = deps;
   return {

@@ -7,6 +7,7 @@ import { type Call, type Handler, replyJson, type ServedRoute } from "./call.ts"
 import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
 import { HttpProblem } from "./http-problem.ts";
+import { imageRoutes } from "./image-routes.ts";
 import { readOverview } from "./overview.ts";
 import { podList, replyProbes } from "./reports.ts";
 import { findPod, type ServedNode } from "./served-node.ts";
@@ -51,6 +52,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("changes", (call) => streamChanges(call, node, deps), true),
     ...cgroupRoutes(node),
     ...usageRoutes(node).map((one) => ({ ...one, handler: asStatus(one.handler) })),
+    ...imageRoutes(node),
   ];
 }
 

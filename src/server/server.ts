@@ -35,6 +35,7 @@ export type { Authentication, Credentials, Identity } from "./authenticate.ts";
 export type { Attributes } from "./authorize.ts";
 export type { Delegated } from "./delegated.ts";
 export { delegatedTo } from "./delegated.ts";
+export type { CollectionAnswer } from "./image-routes.ts";
 export type { Overview } from "./overview.ts";
 export type { NodeAmounts, ServedNode } from "./served-node.ts";
 export type { Authenticator, Authorizer };

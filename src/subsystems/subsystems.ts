@@ -7,7 +7,7 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { ContainerRuntime, ImageService, RuntimeService } from "../outside/cri/cri.ts";
+import type { ContainerRuntime, RuntimeService } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens, ServiceList } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -22,10 +22,11 @@ import { connectVolumes } from "./connect-volumes.ts";
 import type { Devices } from "./devices/devices.ts";
 import type { Environments } from "./environment/environment.ts";
 import { type EventApi, type EventPolicy, type Events, startEvents } from "./events/events.ts";
-import { Images } from "./images/images.ts";
+import type { Images } from "./images/images.ts";
 import { Journal } from "./journal/journal.ts";
 import { Logs } from "./logs/logs.ts";
 import { type DeviceSettings, type OpenDevicesDeps, openDevices } from "./open-devices.ts";
+import { type OpenImagesDeps, type OwnImageSettings, openImages } from "./open-images.ts";
 import {
   containerProcesses,
   createProbes,
@@ -67,12 +68,16 @@ export interface SubsystemOptions {
   /** How events are treated; steps of life are protected unless told otherwise. */
   readonly events?: EventPolicy;
   readonly devices?: DeviceSettings;
+  /** Rules for keeping images, and where credentials for registries are. */
+  readonly images?: OwnImageSettings;
   /** Limits of probes, where they differ from the usual ones. */
   readonly probes?: Partial<ProbesOptions>;
 }
 
 /** What the rooms need of the outside and of each other. */
-export interface SubsystemDeps extends Pick<OpenDevicesDeps, "activePods" | "onDevices"> {
+export interface SubsystemDeps
+  extends Pick<OpenDevicesDeps, "activePods" | "onDevices">,
+    Pick<OpenImagesDeps, "wantedPods" | "onImageProgress"> {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
@@ -132,7 +137,7 @@ async function startRooms(
     devices: await openDevices(options, { ...deps, events, journal }),
     events,
     journal,
-    images: createImages(config, deps, cri.images, events),
+    images: await openImages(options, { ...deps, cri, events, journal }),
     logs: startLogs(config, deps, cri.runtime),
     probes: connectProbes(options, deps, { runtime: cri.runtime, events, cgroups }),
     runtime: createRuntime(options, deps, cri, {
@@ -178,24 +183,6 @@ async function openJournal(
   await journal.open();
   scope.defer("journal", () => journal.flush());
   return journal;
-}
-
-function createImages(
-  config: KubeletConfig,
-  { outside }: SubsystemDeps,
-  images: ImageService,
-  events: Events,
-): Images {
-  const unbounded = config.maxParallelImagePulls ?? Number.POSITIVE_INFINITY;
-  return new Images(
-    { parallelPulls: config.serializeImagePulls ? 1 : unbounded },
-    {
-      images,
-      clock: outside.clock,
-      log: outside.log.child("images"),
-      recordEvent: (pod, container, event) => events.ofPod(pod, event, container),
-    },
-  );
 }
 
 interface ProbeGround {
@@ -280,7 +267,7 @@ function createStats(
       ...{ host, clock, facts, signal: scope.signal, log: log.child("stats") },
       runtime: {
         listContainerStats: (signal) => cri.runtime.listContainerStats(signal),
-        filesystems: (signal) => cri.images.filesystems(signal),
+        filesystems: async (signal) => (await cri.images.filesystems(signal)).images,
       },
       pods: () =>
         pods().flatMap((found) => {

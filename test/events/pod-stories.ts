@@ -40,7 +40,7 @@ export const POD_STORIES: readonly Story[] = [
     live: (world) => world.want("web", { image: "nodelet.test/other:1" }),
     said: [
       'Normal Pulling {c}: Pulling image "nodelet.test/other:1"',
-      'Normal Pulled {c}: Successfully pulled image "nodelet.test/other:1" in 0ms (0ms including waiting). Image size: 1000 bytes.',
+      'Normal Pulled {c}: Successfully pulled image "nodelet.test/other:1" in 0s (0s including waiting). Image size: 1000 bytes.',
       CREATED,
       STARTED,
     ],

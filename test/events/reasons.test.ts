@@ -20,7 +20,7 @@ const RESIZE = { without: "resizing pods in place" };
 const BLOCK_VOLUMES = { without: "block volumes" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
 const POD_CERTIFICATES = { without: "certificates of pods" };
-const IMAGE_COLLECTION = { without: "collection of images" };
+const IMAGE_COLLECTION = { file: "subsystems/images/collector.ts" };
 const NODE_STATUS = { file: "node/heartbeat/derive-status.ts" };
 const DEVICES = { file: "subsystems/devices/plugin-side.ts" };
 
@@ -65,7 +65,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   AlreadyMountedVolume: { without: "volumes with a file system of their own" },
   VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },
   VolumeConditionAbnormal: { without: "health of CSI volumes" },
-  FailedToRetrieveImagePullSecret: { without: "pull secrets" },
+  FailedToRetrieveImagePullSecret: { file: "subsystems/images/ensure.ts" },
   FailedValidation: { file: "pipeline/pipeline.ts" },
   DeadlineExceeded: "story",
   Evicted: EVICTION,
@@ -97,10 +97,10 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   NodeAllocatableEnforced: "story",
   FailedNodeAllocatableEnforcement: { file: "subsystems/cgroups/cgroups.ts" },
   ContainerGCFailed: "story",
-  ImageGCFailed: IMAGE_COLLECTION,
+  ImageGCFailed: { file: "subsystems/images/images.ts" },
   FreeDiskSpaceFailed: IMAGE_COLLECTION,
   InvalidDiskCapacity: IMAGE_COLLECTION,
-  InvalidImageID: IMAGE_COLLECTION,
+  InvalidImageID: { without: "images without an id" },
   EvictionThresholdMet: EVICTION,
   KubeletSetupFailed: { file: "subsystems/subsystems.ts" },
   CheckLimitsForResolvConf: "story",

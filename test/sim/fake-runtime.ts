@@ -14,7 +14,6 @@ import {
   ContainerState,
   ContainerStats,
   ContainerStatus,
-  Image,
   NamespaceMode,
   PodSandbox,
   PodSandboxState,
@@ -23,6 +22,7 @@ import {
   StatusResponse,
   VersionResponse,
 } from "../../src/outside/cri/generated/api.ts";
+import { FakeImages } from "./fake-images.ts";
 import { type Program, programOf } from "./programs.ts";
 import type { SimClock } from "./sim-clock.ts";
 
@@ -83,7 +83,6 @@ export interface RuntimeDeed {
 }
 
 const SIGKILL_CODE = 137;
-const DEFAULT_IMAGES = ["nodelet.test/nodelet-test:1"];
 
 /**
  * A CRI runtime in memory on virtual time. Passes the same contract as a real one; latency, faults, lost
@@ -93,7 +92,8 @@ export class FakeRuntime implements ContainerRuntime {
   readonly options: FakeRuntimeOptions;
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly containers = new Map<string, FakeContainer>();
-  readonly imageNames = new Set<string>(DEFAULT_IMAGES);
+  /** The images, to look at and to change. */
+  readonly store = new FakeImages();
   readonly deeds: RuntimeDeed[] = [];
   readonly runtime: RuntimeService;
   readonly images: ImageService;
@@ -108,7 +108,7 @@ export class FakeRuntime implements ContainerRuntime {
     this.#random = random;
     this.options = { ...CALM, ...options };
     this.runtime = this.#runtimeService();
-    this.images = this.#imageService();
+    this.images = this.store.service((op, signal, act) => this.#call(op, signal, act));
   }
 
   /** The process of a container ends by itself. */
@@ -307,35 +307,6 @@ export class FakeRuntime implements ContainerRuntime {
     };
   }
 
-  #imageService(): ImageService {
-    const image = (name: string) =>
-      Image.fromPartial({ id: `sha256:${name}`, repoTags: [name], size: 1000n });
-    const find = (reference: string) =>
-      [...this.imageNames].find((name) => name === reference || `sha256:${name}` === reference);
-    return {
-      listImages: (signal) =>
-        this.#call("listImages", signal, () => [...this.imageNames].map(image)),
-      imageStatus: (reference, signal) =>
-        this.#call("imageStatus", signal, () => {
-          const name = find(reference);
-          return name === undefined ? undefined : image(name);
-        }),
-      pullImage: (request, signal) =>
-        this.#call("pullImage", signal, () => {
-          if (!request.image.startsWith("nodelet.test/"))
-            throw new OutsideError("notFound", `${request.image}: not found`);
-          this.imageNames.add(request.image);
-          return `sha256:${request.image}`;
-        }),
-      removeImage: (reference, signal) =>
-        this.#call("removeImage", signal, () => {
-          const name = find(reference);
-          if (name !== undefined) this.imageNames.delete(name);
-        }),
-      filesystems: (signal) => this.#call("filesystems", signal, () => []),
-    };
-  }
-
   /** Every call takes its time, may fail, and may fail after it has worked. */
   async #call<T>(op: string, signal: AbortSignal, act: () => T): Promise<T> {
     await this.#clock.sleep(Math.floor(this.#random.next() * this.options.latencyMs), signal);
@@ -354,7 +325,7 @@ export class FakeRuntime implements ContainerRuntime {
   #create(sandbox: FakeSandbox, config: DeepPartial<ContainerConfig>): string {
     if (!sandbox.ready) throw new OutsideError("io", `sandbox ${sandbox.id} is not running`);
     const image = config.image?.image ?? "";
-    if (![...this.imageNames].some((name) => name === image || `sha256:${name}` === image)) {
+    if (!this.store.find(image)) {
       throw new OutsideError("notFound", `image ${image} not found`);
     }
     const id = this.#newId("container");

@@ -9,6 +9,7 @@ import type { DeviceSettings } from "../../src/subsystems/open-devices.ts";
 import { FakeApiServer } from "./fake-apiserver.ts";
 import { FakeGrpc, type GrpcProcess } from "./fake-grpc.ts";
 import { FakeHost } from "./fake-host.ts";
+import { FAKE_IMAGE_FOLDER } from "./fake-images.ts";
 import { FakeRuntime, type FakeRuntimeOptions } from "./fake-runtime.ts";
 import { type Life, mortal } from "./mortal.ts";
 import { SimClock } from "./sim-clock.ts";
@@ -64,6 +65,7 @@ export class World {
       cgroupVersion: this.random.next() < 0.5 ? 1 : 2,
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
+    void this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
     this.api = cluster ? new FakeApiServer(this.clock, createSeededRandom(seed + 3)) : undefined;
     this.grpc = new FakeGrpc({
       clock: this.clock,

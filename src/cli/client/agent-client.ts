@@ -23,8 +23,8 @@ export class AgentClient {
   }
 
   /** The JSON that a route answers with, believed to be what the agent of this version says. */
-  async json<T>(path: string, method: Method = "GET"): Promise<T> {
-    const text = await this.text(path, method);
+  async json<T>(path: string, method: Method = "GET", timeoutMs = REQUEST_MS): Promise<T> {
+    const text = await this.text(path, method, timeoutMs);
     try {
       return JSON.parse(text) as T;
     } catch (cause) {
@@ -36,8 +36,8 @@ export class AgentClient {
   }
 
   /** The whole answer of a route. */
-  async text(path: string, method: Method = "GET"): Promise<string> {
-    const signal = AbortSignal.timeout(REQUEST_MS);
+  async text(path: string, method: Method = "GET", timeoutMs = REQUEST_MS): Promise<string> {
+    const signal = AbortSignal.timeout(timeoutMs);
     const response = await this.open(path, signal, method);
     const chunks: Buffer[] = [];
     let bytes = 0;

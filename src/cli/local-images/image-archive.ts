@@ -65,7 +65,8 @@ export function dockerArchive(images: readonly ImageSpec[], architecture: string
   return writeTar(entries);
 }
 
-function configBytes(spec: ImageSpec, architecture: string): Uint8Array {
+/** The config of an image as it is stored; its digest is the image's id. */
+export function configBytes(spec: ImageSpec, architecture: string): Uint8Array {
   const { entrypoint, command, env, user, workingDir, labels, exposedPorts, volumes, stopSignal } =
     spec.config;
   const path = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };

@@ -149,6 +149,37 @@ const VECTORS: {
       "It has given back 1 device (the pod has ended): v.com/gpu a.",
     ],
   ],
+  collectImage: [
+    [
+      "age",
+      {
+        goal: "periodic",
+        order: "leastRecentlyUsed",
+        sizeBytes: 2 ** 20,
+        firstDetectedMs: 1,
+        lastUsedMs: 0,
+        idleMs: 3 * 3_600_000,
+        usagePercent: 50,
+        freedBeforeBytes: 0,
+      },
+      "It was removed (1 MiB): it was not used for longer than the maximum age; nothing had used it for 3h.",
+    ],
+    [
+      "space",
+      {
+        goal: "periodic",
+        order: "leastRecentlyUsed",
+        sizeBytes: 2 ** 30,
+        firstDetectedMs: 1,
+        lastUsedMs: 2,
+        idleMs: 60_000,
+        usagePercent: 91,
+        toFreeBytes: 2 ** 30,
+        freedBeforeBytes: 0,
+      },
+      "It was removed (1 GiB): its space was asked for when 91% of the disk were used; nothing had used it for 60s.",
+    ],
+  ],
   release: [
     [
       "nothing is left of it",

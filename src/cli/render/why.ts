@@ -1,7 +1,7 @@
 // pure
 /** Decisions as a story that a person understands. */
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../api/decisions.ts";
-import { spokenDuration } from "./amounts.ts";
+import { humanBytes, humanDuration, spokenDuration } from "./amounts.ts";
 import { counted, oneLine } from "./text.ts";
 
 /** One step of a pod's story; equal decisions that follow each other are one step. */
@@ -45,6 +45,14 @@ const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
   release: ({ cause }) => `Nothing of it is left on the node (${RELEASE_CAUSES[cause] ?? cause}).`,
   grantDevices: ({ container, resource, devices }, rule) =>
     `${container} gets of ${resource}: ${listed(devices)} (${rule}).`,
+  collectImage: ({ idleMs, sizeBytes, usagePercent }, rule) =>
+    `It was removed (${humanBytes(sizeBytes)}): ${
+      rule === "age"
+        ? "it was not used for longer than the maximum age"
+        : usagePercent === undefined
+          ? "its space was asked for"
+          : `its space was asked for when ${usagePercent}% of the disk were used`
+    }; nothing had used it for ${humanDuration(idleMs)}.`,
   releaseDevices: ({ devices }, rule) =>
     `It has given back ${counted(devices.length, "device")} (${rule}): ${listed(devices)}.`,
 };
@@ -64,6 +72,7 @@ const TITLES: { readonly [K in DecisionKind]: string } = {
   release: "gone",
   grantDevices: "devices",
   releaseDevices: "devices back",
+  collectImage: "removed",
 };
 
 const SANDBOX_FAULTS: Readonly<Record<string, string>> = {

@@ -143,8 +143,18 @@ export interface ImageService {
   imageStatus(image: string, signal: AbortSignal): Promise<Image | undefined>;
   /** Resolves with the reference of what was pulled. No deadline but the signal's. */
   pullImage(request: PullRequest, signal: AbortSignal): Promise<string>;
+  /** Removes the image with all its names; an unknown one is no error. */
   removeImage(image: string, signal: AbortSignal): Promise<void>;
-  filesystems(signal: AbortSignal): Promise<readonly FilesystemUsage[]>;
+  /** Labels the image was built with, as far as the runtime tells them; empty for an unknown image. */
+  imageLabels(image: string, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
+  filesystems(signal: AbortSignal): Promise<ImageFilesystems>;
+}
+
+/** What the runtime uses of the file systems that hold images and writable layers; one, or one for each. */
+export interface ImageFilesystems {
+  readonly images: readonly FilesystemUsage[];
+  /** Empty when the runtime does not tell them apart. */
+  readonly containers: readonly FilesystemUsage[];
 }
 
 /** Whether the runtime's socket answers. */
@@ -154,4 +164,9 @@ export type RuntimeLink = "connecting" | "ready" | "broken";
 export interface ContainerRuntime {
   readonly runtime: RuntimeService;
   readonly images: ImageService;
+  /**
+   * What the runtime says about itself beyond CRI (verbose status): texts by name, mostly JSON, its own
+   * business and different with every version. Absent in a simulation.
+   */
+  selfDescription?(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
 }

@@ -36,7 +36,33 @@ export function createImageClient(channel: GrpcChannel, timeoutMs: number): Imag
         signal,
       );
     },
-    filesystems: async (signal) =>
-      (await cri.call(METHODS.imageFsInfo, {}, signal)).imageFilesystems,
+    imageLabels: async (image, signal) => {
+      const request = ImageStatusRequest.fromPartial({ image: { image }, verbose: true });
+      return labelsIn((await cri.call(METHODS.imageStatus, request, signal)).info["info"]);
+    },
+    filesystems: async (signal) => {
+      const found = await cri.call(METHODS.imageFsInfo, {}, signal);
+      return { images: found.imageFilesystems, containers: found.containerFilesystems };
+    },
   };
+}
+
+interface VerboseInfo {
+  readonly imageSpec?: { readonly config?: { readonly Labels?: unknown } };
+}
+
+/** The labels in the verbose information of containerd and CRI-O; whatever else that is has none. */
+function labelsIn(info: string | undefined): Readonly<Record<string, string>> {
+  let labels: unknown;
+  try {
+    labels = (JSON.parse(info ?? "") as VerboseInfo | null)?.imageSpec?.config?.Labels;
+  } catch {
+    return {};
+  }
+  if (typeof labels !== "object" || labels === null) return {};
+  return Object.fromEntries(
+    Object.entries(labels).filter(
+      (entry): entry is [string, string] => typeof entry[1] === "string",
+    ),
+  );
 }

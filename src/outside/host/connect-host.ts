@@ -16,6 +16,7 @@ import { hostError } from "./host-errors.ts";
 import { openKernelLog } from "./kernel-log.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
 import { killProcess, readProcess } from "./processes.ts";
+import { runProgram } from "./run-program.ts";
 
 /** What the connection to the machine needs. */
 export interface HostOptions {
@@ -46,6 +47,7 @@ export function connectHost(options: HostOptions): Host {
     openKernelLog: () => openKernelLog(),
     process: async (pid) => readProcess(pid),
     killProcess: async (process) => killProcess(process),
+    runProgram,
   };
 }
 

@@ -176,6 +176,29 @@ export interface KernelLog {
   close(): void;
 }
 
+/** A program to run to its end. */
+export interface Program {
+  /** Absolute. */
+  readonly path: string;
+  readonly args: readonly string[];
+  /** Beside the agent's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What it reads from its standard input. */
+  readonly input: string;
+  readonly timeoutMs: number;
+  /** Of both outputs together. */
+  readonly maxOutputBytes: number;
+}
+
+/** How a program ended: with a code, or by a signal. */
+export interface ProgramResult {
+  /** -1 when it was ended by a signal. */
+  readonly code: number;
+  readonly by: string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 /** The machine beneath the agent. */
 export interface Host {
   readonly files: Files;
@@ -186,6 +209,8 @@ export interface Host {
   facts(): Promise<HostFacts>;
   /** Usage of the file system that holds `path`; `undefined` when the path is missing. */
   diskUsage(path: string): Promise<DiskUsage | undefined>;
+  /** Runs a program; absent where there are none (a simulation). Throws `OutsideError`. */
+  runProgram?(program: Program, signal: AbortSignal): Promise<ProgramResult>;
   /** Opens the kernel's log; absent or `undefined` where it cannot be read. */
   openKernelLog?(): KernelLog | undefined;
   /**

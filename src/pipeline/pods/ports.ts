@@ -10,7 +10,12 @@ import type { PodRecord } from "./record.ts";
 
 /** What became of making sure of an image. */
 export type ImageOutcome =
-  | { readonly kind: "present"; readonly image: PresentImage }
+  | {
+      readonly kind: "present";
+      readonly image: PresentImage;
+      /** Lets the image go again: to be called once the container is there, or is not going to be. */
+      readonly release: () => void;
+    }
   /** Not to be had now; reason and message are what the status shows. */
   | {
       readonly kind: "refused";

@@ -103,6 +103,8 @@ export interface PodRecord {
   /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`). */
   readonly troubles: Readonly<Record<string, Trouble>>;
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;
+  /** What containers that are being made wait for, by name; shown while there is nothing worse to say. */
+  readonly progress: Readonly<Record<string, string>>;
   /** Set with every plan. */
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions of the last plan that hold as long as nothing changes (delays, containers left stopped). */
@@ -158,6 +160,7 @@ export function newRecord(from: NewRecord): PodRecord {
     backoff: {},
     troubles: {},
     probes: from.probes ?? {},
+    progress: {},
     waits: {},
     standing: [],
   };

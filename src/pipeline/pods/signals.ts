@@ -56,5 +56,7 @@ export type PodSignal =
       readonly probe: ProbeKind;
       readonly result: ProbeResult;
     }
+  /** What a container that is being made waits for, to be shown; `undefined` when it waits no more. */
+  | { readonly kind: "progress"; readonly container: string; readonly message: string | undefined }
   /** Something outside the record changed (time, node facts): plan again. */
   | { readonly kind: "tick" };

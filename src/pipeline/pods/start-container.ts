@@ -3,7 +3,7 @@ import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
 import { failure, type Run } from "./apply.ts";
 import { attemptIn, newestSandbox } from "./observed.ts";
-import { ContainerConfigError } from "./ports.ts";
+import { ContainerConfigError, type ImageOutcome } from "./ports.ts";
 import { findContainer } from "./restart.ts";
 import type { StepResult } from "./signals.ts";
 
@@ -34,13 +34,13 @@ export async function startContainer(
     },
     run.signal,
   );
-  run.signal.throwIfAborted();
   if (image.kind === "refused") {
+    run.signal.throwIfAborted();
     const message = `Error: ${image.reason}`;
     events.record(pod, { type: "Warning", reason: "Failed", message, container: action.name });
     return failure(run, { step: action.name, ...image });
   }
-  const created = await createContainer(action, run, { sandboxId, image: image.image });
+  const created = await createHeld(action, run, { sandboxId, image });
   if (typeof created !== "string") return created;
   events.record(pod, {
     type: "Normal",
@@ -49,6 +49,23 @@ export async function startContainer(
     container: action.name,
   });
   return startCreated(action, run, created, container.lifecycle?.postStart !== undefined);
+}
+
+/** The image is held until the container is there: from then on the container keeps it. */
+async function createHeld(
+  action: StartAction,
+  run: Run,
+  at: {
+    readonly sandboxId: string;
+    readonly image: Extract<ImageOutcome, { kind: "present" }>;
+  },
+): Promise<string | StepResult> {
+  try {
+    run.signal.throwIfAborted();
+    return await createContainer(action, run, { sandboxId: at.sandboxId, image: at.image.image });
+  } finally {
+    at.image.release();
+  }
 }
 
 async function createContainer(

@@ -50,6 +50,8 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
       return finish(record, signal);
     case "probed":
       return probed(record, signal);
+    case "progress":
+      return progressed(record, signal);
     case "tick":
       return record;
     default:
@@ -159,7 +161,7 @@ function finish(record: PodRecord, { results, at }: Signal<"acted">): PodRecord 
       };
     }
   }
-  return { ...record, sight: "stale", actedAt: at, troubles, footings };
+  return { ...record, sight: "stale", actedAt: at, troubles, footings, progress: {} };
 }
 
 function probed(
@@ -172,6 +174,16 @@ function probed(
       ? { ...kept, [probe]: result }
       : { containerId, [probe]: result };
   return { ...record, probes: { ...record.probes, [container]: verdicts } };
+}
+
+/** Progress belongs to the run of actions that makes it. */
+function progressed(record: PodRecord, { container, message }: Signal<"progress">): PodRecord {
+  if (record.sight !== "acting" || record.progress[container] === message) return record;
+  const { [container]: _, ...others } = record.progress;
+  return {
+    ...record,
+    progress: message === undefined ? others : { ...others, [container]: message },
+  };
 }
 
 /**

@@ -124,7 +124,11 @@ function waitingOf(record: PodRecord, container: Container): { reason: string; m
   const why = record.waits[container.name] ?? record.troubles[container.name];
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   const hasInit = (record.pod.spec?.initContainers ?? []).length > 0;
-  return { reason: hasInit ? "PodInitializing" : "ContainerCreating" };
+  const message = record.progress[container.name];
+  return {
+    reason: hasInit ? "PodInitializing" : "ContainerCreating",
+    ...(message === undefined ? {} : { message }),
+  };
 }
 
 function stateOf(attempt: ObservedContainer, runtimeName: string): ContainerState {

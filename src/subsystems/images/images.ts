@@ -1,214 +1,246 @@
 /**
- * Images: having them when a container needs them. Owns: pulls under way and their back-off. In: what
- * the pods room needs. Out: an outcome the status can show. Invariants: one pull of an image at a time;
- * a failing image is not asked for again before its back-off has passed.
+ * Images: having them when a container needs them, and not having them for ever. Owns: what is known of each
+ * image, pulls under way, holds, deletions. In: what the pods room needs, the disk, the owner's rules. Out:
+ * an outcome the status can show, deletions with their reasons. Invariants: an image that somebody is about to
+ * use is not removed; what a pass removes is what its dry run says.
  */
-import { LRUCache } from "lru-cache";
-import PQueue from "p-queue";
+import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import type { PresentImage } from "../../api/present-image.ts";
-import { type BackoffEntry, backoffLeftMs, backoffNext } from "../../kit/backoff.ts";
+import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Image, ImageService } from "../../outside/cri/cri.ts";
-import { decidePull, pullDuration, pullFailureReason, withDefaultTag } from "./pull-policy.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { ContainerRuntime } from "../../outside/cri/cri.ts";
+import type { Host } from "../../outside/host/host.ts";
+import type { Net } from "../../outside/net/net.ts";
+import { CollectionFailed, Collector, type GcResult, type NodeEvent } from "./collector.ts";
+import { CredentialPrograms } from "./credential-programs.ts";
+import { Ensure, type ImageAnswer, type ImageEvent, type ImageRequest } from "./ensure.ts";
+import { Holds } from "./holds.ts";
+import { measureFilesystems, type RuntimeFilesystems } from "./image-disk.ts";
+import type { ListedImage } from "./image-record.ts";
+import { Inventory } from "./inventory.ts";
+import { type ImageMetrics, imageMetrics } from "./metrics.ts";
+import { type GcGoal, usagePercentOf } from "./plan-gc.ts";
+import { PulledRecords } from "./pulled-records.ts";
+import { Puller } from "./puller.ts";
+import { createReachable } from "./reachable.ts";
+import { type PullSecretPort, RegistryAccess } from "./registry-access.ts";
+import { type ImagesReport, reportPlan } from "./report.ts";
+import type { ImageSettings } from "./settings.ts";
 
-/** Back-off of failing pulls (kubelet MaxImageBackOff). */
-const PULL_BACKOFF = { initialMs: 10_000, maxMs: 300_000 };
-/** So long the status shows why a pull has failed, before it shows that the next one has to wait. */
-const BACKOFF_SHOWS_MS = 1_000;
-/** Back-off entries kept at most. */
-const BACKOFF_ENTRIES = 4096;
+export type { GcResult, NodeEvent } from "./collector.ts";
+export type { ImageAnswer, ImageEvent, ImageRequest } from "./ensure.ts";
+export type { RuntimeFilesystem, RuntimeFilesystems } from "./image-disk.ts";
+export { measureFilesystems } from "./image-disk.ts";
+export type { ListedImage } from "./image-record.ts";
+export type { KeepRules } from "./keep-rules.ts";
+export type { GcGoal } from "./plan-gc.ts";
+export { pullSecretsFrom } from "./pull-secrets.ts";
+export type { PullSecret, PullSecretPort, PullSecrets } from "./registry-access.ts";
+export type { ImagesReport, ReportedDisk, ReportedImage } from "./report.ts";
+export { type ImagePolicy, type ImageSettings, imageSettings } from "./settings.ts";
 
-/** How images are pulled. */
-export interface ImageOptions {
-  /** Pulls at once; 1 is the reference's serial default. */
-  readonly parallelPulls: number;
-}
-
-/** Something worth an event on a container. */
-export interface ImageEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
+/** Settings and places of the room. */
+export interface ImageOptions extends ImageSettings {
+  /** `--root-dir`. */
+  readonly rootFolder: string;
+  /** Home of the user that the agent runs as; docker's configuration may be there. */
+  readonly home: string;
+  /** Where credential providers are, when there are any. */
+  readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
 }
 
 /** What the room stands on. */
 export interface ImageDeps {
-  readonly images: ImageService;
+  readonly cri: ContainerRuntime;
+  readonly host: Pick<Host, "files" | "diskUsage" | "runProgram">;
+  readonly net: Pick<Net, "tcpConnect">;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: MetricsRegistry;
+  /** The runtime's description of itself (verbose status); absent where it has none. */
+  readonly describeRuntime?: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
+  /** Aborted when the agent leaves. */
+  readonly signal: AbortSignal;
+  /** Pods that have or may get containers; their images are kept. */
+  readonly pods: () => readonly Pod[];
+  readonly pullSecrets: PullSecretPort;
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
+  readonly recordNodeEvent: (event: NodeEvent) => void;
+  /** Keeps a decision on an image; its name and id. */
+  readonly decide: (name: string, id: string, because: Because) => void;
+  /** What a container that waits for its image shows; `undefined` when it waits no more. */
+  readonly onProgress: (pod: Pod, container: string, message: string | undefined) => void;
 }
 
-/** An image that a container is about to need. */
-export interface ImageRequest {
-  readonly pod: Pod;
-  readonly container: string;
-  /** As the pod's spec names it. */
-  readonly image: string;
-  readonly policy: string;
-}
-
-/** What became of the request. */
-export type ImageAnswer =
-  | { readonly kind: "present"; readonly image: PresentImage }
-  | {
-      readonly kind: "refused";
-      readonly reason: string;
-      readonly message: string;
-      readonly retryInMs: number;
-    };
-
-/** Pause before a request that no waiting can mend is looked at again. */
-const HOPELESS_RETRY_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
 
 /** The room; see above. */
 export class Images {
+  readonly #settings: ImageSettings;
   readonly #deps: ImageDeps;
-  readonly #pulls: PQueue;
-  readonly #underWay = new Map<string, Promise<string>>();
-  readonly #backoff = new LRUCache<string, BackoffEntry & { readonly message: string }>({
-    max: BACKOFF_ENTRIES,
-  });
+  readonly #inventory: Inventory;
+  readonly #records: PulledRecords;
+  readonly #collector: Collector;
+  readonly #ensure: Ensure;
+  #failures = 0;
+  #intentsSettled = false;
 
-  constructor(options: ImageOptions, deps: ImageDeps) {
+  private constructor(
+    options: ImageOptions,
+    deps: ImageDeps,
+    parts: { readonly metrics: ImageMetrics; readonly programs: CredentialPrograms | undefined },
+  ) {
+    const { cri, host, clock, log, pods } = deps;
+    const { files } = host;
+    const holds = new Holds();
+    this.#settings = options;
     this.#deps = deps;
-    this.#pulls = new PQueue({ concurrency: options.parallelPulls });
+    this.#inventory = new Inventory(
+      {
+        checkpointPath: `${options.rootFolder}/nodelet/images.json`,
+        rememberWantedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),
+      },
+      {
+        ...{ images: cri.images, runtime: cri.runtime, files, clock, log, pods },
+        ...(deps.describeRuntime ? { describeRuntime: deps.describeRuntime } : {}),
+      },
+    );
+    this.#records = new PulledRecords(
+      { folder: `${options.rootFolder}/image_manager`, ...options.verification },
+      { files, clock, log },
+    );
+    this.#collector = this.#createCollector(holds, parts.metrics);
+    this.#ensure = new Ensure({
+      ...{ images: cri.images, clock, log, holds, records: this.#records, metrics: parts.metrics },
+      puller: new Puller(options.pulls, cri.images, clock),
+      access: createAccess(options, deps, parts.programs),
+      recordEvent: deps.recordEvent,
+      onProgress: deps.onProgress,
+      onPulled: (id, pullMs) => this.#inventory.pulled(id, pullMs),
+    });
   }
 
-  /** Makes sure that the runtime has the image; what it says goes to events and the pod's status. */
-  async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
-    const image = withDefaultTag(request.image);
-    if (image === undefined) {
-      const message = `Failed to apply default image tag ${JSON.stringify(request.image)}: couldn't parse image name ${JSON.stringify(request.image)}: invalid reference format`;
-      this.#warn(request, "InspectFailed", message);
-      return { kind: "refused", reason: "InvalidImageName", message, retryInMs: HOPELESS_RETRY_MS };
-    }
-    let present: Image | undefined;
-    if (request.policy !== "Always") {
-      try {
-        present = await this.#deps.images.imageStatus(image, signal);
-      } catch (error) {
-        const message = `Failed to inspect image ${JSON.stringify(image)}: ${messageOf(error)}`;
-        this.#warn(request, "InspectFailed", message);
-        return {
-          kind: "refused",
-          reason: "ImageInspectError",
-          message,
-          retryInMs: PULL_BACKOFF.initialMs,
-        };
-      }
-    }
-    switch (decidePull(request.policy, present !== undefined)) {
-      case "use": {
-        const message = `Container image ${JSON.stringify(request.image)} already present on machine and can be accessed by the pod`;
-        this.#say(request, "Pulled", message);
-        return { kind: "present", image: presentImage(present?.id ?? image, present) };
-      }
-      case "refuse": {
-        const message = `Container image ${JSON.stringify(request.image)} is not present with pull policy of Never`;
-        this.#warn(request, "ErrImageNeverPull", message);
-        return {
-          kind: "refused",
-          reason: "ErrImageNeverPull",
-          message,
-          retryInMs: PULL_BACKOFF.initialMs,
-        };
-      }
-      default:
-        return this.#pullUnlessBackedOff(request, image, signal);
-    }
+  /** Reads what earlier lives have kept; throws `UsageError` for credential providers that cannot be used. */
+  static async open(options: ImageOptions, deps: ImageDeps): Promise<Images> {
+    const metrics = imageMetrics(deps.metrics);
+    const { host, clock, log, signal } = deps;
+    const { providerDuration: duration, providerErrors: errors } = metrics;
+    const programs =
+      options.credentialPrograms &&
+      (await CredentialPrograms.load(options.credentialPrograms, {
+        ...{ host, clock, log, duration, errors, signal },
+      }));
+    const images = new Images(options, deps, { metrics, programs });
+    await images.#inventory.load();
+    await images.#records.load();
+    return images;
   }
 
-  async #pullUnlessBackedOff(
-    request: ImageRequest,
-    image: string,
-    signal: AbortSignal,
-  ): Promise<ImageAnswer> {
-    const key = `${request.pod.metadata?.uid}_${image}`;
-    const now = this.#deps.clock.monotonic();
-    const entry = this.#backoff.get(key);
-    const leftMs = entry ? backoffLeftMs(entry, entry.lastUpdate, now, PULL_BACKOFF) : 0;
-    if (entry && leftMs > 0) {
-      const message = `Back-off pulling image ${JSON.stringify(image)}`;
-      this.#say(request, "BackOff", message);
-      const detail = `${message}: ${entry.message}`;
-      return { kind: "refused", reason: "ImagePullBackOff", message: detail, retryInMs: leftMs };
-    }
-    this.#say(request, "Pulling", `Pulling image ${JSON.stringify(image)}`);
-    const asked = this.#deps.clock.monotonic();
+  /** The images as listed in the last 30 s, largest first: for the node's status. */
+  get listing(): Reading<readonly ListedImage[]> {
+    return this.#inventory.listing;
+  }
+
+  /** Makes sure that the runtime has the image, and holds it until the answer is released. */
+  ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
+    return this.#ensure.ensure(request, signal);
+  }
+
+  /** Lists images anew for `listing`; throws `OutsideError`. */
+  async list(signal: AbortSignal): Promise<void> {
+    const listed = await this.#inventory.list(signal);
+    if (this.#intentsSettled) return;
+    this.#intentsSettled = true;
+    await this.#records.settleIntents(listed);
+  }
+
+  /**
+   * The turn that comes every five minutes: looks at images, and removes what age and thresholds say unless
+   * that is switched off. `mayRemove` is false until it is known which pods are wanted. A failure is logged,
+   * a second one in a row is an event (kubelet.go StartGarbageCollection).
+   */
+  async upkeep(mayRemove: boolean, signal: AbortSignal): Promise<void> {
+    const { log, recordNodeEvent } = this.#deps;
     try {
-      const { imageRef, tookMs, status } = await this.#pull(image, request, signal);
-      this.#backoff.delete(key);
-      const waitedMs = this.#deps.clock.monotonic() - asked;
-      this.#say(
-        request,
-        "Pulled",
-        `Successfully pulled image ${JSON.stringify(image)} in ${pullDuration(tookMs)} (${pullDuration(waitedMs)} including waiting). Image size: ${status?.size ?? 0n} bytes.`,
-      );
-      return { kind: "present", image: presentImage(imageRef, status) };
+      if (mayRemove && this.#settings.periodic)
+        await this.#collector.collect({ kind: "periodic" }, signal);
+      else await this.#inventory.detect(signal);
+      this.#failures = 0;
+    } catch (error) {
+      if (signal.aborted || !(error instanceof CollectionFailed || isOutside(error))) throw error;
+      this.#failures += 1;
+      log.warn("images could not be collected", { problem: messageOf(error) });
+      if (this.#failures < 2) return;
+      recordNodeEvent({ type: "Warning", reason: "ImageGCFailed", message: messageOf(error) });
+    }
+  }
+
+  /** Removes every image that nothing protects, for disk pressure; the same as `collect("unused")`. */
+  deleteUnused(signal: AbortSignal): Promise<GcResult> {
+    return this.collect({ kind: "unused" }, signal);
+  }
+
+  /**
+   * Removes images until a goal is reached, with the protections of the periodic pass. Throws
+   * `CollectionFailed` or `OutsideError` when nothing could be decided; deletions that failed are in the
+   * result.
+   */
+  collect(goal: GcGoal, signal: AbortSignal): Promise<GcResult> {
+    return this.#collector.collect(goal, signal);
+  }
+
+  /** All images, and what a pass for the goal would do now; removes nothing. Throws `OutsideError`. */
+  async report(goal: GcGoal, signal: AbortSignal): Promise<ImagesReport> {
+    const plan = await this.#collector.plan(goal, signal);
+    return reportPlan(plan, this.#settings.gc, await this.#reportedDisk(signal));
+  }
+
+  /** The file systems of images and writable layers; throws `OutsideError`. */
+  filesystems(signal: AbortSignal): Promise<RuntimeFilesystems> {
+    return measureFilesystems(this.#deps.cri.images, this.#deps.host, signal);
+  }
+
+  /** Keeps what the next life needs. */
+  flush(): Promise<void> {
+    return this.#inventory.save();
+  }
+
+  async #reportedDisk(signal: AbortSignal) {
+    try {
+      const { images } = await this.filesystems(signal);
+      return { ...images, usagePercent: images.capacityBytes > 0 ? usagePercentOf(images) : 0 };
     } catch (error) {
       if (signal.aborted) throw error;
-      return this.#pullFailed(request, { key, image, message: messageOf(error) });
-    }
-  }
-
-  #pullFailed(
-    request: ImageRequest,
-    failed: { readonly key: string; readonly image: string; readonly message: string },
-  ): ImageAnswer {
-    const now = this.#deps.clock.monotonic();
-    const { key, image, message } = failed;
-    const next = backoffNext(this.#backoff.get(key), now, now, PULL_BACKOFF);
-    this.#backoff.set(key, { ...next, message });
-    this.#warn(request, "Failed", `Failed to pull image ${JSON.stringify(image)}: ${message}`);
-    const reason = pullFailureReason(message);
-    return { kind: "refused", reason, message, retryInMs: BACKOFF_SHOWS_MS };
-  }
-
-  /** One pull of an image at a time: who asks for the same one waits for that. */
-  async #pull(
-    image: string,
-    request: ImageRequest,
-    signal: AbortSignal,
-  ): Promise<{ imageRef: string; tookMs: number; status: Image | undefined }> {
-    let tookMs = 0;
-    let pulling = this.#underWay.get(image);
-    if (!pulling) {
-      pulling = this.#pulls.add(async () => {
-        signal.throwIfAborted();
-        const began = this.#deps.clock.monotonic();
-        const ref = await this.#deps.images.pullImage({ image, annotations: {} }, signal);
-        tookMs = this.#deps.clock.monotonic() - began;
-        return ref;
-      }) as Promise<string>;
-      this.#underWay.set(image, pulling);
-      const forget = () => this.#underWay.delete(image);
-      pulling.then(forget, forget);
-    }
-    const imageRef = await pulling;
-    const status = await this.#deps.images.imageStatus(imageRef, signal).catch((error: unknown) => {
-      this.#deps.log.verbose(2, "size of a pulled image is not known", {
-        image,
-        pod: request.pod.metadata?.name,
-        error,
-      });
       return undefined;
+    }
+  }
+
+  #createCollector(holds: Holds, metrics: ImageMetrics): Collector {
+    const { cri, host, clock, log, pods, net, recordNodeEvent, decide } = this.#deps;
+    return new Collector(this.#settings.gc, {
+      ...{ images: cri.images, host, clock, log, holds, pods, decide },
+      inventory: this.#inventory,
+      recordEvent: recordNodeEvent,
+      collected: metrics.collected,
+      reachable: createReachable(net, clock),
+      afterPass: (ids, beganMs) => this.#records.prune(ids, beganMs),
     });
-    return { imageRef, tookMs, status };
-  }
-
-  #say({ pod, container }: ImageRequest, reason: string, message: string): void {
-    this.#deps.recordEvent(pod, container, { type: "Normal", reason, message });
-  }
-
-  #warn({ pod, container }: ImageRequest, reason: string, message: string): void {
-    this.#deps.recordEvent(pod, container, { type: "Warning", reason, message });
   }
 }
 
-function presentImage(ref: string, status: Image | undefined): PresentImage {
-  return { ref, user: { uid: status?.uid?.value, username: status?.username ?? "" } };
+function createAccess(
+  { rootFolder, home }: ImageOptions,
+  { host, clock, log, pullSecrets }: ImageDeps,
+  programs: CredentialPrograms | undefined,
+): RegistryAccess {
+  const folders = [rootFolder, `${home === "/" ? "" : home}/.docker`, "/.docker"];
+  const old = [rootFolder, home === "/" ? "" : home].map((folder) => `${folder}/.dockercfg`);
+  return new RegistryAccess({
+    ...{ files: host.files, clock, log, pullSecrets },
+    nodeFiles: [...folders.map((folder) => `${folder}/config.json`), ...old],
+    ...(programs ? { programs } : {}),
+  });
 }

@@ -11,36 +11,46 @@ export function withDefaultTag(image: string): string | undefined {
 /** What to do about an image, given whether the runtime has it (image_manager.go). */
 export type PullVerdict = "use" | "pull" | "refuse";
 
-/** `present` is irrelevant for Always, which pulls without looking. */
-export function decidePull(policy: string, present: boolean): PullVerdict {
+/** `usable`: it is there and the pod may use it; irrelevant for Always, which pulls without looking. */
+export function decidePull(policy: string, usable: boolean): PullVerdict {
   switch (policy) {
     case "Always":
       return "pull";
     case "Never":
-      return present ? "use" : "refuse";
+      return usable ? "use" : "refuse";
     default:
-      return present ? "use" : "pull";
+      return usable ? "use" : "pull";
   }
 }
 
-const REGISTRY_UNAVAILABLE = "RegistryUnavailable";
-const SIGNATURE_FAILED = "SignatureValidationFailed";
-
-/** Waiting reason of a failed pull: two kinds of registry errors have their own. */
-export function pullFailureReason(message: string): string {
-  const description = message.replace(/^rpc error: code = \S+ desc = /, "");
-  if (description.startsWith(REGISTRY_UNAVAILABLE)) return REGISTRY_UNAVAILABLE;
-  if (description.startsWith(SIGNATURE_FAILED)) return SIGNATURE_FAILED;
-  return "ErrImagePull";
+/** Why a container waits after a failed pull, and what the status says. */
+export interface PullFailure {
+  readonly reason: "ErrImagePull" | "RegistryUnavailable" | "SignatureValidationFailed";
+  readonly message: string;
 }
 
-/** Milliseconds as Go prints a duration rounded to milliseconds: 1.234s, 2m3.5s, 850ms. */
+/** Two kinds of registry errors have a reason of their own (evalCRIPullErr). */
+export function pullFailure(image: string, error: string): PullFailure {
+  const plain = error.replace(/^rpc error: code = \S+ desc = /, "");
+  for (const [reason, what] of [
+    ["RegistryUnavailable", "the registry is unavailable"],
+    ["SignatureValidationFailed", "the signature validation failed"],
+  ] as const) {
+    if (!plain.startsWith(reason)) continue;
+    const message = `image pull failed for ${image} because ${what}${plain.slice(reason.length)}`;
+    return { reason, message };
+  }
+  return { reason: "ErrImagePull", message: error };
+}
+
+/** Milliseconds as Go prints a duration truncated to milliseconds: 1.234s, 2m3.5s, 850ms, 0s. */
 export function pullDuration(ms: number): string {
-  const rounded = Math.round(ms);
-  if (rounded < 1000) return `${rounded}ms`;
-  const minutes = Math.floor(rounded / 60_000);
+  const whole = Math.floor(ms);
+  if (whole === 0) return "0s";
+  if (whole < 1000) return `${whole}ms`;
+  const minutes = Math.floor(whole / 60_000);
   const hours = Math.floor(minutes / 60);
-  const seconds = `${(rounded % 60_000) / 1000}s`;
+  const seconds = `${(whole % 60_000) / 1000}s`;
   if (hours > 0) return `${hours}h${minutes % 60}m${seconds}`;
   return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }

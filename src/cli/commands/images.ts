@@ -1,0 +1,161 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseQuantity, quantityValue } from "../../api/quantity.ts";
+import type { CollectionAnswer } from "../../server/server.ts";
+import type { ImagesReport } from "../../subsystems/images/images.ts";
+import { CliError } from "../cli-error.ts";
+import { type CliContext, clientOf, withSocketOption } from "../context.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
+import { type Io, writeLines } from "../io.ts";
+import { humanBytes } from "../render/amounts.ts";
+import {
+  DELETION_COLUMNS,
+  diskLine,
+  IMAGE_COLUMNS,
+  imageName,
+  planLine,
+} from "../render/image-table.ts";
+import { encode } from "../render/output.ts";
+import { renderTable } from "../render/table.ts";
+import { counted, oneLine } from "../render/text.ts";
+
+type Output = "table" | "wide" | "json" | "yaml";
+
+interface ListOptions {
+  readonly socket?: string;
+  readonly output: Output;
+}
+
+interface GcOptions extends ListOptions {
+  readonly dryRun?: boolean;
+  readonly free?: number;
+  readonly to?: number;
+  readonly unused?: boolean;
+}
+
+const ROUTE = "/nodelet/v1/images";
+/** Removing images takes as long as the runtime takes. */
+const COLLECT_MS = 30 * 60_000;
+
+/** `nodelet images` and `nodelet images gc`. */
+export function addImagesCommand(program: Command, context: CliContext): void {
+  const images = program
+    .command("images")
+    .summary("show the node's images, who uses them, and which would be removed")
+    .description(
+      "Shows every image with its size, its last use, who uses it, and what the next collection would do with " +
+        "it and why.",
+    )
+    .addOption(outputOption());
+  withSocketOption(images).action(async (options: ListOptions) => {
+    const report = await clientOf(context, options).json<ImagesReport>(ROUTE);
+    showImages(report, options.output, context.io);
+  });
+  const gc = images
+    .command("gc")
+    .summary("remove images that nothing needs")
+    .description(
+      "Removes images that nothing needs, in the order of the agent's own collection and with the same " +
+        "protections. With --dry-run only says which; without a goal that is what the next collection would do.",
+    )
+    .option("--dry-run", "say what would be removed, and remove nothing")
+    .addOption(new Option("--free <amount>", "free this much, e.g. 5Gi").argParser(bytesOf))
+    .addOption(
+      new Option("--to <percent>", "bring the disk down to this, e.g. 70%").argParser(percentOf),
+    )
+    .option("--unused", "remove every image that nothing protects")
+    .addOption(outputOption());
+  withSocketOption(gc).action(async (_: unknown, command: Command) => {
+    context.finish(await collect(command.optsWithGlobals<GcOptions>(), context));
+  });
+}
+
+function outputOption(): Option {
+  return new Option("-o, --output <form>", "how to show it")
+    .choices(["table", "wide", "json", "yaml"])
+    .default("table");
+}
+
+function bytesOf(text: string): number {
+  try {
+    const bytes = Number(quantityValue(parseQuantity(text)));
+    if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError("write an amount such as 500Mi or 5Gi");
+}
+
+function percentOf(text: string): number {
+  const [, digits] = /^(\d{1,3})%?$/.exec(text) ?? [];
+  if (digits !== undefined && Number(digits) <= 100) return Number(digits);
+  throw new InvalidArgumentError("write a percentage from 0% to 100%");
+}
+
+function showImages(report: ImagesReport, output: Output, io: Io): void {
+  if (output === "json" || output === "yaml") {
+    io.stdout.write(encode(report, output));
+    return;
+  }
+  const bySize = report.images.toSorted((a, b) => b.sizeBytes - a.sizeBytes);
+  const rows = bySize.map((image) => ({ image, atMs: report.atMs }));
+  const view = { paint: io.paint, wide: output === "wide" };
+  writeLines(io.stdout, [
+    ...renderTable(IMAGE_COLUMNS, rows, view),
+    diskLine(report),
+    planLine(report),
+  ]);
+}
+
+async function collect(options: GcOptions, context: CliContext): Promise<number> {
+  const { io } = context;
+  const goals = [options.free, options.to, options.unused].filter((goal) => goal !== undefined);
+  if (goals.length > 1)
+    throw new CliError("--free, --to and --unused exclude each other", { exitCode: EXIT_USAGE });
+  if (goals.length === 0 && !options.dryRun)
+    throw new CliError("say how much is to be freed", {
+      exitCode: EXIT_USAGE,
+      fix: "nodelet images gc --free 5Gi, --to 70% or --unused; add --dry-run to look first",
+    });
+  const client = clientOf(context, options);
+  const query = queryOf(options);
+  if (options.dryRun) {
+    showPlan(await client.json<ImagesReport>(`${ROUTE}${query}`), options.output, io);
+    return EXIT_OK;
+  }
+  const answer = await client.json<CollectionAnswer>(`${ROUTE}/gc${query}`, "POST", COLLECT_MS);
+  showDone(answer, options.output, io);
+  return answer.errors.length > 0 ? EXIT_FAILURE : EXIT_OK;
+}
+
+function queryOf({ free, to, unused }: GcOptions): string {
+  if (free !== undefined) return `?free=${free}`;
+  if (to !== undefined) return `?to=${to}`;
+  return unused ? "?unused=true" : "";
+}
+
+function showPlan(report: ImagesReport, output: Output, io: Io): void {
+  const going = report.images.filter(({ fate }) => fate === "delete");
+  if (output === "json" || output === "yaml") {
+    io.stdout.write(encode({ ...report, images: going }, output));
+    return;
+  }
+  const rows = going.map((image) => ({ image, atMs: report.atMs }));
+  const table = rows.length === 0 ? [] : renderTable(DELETION_COLUMNS, rows, { paint: io.paint });
+  writeLines(io.stdout, [...table, diskLine(report), planLine(report)]);
+}
+
+function showDone(answer: CollectionAnswer, output: Output, io: Io): void {
+  if (output === "json" || output === "yaml") {
+    io.stdout.write(encode(answer, output));
+    return;
+  }
+  const { removed, spared, freedBytes, errors } = answer;
+  writeLines(io.stdout, [
+    ...removed.map(
+      (image) => `removed ${oneLine(imageName(image))} ${humanBytes(image.sizeBytes)}`,
+    ),
+    ...spared.map((image) => `spared ${oneLine(imageName(image))}: it has just come into use`),
+    ...errors.map((error) => `failed: ${oneLine(error)}`),
+    `${counted(removed.length, "image")} removed, ${humanBytes(freedBytes)}`,
+  ]);
+}

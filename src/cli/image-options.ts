@@ -1,0 +1,36 @@
+import type { AgentOptions } from "../agent.ts";
+import { readImagePolicy } from "../config/image-policy.ts";
+import type { KubeletFlags } from "../config/kubelet-flags.ts";
+import { UsageError } from "../kit/errors.ts";
+import type { Files } from "../outside/host/host.ts";
+
+const MAX_POLICY_BYTES = 1024 * 1024;
+
+/** What flags and environment say about images; throws `UsageError` for a policy that cannot be used. */
+export async function imageOptions(
+  flags: KubeletFlags,
+  files: Pick<Files, "readText">,
+  home: string | undefined,
+): Promise<NonNullable<AgentOptions["images"]>> {
+  const { imagePolicy, imageCredentialProviderConfig, imageCredentialProviderBinDir } = flags;
+  return {
+    ...(imagePolicy === "" ? {} : await readPolicy(imagePolicy, files)),
+    ...(home === undefined ? {} : { home }),
+    ...(imageCredentialProviderConfig === ""
+      ? {}
+      : {
+          credentialPrograms: {
+            configPath: imageCredentialProviderConfig,
+            binFolder: imageCredentialProviderBinDir,
+          },
+        }),
+  };
+}
+
+async function readPolicy(path: string, files: Pick<Files, "readText">) {
+  const text = await files.readText(path, { maxBytes: MAX_POLICY_BYTES });
+  if (text === undefined) throw new UsageError(`--image-policy: there is no file ${path}`);
+  const read = readImagePolicy(text);
+  if (read.kind === "policy") return read.policy;
+  throw new UsageError(`${path}: ${read.faults.join("; ")}`);
+}

@@ -1,0 +1,55 @@
+/**
+ * Keeps images in order: lists them for the node's status, notes their use, and removes what is not needed. In:
+ * time, whether every source was seen. Invariant: nothing is removed before it is known which pods are wanted.
+ */
+import { type Reading, until } from "../kit/cell.ts";
+import { isOutside } from "../kit/errors.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Outside } from "../outside/outside.ts";
+import type { Images } from "../subsystems/images/images.ts";
+
+/** What the loops stand on. */
+export interface ImageLoopDeps {
+  readonly outside: Pick<Outside, "clock" | "log">;
+  readonly scope: TaskScope;
+  readonly images: Pick<Images, "list" | "upkeep">;
+  /** Whether every source was seen. */
+  readonly seen: Reading<boolean>;
+}
+
+/** Between two listings for the node's status (kubelet imageCache). */
+const LIST_MS = 30_000;
+/** Between two looks, each with a collection (kubelet ImageGCPeriod). */
+const UPKEEP_MS = 5 * 60_000;
+
+/** Starts the loops; they end with the scope. */
+export function startImageLoops({ outside, scope, images, seen }: ImageLoopDeps): void {
+  const { clock, log } = outside;
+  scope.spawn("image listing", "restart", async (signal) => {
+    for (;;) {
+      try {
+        await images.list(signal);
+      } catch (error) {
+        if (!isOutside(error)) throw error;
+        log.verbose(2, "images could not be listed", { error });
+      }
+      await clock.sleep(LIST_MS, signal);
+    }
+  });
+  const untilSeenOr = async (ms: number, signal: AbortSignal) => {
+    const enough = new AbortController();
+    const waits = AbortSignal.any([signal, enough.signal]);
+    const stop = () => enough.abort(new Error("enough"));
+    await Promise.race([until(seen, (is) => is, waits), clock.sleep(ms, waits)]).finally(stop);
+  };
+  scope.spawn("image upkeep", "restart", async (signal) => {
+    if (!seen.get()) {
+      await images.upkeep(false, signal);
+      await untilSeenOr(UPKEEP_MS, signal);
+    }
+    for (;;) {
+      await images.upkeep(seen.get(), signal);
+      await clock.sleep(UPKEEP_MS, signal);
+    }
+  });
+}

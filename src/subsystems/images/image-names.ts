@@ -1,0 +1,45 @@
+// pure
+import { parseImageReference } from "../../api/image-reference.ts";
+import { globMatches } from "./glob.ts";
+
+/**
+ * One spelling for all names of the same image: with registry, and with tag or digest, of which the digest
+ * wins as in the runtime. A text that is no name (an id) is given back as it is.
+ */
+export function normalImageName(name: string): string {
+  const reference = parseImageReference(name);
+  if (!reference) return name;
+  const { domain, path, tag = "latest", digest } = reference;
+  return digest === undefined ? `${domain}/${path}:${tag}` : `${domain}/${path}@${digest}`;
+}
+
+/** Registry and path without tag and digest; `undefined` when the text is no name. */
+export function repositoryOf(name: string): string | undefined {
+  const reference = parseImageReference(name);
+  return reference && `${reference.domain}/${reference.path}`;
+}
+
+/** Registry of a name, e.g. `docker.io`; empty when the text is no name. */
+export function registryOf(name: string): string {
+  return parseImageReference(name)?.domain ?? "";
+}
+
+/**
+ * Whether a pattern means an image's name. `*` stands for anything, also slashes; a pattern without tag
+ * and digest means all of them. Short names are those of Docker Hub, as everywhere.
+ */
+export function matchesName(pattern: string, name: string): boolean {
+  const wanted = globbed(pattern);
+  const normal = normalImageName(name);
+  const repository = repositoryOf(name) ?? name;
+  return wanted.some((glob) => globMatches(glob, normal) || globMatches(glob, repository));
+}
+
+/** The pattern itself, and what it is with the implied parts of a Docker Hub name. */
+function globbed(pattern: string): readonly string[] {
+  const first = pattern.split("/")[0] ?? "";
+  if (pattern.includes("/") && /[.:*]|^localhost$/.test(first)) return [pattern];
+  return pattern.includes("/")
+    ? [pattern, `docker.io/${pattern}`]
+    : [pattern, `docker.io/library/${pattern}`];
+}

@@ -1,0 +1,91 @@
+// pure
+import { normalImageName } from "./image-names.ts";
+
+/** What is known of an image that the runtime has. Times are Unix milliseconds. */
+export interface ImageRecord {
+  /** What the runtime calls it, `sha256:…`. */
+  readonly id: string;
+  /** Names with tag, as the runtime gives them. */
+  readonly tags: readonly string[];
+  /** Names with digest. */
+  readonly digests: readonly string[];
+  /** As the runtime says it: of what was pulled, with layers that other images share. */
+  readonly sizeBytes: number;
+  /** The runtime wants it to stay. */
+  readonly pinned: boolean;
+  readonly firstDetectedMs: number;
+  /** 0 while no container of it was ever seen. */
+  readonly lastUsedMs: number;
+  /** How long its last pull took; absent when this node did not pull it. */
+  readonly pullMs?: number;
+}
+
+/** An image in a listing of the runtime. */
+export type ListedImage = Pick<ImageRecord, "id" | "tags" | "digests" | "sizeBytes" | "pinned">;
+
+/** Who uses images: by image id, what uses it, e.g. `default/web (c)`. */
+export type ImageUsers = ReadonlyMap<string, readonly string[]>;
+
+/** What a detection starts from. */
+export interface Sight {
+  readonly listed: readonly ListedImage[];
+  readonly users: ImageUsers;
+  /** When the look began; images that are new were first detected then. */
+  readonly beganMs: number;
+  /** When the listing was there; images in use were last used then. */
+  readonly endedMs: number;
+}
+
+/**
+ * The records after a look: new images come in, what is used is marked, size and pin are as listed, and
+ * what is no longer listed is dropped (image_gc_manager.go detectImages).
+ */
+export function detectImages(
+  known: ReadonlyMap<string, ImageRecord>,
+  { listed, users, beganMs, endedMs }: Sight,
+): ReadonlyMap<string, ImageRecord> {
+  const next = new Map<string, ImageRecord>();
+  for (const image of listed) {
+    const before = known.get(image.id);
+    const lastUsedMs = users.has(image.id) ? endedMs : (before?.lastUsedMs ?? 0);
+    next.set(image.id, {
+      ...image,
+      firstDetectedMs: before?.firstDetectedMs ?? beganMs,
+      lastUsedMs,
+      ...(before?.pullMs === undefined ? {} : { pullMs: before.pullMs }),
+    });
+  }
+  return next;
+}
+
+/** Finds the image that a text names: an id with or without `sha256:`, a name, or a name with digest. */
+export class ImageIndex {
+  readonly #ids = new Map<string, string>();
+
+  constructor(images: Iterable<Pick<ImageRecord, "id" | "tags" | "digests">>) {
+    for (const { id, tags, digests } of images) {
+      this.#ids.set(id, id);
+      this.#ids.set(id.slice(id.indexOf(":") + 1), id);
+      for (const name of [...tags, ...digests]) {
+        this.#ids.set(name, id);
+        this.#ids.set(normalImageName(name), id);
+      }
+    }
+  }
+
+  /** The image's id, if there is such an image. */
+  idOf(reference: string): string | undefined {
+    if (reference === "") return undefined;
+    return this.#ids.get(reference) ?? this.#ids.get(normalImageName(reference));
+  }
+}
+
+/** When an image was last of use: its last use, or its coming when it never had one. */
+export function idleSinceMs({ firstDetectedMs, lastUsedMs }: ImageRecord): number {
+  return Math.max(firstDetectedMs, lastUsedMs);
+}
+
+/** The name to show: a tag, else a name with digest, else the id. */
+export function shownName({ id, tags, digests }: Pick<ImageRecord, "id" | "tags" | "digests">) {
+  return tags[0] ?? digests[0] ?? id;
+}

@@ -1,0 +1,263 @@
+/**
+ * What images there are, when each came and when it was last used. Owns: the records, their checkpoint, the
+ * cached listing. In: listings of images and containers. Out: records for a collection. Invariant: a
+ * record changes only after a complete look; a look that failed changes nothing.
+ */
+import type { Pod } from "../../api/generated/types.ts";
+import { podDisplayName } from "../../api/pod.ts";
+import { Cell, type Reading } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { decodeKept, encodeKept, type KeptImage, type WantedImage } from "./checkpoint.ts";
+import { normalImageName } from "./image-names.ts";
+import {
+  detectImages,
+  ImageIndex,
+  type ImageRecord,
+  type ImageUsers,
+  type ListedImage,
+} from "./image-record.ts";
+import { runtimeImages } from "./sandbox-image.ts";
+import { imagesInUse, imagesNamedBy, type UsingContainer } from "./users.ts";
+
+/** Where the checkpoint is. */
+export interface InventoryOptions {
+  readonly checkpointPath: string;
+  /** How long it is remembered that a pod named an image. */
+  readonly rememberWantedMs: number;
+}
+
+/** What the inventory stands on. */
+export interface InventoryDeps {
+  readonly images: Pick<ImageService, "listImages">;
+  readonly runtime: Pick<RuntimeService, "listContainers" | "containerStatus">;
+  readonly files: Pick<Files, "readText" | "writeAtomic" | "rename" | "makeDirectory">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Pods that have or may get containers. */
+  readonly pods: () => readonly Pod[];
+  /** The runtime's description of itself (verbose status); absent where it has none. */
+  readonly describeRuntime?: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
+}
+
+/** A complete look at images and their users. */
+export interface Look {
+  readonly beganMs: number;
+  readonly records: ReadonlyMap<string, ImageRecord>;
+  readonly users: ImageUsers;
+  readonly index: ImageIndex;
+}
+
+const CHECKPOINT_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+const MAX_CHECKPOINT_BYTES = 16 * 1024 * 1024;
+/** Names of images that pods wanted; the oldest go first. */
+const MAX_WANTED = 4096;
+
+const POD_UID = "io.kubernetes.pod.uid";
+const POD_NAME = "io.kubernetes.pod.name";
+const POD_NAMESPACE = "io.kubernetes.pod.namespace";
+
+/** See the head of this file. */
+export class Inventory {
+  readonly #options: InventoryOptions;
+  readonly #deps: InventoryDeps;
+  readonly #listing = new Cell<readonly ListedImage[]>([]);
+  readonly #wanted = new Map<string, WantedImage>();
+  /** Of an earlier life, for images not seen yet in this one. */
+  #kept: ReadonlyMap<string, KeptImage> = new Map();
+  #records: ReadonlyMap<string, ImageRecord> = new Map();
+  #detected = false;
+  #written = "";
+
+  constructor(options: InventoryOptions, deps: InventoryDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** The images as last listed, largest first. */
+  get listing(): Reading<readonly ListedImage[]> {
+    return this.#listing;
+  }
+
+  /** The records as of the last complete look. */
+  get records(): ReadonlyMap<string, ImageRecord> {
+    return this.#records;
+  }
+
+  /** Reads what an earlier life has kept. A checkpoint that makes no sense is set aside. */
+  async load(): Promise<void> {
+    const { files, clock, log } = this.#deps;
+    const { checkpointPath: path } = this.#options;
+    let why: string | undefined;
+    try {
+      const text = await files.readText(path, { maxBytes: MAX_CHECKPOINT_BYTES });
+      if (text === undefined) return;
+      const kept = decodeKept(text, clock.wall());
+      if (kept) {
+        this.#kept = kept.images;
+        for (const [name, wanted] of kept.wanted) this.#wanted.set(name, wanted);
+        return;
+      }
+      why = "it is no checkpoint of images";
+    } catch (error) {
+      why = messageOf(error);
+    }
+    log.warn("times of images are not known from before and count from now", {
+      path,
+      problem: why,
+    });
+    await files.rename(path, `${path}.broken`).catch(() => {});
+  }
+
+  /** Lists images for the node's status; throws `OutsideError`. */
+  async list(signal: AbortSignal): Promise<readonly ListedImage[]> {
+    const listed = (await this.#deps.images.listImages(signal)).map(listedImage);
+    this.#listing.set(listed.toSorted((a, b) => b.sizeBytes - a.sizeBytes));
+    return listed;
+  }
+
+  /** Looks at images and all that uses them, and brings the records up to date; throws `OutsideError`. */
+  async detect(signal: AbortSignal): Promise<Look> {
+    const { clock } = this.#deps;
+    const beganMs = clock.wall();
+    const all = await this.list(signal);
+    const index = new ImageIndex(all);
+    const own = await this.#runtimeImages(index, signal);
+    const listed = all.map((image) => (own.has(image.id) ? { ...image, pinned: true } : image));
+    const users = imagesInUse(await this.#containers(signal), index);
+    this.#rememberWanted(beganMs);
+    const known = this.#known(listed);
+    this.#records = detectImages(known, { listed, users, beganMs, endedMs: clock.wall() });
+    this.#detected = true;
+    await this.save();
+    return { beganMs, records: this.#records, users, index };
+  }
+
+  /** Notes how long the pull of an image took. */
+  pulled(id: string, pullMs: number): void {
+    const record = this.#records.get(id);
+    if (record) this.#records = new Map(this.#records).set(id, { ...record, pullMs });
+    else this.#kept = new Map(this.#kept).set(id, this.#firstSight(pullMs));
+  }
+
+  /** Drops the record of an image that was removed. */
+  removed(id: string): void {
+    const records = new Map(this.#records);
+    records.delete(id);
+    this.#records = records;
+    this.#listing.set(this.#listing.get().filter((image) => image.id !== id));
+  }
+
+  /** The pod that last named any of these names, and when. */
+  wantedAs(names: readonly string[]): WantedImage | undefined {
+    let latest: WantedImage | undefined;
+    for (const name of names) {
+      const wanted = this.#wanted.get(normalImageName(name));
+      if (wanted && wanted.atMs > (latest?.atMs ?? -1)) latest = wanted;
+    }
+    return latest;
+  }
+
+  /** Writes the checkpoint when something changed; a disk that does not take it costs times, nothing else. */
+  async save(): Promise<void> {
+    const { files, log } = this.#deps;
+    const { checkpointPath: path } = this.#options;
+    if (!this.#detected) return;
+    const text = encodeKept({ images: this.#records, wanted: this.#wanted });
+    if (text === this.#written) return;
+    try {
+      await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), FOLDER_MODE);
+      await files.writeAtomic(path, text, CHECKPOINT_MODE);
+      this.#written = text;
+    } catch (error) {
+      log.warn("times of images cannot be kept", { path, problem: messageOf(error) });
+    }
+  }
+
+  /** What the runtime needs for its sandboxes counts as pinned, whether the runtime says so or not. */
+  async #runtimeImages(index: ImageIndex, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const description = (await this.#deps.describeRuntime?.(signal)) ?? {};
+    const ids = runtimeImages(description).map((name) => index.idOf(name));
+    return new Set(ids.filter((id) => id !== undefined));
+  }
+
+  #firstSight(pullMs: number): KeptImage {
+    return { firstDetectedMs: this.#deps.clock.wall(), lastUsedMs: 0, pullMs };
+  }
+
+  /** The records so far, with what is known from before of images that have none yet. */
+  #known(listed: readonly ListedImage[]): ReadonlyMap<string, ImageRecord> {
+    if (this.#kept.size === 0) return this.#records;
+    const known = new Map(this.#records);
+    for (const image of listed) {
+      const kept = this.#kept.get(image.id);
+      if (kept && !known.has(image.id)) known.set(image.id, { ...image, ...kept });
+    }
+    this.#kept = new Map();
+    return known;
+  }
+
+  #rememberWanted(nowMs: number): void {
+    for (const pod of this.#deps.pods()) {
+      const name = podDisplayName(pod);
+      for (const image of imagesNamedBy(pod)) {
+        const key = normalImageName(image);
+        this.#wanted.delete(key);
+        this.#wanted.set(key, { atMs: nowMs, pod: name });
+      }
+    }
+    for (const [key, { atMs }] of this.#wanted) {
+      const old = nowMs - atMs > this.#options.rememberWantedMs;
+      if (old || this.#wanted.size > MAX_WANTED) this.#wanted.delete(key);
+    }
+  }
+
+  async #containers(signal: AbortSignal): Promise<readonly UsingContainer[]> {
+    const listed = await this.#deps.runtime.listContainers({}, signal);
+    const plain = new Set(
+      this.#deps
+        .pods()
+        .filter(({ spec }) => !spec?.volumes?.some(({ image }) => image !== undefined))
+        .map(({ metadata }) => metadata?.uid ?? ""),
+    );
+    const using: UsingContainer[] = [];
+    for (const container of listed) {
+      // What is mounted only the full status tells; for most pods the spec says that there is nothing.
+      const mounted = plain.has(container.labels[POD_UID] ?? "")
+        ? []
+        : await this.#mountedBy(container.id, signal);
+      using.push({ references: referencesOf(container), mounted, name: nameOf(container) });
+    }
+    return using;
+  }
+
+  async #mountedBy(id: string, signal: AbortSignal): Promise<readonly string[]> {
+    try {
+      const { mounts } = await this.#deps.runtime.containerStatus(id, signal);
+      return mounts.flatMap(({ image }) => (image?.image ? [image.image] : []));
+    } catch (error) {
+      // It went away since it was listed: then it mounts nothing either.
+      if (isOutside(error, "notFound")) return [];
+      throw error;
+    }
+  }
+}
+
+function listedImage({ id, repoTags, repoDigests, size, pinned }: Image): ListedImage {
+  return { id, tags: repoTags, digests: repoDigests, sizeBytes: Number(size), pinned };
+}
+
+function referencesOf({ imageId, imageRef, image }: Container): readonly string[] {
+  return [imageId, imageRef, image?.image ?? ""].filter((reference) => reference !== "");
+}
+
+function nameOf({ labels, metadata, id }: Container): string {
+  const namespace = labels[POD_NAMESPACE];
+  const pod = labels[POD_NAME];
+  const container = metadata?.name ?? id;
+  return pod === undefined ? container : `${namespace ?? ""}/${pod} (${container})`;
+}

@@ -1,0 +1,205 @@
+/**
+ * The records of pulls on disk, below `image_manager/` of the root folder as the reference has them. Owns:
+ * those files. In: pulls that begin and end. Out: whether a pod may use an image that is there. Invariant: an
+ * image of which nothing is known, or whose record cannot be read, counts as one that has to be asked for.
+ */
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import { sha256Hex } from "../../outside/digest.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { normalImageName, repositoryOf } from "./image-names.ts";
+import type { ListedImage } from "./image-record.ts";
+import { ImageIndex } from "./image-record.ts";
+import {
+  checkAccess,
+  decodeIntent,
+  decodeRecord,
+  encodeIntent,
+  encodeRecord,
+  type ImageAccess,
+  needsVerification,
+  type PulledRecord,
+  type PullingSecret,
+  type VerificationPolicy,
+  withAccess,
+} from "./pulled-record.ts";
+
+/** Where the records are and how strict the node is. */
+export interface PulledRecordsOptions {
+  /** `<root-dir>/image_manager`. */
+  readonly folder: string;
+  /** Without a policy nothing is kept and every image may be used. */
+  readonly policy: VerificationPolicy | undefined;
+  readonly allowlist: readonly string[];
+}
+
+/** What the records stand on. */
+export interface PulledRecordsDeps {
+  readonly files: Pick<Files, "readText" | "writeAtomic" | "list" | "remove" | "makeDirectory">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const MAX_RECORD_BYTES = 1024 * 1024;
+const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
+/** Records read at most. */
+const MAX_RECORDS = 100_000;
+
+/** See the head of this file. */
+export class PulledRecords {
+  readonly #options: PulledRecordsOptions;
+  readonly #deps: PulledRecordsDeps;
+  readonly #records = new Map<string, PulledRecord>();
+  /** Pulls under way, by image as the pod names it; also those that an earlier life began. */
+  readonly #intents = new Map<string, number>();
+
+  constructor(options: PulledRecordsOptions, deps: PulledRecordsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Reads what is on disk; what cannot be read is said and counts as not there. */
+  async load(): Promise<void> {
+    if (!this.#options.policy) return;
+    for (const text of await this.#texts("pulled")) {
+      const record = decodeRecord(text);
+      if (record) this.#records.set(record.imageRef, record);
+    }
+    for (const text of await this.#texts("pulling")) {
+      const image = decodeIntent(text);
+      if (image !== undefined) this.#intents.set(image, 0);
+    }
+  }
+
+  /**
+   * Pulls that an earlier life began and the runtime has finished leave an image of which is only known
+   * that this node pulled it; from now on it has to be asked for.
+   */
+  async settleIntents(listed: readonly ListedImage[]): Promise<void> {
+    const index = new ImageIndex(listed);
+    for (const [image, count] of [...this.#intents]) {
+      if (count > 0) continue;
+      const id = index.idOf(image);
+      if (id !== undefined) {
+        await this.#put(id, image, undefined);
+        await this.#dropIntent(image);
+      }
+    }
+  }
+
+  /** A pull begins. Throws `OutsideError` when that cannot be written: without the note nothing is pulled. */
+  async began(image: string): Promise<void> {
+    if (!this.#options.policy) return;
+    await this.#write("pulling", image, encodeIntent(image));
+    this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
+  }
+
+  /** A pull failed. */
+  async failed(image: string): Promise<void> {
+    if (this.#options.policy) await this.#ended(image);
+  }
+
+  /** A pull succeeded; `access` is who may use the image from now on. */
+  async pulled(image: string, imageRef: string, access: ImageAccess): Promise<void> {
+    if (!this.#options.policy) return;
+    // Without the record the note stays, so that the image still counts as pulled by this node.
+    if (await this.#put(imageRef, image, access)) await this.#ended(image);
+  }
+
+  /** Whether the pod may use an image that is there, without pulling it. */
+  async mayUse(
+    image: string,
+    imageRef: string,
+    secrets: () => Promise<readonly PullingSecret[]>,
+  ): Promise<boolean> {
+    const record = this.#records.get(imageRef);
+    const repository = repositoryOf(image) ?? image;
+    const pulledByNode = record !== undefined || this.#intents.has(image);
+    const { policy, allowlist } = this.#options;
+    if (!policy) return true;
+    if (!needsVerification(policy, allowlist, { repository, pulledByNode })) return true;
+    if (!record) return false;
+    const access = Object.hasOwn(record.access, repository) ? record.access[repository] : undefined;
+    if (!access) return false;
+    const verdict = checkAccess(access, access.nodePodsAccessible === true ? [] : await secrets());
+    if (verdict.learn) await this.#put(imageRef, image, { kubernetesSecrets: [verdict.learn] });
+    return verdict.allowed;
+  }
+
+  /** Drops records of images that are gone, unless they were written after `beforeMs`. */
+  async prune(present: ReadonlySet<string>, beforeMs: number): Promise<void> {
+    for (const [imageRef, record] of [...this.#records]) {
+      if (present.has(imageRef) || record.lastUpdatedMs >= beforeMs) continue;
+      this.#records.delete(imageRef);
+      await this.#remove("pulled", imageRef);
+    }
+  }
+
+  /** How many records there are, and how many pulls are noted. */
+  get sizes(): { readonly pulled: number; readonly pulling: number } {
+    return { pulled: this.#records.size, pulling: this.#intents.size };
+  }
+
+  async #put(imageRef: string, image: string, access: ImageAccess | undefined): Promise<boolean> {
+    const now = this.#deps.clock.wall();
+    const before = this.#records.get(imageRef);
+    const blank: PulledRecord = { imageRef, lastUpdatedMs: now, access: {} };
+    const next = withAccess(before ?? blank, repositoryOf(image) ?? image, access, now);
+    if (next === before) return true;
+    this.#records.set(imageRef, next);
+    try {
+      await this.#write("pulled", imageRef, encodeRecord(next));
+      return true;
+    } catch (error) {
+      this.#deps.log.warn("who pulled an image cannot be kept", {
+        image: normalImageName(image),
+        problem: messageOf(error),
+      });
+      return false;
+    }
+  }
+
+  async #ended(image: string): Promise<void> {
+    const left = (this.#intents.get(image) ?? 1) - 1;
+    if (left > 0) this.#intents.set(image, left);
+    else await this.#dropIntent(image);
+  }
+
+  async #dropIntent(image: string): Promise<void> {
+    await this.#remove("pulling", image);
+    if ((this.#intents.get(image) ?? 0) <= 1) this.#intents.delete(image);
+  }
+
+  async #write(kind: "pulling" | "pulled", key: string, text: string): Promise<void> {
+    const folder = `${this.#options.folder}/${kind}`;
+    await this.#deps.files.makeDirectory(folder, FOLDER_MODE);
+    await this.#deps.files.writeAtomic(`${folder}/sha256-${sha256Hex(key)}`, text, FILE_MODE);
+  }
+
+  async #remove(kind: "pulling" | "pulled", key: string): Promise<void> {
+    const path = `${this.#options.folder}/${kind}/sha256-${sha256Hex(key)}`;
+    await this.#deps.files.remove(path).catch((error: unknown) => {
+      this.#deps.log.warn("a record of a pull cannot be removed", { path, error });
+    });
+  }
+
+  async #texts(kind: "pulling" | "pulled"): Promise<readonly string[]> {
+    const { files, log } = this.#deps;
+    const folder = `${this.#options.folder}/${kind}`;
+    const texts: string[] = [];
+    try {
+      const entries = (await files.list(folder)) ?? [];
+      for (const { name, kind: type } of entries.slice(0, MAX_RECORDS)) {
+        if (type !== "file" || !FILE_NAME.test(name)) continue;
+        const text = await files.readText(`${folder}/${name}`, { maxBytes: MAX_RECORD_BYTES });
+        if (text !== undefined) texts.push(text);
+      }
+    } catch (error) {
+      log.warn("records of pulls cannot be read", { folder, problem: messageOf(error) });
+    }
+    return texts;
+  }
+}

@@ -1,0 +1,159 @@
+// The images room on virtual time, with a runtime and a machine in memory.
+import type { Because } from "../../src/api/decisions.ts";
+import type { Pod } from "../../src/api/generated/types.ts";
+import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
+import { type Log, silentLog } from "../../src/kit/log.ts";
+import { MetricsRegistry } from "../../src/kit/metrics.ts";
+import { createSeededRandom } from "../../src/kit/random.ts";
+import type { Host } from "../../src/outside/host/host.ts";
+import {
+  type ImageAnswer,
+  type ImageEvent,
+  type ImagePolicy,
+  Images,
+  imageSettings,
+  type NodeEvent,
+  type PullSecretPort,
+} from "../../src/subsystems/images/images.ts";
+import { FakeHost } from "../sim/fake-host.ts";
+import { FAKE_IMAGE_FOLDER } from "../sim/fake-images.ts";
+import { FakeRuntime, type FakeRuntimeOptions } from "../sim/fake-runtime.ts";
+import { SimClock } from "../sim/sim-clock.ts";
+
+const ROOT = "/var/lib/kubelet";
+
+/** What a test may say about its world. */
+export interface ImageWorldOptions {
+  readonly seed?: number;
+  readonly config?: Partial<KubeletConfig>;
+  readonly policy?: ImagePolicy;
+  readonly runtime?: Partial<FakeRuntimeOptions>;
+  readonly pullSecrets?: PullSecretPort;
+  readonly runProgram?: NonNullable<Host["runProgram"]>;
+  readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
+  /** Registries that answer. */
+  readonly reachable?: readonly string[];
+}
+
+/** One room and all it says. */
+export class ImageWorld {
+  readonly clock = new SimClock();
+  readonly runtime: FakeRuntime;
+  readonly host: FakeHost;
+  readonly events: (ImageEvent & { readonly container: string })[] = [];
+  readonly nodeEvents: NodeEvent[] = [];
+  readonly decisions: { readonly name: string; readonly because: Because }[] = [];
+  readonly progress: (string | undefined)[] = [];
+  readonly warnings: string[] = [];
+  readonly signal = new AbortController().signal;
+  pods: readonly Pod[] = [];
+  metrics = new MetricsRegistry();
+  images!: Images;
+  readonly #options: ImageWorldOptions;
+
+  constructor(options: ImageWorldOptions = {}) {
+    this.#options = options;
+    const seed = options.seed ?? 1;
+    this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed), options.runtime);
+    this.runtime.store.all.clear();
+    this.host = new FakeHost({ clock: this.clock });
+  }
+
+  /** Opens the room, again for another life of the agent. */
+  async open(): Promise<this> {
+    await this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
+    const { config, policy, pullSecrets, runProgram, credentialPrograms, reachable } =
+      this.#options;
+    this.metrics = new MetricsRegistry();
+    const { files } = this.host;
+    this.images = await Images.open(
+      {
+        ...imageSettings({ ...DEFAULT_CONFIG, ...config }, policy),
+        rootFolder: ROOT,
+        home: "/root",
+        ...(credentialPrograms ? { credentialPrograms } : {}),
+      },
+      {
+        cri: this.runtime,
+        host: {
+          files,
+          diskUsage: (path) => this.host.diskUsage(path),
+          ...(runProgram ? { runProgram } : {}),
+        },
+        net: {
+          tcpConnect: async (host) =>
+            reachable?.includes(host)
+              ? { kind: "connected" }
+              : { kind: "failure", message: "refused" },
+        },
+        clock: this.clock,
+        log: this.#log(),
+        metrics: this.metrics,
+        signal: this.signal,
+        pods: () => this.pods,
+        pullSecrets: pullSecrets ?? (() => Promise.resolve({ secrets: [], missing: [] })),
+        recordEvent: (_, container, event) => this.events.push({ ...event, container }),
+        recordNodeEvent: (event) => this.nodeEvents.push(event),
+        decide: (name, _, because) => this.decisions.push({ name, because }),
+        onProgress: (_, __, message) => this.progress.push(message),
+      },
+    );
+    return this;
+  }
+
+  /** Asks for an image and lets time pass until it is there or refused. */
+  async ensure(image: string, more: Partial<{ policy: string; pod: Pod }> = {}) {
+    const { policy = "IfNotPresent", pod = podOf(image) } = more;
+    return await this.run(this.images.ensure({ pod, container: "c", image, policy }, this.signal));
+  }
+
+  /** Lets time pass until `work` is done. */
+  async run<T>(work: Promise<T>, limitMs = 3_600_000): Promise<T> {
+    let done = false;
+    const finish = () => {
+      done = true;
+    };
+    work.then(finish, finish);
+    await this.clock.runUntil(() => done, limitMs);
+    return await work;
+  }
+
+  /** Fills the disk to a percentage. */
+  fill(percent: number): void {
+    const capacityBytes = 100_000;
+    this.host.disk = {
+      ...this.host.disk,
+      capacityBytes,
+      availableBytes: Math.round((capacityBytes * (100 - percent)) / 100),
+    };
+  }
+
+  /** What was said in events, `Reason message`. */
+  get said(): readonly string[] {
+    return this.events.map(({ reason, message }) => `${reason} ${message}`);
+  }
+
+  #log(): Log {
+    return {
+      ...silentLog,
+      warn: (message) => this.warnings.push(message),
+      child: () => this.#log(),
+    };
+  }
+}
+
+/** A pod with one container of the image. */
+export function podOf(image: string, more: Partial<Pod["spec"]> = {}, uid = "uid-1"): Pod {
+  return {
+    metadata: { name: "web", namespace: "default", uid },
+    spec: { containers: [{ name: "c", image }], ...more },
+  };
+}
+
+/** The answer when it must be there; its hold is let go. */
+export function present(answer: ImageAnswer): string {
+  if (answer.kind !== "present") throw new Error(`refused: ${answer.reason}: ${answer.message}`);
+  answer.release();
+  return answer.image.ref;
+}
