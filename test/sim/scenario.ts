@@ -108,6 +108,7 @@ const CALM_MS = 900_000;
 export async function playScenario(seed: number): Promise<void> {
   const world = new World(seed);
   const wishes = new Map<string, Wish>();
+  fillDisk(world, createSeededRandom(seed + 3));
   try {
     await storm(world, wishes, createSeededRandom(seed + 2));
     await calm(world);
@@ -119,6 +120,13 @@ export async function playScenario(seed: number): Promise<void> {
     if (!(error instanceof SimFailure)) throw error;
     throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
   }
+}
+
+/** On some nodes the disk is nearly full all the time, and the images that nobody needs go. */
+function fillDisk(world: World, random: Random): void {
+  if (random.next() > 0.4) return;
+  const { disk } = world.host;
+  world.host.disk = { ...disk, availableBytes: Math.floor(disk.capacityBytes / 50) };
 }
 
 async function storm(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
