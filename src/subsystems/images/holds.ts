@@ -21,6 +21,7 @@ interface HeldName {
 /** How many ended holds and removals are remembered; passes look back over a few minutes only. */
 const REMEMBERED = 4096;
 
+/** The holds of all callers; see the head of this file. */
 export class Holds {
   readonly #held = new Set<HeldName>();
   /** By name or id, when it was last held, on the counter. */
