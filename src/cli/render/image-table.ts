@@ -1,6 +1,7 @@
 // pure
+import { humanDuration } from "../../api/human-duration.ts";
 import type { ImagesReport, ReportedImage } from "../../subsystems/images/images.ts";
-import { humanBytes, humanDuration } from "./amounts.ts";
+import { humanBytes } from "./amounts.ts";
 import type { Column } from "./table.ts";
 import { counted } from "./text.ts";
 

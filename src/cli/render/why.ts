@@ -1,7 +1,9 @@
 // pure
 /** Decisions as a story that a person understands. */
+
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../api/decisions.ts";
-import { humanBytes, humanDuration, spokenDuration } from "./amounts.ts";
+import { humanDuration } from "../../api/human-duration.ts";
+import { humanBytes, spokenDuration } from "./amounts.ts";
 import { counted, oneLine } from "./text.ts";
 
 /** One step of a pod's story; equal decisions that follow each other are one step. */
