@@ -14,8 +14,8 @@ import { connectMachine, connectOutside } from "../outside/connect.ts";
 import { createLog } from "../outside/log/log.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
-import { startOwnApi } from "./own-api.ts";
 import { imageOptions } from "./image-options.ts";
+import { startOwnApi } from "./own-api.ts";
 import { agentSocket } from "./socket.ts";
 import {
   KUBERNETES_VERSION,
