@@ -93,6 +93,10 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   assert.match(described, /Normal +Scheduled .*default-scheduler/);
   assert.match(await k("get", "events"), /Started +pod\/web/);
   assert.match(await k("logs", "web", "--tail=1"), /^line \d+$/m);
+  assert.match(await k("top", "nodes"), /^\S+ +\d+m +\d+% +[1-9]\d*Mi +\d+% *$/m);
+  assert.match(await k("top", "pods", "--containers"), /^web +main +\d+m +\d+Mi *$/m);
+  assert.match(await k("top", "pods", "-l", "app=web"), /^web +\d+m +\d+Mi *$/m);
+  assert.match(await k("top", "pod", "web"), /^web +\d+m +\d+Mi *$/m);
   assert.match(await k("exec", "web", "--", "cat", "/tmp/w/index.html"), /^hi$/m);
   await kubectl.run(["exec", "web", "--", "sh", "-c", "exit 3"], { code: 3 });
   const echoed = await kubectl.run(["exec", "-i", "web", "--", "cat"], { stdin: "over and out\n" });
