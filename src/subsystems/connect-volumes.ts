@@ -1,5 +1,6 @@
 import type { ResourceAmounts } from "../api/pod-resources.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ObjectSource, ServiceAccountTokens, ServiceList } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -18,6 +19,7 @@ export interface VolumeSettings {
 export interface VolumeGround {
   readonly outside: Outside;
   readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
   /** What pods may use of the node. */
   readonly allocatable: ResourceAmounts;
   readonly objects?: ObjectSource;
@@ -28,7 +30,7 @@ export interface VolumeGround {
 /** Volumes, and environments, which read files of volumes. */
 export function connectVolumes(
   { config, nodeName, rootFolder }: VolumeSettings,
-  { outside, scope, allocatable, objects, tokens, services }: VolumeGround,
+  { outside, scope, metrics, allocatable, objects, tokens, services }: VolumeGround,
   events: Pick<Events, "ofPod">,
 ): { readonly volumes: Volumes; readonly environments: Environments } {
   const { clock, random, host } = outside;
@@ -39,6 +41,7 @@ export function connectVolumes(
       ...{ clock, random, files: host.files, volumes: host.volumes },
       ...(objects ? { objects } : {}),
       ...(tokens ? { tokens } : {}),
+      ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
       onFault: (pod, message) =>
         events.ofPod(pod, { type: "Warning", reason: "FailedMount", message }),
     },

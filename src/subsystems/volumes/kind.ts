@@ -38,6 +38,10 @@ export interface MadeVolume {
   readonly readOnly: boolean;
   /** Group that every process of the pod is put in for its sake. */
   readonly groupId?: number;
+  /** Why it could not be brought up to date; its containers go on with what it holds. */
+  readonly fault?: string;
+  /** Claim by which it came. */
+  readonly claim?: string;
   /** Mounted by the runtime itself. */
   readonly image?: { readonly reference: string; readonly pullPolicy: string };
 }

@@ -14,8 +14,8 @@ export interface PayloadVolume {
 }
 
 /**
- * Makes a volume of files or brings it up to date. One that is there already stays as it is while the API
- * cannot be asked, so that containers can be restarted without it.
+ * Makes a volume of files or brings it up to date. One that is there already stays as it is while its
+ * objects cannot be had, so that containers can be restarted without them.
  */
 export async function setUpPayload(
   order: VolumeOrder,
@@ -25,15 +25,14 @@ export async function setUpPayload(
   const path = volumePath(order, plugin);
   await ensureFolder(path, medium, order, deps);
   const made = { hostPath: path, readOnly: true };
-  let found: Payload;
-  try {
-    found = await payload();
-  } catch (error) {
-    const away = isOutside(error, "unavailable", "deadline");
-    if (away && (await deps.files.facts(`${path}/..data`))) return made;
-    throw error;
+  const found = await payload().catch((error: unknown): Payload => {
+    if (!isOutside(error)) throw error;
+    return { kind: "fault", message: error.message };
+  });
+  if (found.kind === "fault") {
+    if (await deps.files.facts(`${path}/..data`)) return { ...made, fault: found.message };
+    throw new OutsideError("precondition", found.message);
   }
-  if (found.kind === "fault") throw new OutsideError("precondition", found.message);
   const groupId = order.pod.spec?.securityContext?.fsGroup;
   const group = groupId === undefined ? undefined : { groupId, readOnly: true };
   await deps.volumes.writePayload(path, found.files, group);

@@ -1,6 +1,7 @@
 import type { Pod, Volume } from "../../api/generated/types.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import type { MountedClaim } from "./claim-stats.ts";
 import type { KindDeps, MadeVolume, VolumeKind } from "./kind.ts";
 import { kindOf } from "./kinds.ts";
 
@@ -62,6 +63,14 @@ export class PodVolumes {
   get made(): ReadonlyMap<string, MadeVolume> {
     return new Map(
       [...this.#entries].flatMap(([name, { made }]) => (made ? [[name, made] as const] : [])),
+    );
+  }
+
+  /** The claims among them. */
+  get claims(): readonly MountedClaim[] {
+    const namespace = this.#pod.metadata?.namespace ?? "";
+    return [...this.made.values()].flatMap(({ claim: name, hostPath }) =>
+      name === undefined ? [] : [{ namespace, name, hostPath }],
     );
   }
 
@@ -147,8 +156,10 @@ export class PodVolumes {
       if (!kind) throw new OutsideError("unimplemented", "this kind of volume is not supported");
       const order = { pod: this.#pod, volume, folder: this.#folder };
       entry.made = await kind.setUp(order, this.#deps, signal);
-      entry.behind = false;
-      entry.lastFault = undefined;
+      const { fault } = entry.made;
+      entry.behind = fault !== undefined;
+      if (fault === undefined) entry.lastFault = undefined;
+      else this.#fault(entry, new Error(fault));
     })();
     entry.running = run;
     await run;

@@ -7,6 +7,7 @@ import type { Container, Pod, Volume } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { TaskScope } from "../../kit/scope.ts";
 import { KubeClient, type TokenOrder, WatchedObjects } from "../../outside/kube/kube.ts";
@@ -38,6 +39,7 @@ async function world() {
   const host = new FakeHost({ clock });
   await host.files.makeDirectory(FOLDER, 0o750);
   const faults: string[] = [];
+  const metrics = new MetricsRegistry();
   const tokenOrders: TokenOrder[] = [];
   const tokens = {
     token: async (order: TokenOrder) => {
@@ -50,6 +52,7 @@ async function world() {
     { roots: ROOTS, clusterDomain: "cluster.local", allocatable: ALLOCATABLE },
     {
       ...{ clock, random, objects, tokens, files: host.files, volumes: host.volumes },
+      ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
       onFault: (_, message) => faults.push(message),
     },
   );
@@ -60,7 +63,7 @@ async function world() {
     await work;
   };
   const read = (path: string) => host.files.readText(`${FOLDER}/${path}`, { maxBytes: 1 << 20 });
-  return { clock, server, host, volumes, faults, tokenOrders, mounted, read };
+  return { clock, server, host, volumes, faults, tokenOrders, mounted, read, metrics };
 }
 
 const CONFIG: Volume = { name: "c", configMap: { name: "settings" } };
@@ -230,12 +233,25 @@ test("a volume that is there stays while the API is away", async () => {
   await next.mount(pod, signal);
 });
 
+test("another agent goes on with a volume whose object is gone, and says so", async () => {
+  const { clock, server, host, mounted, faults } = await world();
+  server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("1") } });
+  const pod = podWith([{ name: "v", secret: { secretName: "s" } }]);
+  await mounted(pod);
+  const objects = { follow: () => () => {}, get: async () => undefined };
+  const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
+  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const onFault = (_: Pod, message: string) => faults.push(message);
+  await new Volumes(options, { ...deps, objects, onFault }).mount(pod, signal);
+  assert.deepEqual(faults, ['MountVolume.SetUp failed for volume "v" : secret "s" not found']);
+});
+
 const CLAIM: Volume = { name: "d", persistentVolumeClaim: { claimName: "data" } };
 const CLAIMS = { collection: "persistentvolumeclaims", namespace: "default" };
 const VOLUMES = { collection: "persistentvolumes", namespace: "" };
 
 test("claims: local volumes are bound, and every reason why not is told", async () => {
-  const { clock, server, host, volumes, faults, mounted } = await world();
+  const { clock, server, host, volumes, faults, mounted, metrics } = await world();
   const pod = podWith([CLAIM]);
   const work = volumes.mount(pod, signal);
   // Tries come after 0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 63.5 s, and the last at 123 s.
@@ -260,6 +276,13 @@ test("claims: local volumes are bound, and every reason why not is told", async 
   await work;
   await mounted(pod);
   assert.deepEqual(host.volumes.mounted, [`${FOLDER}/kubernetes.io~local-volume/pv1`]);
+  await clock.advance(61_000);
+  const text = metrics.expose();
+  const label = '{namespace="default",persistentvolumeclaim="data"}';
+  assert.ok(text.includes(`kubelet_volume_stats_capacity_bytes${label} 6442450944`), text);
+  await volumes.unmount(pod);
+  await clock.advance(61_000);
+  assert.ok(!metrics.expose().includes(label));
 });
 
 test("mounts binds sub paths and writes /etc/hosts", async () => {

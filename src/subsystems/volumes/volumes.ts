@@ -11,11 +11,13 @@ import { podPaths } from "../../api/pod-paths.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
-import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import type { DiskUsage, Files, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
+import { ClaimStats } from "./claim-stats.ts";
 import { hostsMount, terminationLogMount } from "./container-files.ts";
 import type { MadeVolume } from "./kind.ts";
 import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
@@ -42,6 +44,9 @@ export interface VolumeDeps {
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
+  /** Usage of the file system that holds a path; without it claims have no figures. */
+  readonly diskUsage?: (path: string) => Promise<DiskUsage | undefined>;
+  readonly metrics?: MetricsRegistry;
   /** Told what could not be mounted, in the words of the event FailedMount. */
   readonly onFault: (pod: Pod, message: string) => void;
 }
@@ -87,10 +92,12 @@ export class Volumes {
   readonly #options: VolumeOptions;
   readonly #deps: VolumeDeps;
   readonly #pods = new Map<string, PodVolumes>();
+  readonly #claims: ClaimStats;
 
   constructor(options: VolumeOptions, deps: VolumeDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#claims = new ClaimStats(deps.diskUsage ?? (async () => undefined), deps.metrics);
   }
 
   /** Looks after what runs out, for ever. */
@@ -98,6 +105,7 @@ export class Volumes {
     for (;;) {
       await this.#deps.clock.sleep(AGING_MS, signal);
       for (const volumes of this.#pods.values()) volumes.refreshAging();
+      await this.#claims.look([...this.#pods.values()].flatMap(({ claims }) => claims));
     }
   }
 

@@ -31,6 +31,7 @@ export const claimKind: VolumeKind = {
     return {
       ...made,
       readOnly,
+      claim: name,
       ...(Number.isSafeInteger(groupId) && groupId >= 0 ? { groupId } : {}),
     };
   },
