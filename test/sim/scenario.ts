@@ -1,5 +1,6 @@
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { CALM } from "./fake-runtime.ts";
+import { faultOfMounts, VOLUME_MOUNTS, VOLUMES } from "./pod-volumes.ts";
 import { commandOf, type Program } from "./programs.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
@@ -84,6 +85,7 @@ export function manifest(
       command: commandOf(program),
       env: [{ name: "REVISION", value: String(revision) }],
       ...(program.sidecar ? { restartPolicy: "Always" } : {}),
+      volumeMounts: VOLUME_MOUNTS,
       ...(program.sidecar || prefix === "c" ? probes : {}),
     });
   return JSON.stringify({
@@ -95,6 +97,7 @@ export function manifest(
       terminationGracePeriodSeconds: graceSeconds,
       initContainers: init.map(container("i")),
       containers: containers.map(container("c")),
+      volumes: VOLUMES,
     },
   });
 }
@@ -298,7 +301,7 @@ function recordInShort(world: World, uid: string): string {
   });
 }
 
-/** Folders, logs and cgroups: of the pods that are wanted, and of no others. */
+/** Folders, logs, mounts and cgroups: of the pods that are wanted, and of no others. */
 function checkGround(world: World, wanted: ReadonlySet<string>): void {
   for (const path of world.host.files.paths) {
     const uid =
@@ -306,6 +309,8 @@ function checkGround(world: World, wanted: ReadonlySet<string>): void {
       /^\/var\/log\/pods\/[^/]*_([^/_]+)$/.exec(path)?.[1];
     if (uid !== undefined && !wanted.has(uid)) world.fail(`${path} is left of a pod nobody wants`);
   }
+  const mountFault = faultOfMounts(world.host.volumes.mounted, wanted);
+  if (mountFault !== undefined) world.fail(mountFault);
   for (const path of world.host.cgroups.paths) {
     const uid = /\/pod([^/]+)/.exec(path)?.[1];
     if (uid !== undefined && !wanted.has(uid))
