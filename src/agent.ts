@@ -167,7 +167,7 @@ async function startCore(
   prepareKernel(options.config, outside);
   const capacity = await capacityOf(options, outside, facts);
   const runtimeVersion = await awaitRuntime(outside, scope.signal);
-  const pipelineOf: { current: Pipeline | undefined } = { current: undefined };
+  const pipelineOf: LatePipeline = { current: undefined, node: undefined };
   const clients =
     hooks.cluster && connectCluster(hooks.cluster, options.config, { outside, scope, metrics });
   const subsystems = await startSubsystems(options, {
@@ -182,6 +182,7 @@ async function startCore(
   });
   const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks };
   const joined = clients && join(options, { ...parts, clients, metrics });
+  pipelineOf.node = joined?.node;
   const deps = pipelineDeps(options, { ...parts, joined });
   const settings = pipelineOptionsOf(options, sourcesOf(hooks, joined));
   const pipeline = createPipeline(settings, deps);
@@ -247,11 +248,17 @@ async function capacityOf(
 type PipelinePorts = Pick<
   SubsystemDeps,
   | ("onFound" | "isBusy" | "onVerdict" | "podOf" | "activePods" | "onDevices" | "pods")
-  | ("wantedPods" | "onImageProgress")
+  | ("wantedPods" | "onImageProgress" | "advertised")
 >;
 
+/** What is built after the subsystems, and spoken to by them. */
+interface LatePipeline {
+  current: Pipeline | undefined;
+  node: JoinedCluster["node"] | undefined;
+}
+
 /** What subsystems say to the pipeline, which is built after them out of them. */
-function pipelinePorts(pipelineOf: { readonly current: Pipeline | undefined }): PipelinePorts {
+function pipelinePorts(pipelineOf: Readonly<LatePipeline>): PipelinePorts {
   return {
     onFound: (pods) => pipelineOf.current?.pods.found(pods),
     isBusy: (uid) => pipelineOf.current?.pods.get(uid)?.sight === "acting",
@@ -264,6 +271,7 @@ function pipelinePorts(pipelineOf: { readonly current: Pipeline | undefined }): 
         result,
       }),
     podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
+    advertised: (resource) => pipelineOf.node?.get()?.status?.capacity?.[resource] !== undefined,
     activePods: () => (pipelineOf.current ? activePods(pipelineOf.current.pods) : []),
     wantedPods: () => (pipelineOf.current ? wantedPods(pipelineOf.current.pods) : []),
     onImageProgress: (pod, container, message) =>

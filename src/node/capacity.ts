@@ -20,6 +20,8 @@ export interface NodeCapacity {
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;
   readonly pods: number;
+  /** Extended resources that the node's object still shows, and nobody offers, are of a node that is no more. */
+  readonly resetsExtended?: boolean;
 }
 
 /** What the node has, and what of it the scheduler may give away (nodestatus MachineInfo). */
@@ -63,14 +65,15 @@ export function nodeCapacity(
 /** With the devices that there are; those that were there and are not any more count as none. */
 export function withDevices(
   amounts: NodeCapacity,
-  { counts, removed }: Pick<DeviceCapacity, "counts" | "removed">,
+  { counts, removed, fresh }: DeviceCapacity,
 ): NodeCapacity {
-  if (counts.size === 0 && removed.length === 0) return amounts;
+  if (counts.size === 0 && removed.length === 0) return { ...amounts, resetsExtended: fresh };
   const gone = removed.map((resource) => [resource, 0] as const);
   const numbers = (part: "capacity" | "allocatable") =>
     new Map([...gone, ...[...counts].map(([resource, count]) => [resource, count[part]] as const)]);
   return {
     ...amounts,
+    resetsExtended: fresh,
     capacity: { ...amounts.capacity, extended: numbers("capacity") },
     allocatable: { ...amounts.allocatable, extended: numbers("allocatable") },
   };

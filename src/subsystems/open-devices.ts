@@ -7,7 +7,13 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
-import { Devices, NUMA_NODES_FILE, servePodResources, topologyOf } from "./devices/devices.ts";
+import {
+  Devices,
+  followPluginFolder,
+  NUMA_NODES_FILE,
+  servePodResources,
+  topologyOf,
+} from "./devices/devices.ts";
 import type { Events } from "./events/events.ts";
 import type { Journal } from "./journal/journal.ts";
 
@@ -39,6 +45,8 @@ export interface OpenDevicesDeps {
   readonly podOf: (uid: PodUid) => Pod | undefined;
   /** Pods that hold what the node has: admitted, and not seen ended. */
   readonly activePods: () => readonly Pod[];
+  /** Whether the node's object shows the resource, so that its plugin is worth waiting for. */
+  readonly advertised: (resource: string) => boolean;
   /** A pod's devices are well or sick now, or admission's word on them may be another. */
   readonly onDevices: (uid: PodUid, what: "health" | "admission") => void;
 }
@@ -48,18 +56,19 @@ export async function openDevices(
   { config, rootFolder, devices = {} }: DeviceOptions,
   deps: OpenDevicesDeps,
 ): Promise<Devices> {
-  const { outside, scope, metrics, events, journal, podOf, activePods, onDevices } = deps;
+  const { outside, scope, metrics, events, journal, podOf, activePods, onDevices, advertised } =
+    deps;
   const { clock, host, grpc } = outside;
-  const { devicePlugins, podResources } = deriveRootLayout(rootFolder, config.podLogsDir);
+  const layout = deriveRootLayout(rootFolder, config.podLogsDir);
   const room = new Devices(
     {
-      folder: devicePlugins.directory,
+      folder: layout.devicePlugins.directory,
       topology: topologyOf(config, host.readKernel(NUMA_NODES_FILE)),
       deferMs: devices.waitMs ?? DEVICE_WAIT_MS,
       keepInitDevices: devices.keepInitDevices ?? false,
     },
     {
-      ...{ grpc, clock, scope, metrics, podOf, files: host.files },
+      ...{ grpc, clock, scope, metrics, podOf, advertised, files: host.files },
       log: outside.log.child("devices"),
       say: {
         ofNode: (said) => events.ofNode(said),
@@ -74,10 +83,12 @@ export async function openDevices(
     },
   );
   await room.start();
-  if (grpc)
-    servePodResources(podResources.directory, {
-      ...{ grpc, clock, scope, metrics, files: host.files, state: room.state, pods: activePods },
-      log: outside.log.child("devices"),
-    });
+  if (!grpc) return room;
+  const log = outside.log.child("devices");
+  const common = { grpc, clock, scope, log, files: host.files };
+  followPluginFolder(layout.pluginsRegistry, { ...common, plugins: room.plugins });
+  servePodResources(layout.podResources.directory, {
+    ...{ ...common, metrics, state: room.state, pods: activePods },
+  });
   return room;
 }

@@ -76,7 +76,7 @@ export interface SubsystemOptions {
 
 /** What the rooms need of the outside and of each other. */
 export interface SubsystemDeps
-  extends Pick<OpenDevicesDeps, "activePods" | "onDevices">,
+  extends Pick<OpenDevicesDeps, "activePods" | "onDevices" | "advertised">,
     Pick<OpenImagesDeps, "wantedPods" | "onImageProgress"> {
   readonly outside: Outside;
   readonly scope: TaskScope;

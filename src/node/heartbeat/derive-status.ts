@@ -140,6 +140,15 @@ function amounts(
   };
 }
 
+/** The status with none left of any extended resource, for a node that begins anew (reconcileExtendedResource). */
+export function withoutExtended(status: NodeStatus): NodeStatus {
+  const none = (amounts: NodeStatus["capacity"] = {}) =>
+    Object.fromEntries(
+      Object.entries(amounts).map(([name, text]) => [name, isExtended(name) ? "0" : text]),
+    );
+  return { ...status, capacity: none(status.capacity), allocatable: none(status.allocatable) };
+}
+
 function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
 }

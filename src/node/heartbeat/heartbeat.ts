@@ -20,6 +20,7 @@ import {
   deriveNodeStatus,
   type NodeIdentity,
   type NodeSight,
+  withoutExtended,
 } from "./derive-status.ts";
 import { initialNode, type RegistrationOptions, reconcilePatch } from "./initial-node.ts";
 import { keepLease } from "./lease.ts";
@@ -67,6 +68,8 @@ export class Heartbeat {
   #reportedAt: MonotonicMs | undefined;
   #reportAfterMs: number;
   #registered = false;
+  /** What an earlier node offered is gone from the status. */
+  #reset = false;
 
   constructor(options: HeartbeatOptions, deps: HeartbeatDeps) {
     this.#options = options;
@@ -174,7 +177,10 @@ export class Heartbeat {
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
     const known = await client.get(NODES, place, signal);
-    const status = deriveNodeStatus(known.status, identity, await look());
+    const sight = await look();
+    const resets = sight.amounts.resetsExtended === true && !this.#reset;
+    const before = resets ? withoutExtended(known.status ?? {}) : known.status;
+    const status = deriveNodeStatus(before, identity, sight);
     const changed = !isSame(comparableStatus(known.status ?? {}), comparableStatus(status));
     const now = clock.monotonic();
     const due = this.#reportedAt === undefined || now - this.#reportedAt >= this.#reportAfterMs;
@@ -188,6 +194,7 @@ export class Heartbeat {
       // Nodes that changed together shall not report together for ever after.
       this.#reportAfterMs = changed ? reportMs * (0.5 + random.next()) : reportMs;
     } else if (this.#node.get() === undefined) this.#node.set(known);
+    this.#reset = true;
     for (const change of conditionChanges(identity.nodeName, known.status, status)) say(change);
   }
 

@@ -37,15 +37,13 @@ import { type DeviceCapacity, DeviceState } from "./state.ts";
 import { Strangers } from "./strangers.ts";
 import type { TopologySettings } from "./topology.ts";
 
-export type { GrantOutcome } from "./admission.ts";
-export type { ContainerDeviceParts } from "./container-parts.ts";
 export { DEVICES_ANNOTATION } from "./container-parts.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
+export { followPluginFolder } from "./plugin-folder.ts";
 export type { DeviceEvent } from "./plugin-side.ts";
 export { servePodResources } from "./pod-resources-server.ts";
-export type { DeviceOwner, DeviceReport, ReportedDevice, ReportedResource } from "./report.ts";
+export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
-export type { TopologyPolicy, TopologySettings } from "./topology.ts";
 
 /** Settings of the room. */
 export interface DevicesOptions {
