@@ -39,6 +39,9 @@ const PAGE_SIZE = 500;
 const WATCH_SECONDS = 300;
 /** Between attempts that the server refuses (client-go reflector: 800 ms to 30 s, jittered). */
 const REFUSED = { initialMs: 800, maxMs: 30_000 };
+/** The same of a server that was away lately: it refuses what it will grant as soon as it is ready. */
+const STARTING = { initialMs: 500, maxMs: 3_000 };
+const LATELY_MS = 60_000;
 /** Between attempts to reach a server that does not answer; the transport keeps its own, shorter pace. */
 const UNREACHABLE = { initialMs: 250, maxMs: 2_000 };
 /** A watch that brought nothing and ended sooner counts as refused, so that nothing runs in circles. */
@@ -82,7 +85,10 @@ class Follower<T extends ApiObject> {
   /** The next list must not come from a cache that may be behind. */
   #consistent = false;
   #streamList: boolean;
-  #failures = 0;
+  /** Attempts in a row that the server refused, and that did not reach it: one kind starts the other anew. */
+  #refused = 0;
+  #missed = 0;
+  #missedAt: MonotonicMs | undefined;
 
   constructor(options: FollowOptions<T>, deps: FollowDeps, signal: AbortSignal) {
     this.#options = options;
@@ -100,16 +106,16 @@ class Follower<T extends ApiObject> {
       if (this.#resourceVersion === undefined && !this.#streamList) {
         yield await this.#list();
         changes += 1;
-        this.#failures = 0;
+        this.#forgetFailures();
       }
       for await (const change of this.#watch()) {
-        this.#failures = 0;
+        this.#forgetFailures();
         if (change === "bookmark") continue;
         changes += 1;
         yield change;
       }
       if (changes === 0 && clock.monotonic() - began < SHORT_WATCH_MS)
-        await this.#pause(new OutsideError("unavailable", "the watch ended at once"), REFUSED);
+        await this.#pauseRefused(new OutsideError("unavailable", "the watch ended at once"));
     } catch (error) {
       this.#signal.throwIfAborted();
       await this.#recover(error);
@@ -234,15 +240,15 @@ class Follower<T extends ApiObject> {
     const { plural } = this.#options.resource;
     const heldMs = this.#openedAt === undefined ? 0 : clock.monotonic() - this.#openedAt;
     this.#openedAt = undefined;
-    if (heldMs > STEADY_WATCH_MS) this.#failures = 0;
+    if (heldMs > STEADY_WATCH_MS) this.#forgetFailures();
     if (!(error instanceof OutsideError)) throw error;
     if (isGone(error)) {
       const problem = messageOf(error);
       log.verbose(2, "watch is behind; listing anew", { resource: plural, problem });
-      this.#consistent = isAhead(error) || this.#failures > 0;
+      this.#consistent = isAhead(error) || this.#refused > 0;
       this.#resourceVersion = undefined;
-      this.#failures += 1;
-      if (this.#failures > 1) await this.#pause(error, REFUSED);
+      if (this.#refused > 0) await this.#pauseRefused(error);
+      else this.#refused = 1;
       return;
     }
     if (this.#streamList && this.#resourceVersion === undefined && isApiError(error, 400, 422)) {
@@ -253,23 +259,40 @@ class Follower<T extends ApiObject> {
     // What could not be read will be no better the next time from the same place.
     if (error.code === "invalid") this.#resourceVersion = undefined;
     const unreachable = error.code === "unavailable" && !(error instanceof ApiError);
-    await this.#pause(error, unreachable ? UNREACHABLE : REFUSED);
+    if (!unreachable) {
+      await this.#pauseRefused(error);
+      return;
+    }
+    this.#missed += 1;
+    this.#refused = 0;
+    this.#missedAt = clock.monotonic();
+    await this.#pause(error, this.#missed, UNREACHABLE);
+  }
+
+  #forgetFailures(): void {
+    this.#refused = 0;
+    this.#missed = 0;
+  }
+
+  async #pauseRefused(error: OutsideError): Promise<void> {
+    this.#refused += 1;
+    this.#missed = 0;
+    const sinceMs =
+      this.#missedAt === undefined ? LATELY_MS : this.#deps.clock.monotonic() - this.#missedAt;
+    await this.#pause(error, this.#refused, sinceMs < LATELY_MS ? STARTING : REFUSED);
   }
 
   async #pause(
-    error: unknown,
+    error: OutsideError,
+    failures: number,
     policy: { readonly initialMs: number; readonly maxMs: number },
   ): Promise<void> {
     const { clock, random, log } = this.#deps;
-    this.#failures += 1;
     const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    const delayMs = Math.max(
-      asked,
-      retryDelayMs(this.#failures, policy) * (0.5 + random.next() / 2),
-    );
+    const delayMs = Math.max(asked, retryDelayMs(failures, policy) * (0.5 + random.next() / 2));
     const say = { resource: this.#options.resource.plural, problem: messageOf(error) };
     // Said when it begins; while it lasts only to those who want to know more.
-    if (this.#failures === 1) log.warn("objects cannot be followed for now", say);
+    if (failures === 1) log.warn("objects cannot be followed for now", say);
     else log.verbose(2, "objects cannot be followed for now", { ...say, delayMs });
     await clock.sleep(delayMs, this.#signal);
   }
