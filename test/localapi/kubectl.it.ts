@@ -127,6 +127,8 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   );
   assert.match(await k("explain", "pod.spec.containers.image"), /image/);
   assert.match(await k("auth", "can-i", "delete", "nodes"), /yes/);
+  await topped(kubectl);
+  await cordoned(node, kubectl);
   assert.match(await k("create", "namespace", "other"), /created/);
   assert.match(await k("delete", "namespace", "other", "--timeout=30s"), /deleted/);
   const refused = await kubectl.run(["apply", "--validate=false", "-f", "-"], {
@@ -141,6 +143,34 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   assert.match(await k("delete", "pod", "web"), /deleted/);
   await kubectl.run(["get", "pod", "web"], { code: 1 });
   assert.match(await k("delete", "configmap/settings", "secret/key"), /deleted/);
+}
+
+/** Usage is there once the agent has looked twice. */
+async function topped(kubectl: Kubectl): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  for (;;) {
+    const tried = await kubectl.run(["top", "nodes"]).catch((error: unknown) => String(error));
+    if (/\d+m +\d+% +\d+Mi/.test(tried)) return;
+    assert.ok(performance.now() < deadline, tried);
+    await sleep(500);
+  }
+}
+
+/** Nothing is given to a node that is cordoned, and why is told; then it is. */
+async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
+  const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
+  await kubectl.run(["cordon", name]);
+  const image = "--image=localhost/nodelet/hello:1";
+  await kubectl.run(["run", "waiting", image, "--image-pull-policy=Never", "--restart=Never"]);
+  const deadline = performance.now() + 30_000;
+  while (!/FailedScheduling .*were unschedulable/.test(await kubectl.run(["get", "events"]))) {
+    assert.ok(performance.now() < deadline, "nobody said why the pod waits");
+    await sleep(200);
+  }
+  await kubectl.run(["uncordon", name]);
+  await kubectl.run(["wait", "--for=condition=Ready", "pod/waiting", "--timeout=30s"]);
+  await kubectl.run(["delete", "pod", "waiting", "--now"]);
+  assert.equal((await node.nodelet(["get", "pods"])).code, 0);
 }
 
 /** Runs a command without end until it has said what is expected. */

@@ -18,11 +18,11 @@ export function eventDuty({ store, clock }: ObjectsCore): Duty {
     everyMs: EVERY_MS,
     plan: () => {
       const now = clock.wall();
-      const events = store.list(EVENTS.collection);
       // Every write wakes all duties; this one has time unless there are too many.
-      if (now - lookedAt < EVERY_MS && events.length <= MAX_EVENTS) return [];
+      if (now - lookedAt < EVERY_MS && store.count(EVENTS.collection) <= MAX_EVENTS) return [];
       lookedAt = now;
-      const byAge = events
+      const byAge = store
+        .list(EVENTS.collection)
         .map((object) => ({ object, at: seenAt(object as unknown as CoreEvent) }))
         .toSorted((a, b) => a.at - b.at);
       const surplus = Math.max(0, byAge.length - MAX_EVENTS);

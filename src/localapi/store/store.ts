@@ -100,6 +100,11 @@ export class ObjectStore {
     return this.#collections.get(collection)?.get(key);
   }
 
+  /** How many objects a collection has. */
+  count(collection: string): number {
+    return this.#collections.get(collection)?.size ?? 0;
+  }
+
   /** All objects of a collection in the order of their keys. */
   list(collection: string): readonly ApiObject[] {
     const objects = this.#collection(collection);
