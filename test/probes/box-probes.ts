@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import type { CoreEvent, CoreEventList } from "../../src/api/generated/types.ts";
 import type { ProbeReport } from "../../src/subsystems/probes/probes.ts";
 import { type Box, type BoxProcess, startBox } from "../box/box.ts";
-import { BoxedAgent } from "../support/agent.ts";
+import { type AgentOptions, BoxedAgent } from "../support/agent.ts";
 
 const TARGETS = join(import.meta.dirname, "box-targets.ts");
 
@@ -27,13 +27,13 @@ export class ProbedNode implements AsyncDisposable {
     this.#said = targets.said;
   }
 
-  static async start(config = ""): Promise<ProbedNode> {
+  static async start(options: AgentOptions = {}): Promise<ProbedNode> {
     const box = await startBox({});
     try {
       const process_ = box.spawn([process.execPath, TARGETS, box.nodeAddress]);
       if (!process_.stdout) throw new Error("the targets have no output");
       const said = createInterface(process_.stdout)[Symbol.asyncIterator]();
-      const agent = await BoxedAgent.start(box, { config });
+      const agent = await BoxedAgent.start(box, options);
       const node = new ProbedNode(box, agent, { process: process_, said });
       await node.#until("ready");
       return node;

@@ -23,6 +23,8 @@ export interface AgentOptions {
   readonly clientCaFile?: string;
   /** Flags beside `--config`. */
   readonly flags?: readonly string[];
+  /** Flags of the Node that runs it. */
+  readonly nodeFlags?: readonly string[];
 }
 
 /** A pod's spec for tests; JSON is YAML. */
@@ -73,6 +75,7 @@ export class BoxedAgent {
     const running = this.log().split("agent is running").length;
     this.#process = this.box.spawnLogged("agent", [
       process.execPath,
+      ...(this.#options.nodeFlags ?? []),
       MAIN,
       "run",
       "--config",
