@@ -1,12 +1,14 @@
 import { type Agent, startAgent } from "../../src/agent.ts";
 import type { PodStatus } from "../../src/api/generated/types.ts";
 import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import type { DeviceSettings } from "../../src/subsystems/open-devices.ts";
 import { FakeApiServer } from "./fake-apiserver.ts";
+import type { Fault } from "./fake-files.ts";
 import { FakeGrpc, type GrpcProcess } from "./fake-grpc.ts";
 import { FakeHost } from "./fake-host.ts";
 import { FAKE_IMAGE_FOLDER } from "./fake-images.ts";
@@ -16,6 +18,9 @@ import { SimClock } from "./sim-clock.ts";
 
 export const MANIFESTS = "/etc/manifests";
 const NODE = "sim";
+
+/** What fails as the runtime does. */
+const VOLUME_WORK: ReadonlySet<string> = new Set(["mount", "bind", "unmount", "writePayload"]);
 
 /** Something the agent did wrong; the message is what a reader of the failing seed needs. */
 export class SimFailure extends Error {}
@@ -63,6 +68,7 @@ export class World {
     this.host = new FakeHost({
       clock: this.clock,
       cgroupVersion: this.random.next() < 0.5 ? 1 : 2,
+      fault: this.#mountFault(createSeededRandom(seed + 7)),
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
     void this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
@@ -198,6 +204,14 @@ export class World {
   /** Fails at the next look, from where a throw would be taken for a failure of the outside. */
   blame(message: string): void {
     this.#wrong ??= message;
+  }
+
+  /** Mounting and writing of volumes fails as often as the runtime does. */
+  #mountFault(random: Random): Fault {
+    return (operation, path) =>
+      VOLUME_WORK.has(operation) && random.next() < (this.runtime?.options.faults ?? 0)
+        ? new OutsideError("io", `${operation} ${path}: made to fail`, { retryable: true })
+        : undefined;
   }
 
   fail(message: string): never {
