@@ -86,10 +86,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         images: await imageOptions(flags, outside.host.files, process.env["HOME"]),
         devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
-        probes: {
-          endLeftovers: !flags.keepProbeLeftovers,
-          fineLooksPerSecond: flags.fineProbeRate,
-        },
+        probes: probeSettings(flags),
         server: {
           certFolder: flags.certDir,
           socketPath: agentSocket(process.env),
@@ -111,6 +108,10 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
     outside.close();
     log.flush();
   }
+}
+
+function probeSettings({ keepProbeLeftovers, fineProbeRate }: LoadedConfig["flags"]) {
+  return { endLeftovers: !keepProbeLeftovers, fineLooksPerSecond: fineProbeRate };
 }
 
 /** Whether no cluster is named that the node belongs to. */

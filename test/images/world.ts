@@ -18,7 +18,8 @@ import {
 } from "../../src/subsystems/images/images.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { FAKE_IMAGE_FOLDER } from "../sim/fake-images.ts";
-import { FakeRuntime, type FakeRuntimeOptions } from "../sim/fake-runtime.ts";
+import { FakeRuntime } from "../sim/fake-runtime.ts";
+import type { FakeRuntimeOptions } from "../sim/fake-runtime-objects.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
 const ROOT = "/var/lib/kubelet";

@@ -6,7 +6,7 @@ import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { ownPart } from "../../src/pipeline/cluster/merge-status.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { CALM_API } from "./fake-apiserver.ts";
-import { CALM } from "./fake-runtime.ts";
+import { CALM } from "./fake-runtime-objects.ts";
 import { crash, loseSandbox, manifest, pick, TEMPLATES, type Template } from "./scenario.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 

@@ -2,7 +2,8 @@ import type { PodUid } from "../../src/api/observation.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { DeviceChecks } from "./device-checks.ts";
 import { amountsOf, GPU, manifest, NIC, need, TEMPLATES, type Template } from "./device-pods.ts";
-import { CALM, type FakeContainer, type FakeRuntime } from "./fake-runtime.ts";
+import type { FakeRuntime } from "./fake-runtime.ts";
+import { CALM, type FakeContainer } from "./fake-runtime-objects.ts";
 import { KeptPlugin, type Mood, PLUGIN_FOLDER } from "./plugin-house.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 

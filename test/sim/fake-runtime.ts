@@ -5,82 +5,29 @@ import type {
   ContainerRuntime,
   DeepPartial,
   ImageService,
-  PodSandboxConfig,
   RuntimeEvent,
   RuntimeService,
 } from "../../src/outside/cri/cri.ts";
-import {
-  Container,
-  ContainerState,
-  ContainerStats,
-  ContainerStatus,
-  NamespaceMode,
-  PodSandbox,
-  PodSandboxState,
-  PodSandboxStatus,
-  RuntimeConfigResponse,
-  StatusResponse,
-  VersionResponse,
-} from "../../src/outside/cri/generated/api.ts";
+import { RuntimeConfigResponse, VersionResponse } from "../../src/outside/cri/generated/api.ts";
+import { EventSubscriber, unavailable } from "./event-subscriber.ts";
 import { FakeImages } from "./fake-images.ts";
-import { type Program, programOf } from "./programs.ts";
+import {
+  CALM,
+  containerStats,
+  containerStatus,
+  type FakeContainer,
+  type FakeRuntimeOptions,
+  type FakeSandbox,
+  hasLabels,
+  listedContainer,
+  listedSandbox,
+  type RuntimeDeed,
+  runtimeStatus,
+  sandboxStatus,
+  VERSION,
+} from "./fake-runtime-objects.ts";
+import { programOf } from "./programs.ts";
 import type { SimClock } from "./sim-clock.ts";
-
-/** Knobs of the fake; all of them may be turned while it runs. */
-export interface FakeRuntimeOptions {
-  /** Longest time a call takes; each takes a random share of it. */
-  latencyMs: number;
-  /** Probability that a call fails without having done anything. */
-  faults: number;
-  /** Probability that a call does its work and then fails all the same. */
-  lateFaults: number;
-  /** Probability that an event is not delivered. */
-  eventLoss: number;
-  /** Whether there is an event stream at all. */
-  events: boolean;
-  networkReady: boolean;
-}
-
-/** Everything at once, no faults. */
-export const CALM: FakeRuntimeOptions = {
-  latencyMs: 0,
-  faults: 0,
-  lateFaults: 0,
-  eventLoss: 0,
-  events: true,
-  networkReady: true,
-};
-
-export interface FakeSandbox {
-  readonly id: string;
-  readonly config: DeepPartial<PodSandboxConfig>;
-  readonly createdAt: bigint;
-  readonly ip: string;
-  ready: boolean;
-}
-
-export interface FakeContainer {
-  readonly id: string;
-  readonly sandboxId: string;
-  readonly config: DeepPartial<ContainerConfig>;
-  readonly createdAt: bigint;
-  readonly program: Program | undefined;
-  state: "created" | "running" | "exited";
-  startedAt: bigint;
-  finishedAt: bigint;
-  exitCode: number;
-  reason: string;
-  cancelExit: (() => void) | undefined;
-}
-
-/** What happened to containers, for checkers: who did it and when. */
-export interface RuntimeDeed {
-  readonly atMs: number;
-  readonly op: string;
-  readonly uid: string;
-  readonly container?: string;
-  readonly id: string;
-}
 
 const SIGKILL_CODE = 137;
 
@@ -99,7 +46,7 @@ export class FakeRuntime implements ContainerRuntime {
   readonly images: ImageService;
   readonly #clock: SimClock;
   readonly #random: Random;
-  readonly #subscribers = new Set<Subscriber>();
+  readonly #subscribers = new Set<EventSubscriber>();
   #down = false;
   #ids = 0;
 
@@ -156,27 +103,9 @@ export class FakeRuntime implements ContainerRuntime {
   #nodeCalls(): Pick<RuntimeService, "version" | "status" | "runtimeConfig" | "events"> {
     return {
       version: (signal) =>
-        this.#call("version", signal, () =>
-          VersionResponse.fromPartial({
-            version: "0.1.0",
-            runtimeName: "fake",
-            runtimeVersion: "1",
-            runtimeApiVersion: "v1",
-          }),
-        ),
+        this.#call("version", signal, () => VersionResponse.fromPartial(VERSION)),
       status: (signal) =>
-        this.#call("status", signal, () => {
-          const conditions = [
-            { type: "RuntimeReady", status: true },
-            {
-              type: "NetworkReady",
-              status: this.options.networkReady,
-              reason: "NetworkPluginNotReady",
-              message: "no network",
-            },
-          ];
-          return StatusResponse.fromPartial({ status: { conditions } });
-        }),
+        this.#call("status", signal, () => runtimeStatus(this.options.networkReady)),
       runtimeConfig: (signal) =>
         this.#call("runtimeConfig", signal, () =>
           RuntimeConfigResponse.fromPartial({ linux: { cgroupDriver: 1 } }),
@@ -264,12 +193,7 @@ export class FakeRuntime implements ContainerRuntime {
         this.#call("containerStatus", signal, () => containerStatus(this.#container(id))),
       listContainerStats: (signal) =>
         this.#call("listContainerStats", signal, () =>
-          [...this.containers.values()].map(({ id }) =>
-            ContainerStats.fromPartial({
-              attributes: { id },
-              writableLayer: { usedBytes: { value: 4096n }, inodesUsed: { value: 2n } },
-            }),
-          ),
+          [...this.containers.values()].map(containerStats),
         ),
       createContainer: (sandboxId, config, _sandbox, signal) =>
         this.#call("createContainer", signal, () => this.#create(this.#sandbox(sandboxId), config)),
@@ -461,7 +385,7 @@ export class FakeRuntime implements ContainerRuntime {
   async *#events(signal: AbortSignal): AsyncIterable<RuntimeEvent> {
     if (!this.options.events) throw new OutsideError("unimplemented", "no event stream");
     if (this.#down) throw unavailable();
-    const subscriber = new Subscriber(signal);
+    const subscriber = new EventSubscriber(signal);
     this.#subscribers.add(subscriber);
     try {
       yield* subscriber.read();
@@ -469,99 +393,4 @@ export class FakeRuntime implements ContainerRuntime {
       this.#subscribers.delete(subscriber);
     }
   }
-}
-
-class Subscriber {
-  readonly #signal: AbortSignal;
-  #queue: RuntimeEvent[] = [];
-  #error: Error | undefined;
-  #wake: (() => void) | undefined;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-    signal.addEventListener("abort", () => this.end(signal.reason as Error), { once: true });
-  }
-
-  push(event: RuntimeEvent): void {
-    this.#queue.push(event);
-    this.#wake?.();
-  }
-
-  end(error: Error): void {
-    this.#error = error;
-    this.#wake?.();
-  }
-
-  async *read(): AsyncGenerator<RuntimeEvent> {
-    this.#signal.throwIfAborted();
-    for (;;) {
-      const events = this.#queue;
-      this.#queue = [];
-      yield* events;
-      if (this.#error) throw this.#error;
-      if (this.#queue.length > 0) continue;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-}
-
-function unavailable(): OutsideError {
-  return new OutsideError("unavailable", "the fake runtime is down");
-}
-
-function hasLabels(
-  labels: DeepPartial<Record<string, string>> | undefined,
-  selector: DeepPartial<Record<string, string>> | undefined,
-): boolean {
-  return Object.entries(selector ?? {}).every(([key, value]) => labels?.[key] === value);
-}
-
-function listedSandbox({ id, config, createdAt, ready }: FakeSandbox): PodSandbox {
-  return PodSandbox.fromPartial({
-    id,
-    ...(config.metadata ? { metadata: config.metadata } : {}),
-    state: ready ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
-    createdAt,
-    labels: config.labels ?? {},
-    annotations: config.annotations ?? {},
-  });
-}
-
-function sandboxStatus(sandbox: FakeSandbox): PodSandboxStatus {
-  const network =
-    sandbox.config.linux?.securityContext?.namespaceOptions?.network ?? NamespaceMode.POD;
-  return PodSandboxStatus.fromPartial({
-    ...listedSandbox(sandbox),
-    network: { ip: network === NamespaceMode.NODE || !sandbox.ready ? "" : sandbox.ip },
-    linux: { namespaces: { options: { network } } },
-  });
-}
-
-const STATES = {
-  created: ContainerState.CONTAINER_CREATED,
-  running: ContainerState.CONTAINER_RUNNING,
-  exited: ContainerState.CONTAINER_EXITED,
-} as const;
-
-function listedContainer(container: FakeContainer): Container {
-  const { id, sandboxId, config, createdAt, state } = container;
-  return Container.fromPartial({
-    id,
-    podSandboxId: sandboxId,
-    ...(config.metadata ? { metadata: config.metadata } : {}),
-    ...(config.image ? { image: config.image } : {}),
-    imageRef: config.image?.image ?? "",
-    state: STATES[state],
-    createdAt,
-    labels: config.labels ?? {},
-    annotations: config.annotations ?? {},
-  });
-}
-
-function containerStatus(container: FakeContainer): ContainerStatus {
-  const { podSandboxId: _, ...listed } = listedContainer(container);
-  const { startedAt, finishedAt, exitCode, reason } = container;
-  return ContainerStatus.fromPartial({ ...listed, startedAt, finishedAt, exitCode, reason });
 }

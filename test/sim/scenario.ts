@@ -1,5 +1,5 @@
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
-import { CALM } from "./fake-runtime.ts";
+import { CALM } from "./fake-runtime-objects.ts";
 import { faultOfMounts, VOLUME_MOUNTS, VOLUMES } from "./pod-volumes.ts";
 import { commandOf, type Program } from "./programs.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";

@@ -5,7 +5,8 @@ import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { Observer } from "../../src/subsystems/runtime/observe.ts";
 import { RuntimeWatch } from "../../src/subsystems/runtime/watch-runtime.ts";
-import { FakeRuntime, type FakeRuntimeOptions } from "./fake-runtime.ts";
+import { FakeRuntime } from "./fake-runtime.ts";
+import type { FakeRuntimeOptions } from "./fake-runtime-objects.ts";
 import { SimClock } from "./sim-clock.ts";
 
 /** Listings of all sandboxes within ten minutes in which nothing happens. */

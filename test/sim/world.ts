@@ -12,7 +12,8 @@ import type { Fault } from "./fake-files.ts";
 import { FakeGrpc, type GrpcProcess } from "./fake-grpc.ts";
 import { FakeHost } from "./fake-host.ts";
 import { FAKE_IMAGE_FOLDER } from "./fake-images.ts";
-import { FakeRuntime, type FakeRuntimeOptions } from "./fake-runtime.ts";
+import { FakeRuntime } from "./fake-runtime.ts";
+import type { FakeRuntimeOptions } from "./fake-runtime-objects.ts";
 import { type Life, mortal } from "./mortal.ts";
 import { SimClock } from "./sim-clock.ts";
 

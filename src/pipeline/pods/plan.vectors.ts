@@ -23,16 +23,15 @@ export interface Row {
   readonly wakeAt?: number;
 }
 
-const PREP = aContainer("prep");
+const [PREP, DEBUG] = [aContainer("prep"), aContainer("debug")];
 const SIDE = aContainer("side", { restartPolicy: "Always" });
 const ABSENT = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
 const withInit = aPod({ initContainers: [PREP, aContainer("prep2")] });
 const withSidecar = aPod({ initContainers: [SIDE, PREP] });
 const never = aPod({ restartPolicy: "Never" });
 const onFailure = aPod({ restartPolicy: "OnFailure" });
-const ephemeralContainers = [aContainer("debug")];
-const withDebugger = aPod({ ephemeralContainers });
-const initAndDebugger = aPod({ initContainers: [PREP], ephemeralContainers });
+const withDebugger = aPod({ ephemeralContainers: [DEBUG] });
+const both = aPod({ initContainers: [PREP], ephemeralContainers: [DEBUG] });
 const gone = aSandbox({ ready: false });
 
 /** All vectors. */
@@ -50,11 +49,11 @@ export const ROWS: readonly Row[] = [
   },
   {
     name: "an ephemeral container starts although an init container is still at work",
-    given: { pod: initAndDebugger, containers: [anAttempt("prep")] },
+    given: { pod: both, containers: [anAttempt("prep")] },
     expect: ["start debug#0"],
   },
   {
-    name: "an ephemeral container that ended stays ended, with the pod running on",
+    name: "an ephemeral container that ended stays ended",
     given: { pod: withDebugger, containers: [anAttempt("a"), anEnd("debug", 1)] },
     expect: [],
   },

@@ -1,0 +1,148 @@
+// What the fake runtime holds, and how CRI shows it.
+import type { ContainerConfig, DeepPartial, PodSandboxConfig } from "../../src/outside/cri/cri.ts";
+import {
+  Container,
+  ContainerState,
+  ContainerStats,
+  ContainerStatus,
+  NamespaceMode,
+  PodSandbox,
+  PodSandboxState,
+  PodSandboxStatus,
+  StatusResponse,
+} from "../../src/outside/cri/generated/api.ts";
+import type { Program } from "./programs.ts";
+
+/** Knobs of the fake; all of them may be turned while it runs. */
+export interface FakeRuntimeOptions {
+  /** Longest time a call takes; each takes a random share of it. */
+  latencyMs: number;
+  /** Probability that a call fails without having done anything. */
+  faults: number;
+  /** Probability that a call does its work and then fails all the same. */
+  lateFaults: number;
+  /** Probability that an event is not delivered. */
+  eventLoss: number;
+  /** Whether there is an event stream at all. */
+  events: boolean;
+  networkReady: boolean;
+}
+
+/** Everything at once, no faults. */
+export const CALM: FakeRuntimeOptions = {
+  latencyMs: 0,
+  faults: 0,
+  lateFaults: 0,
+  eventLoss: 0,
+  events: true,
+  networkReady: true,
+};
+
+export interface FakeSandbox {
+  readonly id: string;
+  readonly config: DeepPartial<PodSandboxConfig>;
+  readonly createdAt: bigint;
+  readonly ip: string;
+  ready: boolean;
+}
+
+export interface FakeContainer {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly config: DeepPartial<ContainerConfig>;
+  readonly createdAt: bigint;
+  readonly program: Program | undefined;
+  state: "created" | "running" | "exited";
+  startedAt: bigint;
+  finishedAt: bigint;
+  exitCode: number;
+  reason: string;
+  cancelExit: (() => void) | undefined;
+}
+
+/** What happened to containers, for checkers: who did it and when. */
+export interface RuntimeDeed {
+  readonly atMs: number;
+  readonly op: string;
+  readonly uid: string;
+  readonly container?: string;
+  readonly id: string;
+}
+
+export function hasLabels(
+  labels: DeepPartial<Record<string, string>> | undefined,
+  selector: DeepPartial<Record<string, string>> | undefined,
+): boolean {
+  return Object.entries(selector ?? {}).every(([key, value]) => labels?.[key] === value);
+}
+
+export function listedSandbox({ id, config, createdAt, ready }: FakeSandbox): PodSandbox {
+  return PodSandbox.fromPartial({
+    id,
+    ...(config.metadata ? { metadata: config.metadata } : {}),
+    state: ready ? PodSandboxState.SANDBOX_READY : PodSandboxState.SANDBOX_NOTREADY,
+    createdAt,
+    labels: config.labels ?? {},
+    annotations: config.annotations ?? {},
+  });
+}
+
+export function sandboxStatus(sandbox: FakeSandbox): PodSandboxStatus {
+  const network =
+    sandbox.config.linux?.securityContext?.namespaceOptions?.network ?? NamespaceMode.POD;
+  return PodSandboxStatus.fromPartial({
+    ...listedSandbox(sandbox),
+    network: { ip: network === NamespaceMode.NODE || !sandbox.ready ? "" : sandbox.ip },
+    linux: { namespaces: { options: { network } } },
+  });
+}
+
+const STATES = {
+  created: ContainerState.CONTAINER_CREATED,
+  running: ContainerState.CONTAINER_RUNNING,
+  exited: ContainerState.CONTAINER_EXITED,
+} as const;
+
+export function listedContainer(container: FakeContainer): Container {
+  const { id, sandboxId, config, createdAt, state } = container;
+  return Container.fromPartial({
+    id,
+    podSandboxId: sandboxId,
+    ...(config.metadata ? { metadata: config.metadata } : {}),
+    ...(config.image ? { image: config.image } : {}),
+    imageRef: config.image?.image ?? "",
+    state: STATES[state],
+    createdAt,
+    labels: config.labels ?? {},
+    annotations: config.annotations ?? {},
+  });
+}
+
+export function containerStatus(container: FakeContainer): ContainerStatus {
+  const { podSandboxId: _, ...listed } = listedContainer(container);
+  const { startedAt, finishedAt, exitCode, reason } = container;
+  return ContainerStatus.fromPartial({ ...listed, startedAt, finishedAt, exitCode, reason });
+}
+
+export function containerStats({ id }: FakeContainer): ContainerStats {
+  return ContainerStats.fromPartial({
+    attributes: { id },
+    writableLayer: { usedBytes: { value: 4096n }, inodesUsed: { value: 2n } },
+  });
+}
+
+export const VERSION = {
+  version: "0.1.0",
+  runtimeName: "fake",
+  runtimeVersion: "1",
+  runtimeApiVersion: "v1",
+} as const;
+
+export function runtimeStatus(networkReady: boolean): StatusResponse {
+  const reason = "NetworkPluginNotReady";
+  const conditions = [
+    { type: "RuntimeReady", status: true },
+    { type: "NetworkReady", status: networkReady, reason, message: "no network" },
+  ];
+  return StatusResponse.fromPartial({ status: { conditions } });
+}
