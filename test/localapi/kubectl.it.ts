@@ -107,6 +107,7 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   await follow(kubectl, ["attach", "web"], /line \d+\n/);
   await follow(kubectl, ["get", "pods", "-w"], /web +1\/1 +Running/);
   await forward(node, kubectl);
+  await debugged(kubectl);
   assert.match(await k("label", "pod", "web", "tier=front"), /labeled/);
   assert.match(await k("get", "pods", "-l", "tier=front", "-o", "name"), /^pod\/web$/m);
   assert.match(await k("annotate", "pod", "web", "edited=no"), /annotated/);
@@ -127,7 +128,6 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   );
   assert.match(await k("explain", "pod.spec.containers.image"), /image/);
   assert.match(await k("auth", "can-i", "delete", "nodes"), /yes/);
-  await topped(kubectl);
   await cordoned(node, kubectl);
   assert.match(await k("create", "namespace", "other"), /created/);
   assert.match(await k("delete", "namespace", "other", "--timeout=30s"), /deleted/);
@@ -145,17 +145,6 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   assert.match(await k("delete", "configmap/settings", "secret/key"), /deleted/);
 }
 
-/** Usage is there once the agent has looked twice. */
-async function topped(kubectl: Kubectl): Promise<void> {
-  const deadline = performance.now() + 30_000;
-  for (;;) {
-    const tried = await kubectl.run(["top", "nodes"]).catch((error: unknown) => String(error));
-    if (/\d+m +\d+% +\d+Mi/.test(tried)) return;
-    assert.ok(performance.now() < deadline, tried);
-    await sleep(500);
-  }
-}
-
 /** Nothing is given to a node that is cordoned, and why is told; then it is. */
 async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
@@ -171,6 +160,30 @@ async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   await kubectl.run(["wait", "--for=condition=Ready", "pod/waiting", "--timeout=30s"]);
   await kubectl.run(["delete", "pod", "waiting", "--now"]);
   assert.equal((await node.nodelet(["get", "pods"])).code, 0);
+}
+
+/** A container beside those of the pod, made and looked into. */
+async function debugged(kubectl: Kubectl): Promise<void> {
+  const image = ["--image=localhost/nodelet/hello:1", "--image-pull-policy=Never"];
+  await kubectl.run([
+    "debug",
+    "web",
+    ...image,
+    "-c",
+    "looker",
+    "--",
+    "sh",
+    "-c",
+    "echo looked; sleep 600",
+  ]);
+  const deadline = performance.now() + 30_000;
+  const path = "jsonpath={.status.ephemeralContainerStatuses[0].state.running.startedAt}";
+  while (!/\d{4}-/.test(await kubectl.run(["get", "pod", "web", "-o", path]))) {
+    assert.ok(performance.now() < deadline, "the ephemeral container does not run");
+    await sleep(200);
+  }
+  assert.match(await kubectl.run(["logs", "web", "-c", "looker"]), /^looked$/m);
+  assert.match(await kubectl.run(["exec", "web", "-c", "looker", "--", "hostname"]), /^web$/m);
 }
 
 /** Runs a command without end until it has said what is expected. */
