@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { NodeStatus } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
-import { nodeCapacity } from "../capacity.ts";
+import { nodeCapacity, withDevices } from "../capacity.ts";
 import {
   comparableStatus,
   conditionChanges,
@@ -11,6 +11,7 @@ import {
   listedImages,
   type NodeIdentity,
   type NodeSight,
+  withoutExtended,
 } from "./derive-status.ts";
 import { initialNode, type RegistrationOptions, reconcilePatch } from "./initial-node.ts";
 
@@ -154,6 +155,34 @@ test("deriveNodeStatus leaves to others what is theirs", () => {
   assert.equal(conditionsOf(status)["NetworkUnavailable"], "False undefined: undefined");
   assert.deepEqual(status.volumesAttached, theirs.volumesAttached);
   assert.deepEqual(status.addresses, theirs.addresses);
+});
+
+test("withoutExtended leaves none of what an earlier node offered; devices that are there count again", () => {
+  const before = {
+    capacity: { "v.com/a": "4", "v.com/b": "2", cpu: "1" },
+    allocatable: { "v.com/a": "3" },
+  };
+  const none = withoutExtended(before);
+  assert.deepEqual(none.capacity, { "v.com/a": "0", "v.com/b": "0", cpu: "1" });
+  assert.deepEqual(none.allocatable, { "v.com/a": "0" });
+  const counts = new Map([["v.com/a", { capacity: 8, allocatable: 7 }]]);
+  const amounts = withDevices(SIGHT.amounts, { counts, removed: ["v.com/c"], fresh: true });
+  assert.equal(amounts.resetsExtended, true);
+  const status = deriveNodeStatus(none, IDENTITY, later({ amounts }));
+  const extended = (all: NodeStatus["capacity"] = {}) =>
+    Object.entries(all)
+      .filter(([name]) => name.startsWith("v.com/"))
+      .sort();
+  assert.deepEqual(extended(status.capacity), [
+    ["v.com/a", "8"],
+    ["v.com/b", "0"],
+    ["v.com/c", "0"],
+  ]);
+  assert.deepEqual(extended(status.allocatable), [
+    ["v.com/a", "7"],
+    ["v.com/b", "0"],
+    ["v.com/c", "0"],
+  ]);
 });
 
 test("conditionChanges speaks of what turned", () => {
