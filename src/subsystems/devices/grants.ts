@@ -68,14 +68,11 @@ export class Grants {
         if (plan.kind !== "plan") return this.#giveBack(attempt, plan);
         attempt.places = plan.places;
         this.#reserve(order.podUid, plan.steps);
-        const [step] = plan.steps;
-        if (!step) {
-          if (attempt.made.size > 0) await this.#deps.saved();
-          return { kind: "granted" };
-        }
-        const problem = await this.#take(step, attempt, signal);
-        signal.throwIfAborted();
-        if (problem) return this.#giveBack(attempt, problem);
+        const taken = await this.#takeAll(plan.steps, attempt, signal);
+        if (taken === "plan anew") continue;
+        if (taken !== "all") return this.#giveBack(attempt, taken);
+        if (attempt.made.size > 0) await this.#deps.saved();
+        return { kind: "granted" };
       }
       return this.#giveBack(attempt, refusal("plugins that change their mind without end"));
     } catch (error) {
@@ -138,6 +135,24 @@ export class Grants {
       }),
     );
     state.setLedger(withPod(state.ledger, podUid, [...kept, ...asked]));
+  }
+
+  /** Step by step; what is put aside stays good as long as no plugin says anything new. */
+  async #takeAll(
+    steps: readonly GrantStep[],
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<"all" | "plan anew" | Exclude<GrantResult, { kind: "granted" }>> {
+    const { inventory } = this.#deps.state;
+    const planned = inventory.get();
+    for (const step of steps) {
+      const problem = await this.#take(step, attempt, signal);
+      signal.throwIfAborted();
+      if (problem) return problem;
+      const granted = attempt.made.has(stepKey(step.container, step.resource));
+      if (!granted || inventory.get() !== planned) return "plan anew";
+    }
+    return "all";
   }
 
   /** One step: the plugin's preference first, and with the next plan its answer. */
