@@ -6,6 +6,7 @@ import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { spokenDuration } from "../render/amounts.ts";
 import { viewNode } from "./foreground.ts";
+import { kubectlHint } from "./kubectl-hint.ts";
 import { superviseContainerd } from "./own-containerd.ts";
 import type { UpPaths } from "./paths.ts";
 import { isRunning, markOf, startDetached } from "./processes.ts";
@@ -42,20 +43,15 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
     await sleep(POLL_MS);
   }
   if (untilReady) return await viewNode(request, context, "attached");
+  const hint = kubectlHint(paths, request.agentFlags);
   writeLines(context.io.stdout, [
     "The agent runs in the background.",
     "  nodelet up           shows the node",
     "  nodelet get pods     lists pods",
-    ...kubectlHint(request),
+    ...(hint === undefined ? [] : [`  ${hint}`]),
     "  nodelet down         ends all of it and cleans up",
   ]);
   return EXIT_OK;
-}
-
-/** How kubectl finds the node's own API; nothing when the node is in a cluster. */
-function kubectlHint({ paths, agentFlags }: UpRequest): readonly string[] {
-  if (agentFlags.some((flag) => /^--(bootstrap-)?kubeconfig\b/.test(flag))) return [];
-  return [`  kubectl --kubeconfig ${paths.kubeconfig} get pods`];
 }
 
 /** The process in the background: keeps agent and runtime going until it is told to end. */

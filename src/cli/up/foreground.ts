@@ -8,6 +8,7 @@ import { spokenDuration } from "../render/amounts.ts";
 import { isReady, notReadyYet } from "../render/readiness.ts";
 import { counted } from "../render/text.ts";
 import { demoHints, isDemoPod } from "./demo.ts";
+import { kubectlHint } from "./kubectl-hint.ts";
 import { superviseContainerd } from "./own-containerd.ts";
 import { superviseAgent } from "./supervise.ts";
 import type { UpContext, UpRequest } from "./up.ts";
@@ -43,14 +44,17 @@ export async function viewNode(
   const viewer = createViewer(io, [FOOTER[part]]);
   let last = UNKNOWN_NODE;
   let demoSaid = false;
+  let hint = part === "supervising" ? kubectlHint(paths, request.agentFlags) : undefined;
   const onPicture = (picture: NodePicture) => {
     const state = stateOf(picture);
     last = state;
     viewer.show(picture);
+    if (state.node !== undefined && hint !== undefined) viewer.notice(hint);
+    if (state.node !== undefined) hint = undefined;
     const demo = state.pods.find((pod) => isDemoPod(pod) && isReady(pod));
     if (request.demo && demo !== undefined && !demoSaid) {
       demoSaid = true;
-      for (const hint of demoHints(demo)) viewer.notice(hint);
+      for (const each of demoHints(demo)) viewer.notice(each);
     }
     if (untilReady && missing(request, state, io.now()).length === 0) end("ready");
   };
