@@ -69,11 +69,8 @@ test("an edit that cannot be used leaves the pod running as it was", () =>
 test("a pod that asks for what is not supported is refused with the field and the reason", () =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
-    agent.apply(
-      "aliases.yaml",
-      manifest("aliases", { hostAliases: [{ ip: "10.0.0.1", hostnames: ["x"] }] }),
-    );
+    agent.apply("users.yaml", manifest("users", { hostUsers: false }));
     await agent.until("it is refused", () => agent.status()?.phase === "Failed");
     assert.equal(agent.status()?.reason, "UnsupportedPodField");
-    assert.match(agent.status()?.message ?? "", /spec\.hostAliases/);
+    assert.match(agent.status()?.message ?? "", /spec\.hostUsers/);
   }));

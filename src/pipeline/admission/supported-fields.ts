@@ -34,7 +34,7 @@ const POD_FIELDS: FieldTable = {
   hostUsers: "user namespaces are not supported yet",
   hostname: "yes",
   hostnameOverride: "yes",
-  imagePullSecrets: "pull secrets are not read yet",
+  imagePullSecrets: "yes",
   initContainers: "yes",
   nodeName: "yes",
   nodeSelector: "elsewhere",
