@@ -69,8 +69,8 @@ test("an edit that cannot be used leaves the pod running as it was", () =>
 test("a pod that asks for what is not supported is refused with the field and the reason", () =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
-    agent.apply("users.yaml", manifest("users", { hostUsers: false }));
+    agent.apply("classy.yaml", manifest("classy", { runtimeClassName: "gvisor" }));
     await agent.until("it is refused", () => agent.status()?.phase === "Failed");
     assert.equal(agent.status()?.reason, "UnsupportedPodField");
-    assert.match(agent.status()?.message ?? "", /spec\.hostUsers/);
+    assert.match(agent.status()?.message ?? "", /spec\.runtimeClassName/);
   }));

@@ -14,7 +14,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CACHE_DIR, fetchPackages, suiteEnvironment } from "../debian-suite.mjs";
 
@@ -118,13 +118,17 @@ export async function runInGuest(command, options = {}) {
   const { timeoutMs = 300_000, memoryMib = 2048, onLine = () => {}, say } = options;
   const { kernel, initramfs: initrd } = guestParts({ say });
   const encoded = Buffer.from(command).toString("base64");
+  const checkout = Buffer.from(resolve(import.meta.dirname, "../..")).toString("base64");
   const child = spawn(
     QEMU,
     [
       ...["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", `${memoryMib}`],
       ...["-kernel", kernel, "-initrd", initrd, "-nographic", "-no-reboot", "-nodefaults"],
       ...["-serial", "stdio", "-monitor", "none", "-net", "none"],
-      ...["-append", `console=ttyS0 quiet panic=-1 psi=1 guest.command=${encoded}`],
+      ...[
+        "-append",
+        `console=ttyS0 quiet panic=-1 psi=1 guest.checkout=${checkout} guest.command=${encoded}`,
+      ],
       "-virtfs",
       "local,path=/,mount_tag=host,security_model=passthrough,readonly=on,multidevs=remap",
     ],

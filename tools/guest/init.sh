@@ -23,7 +23,13 @@ for place in etc opt var; do
   mkdir -p "/ram/$place" "/ram/.work/$place"
   mount -t overlay -o "lowerdir=/new/$place,upperdir=/ram/$place,workdir=/ram/.work/$place" overlay "/new/$place"
 done
+# The checkout may lie below a folder that is about to be covered.
+checkout="$(sed -n 's/.*guest\.checkout=\([^ ]*\).*/\1/p' /proc/cmdline | base64 -d)"
+mkdir -p /checkout
+mount -o bind "/new$checkout" /checkout
 for place in tmp run root; do mount -t tmpfs -o mode=1777 tmpfs "/new/$place"; done
+mkdir -p "/new$checkout" 2>/dev/null
+mount -o move /checkout "/new$checkout"
 mount -t proc proc /new/proc
 mount -t sysfs sysfs /new/sys
 mount -t devtmpfs devtmpfs /new/dev

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Files } from "../../outside/host/host.ts";
 import type { ReadManifest } from "./manifest.ts";
@@ -7,6 +7,7 @@ import type { SourcedPod, SourceProblem } from "./merge.ts";
 
 /** Manifests larger than this are refused unread; etcd would not take them either. */
 const MAX_MANIFEST_BYTES = 1024 * 1024;
+const TOO_LARGE = `is larger than the ${MAX_MANIFEST_BYTES} bytes a manifest may have; split it`;
 
 /** Manifests looked at in one folder; the rest is refused with one problem. */
 const MAX_MANIFESTS = 1000;
@@ -135,7 +136,7 @@ async function readOne(
         : refused(origin, stamp, before, message);
     if (facts.kind !== "file") return refuse("is not a regular file; put the manifest itself here");
     if (facts.sizeBytes > MAX_MANIFEST_BYTES) {
-      return refuse(`is larger than the ${MAX_MANIFEST_BYTES} bytes a manifest may have; split it`);
+      return refuse(TOO_LARGE);
     }
     const text = await deps.files.readText(origin, { maxBytes: MAX_MANIFEST_BYTES });
     if (text === undefined) return undefined;
@@ -143,7 +144,9 @@ async function readOne(
     if (read.kind === "refused") return refuse(read.message);
     return { stamp, pods: read.pods, problem: undefined };
   } catch (error) {
-    return refused(origin, "", before, messageOf(error));
+    // It may have grown since it was looked at.
+    const message = isOutside(error, "exhausted") ? TOO_LARGE : messageOf(error);
+    return refused(origin, "", before, message);
   }
 }
 
