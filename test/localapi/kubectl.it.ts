@@ -251,3 +251,24 @@ for (const version of PROGRAMS) {
     );
   });
 }
+
+for (const program of PROGRAMS)
+  test(`kubectl ${program.name} exec -it has a terminal`, async (context) => {
+    const path = programOf(program);
+    if (path === undefined) {
+      context.skip(`kubectl ${program.name} is not to be had here`);
+      return;
+    }
+    await using node = await bareMachine();
+    await node.run("up", "--demo", "--detach", "--until-ready");
+    const pods = await node.run("get", "pods", "-o", "name");
+    const pod = pods.trim().split("/").at(-1) ?? "";
+    const line = `exec env KUBECONFIG=${KUBECONFIG} HOME=/root ${path} exec -it ${pod} -- sh`;
+    const shell = node.startOnTerminal(line);
+    await shell.said(/\/ [$#] /);
+    shell.type("tty; echo sum $((40 + 2))\n");
+    await shell.said(/\/dev\/pts\/\d+/);
+    await shell.said(/sum 42/);
+    shell.type("exit 5\n");
+    assert.equal((await shell.process.exited).code, 5);
+  });
