@@ -44,6 +44,9 @@ interface SharedPull {
   readonly standing: () => PullStanding | undefined;
 }
 
+const LOST_LAYER = /parent snapshot \S+ does not exist/;
+const LOST_LAYER_RETRIES = 3;
+
 /** See the head of this file. */
 export class Puller {
   readonly #options: PullerOptions;
@@ -61,6 +64,23 @@ export class Puller {
     this.#lanes = new PullLanes(options, clock);
     this.#tokens = options.burst;
     this.#filledAt = clock.monotonic();
+  }
+
+  /**
+   * containerd may lose a layer that a pull counts on when another image with that layer is removed at the
+   * same time; asked again, it fetches what is missing.
+   */
+  async #pullPastRemovals(
+    request: Parameters<ImageService["pullImage"]>[0],
+    signal: AbortSignal,
+  ): Promise<string> {
+    for (let left = LOST_LAYER_RETRIES; ; left -= 1) {
+      try {
+        return await this.#images.pullImage(request, signal);
+      } catch (error) {
+        if (left === 0 || signal.aborted || !LOST_LAYER.test(messageOf(error))) throw error;
+      }
+    }
   }
 
   /** Pulls, or joins the same pull that is under way. `onStanding` gets a look at where it stands. */
@@ -110,16 +130,10 @@ export class Puller {
     for (const tried of tries) {
       try {
         this.#takeToken();
-        const imageRef = await this.#images.pullImage(
-          {
-            image,
-            annotations,
-            ...(tried
-              ? { auth: { username: tried.username, password: tried.password, serverAddress: "" } }
-              : {}),
-          },
-          signal,
-        );
+        const auth = tried && {
+          auth: { username: tried.username, password: tried.password, serverAddress: "" },
+        };
+        const imageRef = await this.#pullPastRemovals({ image, annotations, ...auth }, signal);
         return { imageRef, tookMs: this.#clock.monotonic() - began, credentials: tried };
       } catch (error) {
         if (signal.aborted) throw error;
