@@ -146,6 +146,23 @@ test("who asks for the same image shares the pull, which outlives the first aske
   assert.equal(pulls, 1);
 });
 
+test("a pull that loses a layer to a removal is asked for again, at once but not for ever", async () => {
+  for (const [losses, kind] of [
+    [2, "present"],
+    [9, "refused"],
+  ] as const) {
+    const world = await new ImageWorld().open();
+    let pulls = 0;
+    world.runtime.store.onPull = () => {
+      pulls += 1;
+      if (pulls <= losses)
+        throw new OutsideError("notFound", "parent snapshot sha256:c does not exist: not found");
+    };
+    assert.equal((await world.ensure(IMAGE)).kind, kind);
+    assert.equal(pulls, Math.min(losses + 1, 4));
+  }
+});
+
 test("a pull that nobody waits for any more is given up", async () => {
   const world = await new ImageWorld().open();
   let ended: unknown;
