@@ -121,3 +121,18 @@ test("milliseconds of at most 26 days survive printing and parsing", () => {
     }),
   );
 });
+
+test("formatDuration prints whole units as Go does", () => {
+  const cases: readonly (readonly [number, string])[] = [
+    [0, "0s"],
+    [250, "250ms"],
+    [1000, "1s"],
+    [1500, "1.5s"],
+    [59_000, "59s"],
+    [60_000, "1m0s"],
+    [90_000, "1m30s"],
+    [3_600_000, "1h0m0s"],
+    [3_661_000, "1h1m1s"],
+  ];
+  for (const [ms, text] of cases) assert.equal(formatDuration(ms), text);
+});

@@ -2,6 +2,7 @@
 import type { Node, Pod, Taint, Toleration } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod.ts";
 import { podResources, type ResourceAmounts, resourceAmounts } from "../../api/pod-resources.ts";
+import { tolerates } from "../../api/taints.ts";
 
 /** Where a pod can go, or why it can go nowhere. */
 export type Placement =
@@ -51,15 +52,6 @@ const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: 
 
 const toleratesUnschedulable = (tolerations: readonly Toleration[]): boolean =>
   tolerations.some((own) => tolerates(own, UNSCHEDULABLE));
-
-function tolerates(
-  { key = "", operator = "Equal", value = "", effect = "" }: Toleration,
-  taint: Taint,
-): boolean {
-  if (effect !== "" && effect !== taint.effect) return false;
-  if (key !== "" && key !== taint.key) return false;
-  return operator === "Exists" || (key !== "" && value === (taint.value ?? ""));
-}
 
 function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | undefined {
   const room = status?.allocatable;

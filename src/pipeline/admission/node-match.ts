@@ -4,10 +4,10 @@ import type {
   NodeSelectorTerm,
   Pod,
   Taint,
-  Toleration,
 } from "../../api/generated/types.ts";
 import { type LabelRequirement, type LabelSet, matchesLabels } from "../../api/labels.ts";
 import { isStaticPod } from "../../api/pod.ts";
+import { tolerates } from "../../api/taints.ts";
 
 /** The node's object in the API, as far as pods can ask for it. */
 export interface NodeFace {
@@ -64,15 +64,4 @@ export function untoleratedTaint(pod: Pod, { taints }: NodeFace): Taint | undefi
   return taints.find(
     (taint) => taint.effect === "NoExecute" && !tolerations.some((each) => tolerates(each, taint)),
   );
-}
-
-/** Whether a toleration covers a taint (core/v1 ToleratesTaint). */
-function tolerates(
-  { key = "", operator = "Equal", value = "", effect = "" }: Toleration,
-  taint: Taint,
-): boolean {
-  if (effect !== "" && effect !== taint.effect) return false;
-  if (key !== "" && key !== taint.key) return false;
-  if (operator === "Exists") return true;
-  return (operator === "Equal" || operator === "") && value === (taint.value ?? "");
 }

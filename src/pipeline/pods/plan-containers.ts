@@ -4,6 +4,7 @@ import { containerHash } from "../../api/container-hash.ts";
 import { decided } from "../../api/decisions.ts";
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
+import { formatDuration } from "../../config/duration.ts";
 import { after } from "../../kit/instant.ts";
 import { removalOf, type StopOrder } from "./actions.ts";
 import { attemptIn, latestAttempt } from "./observed.ts";
@@ -241,13 +242,7 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
 
 function crashLoopMessage(record: PodRecord, name: string, delayMs: number): string {
   const { name: podName, namespace } = record.pod.metadata ?? {};
-  return `back-off ${goDuration(delayMs)} restarting failed container=${name} pod=${podName}_${namespace}(${record.uid})`;
-}
-
-/** Whole seconds as Go prints durations: 10s, 1m20s, 5m0s. */
-export function goDuration(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+  return `back-off ${formatDuration(delayMs)} restarting failed container=${name} pod=${podName}_${namespace}(${record.uid})`;
 }
 
 /** Of the ended attempts of a container only the newest is kept (its log is what `--previous` shows). */

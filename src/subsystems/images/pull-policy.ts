@@ -1,5 +1,6 @@
 // pure
 import { parseImageReference } from "../../api/image-reference.ts";
+import { formatDuration } from "../../config/duration.ts";
 
 /** The reference with `:latest` added where it has neither tag nor digest; `undefined` when it is none. */
 export function withDefaultTag(image: string): string | undefined {
@@ -43,14 +44,5 @@ export function pullFailure(image: string, error: string): PullFailure {
   return { reason: "ErrImagePull", message: error };
 }
 
-/** Milliseconds as Go prints a duration truncated to milliseconds: 1.234s, 2m3.5s, 850ms, 0s. */
-export function pullDuration(ms: number): string {
-  const whole = Math.floor(ms);
-  if (whole === 0) return "0s";
-  if (whole < 1000) return `${whole}ms`;
-  const minutes = Math.floor(whole / 60_000);
-  const hours = Math.floor(minutes / 60);
-  const seconds = `${(whole % 60_000) / 1000}s`;
-  if (hours > 0) return `${hours}h${minutes % 60}m${seconds}`;
-  return minutes > 0 ? `${minutes}m${seconds}` : seconds;
-}
+/** A duration truncated to milliseconds, as Go prints it: 1.234s, 2m3.5s, 850ms, 0s. */
+export const pullDuration = (ms: number): string => formatDuration(Math.floor(ms));

@@ -1,11 +1,11 @@
 import { expandVariables } from "../../api/expand.ts";
 import type { Container, ExecAction } from "../../api/generated/types.ts";
+import { formatDuration } from "../../config/duration.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { ExecResult, RuntimeService } from "../../outside/cri/cri.ts";
 import type { Cleared, ExecGuard } from "./exec-guard.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest } from "./outcome.ts";
-import { goDuration } from "./target.ts";
 
 /** What running a command in a container takes. */
 export interface ExecPorts {
@@ -103,7 +103,7 @@ function timedOut(
 ): ProbeOutcome {
   const stuck =
     left.length > 0 ? `; cannot be ended: process ${left.map(({ pid }) => pid).join(", ")}` : "";
-  const output = `command timed out: ${JSON.stringify(command.join(" "))} timed out after ${goDuration(timeoutMs)}${stuck}`;
+  const output = `command timed out: ${JSON.stringify(command.join(" "))} timed out after ${formatDuration(timeoutMs)}${stuck}`;
   return {
     kind: "failure",
     output,

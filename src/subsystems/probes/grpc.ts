@@ -1,7 +1,7 @@
 import type { GRPCAction } from "../../api/generated/types.ts";
+import { formatDuration } from "../../config/duration.ts";
 import type { GrpcHealthAnswer, Net } from "../../outside/net/net.ts";
 import { type ProbeOutcome, type ProbeRequest, USER_AGENT } from "./outcome.ts";
-import { goDuration } from "./target.ts";
 
 /** Asks `grpc.health.v1.Health/Check` at the pod's address; SERVING is success. */
 export async function probeGrpc(
@@ -27,7 +27,7 @@ export async function probeGrpc(
   const address = host.includes(":") ? `[${host}]:${action.port}` : `${host}:${action.port}`;
   return {
     kind: "failure",
-    output: failureText(answer, address, goDuration(timeoutMs)),
+    output: failureText(answer, address, formatDuration(timeoutMs)),
     timedOut: answer.kind === "timeout",
   };
 }

@@ -2,14 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Probe } from "../../api/generated/types.ts";
 import { parseProbeSettings } from "./settings.ts";
-import {
-  fieldPathOf,
-  goDuration,
-  kindsOf,
-  type ProbeTarget,
-  resolvePort,
-  rulesOf,
-} from "./target.ts";
+import { fieldPathOf, kindsOf, type ProbeTarget, resolvePort, rulesOf } from "./target.ts";
 
 const NO_SETTINGS = parseProbeSettings({}, new Set());
 const ruled = (kind: "liveness" | "readiness", probe: Probe, settings = NO_SETTINGS) =>
@@ -111,19 +104,4 @@ test("resolvePort finds ports by number, name and number in quotes", () => {
     ["8 0", { error: 'strconv.Atoi: parsing "8 0": invalid syntax' }],
   ];
   for (const [port, expected] of cases) assert.deepEqual(resolvePort(port, container), expected);
-});
-
-test("goDuration prints as Go does", () => {
-  const cases: readonly (readonly [number, string])[] = [
-    [0, "0s"],
-    [250, "250ms"],
-    [1000, "1s"],
-    [1500, "1.5s"],
-    [59_000, "59s"],
-    [60_000, "1m0s"],
-    [90_000, "1m30s"],
-    [3_600_000, "1h0m0s"],
-    [3_661_000, "1h1m1s"],
-  ];
-  for (const [ms, text] of cases) assert.equal(goDuration(ms), text);
 });

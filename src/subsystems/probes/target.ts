@@ -119,14 +119,3 @@ export function resolvePort(
     ? { port: number }
     : { error: `invalid port number: ${number}` };
 }
-
-/** A duration as Go prints it: `1s`, `1m30s`, `1h0m0s`, `500ms`. */
-export function goDuration(ms: number): string {
-  if (ms === 0) return "0s";
-  if (ms < 1000) return `${ms}ms`;
-  const hours = Math.floor(ms / 3_600_000);
-  const minutes = Math.floor((ms % 3_600_000) / 60_000);
-  const seconds = (ms % 60_000) / 1000;
-  if (hours > 0) return `${hours}h${minutes}m${seconds}s`;
-  return minutes > 0 ? `${minutes}m${seconds}s` : `${seconds}s`;
-}
