@@ -28,8 +28,6 @@ checkout="$(sed -n 's/.*guest\.checkout=\([^ ]*\).*/\1/p' /proc/cmdline | base64
 mkdir -p /checkout
 mount -o bind "/new$checkout" /checkout
 for place in tmp run root; do mount -t tmpfs -o mode=1777 tmpfs "/new/$place"; done
-mkdir -p "/new$checkout" 2>/dev/null
-mount -o move /checkout "/new$checkout"
 mount -t proc proc /new/proc
 mount -t sysfs sysfs /new/sys
 mount -t devtmpfs devtmpfs /new/dev
@@ -37,6 +35,8 @@ mkdir -p /new/dev/shm /new/dev/pts
 mount -t tmpfs tmpfs /new/dev/shm
 mount -t devpts devpts /new/dev/pts
 mount -t cgroup2 cgroup2 /new/sys/fs/cgroup
+mkdir -p "/new$checkout" 2>/dev/null
+mount -o move /checkout "/new$checkout"
 mount --make-rshared /new 2>/dev/null
 hostname guest
 ip link set lo up
