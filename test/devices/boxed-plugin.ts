@@ -15,6 +15,8 @@ export const RESOURCE = "nodelet.test/gpu";
 const FOLDER = "/var/lib/kubelet/device-plugins";
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const SOCKET = "/run/nodelet/agent.sock";
+const MONITOR = join(import.meta.dirname, "monitor-main.ts");
+const MONITOR_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock";
 
 /** What a container says of itself when it starts: its variable, device nodes, folders. */
 const LOOK =
@@ -53,39 +55,47 @@ export interface Seen {
   readonly folders: string;
 }
 
+/** How the plugin of a node is. */
+export interface PluginManner {
+  /** How many it has; default 8. */
+  readonly devices?: number;
+  /** How long it takes over an Allocate, in milliseconds; only the one on Node. */
+  readonly holdMs?: number;
+}
+
 /** Agent and plugin. */
 export class DeviceNode {
   readonly box: Box;
   readonly agent: BoxedAgent;
   readonly #language: PluginLanguage;
-  readonly #devices: number;
+  readonly #manner: PluginManner;
   #plugin: BoxProcess | undefined;
 
-  private constructor(
-    box: Box,
-    agent: BoxedAgent,
-    how: { language: PluginLanguage; devices: number },
-  ) {
-    this.box = box;
+  private constructor(agent: BoxedAgent, language: PluginLanguage, manner: PluginManner) {
+    this.box = agent.box;
     this.agent = agent;
-    this.#language = how.language;
-    this.#devices = how.devices;
+    this.#language = language;
+    this.#manner = manner;
   }
 
   /** Starts both; resolves when the devices are offered. */
-  static async start(box: Box, language: PluginLanguage, devices = 8): Promise<DeviceNode> {
-    const agent = await BoxedAgent.start(box);
-    const node = new DeviceNode(box, agent, { language, devices });
+  static async start(
+    box: Box,
+    language: PluginLanguage,
+    manner: PluginManner = {},
+  ): Promise<DeviceNode> {
+    const node = new DeviceNode(await BoxedAgent.start(box), language, manner);
     node.startPlugin();
     await node.offered();
     return node;
   }
 
   startPlugin(): void {
+    const { devices = 8, holdMs = 0 } = this.#manner;
     const log = join(this.box.folder, "calls.log");
     this.#plugin = this.box.spawnLogged("plugin", [
       ...pluginProgram(this.#language),
-      ...[FOLDER, RESOURCE, String(this.#devices), log],
+      ...[FOLDER, RESOURCE, String(devices), log, String(holdMs)],
     ]);
   }
 
@@ -125,6 +135,20 @@ export class DeviceNode {
         ([name, list]) => [name, list.map(({ id }) => id)],
       ),
     );
+  }
+
+  /** What a monitor is told at the socket for monitors: devices by pod name, and those that can be had at all. */
+  async monitored(): Promise<{
+    readonly owners: ReadonlyMap<string, readonly string[]>;
+    readonly allocatable: readonly string[];
+  }> {
+    const { pods, allocatable } = JSON.parse(
+      await this.box.run([process.execPath, MONITOR, MONITOR_SOCKET, RESOURCE]),
+    ) as { pods: [string, string[]][]; allocatable: string[] };
+    return {
+      owners: new Map(pods.map(([name, ids]) => [name.replace(/-box$/, ""), ids])),
+      allocatable,
+    };
   }
 
   /** What each attempt of a container said, oldest first. */

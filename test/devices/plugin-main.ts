@@ -1,4 +1,5 @@
-// A device plugin as a process of its own: node plugin-main.ts FOLDER RESOURCE DEVICES LOG
+// A device plugin as a process of its own: node plugin-main.ts FOLDER RESOURCE DEVICES LOG [HOLD_MS]
+// It takes HOLD_MS over every Allocate.
 // It registers anew with every new agent, and writes what it is asked as lines of JSON to LOG. Each device is
 // a device node /dev/<id>, a folder /devices/<id> and its id in the variable DEVICES.
 import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
@@ -6,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectGrpc } from "../../src/outside/grpc/grpc.ts";
 import { TestPlugin } from "../support/device-plugin.ts";
 
-const [folder = "", resource = "", amount = "0", log = ""] = process.argv.slice(2);
+const [folder = "", resource = "", amount = "0", log = "", hold = "0"] = process.argv.slice(2);
 const POLL_MS = 100;
 const ids = Array.from({ length: Number(amount) }, (_, i) => `dev${i}`);
 
@@ -27,7 +28,10 @@ function begin(): TestPlugin {
       socketName: `${resource.replace(/\W/g, "-")}.sock`,
       folder,
       preStart: true,
-      before: async (call, asked) => say({ call, ids: asked }),
+      before: async (call, asked) => {
+        say({ call, ids: asked });
+        if (call === "allocate") await sleep(Number(hold));
+      },
       answer: (given) => ({
         envs: { DEVICES: given.toSorted().join(",") },
         mounts: given.map((id) => ({
