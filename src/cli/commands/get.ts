@@ -5,21 +5,9 @@ import { CliError } from "../cli-error.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { encode, OUTPUT_FORMS, type OutputForm } from "../render/output.ts";
+import { encode, OUTPUT_FORMS } from "../render/output.ts";
 import { findResource, RESOURCES, type Resource, type ResourceRow } from "./resources.ts";
-import { watchResource } from "./watch-resource.ts";
-
-/** Options of `get`. */
-export interface GetOptions {
-  readonly namespace: string;
-  readonly allNamespaces?: boolean;
-  readonly output?: OutputForm;
-  readonly selector?: string;
-  readonly watch?: boolean;
-  /** False with `--no-headers`. */
-  readonly headers: boolean;
-  readonly socket?: string;
-}
+import { type GetOptions, watchResource } from "./watch-resource.ts";
 
 /** `nodelet get`. */
 export function addGetCommand(program: Command, context: CliContext): void {

@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../config/duration.ts";
 import type { CliContext } from "../context.ts";
 import { runSupervisor } from "../up/background.ts";
-import { runUp, type UpContext } from "../up/up.ts";
+import type { UpContext } from "../up/request.ts";
+import { runUp } from "../up/up.ts";
 import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./places.ts";
 
 interface UpOptions extends PlaceOptions {

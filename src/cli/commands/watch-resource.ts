@@ -4,9 +4,21 @@ import { changesOf } from "../client/changes.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
+import type { OutputForm } from "../render/output.ts";
 import { encode } from "../render/output.ts";
-import type { GetOptions } from "./get.ts";
 import type { Resource, ResourceRow } from "./resources.ts";
+
+/** Options of `get`. */
+export interface GetOptions {
+  readonly namespace: string;
+  readonly allNamespaces?: boolean;
+  readonly output?: OutputForm;
+  readonly selector?: string;
+  readonly watch?: boolean;
+  /** False with `--no-headers`. */
+  readonly headers: boolean;
+  readonly socket?: string;
+}
 
 /** What is watched. */
 export interface Watch {

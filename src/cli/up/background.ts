@@ -11,8 +11,8 @@ import { superviseContainerd } from "./own-containerd.ts";
 import type { UpPaths } from "./paths.ts";
 import { isRunning, markOf, startDetached } from "./processes.ts";
 import { searchPath } from "./programs.ts";
+import type { UpContext, UpRequest } from "./request.ts";
 import { logTail, superviseAgent } from "./supervise.ts";
-import type { UpContext, UpRequest } from "./up.ts";
 
 const POLL_MS = 100;
 

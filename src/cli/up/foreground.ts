@@ -10,8 +10,8 @@ import { counted } from "../render/text.ts";
 import { demoHints, isDemoPod } from "./demo.ts";
 import { kubectlHint } from "./kubectl-hint.ts";
 import { superviseContainerd } from "./own-containerd.ts";
+import type { UpContext, UpRequest } from "./request.ts";
 import { superviseAgent } from "./supervise.ts";
-import type { UpContext, UpRequest } from "./up.ts";
 import { createViewer, type NodeState, stateOf, UNKNOWN_NODE } from "./viewers.ts";
 
 /** Whether the agent is ours to keep and to end, or only looked at. */

@@ -5,40 +5,18 @@ import { connectMachine } from "../../outside/connect.ts";
 import { CliError } from "../cli-error.ts";
 import { AgentClient } from "../client/agent-client.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
-import { type Io, writeLines } from "../io.ts";
+import { writeLines } from "../io.ts";
 import { renderChecks } from "../render/checks.ts";
 import { goToBackground } from "./background.ts";
 import { judgeMachine } from "./checks.ts";
 import { installDemo } from "./demo.ts";
-import type { RuntimeChoice } from "./find-runtime.ts";
 import { viewNode } from "./foreground.ts";
 import { OpenLedger, readLedger } from "./ledger.ts";
 import { surveyMachine } from "./machine-report.ts";
 import type { UpPaths } from "./paths.ts";
 import { prepareNode } from "./prepare.ts";
+import type { UpContext, UpRequest } from "./request.ts";
 import { claimSupervisor, readSupervisor } from "./supervisor-note.ts";
-
-/** What the user asked for. */
-export interface UpRequest {
-  readonly paths: UpPaths;
-  readonly containerd: RuntimeChoice;
-  /** Flags for the agent. */
-  readonly agentFlags: readonly string[];
-  readonly demo: boolean;
-  readonly detach: boolean;
-  readonly untilReady: boolean;
-  /** How long `untilReady` and `detach` wait. */
-  readonly timeoutMs: number;
-  readonly checkOnly: boolean;
-}
-
-/** What `up` needs of its surroundings. */
-export interface UpContext {
-  readonly io: Io;
-  readonly onInterrupt: () => AbortSignal;
-  /** This command again, without its view, for the background. */
-  readonly backgroundArgv: readonly [string, ...string[]];
-}
 
 /** Runs `up`; resolves with the exit code. */
 export async function runUp(request: UpRequest, context: UpContext): Promise<number> {

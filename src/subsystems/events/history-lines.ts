@@ -2,7 +2,16 @@
 /** The history on disk: what a line says, and what the lines together say of an event. */
 import { type EventMarks, NO_MARKS } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
-import type { Fate } from "./sink.ts";
+
+/** What happens to an event on its way; for the history. */
+export type Fate =
+  /** It waits on disk. */
+  | "spooled"
+  /** It has waited on disk, and has arrived or is covered by a later one. */
+  | "arrived"
+  /** It was lost; `spooledDropped` if it had waited on disk. */
+  | "dropped"
+  | "spooledDropped";
 
 /**
  * One line. `s` rises with every line of both files. An event stands there in full the first time that a

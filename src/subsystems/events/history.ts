@@ -9,6 +9,7 @@ import type { Correlation } from "./correlator.ts";
 import {
   type EventLine,
   type EventQuery,
+  type Fate,
   foldEvent,
   foldLine,
   HISTORY_BYTES,
@@ -21,7 +22,6 @@ import {
   parseHistoryLine,
 } from "./history-lines.ts";
 import { type Lane, laneOf } from "./lanes.ts";
-import type { Fate } from "./sink.ts";
 
 /** Where the history is and how much of it. */
 export interface HistoryOptions {

@@ -7,6 +7,7 @@ import type { Random } from "../../kit/random.ts";
 import type { Correlation } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
 import { type EventApi, faultOf, judgeFault } from "./event-api.ts";
+import type { Fate } from "./history-lines.ts";
 import { Outbox, type OutboxEntry } from "./outbox.ts";
 import { REFERENCE } from "./policy.ts";
 import type { Spool } from "./spool.ts";
@@ -18,16 +19,6 @@ export interface SinkOptions {
   readonly waitingEvents: number;
   readonly waitingBytes: number;
 }
-
-/** What happens to an event on its way; for the history. */
-export type Fate =
-  /** It waits on disk. */
-  | "spooled"
-  /** It has waited on disk, and has arrived or is covered by a later one. */
-  | "arrived"
-  /** It was lost; `spooledDropped` if it had waited on disk. */
-  | "dropped"
-  | "spooledDropped";
 
 /** What a sink needs. */
 export interface SinkDeps {

@@ -1,0 +1,25 @@
+import type { Io } from "../io.ts";
+import type { RuntimeChoice } from "./find-runtime.ts";
+import type { UpPaths } from "./paths.ts";
+
+/** What the user asked for. */
+export interface UpRequest {
+  readonly paths: UpPaths;
+  readonly containerd: RuntimeChoice;
+  /** Flags for the agent. */
+  readonly agentFlags: readonly string[];
+  readonly demo: boolean;
+  readonly detach: boolean;
+  readonly untilReady: boolean;
+  /** How long `untilReady` and `detach` wait. */
+  readonly timeoutMs: number;
+  readonly checkOnly: boolean;
+}
+
+/** What `up` needs of its surroundings. */
+export interface UpContext {
+  readonly io: Io;
+  readonly onInterrupt: () => AbortSignal;
+  /** This command again, without its view, for the background. */
+  readonly backgroundArgv: readonly [string, ...string[]];
+}
