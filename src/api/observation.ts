@@ -43,6 +43,8 @@ export interface ObservedContainer {
   readonly message: string;
   /** Note of the devices that the container holds, as it was written when it was made. */
   readonly devices?: string;
+  /** The signal it is asked to end by, where the runtime says so: `SIGQUIT`. */
+  readonly stopSignal?: string;
 }
 
 /** Everything the runtime has of one pod, newest first in both lists. */

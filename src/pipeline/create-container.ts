@@ -8,7 +8,7 @@ import { type Devices, DevicesNotReady } from "../subsystems/devices/devices.ts"
 import type { Environments } from "../subsystems/environment/environment.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
-import type { Runtime } from "../subsystems/runtime/runtime.ts";
+import type { Runtime, RuntimeFeatures } from "../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../subsystems/volumes/volumes.ts";
 import { ContainerConfigError, type CreateContainerOrder } from "./pods/ports.ts";
 import { findContainer } from "./pods/restart.ts";
@@ -32,6 +32,7 @@ interface Attempt {
   readonly order: CreateContainerOrder;
   readonly container: Container;
   readonly podIps: readonly string[];
+  readonly features: RuntimeFeatures;
   readonly deps: ContainerDeps;
   readonly signal: AbortSignal;
 }
@@ -46,8 +47,13 @@ export async function createContainer(
   const container = containerOf(order);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
+  const features = await deps.runtime.features(handlerOf(pod), signal);
+  if (container.lifecycle?.stopSignal !== undefined && !features.stopSignals)
+    throw new ContainerConfigError(
+      "this container runtime sends no other stop signal than its own",
+    );
   const podIps = await addressesOf(order, deps, signal);
-  const attempt = { order, container, podIps, deps, signal };
+  const attempt = { order, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, groups } = await mountsOf(attempt, env);
   const uid = (pod.metadata?.uid ?? "") as PodUid;
@@ -96,10 +102,9 @@ async function environmentOf({
 }
 
 async function mountsOf(
-  { order: { pod }, container, podIps, deps, signal }: Attempt,
+  { order: { pod }, container, podIps, features, deps, signal }: Attempt,
   env: readonly EnvEntry[],
 ): Promise<ContainerMounts> {
-  const features = await deps.runtime.features(handlerOf(pod), signal);
   const images = features.imageVolumes
     ? await imagesOf({ pod, container, deps, signal })
     : new Map<string, string>();

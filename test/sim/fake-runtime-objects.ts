@@ -9,6 +9,7 @@ import {
   PodSandbox,
   PodSandboxState,
   PodSandboxStatus,
+  Signal,
   StatusResponse,
 } from "../../src/outside/cri/generated/api.ts";
 import type { Program } from "./programs.ts";
@@ -121,7 +122,10 @@ export function listedContainer(container: FakeContainer): Container {
 export function containerStatus(container: FakeContainer): ContainerStatus {
   const { podSandboxId: _, ...listed } = listedContainer(container);
   const { startedAt, finishedAt, exitCode, reason } = container;
-  return ContainerStatus.fromPartial({ ...listed, startedAt, finishedAt, exitCode, reason });
+  const { stopSignal = Signal.SIGTERM } = container.config;
+  const signalled = stopSignal === Signal.RUNTIME_DEFAULT ? Signal.SIGTERM : stopSignal;
+  const ended = { startedAt, finishedAt, exitCode, reason };
+  return ContainerStatus.fromPartial({ ...listed, ...ended, stopSignal: signalled });
 }
 
 export function containerStats({ id }: FakeContainer): ContainerStats {

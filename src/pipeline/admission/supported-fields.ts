@@ -191,12 +191,6 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
     check(mount, { fields: MOUNT_FIELDS }, `${path}.volumeMounts[${i}]`, problems);
   }
-  if (container.lifecycle?.stopSignal) {
-    problems.push({
-      path: `${path}.lifecycle.stopSignal`,
-      why: "stop signals are not passed on yet",
-    });
-  }
   for (const [i, rule] of (container.restartPolicyRules ?? []).entries()) {
     if (rule.action === "RestartAllContainers") {
       const why = "restarting all containers of a pod is not supported yet";

@@ -68,8 +68,17 @@ function containerStatus(
     restartCount: latest.restartCount,
     ready: isReady(record, spec, latest, started),
     started,
+    ...stopSignalOf(container, latest),
     ...shown,
   };
+}
+
+/** Shown of containers that ask for a signal: an API server that knows the field has let them. */
+function stopSignalOf(
+  { lifecycle }: Container,
+  { stopSignal }: ObservedContainer,
+): Pick<ContainerStatus, "stopSignal"> {
+  return lifecycle?.stopSignal !== undefined && stopSignal !== undefined ? { stopSignal } : {};
 }
 
 function previousStatus(status: PodStatus | undefined, name: string): ContainerStatus | undefined {

@@ -12,6 +12,7 @@ import {
 } from "../../outside/cri/generated/api.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
 import { containerSecurity, type SecurityParts } from "./security-context.ts";
+import { signalNumber } from "./stop-signal.ts";
 
 const utf8 = new TextEncoder();
 
@@ -83,6 +84,7 @@ export function containerConfig(
     stdin: container.stdin ?? false,
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
+    stopSignal: signalNumber(container.lifecycle?.stopSignal),
     linux: {
       resources: parts.resources,
       securityContext: inNamespaceOf(

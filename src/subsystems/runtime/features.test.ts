@@ -5,23 +5,26 @@ import { featuresOf } from "./features.ts";
 
 const version = (runtimeName: string, runtimeVersion: string) => ({ runtimeName, runtimeVersion });
 
-/** Runtime, its version, whether it mounts images, and parts of them. */
-const VERSIONS: readonly (readonly [string, string, boolean, boolean])[] = [
-  ["containerd", "1.6.20~ds1", false, false],
-  ["containerd", "v1.7.24", false, false],
-  ["containerd", "2.0.5", false, false],
-  ["containerd", "v2.1.0-rc.0", true, false],
-  ["containerd", "2.2.0", true, true],
-  ["containerd", "3.0.0", true, true],
-  ["cri-o", "1.30.0", false, false],
-  ["cri-o", "1.31.2", true, false],
-  ["another", "0.1", true, true],
+/** Runtime, its version, whether it mounts images, and parts of them, and sends signals of our choice. */
+const VERSIONS: readonly (readonly [string, string, boolean, boolean, boolean])[] = [
+  ["containerd", "1.6.20~ds1", false, false, false],
+  ["containerd", "v1.7.24", false, false, false],
+  ["containerd", "2.0.5", false, false, false],
+  ["containerd", "v2.1.0-rc.0", true, false, false],
+  ["containerd", "2.2.0", true, true, false],
+  ["containerd", "2.3.0", true, true, true],
+  ["containerd", "3.0.0", true, true, true],
+  ["cri-o", "1.30.0", false, false, false],
+  ["cri-o", "1.31.2", true, false, false],
+  ["cri-o", "1.34.0", true, true, true],
+  ["another", "0.1", true, true, true],
 ];
 
-for (const [name, text, imageVolumes, imageSubPaths] of VERSIONS)
-  test(`featuresOf ${name} ${text}: images ${imageVolumes}, parts of images ${imageSubPaths}`, () => {
+for (const [name, text, imageVolumes, imageSubPaths, stopSignals] of VERSIONS)
+  test(`featuresOf ${name} ${text}: images ${imageVolumes}, parts ${imageSubPaths}, signals ${stopSignals}`, () => {
     const found = featuresOf({ runtimeHandlers: [] }, version(name, text), "");
-    assert.deepEqual(found, { recursiveReadOnly: false, imageVolumes, imageSubPaths });
+    const expected = { imageVolumes, imageSubPaths, stopSignals };
+    assert.deepEqual(found, { recursiveReadOnly: false, ...expected });
   });
 
 test("featuresOf asks the pod's own handler", () => {

@@ -1,6 +1,6 @@
 import type { StatusResponse, VersionResponse } from "../../outside/cri/cri.ts";
 
-/** What a runtime can do about mounts. */
+/** What a runtime can do. */
 export interface RuntimeFeatures {
   /** Read-only mounts with all that is mounted beneath, by the handler in question. */
   readonly recursiveReadOnly: boolean;
@@ -8,6 +8,8 @@ export interface RuntimeFeatures {
   readonly imageVolumes: boolean;
   /** Parts of images mounted so; who cannot do it mounts the whole image and says nothing. */
   readonly imageSubPaths: boolean;
+  /** Signals of the pod's choice to end containers; who cannot do it sends its own and says nothing. */
+  readonly stopSignals: boolean;
 }
 
 /** First versions that mount images: no field of CRI says so. */
@@ -18,6 +20,10 @@ const IMAGE_VOLUMES_SINCE: Readonly<Record<string, readonly [number, number]>> =
 const IMAGE_SUB_PATHS_SINCE: Readonly<Record<string, readonly [number, number]>> = {
   containerd: [2, 2],
   "cri-o": [1, 33],
+};
+const STOP_SIGNALS_SINCE: Readonly<Record<string, readonly [number, number]>> = {
+  containerd: [2, 3],
+  "cri-o": [1, 34],
 };
 
 /** What the runtime says of one of its handlers (empty: the default), and what its version tells. */
@@ -32,6 +38,7 @@ export function featuresOf(
     recursiveReadOnly: features?.recursiveReadOnlyMounts === true,
     imageVolumes: isSince(runtimeVersion, IMAGE_VOLUMES_SINCE[runtime]),
     imageSubPaths: isSince(runtimeVersion, IMAGE_SUB_PATHS_SINCE[runtime]),
+    stopSignals: isSince(runtimeVersion, STOP_SIGNALS_SINCE[runtime]),
   };
 }
 

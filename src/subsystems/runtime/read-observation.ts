@@ -19,6 +19,7 @@ import {
   POD_UID,
   PRE_STOP_HANDLER,
 } from "./labels.ts";
+import { signalName } from "./stop-signal.ts";
 
 const NANOS_PER_MS = 1_000_000n;
 
@@ -60,6 +61,7 @@ export function readContainer(
 ): ObservedContainer {
   const restartCount = Number.parseInt(status.annotations[CONTAINER_RESTART_COUNT] ?? "", 10);
   const devices = status.annotations[CONTAINER_DEVICES];
+  const stopSignal = signalName(status.stopSignal);
   return {
     id: status.id,
     name: status.metadata?.name ?? "",
@@ -80,6 +82,7 @@ export function readContainer(
     reason: status.reason,
     message,
     ...(devices === undefined ? {} : { devices }),
+    ...(stopSignal === undefined ? {} : { stopSignal }),
   };
 }
 

@@ -33,6 +33,7 @@ import { nonRootViolation, type SecurityParts, seccompViolation } from "./securi
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export { type ClusterDns, parseResolvConf, resolvConfFault } from "./dns.ts";
+export type { RuntimeFeatures } from "./features.ts";
 export { instrumentRuntime } from "./instrument.ts";
 
 /** Folders and bounds of the room. */
@@ -193,7 +194,7 @@ export class Runtime {
     return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
   }
 
-  /** What the runtime can do about mounts of pods of this handler; asked once. */
+  /** What the runtime can do for pods of this handler; asked once. */
   async features(handler: string, signal: AbortSignal): Promise<RuntimeFeatures> {
     const { runtime } = this.#deps.cri;
     this.#said ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
