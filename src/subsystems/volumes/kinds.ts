@@ -1,13 +1,12 @@
 import type { Volume } from "../../api/generated/types.ts";
 import type { VolumeKind } from "./kind.ts";
 import { claimKind } from "./kinds/claim.ts";
-import { configMapKind } from "./kinds/config-map.ts";
 import { downwardApiKind } from "./kinds/downward-api.ts";
 import { emptyDirKind } from "./kinds/empty-dir.ts";
 import { hostPathKind } from "./kinds/host-path.ts";
 import { imageKind } from "./kinds/image.ts";
+import { configMapKind, secretKind } from "./kinds/object-files.ts";
 import { projectedKind } from "./kinds/projected.ts";
-import { secretKind } from "./kinds/secret.ts";
 
 /** The kinds there are, by the field of the volume that asks for each. */
 const KINDS: Partial<Readonly<Record<keyof Volume, VolumeKind>>> = {

@@ -21,8 +21,7 @@ import {
   onlyUser,
   type Payload,
 } from "../payloads.ts";
-import { configMapPayload } from "./config-map.ts";
-import { secretPayload } from "./secret.ts";
+import { configMapPayload, secretPayload } from "./object-files.ts";
 
 const PLUGIN = "kubernetes.io~projected";
 
