@@ -1,0 +1,92 @@
+import type { ConfigMap, KeyToPath, Secret, Volume } from "../../../api/generated/types.ts";
+import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from "../../../outside/kube/kube.ts";
+import { getObject, namespaceOf, type VolumeKind } from "../kind.ts";
+import { setUpPayload } from "../payload-volume.ts";
+import {
+  configMapFiles,
+  DEFAULT_FILE_MODE,
+  type KeyOrder,
+  type Payload,
+  secretFiles,
+} from "../payloads.ts";
+import type { PartOrder } from "./part.ts";
+
+/** Objects whose keys become files. */
+interface FileObjects<T extends ApiObject> {
+  readonly resource: Resource<T>;
+  /** As messages name one. */
+  readonly word: string;
+  readonly plugin: string;
+  /** Where the files are kept, as the reference does: secrets never reach a disk. */
+  readonly medium: "disk" | "memory";
+  readonly files: (object: Partial<T>, keys: KeyOrder) => Payload;
+  readonly source: (volume: Volume) => FileSource;
+}
+
+/** What a volume says of the object it is made of. */
+interface FileSource {
+  readonly name: string | undefined;
+  readonly items?: readonly KeyToPath[] | undefined;
+  readonly defaultMode?: number | undefined;
+  readonly optional?: boolean | undefined;
+}
+
+const CONFIG_MAP_FILES: FileObjects<ConfigMap> = {
+  resource: CONFIG_MAPS,
+  word: "configmap",
+  plugin: "kubernetes.io~configmap",
+  medium: "disk",
+  files: configMapFiles,
+  source: ({ configMap }) => ({ ...configMap, name: configMap?.name }),
+};
+
+const SECRET_FILES: FileObjects<Secret> = {
+  resource: SECRETS,
+  word: "secret",
+  plugin: "kubernetes.io~secret",
+  medium: "memory",
+  files: secretFiles,
+  source: ({ secret }) => ({ ...secret, name: secret?.secretName }),
+};
+
+/** Files of a config map; one that is missing and optional gives none. */
+export const configMapPayload = (order: PartOrder): Promise<Payload> =>
+  payloadOf(CONFIG_MAP_FILES, order);
+
+/** Files of a secret; one that is missing and optional gives none. */
+export const secretPayload = (order: PartOrder): Promise<Payload> => payloadOf(SECRET_FILES, order);
+
+/** Config maps as files. */
+export const configMapKind: VolumeKind = kindOf(CONFIG_MAP_FILES);
+
+/** Secrets as files. */
+export const secretKind: VolumeKind = kindOf(SECRET_FILES);
+
+async function payloadOf<T extends ApiObject>(
+  { resource, word, files }: FileObjects<T>,
+  { pod, name, keys, deps, signal }: PartOrder,
+): Promise<Payload> {
+  const object = await getObject(deps, resource, { namespace: namespaceOf(pod), name }, signal);
+  if (object || keys.optional) return files(object ?? {}, keys);
+  return { kind: "fault", message: `${word} "${name}" not found` };
+}
+
+function kindOf<T extends ApiObject>(objects: FileObjects<T>): VolumeKind {
+  const { resource, plugin, medium, source } = objects;
+  return {
+    plugin,
+    setUp: (order, deps, signal) => {
+      const { name = "", items, defaultMode = DEFAULT_FILE_MODE, optional } = source(order.volume);
+      const keys = { items, defaultMode, optional: optional === true };
+      const part = { pod: order.pod, name, keys, deps, signal };
+      return setUpPayload(order, deps, {
+        plugin,
+        medium,
+        payload: () => payloadOf(objects, part),
+      });
+    },
+    follows: ({ pod, volume }) => [
+      { resource, namespace: namespaceOf(pod), name: source(volume).name ?? "" },
+    ],
+  };
+}
