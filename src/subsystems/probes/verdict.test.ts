@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { WallMs } from "../../kit/clock.ts";
 import {
   conclude,
   consider,
-  type Moment,
   NEW_WORKER,
   type ProbeFacts,
   type ProbeKind,
@@ -14,40 +13,7 @@ import {
   type WorkerState,
   wantsTrigger,
 } from "./verdict.ts";
-
-const rules = (kind: ProbeKind, more: Partial<ProbeRules> = {}): ProbeRules => ({
-  kind,
-  periodMs: 10_000,
-  finePeriodMs: undefined,
-  timeoutMs: 1000,
-  initialDelaySeconds: 0,
-  successThreshold: 1,
-  failureThreshold: 3,
-  ...more,
-});
-
-const AGENT_STARTED = 1_000_000;
-
-const facts = (more: Partial<ProbeFacts> = {}): ProbeFacts => ({
-  podEnded: false,
-  podEnding: false,
-  containerId: "c1",
-  running: true,
-  startedAtMs: (AGENT_STARTED + 60_000) as WallMs,
-  started: true,
-  confirmed: false,
-  comesBack: true,
-  ...more,
-});
-
-/** `seconds` after the container of `facts` started. */
-const at = (seconds: number): Moment => ({
-  monotonic: (60_000 + seconds * 1000) as MonotonicMs,
-  wall: (AGENT_STARTED + 60_000 + seconds * 1000) as WallMs,
-});
-
-const adopted = (kind: ProbeKind, more: Partial<ProbeFacts> = {}): WorkerState =>
-  consider(rules(kind), NEW_WORKER, facts(more), at(0)).state;
+import { AGENT_STARTED, adopted, at, facts, rules } from "./verdict.vectors.ts";
 
 interface Vector {
   readonly name: string;
