@@ -69,6 +69,19 @@ test("planContainer: huge pages of every size of the machine, killing as a group
   ]);
 });
 
+test("planContainer: huge pages of the pod as a whole are those of containers that name none", () => {
+  const pages = (megabytes: number) => ({ "hugepages-2Mi": `${megabytes}Mi` });
+  const whole = pod([container("a", ONE), container("b", ONE, { ...ONE, ...pages(2) })], {
+    resources: { requests: pages(6), limits: pages(6) },
+  });
+  for (const [name, limit] of [
+    ["a", 6_291_456n],
+    ["b", 2_097_152n],
+  ] as const) {
+    assert.deepEqual(resources(whole, name, 2).hugepageLimits, [{ pageSize: "2MB", limit }]);
+  }
+});
+
 function withSwap(version: 1 | 2, behavior: "NoSwap" | "LimitedSwap"): CgroupSettings {
   return { ...settings(version), swap: { behavior, controlled: true, bytes: 4 * GI } };
 }

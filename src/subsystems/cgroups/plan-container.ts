@@ -54,7 +54,9 @@ export function planContainer(
     oomScoreAdj: BigInt(oomScoreAdj(pod, container, settings.capacity.memoryBytes ?? 0)),
     hugepageLimits: settings.hugepageSizes.map((pageSize) => ({
       pageSize,
-      limit: BigInt(container.limits.hugepages?.[pageSize] ?? 0),
+      limit: BigInt(
+        container.limits.hugepages?.[pageSize] ?? pod.podLevel.limits.hugepages?.[pageSize] ?? 0,
+      ),
     })),
     unified: {
       ...(settings.version === 2 && !settings.singleProcessOomKill
