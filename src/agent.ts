@@ -374,6 +374,7 @@ function pipelineDeps(
   const room = {
     allocatable: capacity.allocatable,
     pods: capacity.pods,
+    runtimeClasses: joined !== undefined,
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
   };
   return {

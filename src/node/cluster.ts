@@ -9,12 +9,14 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import {
   type ApiTransport,
+  followRuntimeClasses,
   followServices,
   KubeClient,
   type ObjectSource,
   type ObjectSourceDeps,
   PolledObjects,
   RequestedTokens,
+  type RuntimeClassList,
   type ServiceAccountTokens,
   type ServiceList,
   WatchedObjects,
@@ -50,6 +52,7 @@ export interface ClusterClients {
   readonly objects: ObjectSource;
   readonly tokens: ServiceAccountTokens;
   readonly services: ServiceList;
+  readonly runtimeClasses: RuntimeClassList;
 }
 
 /** What making clients needs. */
@@ -99,6 +102,7 @@ export function connectCluster(
     }),
     tokens: new RequestedTokens({ client, clock, random, log }),
     services: followServices({ client, clock, random, log, scope }),
+    runtimeClasses: followRuntimeClasses({ client, clock, random, log, scope }),
   };
 }
 
@@ -121,14 +125,13 @@ export function clientPorts(
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
   readonly services?: ServiceList;
+  readonly runtimeClasses?: RuntimeClassList;
 } {
-  const events = eventApi ?? clients?.events;
-  return {
-    ...(events ? { eventApi: events } : {}),
-    ...(clients
-      ? { objects: clients.objects, tokens: clients.tokens, services: clients.services }
-      : {}),
-  };
+  const eventsTo = eventApi ?? clients?.events;
+  const events = eventsTo ? { eventApi: eventsTo } : {};
+  if (!clients) return events;
+  const { objects, tokens, services, runtimeClasses } = clients;
+  return { ...events, objects, tokens, services, runtimeClasses };
 }
 
 /** What pods may ask of the node by its object in the API; nothing as long as there is none. */

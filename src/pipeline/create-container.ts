@@ -47,7 +47,7 @@ export async function createContainer(
   const container = containerOf(order);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
-  const features = await deps.runtime.features(handlerOf(pod), signal);
+  const features = await deps.runtime.features(pod, sandboxId, signal);
   if (container.lifecycle?.stopSignal !== undefined && !features.stopSignals)
     throw new ContainerConfigError(
       "this container runtime sends no other stop signal than its own",
@@ -114,10 +114,6 @@ async function mountsOf(
     signal.throwIfAborted();
     throw new ContainerConfigError(messageOf(error), { cause: error });
   }
-}
-
-function handlerOf({ spec }: Pod): string {
-  return spec?.runtimeClassName ?? "";
 }
 
 /** Images that are mounted are pulled like those that are run. */

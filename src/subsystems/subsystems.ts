@@ -9,7 +9,12 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime, RuntimeService } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
-import type { ObjectSource, ServiceAccountTokens, ServiceList } from "../outside/kube/kube.ts";
+import type {
+  ObjectSource,
+  RuntimeClassList,
+  ServiceAccountTokens,
+  ServiceList,
+} from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
   type Cgroups,
@@ -91,6 +96,8 @@ export interface SubsystemDeps
   readonly tokens?: ServiceAccountTokens;
   /** Services that pods are told of; absent where there is no API server. */
   readonly services?: ServiceList;
+  /** Classes that pods name; absent where there is no API server. */
+  readonly runtimeClasses?: RuntimeClassList;
   /** What pods may use of the node. */
   readonly allocatable: ResourceAmounts;
   readonly onFound: (pods: readonly FoundPod[]) => void;
@@ -221,7 +228,7 @@ function connectProbes(
 
 function createRuntime(
   { config, rootFolder }: SubsystemOptions,
-  { outside, scope, metrics, facts, onFound, isBusy }: SubsystemDeps,
+  { outside, scope, metrics, facts, onFound, isBusy, runtimeClasses }: SubsystemDeps,
   cri: ContainerRuntime,
   { cgroups, dns }: { readonly cgroups: Cgroups; readonly dns: ClusterDns },
 ): Runtime {
@@ -237,6 +244,8 @@ function createRuntime(
       readTail: (path, maxBytes) => host.files.readTail(path, maxBytes),
       cgroupParent: (pod) => cgroups.criParent(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),
+      sandboxResources: (pod) => cgroups.sandboxResources(pod),
+      ...(runtimeClasses ? { runtimeClasses } : {}),
       dns,
     },
     { onFound, isBusy },

@@ -104,6 +104,41 @@ export function apiRulesContract(options: ExaminationOptions): void {
     );
   });
 
+  on.examine("a runtime class adds its overhead and where its pods may run", async () => {
+    const classes = "/apis/node.k8s.io/v1/runtimeclasses";
+    const refusedPod = (spec: object) =>
+      on.send({
+        method: "POST",
+        path: PODS,
+        body: {
+          metadata: { name: on.fresh("pod") },
+          spec: { containers: [{ name: "main", image: "example/image:1" }], ...spec },
+        },
+      });
+    const runtimeClassName = on.fresh("vm");
+    const missing = await refusedPod({ runtimeClassName });
+    assert.equal(missing.status, 403);
+    assert.match(missing.body.message, /pod rejected: RuntimeClass "vm-\d+" not found$/);
+    const toleration = { key: "vm", operator: "Exists", effect: "NoSchedule" };
+    await on.must("POST", classes, {
+      metadata: { name: runtimeClassName },
+      handler: "kata",
+      overhead: { podFixed: { cpu: "250m" } },
+      scheduling: { nodeSelector: { vm: "yes" }, tolerations: [toleration] },
+    });
+    const { spec } = await on.makePod({ runtimeClassName, nodeSelector: { disk: "ssd" } });
+    assert.deepEqual(spec.overhead, { cpu: "250m" });
+    assert.deepEqual(spec.nodeSelector, { disk: "ssd", vm: "yes" });
+    assert.ok(
+      spec.tolerations.some((each: Json) => each.key === "vm"),
+      JSON.stringify(spec.tolerations),
+    );
+    const other = await refusedPod({ runtimeClassName, overhead: { cpu: "1" } });
+    assert.match(other.body.message, /Pod's Overhead doesn't match RuntimeClass's defined/);
+    const none = await refusedPod({ overhead: { cpu: "1" } });
+    assert.match(none.body.message, /Pod Overhead set without corresponding RuntimeClass/);
+  });
+
   on.examine("a status is written through its own path only", async () => {
     const pod = await on.makePod({ nodeName: "n1" });
     const path = `${PODS}/${pod.metadata.name}`;

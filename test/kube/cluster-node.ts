@@ -1,6 +1,6 @@
 // A node of a real control plane, both in one box.
 import type { Node, Pod } from "../../src/api/generated/types.ts";
-import { type Box, withBox } from "../box/box.ts";
+import { type Box, type BoxOptions, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent, STAY } from "../support/agent.ts";
 import { type ApiServer, startApiServer } from "./apiserver.ts";
@@ -74,6 +74,7 @@ export class ClusterNode {
 
 /** What is special about a node. */
 export interface NodeOptions {
+  readonly box?: BoxOptions;
   /** Flags by which the agent finds the server; default a kubeconfig with a certificate of the node. */
   readonly flags?: (server: ApiServer) => Promise<readonly string[]>;
   /** Signs requests for certificates, so. */
@@ -89,7 +90,7 @@ export async function withNode(
   use: (node: ClusterNode, box: Box) => Promise<void>,
   options: NodeOptions = {},
 ): Promise<void> {
-  await withBox({}, async (box) => {
+  await withBox(options.box ?? {}, async (box) => {
     const { apiServerFlags, config } = options;
     await using server = await startApiServer({
       box,

@@ -44,6 +44,7 @@ export interface FakeSandbox {
   readonly config: DeepPartial<PodSandboxConfig>;
   readonly createdAt: bigint;
   readonly ip: string;
+  readonly handler: string;
   ready: boolean;
 }
 
@@ -77,7 +78,7 @@ export function hasLabels(
   return Object.entries(selector ?? {}).every(([key, value]) => labels?.[key] === value);
 }
 
-export function listedSandbox({ id, config, createdAt, ready }: FakeSandbox): PodSandbox {
+export function listedSandbox({ id, config, createdAt, handler, ready }: FakeSandbox): PodSandbox {
   return PodSandbox.fromPartial({
     id,
     ...(config.metadata ? { metadata: config.metadata } : {}),
@@ -85,6 +86,7 @@ export function listedSandbox({ id, config, createdAt, ready }: FakeSandbox): Po
     createdAt,
     labels: config.labels ?? {},
     annotations: config.annotations ?? {},
+    runtimeHandler: handler,
   });
 }
 

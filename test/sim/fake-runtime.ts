@@ -127,7 +127,7 @@ export class FakeRuntime implements ContainerRuntime {
         ),
       sandboxStatus: (id, signal) =>
         this.#call("sandboxStatus", signal, () => sandboxStatus(this.#sandbox(id))),
-      runSandbox: (config, _handler, signal) =>
+      runSandbox: (config, handler, signal) =>
         this.#call("runSandbox", signal, () => {
           const { namespace, name, uid, attempt } = config.metadata ?? {};
           const taken = [...this.sandboxes.values()].some(
@@ -144,7 +144,8 @@ export class FakeRuntime implements ContainerRuntime {
             );
           const id = this.#newId("sandbox");
           const ip = `10.1.${(this.#ids >> 8) % 256}.${this.#ids % 256}`;
-          this.sandboxes.set(id, { id, config, createdAt: this.#nanos(), ip, ready: true });
+          const createdAt = this.#nanos();
+          this.sandboxes.set(id, { id, config, createdAt, ip, handler, ready: true });
           this.#note("runSandbox", uid ?? "", id);
           this.#emit(id, "started");
           return id;

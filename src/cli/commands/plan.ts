@@ -143,6 +143,8 @@ async function makePlan(
       allocatable,
       pods: maxPods,
       ...nodeOf(node),
+      // Classes are looked up when a pod starts, not when it is admitted.
+      runtimeClasses: true,
       allowedUnsafeSysctls: config.allowedUnsafeSysctls,
     },
     pods,

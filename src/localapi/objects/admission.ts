@@ -9,6 +9,7 @@ import {
   SIGNING_REQUESTS,
 } from "../kinds/catalog.ts";
 import { forbidden } from "../status-error.ts";
+import { admitRuntimeClass } from "./admit-runtime-class.ts";
 import type { ObjectsCore } from "./core.ts";
 import type { Order } from "./order.ts";
 
@@ -26,7 +27,7 @@ export function admitNew(core: ObjectsCore, order: Order, object: ApiObject): Ap
   const admitted = {
     ...withAccount,
     ...priorityOf(core, object, spec),
-    ...overheadOf(core, object, spec),
+    ...ofRuntimeClass(core, object, spec),
   };
   return { ...object, spec: admitted };
 }
@@ -87,14 +88,18 @@ function priorityOf(
   };
 }
 
-function overheadOf(
+function ofRuntimeClass(
   core: ObjectsCore,
   object: ApiObject,
-  { runtimeClassName: name, overhead }: PodSpec,
-): Pick<PodSpec, "overhead"> {
-  if (name === undefined || name === "") return {};
-  const found = core.store.get(RUNTIME_CLASSES.collection, `/${name}`) as RuntimeClass | undefined;
-  if (!found) throw refuse(object, `pod rejected: RuntimeClass "${name}" not found`);
-  const fixed = found.overhead?.podFixed;
-  return fixed === undefined || overhead !== undefined ? {} : { overhead: fixed };
+  spec: PodSpec,
+): Pick<PodSpec, "overhead" | "nodeSelector" | "tolerations"> {
+  const name = spec.runtimeClassName ?? "";
+  const found =
+    name === ""
+      ? undefined
+      : (core.store.get(RUNTIME_CLASSES.collection, `/${name}`) as RuntimeClass | undefined);
+  if (name !== "" && !found) throw refuse(object, `pod rejected: RuntimeClass "${name}" not found`);
+  const verdict = admitRuntimeClass(spec, found);
+  if (verdict.kind === "refused") throw refuse(object, verdict.why);
+  return verdict.spec;
 }

@@ -25,6 +25,8 @@ export { PolledObjects } from "./polled-objects.ts";
 export type { FollowDeps, FollowOptions, ObjectChange } from "./reflector.ts";
 export { followObjects } from "./reflector.ts";
 export * from "./resources.ts";
+export type { RuntimeClassAnswer, RuntimeClassList } from "./runtime-class-list.ts";
+export { followRuntimeClasses } from "./runtime-class-list.ts";
 export type {
   ServiceAccountToken,
   ServiceAccountTokens,

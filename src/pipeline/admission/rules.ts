@@ -14,6 +14,8 @@ export interface NodeRoom {
   readonly pods: number;
   /** Absent where there is no API server that has the node's object. */
   readonly node?: NodeFace;
+  /** Whether runtime classes can be looked up. */
+  readonly runtimeClasses: boolean;
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
 }
@@ -42,6 +44,7 @@ export interface Rule {
 /** All rules in the order they are asked; the first refusal counts. */
 export const RULES: readonly Rule[] = [
   { name: "supported fields", refuse: refuseUnsupported },
+  { name: "runtime class", refuse: refuseUnknowableClass },
   { name: "operating system", refuse: refuseOtherOs },
   { name: "sysctls", refuse: refuseSysctls },
   { name: "host ports", refuse: refuseTakenPorts },
@@ -66,6 +69,15 @@ function refuseUnsupported({ candidate }: RuleInputs): Refusal | undefined {
   return {
     reason: "UnsupportedPodField",
     message: fields.map(({ path, why }) => `${path}: ${why}`).join("; "),
+  };
+}
+
+/** Its own runtime is what a pod is confined by: no other one will do. */
+function refuseUnknowableClass({ candidate, room }: RuleInputs): Refusal | undefined {
+  if (!candidate.spec?.runtimeClassName || room.runtimeClasses) return undefined;
+  return {
+    reason: "UnsupportedPodField",
+    message: "spec.runtimeClassName: runtime classes need an API server to be looked up from",
   };
 }
 

@@ -23,7 +23,6 @@ import {
   type Ground,
 } from "./apply.ts";
 import { MIN_SHARES } from "./convert.ts";
-import { readContainer } from "./demand.ts";
 import { podDemand } from "./demand-cache.ts";
 import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, parsePath, podName, podUidOf, QOS_CLASSES, tierName } from "./names.ts";
@@ -32,10 +31,11 @@ import { type ContainerResources, planContainer } from "./plan-container.ts";
 import { planNode, planReserved } from "./plan-node.ts";
 import { planPod } from "./plan-pod.ts";
 import { planQos, planQosStart } from "./plan-qos.ts";
+import { planSandbox, type SandboxResources } from "./plan-sandbox.ts";
 import { planTree } from "./plan-tree.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
 import { applyResize, type ResizeOrder, type ResizeOutcome } from "./resize.ts";
-import { roleOf } from "./roles.ts";
+import { containerDemand } from "./roles.ts";
 import type { CgroupSettings } from "./settings.ts";
 import {
   checkControllers,
@@ -121,6 +121,8 @@ export interface Cgroups {
   criParent(pod: Pod): string;
   /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
   containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources;
+  /** What the runtime is told of the pod's sums for its sandbox. Right only after `start`. */
+  sandboxResources(pod: Pod): SandboxResources;
   /**
    * Sets shares and limits of the classes for the pods that are active. Calls that overlap share a pass
    * with the pods of the latest.
@@ -261,11 +263,11 @@ class CgroupRoom implements Cgroups {
   }
 
   containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources {
-    return planContainer(
-      this.#settings,
-      podDemand(pod),
-      readContainer(container, roleOf(pod, container.name)),
-    );
+    return planContainer(this.#settings, podDemand(pod), containerDemand(pod, container));
+  }
+
+  sandboxResources(pod: Pod): SandboxResources {
+    return planSandbox(this.#settings, pod);
   }
 
   updateQos(pods: readonly Pod[]): Promise<void> {

@@ -3,11 +3,11 @@ import type { Container, Pod } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod.ts";
 import type { QosClass } from "../../api/qos.ts";
 import type { UnitProperty } from "../../outside/systemd/systemd.ts";
-import { type PodDemand, readContainer, readDemand } from "./demand.ts";
+import { type PodDemand, readDemand } from "./demand.ts";
 import { literalPath, podName } from "./names.ts";
 import { expectContainerFiles, planContainer, type RuntimeWeights } from "./plan-container.ts";
 import { planTree } from "./plan-tree.ts";
-import { roleOf } from "./roles.ts";
+import { containerDemand } from "./roles.ts";
 import { shownValue } from "./same-value.ts";
 import type { CgroupSettings } from "./settings.ts";
 import { unitOf, unitProperties } from "./units.ts";
@@ -129,11 +129,7 @@ function plannedContainer(
   container: Container,
   weights: RuntimeWeights,
 ): PlannedGroup {
-  const resources = planContainer(
-    settings,
-    demand,
-    readContainer(container, roleOf(pod, container.name)),
-  );
+  const resources = planContainer(settings, demand, containerDemand(pod, container));
   return {
     path: `${parent}/${container.name}`,
     kind: "container",

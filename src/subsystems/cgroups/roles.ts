@@ -1,7 +1,7 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
+import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
 import { allContainers, isRestartableInit } from "../../api/pod.ts";
-import type { ContainerRole } from "./demand.ts";
+import { type ContainerDemand, type ContainerRole, readContainer } from "./demand.ts";
 
 /** What a container is to its pod, by the list it stands in; one that is not there counts as regular. */
 export function roleOf(pod: Pod, name: string): ContainerRole {
@@ -9,3 +9,9 @@ export function roleOf(pod: Pod, name: string): ContainerRole {
   if (placed?.kind !== "init") return placed?.kind ?? "container";
   return isRestartableInit(placed.container) ? "sidecar" : "init";
 }
+
+/** What a container of the pod asks for. `UsageError` on a value that is no quantity. */
+export const containerDemand = (
+  pod: Pod,
+  container: Container | EphemeralContainer,
+): ContainerDemand => readContainer(container, roleOf(pod, container.name));

@@ -23,12 +23,14 @@ import type {
   VersionResponse,
 } from "../../outside/cri/cri.ts";
 import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
+import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { type ClusterDns, dnsFaults, missingClusterDns, podDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
-import { sandboxConfig } from "./sandbox-config.ts";
+import { runtimeHandler } from "./runtime-class.ts";
+import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
 import { nonRootViolation, type SecurityParts, seccompViolation } from "./security-context.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
@@ -56,6 +58,10 @@ export interface RuntimeDeps {
   readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
   readonly cgroupParent: (pod: Pod) => string;
   readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
+  /** What the sandbox is told of the pod's sums. */
+  readonly sandboxResources: (pod: Pod) => SandboxSums;
+  /** Classes that pods name; absent where there is no API server. */
+  readonly runtimeClasses?: RuntimeClassList;
   readonly dns: ClusterDns;
 }
 
@@ -114,6 +120,9 @@ export class Runtime {
     });
     this.#starts = new PQueue({ concurrency: options.parallelStarts });
     this.#removals = new PQueue({ concurrency: options.parallelStarts });
+    this.watch.health.subscribe(() => {
+      this.#said = undefined;
+    });
     this.#exposeCounts(deps.metrics);
   }
 
@@ -141,9 +150,10 @@ export class Runtime {
 
   /** Makes a running sandbox and resolves with its id. */
   async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
+    const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
     const config = this.#sandboxConfig(pod, attempt);
     const id = await this.#start(PRIORITY_SANDBOX, signal, () =>
-      this.#deps.cri.runtime.runSandbox(config, pod.spec?.runtimeClassName ?? "", signal),
+      this.#deps.cri.runtime.runSandbox(config, handler, signal),
     );
     this.#learn(id, pod);
     return id;
@@ -194,9 +204,13 @@ export class Runtime {
     return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
   }
 
-  /** What the runtime can do for pods of this handler; asked once. */
-  async features(handler: string, signal: AbortSignal): Promise<RuntimeFeatures> {
+  /** What the runtime can do for the pod in this sandbox; asked anew when the runtime has changed. */
+  async features(pod: Pod, sandboxId: string, signal: AbortSignal): Promise<RuntimeFeatures> {
     const { runtime } = this.#deps.cri;
+    // The class may have changed since, or be gone.
+    const handler = pod.spec?.runtimeClassName
+      ? (await runtime.sandboxStatus(sandboxId, signal)).runtimeHandler
+      : "";
     this.#said ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
     return featuresOf(this.#said.status, this.#said.version, handler);
   }
@@ -243,6 +257,7 @@ export class Runtime {
       attempt,
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
+      ...this.#deps.sandboxResources(pod),
       dns: podDns(pod, this.#deps.dns),
       hostname: hostnameOf(pod, this.#deps.dns.domain),
     });

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod-paths.ts";
 import type { DeepPartial, PodSandboxConfig } from "../../outside/cri/cri.ts";
-import { Protocol } from "../../outside/cri/generated/api.ts";
+import { type LinuxContainerResources, Protocol } from "../../outside/cri/generated/api.ts";
 import { sandboxLabels } from "./labels.ts";
 import { sandboxSecurity } from "./security-context.ts";
 
@@ -13,8 +13,14 @@ export interface PodDns {
   readonly options: readonly string[];
 }
 
+/** Sums that a runtime sizes a sandbox by: of the containers, and of what the sandbox itself costs. */
+export interface SandboxSums {
+  readonly resources: DeepPartial<LinuxContainerResources>;
+  readonly overhead: DeepPartial<LinuxContainerResources>;
+}
+
 /** What a sandbox gets beside what the pod's spec says. */
-export interface SandboxParts {
+export interface SandboxParts extends SandboxSums {
   readonly attempt: number;
   readonly roots: { readonly root: string; readonly logs: string };
   /** Literal path of the pod's cgroup for the runtime. */
@@ -48,6 +54,8 @@ export function sandboxConfig(pod: Pod, parts: SandboxParts): DeepPartial<PodSan
     linux: {
       cgroupParent: parts.cgroupParent,
       securityContext: sandboxSecurity(pod),
+      resources: parts.resources,
+      overhead: parts.overhead,
       sysctls: Object.fromEntries(
         (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [name, value]),
       ),
