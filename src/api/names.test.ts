@@ -4,6 +4,7 @@ import fc from "fast-check";
 import {
   byteLength,
   configMapKeyFaults,
+  cutToBytes,
   dns1035LabelFaults,
   dns1123LabelFaults,
   dns1123SubdomainFaults,
@@ -115,4 +116,17 @@ test("byteLength: as UTF-8 counts (property)", () => {
     }),
   );
   assert.equal(byteLength("\ud800"), 3);
+});
+
+test("cutToBytes: fits, is a beginning, and no longer one would fit (property)", () => {
+  assert.equal(cutToBytes("aäb", 2), "a");
+  assert.equal(cutToBytes("aäb", 3), "aä");
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.nat(20), (text, maxBytes) => {
+      const cut = cutToBytes(text, maxBytes);
+      assert.ok(byteLength(cut) <= maxBytes && text.startsWith(cut));
+      const [next = ""] = text.slice(cut.length);
+      assert.ok(next === "" || byteLength(cut) + byteLength(next) > maxBytes);
+    }),
+  );
 });

@@ -15,6 +15,18 @@ export function byteLength(text: string): number {
   return bytes;
 }
 
+/** The longest beginning of a text that takes at most `maxBytes` in UTF-8; no character is cut in two. */
+export function cutToBytes(text: string, maxBytes: number): string {
+  let bytes = 0;
+  let end = 0;
+  for (const character of text) {
+    bytes += byteLength(character);
+    if (bytes > maxBytes) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}
+
 /** `must be between 1 and 65535, inclusive`. */
 export const inclusiveRange = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`;

@@ -1,8 +1,11 @@
 // How often the runtime is listed, with and without a stream of events.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { PodUid } from "../../src/api/observation.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
+import { Container, ContainerState, ContainerStatus } from "../../src/outside/cri/generated/api.ts";
+import { CONTAINER_NAME, POD_UID } from "../../src/subsystems/runtime/labels.ts";
 import { Observer } from "../../src/subsystems/runtime/observe.ts";
 import { RuntimeWatch } from "../../src/subsystems/runtime/watch-runtime.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
@@ -47,4 +50,51 @@ test("an open stream that is silent spares listings", async () => {
 test("without a stream all is listed every second", async () => {
   const listings = await listingsInTenMinutes({ events: false });
   assert.ok(listings >= 590 && listings <= 602, `${listings} listings`);
+});
+
+test("the end of a container that ended before it was ever looked at is seen soon", async () => {
+  const clock = new SimClock();
+  const { runtime } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
+  const uid = "pod-1" as PodUid;
+  const labels = { [POD_UID]: uid, [CONTAINER_NAME]: "main" };
+  // The runtime's own books are behind its events by 2 s, and the pod's actor is busy for one.
+  const state = () =>
+    clock.monotonic() < 7_000 ? ContainerState.CONTAINER_RUNNING : ContainerState.CONTAINER_EXITED;
+  let made = false;
+  const late = {
+    ...runtime,
+    async *events(signal: AbortSignal) {
+      await clock.sleep(5_000, signal);
+      made = true;
+      observer.learn("c", uid);
+      yield { kind: "stopped" as const, containerId: "c", podUid: uid };
+      await clock.sleep(1_000_000, signal);
+    },
+    listSandboxes: async () => [],
+    listContainers: async () =>
+      made ? [Container.fromPartial({ id: "c", labels, state: state() })] : [],
+    containerStatus: async () => ContainerStatus.fromPartial({ id: "c", labels, state: state() }),
+  };
+  const observer = new Observer({ runtime: late, clock, readTail: async () => undefined });
+  let seenAt: number | undefined;
+  const leave = new AbortController();
+  const watch = new RuntimeWatch({
+    runtime: late,
+    clock,
+    log: silentLog,
+    observer,
+    onFound: (pods) => {
+      if (pods[0]?.observed.containers[0]?.state === "exited") seenAt ??= clock.monotonic();
+    },
+    isBusy: () => clock.monotonic() < 6_000,
+  });
+  await watch.lookOnce(leave.signal);
+  const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
+  await clock.advance(6_000);
+  await observer.observePod(uid, leave.signal);
+  await clock.advance(10_000);
+  leave.abort();
+  await clock.advance(60_000);
+  await Promise.allSettled(work);
+  assert.ok(seenAt !== undefined && seenAt < 16_000, `seen at ${seenAt}`);
 });

@@ -7,8 +7,10 @@ import type {
   PodStatus,
   ResourceStatus,
 } from "../../api/generated/types.ts";
+import { byteLength, cutToBytes } from "../../api/names.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
+import { hasRegularAttempt } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { decideRestart, type SpecContainer } from "../pods/restart.ts";
 
@@ -30,12 +32,34 @@ export function containerStatuses(
   specs: readonly SpecContainer[],
   context: ContainerStatusContext,
 ): readonly ContainerStatus[] {
+  const messageBytes = messageBudget(record);
   return specs.map((spec) => {
-    const { allocatedResourcesStatus: _, ...status } = containerStatus(record, spec, context);
+    const full = containerStatus(record, spec, context);
+    const { allocatedResourcesStatus: _, ...status } = withShortMessages(full, messageBytes);
     if (spec.kind === "ephemeral") return ephemeralStatus(status);
     const devices = context.devices?.(spec.container.name);
     return devices ? { ...status, allocatedResourcesStatus: devices } : status;
   });
+}
+
+/** What the termination messages of a pod may take together, shared out evenly (status_manager.go normalizeStatus). */
+const POD_MESSAGE_BYTES = 12 * 1024;
+
+function messageBudget({ pod: { spec } }: PodRecord): number {
+  const count = (spec?.containers.length ?? 0) + (spec?.initContainers ?? []).length;
+  return Math.floor(POD_MESSAGE_BYTES / Math.max(1, count));
+}
+
+function withShortMessages(status: ContainerStatus, maxBytes: number): ContainerStatus {
+  const short = (state: ContainerState | undefined) => {
+    const message = state?.terminated?.message;
+    if (!state?.terminated || message === undefined || byteLength(message) <= maxBytes)
+      return state;
+    return { terminated: { ...state.terminated, message: cutToBytes(message, maxBytes) } };
+  };
+  const [state, lastState] = [short(status.state), short(status.lastState)];
+  if (state === status.state && lastState === status.lastState) return status;
+  return { ...status, ...(state ? { state } : {}), ...(lastState ? { lastState } : {}) };
 }
 
 /** Nobody waits for an ephemeral container to be started or ready. */
@@ -123,8 +147,24 @@ function withoutAttempt(
     };
   }
   const lastState = before?.lastState ?? {};
+  // Nobody keeps it for ever, and without it having ended well the others would not be there.
+  if (spec.kind === "init" && hasRegularAttempt(record))
+    return {
+      ...base,
+      restartCount,
+      ready: true,
+      state: { terminated: EXITED_NORMALLY },
+      lastState,
+    };
   return { ...base, restartCount, state: { waiting: waitingOf(record, container) }, lastState };
 }
+
+const EXITED_NORMALLY: ContainerStateTerminated = {
+  reason: "Completed",
+  message:
+    "Unable to get init container status from container runtime and pod has been initialized, consider it as exited normally",
+  exitCode: 0,
+};
 
 function waitingOf(record: PodRecord, container: Container): { reason: string; message?: string } {
   const { admission } = record;

@@ -7,7 +7,7 @@ import type {
   PodUid,
 } from "../../api/observation.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type {
   Container,
   ContainerStatus,
@@ -69,12 +69,12 @@ export class Observer {
     return this.#podOf.get(containerId)?.uid;
   }
 
-  /** Whether the container or sandbox was running when it was last looked at. */
-  believesRunning(id: string): boolean {
-    return (
-      this.#containers.get(id)?.sight.state === "running" ||
-      this.#sandboxes.get(id)?.sight.ready === true
-    );
+  /** Whether the container or sandbox was running when it was last looked at, or was never looked at. */
+  mayRun(id: string): boolean {
+    const container = this.#containers.get(id)?.sight;
+    if (container) return container.state === "running";
+    const sandbox = this.#sandboxes.get(id)?.sight;
+    return sandbox ? sandbox.ready : this.#podOf.has(id);
   }
 
   /** How many containers are in each state, and how many sandboxes are ready. */
@@ -210,18 +210,29 @@ export class Observer {
     return sight;
   }
 
+  /** The runtime's own word and what the container left (kuberuntime getTerminationMessage). */
   async #message(status: ContainerStatus): Promise<string> {
     if (status.state !== ContainerState.CONTAINER_EXITED) return "";
-    const path = status.annotations[TERMINATION_MESSAGE_PATH] ?? "";
+    const left = (await this.#written(status)) || (await this.#fallBack(status));
+    return [status.message, left].filter((text) => text !== "").join(": ");
+  }
+
+  async #written({ annotations, mounts }: ContainerStatus): Promise<string> {
+    const path = annotations[TERMINATION_MESSAGE_PATH] ?? "";
     const mount =
-      path === "" ? undefined : status.mounts.find(({ containerPath }) => containerPath === path);
-    const written = mount
-      ? ((await this.#deps.readTail(mount.hostPath, MESSAGE_MAX_BYTES)) ?? "")
-      : "";
-    const fallBack = status.annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
-    if (written === "" && fallBack && status.exitCode !== 0)
-      return status.message + (await this.#logEnd(status.logPath));
-    return status.message + written;
+      path === "" ? undefined : mounts.find(({ containerPath }) => containerPath === path);
+    if (!mount) return "";
+    try {
+      return (await this.#deps.readTail(mount.hostPath, MESSAGE_MAX_BYTES)) ?? "";
+    } catch (error) {
+      return `Error on reading termination log ${mount.hostPath}: ${messageOf(error)}`;
+    }
+  }
+
+  async #fallBack({ annotations, exitCode, reason, logPath }: ContainerStatus): Promise<string> {
+    const asked = annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
+    const failed = exitCode !== 0 || reason === "ContainerCannotRun";
+    return asked && failed ? await this.#logEnd(logPath) : "";
   }
 
   async #logEnd(logPath: string): Promise<string> {

@@ -230,7 +230,7 @@ export class RuntimeWatch {
     const uid =
       this.#deps.observer.podOf(event.containerId) ?? (event.podUid as PodUid | undefined);
     if (uid === undefined) {
-      this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#lookAtUnknown(event.containerId));
+      this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#lookAtUnknown(event));
       return;
     }
     this.#lookAt(uid);
@@ -239,21 +239,21 @@ export class RuntimeWatch {
 
   /**
    * containerd's own events come before its CRI side has taken note of the end: what is then read still
-   * says running. Looks again, ever later, until the end is seen.
+   * says running. Looks again, ever later, until the end is seen; also of what was never looked at, since
+   * its pod is still busy starting others.
    */
   #expectEnd(uid: PodUid, containerId: string, delayMs: number): void {
     if (delayMs > END_LAST_LOOK_MS) return;
     this.#deps.clock.alarm(delayMs, () => {
-      if (!this.#deps.observer.believesRunning(containerId)) return;
+      if (!this.#deps.observer.mayRun(containerId)) return;
       this.#lookAt(uid);
       this.#expectEnd(uid, containerId, delayMs * 2);
     });
   }
 
-  #lookAtUnknown(containerId: string): void {
-    const uid = this.#deps.observer.podOf(containerId);
-    if (uid === undefined) this.requestListing();
-    else this.#lookAt(uid);
+  #lookAtUnknown(event: RuntimeEvent): void {
+    if (this.#deps.observer.podOf(event.containerId) === undefined) this.requestListing();
+    else this.#onEvent(event);
   }
 
   #lookAt(uid: PodUid): void {

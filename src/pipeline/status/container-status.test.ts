@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { aContainer, anAttempt, anEnd, aPod, aRecord } from "../../../test/support/pods.ts";
+import { initContainers, regularContainers } from "../pods/restart.ts";
+import { containerStatuses } from "./container-status.ts";
+
+const context = { previous: undefined, runtimeName: "containerd" };
+
+test("containerStatuses: termination messages share 12 KiB, characters stay whole", () => {
+  const names = ["a", "b", "c"];
+  const pod = aPod({ containers: names.map((name) => aContainer(name)), restartPolicy: "Never" });
+  const long = "ä".repeat(4096 / 2);
+  const ends = names.map((name) => anEnd(name, 1, { message: long }));
+  const lengths = (count: number) => {
+    const more = Array.from({ length: count - names.length }, (_, i) => aContainer(`i${i}`));
+    const wide = { ...pod, spec: { ...pod.spec, initContainers: more } } as typeof pod;
+    const record = aRecord({ pod: wide, containers: ends });
+    return containerStatuses(record, regularContainers(wide), context).map(({ state }) =>
+      Buffer.byteLength(state?.terminated?.message ?? ""),
+    );
+  };
+  assert.deepEqual(lengths(3), [4096, 4096, 4096]);
+  assert.deepEqual(lengths(5), [2456, 2456, 2456]);
+});
+
+test("containerStatuses: an init container that the runtime forgot has ended well once others ran", () => {
+  const pod = aPod({ initContainers: [aContainer("init")] });
+  const of = (containers: ReturnType<typeof anAttempt>[]) =>
+    containerStatuses(aRecord({ pod, containers }), initContainers(pod), context)[0];
+  const gone = of([anAttempt("a")]);
+  assert.equal(gone?.state?.terminated?.reason, "Completed");
+  assert.match(gone?.state?.terminated?.message ?? "", /consider it as exited normally/);
+  assert.equal(gone?.ready, true);
+  assert.equal(of([])?.state?.waiting?.reason, "PodInitializing");
+});
