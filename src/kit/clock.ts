@@ -53,7 +53,8 @@ export function createSystemClock(): Clock {
         else fire();
       }, piece);
     };
-    arm(delayMs);
+    // Node cuts off fractions: it would fire up to a millisecond too early, and be asked again.
+    arm(Math.ceil(delayMs));
     return () => clearTimeout(timer);
   };
   const clock: Clock = {

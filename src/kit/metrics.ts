@@ -25,7 +25,14 @@ export interface Gauge {
 export interface Histogram {
   /** Observes a value in the unit of the metric's name. */
   observe(value: number, labels?: Labels): void;
+  /** One combination of labels, for who observes it often; not to be used any more once it is removed. */
+  series(labels: Labels): HistogramSeries;
   remove(labels: Labels): void;
+}
+
+/** Observations of one combination of labels. */
+export interface HistogramSeries {
+  observe(value: number): void;
 }
 
 /** Most label combinations one metric may hold; what comes after is dropped and counted (CVE-2020-8551). */
@@ -83,7 +90,7 @@ export class MetricsRegistry {
 
   histogram(options: MetricOptions & { readonly buckets?: readonly number[] }): Histogram {
     const bounds = options.buckets ?? DEFAULT_BUCKETS_SECONDS;
-    const series = new SeriesMap(
+    const series = new SeriesMap<HistogramEntry>(
       () => ({ counts: new Array<number>(bounds.length).fill(0), sum: 0, count: 0 }),
       () => {
         this.#dropped += 1;
@@ -103,15 +110,26 @@ export class MetricsRegistry {
         }
       },
     });
+    const count = (entry: HistogramEntry, value: number) => {
+      entry.sum += value;
+      entry.count += 1;
+      // Bounds rise, and a value counts for all that are not below it.
+      for (let i = bounds.length - 1; i >= 0 && value <= (bounds[i] ?? 0); i -= 1)
+        entry.counts[i] = (entry.counts[i] ?? 0) + 1;
+    };
     return {
       observe: (value, labels = {}) => {
         const entry = series.at(labels);
-        if (!entry) return;
-        entry.sum += value;
-        entry.count += 1;
-        bounds.forEach((bound, i) => {
-          if (value <= bound) entry.counts[i] = (entry.counts[i] ?? 0) + 1;
-        });
+        if (entry) count(entry, value);
+      },
+      series: (labels) => {
+        let entry: HistogramEntry | undefined;
+        return {
+          observe: (value) => {
+            entry ??= series.at(labels);
+            if (entry) count(entry, value);
+          },
+        };
       },
       remove: (labels) => series.remove(labels),
     };
@@ -167,6 +185,13 @@ export class MetricsRegistry {
       throw new InvariantError(`metric ${family.name} is registered twice`);
     this.#families.set(family.name, family);
   }
+}
+
+interface HistogramEntry {
+  /** Of values up to each bound. */
+  readonly counts: number[];
+  sum: number;
+  count: number;
 }
 
 class SeriesMap<E> {

@@ -8,10 +8,8 @@ export class Held {
   readonly #sockets: Socket[] = [];
   #released = false;
 
-  /** Takes charge of a socket; one that comes after the end is cut at once. */
+  /** Takes charge of a socket, whose errors are heard elsewhere; one that comes after the end is cut at once. */
   add(socket: Socket): void {
-    // An error after the end of the exchange has nobody left to hear it.
-    socket.on("error", ignore);
     if (this.#released) reset(socket);
     else this.#sockets.push(socket);
   }
@@ -49,18 +47,18 @@ function resetAfterPeer(socket: Socket): void {
     return;
   }
   socket.once("end", cut);
-  socket.once("close", cut);
+  // Who takes the bytes from below the stream (`connectTo`) also sees that there are more.
+  if (socket.readableFlowing === null) return;
   socket.once("data", cut);
   socket.resume();
 }
 
-function reset(socket: Socket): void {
+/** Closes a socket without leaving a trace of the connection on the node. */
+export function reset(socket: Socket): void {
   // One that is still connecting would be reset only after it has connected.
   if (socket.connecting) socket.destroy();
   else if (!socket.destroyed) socket.resetAndDestroy();
 }
-
-function ignore(): void {}
 
 /** The limits of one exchange. */
 export interface Bound<T> {
@@ -71,10 +69,14 @@ export interface Bound<T> {
 }
 
 /**
- * Runs `work` under one deadline for all of it. Rejects with the signal's reason when the caller
- * leaves, and with what `work` throws; in every case the sockets are closed.
+ * Runs `work` under one deadline for all of it: its answer is what it calls `answer` with or, when it
+ * promises something, what comes of that. Rejects with the signal's reason when the caller leaves, and
+ * with what `work` throws; in every case the sockets are closed.
  */
-export function bounded<T>(bound: Bound<T>, work: (held: Held) => Promise<T>): Promise<T> {
+export function bounded<T>(
+  bound: Bound<T>,
+  work: (held: Held, answer: (value: T) => void) => Promise<T> | undefined,
+): Promise<T> {
   const { signal } = bound;
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -82,18 +84,26 @@ export function bounded<T>(bound: Bound<T>, work: (held: Held) => Promise<T>): P
       return;
     }
     const held = new Held();
-    const end = (settle: () => void) => {
+    const end = () => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
       held.release();
-      settle();
     };
-    const onAbort = () => end(() => reject(signal.reason as Error));
-    const timer = setTimeout(() => end(() => resolve(bound.onTimeout())), bound.timeoutMs);
+    const answer = (value: T) => {
+      end();
+      resolve(value);
+    };
+    const fail = (error: unknown) => {
+      end();
+      reject(error as Error);
+    };
+    const onAbort = () => fail(signal.reason);
+    const timer = setTimeout(() => answer(bound.onTimeout()), bound.timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
-    work(held).then(
-      (value) => end(() => resolve(value)),
-      (error: unknown) => end(() => reject(error as Error)),
-    );
+    try {
+      work(held, answer)?.then(answer, fail);
+    } catch (error) {
+      fail(error);
+    }
   });
 }

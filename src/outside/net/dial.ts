@@ -62,20 +62,59 @@ export function brokenText(host: string, port: number, thrown: unknown): string 
   return `${verb} tcp ${joinHostPort(host, port)}: ${verb}: ${why}`;
 }
 
+/** What happens on a connection, told at once. */
+export interface Connecting {
+  readonly onConnect: (socket: Socket) => void;
+  /** The texts of errors until it stands are those of Go's net.Dialer. */
+  readonly onDialError: (error: PeerError) => void;
+  /** An error of the connection that stood; left out by who listens to the socket itself. */
+  readonly onBroken?: (error: Error) => void;
+  /** Takes what the peer sends in place of the stream; the bytes are gone after the call. */
+  readonly onBytes?: (bytes: Uint8Array) => void;
+}
+
+/** What peers send is read into here, one read at a time; a buffer for each would be most of what a look costs. */
+let readBuffer: Uint8Array | undefined;
+const READ_BUFFER_BYTES = 16 * 1024;
+
 /**
  * Connects. The socket stays half open when the peer closes, because an ordinary close in answer
- * would leave the peer's side in TIME_WAIT. Throws `PeerError`.
+ * would leave the peer's side in TIME_WAIT.
  */
+export function connectTo(host: string, port: number, held: Held, told: Connecting): Socket {
+  const { onBytes } = told;
+  readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
+  const onread = onBytes && {
+    buffer: readBuffer,
+    callback: (length: number, buffer: Uint8Array) => {
+      onBytes(buffer.subarray(0, length));
+      return true;
+    },
+  };
+  const socket = connect({ host, port, allowHalfOpen: true, ...(onread ? { onread } : {}) });
+  let stood = false;
+  held.add(socket);
+  // Heard to the end: an error after the end of the exchange has nobody else to hear it.
+  socket.on("error", (error) => {
+    if (stood) told.onBroken?.(error);
+    else told.onDialError(new PeerError(dialText(host, port, error)));
+  });
+  socket.once("connect", () => {
+    stood = true;
+    told.onConnect(socket);
+  });
+  return socket;
+}
+
+/** Connects for who needs the socket as a stream. Throws `PeerError`. */
 export function dial(host: string, port: number, held: Held): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
-    held.add(socket);
-    const onError = (error: unknown) => reject(new PeerError(dialText(host, port, error)));
-    socket.once("error", onError);
-    socket.once("connect", () => {
-      socket.off("error", onError);
+    const onConnect = (socket: Socket) => {
+      // Handshakes and frames are small and wait for each other.
+      socket.setNoDelay(true);
       resolve(socket);
-    });
+    };
+    connectTo(host, port, held, { onConnect, onDialError: reject });
   });
 }
 

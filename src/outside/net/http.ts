@@ -6,8 +6,8 @@ import {
   type SecureContext,
   type TLSSocket,
 } from "node:tls";
-import { bounded, type Held } from "./bounded.ts";
-import { brokenText, dial, type HttpTarget, PeerError, parseTarget } from "./dial.ts";
+import { bounded, type Held, reset } from "./bounded.ts";
+import { brokenText, connectTo, dial, type HttpTarget, PeerError, parseTarget } from "./dial.ts";
 import { requestH2 } from "./h2.ts";
 import { type HttpReply, MalformedReply, ReplyReader } from "./http-reply.ts";
 import type { HttpAnswer, HttpExchange } from "./net.ts";
@@ -16,6 +16,8 @@ import type { HttpAnswer, HttpExchange } from "./net.ts";
 const MAX_REQUESTS = 10;
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+const UTF8 = new TextDecoder();
 
 /** Headers that the request line or the framing decide and no caller may. */
 const NOT_THEIRS: ReadonlySet<string> = new Set([
@@ -80,7 +82,7 @@ async function follow(
       return {
         kind: "response",
         status: reply.status,
-        body: new TextDecoder().decode(reply.body),
+        body: UTF8.decode(reply.body),
         redirectedAway: next !== undefined,
       };
     }
@@ -139,20 +141,31 @@ interface Extra {
   readonly referer: string | undefined;
 }
 
-async function request(
+function request(
   exchange: HttpExchange,
   target: HttpTarget,
   extra: Extra,
   held: Held,
 ): Promise<HttpReply> {
-  const headers = headersOf(exchange, extra);
-  const authority = extra.host ?? target.authority;
+  const head = { authority: extra.host ?? target.authority, headers: headersOf(exchange, extra) };
+  const { maxBodyBytes } = exchange;
+  return target.secure
+    ? requestSecure(target, head, maxBodyBytes, held)
+    : requestPlain(target, requestText(target, head), maxBodyBytes, held);
+}
+
+async function requestSecure(
+  target: HttpTarget,
+  head: Head,
+  maxBodyBytes: number,
+  held: Held,
+): Promise<HttpReply> {
   const raw = await dial(target.host, target.port, held);
-  const socket = target.secure ? await secure(raw, target) : raw;
+  const socket = await secure(raw, target);
   const reply =
-    "alpnProtocol" in socket && socket.alpnProtocol === "h2"
-      ? await requestTwo(socket, target, { authority, headers }, exchange.maxBodyBytes)
-      : await requestOne(socket, target, { authority, headers }, exchange.maxBodyBytes);
+    socket.alpnProtocol === "h2"
+      ? await requestTwo(socket, target, head, maxBodyBytes)
+      : await requestOne(socket, target, head, maxBodyBytes);
   if (reply.complete) held.leave(raw);
   return reply;
 }
@@ -185,13 +198,7 @@ interface Head {
   readonly headers: HeaderList;
 }
 
-function requestOne(
-  socket: Socket,
-  target: HttpTarget,
-  head: Head,
-  maxBodyBytes: number,
-): Promise<HttpReply> {
-  const reader = new ReplyReader(maxBodyBytes);
+function requestText(target: HttpTarget, head: Head): string {
   const isUpgrade = head.headers.some(([name]) => name === "Upgrade");
   const lines = [
     `GET ${target.path} HTTP/1.1`,
@@ -199,6 +206,53 @@ function requestOne(
     ...head.headers.map(([name, value]) => `${name}: ${value}`),
     ...(isUpgrade ? [] : ["Connection: close"]),
   ];
+  return `${lines.join("\r\n")}\r\n\r\n`;
+}
+
+/** One request over TCP, which is what nearly all probes are: the bytes are taken from below the stream. */
+function requestPlain(
+  target: HttpTarget,
+  text: string,
+  maxBodyBytes: number,
+  held: Held,
+): Promise<HttpReply> {
+  const reader = new ReplyReader(maxBodyBytes);
+  let isOver = false;
+  return new Promise((resolve, reject) => {
+    const step = (read: () => HttpReply | undefined) => {
+      try {
+        const reply = read();
+        if (reply === undefined) return;
+        isOver = true;
+        if (reply.complete) held.leave(socket);
+        resolve(reply);
+      } catch (error) {
+        isOver = true;
+        reject(error as Error);
+      }
+    };
+    const socket = connectTo(target.host, target.port, held, {
+      onConnect: () => socket.write(text, "utf8"),
+      onDialError: reject,
+      onBroken: (error) => reject(new PeerError(brokenText(target.host, target.port, error))),
+      onBytes: (bytes) => {
+        if (isOver) reset(socket);
+        else step(() => reader.push(bytes));
+      },
+    });
+    socket.once("end", () => {
+      if (!isOver) step(() => reader.end());
+    });
+  });
+}
+
+function requestOne(
+  socket: Socket,
+  target: HttpTarget,
+  head: Head,
+  maxBodyBytes: number,
+): Promise<HttpReply> {
+  const reader = new ReplyReader(maxBodyBytes);
   return new Promise((resolve, reject) => {
     const step = (read: () => HttpReply | undefined) => {
       try {
@@ -217,7 +271,7 @@ function requestOne(
       reject(new PeerError(brokenText(target.host, target.port, error))),
     );
     socket.once("close", () => reject(new PeerError("EOF")));
-    socket.write(`${lines.join("\r\n")}\r\n\r\n`, "utf8");
+    socket.write(requestText(target, head), "utf8");
   });
 }
 

@@ -1,5 +1,5 @@
 import { bounded } from "./bounded.ts";
-import { dial, joinHostPort, PeerError } from "./dial.ts";
+import { connectTo, joinHostPort } from "./dial.ts";
 import type { ConnectAnswer } from "./net.ts";
 
 /** Connects and closes with a reset at once; the texts are those of Go's net.Dialer. */
@@ -13,13 +13,11 @@ export function tcpConnect(
     kind: "timeout",
     message: `dial tcp ${joinHostPort(host, port)}: i/o timeout`,
   });
-  return bounded<ConnectAnswer>({ timeoutMs, signal, onTimeout }, (held) =>
-    dial(host, port, held).then(
-      () => ({ kind: "connected" }),
-      (error: unknown) => {
-        if (error instanceof PeerError) return { kind: "failure", message: error.message };
-        throw error;
-      },
-    ),
-  );
+  return bounded<ConnectAnswer>({ timeoutMs, signal, onTimeout }, (held, answer) => {
+    connectTo(host, port, held, {
+      onConnect: () => answer({ kind: "connected" }),
+      onDialError: ({ message }) => answer({ kind: "failure", message }),
+    });
+    return undefined;
+  });
 }

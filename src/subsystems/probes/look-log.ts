@@ -1,3 +1,4 @@
+import type { WallMs } from "../../kit/clock.ts";
 import type { ProbeRecord } from "./report.ts";
 
 /** Counts of one probe by the reference's names of results. */
@@ -7,21 +8,36 @@ export interface ProbeCounts {
   readonly unknown: number;
 }
 
-/** The last looks of one probe, and how many there were in all. */
+const RESULTS: readonly ProbeRecord["result"][] = ["success", "warning", "failure", "error"];
+
+/** Numbers kept of each look: when, how long, how late, result, processes ended. */
+const COLUMNS = 5;
+
+/**
+ * The last looks of one probe, and how many there were in all. A node makes hundreds of looks a second and
+ * forgets each within seconds, so their numbers have fixed places and texts that repeat are kept once.
+ */
 export class LookLog {
   readonly #length: number;
-  readonly #records: ProbeRecord[] = [];
-  #counts: ProbeCounts = { successful: 0, failed: 0, unknown: 0 };
+  readonly #numbers: Float64Array;
+  readonly #containerIds: string[] = [];
+  readonly #outputs: string[] = [];
+  /** Looks that were ever kept. */
+  #kept = 0;
+  #successful = 0;
+  #failed = 0;
+  #unknown = 0;
   #busyMs = 0;
   #killed = 0;
 
   /** Remembers the last `length` looks. */
   constructor(length: number) {
     this.#length = length;
+    this.#numbers = new Float64Array(length * COLUMNS);
   }
 
   get counts(): ProbeCounts {
-    return this.#counts;
+    return { successful: this.#successful, failed: this.#failed, unknown: this.#unknown };
   }
 
   /** Time that all looks took together. */
@@ -36,18 +52,48 @@ export class LookLog {
 
   /** Oldest first. */
   get records(): readonly ProbeRecord[] {
-    return [...this.#records];
+    const count = Math.min(this.#kept, this.#length);
+    return Array.from({ length: count }, (_, i) =>
+      this.#record((this.#kept - count + i) % this.#length),
+    );
   }
 
   keep(record: ProbeRecord): void {
-    this.#records.push(record);
-    if (this.#records.length > this.#length) this.#records.shift();
-    const { successful, failed, unknown } = this.#counts;
-    if (record.result === "error") this.#counts = { successful, failed, unknown: unknown + 1 };
-    else if (record.result === "failure")
-      this.#counts = { successful, failed: failed + 1, unknown };
-    else this.#counts = { successful: successful + 1, failed, unknown };
+    const { result, killed = 0 } = record;
+    if (result === "error") this.#unknown += 1;
+    else if (result === "failure") this.#failed += 1;
+    else this.#successful += 1;
     this.#busyMs += record.durationMs;
-    this.#killed += record.killed ?? 0;
+    this.#killed += killed;
+    if (this.#length === 0) return;
+    const place = this.#kept % this.#length;
+    const last = (this.#kept + this.#length - 1) % this.#length;
+    this.#kept += 1;
+    const from = place * COLUMNS;
+    this.#numbers[from] = record.atMs;
+    this.#numbers[from + 1] = record.durationMs;
+    this.#numbers[from + 2] = record.lateMs;
+    this.#numbers[from + 3] = RESULTS.indexOf(result);
+    this.#numbers[from + 4] = killed;
+    this.#containerIds[place] = record.containerId;
+    const before = this.#outputs[last];
+    this.#outputs[place] = before === record.output ? before : record.output;
+  }
+
+  #record(place: number): ProbeRecord {
+    const from = place * COLUMNS;
+    const [atMs = 0, durationMs = 0, lateMs = 0, result = 0, killed = 0] = this.#numbers.subarray(
+      from,
+      from + COLUMNS,
+    );
+    return {
+      atMs: atMs as WallMs,
+      durationMs,
+      lateMs,
+      containerId: this.#containerIds[place] ?? "",
+      result: RESULTS[result] ?? "error",
+      output: this.#outputs[place] ?? "",
+      ...(killed > 0 ? { killed } : {}),
+    };
   }
 }

@@ -31,16 +31,16 @@ function isWorthAnother(outcome: ProbeOutcome): boolean {
   return outcome.kind === "error" && outcome.final !== true;
 }
 
-async function lookOnce(
+function lookOnce(
   ports: LookPorts,
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   const { exec, httpGet, tcpSocket, grpc } = request.probe;
-  if (exec) return await probeExec(ports, exec, request, signal);
-  if (httpGet) return await probeHttp(ports.net, httpGet, request, signal);
-  if (tcpSocket) return await probeTcp(ports.net, tcpSocket, request, signal);
-  if (grpc) return await probeGrpc(ports.net, grpc, request, signal);
+  if (exec) return probeExec(ports, exec, request, signal);
+  if (httpGet) return probeHttp(ports.net, httpGet, request, signal);
+  if (tcpSocket) return probeTcp(ports.net, tcpSocket, request, signal);
+  if (grpc) return probeGrpc(ports.net, grpc, request, signal);
   const message = `missing probe handler for ${request.podText}:${request.container.name}`;
-  return { kind: "error", message };
+  return Promise.resolve({ kind: "error", message });
 }

@@ -35,7 +35,6 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     onVerdict: () => {},
     recordEvent: () => {},
     onLook: () => {},
-    track: () => {},
     ...more,
   };
 }
@@ -53,8 +52,8 @@ test("Prober gives back every time it took to spread its turns", async () => {
     prober.update(watched({ ...app, containerId: `c${i}` }));
     assert.ok(shared.spread.taken <= 1);
   }
-  prober.stop();
-  prober.stop();
+  void prober.stop();
+  void prober.stop();
   assert.equal(shared.spread.taken, 0);
   await clock.advance(10_000);
   assert.equal(shared.spread.taken, 0);
@@ -76,7 +75,7 @@ test("Prober goes on after a look that broke off, and says so", async () => {
   await clock.advance(3500);
   assert.equal(looks, 4);
   assert.deepEqual(said, ["probe broke off"]);
-  prober.stop();
+  void prober.stop();
 });
 
 test("Prober takes over the numbers of a probe that was changed", async () => {
@@ -96,5 +95,5 @@ test("Prober takes over the numbers of a probe that was changed", async () => {
   assert.equal(looks, 2 + 1);
   await clock.advance(5000);
   assert.equal(looks, 2 + 1 + 5);
-  prober.stop();
+  void prober.stop();
 });

@@ -22,7 +22,9 @@ import {
 import {
   conclude,
   consider,
+  type Moment,
   NEW_WORKER,
+  type ProbeFacts,
   type ProbeKind,
   type ProbeResult,
   type ProbeRules,
@@ -49,8 +51,6 @@ export interface ProberShared {
   readonly recordEvent: (event: ProbeEvent) => void;
   /** Told of every look that was made, for the metrics. */
   readonly onLook: (prober: Prober, record: ProbeRecord) => void;
-  /** Takes charge of work under way; it never rejects. */
-  readonly track: (work: Promise<void>) => void;
 }
 
 /**
@@ -86,14 +86,16 @@ export class Prober {
   /** Container that has been warned about. */
   #warnedOf: string | undefined;
   #state: WorkerState = NEW_WORKER;
+  #facts: ProbeFacts;
   #step: Step | undefined;
-  #next: Turn | undefined;
+  readonly #turn: Turn;
+  /** The look that is under way; never rejects. */
+  #look: Promise<void> | undefined;
   /** When the present or coming turn is due. */
   #tickAt = 0;
   /** The time that is held in `spread`, when the coming turn got its time from there. */
   #placedAt: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  #isLooking = false;
   #isTriggered = false;
 
   constructor(kind: ProbeKind, { pod, target, settings }: Watched, shared: ProberShared) {
@@ -104,6 +106,8 @@ export class Prober {
     this.#settings = settings;
     this.#shared = shared;
     this.#rules = rulesOf(target.spec, kind, settings);
+    this.#facts = factsOf(pod, target, kind);
+    this.#turn = shared.schedule.turn(() => this.#takeTurn());
     this.#expect(1);
     const { clock, random, agentStartedAt } = shared;
     const now = clock.monotonic();
@@ -134,16 +138,21 @@ export class Prober {
     this.#pod = pod;
     this.#target = target;
     this.#settings = settings;
+    this.#facts = factsOf(pod, target, this.kind);
     if (this.#step?.kind === "exit") this.#resume();
-    else if (wantsTrigger(this.#rules, this.#state, this.#facts())) this.#trigger();
+    else if (wantsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
   }
 
-  /** Ends the loop; a look under way is cut off and its outcome is not told. */
-  stop(): void {
-    if (this.#abort.signal.aborted) return;
+  /**
+   * Ends the loop; a look under way is cut off and its outcome is not told. Gives what there is to wait for
+   * until it is over; that never rejects.
+   */
+  stop(): Promise<void> | undefined {
+    if (this.#abort.signal.aborted) return this.#look;
     this.#abort.abort(new Error("the probe is no longer wanted"));
     this.#unschedule();
     this.#expect(-1);
+    return this.#look;
   }
 
   /** Makes room for the turns of this probe, or gives it back. */
@@ -172,10 +181,10 @@ export class Prober {
       containerId,
       verdict,
       run: last === undefined ? undefined : { result: last, length: run },
-      doing: this.#isLooking ? { kind: "looking" } : this.#step,
+      doing: this.#look !== undefined ? { kind: "looking" } : this.#step,
       periodMs: this.#periodMs,
       timeoutMs: this.#rules.timeoutMs,
-      nextInMs: this.#next && Math.max(0, this.#next.at - this.#shared.clock.monotonic()),
+      nextInMs: this.#nextInMs(),
       counts: this.log.counts,
       busyMs: this.log.busyMs,
       killed: this.log.killed,
@@ -183,11 +192,12 @@ export class Prober {
     };
   }
 
-  #facts() {
-    return factsOf(this.#pod, this.#target, this.kind);
+  #nextInMs(): number | undefined {
+    const { at } = this.#turn;
+    return at === undefined ? undefined : Math.max(0, at - this.#shared.clock.monotonic());
   }
 
-  #moment() {
+  #moment(): Moment {
     const { clock } = this.#shared;
     return { monotonic: clock.monotonic(), wall: clock.wall() };
   }
@@ -195,12 +205,11 @@ export class Prober {
   #scheduleAt(at: number): void {
     this.#unschedule();
     this.#tickAt = at;
-    this.#next = this.#shared.schedule.at(at, () => this.#takeTurn());
+    this.#turn.set(at);
   }
 
   #unschedule(): void {
-    this.#next?.cancel();
-    this.#next = undefined;
+    this.#turn.cancel();
     if (this.#placedAt === undefined) return;
     this.#shared.spread.leave(this.#placedAt);
     this.#placedAt = undefined;
@@ -211,14 +220,15 @@ export class Prober {
     const { state, publish, step } = consider(
       this.#rules,
       this.#state,
-      this.#facts(),
+      this.#facts,
       this.#moment(),
     );
     this.#state = state;
     this.#step = step;
     this.#publish(publish, "");
     if (step.kind === "wait") this.#scheduleNext();
-    else if (step.kind === "probe") this.#launch();
+    else if (step.kind === "probe" && state.containerId !== undefined)
+      this.#launch(state.containerId);
   }
 
   #scheduleNext(): void {
@@ -226,7 +236,7 @@ export class Prober {
     const now = this.#shared.clock.monotonic();
     if (this.#isTriggered) {
       this.#isTriggered = false;
-      if (wantsTrigger(this.#rules, this.#state, this.#facts())) {
+      if (wantsTrigger(this.#rules, this.#state, this.#facts)) {
         this.#scheduleAt(Math.max(now, this.#lookedAt + TRIGGER_GAP_MS));
         return;
       }
@@ -245,61 +255,59 @@ export class Prober {
   /** Looks as soon as may be, and counts the period from there. */
   #trigger(): void {
     if (this.#step === undefined) return;
-    if (this.#isLooking) {
+    if (this.#look !== undefined) {
       this.#isTriggered = true;
       return;
     }
     const now = this.#shared.clock.monotonic();
     const at = Math.max(now, this.#lookedAt + TRIGGER_GAP_MS);
-    if (this.#next && this.#next.at <= at) return;
+    if (this.#turn.at !== undefined && this.#turn.at <= at) return;
     this.#scheduleAt(at);
   }
 
   /** A probe that had nothing more to do has, when the container came back after all. */
   #resume(): void {
-    const { step } = consider(this.#rules, this.#state, this.#facts(), this.#moment());
+    const { step } = consider(this.#rules, this.#state, this.#facts, this.#moment());
     if (step.kind === "exit") return;
     this.#step = undefined;
     this.#scheduleAt(this.#shared.clock.monotonic());
   }
 
-  #launch(): void {
-    this.#isLooking = true;
+  #launch(containerId: string): void {
     this.#lookedAt = this.#shared.clock.monotonic();
-    const work = this.#look()
-      .catch((error: unknown) => {
-        if (this.#abort.signal.aborted) return;
-        this.#shared.log.error("probe broke off", { ...this.#names(), error });
-      })
-      .then(() => {
-        this.#isLooking = false;
-        this.#scheduleNext();
-      });
-    this.#shared.track(work);
+    this.#look = this.#lookAt(containerId).then(() => {
+      this.#look = undefined;
+      this.#scheduleNext();
+    });
   }
 
-  async #look(): Promise<void> {
-    const probe = probeOf(this.#target.spec, this.kind) ?? {};
-    const { containerId } = this.#state;
+  /** Looks and takes in what was seen; never rejects. */
+  async #lookAt(containerId: string): Promise<void> {
     const { signal } = this.#abort;
-    const { clock, execSlots } = this.#shared;
-    if (containerId === undefined) return;
-    let atMs = clock.wall();
-    let beganAt = clock.monotonic();
-    const now = async (): Promise<ProbeOutcome | undefined> => {
-      // What was meant when the turn came may be gone by the time there is a free slot.
-      if (!this.#isWanted(containerId)) return undefined;
-      atMs = clock.wall();
-      beganAt = clock.monotonic();
-      return await look(this.#shared.ports, this.#request(containerId), signal);
-    };
-    const outcome = probe.exec ? await execSlots.run(this.#pod.uid, signal, now) : await now();
-    if (outcome === undefined || signal.aborted) return;
+    const { ports, execSlots, log } = this.#shared;
+    let began = this.#moment();
+    try {
+      const request = this.#request(containerId);
+      const outcome = request.probe.exec
+        ? await execSlots.run(this.#pod.uid, signal, async () => {
+            // What was meant when the turn came may be gone by the time there is a free slot.
+            if (!this.#isWanted(containerId)) return undefined;
+            began = this.#moment();
+            return await look(ports, request, signal);
+          })
+        : await look(ports, request, signal);
+      if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
+    } catch (error) {
+      if (!signal.aborted) log.error("probe broke off", { ...this.#names(), error });
+    }
+  }
+
+  #takeIn(outcome: ProbeOutcome, containerId: string, began: Moment): void {
     const output = outcome.kind === "error" ? outcome.message : outcome.output;
     const record: ProbeRecord = {
-      atMs,
-      durationMs: clock.monotonic() - beganAt,
-      lateMs: beganAt - this.#tickAt,
+      atMs: began.wall,
+      durationMs: this.#shared.clock.monotonic() - began.monotonic,
+      lateMs: began.monotonic - this.#tickAt,
       containerId,
       result: outcome.kind,
       output: output.slice(0, HISTORY_OUTPUT_CHARS),
@@ -328,7 +336,7 @@ export class Prober {
 
   /** Whether a look at this container still matters. */
   #isWanted(containerId: string): boolean {
-    const facts = this.#facts();
+    const facts = this.#facts;
     if (facts.containerId !== containerId || facts.podEnded) return false;
     return this.kind === "readiness" || !facts.podEnding;
   }

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
-import type { MetricsRegistry, Sample } from "../../kit/metrics.ts";
+import type { HistogramSeries, MetricsRegistry, Sample } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { type ContainerProcesses, ExecGuard } from "./exec-guard.ts";
@@ -105,6 +105,7 @@ interface PodSettings {
 
 class ProbeRoom implements Probes {
   readonly #pods = new Map<string, Map<string, Prober>>();
+  /** Looks of probes that have ended meanwhile. */
   readonly #inFlight = new Set<Promise<void>>();
   readonly #settings = new Map<string, PodSettings>();
   readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;
@@ -142,7 +143,6 @@ class ProbeRoom implements Probes {
       onVerdict: deps.onVerdict,
       recordEvent: deps.recordEvent,
       onLook: metrics.observe,
-      track: (work: Promise<void>) => this.#track(work),
     };
     this.#newProber = (kind, watched) => new Prober(kind, watched, shared);
     this.#recordEvent = deps.recordEvent;
@@ -214,13 +214,11 @@ class ProbeRoom implements Probes {
   }
 
   #end(prober: Prober): void {
-    prober.stop();
+    const look = prober.stop();
     this.#forgetMetrics(prober);
-  }
-
-  #track(work: Promise<void>): void {
-    const tracked = work.finally(() => this.#inFlight.delete(tracked));
-    this.#inFlight.add(tracked);
+    if (look === undefined) return;
+    this.#inFlight.add(look);
+    void look.then(() => this.#inFlight.delete(look));
   }
 
   #register(registry: MetricsRegistry, execSlots: FairSlots) {
@@ -259,14 +257,21 @@ class ProbeRoom implements Probes {
       name: "nodelet_exec_probe_seconds_total",
       help: "Time that exec probes took together: what the runtime and the node pay for them.",
     });
+    const lateSeries = lateness.series({});
+    const durations = new WeakMap<Prober, HistogramSeries>();
+    const durationOf = (prober: Prober) => {
+      const known = durations.get(prober) ?? duration.series(durationLabels(prober));
+      durations.set(prober, known);
+      return known;
+    };
     return {
       observe: (prober: Prober, record: ProbeRecord) => {
-        lateness.observe(Math.max(0, record.lateMs) / 1000);
+        lateSeries.observe(Math.max(0, record.lateMs) / 1000);
         if (prober.handler === "exec") execTime.add({}, record.durationMs / 1000);
         if (record.killed) killed.add({}, record.killed);
         // The reference measures what came to an end with an answer that is not a failure.
         if (record.result !== "failure") {
-          duration.observe(record.durationMs / 1000, durationLabels(prober));
+          durationOf(prober).observe(record.durationMs / 1000);
         }
       },
       forget: (prober: Prober) => {

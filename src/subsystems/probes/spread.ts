@@ -1,7 +1,7 @@
 // pure
 
-/** Times are handed out in steps of this. */
-const BUCKET_MS = 5;
+/** Times are handed out in steps of this; turns that share a step cost the agent one waking. */
+export const STEP_MS = 10;
 
 /** The share of its period by which one turn may be put off, and the most it may be. */
 const SLACK_SHARE = 0.05;
@@ -9,8 +9,9 @@ const MAX_SLACK_MS = 500;
 
 /**
  * Keeps turns that come again and again from falling together: each asks for a time and gets that or
- * one slightly later, where there is room. What began at one instant drifts apart in a few turns, what
- * is alone is never moved.
+ * one slightly later, where there is room. What began at one instant drifts apart in a few turns. Times
+ * fall on whole steps, so that those which do meet come at one instant; only a period that is no
+ * multiple of the step keeps its own, where nothing crowds it out.
  */
 export class Spread {
   readonly #taken = new Map<number, number>();
@@ -30,31 +31,35 @@ export class Spread {
 
   /** The time for a turn that is wanted at `at`; give it back with `leave` when it is over or off. */
   take(at: number, periodMs: number): number {
-    const wanted = Math.floor(at / BUCKET_MS);
-    // The mean, rounded up, and one more: with less room than that nothing would ever come to rest.
-    const room = Math.floor(this.#turnsPerMs * BUCKET_MS) + 1;
-    const slack = Math.floor(Math.min(periodMs * SLACK_SHARE, MAX_SLACK_MS) / BUCKET_MS);
+    const slackMs = Math.min(periodMs * SLACK_SHARE, MAX_SLACK_MS);
+    const last = Math.floor((at + slackMs) / STEP_MS);
+    const isOnSteps = periodMs % STEP_MS === 0;
+    const wanted = isOnSteps ? Math.min(Math.ceil(at / STEP_MS), last) : Math.floor(at / STEP_MS);
+    const own = wanted * STEP_MS < at;
+    // The mean, rounded up, and one more: with less room than the mean nothing would ever come to rest,
+    // and two probes of a pod may as well come together.
+    const room = Math.floor(this.#turnsPerMs * STEP_MS) + 2;
     let best = wanted;
-    for (let bucket = wanted; bucket <= wanted + slack; bucket += 1) {
-      const count = this.#count(bucket);
+    for (let step = wanted; step <= last; step += 1) {
+      const count = this.#count(step);
       if (count < room) {
-        best = bucket;
+        best = step;
         break;
       }
-      if (count < this.#count(best)) best = bucket;
+      if (count < this.#count(best)) best = step;
     }
     this.#taken.set(best, this.#count(best) + 1);
-    return best === wanted ? at : best * BUCKET_MS;
+    return best === wanted && own ? at : best * STEP_MS;
   }
 
   leave(at: number): void {
-    const bucket = Math.floor(at / BUCKET_MS);
-    const left = this.#count(bucket) - 1;
-    if (left > 0) this.#taken.set(bucket, left);
-    else this.#taken.delete(bucket);
+    const step = Math.floor(at / STEP_MS);
+    const left = this.#count(step) - 1;
+    if (left > 0) this.#taken.set(step, left);
+    else this.#taken.delete(step);
   }
 
-  #count(bucket: number): number {
-    return this.#taken.get(bucket) ?? 0;
+  #count(step: number): number {
+    return this.#taken.get(step) ?? 0;
   }
 }

@@ -91,6 +91,8 @@ export interface Turn {
   readonly publish: readonly ProbeResult[];
 }
 
+const PROBE: Step = { kind: "probe" };
+
 const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = {
   readiness: "failure",
   liveness: "success",
@@ -124,7 +126,8 @@ export function consider(
   if (facts.podEnding && rules.kind !== "readiness") {
     return { ...published(state, "success", publish), step: exit("pod is being ended") };
   }
-  const running = { ...state, seenRunningAt: state.seenRunningAt ?? now.monotonic };
+  const running =
+    state.seenRunningAt === undefined ? { ...state, seenRunningAt: now.monotonic } : state;
   return { state: running, publish, step: gate(rules, running, facts, now) };
 }
 
@@ -170,9 +173,9 @@ function gate(rules: ProbeRules, state: WorkerState, facts: ProbeFacts, now: Mom
     return wait("within the initial delay");
   }
   if (rules.kind === "startup") {
-    return facts.started ? wait("container has started") : { kind: "probe" };
+    return facts.started ? wait("container has started") : PROBE;
   }
-  return facts.started ? { kind: "probe" } : wait("container has not started yet");
+  return facts.started ? PROBE : wait("container has not started yet");
 }
 
 /** Whole seconds since the container started; a wall clock that was set back cannot make it younger. */
