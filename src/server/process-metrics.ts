@@ -48,14 +48,14 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** Exposes what this process uses and how late its event loop is, read when the page is. */
+/** Exposes what this process uses and how long turns of its event loop take, read when the page is. */
 export function exposeProcess(metrics: MetricsRegistry, own: OwnProcess, nodeName: string): void {
   for (const { name, help, type, field } of ROWS)
     metrics.collected({ name, help, type }, () => [{ value: own.usage()[field] }]);
   metrics.collected(
     {
       name: "nodelet_eventloop_delay_seconds",
-      help: "How late the event loop was within the last one to two minutes.",
+      help: "How long turns of the event loop took within the last one to two minutes.",
       type: "gauge",
     },
     () => {

@@ -12,7 +12,7 @@ export interface ProcessUsage {
   readonly maxFiles: number;
 }
 
-/** How late the event loop was within the last one to two minutes. */
+/** How long turns of the event loop took, while everything else waited, within the last one to two minutes. */
 export interface LoopDelay {
   readonly p50Seconds: number;
   readonly p99Seconds: number;
@@ -25,8 +25,11 @@ export interface OwnProcess {
   loopDelay(): LoopDelay;
 }
 
-/** Period of looking whether the loop is late; each look is a timer. */
-const RESOLUTION_MS = 50;
+/**
+ * Where Node cannot time the turns themselves (before 26), a timer looks whether the loop is late. Timing
+ * turns wakes nobody: an idle agent would do little else than that.
+ */
+const RESOLUTION_MS = samplesTurns() ? 0 : 500;
 const WINDOW_MS = 60_000;
 const NANOS_PER_SECOND = 1e9;
 const MICROS_PER_SECOND = 1e6;
@@ -44,12 +47,17 @@ export function connectOwnProcess(): OwnProcess & { close(): void } {
 
 /** The window that is being filled and the one before it; every reader sees the same. */
 class LoopDelayWindows {
-  readonly #current = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  readonly #current = monitorEventLoopDelay({
+    samplePerIteration: true,
+    resolution: Math.max(1, RESOLUTION_MS),
+  });
   readonly #timer: NodeJS.Timeout;
   #previous: LoopDelay = { p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 };
 
   constructor() {
     this.#current.enable();
+    // The turn that is under way was not timed from its beginning.
+    setTimeout(() => this.#current.reset(), 0).unref();
     this.#timer = setInterval(() => {
       this.#previous = readHistogram(this.#current);
       this.#current.reset();
@@ -72,7 +80,17 @@ class LoopDelayWindows {
   }
 }
 
-/** The histogram counts the whole pause between two looks; what is over its period is delay. */
+/** Node before 26 does not know the option, and so does not mind what it is set to. */
+function samplesTurns(): boolean {
+  try {
+    monitorEventLoopDelay({ samplePerIteration: "unknown" as unknown as boolean });
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** A timer's histogram counts the whole pause between two looks; what is over its period is delay. */
 function readHistogram(histogram: ReturnType<typeof monitorEventLoopDelay>): LoopDelay {
   const late = (nanos: number) => Math.max(0, nanos / NANOS_PER_SECOND - RESOLUTION_MS / 1000);
   if (histogram.count === 0) return { p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 };

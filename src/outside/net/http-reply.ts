@@ -27,7 +27,7 @@ type Framing =
   | { readonly kind: "chunkEnd" }
   | { readonly kind: "done"; readonly complete: boolean };
 
-const LF = 10;
+const ASCII = new TextDecoder();
 
 /**
  * Reads one HTTP/1 answer from its bytes, however they are cut, and keeps the first `maxBodyBytes`
@@ -51,6 +51,7 @@ export class ReplyReader {
   /** Takes bytes; the answer as soon as it is known. Throws `MalformedReply`. */
   push(bytes: Uint8Array): HttpReply | undefined {
     let at = 0;
+    let text: string | undefined;
     while (at < bytes.length) {
       const framing = this.#framing;
       switch (framing.kind) {
@@ -72,7 +73,8 @@ export class ReplyReader {
         case "head":
         case "chunkSize":
         case "chunkEnd":
-          at = this.#readLine(bytes, at, framing.kind);
+          text ??= latin1(bytes);
+          at = this.#readLine(text, at, framing.kind);
           break;
         default:
           framing satisfies never;
@@ -115,18 +117,18 @@ export class ReplyReader {
     this.#framing = kind === "chunk" ? { kind: "chunkEnd" } : { kind: "done", complete: true };
   }
 
-  #readLine(bytes: Uint8Array, from: number, kind: "head" | "chunkSize" | "chunkEnd"): number {
-    const lineEnd = bytes.indexOf(LF, from);
-    const to = lineEnd < 0 ? bytes.length : lineEnd + 1;
+  #readLine(text: string, from: number, kind: "head" | "chunkSize" | "chunkEnd"): number {
+    const lineEnd = text.indexOf("\n", from);
+    const to = lineEnd < 0 ? text.length : lineEnd + 1;
     this.#headBytes += to - from;
     if (this.#headBytes > MAX_HEAD_BYTES) {
       throw new MalformedReply(
         `net/http: server response headers exceeded ${MAX_HEAD_BYTES} bytes; aborted`,
       );
     }
-    this.#line += latin1(bytes.subarray(from, to));
+    this.#line += text.slice(from, to);
     if (lineEnd < 0) return to;
-    const line = this.#line.replace(/\r?\n$/, "");
+    const line = this.#line.slice(0, this.#line.endsWith("\r\n") ? -2 : -1);
     this.#line = "";
     if (kind === "head") this.#headLine(line);
     else if (kind === "chunkSize") this.#chunkSizeLine(line);
@@ -243,10 +245,17 @@ function framingOf(status: number, header: Header): Framing {
   return left === 0 ? { kind: "done", complete: true } : { kind: "length", left };
 }
 
+/** One character for each byte. */
 function latin1(bytes: Uint8Array): string {
+  if (isAscii(bytes)) return ASCII.decode(bytes);
   let text = "";
   // In pieces, because a call has a limit on its arguments.
   for (let at = 0; at < bytes.length; at += 4096)
     text += String.fromCharCode(...bytes.subarray(at, at + 4096));
   return text;
+}
+
+function isAscii(bytes: Uint8Array): boolean {
+  for (const byte of bytes) if (byte > 127) return false;
+  return true;
 }

@@ -73,12 +73,14 @@ async function follow(
 ): Promise<HttpAnswer> {
   let host = lastHeader(exchange, "host");
   let referer: string | undefined;
-  const first = mustParse(exchange.url);
+  const first = firstRequest(exchange, host);
   for (let requests = 1; ; requests += 1) {
-    const target = requests === 1 ? first : mustParse(at.url);
-    const reply = await request(exchange, target, { host, referer }, held);
+    const isFirst = requests === 1;
+    const target = isFirst ? first.target : mustParse(at.url);
+    const head = isFirst ? first.head : headOf(exchange, target, { host, referer });
+    const reply = await request(target, head, exchange.maxBodyBytes, held);
     const next = exchange.followSameHost ? redirectOf(reply, at.url) : undefined;
-    if (next === undefined || next.hostname !== first.host) {
+    if (next === undefined || next.hostname !== first.target.host) {
       return {
         kind: "response",
         status: reply.status,
@@ -141,17 +143,32 @@ interface Extra {
   readonly referer: string | undefined;
 }
 
+interface FirstRequest {
+  readonly target: HttpTarget;
+  readonly head: Head;
+}
+
+/** Probes ask the same thing again and again, with the same object. */
+const firstRequests = new WeakMap<HttpExchange, FirstRequest>();
+
+function firstRequest(exchange: HttpExchange, host: string | undefined): FirstRequest {
+  const known = firstRequests.get(exchange);
+  if (known) return known;
+  const target = mustParse(exchange.url);
+  const made = { target, head: headOf(exchange, target, { host, referer: undefined }) };
+  firstRequests.set(exchange, made);
+  return made;
+}
+
 function request(
-  exchange: HttpExchange,
   target: HttpTarget,
-  extra: Extra,
+  head: Head,
+  maxBodyBytes: number,
   held: Held,
 ): Promise<HttpReply> {
-  const head = { authority: extra.host ?? target.authority, headers: headersOf(exchange, extra) };
-  const { maxBodyBytes } = exchange;
   return target.secure
     ? requestSecure(target, head, maxBodyBytes, held)
-    : requestPlain(target, requestText(target, head), maxBodyBytes, held);
+    : requestPlain(target, head.text, maxBodyBytes, held);
 }
 
 async function requestSecure(
@@ -193,20 +210,24 @@ function canonical(name: string): string {
   return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
+/** Of one request: for HTTP/2 in parts, for HTTP/1 as it is sent. */
 interface Head {
   readonly authority: string;
   readonly headers: HeaderList;
+  readonly text: string;
 }
 
-function requestText(target: HttpTarget, head: Head): string {
-  const isUpgrade = head.headers.some(([name]) => name === "Upgrade");
+function headOf(exchange: HttpExchange, target: HttpTarget, extra: Extra): Head {
+  const headers = headersOf(exchange, extra);
+  const authority = extra.host ?? target.authority;
+  const isUpgrade = headers.some(([name]) => name === "Upgrade");
   const lines = [
     `GET ${target.path} HTTP/1.1`,
-    `Host: ${head.authority}`,
-    ...head.headers.map(([name, value]) => `${name}: ${value}`),
+    `Host: ${authority}`,
+    ...headers.map(([name, value]) => `${name}: ${value}`),
     ...(isUpgrade ? [] : ["Connection: close"]),
   ];
-  return `${lines.join("\r\n")}\r\n\r\n`;
+  return { authority, headers, text: `${lines.join("\r\n")}\r\n\r\n` };
 }
 
 /** One request over TCP, which is what nearly all probes are: the bytes are taken from below the stream. */
@@ -271,7 +292,7 @@ function requestOne(
       reject(new PeerError(brokenText(target.host, target.port, error))),
     );
     socket.once("close", () => reject(new PeerError("EOF")));
-    socket.write(requestText(target, head), "utf8");
+    socket.write(head.text, "utf8");
   });
 }
 

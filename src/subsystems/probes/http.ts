@@ -1,5 +1,5 @@
 import type { HTTPGetAction, HTTPHeader } from "../../api/generated/types.ts";
-import type { Net } from "../../outside/net/net.ts";
+import type { HttpExchange, Net } from "../../outside/net/net.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest, USER_AGENT } from "./outcome.ts";
 import { probeUrl } from "./probe-url.ts";
 import { resolvePort } from "./target.ts";
@@ -13,19 +13,8 @@ export async function probeHttp(
 ): Promise<ProbeOutcome> {
   const resolved = resolvePort(action.port, request.container);
   if ("error" in resolved) return { kind: "error", message: resolved.error };
-  const scheme = (action.scheme || "http").toLowerCase();
   const host = action.host || request.podIp;
-  const answer = await net.http(
-    {
-      url: probeUrl(scheme, host, resolved.port, action.path ?? ""),
-      method: "GET",
-      headers: probeHeaders(action.httpHeaders ?? []),
-      timeoutMs: request.timeoutMs,
-      maxBodyBytes: MAX_OUTPUT_BYTES,
-      followSameHost: true,
-    },
-    signal,
-  );
+  const answer = await net.http(exchangeOf(action, host, resolved.port, request), signal);
   if (answer.kind !== "response") {
     return { kind: "failure", output: answer.message, timedOut: answer.kind === "timeout" };
   }
@@ -38,6 +27,39 @@ export async function probeHttp(
   return status < 300
     ? { kind: "success", output: body }
     : { kind: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+}
+
+/** What a probe asked last; it asks the same as long as the pod stays where it is. */
+const asked = new WeakMap<object, Asked>();
+
+interface Asked {
+  readonly action: HTTPGetAction;
+  readonly host: string;
+  readonly port: number;
+  readonly exchange: HttpExchange;
+}
+
+function exchangeOf(
+  action: HTTPGetAction,
+  host: string,
+  port: number,
+  { owner, timeoutMs }: ProbeRequest,
+): HttpExchange {
+  const last = asked.get(owner);
+  if (last?.action === action && last.host === host && last.port === port) {
+    if (last.exchange.timeoutMs === timeoutMs) return last.exchange;
+  }
+  const scheme = (action.scheme || "http").toLowerCase();
+  const exchange: HttpExchange = {
+    url: probeUrl(scheme, host, port, action.path ?? ""),
+    method: "GET",
+    headers: probeHeaders(action.httpHeaders ?? []),
+    timeoutMs,
+    maxBodyBytes: MAX_OUTPUT_BYTES,
+    followSameHost: true,
+  };
+  asked.set(owner, { action, host, port, exchange });
+  return exchange;
 }
 
 /** The headers of the spec with a user agent and an `Accept`, which an empty one takes away. */
