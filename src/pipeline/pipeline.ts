@@ -23,6 +23,7 @@ import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
 import { createContainer } from "./create-container.ts";
+import { makeRoom } from "./make-room.ts";
 import { deviceLife } from "./pods/device-life.ts";
 import { newestSandbox } from "./pods/observed.ts";
 import { isFinished } from "./pods/phase.ts";
@@ -207,12 +208,14 @@ function planContext(
 /** Our rules, those of whoever embeds the agent, and devices last: what is granted need not be given back then. */
 function admission(deps: PipelineDeps, pods: () => Pods): Admit {
   return async (candidate, others) => {
-    const refusal = judge({
-      candidate: candidate.pod,
-      others: others.map(({ pod }) => pod),
-      room: deps.room(),
-    });
-    if (refusal) return { kind: "reject", ...refusal };
+    const room = deps.room();
+    const refusal = judge({ candidate: candidate.pod, others: others.map(({ pod }) => pod), room });
+    if (refusal) {
+      const { events } = deps;
+      const decisions = decisionPort(deps);
+      const place = makeRoom(candidate, others, { events, decisions, pods: pods(), room });
+      return place ?? { kind: "reject", ...refusal };
+    }
     const verdict = await deps.admit?.(candidate, others);
     if (verdict && verdict.kind !== "admit") return verdict;
     const admitted = verdict ?? { kind: "admit", rules: RULES.length };
@@ -250,10 +253,14 @@ function podPorts(options: PipelineOptions, deps: PipelineDeps, pods: () => Pods
     events: {
       record: (pod, { container, ...said }) => deps.events.ofPod(pod, said, container),
     },
-    decisions: {
-      decide: ({ pod, uid }, because) =>
-        deps.journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because),
-    },
+    decisions: decisionPort(deps),
+  };
+}
+
+function decisionPort({ journal }: PipelineDeps): PodPorts["decisions"] {
+  return {
+    decide: ({ pod, uid }, because) =>
+      journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because),
   };
 }
 

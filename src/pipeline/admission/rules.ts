@@ -1,17 +1,14 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { podResources, type ResourceAmounts } from "../../api/pod-resources.ts";
 import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
+import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
 export type { NodeFace };
 
-/** What the node can give to pods. */
-export interface NodeRoom {
-  /** Allocatable amounts; ephemeral storage 0 when it is not accounted for. */
-  readonly allocatable: ResourceAmounts;
-  readonly pods: number;
+/** What the node can give to pods, and what it is. */
+export interface NodeRoom extends Room {
   /** Absent where there is no API server that has the node's object. */
   readonly node?: NodeFace;
   /** Whether runtime classes can be looked up. */
@@ -53,6 +50,16 @@ export const RULES: readonly Rule[] = [
   { name: "node affinity", refuse: refuseOtherNode },
   { name: "taints", refuse: refuseTaint },
 ];
+
+/** The rules about what others can make room for. */
+const ABOUT_ROOM: readonly string[] = ["number of pods", "resources"];
+
+/** Whether nothing but a lack of resources is against the pod. */
+export function lacksOnlyRoom(inputs: RuleInputs): boolean {
+  return RULES.every(
+    ({ name, refuse }) => ABOUT_ROOM.includes(name) || refuse(inputs) === undefined,
+  );
+}
 
 /** The first refusal with the rule's name; `undefined` when every rule agrees. */
 export function judge(inputs: RuleInputs): (Refusal & { readonly rule: string }) | undefined {
@@ -146,48 +153,19 @@ function clashes(a: HostPort, b: HostPort): boolean {
   return a.address === b.address || a.address === ANY_ADDRESS || b.address === ANY_ADDRESS;
 }
 
-function refuseTooMany({ others, room }: RuleInputs): Refusal | undefined {
-  if (others.length + 1 <= room.pods) return undefined;
-  return outOf("pods", { requested: 1, used: others.length, capacity: room.pods });
+function refuseTooMany({ candidate, others, room }: RuleInputs): Refusal | undefined {
+  return outOf(shortages(candidate, others, room).find(({ name }) => name === "pods"));
 }
 
-/** Extended resources the node does not have are another component's matter and are not asked about. */
 function refuseTooLarge({ candidate, others, room }: RuleInputs): Refusal | undefined {
-  const requested = amountsByName(podResources(candidate).requests);
-  const capacity = amountsByName(room.allocatable);
-  const used = new Map<string, number>();
-  for (const pod of others) {
-    for (const [name, amount] of amountsByName(podResources(pod).requests)) {
-      used.set(name, (used.get(name) ?? 0) + amount);
-    }
-  }
-  for (const [name, amount] of requested) {
-    const has = capacity.get(name);
-    if (amount === 0 || has === undefined) continue;
-    const inUse = used.get(name) ?? 0;
-    if (inUse + amount > has) return outOf(name, { requested: amount, used: inUse, capacity: has });
-  }
-  return undefined;
+  return outOf(shortages(candidate, others, room).find(({ name }) => name !== "pods"));
 }
 
-function outOf(
-  resource: string,
-  amounts: { readonly requested: number; readonly used: number; readonly capacity: number },
-): Refusal {
-  const { requested, used, capacity } = amounts;
+function outOf(shortage: FoundShortage | undefined): Refusal | undefined {
+  if (!shortage) return undefined;
+  const { name, requested, used, capacity } = shortage;
   return {
-    reason: `OutOf${resource}`,
-    message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
+    reason: `OutOf${name}`,
+    message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
   };
-}
-
-function amountsByName(amounts: ResourceAmounts): ReadonlyMap<string, number> {
-  const named = new Map([
-    ["cpu", amounts.cpuMilli],
-    ["memory", amounts.memoryBytes],
-    ["ephemeral-storage", amounts.ephemeralStorageBytes],
-  ]);
-  for (const [name, amount] of amounts.hugepagesBytes) named.set(name, amount);
-  for (const [name, amount] of amounts.extended) named.set(name, amount);
-  return named;
 }

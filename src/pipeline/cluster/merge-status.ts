@@ -1,5 +1,5 @@
 // pure
-import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { Pod, PodCondition, PodStatus } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod.ts";
 import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
 import { isOwnCondition } from "../status/pod-conditions.ts";
@@ -25,6 +25,10 @@ const OWN_FIELDS = [
   "allocatedResources",
 ] as const satisfies readonly (keyof PodStatus)[];
 
+/** A condition that others set too, said by us. */
+const isOurDisruption = ({ type, reason }: PodCondition): boolean =>
+  type === "DisruptionTarget" && reason === "TerminationByKubelet";
+
 /** The part of a status that is ours, for telling whether somebody else has changed it. */
 export function ownPart(status: PodStatus | undefined): PodStatus {
   const own = Object.fromEntries(
@@ -46,11 +50,14 @@ export function mergeStatus(known: PodStatus | undefined, own: PodStatus): PodSt
       ([field]) => !(OWN_FIELDS as readonly string[]).includes(field),
     ),
   );
-  const foreign = (known?.conditions ?? []).filter(({ type }) => !isOwnCondition(type));
+  const shared = (own.conditions ?? []).filter(isOurDisruption);
+  const foreign = (known?.conditions ?? []).filter(
+    ({ type }) => !isOwnCondition(type) && !shared.some((each) => each.type === type),
+  );
   const merged: PodStatus = {
     ...others,
     ...mine,
-    conditions: [...(mine.conditions ?? []), ...foreign],
+    conditions: [...(mine.conditions ?? []), ...shared, ...foreign],
   };
   if (!isTerminalPhase(known?.phase) || isTerminalPhase(own.phase)) return merged;
   const { reason: _, message: __, ...rest } = merged;

@@ -16,7 +16,13 @@ export type TerminationCause =
   /** Admission refused it although it ran before. */
   | { readonly kind: "rejected" }
   /** The node ends it: eviction, deadline, shutdown, preemption. Reason and message go to the status. */
-  | { readonly kind: "evicted"; readonly reason: string; readonly message: string };
+  | {
+      readonly kind: "evicted";
+      readonly reason: string;
+      readonly message: string;
+      /** Message of the condition DisruptionTarget, where the pod was not at fault. */
+      readonly disruption?: string;
+    };
 
 /** Where a pod is on its way; only ever forward. */
 export type PodLife =

@@ -1,6 +1,7 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
+import { isTerminalPhase } from "../../api/pod.ts";
 import { qosClassOf } from "../../api/qos.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
@@ -42,11 +43,12 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     sandboxReady: sandbox?.ready === true && (hostNetwork || sandbox.ips.length > 0),
     published,
   });
+  const disruption = isTerminalPhase(phase) ? disruptionOf(record) : [];
   const generation = record.pod.metadata?.generation;
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase,
-    conditions: keepTimes(verdicts, published, context.now, generation),
+    conditions: keepTimes([...verdicts, ...disruption], published, context.now, generation),
     ...reasonOf(record),
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
@@ -121,6 +123,14 @@ function reasonOf({ admission, life }: PodRecord): { reason?: string; message?: 
     return { reason: admission.reason, message: admission.message };
   const cause = "cause" in life ? life.cause : undefined;
   return cause?.kind === "evicted" ? { reason: cause.reason, message: cause.message } : {};
+}
+
+/** Said together with the end, so that nobody counts it as the pod's own (KEP-3329). */
+function disruptionOf({ life }: PodRecord): readonly ConditionVerdict[] {
+  const cause = "cause" in life ? life.cause : undefined;
+  if (cause?.kind !== "evicted" || cause.disruption === undefined) return [];
+  const reason = "TerminationByKubelet";
+  return [{ type: "DisruptionTarget", status: "True", reason, message: cause.disruption }];
 }
 
 /** Times of conditions: the transition time moves only with the status. Conditions of others stay. */

@@ -1,0 +1,63 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import { podResources, type ResourceAmounts } from "../../api/pod-resources.ts";
+
+/** What the node can give to pods. */
+export interface Room {
+  /** Allocatable amounts; ephemeral storage 0 when it is not accounted for. */
+  readonly allocatable: ResourceAmounts;
+  readonly pods: number;
+}
+
+/** A resource of which there is not enough, with its unit of `podResources`; `pods` counts pods. */
+export interface Shortage {
+  readonly name: string;
+  /** What is missing. */
+  readonly amount: number;
+}
+
+/** A shortage with the amounts it was found by. */
+export interface FoundShortage extends Shortage {
+  readonly requested: number;
+  readonly used: number;
+  readonly capacity: number;
+}
+
+/**
+ * Every resource of which the node has too little left for the pod. Extended resources the node does not
+ * have are another component's matter and are not asked about.
+ */
+export function shortages(
+  candidate: Pod,
+  others: readonly Pod[],
+  room: Room,
+): readonly FoundShortage[] {
+  const found: FoundShortage[] = [];
+  const ask = (name: string, requested: number, used: number, capacity: number) => {
+    const amount = used + requested - capacity;
+    if (amount > 0) found.push({ name, amount, requested, used, capacity });
+  };
+  ask("pods", 1, others.length, room.pods);
+  const capacity = amountsByName(room.allocatable);
+  const used = new Map<string, number>();
+  for (const pod of others)
+    for (const [name, amount] of amountsByName(podResources(pod).requests))
+      used.set(name, (used.get(name) ?? 0) + amount);
+  for (const [name, amount] of amountsByName(podResources(candidate).requests)) {
+    const has = capacity.get(name);
+    if (amount > 0 && has !== undefined) ask(name, amount, used.get(name) ?? 0, has);
+  }
+  return found;
+}
+
+/** Amounts by the names that resource lists use. */
+export function amountsByName(amounts: ResourceAmounts): ReadonlyMap<string, number> {
+  const named = new Map([
+    ["cpu", amounts.cpuMilli],
+    ["memory", amounts.memoryBytes],
+    ["ephemeral-storage", amounts.ephemeralStorageBytes],
+  ]);
+  for (const [name, amount] of amounts.hugepagesBytes) named.set(name, amount);
+  for (const [name, amount] of amounts.extended) named.set(name, amount);
+  return named;
+}

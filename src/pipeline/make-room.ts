@@ -1,0 +1,66 @@
+/** Making room for critical pods: others are ended, and the critical one waits until they are. */
+import { decided } from "../api/decisions.ts";
+import type { PodUid } from "../api/observation.ts";
+import { isCriticalPod, podDisplayName } from "../api/pod.ts";
+import type { Events } from "../subsystems/events/events.ts";
+import { planPreemption } from "./admission/preemption.ts";
+import { shortages } from "./admission/room-for-pod.ts";
+import { lacksOnlyRoom, type NodeRoom } from "./admission/rules.ts";
+import type { AdmissionVerdict, Pods } from "./pods/pods.ts";
+import type { DecisionPort } from "./pods/ports.ts";
+import type { PodRecord } from "./pods/record.ts";
+
+/** What ending others for a pod needs. */
+export interface MakeRoomDeps {
+  readonly events: Pick<Events, "ofPod">;
+  readonly decisions: DecisionPort;
+  readonly pods: Pick<Pods, "terminate">;
+  readonly room: NodeRoom;
+}
+
+/** How soon it is looked whether those that had to go have gone. */
+const RETRY_MS = 500;
+const RULE = "preemption";
+const REASON = "Preempting";
+const MESSAGE = "Preempted in order to admit critical pod";
+const DISRUPTION = "Pod was preempted by Kubelet to accommodate a critical pod.";
+
+/**
+ * Ends pods so that a critical one fits, and has it wait for them; `undefined` when that is not to be, or
+ * would not help (preemption.go HandleAdmissionFailure).
+ */
+export function makeRoom(
+  candidate: PodRecord,
+  others: readonly PodRecord[],
+  deps: MakeRoomDeps,
+): AdmissionVerdict | undefined {
+  const { pod } = candidate;
+  const { room } = deps;
+  const podsOf = (records: readonly PodRecord[]) => records.map((record) => record.pod);
+  if (!isCriticalPod(pod) || !lacksOnlyRoom({ candidate: pod, others: podsOf(others), room }))
+    return undefined;
+  const staying = others.filter(({ life }) => life.kind !== "terminating");
+  const missing = shortages(pod, podsOf(staying), room);
+  if (missing.length === 0) return wait("waiting for pods that are ending");
+  const plan = planPreemption(pod, podsOf(staying), missing);
+  if (plan.kind === "impossible") return undefined;
+  const uids = new Set(plan.victims.map(({ metadata }) => metadata?.uid));
+  const victims = staying.filter(({ uid }) => uids.has(uid));
+  for (const victim of victims) evict(victim, pod.metadata?.uid ?? "", deps);
+  return wait(
+    `waiting for the end of ${victims.map((each) => podDisplayName(each.pod)).join(", ")}`,
+  );
+}
+
+function wait(message: string): AdmissionVerdict {
+  return { kind: "defer", rule: RULE, reason: REASON, message, retryInMs: RETRY_MS };
+}
+
+function evict(victim: PodRecord, forUid: string, { events, decisions, pods }: MakeRoomDeps): void {
+  events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
+  const graceSeconds = victim.pod.spec?.terminationGracePeriodSeconds ?? 30;
+  const reason = `pod ${forUid} is critical and needs its place`;
+  decisions.decide(victim, decided("killPod", RULE, { graceSeconds, reason }));
+  const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };
+  pods.terminate(victim.uid as PodUid, { kind: "evicted", ...cause });
+}
