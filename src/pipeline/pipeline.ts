@@ -288,7 +288,7 @@ function groundPort(
     },
     createCgroup: async (pod) => {
       await deps.cgroups.updateQos(activePods(pods()));
-      await deps.cgroups.ensurePod(pod, uidOf(pod));
+      return deps.cgroups.ensurePod(pod, uidOf(pod));
     },
     removeCgroup: (pod) => deps.cgroups.removePod(uidOf(pod), qosClassOf(pod)),
     mountVolumes: async (pod, signal) => {

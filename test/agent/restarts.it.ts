@@ -126,3 +126,21 @@ test("a pod whose manifest vanished while the agent was away is ended", () =>
       agent.decisions().some(({ kind, rule }) => kind === "killPod" && rule === "nobody wants it"),
     );
   }));
+
+test("a pod found running outside of its control group is started again in it", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    agent.apply("web.yaml", manifest("web"));
+    await agent.untilReady();
+    await agent.kill();
+    await box.run(["sh", "-c", "for c in /sys/fs/cgroup/*/; do mkdir -p $c/elsewhere; done"]);
+    const again = await BoxedAgent.start(box, { config: "cgroupRoot: /elsewhere" });
+    await again.until("its second attempt is Ready", () => {
+      const status = again.status()?.containerStatuses?.[0];
+      return status?.restartCount === 1 && status.ready;
+    });
+    const id = again.status()?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
+    const found = await box.run(["sh", "-c", `find /sys/fs/cgroup/memory/ -name '${id}'`]);
+    assert.match(found, /\/elsewhere\/kubepods\/besteffort\/pod[^/]+\/[^/]+\n$/);
+    assert.ok(again.decisions().some(({ rule }) => rule === "pod cgroup was missing"));
+  }));

@@ -32,7 +32,9 @@ test("a pod's image changed in place; a critical pod takes the place of another"
       assert.equal(await inside("cat /who"), "another image");
       const list = await node.get<CoreEventList>("/api/v1/namespaces/default/events");
       const said = "Container main definition changed, will be restarted";
-      assert.ok(list?.items.some(({ reason, message }) => reason === "Killing" && message === said));
+      assert.ok(
+        list?.items.some(({ reason, message }) => reason === "Killing" && message === said),
+      );
 
       const [container] = podOf("asks-for-some").spec?.containers ?? [];
       if (!container) throw new Error("a pod has a container");

@@ -1,7 +1,7 @@
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { jitter } from "../../kit/random.ts";
 import type { PodAction, StopOrder } from "./actions.ts";
-import { newestSandbox } from "./observed.ts";
+import { livingContainers, newestSandbox } from "./observed.ts";
 import type { PodDeps } from "./ports.ts";
 import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "./record.ts";
 import type { StepResult } from "./signals.ts";
@@ -48,8 +48,18 @@ const EXECUTORS: Executors = {
     ground(run, "directories", "present", () =>
       run.deps.ports.ground.makeDirectories(run.record.pod),
     ),
-  createCgroup: (_, run) =>
-    ground(run, "cgroup", "present", () => run.deps.ports.ground.createCgroup(run.record.pod)),
+  createCgroup: async (_, run) => {
+    let wasMissing = false;
+    const result = await ground(run, "cgroup", "present", async () => {
+      wasMissing = await run.deps.ports.ground.createCgroup(run.record.pod);
+    });
+    const { footings, observed } = run.record;
+    const strays = footings.cgroup === "unknown" && livingContainers(observed).length > 0;
+    // What runs was started in some other group and has none of the limits: it is to be started anew.
+    if (wasMissing && strays)
+      throw new StepFailed({ ...result, footing: { part: "cgroup", now: "absent" } });
+    return result;
+  },
   mountVolumes: (_, run) =>
     ground(run, "volumes", "present", () =>
       run.deps.ports.ground.mountVolumes(run.record.pod, run.signal),

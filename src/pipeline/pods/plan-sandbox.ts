@@ -57,6 +57,8 @@ export function sandboxFault(record: PodRecord): string | undefined {
   const { sandboxes } = record.observed;
   const newest = sandboxes[0];
   if (!newest) return "no sandbox";
+  if (record.footings.cgroup === "absent" && livingContainers(record.observed).length > 0)
+    return "pod cgroup was missing";
   if (sandboxes.filter(({ ready }) => ready).length > 1) return "several ready sandboxes";
   if (!newest.ready) return "sandbox not ready";
   if (newest.hostNetwork !== isHostNetwork(record)) return "network mode changed";

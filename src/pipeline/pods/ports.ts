@@ -126,7 +126,8 @@ export interface PodEvent {
 export interface PodGroundPort {
   makeDirectories(pod: Pod): Promise<void>;
   removeDirectories(pod: Pod): Promise<void>;
-  createCgroup(pod: Pod): Promise<void>;
+  /** Resolves with whether it was missing. */
+  createCgroup(pod: Pod): Promise<boolean>;
   removeCgroup(pod: Pod): Promise<void>;
   mountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
   unmountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;

@@ -108,7 +108,7 @@ export interface Cgroups {
    * Makes the pod's group and limits it. One that is there is left as it is. A limit the kernel refuses
    * is logged and does not fail. Call `updateQos` with all active pods before.
    */
-  ensurePod(pod: Pod, uid: string): Promise<void>;
+  ensurePod(pod: Pod, uid: string): Promise<boolean>;
   /** Ends what still runs in the pod's group and removes it. Idempotent. */
   removePod(uid: string, qos: QosClass): Promise<void>;
   /** Leaves a group that cannot go yet hardly any CPU time. */
@@ -221,10 +221,10 @@ class CgroupRoom implements Cgroups {
     return this.#enforcement;
   }
 
-  async ensurePod(pod: Pod, uid: string): Promise<void> {
-    if (!this.#options.cgroupsPerQos) return;
+  async ensurePod(pod: Pod, uid: string): Promise<boolean> {
+    if (!this.#options.cgroupsPerQos) return false;
     const plan = planPod(this.#settings, { ...podDemand(pod), uid });
-    if (await this.#deps.tree.exists(plan.path)) return;
+    if (await this.#deps.tree.exists(plan.path)) return false;
     const report = await this.#timed("create", () => applyPlan(this.#ground, plan));
     const [first] = report.failed;
     // Without its group the pod would run where the runtime makes one, without any limit.
@@ -232,6 +232,7 @@ class CgroupRoom implements Cgroups {
     for (const { file, wanted, error } of report.failed) {
       this.#deps.log.warn("pod limit not set", { path: plan.path, file, wanted, error });
     }
+    return true;
   }
 
   async removePod(uid: string, qos: QosClass): Promise<void> {
