@@ -5,7 +5,8 @@ import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
-export type { NodeFace };
+export { planPreemption } from "./preemption.ts";
+export { type NodeFace, shortages };
 
 /** What the node can give to pods, and what it is. */
 export interface NodeRoom extends Room {
