@@ -43,6 +43,10 @@ export interface ObservedContainer {
   readonly message: string;
   /** Note of the devices that the container holds, as it was written when it was made. */
   readonly devices?: string;
+  /** How often all containers of the pod had been restarted when it was made; absent for never. */
+  readonly round?: number;
+  /** All containers of the pod are to be restarted since: it counts no more. Set by the pods room. */
+  readonly outdated?: true;
   /** The signal it is asked to end by, where the runtime says so: `SIGQUIT`. */
   readonly stopSignal?: string;
 }

@@ -43,7 +43,7 @@ export async function createContainer(
   deps: ContainerDeps,
   signal: AbortSignal,
 ): Promise<string> {
-  const { pod, sandboxId, restartCount, image } = order;
+  const { pod, sandboxId, restartCount, round, image } = order;
   const container = containerOf(order);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
@@ -60,7 +60,7 @@ export async function createContainer(
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
   const id = await deps.runtime.createContainer(
     {
-      ...{ pod, container, sandboxId, restartCount, image, devices: parts },
+      ...{ pod, container, sandboxId, restartCount, round, image, devices: parts },
       mounts: [...parts.mounts, ...mounts],
       env: [...parts.env, ...env],
       volumeGroups: groups,

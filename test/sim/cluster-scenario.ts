@@ -7,7 +7,8 @@ import { ownPart } from "../../src/pipeline/cluster/merge-status.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { CALM_API } from "./fake-apiserver.ts";
 import { CALM } from "./fake-runtime-objects.ts";
-import { crash, loseSandbox, manifest, pick, TEMPLATES, type Template } from "./scenario.ts";
+import { manifest, TEMPLATES, type Template } from "./pod-templates.ts";
+import { crash, loseSandbox, pick } from "./scenario.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 const STORM_MS = 240_000;

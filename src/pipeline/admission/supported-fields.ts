@@ -191,12 +191,6 @@ function checkContainer(container: Container, path: string, problems: Unsupporte
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
     check(mount, { fields: MOUNT_FIELDS }, `${path}.volumeMounts[${i}]`, problems);
   }
-  for (const [i, rule] of (container.restartPolicyRules ?? []).entries()) {
-    if (rule.action === "RestartAllContainers") {
-      const why = "restarting all containers of a pod is not supported yet";
-      problems.push({ path: `${path}.restartPolicyRules[${i}].action`, why });
-    }
-  }
   if ((container.resources?.claims ?? []).length > 0) {
     problems.push({
       path: `${path}.resources.claims`,

@@ -7,19 +7,27 @@ export function newestSandbox(observed: Observation): ObservedSandbox | undefine
   return observed.sandboxes[0];
 }
 
-/** The newest attempt of a container, in any sandbox. */
+/** The newest attempt of a container that counts, in any sandbox. */
 export function latestAttempt(observed: Observation, name: string): ObservedContainer | undefined {
+  return observed.containers.find(
+    (container) => container.name === name && container.outdated !== true,
+  );
+}
+
+/** The newest attempt of a container, whether it counts or not. */
+export function lastMade(observed: Observation, name: string): ObservedContainer | undefined {
   return observed.containers.find((container) => container.name === name);
 }
 
-/** The newest attempt of a container within one sandbox. */
+/** The newest attempt of a container that counts, within one sandbox. */
 export function attemptIn(
   observed: Observation,
   sandboxId: string,
   name: string,
 ): ObservedContainer | undefined {
   return observed.containers.find(
-    (container) => container.name === name && container.sandboxId === sandboxId,
+    (container) =>
+      container.name === name && container.sandboxId === sandboxId && container.outdated !== true,
   );
 }
 

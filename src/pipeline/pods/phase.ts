@@ -2,7 +2,7 @@
 
 import type { Pod } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
-import { latestAttempt } from "./observed.ts";
+import { lastMade, latestAttempt } from "./observed.ts";
 import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
@@ -23,7 +23,7 @@ type Standing =
   | { readonly kind: "unknown" };
 
 function standingOf(record: PodRecord, spec: SpecContainer): Standing {
-  const attempt = latestAttempt(record.observed, spec.container.name);
+  const attempt = lastMade(record.observed, spec.container.name);
   if (!attempt) return { kind: "notStarted" };
   switch (attempt.state) {
     case "running":
@@ -75,6 +75,13 @@ export function hasRegularAttempt(record: PodRecord): boolean {
   );
 }
 
+/** Whether any regular container of the pod ever ran, also before all of them were restarted. */
+function everInitialized(record: PodRecord): boolean {
+  return regularContainers(record.pod).some(
+    ({ container }) => lastMade(record.observed, container.name) !== undefined,
+  );
+}
+
 /** Whether the running attempt of a container counts as started: its startup probe succeeded, or it has none. */
 export function isStarted(record: PodRecord, { container }: SpecContainer): boolean {
   if (!container.startupProbe) return true;
@@ -118,7 +125,8 @@ function phaseOfStopped(record: PodRecord, counts: Counts, terminating: boolean)
   if (terminating)
     return counts.stopped === counts.succeeded && counts.waiting === 0 ? "Succeeded" : "Failed";
   const restartable = regularContainers(record.pod).some((spec) => {
-    const attempt = latestAttempt(record.observed, spec.container.name);
+    const attempt = lastMade(record.observed, spec.container.name);
+    if (attempt?.outdated === true) return true;
     return attempt?.state === "exited" && decideRestart(record.pod, spec, attempt.exitCode).restart;
   });
   if (restartable) return "Running";
@@ -135,7 +143,7 @@ function countContainers(record: PodRecord): Counts {
     succeeded: 0,
     unknown: 0,
   };
-  const initialized = hasRegularAttempt(record);
+  const initialized = everInitialized(record);
   for (const spec of specContainers(record.pod)) {
     const standing = standingOf(record, spec);
     if (spec.kind === "init") countInit(record.pod, { spec, standing, initialized }, counts);
@@ -157,7 +165,7 @@ function countInit(pod: Pod, { spec, standing, initialized }: InitTurn, counts: 
     if (!initialized) counts.pendingInit += 1;
     return;
   }
-  if (standing.attempt.exitCode === 0) return;
+  if (standing.attempt.exitCode === 0 || standing.attempt.outdated === true) return;
   if (decideRestart(pod, spec, standing.attempt.exitCode).restart) counts.pendingInit += 1;
   else counts.failedInit += 1;
 }

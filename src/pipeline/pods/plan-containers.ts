@@ -7,7 +7,7 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { after } from "../../kit/instant.ts";
 import { removalOf, type StopOrder } from "./actions.ts";
-import { attemptIn, latestAttempt } from "./observed.ts";
+import { attemptIn, lastMade, latestAttempt } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
 import type { PodRecord } from "./record.ts";
@@ -18,6 +18,7 @@ import {
   restartPolicyOf,
   type SpecContainer,
 } from "./restart.ts";
+import { restartsAll } from "./rounds.ts";
 
 /** A sandbox that is there or will be by then. */
 export type UsableSandbox = Exclude<SandboxPlan, { kind: "none" }>;
@@ -50,7 +51,9 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
   const here =
     sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
   if (!latest) {
-    start(turn, undefined, "never started");
+    const before = lastMade(record.observed, name);
+    if (before?.state === "created") draft.actions.push(removalOf(before));
+    start(turn, before, before ? "all containers are restarted" : "never started");
     return;
   }
   switch (latest.state) {
@@ -196,7 +199,7 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
   const { sandbox, context, draft } = parts;
   const { name } = spec.container;
   const backoff =
-    previous?.state === "exited"
+    previous?.state === "exited" && waitsForItself(turn, previous)
       ? restartBackoff(record, spec, previous, {
           wallNow: context.wallNow,
           policy: context.restartBackoff,
@@ -238,6 +241,11 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
       policy: restartPolicyOf(record.pod, spec),
     }),
   });
+}
+
+/** A container that was ended for another's sake starts again at once. */
+function waitsForItself({ record, spec }: Turn, previous: ObservedContainer): boolean {
+  return previous.outdated !== true || restartsAll(record.pod, spec, previous);
 }
 
 function crashLoopMessage(record: PodRecord, name: string, delayMs: number): string {

@@ -35,7 +35,7 @@ export function planInitContainers(
       continue;
     }
     if (!isDone(record, spec, attempt)) {
-      planContainer(forThisSandbox(record, spec, attempt), spec, parts);
+      planContainer(attempt ? record : forThisSandbox(record, spec, sandbox), spec, parts);
       return "pending";
     }
     if (spec.kind === "sidecar") planContainer(record, spec, parts);
@@ -63,12 +63,10 @@ function isDone(
 }
 
 /** In a new sandbox every init container runs anew: what ended in an older one does not count. */
-function forThisSandbox(
-  record: PodRecord,
-  spec: SpecContainer,
-  attempt: ObservedContainer | undefined,
-): PodRecord {
-  if (attempt) return record;
-  const containers = record.observed.containers.filter(({ name }) => name !== spec.container.name);
+function forThisSandbox(record: PodRecord, spec: SpecContainer, sandbox: UsableSandbox): PodRecord {
+  const here = sandbox.kind === "use" ? sandbox.sandbox.id : undefined;
+  const containers = record.observed.containers.filter(
+    ({ name, sandboxId }) => name !== spec.container.name || sandboxId === here,
+  );
   return { ...record, observed: { ...record.observed, containers } };
 }

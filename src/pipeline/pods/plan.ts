@@ -8,6 +8,7 @@ import { planContainers } from "./plan-containers.ts";
 import { planDeadline } from "./plan-deadline.ts";
 import { planEphemeralContainers } from "./plan-ephemeral-containers.ts";
 import { planInitContainers } from "./plan-init-containers.ts";
+import { planRoundEnd } from "./plan-round.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
 import type { PodEvent } from "./ports.ts";
@@ -94,6 +95,7 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
   }
   const sandbox = planSandbox(record, context, draft);
   if (sandbox.kind === "none") return draft.finish();
+  if (sandbox.kind === "use" && planRoundEnd(record, draft)) return draft.finish();
   planEphemeralContainers(record, sandbox, context, draft);
   const init = planInitContainers(record, sandbox, context, draft);
   if (init === "done") planContainers(record, sandbox, context, draft);

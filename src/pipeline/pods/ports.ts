@@ -31,6 +31,8 @@ export interface CreateContainerOrder {
   readonly container: string;
   readonly containerKind: ContainerKind;
   readonly restartCount: number;
+  /** How often all containers of the pod have been restarted. */
+  readonly round: number;
   /** Addresses of the pod, primary first. */
   readonly podIps: readonly string[];
   readonly image: PresentImage;

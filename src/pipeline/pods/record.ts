@@ -4,6 +4,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+import { inRounds } from "./rounds.ts";
 
 /** Why a pod is being ended. */
 export type TerminationCause =
@@ -158,7 +159,7 @@ export function newRecord(from: NewRecord): PodRecord {
     life: { kind: "waiting" },
     admission: { kind: "undecided" },
     sight: "fresh",
-    observed: from.observed,
+    observed: inRounds(from.pod, from.observed),
     actedAt: from.observed.asOf,
     footings: { directories: footing, cgroup: footing, volumes: footing },
     removal: false,

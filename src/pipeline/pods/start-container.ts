@@ -5,6 +5,7 @@ import { failure, type Run } from "./apply.ts";
 import { attemptIn, newestSandbox } from "./observed.ts";
 import { ContainerConfigError, type ImageOutcome } from "./ports.ts";
 import { findContainer } from "./restart.ts";
+import { currentRound } from "./rounds.ts";
 import type { StepResult } from "./signals.ts";
 
 /** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
@@ -83,6 +84,7 @@ async function createContainer(
         container: action.name,
         containerKind: action.containerKind,
         restartCount: action.restartCount,
+        round: currentRound(pod, run.record.observed),
         podIps: newestSandbox(run.record.observed)?.ips ?? [],
         targetId: targetOf(action, run, at.sandboxId),
         image: at.image,

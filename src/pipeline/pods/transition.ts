@@ -13,6 +13,7 @@ import type {
   TerminationCause,
   Trouble,
 } from "./record.ts";
+import { inRounds } from "./rounds.ts";
 import type { PodSignal } from "./signals.ts";
 
 type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
@@ -134,7 +135,7 @@ function observe(record: PodRecord, observed: Observation): PodRecord {
   const fresh = record.sight !== "acting" && observed.asOf >= record.actedAt;
   return {
     ...record,
-    observed,
+    observed: inRounds(record.pod, observed),
     sight: record.sight === "acting" ? "acting" : fresh ? "fresh" : "stale",
   };
 }

@@ -224,11 +224,19 @@ function waitingInstead(
 ): { readonly state: ContainerState; readonly lastState: ContainerState } {
   if (latest.state === "running" || latest.state === "unknown" || record.life.kind !== "running")
     return as;
-  if (latest.state === "exited" && !decideRestart(record.pod, spec, latest.exitCode).restart)
+  const again = latest.outdated === true;
+  if (
+    latest.state === "exited" &&
+    !again &&
+    !decideRestart(record.pod, spec, latest.exitCode).restart
+  )
     return as;
   const why = record.waits[spec.container.name] ?? record.troubles[spec.container.name];
-  if (!why || why.reason === "") return as;
-  const waiting = { reason: why.reason, message: why.message };
+  if ((!why || why.reason === "") && !again) return as;
+  const waiting =
+    why && why.reason !== ""
+      ? { reason: why.reason, message: why.message }
+      : { reason: "RestartingAllContainers" };
   return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
 }
 
@@ -237,7 +245,7 @@ function isStarted(
   { container, kind }: SpecContainer,
   latest: ObservedContainer,
 ): boolean {
-  if (latest.state !== "running" || kind === "init") return false;
+  if (latest.state !== "running" || latest.outdated || kind === "init") return false;
   if (!container.startupProbe) return true;
   const verdicts = record.probes[container.name];
   return verdicts?.containerId === latest.id && verdicts.startup === "success";
@@ -249,6 +257,7 @@ function isReady(
   latest: ObservedContainer,
   started: boolean,
 ): boolean {
+  if (latest.outdated) return false;
   if (kind === "init") return latest.state === "exited" && latest.exitCode === 0;
   if (latest.state !== "running" || !started) return false;
   if (!container.readinessProbe) return true;

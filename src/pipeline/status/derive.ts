@@ -9,6 +9,7 @@ import { newestSandbox } from "../pods/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { ephemeralContainers, initContainers, regularContainers } from "../pods/restart.ts";
+import { isBetweenRounds, mayRestartAll } from "../pods/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
 
@@ -41,6 +42,9 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     initStatuses,
     statuses,
     sandboxReady: sandbox?.ready === true && (hostNetwork || sandbox.ips.length > 0),
+    restartingAll: mayRestartAll(record.pod)
+      ? isBetweenRounds(record.pod, record.observed)
+      : undefined,
     published,
   });
   const disruption = isTerminalPhase(phase) ? disruptionOf(record) : [];

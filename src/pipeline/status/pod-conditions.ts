@@ -8,6 +8,7 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set([
   "Ready",
   "ContainersReady",
   "PodScheduled",
+  "AllContainersRestarting",
 ]);
 
 /** Whether only a kubelet sets conditions of this type. */
@@ -30,6 +31,8 @@ export interface ConditionInputs {
   readonly statuses: readonly ContainerStatus[];
   /** A sandbox that is ready and, unless on the host network, has an address. */
   readonly sandboxReady: boolean;
+  /** All containers are being restarted; `undefined` for pods that no rule asks it of. */
+  readonly restartingAll: boolean | undefined;
   /** All conditions last published: readiness gates are set by others. */
   readonly published: readonly PodCondition[];
 }
@@ -43,6 +46,26 @@ export function podConditions(inputs: ConditionInputs): readonly ConditionVerdic
     readyCondition(inputs, containersReady),
     containersReady,
     { type: "PodScheduled", status: "True" },
+    ...restartingCondition(inputs),
+  ];
+}
+
+function restartingCondition({
+  phase,
+  restartingAll,
+}: ConditionInputs): readonly ConditionVerdict[] {
+  const type = "AllContainersRestarting";
+  if (restartingAll === undefined) return [];
+  if (phase === "Succeeded") return [{ type, status: "False", reason: "PodCompleted" }];
+  if (phase === "Failed") return [{ type, status: "False", reason: "PodFailed" }];
+  if (!restartingAll) return [{ type, status: "False" }];
+  return [
+    {
+      type,
+      status: "True",
+      reason: "RestartAllContainersStarted",
+      message: "container exited with restart policy rule",
+    },
   ];
 }
 
@@ -51,6 +74,7 @@ function initializedCondition({
   init,
   initStatuses,
   statuses,
+  published,
 }: ConditionInputs): ConditionVerdict {
   const type = "Initialized";
   if (phase === "Succeeded") return { type, status: "True", reason: "PodCompleted" };
@@ -68,7 +92,9 @@ function initializedCondition({
       incomplete.push(container.name);
     }
   }
-  if (unknown.length === 0 && incomplete.length === 0) return { type, status: "True" };
+  // A pod that was once initialized stays so, also while its init containers run again.
+  const before = published.some((known) => known.type === type && known.status === "True");
+  if (before || (unknown.length === 0 && incomplete.length === 0)) return { type, status: "True" };
   return {
     type,
     status: "False",

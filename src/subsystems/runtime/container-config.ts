@@ -10,7 +10,7 @@ import {
   type Mount,
   NamespaceMode,
 } from "../../outside/cri/generated/api.ts";
-import { containerAnnotations, containerLabels } from "./labels.ts";
+import { CONTAINER_ROUND, containerAnnotations, containerLabels } from "./labels.ts";
 import { containerSecurity, type SecurityParts } from "./security-context.ts";
 import { signalNumber } from "./stop-signal.ts";
 
@@ -19,6 +19,8 @@ const utf8 = new TextEncoder();
 /** What the config of one attempt takes from elsewhere than the spec. */
 export interface ContainerParts {
   readonly restartCount: number;
+  /** How often all containers of the pod have been restarted. */
+  readonly round: number;
   /** What the image service answered; the runtime finds the image by it. */
   readonly imageRef: string;
   readonly env: readonly EnvEntry[];
@@ -76,6 +78,7 @@ export function containerConfig(
     labels: containerLabels(pod, container),
     annotations: {
       ...parts.devices.annotations,
+      ...(parts.round > 0 ? { [CONTAINER_ROUND]: String(parts.round) } : {}),
       ...containerAnnotations(pod, container, parts.restartCount),
     },
     devices: [...parts.devices.devices],

@@ -29,6 +29,8 @@ export const POD_DELETION_GRACE = "io.kubernetes.pod.deletionGracePeriod";
 export const POD_TERMINATION_GRACE = "io.kubernetes.pod.terminationGracePeriod";
 /** Our own: which devices the container holds, for a day when the checkpoint is lost. */
 export const CONTAINER_DEVICES = "io.nodelet.devices";
+/** Our own: how often all containers of the pod had been restarted when this one was made; decimal, above 0. */
+export const CONTAINER_ROUND = "io.nodelet.round";
 
 /** The pod's own labels and those that name it. */
 export function sandboxLabels(pod: Pod): Record<string, string> {

@@ -13,6 +13,7 @@ import {
   CONTAINER_DEVICES,
   CONTAINER_HASH,
   CONTAINER_RESTART_COUNT,
+  CONTAINER_ROUND,
   POD_NAME,
   POD_NAMESPACE,
   POD_TERMINATION_GRACE,
@@ -61,6 +62,7 @@ export function readContainer(
 ): ObservedContainer {
   const restartCount = Number.parseInt(status.annotations[CONTAINER_RESTART_COUNT] ?? "", 10);
   const devices = status.annotations[CONTAINER_DEVICES];
+  const round = Number.parseInt(status.annotations[CONTAINER_ROUND] ?? "", 10);
   const stopSignal = signalName(status.stopSignal);
   return {
     id: status.id,
@@ -82,6 +84,7 @@ export function readContainer(
     reason: status.reason,
     message,
     ...(devices === undefined ? {} : { devices }),
+    ...(round > 0 ? { round } : {}),
     ...(stopSignal === undefined ? {} : { stopSignal }),
   };
 }

@@ -71,6 +71,8 @@ export interface StartOrder {
   readonly container: Container;
   readonly sandboxId: string;
   readonly restartCount: number;
+  /** How often all containers of the pod have been restarted. */
+  readonly round: number;
   readonly image: PresentImage;
   readonly env: readonly EnvEntry[];
   readonly mounts: readonly DeepPartial<Mount>[];
@@ -174,6 +176,7 @@ export class Runtime {
     const { pod, container } = order;
     const parts: ContainerParts = {
       restartCount: order.restartCount,
+      round: order.round,
       imageRef: order.image.ref,
       security: this.#security(order),
       env: order.env,
