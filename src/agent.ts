@@ -30,7 +30,7 @@ import {
   startPipeline,
   wantedPods,
 } from "./pipeline/pipeline.ts";
-import { pipelineOptionsOf } from "./pipeline/pipeline-options.ts";
+import { type DeadContainerLimits, pipelineOptionsOf } from "./pipeline/pipeline-options.ts";
 import type { Admit } from "./pipeline/pods/pods.ts";
 import type { PodSource } from "./pipeline/sources/sources.ts";
 import type { StatusSink } from "./pipeline/status/status.ts";
@@ -54,6 +54,8 @@ export interface AgentOptions {
   readonly rootFolder: string;
   /** Grace of pods that run but nobody wants; `own` gives each what its spec said. */
   readonly orphanGraceSeconds?: number | "own";
+  /** Ended attempts that are kept; default one of each container. */
+  readonly deadContainers?: DeadContainerLimits;
   /** Addresses of the node, primary first; found on the machine when left out. */
   readonly nodeIps?: readonly string[];
   /** How events are treated; steps of life are protected unless told otherwise. */
@@ -224,8 +226,7 @@ function join(
     { nodeName, config, cluster, givenIps, certFolder: server?.certFolder },
     {
       ...parts,
-      runtime: subsystems.runtime,
-      events: subsystems.events,
+      ...subsystems,
       hostIps: () => ips,
       amounts: () => withDevices(capacity, subsystems.devices.capacity.get()),
       pressure: () => ({ memory: false, disk: false, pid: false }),

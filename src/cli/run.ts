@@ -85,6 +85,11 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         rootFolder: flags.rootDir,
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         images: await imageOptions(flags, outside.host.files, process.env["HOME"]),
+        deadContainers: {
+          perContainer: flags.maximumDeadContainersPerContainer,
+          onNode: flags.maximumDeadContainers,
+          minAgeMs: flags.minimumContainerTTLDuration,
+        },
         devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
         probes: probeSettings(flags),
         server: {

@@ -16,6 +16,7 @@ import {
   servingRotation,
 } from "../subsystems/certificates/certificates.ts";
 import type { Events } from "../subsystems/events/events.ts";
+import type { Images } from "../subsystems/images/images.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "./capacity.ts";
 import type { ClusterClients, ClusterOptions } from "./cluster.ts";
@@ -43,6 +44,7 @@ export interface JoinDeps {
   readonly facts: HostFacts;
   readonly runtimeVersion: VersionResponse;
   readonly runtime: Runtime;
+  readonly images: Pick<Images, "listing">;
   readonly events: Events;
   readonly hostIps: () => readonly string[];
   readonly amounts: () => NodeCapacity;
@@ -105,10 +107,10 @@ function startServing(
 function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const { config, nodeName, cluster, givenIps } = options;
   const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
-  const { clock, random, cri } = outside;
+  const { clock, random } = outside;
   const externalCloud = cluster.externalCloud ?? false;
   const look = nodeLook(config.nodeStatusMaxImages, {
-    ...{ clock, images: cri.images, watch: runtime.watch, signal: scope.signal },
+    ...{ clock, images: deps.images.listing, watch: runtime.watch },
     amounts: deps.amounts,
     ips: deps.hostIps,
     pressure: deps.pressure,

@@ -6,6 +6,7 @@ import { isHostNetworkPod, podDisplayName } from "../api/pod.ts";
 import { InvariantError, messageOf } from "../kit/errors.ts";
 import { type Devices, DevicesNotReady } from "../subsystems/devices/devices.ts";
 import type { Environments } from "../subsystems/environment/environment.ts";
+import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../subsystems/runtime/runtime.ts";
@@ -17,6 +18,7 @@ import { findContainer } from "./pods/restart.ts";
 export interface ContainerDeps {
   readonly devices: Devices;
   readonly environments: Environments;
+  readonly events: Pick<Events, "ofPod">;
   readonly images: Images;
   readonly logs: Logs;
   readonly runtime: Runtime;
@@ -43,8 +45,10 @@ export async function createContainer(
   deps: ContainerDeps,
   signal: AbortSignal,
 ): Promise<string> {
-  const { pod, sandboxId, restartCount, round, image } = order;
+  const { pod, sandboxId, round, image } = order;
   const container = containerOf(order);
+  const restartCount =
+    order.restartCount > 0 ? order.restartCount : await deps.logs.nextAttempt(pod, container.name);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
   const features = await deps.runtime.features(pod, sandboxId, signal);
@@ -81,11 +85,19 @@ function containerOf({ pod, container }: CreateContainerOrder): Container {
 /** A sandbox that was just made has not been looked at yet; on the node's network the addresses are the node's. */
 async function addressesOf(
   { pod, podIps, sandboxId }: CreateContainerOrder,
-  { runtime, hostIps }: ContainerDeps,
+  { runtime, hostIps, events }: ContainerDeps,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (isHostNetworkPod(pod)) return hostIps();
-  return podIps.length > 0 ? podIps : await runtime.addresses(sandboxId, signal);
+  if (podIps.length > 0) return podIps;
+  try {
+    return await runtime.addresses(sandboxId, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    const message = `Unable to get pod sandbox status: ${messageOf(error)}`;
+    events.ofPod(pod, { type: "Warning", reason: "FailedPodSandBoxStatus", message });
+    throw error;
+  }
 }
 
 async function environmentOf({

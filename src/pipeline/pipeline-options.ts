@@ -1,7 +1,10 @@
 // pure
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { PipelineOptions } from "./pipeline.ts";
+import { type DeadContainerLimits, ONE_OF_EACH } from "./pods/dead-containers.ts";
 import type { PodSource } from "./sources/sources.ts";
+
+export type { DeadContainerLimits };
 
 /** What the pipeline's options are made of. */
 export interface PipelineSettings {
@@ -9,6 +12,7 @@ export interface PipelineSettings {
   readonly nodeName: string;
   readonly rootFolder: string;
   readonly orphanGraceSeconds?: number | "own";
+  readonly deadContainers?: DeadContainerLimits;
 }
 
 /** Back-off of containers that fall over (MaxContainerBackOff and its first step). */
@@ -17,9 +21,10 @@ const INITIAL_RESTART_BACKOFF_MS = 10_000;
 
 /** Folders, sources and times as the configuration says them; `others` are sources beside manifests. */
 export function pipelineOptionsOf(
-  { config, nodeName, rootFolder, orphanGraceSeconds = 1 }: PipelineSettings,
+  settings: PipelineSettings,
   others: readonly PodSource[],
 ): PipelineOptions {
+  const { config, nodeName, rootFolder, orphanGraceSeconds = 1 } = settings;
   const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
     values.map((value) => ({ name, value })),
   );
@@ -39,6 +44,7 @@ export function pipelineOptionsOf(
       others,
     },
     orphanGraceSeconds,
+    deadContainers: settings.deadContainers ?? ONE_OF_EACH,
     initialRestartBackoffMs: Math.min(INITIAL_RESTART_BACKOFF_MS, maxRestartBackoffMs),
     maxRestartBackoffMs,
   };

@@ -24,6 +24,7 @@ import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
 import { createContainer } from "./create-container.ts";
 import { makeRoom } from "./make-room.ts";
+import { type DeadContainerLimits, keptDead } from "./pods/dead-containers.ts";
 import { deviceLife } from "./pods/device-life.ts";
 import { newestSandbox } from "./pods/observed.ts";
 import { isFinished } from "./pods/phase.ts";
@@ -43,6 +44,7 @@ export interface PipelineOptions {
   readonly stateFolder: string;
   readonly sources: SourcesOptions;
   readonly orphanGraceSeconds: number | "own";
+  readonly deadContainers: DeadContainerLimits;
   readonly maxRestartBackoffMs: number;
   readonly initialRestartBackoffMs: number;
 }
@@ -109,7 +111,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       scope,
       ports: podPorts(options, deps, () => pods),
       admit: admission(deps, () => pods),
-      context: () => planContext(options, deps),
+      context: () => planContext(options, deps, pods),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
     },
   );
@@ -193,6 +195,7 @@ async function lookUntilSeen({
 function planContext(
   options: PipelineOptions,
   deps: PipelineDeps,
+  pods: Pods,
 ): ReturnType<ConstructorParameters<typeof Pods>[1]["context"]> {
   const health = deps.runtime.watch.health.get();
   return {
@@ -200,6 +203,7 @@ function planContext(
       initialMs: options.initialRestartBackoffMs,
       maxMs: options.maxRestartBackoffMs,
     },
+    keptDead: keptDead(options.deadContainers, pods.list()),
     runtimeReady: health.ready,
     network: { ready: health.networkReady, message: health.networkProblem },
   };

@@ -144,3 +144,27 @@ test("a pod found running outside of its control group is started again in it", 
     assert.match(found, /\/elsewhere\/kubepods\/besteffort\/pod[^/]+\/[^/]+\n$/);
     assert.ok(again.decisions().some(({ rule }) => rule === "pod cgroup was missing"));
   }));
+
+test("a container that the runtime forgot goes on counting where its logs end", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    agent.apply("web.yaml", manifest("web"));
+    await agent.untilReady();
+    await agent.stop();
+    const ids = (await box.ctr("containers", "list", "-q")).trim().split("\n");
+    for (const id of ids) {
+      await box.ctr("tasks", "kill", "--signal", "SIGKILL", id);
+      await box.ctr("tasks", "delete", "--force", id).catch(() => "");
+      await box.ctr("containers", "delete", id).catch(() => "");
+    }
+    await box.killContainerd("SIGKILL");
+    await box.startContainerd();
+    await agent.start();
+    await agent.until("its next attempt is Ready", () => {
+      const status = agent.status()?.containerStatuses?.[0];
+      return status?.ready === true && !ids.includes(status.containerID?.split("//")[1] ?? "");
+    });
+    const log = await box.run(["sh", "-c", "cd /var/log/pods/*/main && ls"]);
+    assert.equal(agent.status()?.containerStatuses?.[0]?.restartCount, 1);
+    assert.equal(log, "0.log\n1.log\n");
+  }));

@@ -101,6 +101,7 @@ export function aContext(more: Partial<PlanContext> = {}): PlanContext {
   return {
     now: at(0),
     wallNow: WALL,
+    keptDead: { perContainer: 1, minAgeMs: 0 },
     runtimeReady: true,
     restartBackoff: { initialMs: 10_000, maxMs: 300_000 },
     network: { ready: true, message: "" },

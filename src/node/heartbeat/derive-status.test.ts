@@ -213,12 +213,12 @@ test("conditionChanges speaks of what turned", () => {
 });
 
 test("listedImages shows the largest with their digests first", () => {
-  const image = (name: string, size: bigint) => ({
-    repoDigests: [`${name}@sha256:1`],
-    repoTags: ["1", "2", "3", "4", "5"].map((tag) => `${name}:${tag}`),
-    size,
+  const image = (name: string, sizeBytes: number) => ({
+    digests: [`${name}@sha256:1`],
+    tags: ["1", "2", "3", "4", "5"].map((tag) => `${name}:${tag}`),
+    sizeBytes,
   });
-  const images = [image("a", 1n), image("b", 3n), image("c", 2n)];
+  const images = [image("a", 1), image("b", 3), image("c", 2)];
   assert.deepEqual(listedImages(images, 2), [
     { names: ["b@sha256:1", "b:1", "b:2", "b:3", "b:4"], sizeBytes: 3 },
     { names: ["c@sha256:1", "c:1", "c:2", "c:3", "c:4"], sizeBytes: 2 },

@@ -280,17 +280,17 @@ export function conditionChanges(
 /** The largest images with at most five names each, digests first (setters.go Images). */
 export function listedImages(
   images: readonly {
-    readonly repoDigests: readonly string[];
-    readonly repoTags: readonly string[];
-    readonly size: bigint;
+    readonly digests: readonly string[];
+    readonly tags: readonly string[];
+    readonly sizeBytes: number;
   }[],
   most: number,
 ): readonly ContainerImage[] {
-  const largest = [...images].sort((a, b) => (a.size < b.size ? 1 : a.size > b.size ? -1 : 0));
+  const largest = images.toSorted((a, b) => b.sizeBytes - a.sizeBytes);
   const shown = most < 0 ? largest : largest.slice(0, most);
-  return shown.map(({ repoDigests, repoTags, size }) => ({
-    names: [...repoDigests, ...repoTags].slice(0, MAX_IMAGE_NAMES),
-    sizeBytes: Number(size),
+  return shown.map(({ digests, tags, sizeBytes }) => ({
+    names: [...digests, ...tags].slice(0, MAX_IMAGE_NAMES),
+    sizeBytes,
   }));
 }
 

@@ -1,7 +1,6 @@
-import type { ContainerImage } from "../../api/generated/types.ts";
-import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside } from "../../kit/errors.ts";
-import type { ImageService } from "../../outside/cri/cri.ts";
+import type { Reading } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { ListedImage } from "../../subsystems/images/images.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";
 import { listedImages, type NodePressure, type NodeSight } from "./derive-status.ts";
@@ -9,43 +8,28 @@ import { listedImages, type NodePressure, type NodeSight } from "./derive-status
 /** What looking at the node needs. */
 export interface LookDeps {
   readonly clock: Clock;
-  readonly images: Pick<ImageService, "listImages">;
+  /** Listed every 30 s by their own room, largest first. */
+  readonly images: Reading<readonly ListedImage[]>;
   readonly watch: Pick<Runtime["watch"], "health" | "lastListing">;
   readonly amounts: () => NodeCapacity;
   readonly ips: () => readonly string[];
   readonly pressure: () => NodePressure;
   /** Volumes that a controller attached and pods use. */
   readonly volumesInUse: () => readonly string[];
-  readonly signal: AbortSignal;
 }
 
-/** The images are listed this often (image manager: 30 s). */
-const IMAGES_PERIOD_MS = 30_000;
 /** The runtime must have been listed within this time (PLEG relist threshold). */
 const LISTING_LIMIT_MS = 180_000;
 
 /** A look at the node for its status; `maxImages` as `nodeStatusMaxImages`. */
 export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeSight> {
   const { clock, watch } = deps;
-  let images: readonly ContainerImage[] = [];
-  let listedAt: MonotonicMs | undefined;
-  const listImages = async () => {
-    if (listedAt !== undefined && clock.monotonic() - listedAt < IMAGES_PERIOD_MS) return;
-    try {
-      images = listedImages(await deps.images.listImages(deps.signal), maxImages);
-      listedAt = clock.monotonic();
-    } catch (error) {
-      // What was there a while ago is a better answer than none.
-      if (!isOutside(error)) throw error;
-    }
-  };
   return async () => {
-    await listImages();
     const health = watch.health.get();
     return {
       amounts: deps.amounts(),
       ips: deps.ips(),
-      images,
+      images: listedImages(deps.images.get(), maxImages),
       runtimeHandlers: health.handlers,
       features: health.features,
       troubles: troublesOf(deps),

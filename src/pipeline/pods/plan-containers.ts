@@ -47,7 +47,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
   const turn: Turn = { record, spec, parts };
   const { name } = spec.container;
   const latest = latestAttempt(record.observed, name);
-  removeSurplus(record, name, draft);
+  removeSurplus(record, name, parts);
   const here =
     sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
   if (!latest) {
@@ -253,8 +253,13 @@ function crashLoopMessage(record: PodRecord, name: string, delayMs: number): str
   return `back-off ${formatDuration(delayMs)} restarting failed container=${name} pod=${podName}_${namespace}(${record.uid})`;
 }
 
-/** Of the ended attempts of a container only the newest is kept (its log is what `--previous` shows). */
-function removeSurplus(record: PodRecord, name: string, draft: PlanDraft): void {
+/** Of the ended attempts of a container the newest are kept (the log of one is what `--previous` shows). */
+function removeSurplus(record: PodRecord, name: string, { context, draft }: PlanParts): void {
+  const { perContainer, minAgeMs } = context.keptDead;
   const ended = record.observed.containers.filter((c) => c.name === name && c.state === "exited");
-  for (const attempt of ended.slice(1)) draft.actions.push(removalOf(attempt));
+  for (const attempt of ended.slice(perContainer)) {
+    const leftMs = minAgeMs === 0 ? 0 : attempt.createdAtMs + minAgeMs - context.wallNow;
+    if (leftMs > 0) draft.wake(after(context.now, leftMs));
+    else draft.actions.push(removalOf(attempt));
+  }
 }

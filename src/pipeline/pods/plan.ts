@@ -4,6 +4,7 @@ import type { Because } from "../../api/decisions.ts";
 import type { BackoffPolicy } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { NO_PLAN, type PodAction, type PodPlan } from "./actions.ts";
+import type { KeptDead } from "./dead-containers.ts";
 import { planContainers } from "./plan-containers.ts";
 import { planDeadline } from "./plan-deadline.ts";
 import { planEphemeralContainers } from "./plan-ephemeral-containers.ts";
@@ -19,6 +20,8 @@ export interface PlanContext {
   readonly now: MonotonicMs;
   readonly wallNow: WallMs;
   readonly restartBackoff: BackoffPolicy;
+  /** Ended attempts of a container that are kept. */
+  readonly keptDead: KeptDead;
   /** Whether the runtime answers and is ready; nothing is asked of it before. */
   readonly runtimeReady: boolean;
   /** Whether the runtime can give new pods a network; its message when not. */

@@ -82,6 +82,17 @@ export class Logs {
     await this.links.removed(id);
   }
 
+  /**
+   * The number of the next attempt by the logs that are there: one more than the highest, 0 without any. For
+   * containers that the runtime has forgotten (kuberuntime calcRestartCountByLogDir).
+   */
+  async nextAttempt(pod: Pod, container: string): Promise<number> {
+    const { logs } = podPaths({ root: "", logs: this.#options.root }, pod);
+    const entries = (await this.#deps.files.list(`${logs}/${container}`)) ?? [];
+    const numbers = entries.flatMap(({ name }) => /^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? []);
+    return numbers.reduce((next, number) => Math.max(next, Number(number) + 1), 0);
+  }
+
   get readers(): number {
     return this.#readers;
   }
