@@ -1,4 +1,4 @@
-import { startAgent } from "../agent.ts";
+import { type AgentOptions, startAgent } from "../agent.ts";
 import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flag-help.ts";
 import { parseFlags } from "../config/flags.ts";
@@ -50,6 +50,16 @@ export async function runAgent(argv: readonly string[], command: string): Promis
   return await serve(loaded, nodeName.name);
 }
 
+function deadContainersOf({
+  flags,
+}: Pick<LoadedConfig, "flags">): NonNullable<AgentOptions["deadContainers"]> {
+  return {
+    perContainer: flags.maximumDeadContainersPerContainer,
+    onNode: flags.maximumDeadContainers,
+    minAgeMs: flags.minimumContainerTTLDuration,
+  };
+}
+
 /** Runs the agent until it is told to leave. */
 async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
@@ -85,11 +95,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         rootFolder: flags.rootDir,
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         images: await imageOptions(flags, outside.host.files, process.env["HOME"]),
-        deadContainers: {
-          perContainer: flags.maximumDeadContainersPerContainer,
-          onNode: flags.maximumDeadContainers,
-          minAgeMs: flags.minimumContainerTTLDuration,
-        },
+        deadContainers: deadContainersOf(loaded),
         devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
         probes: probeSettings(flags),
         server: {
