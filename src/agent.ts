@@ -186,7 +186,10 @@ async function startCore(
   const joined = clients && join(options, { ...parts, clients, metrics });
   pipelineOf.node = joined?.node;
   const deps = pipelineDeps(options, { ...parts, joined });
-  const settings = pipelineOptionsOf(options, sourcesOf(hooks, joined));
+  const settings = pipelineOptionsOf(
+    { ...options, cgroupVersion: outside.host.cgroups.version },
+    sourcesOf(hooks, joined),
+  );
   const pipeline = createPipeline(settings, deps);
   pipelineOf.current = pipeline;
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));

@@ -10,6 +10,12 @@ export interface DecisionInputs {
   readonly admit: { readonly rules: number };
   readonly reject: { readonly reason: string; readonly message: string };
   readonly defer: { readonly reason: string; readonly message: string };
+  /** Resources that were asked for in place were given; requests as `cpu=1 memory=1Gi`. */
+  readonly allocateResize: { readonly generation: number; readonly requests: string };
+  readonly deferResize: { readonly generation: number; readonly message: string };
+  readonly refuseResize: { readonly generation: number; readonly message: string };
+  /** Given resources are carried out, without a restart for these containers. */
+  readonly resizePod: { readonly containers: readonly string[] };
   readonly adopt: { readonly sandboxId: string; readonly containers: number };
   readonly replace: { readonly predecessorUid: string };
   readonly startSandbox: { readonly attempt: number; readonly previous: string };

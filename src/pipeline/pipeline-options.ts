@@ -1,4 +1,5 @@
 // pure
+import { resolveGates } from "../config/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { PipelineOptions } from "./pipeline.ts";
 import { type DeadContainerLimits, ONE_OF_EACH } from "./pods/dead-containers.ts";
@@ -11,6 +12,7 @@ export interface PipelineSettings {
   readonly config: KubeletConfig;
   readonly nodeName: string;
   readonly rootFolder: string;
+  readonly cgroupVersion: 1 | 2;
   readonly orphanGraceSeconds?: number | "own";
   readonly deadContainers?: DeadContainerLimits;
 }
@@ -24,7 +26,7 @@ export function pipelineOptionsOf(
   settings: PipelineSettings,
   others: readonly PodSource[],
 ): PipelineOptions {
-  const { config, nodeName, rootFolder, orphanGraceSeconds = 1 } = settings;
+  const { config, nodeName, rootFolder, cgroupVersion, orphanGraceSeconds = 1 } = settings;
   const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
     values.map((value) => ({ name, value })),
   );
@@ -33,6 +35,11 @@ export function pipelineOptionsOf(
   return {
     roots: { root: rootFolder, logs: config.podLogsDir },
     stateFolder: `${rootFolder}/nodelet`,
+    ledger: {
+      allocated: `${rootFolder}/allocated_pods_state`,
+      actuated: `${rootFolder}/actuated_pods_state`,
+    },
+    resizes: resizeSettings(config, cgroupVersion),
     sources: {
       nodeName,
       ...(config.staticPodPath === ""
@@ -47,5 +54,19 @@ export function pipelineOptionsOf(
     deadContainers: settings.deadContainers ?? ONE_OF_EACH,
     initialRestartBackoffMs: Math.min(INITIAL_RESTART_BACKOFF_MS, maxRestartBackoffMs),
     maxRestartBackoffMs,
+  };
+}
+
+function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOptions["resizes"] {
+  const { gates } = resolveGates(config.featureGates);
+  const isOn = (gate: string) => gates.isEnabled(`InPlacePod${gate}`);
+  return {
+    podScaling: isOn("VerticalScaling"),
+    podLevelScaling: isOn("LevelResourcesVerticalScaling"),
+    exclusiveCpuScaling: isOn("VerticalScalingExclusiveCPUs"),
+    exclusiveMemoryScaling: isOn("VerticalScalingExclusiveMemory"),
+    cpuManagerPolicy: config.cpuManagerPolicy,
+    memoryManagerPolicy: config.memoryManagerPolicy,
+    limitedSwap: config.memorySwap.swapBehavior === "LimitedSwap" && cgroupVersion === 2,
   };
 }

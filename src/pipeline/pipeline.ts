@@ -21,19 +21,21 @@ import type { Logs } from "../subsystems/logs/logs.ts";
 import type { Probes } from "../subsystems/probes/probes.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
+import type { ResizeSettings } from "./admission/judge-resize.ts";
+import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
 import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
 import { createContainer } from "./create-container.ts";
+import { hookPort } from "./hook-port.ts";
 import { makeRoom } from "./make-room.ts";
 import { type DeadContainerLimits, keptDead } from "./pods/dead-containers.ts";
 import { deviceLife } from "./pods/device-life.ts";
-import { newestSandbox } from "./pods/observed.ts";
 import { isFinished } from "./pods/phase.ts";
 import { type Admit, Pods } from "./pods/pods.ts";
 import type { PodPorts } from "./pods/ports.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
-import { specContainers } from "./pods/restart.ts";
 import { collecting, sayAboutDns } from "./port-events.ts";
+import { heldBy, resizePort } from "./resize-port.ts";
 import { Sources, type SourcesOptions } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
@@ -42,6 +44,9 @@ export interface PipelineOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Folder of what the agent keeps for itself. */
   readonly stateFolder: string;
+  /** Files of what pods were given, and of what they have. */
+  readonly ledger: LedgerPaths;
+  readonly resizes: ResizeSettings;
   readonly sources: SourcesOptions;
   readonly orphanGraceSeconds: number | "own";
   readonly deadContainers: DeadContainerLimits;
@@ -76,11 +81,14 @@ export interface PipelineDeps extends PipelineSubsystems {
   readonly admit?: Admit;
 }
 
+type DepsWithLedger = PipelineDeps & { readonly ledger: AllocationLedger };
+
 /** The joined rooms, for readers and for the node. */
 export interface Pipeline {
   readonly pods: Pods;
   readonly statuses: Statuses;
   readonly sources: Sources;
+  readonly ledger: AllocationLedger;
   /** Whether every source was seen and the runtime was listed: from then on orphans are ended. */
   readonly seen: Reading<boolean>;
 }
@@ -102,6 +110,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
         : {}),
     },
   );
+  const ledgerDeps = { files: host.files, log: log.child("ledger") };
+  const ledger = new AllocationLedger(options.ledger, ledgerDeps);
   const pods: Pods = new Pods(
     { orphanGraceSeconds: options.orphanGraceSeconds },
     {
@@ -109,8 +119,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       random,
       log,
       scope,
-      ports: podPorts(options, deps, () => pods),
-      admit: admission(deps, () => pods),
+      ports: podPorts(options, { ...deps, ledger }, () => pods),
+      admit: admission({ ...deps, ledger }, () => pods),
       context: () => planContext(options, deps, pods),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
     },
@@ -141,19 +151,21 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
         message: `Error validating pod ${podDescription(pod)} from ${source} due to duplicate pod name ${JSON.stringify(pod.metadata?.name)}, ignoring`,
       }),
   });
-  return { pods, statuses, sources, seen: sources.seen };
+  return { pods, statuses, sources, ledger, seen: sources.seen };
 }
 
 /** Looks first, then lets the sources speak: nothing is started or ended before both were seen. */
 export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Promise<void> {
-  const { pods, statuses, sources } = pipeline;
+  const { pods, statuses, sources, ledger } = pipeline;
   await statuses.open();
+  await ledger.open();
   const found = await lookUntilSeen(deps);
   deps.devices.adopt(found);
   pods.found(found);
   const onSeen = () => {
     pods.sourcesSeen();
     statuses.dropUnclaimed((uid) => pods.knows(uid));
+    ledger.dropUnclaimed((uid) => pods.knows(uid as PodUid));
     deps.devices.sourcesSeen((uid) => pods.knows(uid));
   };
   if (sources.seen.get()) onSeen();
@@ -210,14 +222,19 @@ function planContext(
 }
 
 /** Our rules, those of whoever embeds the agent, and devices last: what is granted need not be given back then. */
-function admission(deps: PipelineDeps, pods: () => Pods): Admit {
+function admission(deps: DepsWithLedger, pods: () => Pods): Admit {
   return async (candidate, others) => {
     const room = deps.room();
-    const refusal = judge({ candidate: candidate.pod, others: others.map(({ pod }) => pod), room });
+    const holders = others.map((record) => ({ ...record, pod: heldBy(record, deps.ledger) }));
+    const refusal = judge({
+      candidate: candidate.pod,
+      others: holders.map(({ pod }) => pod),
+      room,
+    });
     if (refusal) {
       const { events } = deps;
       const decisions = decisionPort(deps);
-      const place = makeRoom(candidate, others, { events, decisions, pods: pods(), room });
+      const place = makeRoom(candidate, holders, { events, decisions, pods: pods(), room });
       return place ?? { kind: "reject", ...refusal };
     }
     const verdict = await deps.admit?.(candidate, others);
@@ -248,12 +265,17 @@ function watchProbes(record: PodRecord, { probes, hostIps }: PipelineDeps): void
 }
 
 /** What the pods room needs, out of what the subsystems offer. */
-function podPorts(options: PipelineOptions, deps: PipelineDeps, pods: () => Pods): PodPorts {
+function podPorts(options: PipelineOptions, deps: DepsWithLedger, pods: () => Pods): PodPorts {
   return {
     ground: groundPort(options, deps, pods),
     runtime: runtimePort(deps),
     images: deps.images,
     hooks: hookPort(deps, pods),
+    resizes: resizePort({
+      ...deps,
+      settings: options.resizes,
+      activePods: () => activePods(pods()),
+    }),
     events: {
       record: (pod, { container, ...said }) => deps.events.ofPod(pod, said, container),
     },
@@ -343,47 +365,5 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
     },
     removeSandbox: (id, signal) =>
       collecting(deps, signal, () => runtime.removeSandbox(id, signal)),
-  };
-}
-
-function hookPort(deps: PipelineDeps, pods: () => Pods): PodPorts["hooks"] {
-  const { clock, log, net, cri } = deps.outside;
-  const podIp = (pod: Pod) => {
-    const record = pods().get((pod.metadata?.uid ?? "") as PodUid);
-    return record && newestSandbox(record.observed)?.ips[0];
-  };
-  const onHttpFallback = (pod: Pod, host: string) =>
-    deps.events.ofPod(pod, {
-      type: "Warning",
-      reason: "LifecycleHTTPFallback",
-      message: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded`,
-    });
-  const hooks = deps.runtime.hooks({
-    ...{ runtime: cri.runtime, net, clock, log, podIp, onHttpFallback },
-  });
-  const lifecycleOf = (pod: Pod, name: string) =>
-    specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;
-  return {
-    postStart: async (pod, container, containerId, signal) => {
-      const hook = lifecycleOf(pod, container)?.postStart;
-      if (hook) await hooks.run({ pod, container, containerId }, hook, signal);
-    },
-    preStop: async (pod, { name, id, graceSeconds }, signal) => {
-      const hook = lifecycleOf(pod, name)?.preStop;
-      if (!hook) return 0;
-      const at = { pod, container: name, containerId: id, graceSeconds };
-      return hooks.runPreStop(at, hook, signal, (message) => {
-        log.warn("pre-stop hook failed", {
-          pod: podDisplayName(pod),
-          container: name,
-          problem: message,
-        });
-        deps.events.ofPod(
-          pod,
-          { type: "Warning", reason: "FailedPreStopHook", message: "PreStopHook failed" },
-          name,
-        );
-      });
-    },
   };
 }

@@ -16,7 +16,7 @@ type Emitter =
   | { readonly without: string };
 
 const EVICTION = { without: "eviction" };
-const RESIZE = { without: "resizing pods in place" };
+const RESIZE = { file: "pipeline/pods/resize-text.ts" };
 const BLOCK_VOLUMES = { without: "block volumes" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
 const POD_CERTIFICATES = { without: "certificates of pods" };

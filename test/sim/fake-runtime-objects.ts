@@ -1,10 +1,17 @@
 // What the fake runtime holds, and how CRI shows it.
-import type { ContainerConfig, DeepPartial, PodSandboxConfig } from "../../src/outside/cri/cri.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
+import type {
+  ContainerConfig,
+  DeepPartial,
+  PodSandboxConfig,
+  RuntimeService,
+} from "../../src/outside/cri/cri.ts";
 import {
   Container,
   ContainerState,
   ContainerStats,
   ContainerStatus,
+  type LinuxContainerResources,
   NamespaceMode,
   PodSandbox,
   PodSandboxState,
@@ -51,7 +58,7 @@ export interface FakeSandbox {
 export interface FakeContainer {
   readonly id: string;
   readonly sandboxId: string;
-  readonly config: DeepPartial<ContainerConfig>;
+  config: DeepPartial<ContainerConfig>;
   readonly createdAt: bigint;
   readonly program: Program | undefined;
   state: "created" | "running" | "exited";
@@ -60,6 +67,35 @@ export interface FakeContainer {
   exitCode: number;
   reason: string;
   cancelExit: (() => void) | undefined;
+}
+
+/** The calls of CRI that are about containers. */
+export type ContainerCalls = Pick<
+  RuntimeService,
+  | "listContainers"
+  | "containerStatus"
+  | "listContainerStats"
+  | "createContainer"
+  | "startContainer"
+  | "stopContainer"
+  | "removeContainer"
+  | "updateContainer"
+>;
+
+/** Changes what a container that has not ended may use; what is 0 or empty stays as it is. */
+export function updateResources(
+  container: FakeContainer,
+  resources: DeepPartial<LinuxContainerResources>,
+): FakeContainer {
+  const { config, state, id } = container;
+  if (state === "exited") throw new OutsideError("io", `container ${id} is not running`);
+  const given = Object.entries(resources).filter(([, value]) => value !== 0n && value !== 0);
+  const linux = {
+    ...config.linux,
+    resources: { ...config.linux?.resources, ...Object.fromEntries(given) },
+  };
+  container.config = { ...config, linux };
+  return container;
 }
 
 /** What happened to containers, for checkers: who did it and when. */

@@ -13,6 +13,7 @@ import { EventSubscriber, unavailable } from "./event-subscriber.ts";
 import { FakeImages } from "./fake-images.ts";
 import {
   CALM,
+  type ContainerCalls,
   containerStats,
   containerStatus,
   type FakeContainer,
@@ -24,6 +25,7 @@ import {
   type RuntimeDeed,
   runtimeStatus,
   sandboxStatus,
+  updateResources,
   VERSION,
 } from "./fake-runtime-objects.ts";
 import { programOf } from "./programs.ts";
@@ -173,16 +175,7 @@ export class FakeRuntime implements ContainerRuntime {
     };
   }
 
-  #containerCalls(): Pick<
-    RuntimeService,
-    | "listContainers"
-    | "containerStatus"
-    | "listContainerStats"
-    | "createContainer"
-    | "startContainer"
-    | "stopContainer"
-    | "removeContainer"
-  > {
+  #containerCalls(): ContainerCalls {
     return {
       listContainers: (filter, signal) =>
         this.#call("listContainers", signal, () =>
@@ -206,6 +199,10 @@ export class FakeRuntime implements ContainerRuntime {
           const container = this.containers.get(id);
           if (container) this.#remove(container);
         }),
+      updateContainer: (id, resources, signal) =>
+        this.#call("updateContainer", signal, () =>
+          this.#noteContainer("updateContainer", updateResources(this.#container(id), resources)),
+        ),
     };
   }
 

@@ -58,6 +58,36 @@ const VECTORS: {
       "Its definition has changed: the pod that runs (01234567…) is ended first, then the new one starts.",
     ],
   ],
+  allocateResize: [
+    [
+      "fits",
+      { generation: 2, requests: "cpu=1 memory=1Gi" },
+      "It was given the resources that were asked for: cpu=1 memory=1Gi.",
+    ],
+    ["fits", { generation: 2, requests: "" }, "It was given the resources that were asked for."],
+  ],
+  deferResize: [
+    [
+      "resources",
+      { generation: 2, message: "no room" },
+      'The resources that were asked for are not to be had now (rule "resources"), and are asked for again: no room.',
+    ],
+  ],
+  refuseResize: [
+    [
+      "capacity",
+      { generation: 2, message: "too large" },
+      'The resources that were asked for can never be had here (rule "capacity"): too large.',
+    ],
+  ],
+  resizePod: [
+    ["resized", { containers: [] }, "Its control group gets the new resources."],
+    [
+      "resized",
+      { containers: ["web", "log"] },
+      "Its control group and web, log get the new resources as they run.",
+    ],
+  ],
   startSandbox: [
     [
       "no sandbox",

@@ -27,6 +27,16 @@ const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
     `It may not run here (${reason}, rule "${rule}"): ${sentence(message)}`,
   defer: ({ reason, message }, rule) =>
     `It has to wait and is asked again (${reason}, rule "${rule}"): ${sentence(message)}`,
+  allocateResize: ({ requests }) =>
+    `It was given the resources that were asked for${requests === "" ? "" : `: ${requests}`}.`,
+  deferResize: ({ message }, rule) =>
+    `The resources that were asked for are not to be had now (rule "${rule}"), and are asked for again: ${sentence(message)}`,
+  refuseResize: ({ message }, rule) =>
+    `The resources that were asked for can never be had here (rule "${rule}"): ${sentence(message)}`,
+  resizePod: ({ containers }) =>
+    containers.length === 0
+      ? "Its control group gets the new resources."
+      : `Its control group and ${listed(containers)} get the new resources as they run.`,
   adopt: ({ containers }) =>
     `It was running when the agent began: ${counted(containers, "container")} taken over untouched.`,
   replace: ({ predecessorUid }) =>
@@ -63,6 +73,10 @@ const TITLES: { readonly [K in DecisionKind]: string } = {
   admit: "admitted",
   reject: "refused",
   defer: "put off",
+  allocateResize: "resize given",
+  deferResize: "resize waits",
+  refuseResize: "resize refused",
+  resizePod: "resized",
   adopt: "taken over",
   replace: "replaced",
   startSandbox: "sandbox",
@@ -89,6 +103,7 @@ const KILL_REASONS: Readonly<Record<string, string>> = {
   "liveness probe failed": "its liveness probe failed too often",
   "startup probe failed": "its startup probe did not succeed in time",
   "definition changed": "its definition has changed",
+  "resize requires restart": "its new resources need a restart",
   "state unknown": "the runtime does not know its state",
   "pod deleted": "nobody wants the pod any more",
   "pod completed": "the pod is done",

@@ -8,6 +8,7 @@ import { isSame } from "../../api/strategic-diff.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { KindRules, Problems } from "./kind.ts";
+import { resizeProblems } from "./resize-rules.ts";
 
 const DEFAULT_GRACE_SECONDS = 30;
 
@@ -114,19 +115,6 @@ function specChangeProblems(now: PodSpec, before: PodSpec): Problems {
   ];
 }
 
-function resizeProblems(now: PodSpec, before: PodSpec): Problems {
-  const rest = ({ containers, initContainers, resources: _, ...spec }: PodSpec) => ({
-    ...spec,
-    containers: containers.map(({ resources: __, resizePolicy: ___, ...each }) => each),
-    initContainers: (initContainers ?? []).map(
-      ({ resources: __, resizePolicy: ___, ...each }) => each,
-    ),
-  });
-  return isSame(rest(now), rest(before))
-    ? []
-    : [forbidden("spec", "only cpu and memory resources are mutable")];
-}
-
 function ephemeralProblems(now: PodSpec, before: PodSpec): Problems {
   const fresh = new Map((now.ephemeralContainers ?? []).map((each) => [each.name, each]));
   return (before.ephemeralContainers ?? []).flatMap((old) => {
@@ -156,7 +144,7 @@ function validateChange(now: ApiObject, before: ApiObject, subresource: string):
     case "":
       return specChangeProblems(spec, old);
     case "resize":
-      return resizeProblems(spec, old);
+      return resizeProblems(podOf(now), podOf(before));
     case "ephemeralcontainers":
       return ephemeralProblems(spec, old);
     default:

@@ -1,5 +1,7 @@
+import type { Pod, PodSpec } from "../../api/generated/types.ts";
 import { isSame } from "../../api/strategic-diff.ts";
 import { type ApiObject, without } from "../api-object.ts";
+import { resizedSpec } from "../kinds/resize-rules.ts";
 import { afterUpdate } from "../patch/managed-fields.ts";
 import { structShape } from "../schema/shapes.ts";
 import { invalidObject } from "../status-error.ts";
@@ -73,13 +75,20 @@ function nextState(order: Order, given: ApiObject, before: ApiObject): ApiObject
       ...(given["status"] === undefined ? {} : { status: given["status"] }),
     };
   if (SPEC_ONLY.has(subresource)) {
-    const changed = complete({ ...before, spec: given["spec"] });
+    const spec = subresource === "resize" ? resizedOf(before, given) : given["spec"];
+    const changed = complete({ ...before, spec });
     return keep({ ...changed, metadata: { ...before.metadata, ...managed(given) } }, before);
   }
   const content = kind.hasStatus ? without(given, "status") : given;
   const status =
     kind.hasStatus && before["status"] !== undefined ? { status: before["status"] } : {};
   return keep(complete({ ...content, ...status, metadata } as ApiObject), before);
+}
+
+/** Of a pod whose resources are to change in place everything else stays, whatever is given. */
+function resizedOf(before: ApiObject, given: ApiObject): PodSpec | undefined {
+  const [old, asked] = [(before as unknown as Pod).spec, (given as unknown as Pod).spec];
+  return old && asked ? resizedSpec(old, asked) : old;
 }
 
 function managed({ metadata: { managedFields } }: ApiObject) {

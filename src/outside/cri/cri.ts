@@ -12,6 +12,7 @@ import type {
   DeepPartial,
   FilesystemUsage,
   Image,
+  LinuxContainerResources,
   PodSandbox,
   PodSandboxConfig,
   PodSandboxFilter,
@@ -117,6 +118,12 @@ export interface RuntimeService {
   /** Sends the stop signal, waits up to `graceSeconds`, then kills. Idempotent. */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
+  /** Changes the resources of a container as it runs; what is 0 or empty stays as it is. */
+  updateContainer(
+    id: string,
+    resources: DeepPartial<LinuxContainerResources>,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Runs a command to its end; `deadline` when it takes longer than `timeoutSeconds` (0: no limit). */
   execSync(
     id: string,

@@ -16,6 +16,7 @@ import {
   PortForwardRequest,
   RunPodSandboxRequest,
   RuntimeServiceDefinition,
+  UpdateContainerResourcesRequest,
 } from "./generated/api.ts";
 
 const METHODS = RuntimeServiceDefinition.methods;
@@ -81,6 +82,7 @@ type ContainerCalls = Pick<
   | "startContainer"
   | "stopContainer"
   | "removeContainer"
+  | "updateContainer"
   | "execSync"
   | "reopenLog"
 >;
@@ -114,6 +116,10 @@ function containerCalls(cri: CriCaller, timeoutMs: number): ContainerCalls {
     },
     removeContainer: async (containerId, signal) => {
       await cri.call(METHODS.removeContainer, { containerId }, signal);
+    },
+    updateContainer: async (containerId, linux, signal) => {
+      const request = UpdateContainerResourcesRequest.fromPartial({ containerId, linux });
+      await cri.call(METHODS.updateContainerResources, request, signal);
     },
     execSync: async (containerId, command, timeoutSeconds, signal) => {
       const request = { containerId, cmd: [...command], timeout: BigInt(timeoutSeconds) };

@@ -43,6 +43,12 @@ export type PodAction =
       readonly orders: readonly StopOrder[];
       readonly because: readonly Because[];
     }
+  /** Brings the pod's group, and containers that run, to what the pod was given. */
+  | {
+      readonly kind: "resizePod";
+      readonly containers: readonly { readonly name: string; readonly id: string }[];
+      readonly because: Because;
+    }
   | { readonly kind: "stopSandbox"; readonly id: string }
   | {
       readonly kind: "removeContainer";

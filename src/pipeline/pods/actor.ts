@@ -7,7 +7,8 @@ import type { PodAction, PodPlan } from "./actions.ts";
 import { applyPlan } from "./apply.ts";
 import { type PlanContext, planPod } from "./plan.ts";
 import type { PodDeps, PodEvent } from "./ports.ts";
-import type { Footings, PodRecord, RestartBackoff } from "./record.ts";
+import type { Footings, PodRecord, PodResize, RestartBackoff } from "./record.ts";
+import { resizeCompleted } from "./resize-text.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
 
@@ -75,8 +76,9 @@ export class PodActor {
 
   #takeIn(batch: readonly PodSignal[]): void {
     for (const signal of batch) {
-      const before = this.#record.life;
+      const { life: before, resize } = this.#record;
       this.#record = transition(this.#record, signal, this.#deps.clock.monotonic());
+      this.#sayResized(resize);
       if (supersedes(before, this.#record.life)) this.#inFlight?.abort(new Error("superseded"));
     }
   }
@@ -129,7 +131,8 @@ export class PodActor {
     const results = await applyPlan(this.#record, actions, this.#deps, attempt.signal);
     this.#inFlight = undefined;
     if (leave.aborted) return;
-    this.post({ kind: "acted", at: this.#deps.clock.monotonic(), results });
+    const actuated = this.#deps.ports.resizes.actuated(this.#record.pod);
+    this.post({ kind: "acted", at: this.#deps.clock.monotonic(), results, actuated });
     await this.#observe(leave);
   }
 
@@ -158,6 +161,13 @@ export class PodActor {
         if (leave.aborted) return;
       }
     }
+  }
+
+  /** A change in place that was going on has come to its end. */
+  #sayResized({ inProgress }: PodResize): void {
+    const { pod, resize, life } = this.#record;
+    if (!inProgress || resize.inProgress || life.kind !== "running") return;
+    this.#deps.ports.events.record(pod, resizeCompleted(pod, inProgress.generation));
   }
 
   #sayOnce(says: readonly PodEvent[]): void {

@@ -3,7 +3,14 @@ import { jitter } from "../../kit/random.ts";
 import type { PodAction, StopOrder } from "./actions.ts";
 import { livingContainers, newestSandbox } from "./observed.ts";
 import type { PodDeps } from "./ports.ts";
-import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "./record.ts";
+import {
+  type PodRecord,
+  STEP_PREPARE,
+  STEP_RESIZE,
+  STEP_SANDBOX,
+  STEP_TEARDOWN,
+} from "./record.ts";
+import { resizePod } from "./resize-pod.ts";
 import type { StepResult } from "./signals.ts";
 import { startContainer } from "./start-container.ts";
 
@@ -124,6 +131,8 @@ const EXECUTORS: Executors = {
     );
   },
 
+  resizePod: (action, run) => resizePod(action, run),
+
   stopSandbox: ({ id }, run) =>
     teardown(run, async () => {
       try {
@@ -192,6 +201,8 @@ function stepOf(action: PodAction): string {
       return STEP_SANDBOX;
     case "startContainer":
       return action.name;
+    case "resizePod":
+      return STEP_RESIZE;
     default:
       return STEP_TEARDOWN;
   }

@@ -9,6 +9,7 @@ import { after } from "../../kit/instant.ts";
 import { removalOf, type StopOrder } from "./actions.ts";
 import { attemptIn, lastMade, latestAttempt } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan.ts";
+import { RESIZE_RESTART } from "./plan-resize.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
 import type { PodRecord } from "./record.ts";
 import {
@@ -64,7 +65,8 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
         return;
       }
       const fault = containerFault(record, spec, latest);
-      if (fault) replace(turn, latest, fault);
+      if (draft.restarting.has(name)) start(turn, latest, RESIZE_RESTART);
+      else if (fault) replace(turn, latest, fault);
       return;
     }
     case "unknown":

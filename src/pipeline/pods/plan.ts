@@ -9,6 +9,7 @@ import { planContainers } from "./plan-containers.ts";
 import { planDeadline } from "./plan-deadline.ts";
 import { planEphemeralContainers } from "./plan-ephemeral-containers.ts";
 import { planInitContainers } from "./plan-init-containers.ts";
+import { planResize } from "./plan-resize.ts";
 import { planRoundEnd } from "./plan-round.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
@@ -34,6 +35,8 @@ export class PlanDraft {
   readonly waits: Record<string, Wait> = {};
   readonly standing: Because[] = [];
   readonly says: PodEvent[] = [];
+  /** Containers that are stopped by this plan to be started with other resources. */
+  readonly restarting = new Set<string>();
   wakeAt: MonotonicMs | undefined;
 
   /** Look again at `at`, or earlier when something else asks for it. */
@@ -99,6 +102,7 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
   const sandbox = planSandbox(record, context, draft);
   if (sandbox.kind === "none") return draft.finish();
   if (sandbox.kind === "use" && planRoundEnd(record, draft)) return draft.finish();
+  planResize(record, sandbox, context, draft);
   planEphemeralContainers(record, sandbox, context, draft);
   const init = planInitContainers(record, sandbox, context, draft);
   if (init === "done") planContainers(record, sandbox, context, draft);

@@ -13,6 +13,7 @@ import { parseTimestamp } from "../../api/timestamps.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
+import { Admissions } from "./admissions.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan.ts";
@@ -24,6 +25,7 @@ import {
   type PodSource,
   type TerminationCause,
 } from "./record.ts";
+import { keptResize } from "./resize-state.ts";
 import type { PodSignal } from "./signals.ts";
 
 /** What a source wants of one pod. */
@@ -96,13 +98,18 @@ export class Pods implements PodsView {
   /** Pods that wait for the release of another one, by full name; the latest wish counts. */
   readonly #successors = new Map<string, Extract<PodChange, { kind: "desired" }>>();
   readonly #listeners = new Set<(record: PodRecord) => void>();
-  readonly #retries = new Map<PodUid, () => void>();
-  #admissions: Promise<void> = Promise.resolve();
+  readonly #admissions: Admissions;
   #sourcesSeen = false;
 
   constructor(options: PodsOptions, deps: PodsDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#admissions = new Admissions({
+      ...deps,
+      list: () => this.list(),
+      get: (uid) => this.get(uid),
+      post: (uid, signal) => this.post(uid, signal),
+    });
   }
 
   list(): readonly PodRecord[] {
@@ -148,6 +155,7 @@ export class Pods implements PodsView {
     for (const found of this.#found.values())
       if (!this.#actors.has(found.uid)) this.#adoptOrphan(found);
     this.#found.clear();
+    this.#admissions.resizes.open();
   }
 
   accept(change: PodChange): void {
@@ -191,7 +199,7 @@ export class Pods implements PodsView {
 
   /** What admission said of a pod that waits may be another thing now. */
   reconsider(uid: PodUid): void {
-    if (this.get(uid)?.admission.kind === "deferred") this.#queueAdmission(uid);
+    if (this.get(uid)?.admission.kind === "deferred") this.#admissions.queue(uid);
   }
 
   /** Facts of the node changed: every pod plans again. */
@@ -227,9 +235,13 @@ export class Pods implements PodsView {
     const found = this.#found.get(change.uid);
     this.#found.delete(change.uid);
     const published = this.#deps.publishedBefore(change.uid) ?? change.pod.status;
+    const { resizes } = this.#deps.ports;
+    const pod = resizes.asAllocated(change.pod);
     const record = newRecord({
       uid: change.uid,
-      pod: change.pod,
+      pod,
+      desired: change.pod,
+      resize: keptResize({ pod, desired: change.pod }, resizes.actuated(pod), published),
       source: change.source,
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
       startedAt: parseTimestamp(published?.startTime ?? "") ?? this.#deps.clock.wall(),
@@ -244,6 +256,7 @@ export class Pods implements PodsView {
         record,
         decided("adopt", "already running", { sandboxId, containers }),
       );
+      resizes.admitted(record.pod);
       actor.post({ kind: "admitted" });
       // Now that it lives it can be ended, if that is what is wanted.
       actor.post({ kind: "desired", pod: change.pod });
@@ -251,7 +264,7 @@ export class Pods implements PodsView {
         actor.post({ kind: "terminate", cause: { kind: "completed" } });
     } else if (hasNoFuture(change.pod))
       actor.post({ kind: "terminate", cause: causeOf(change.pod) });
-    else this.#queueAdmission(change.uid);
+    else this.#admissions.queue(change.uid);
   }
 
   #adoptOrphan(found: FoundPod): PodActor {
@@ -287,6 +300,7 @@ export class Pods implements PodsView {
       log: this.#deps.log.child("pod", { pod: podDisplayName(record.pod), uid: record.uid }),
       onChange: (now) => {
         for (const listener of this.#listeners) listener(now);
+        this.#admissions.resizes.notice(now);
       },
     });
     this.#actors.set(record.uid, actor);
@@ -299,8 +313,7 @@ export class Pods implements PodsView {
 
   #released(record: PodRecord): void {
     this.#actors.delete(record.uid);
-    this.#retries.get(record.uid)?.();
-    this.#retries.delete(record.uid);
+    this.#admissions.forget(record.uid);
     this.#deps.ports.decisions.decide(
       record,
       decided("release", "nothing is left of it", {
@@ -312,60 +325,6 @@ export class Pods implements PodsView {
     if (!successor) return;
     this.#successors.delete(name);
     this.accept(successor);
-  }
-
-  /** Admissions run one at a time, so that each sees what the one before was given. */
-  #queueAdmission(uid: PodUid): void {
-    this.#admissions = this.#admissions
-      .then(() => this.#admitOne(uid))
-      .catch((error: unknown) => {
-        this.#deps.log.error("admission failed", { uid, error });
-        this.post(uid, {
-          kind: "rejected",
-          reason: "UnexpectedAdmissionError",
-          message: `Pod was rejected: ${String(error)}`,
-        });
-      });
-  }
-
-  async #admitOne(uid: PodUid): Promise<void> {
-    this.#retries.get(uid)?.();
-    this.#retries.delete(uid);
-    const candidate = this.get(uid);
-    if (candidate?.life.kind !== "waiting") return;
-    const others = this.list().filter((record) => record.uid !== uid && holdsResources(record));
-    const verdict = await this.#deps.admit(candidate, others);
-    const { decisions, events } = this.#deps.ports;
-    switch (verdict.kind) {
-      case "admit":
-        decisions.decide(
-          candidate,
-          decided("admit", "every rule agreed", { rules: verdict.rules }),
-        );
-        this.post(uid, { kind: "admitted" });
-        return;
-      case "reject": {
-        const { rule, reason, message } = verdict;
-        decisions.decide(candidate, decided("reject", rule, { reason, message }));
-        events.record(candidate.pod, { type: "Warning", reason, message });
-        this.post(uid, { kind: "rejected", reason, message: `Pod was rejected: ${message}` });
-        return;
-      }
-      case "defer": {
-        const { rule, reason, message, retryInMs } = verdict;
-        const { admission } = candidate;
-        const isNews = admission.kind !== "deferred" || admission.message !== message;
-        if (isNews) decisions.decide(candidate, decided("defer", rule, { reason, message }));
-        this.post(uid, { kind: "deferred", reason, message });
-        this.#retries.set(
-          uid,
-          this.#deps.clock.alarm(retryInMs, () => this.#queueAdmission(uid)),
-        );
-        return;
-      }
-      default:
-        verdict satisfies never;
-    }
   }
 }
 
@@ -381,10 +340,4 @@ function hasNoFuture({ metadata, status }: Pod): boolean {
 
 function causeOf({ metadata }: Pod): TerminationCause {
   return { kind: metadata?.deletionTimestamp === undefined ? "completed" : "deleted" };
-}
-
-/** Whether admission must leave room for the pod. */
-function holdsResources({ life, admission }: PodRecord): boolean {
-  if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
-  return admission.kind === "admitted" && life.kind === "waiting";
 }

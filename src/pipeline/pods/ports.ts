@@ -1,3 +1,4 @@
+import type { ActuatedPod, PodAllocation } from "../../api/allocation.ts";
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
@@ -135,6 +136,51 @@ export interface PodGroundPort {
   unmountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
+/** Group and containers to be brought to what their pod was given. */
+export interface PodResizeOrder {
+  readonly pod: Pod;
+  /** What they have. */
+  readonly actuated: ActuatedPod;
+  /** Containers that run and stay running. */
+  readonly containers: readonly { readonly name: string; readonly id: string }[];
+}
+
+/** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */
+export type ResizeVerdict =
+  | { readonly kind: "fits" }
+  | {
+      readonly kind: "infeasible" | "deferred";
+      readonly rule: string;
+      readonly message: string;
+    };
+
+/** What pods were given, and changing it in place. */
+export interface PodResizePort {
+  /** The pod with what it was given in an earlier life of the agent, where it was. */
+  asAllocated(pod: Pod): Pod;
+  /** Whether the pod was given anything. */
+  isAllocated(uid: PodUid): boolean;
+  /** What containers and group of the pod have. */
+  actuated(pod: Pod): ActuatedPod;
+  /** The pod was admitted with the resources it has. */
+  admitted(pod: Pod): void;
+  /** The pod is gone for good. */
+  forget(uid: PodUid): void;
+  /** Judges what `candidate` asks for beside the pods that hold resources. */
+  judge(candidate: PodRecord, others: readonly PodRecord[]): ResizeVerdict;
+  /** Those that wait in the order in which they are asked. */
+  order(waiting: readonly PodRecord[]): readonly PodRecord[];
+  /** Gives the pod these resources, for good once it resolves. Throws `OutsideError`. */
+  allocate(pod: Pod, allocation: PodAllocation): Promise<void>;
+  /** An attempt of the container is about to be made with what the pod was given. Never throws. */
+  starting(pod: Pod, container: string): Promise<void>;
+  /** Brings group and containers to what the pod was given; a failure is safe to be tried again. */
+  apply(
+    order: PodResizeOrder,
+    signal: AbortSignal,
+  ): Promise<{ readonly kind: "done" } | { readonly kind: "failed"; readonly message: string }>;
+}
+
 /** Keeping decisions. */
 export interface DecisionPort {
   /** Keeps a decision on a pod; never throws, never waits. */
@@ -148,6 +194,7 @@ export interface PodPorts {
   readonly images: PodImagePort;
   readonly hooks: PodHookPort;
   readonly events: PodEventPort;
+  readonly resizes: PodResizePort;
   readonly decisions: DecisionPort;
 }
 

@@ -1,4 +1,5 @@
 // pure
+import { type ActuatedPod, allocationOf } from "../../api/allocation.ts";
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
@@ -88,10 +89,32 @@ export interface Wait {
   readonly message: string;
 }
 
+/** A change in place that was asked for and not given. */
+export interface PendingResize {
+  readonly reason: "Deferred" | "Infeasible";
+  readonly message: string;
+  /** Of the pod that asked for it. */
+  readonly generation: number;
+  readonly sinceMs: WallMs;
+}
+
+/** Where a change of the pod's resources in place stands (KEP-1287). */
+export interface PodResize {
+  readonly pending?: PendingResize;
+  /** Given and not yet carried out everywhere; by which generation it was asked for. */
+  readonly inProgress?: { readonly generation: number };
+  /** What containers and group have. */
+  readonly actuated: ActuatedPod;
+}
+
 /** Everything that is known of a pod. Replaced, never changed; written by the pod's actor only. */
 export interface PodRecord {
   readonly uid: PodUid;
+  /** With the resources that it was given: by it everything goes. */
   readonly pod: Pod;
+  /** As its source wants it; the same object unless its resources are others. */
+  readonly desired: Pod;
+  readonly resize: PodResize;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */
   readonly source: PodSource;
   readonly life: PodLife;
@@ -128,6 +151,8 @@ export interface RestartBackoff extends BackoffEntry {
 
 /** Steps of a pod that may be in trouble as a whole. */
 export const STEP_PREPARE = "#prepare";
+/** Changing its resources in place; a trouble here keeps nothing else from being done. */
+export const STEP_RESIZE = "#resize";
 /** Making the sandbox. */
 export const STEP_SANDBOX = "#sandbox";
 /** Ending and removing. */
@@ -140,6 +165,10 @@ export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], cont
 export interface NewRecord {
   readonly uid: PodUid;
   readonly pod: Pod;
+  /** As its source wants it, where that is not `pod`. */
+  readonly desired?: Pod;
+  /** Where its change in place stands, when it was not just begun. */
+  readonly resize?: PodResize;
   readonly source: PodSource;
   readonly observed: Observation;
   readonly startedAt: WallMs;
@@ -149,12 +178,20 @@ export interface NewRecord {
   readonly probes?: PodRecord["probes"];
 }
 
+/** A pod of which everything has what its spec says. */
+export function asSpecified(pod: Pod): ActuatedPod {
+  const allocation = allocationOf(pod);
+  return { ...allocation, group: allocation };
+}
+
 /** The first record of a pod. */
 export function newRecord(from: NewRecord): PodRecord {
   const footing: Footing = from.foundRunning ? "unknown" : "absent";
   return {
     uid: from.uid,
     pod: from.pod,
+    desired: from.desired ?? from.pod,
+    resize: from.resize ?? { actuated: asSpecified(from.pod) },
     source: from.source,
     life: { kind: "waiting" },
     admission: { kind: "undecided" },

@@ -1,10 +1,11 @@
 // pure
 
+import type { ActuatedPod, PodAllocation } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import type { ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
+import type { PendingResize, ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
 
 /** What became of one action, as far as the record must know. */
 export type ActionOutcome =
@@ -39,6 +40,14 @@ export type PodSignal =
   | { readonly kind: "admitted" }
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string }
+  /** The pod was given other resources, as the wish of that generation asks. */
+  | {
+      readonly kind: "resized";
+      readonly allocation: PodAllocation;
+      readonly generation: number;
+    }
+  /** The pod cannot have the resources that it asks for. */
+  | { readonly kind: "resizePending"; readonly pending: PendingResize }
   | { readonly kind: "terminate"; readonly cause: TerminationCause; readonly graceSeconds?: number }
   | { readonly kind: "observed"; readonly observed: Observation }
   /** A run of actions began; what was planned into the record goes with it. */
@@ -48,7 +57,13 @@ export type PodSignal =
       readonly touches: readonly ("directories" | "cgroup" | "volumes")[];
     }
   /** The run ended at `at`; only what was asked for later shows what it did. */
-  | { readonly kind: "acted"; readonly at: MonotonicMs; readonly results: readonly StepResult[] }
+  | {
+      readonly kind: "acted";
+      readonly at: MonotonicMs;
+      readonly results: readonly StepResult[];
+      /** What containers and group have since then. */
+      readonly actuated: ActuatedPod;
+    }
   | {
       readonly kind: "probed";
       readonly container: string;

@@ -77,6 +77,7 @@ async function createContainer(
   const { pod } = run.record;
   const { runtime, events } = run.deps.ports;
   try {
+    await run.deps.ports.resizes.starting(pod, action.name);
     return await runtime.createContainer(
       {
         pod,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { anAttempt, anEnd, aPod, aRecord, aSandbox, at } from "../../../test/support/pods.ts";
 import type { Observation, ObservedContainer } from "../../api/observation.ts";
-import type { PodRecord } from "./record.ts";
+import { asSpecified, type PodRecord } from "./record.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
 
@@ -40,7 +40,7 @@ test("transition: nothing is called ended on a sight from before the last action
   const ending = play(aRecord({ containers: [anEnd("a", 1)] }), [
     { kind: "acting", backoff: {}, touches: [] },
     { kind: "terminate", cause: { kind: "deleted" } },
-    { kind: "acted", at: at(10), results: [] },
+    { kind: "acted", at: at(10), results: [], actuated: asSpecified(aPod()) },
     { kind: "observed", observed: seen(9, [anEnd("a", 1)]) },
   ]);
   assert.equal(ending.life.kind, "terminating");
@@ -119,6 +119,7 @@ test("transition: a failure holds its container back for as long as it says", ()
           outcome: { kind: "failed", reason: "ErrImagePull", message: "no", retryInMs: 50 },
         },
       ],
+      actuated: asSpecified(aPod()),
     },
   ]);
   assert.deepEqual(record.troubles["a"], {
@@ -157,6 +158,7 @@ const signalArb: fc.Arbitrary<PodSignal> = fc.oneof(
     kind: fc.constant("acted" as const),
     at: fc.integer({ min: 0, max: 100 }).map(at),
     results: fc.constant([]),
+    actuated: fc.constant(asSpecified(aPod())),
   }),
   fc.record({
     kind: fc.constant("observed" as const),

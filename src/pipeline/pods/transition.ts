@@ -1,17 +1,20 @@
 // pure
+import { allocationOf, withAllocation } from "../../api/allocation.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
+import { isResizing } from "./plan-resize.ts";
 import { cannotGoOn } from "./plan-sandbox.ts";
-import type {
-  Footings,
-  PodLife,
-  PodRecord,
-  ProbeVerdicts,
-  TerminationCause,
-  Trouble,
+import {
+  type Footings,
+  type PodLife,
+  type PodRecord,
+  type ProbeVerdicts,
+  STEP_RESIZE,
+  type TerminationCause,
+  type Trouble,
 } from "./record.ts";
 import { inRounds } from "./rounds.ts";
 import type { PodSignal } from "./signals.ts";
@@ -27,7 +30,7 @@ export function transition(record: PodRecord, signal: PodSignal, now: MonotonicM
 function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
   switch (signal.kind) {
     case "desired":
-      return endWhenDeleted({ ...record, pod: signal.pod }, now);
+      return endWhenDeleted(desire(record, signal), now);
     case "removed":
       return end({ ...record, removal: true }, { kind: "deleted" }, signal.graceSeconds, now);
     case "admitted":
@@ -41,6 +44,12 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
         : record;
     case "rejected":
       return reject(record, signal, now);
+    case "resized":
+      return resized(record, signal);
+    case "resizePending":
+      return record.pod === record.desired
+        ? record
+        : { ...record, resize: { ...record.resize, pending: signal.pending } };
     case "terminate":
       return end(record, signal.cause, signal.graceSeconds, now);
     case "observed":
@@ -58,6 +67,21 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     default:
       return signal satisfies never;
   }
+}
+
+/** What the source wants now, with the resources that the pod was given. */
+function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodRecord {
+  const pod = withAllocation(desired, allocationOf(record.pod));
+  if (pod !== desired) return { ...record, pod, desired };
+  const { pending: _, ...resize } = record.resize;
+  return { ...record, pod, desired, resize };
+}
+
+function resized(record: PodRecord, { allocation, generation }: Signal<"resized">): PodRecord {
+  const { [STEP_RESIZE]: _, ...troubles } = record.troubles;
+  const { actuated } = record.resize;
+  const pod = withAllocation(record.desired, allocation);
+  return { ...record, pod, troubles, resize: { actuated, inProgress: { generation } } };
 }
 
 function admit(record: PodRecord): PodRecord {
@@ -146,7 +170,7 @@ function begin(record: PodRecord, { backoff, touches }: Signal<"acting">): PodRe
   return { ...record, sight: "acting", footings, backoff: { ...record.backoff, ...backoff } };
 }
 
-function finish(record: PodRecord, { results, at }: Signal<"acted">): PodRecord {
+function finish(record: PodRecord, { results, at, actuated }: Signal<"acted">): PodRecord {
   const troubles: Record<string, Trouble> = { ...record.troubles };
   const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
   for (const { step, outcome, footing } of results) {
@@ -162,7 +186,8 @@ function finish(record: PodRecord, { results, at }: Signal<"acted">): PodRecord 
       };
     }
   }
-  return { ...record, sight: "stale", actedAt: at, troubles, footings, progress: {} };
+  const resize = { ...record.resize, actuated };
+  return { ...record, sight: "stale", actedAt: at, troubles, footings, resize, progress: {} };
 }
 
 function probed(
@@ -177,6 +202,12 @@ function probed(
   return { ...record, probes: { ...record.probes, [container]: verdicts } };
 }
 
+/** A change in place that has been carried out. */
+function settled(record: PodRecord): PodRecord {
+  const { inProgress: _, ...resize } = record.resize;
+  return { ...record, resize };
+}
+
 /** Progress belongs to the run of actions that makes it. */
 function progressed(record: PodRecord, { container, message }: Signal<"progress">): PodRecord {
   if (record.sight !== "acting" || record.progress[container] === message) return record;
@@ -188,13 +219,14 @@ function progressed(record: PodRecord, { container, message }: Signal<"progress"
 }
 
 /**
- * The three steps forward that facts alone allow. Without a fresh sight none is taken: what seems not
+ * The steps forward that facts alone allow. Without a fresh sight none is taken: what seems not
  * to run may just have been started.
  */
 function advance(record: PodRecord, now: MonotonicMs): PodRecord {
   if (record.sight !== "fresh") return record;
   const { life } = record;
   if (life.kind === "running") {
+    if (record.resize.inProgress && !isResizing(record)) return advance(settled(record), now);
     if (!isFinished(record) && !cannotGoOn(record)) return record;
     return advance(end(record, { kind: "completed" }, undefined, now), now);
   }

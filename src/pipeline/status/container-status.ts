@@ -13,6 +13,7 @@ import { rfc3339 } from "../../api/timestamps.ts";
 import { hasRegularAttempt } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { decideRestart, type SpecContainer } from "../pods/restart.ts";
+import { containerResources } from "./resize-status.ts";
 
 /** What the status of a container depends on beside the record. */
 export interface ContainerStatusContext {
@@ -35,8 +36,9 @@ export function containerStatuses(
   const messageBytes = messageBudget(record);
   return specs.map((spec) => {
     const full = containerStatus(record, spec, context);
-    const { allocatedResourcesStatus: _, ...status } = withShortMessages(full, messageBytes);
-    if (spec.kind === "ephemeral") return ephemeralStatus(status);
+    const { allocatedResourcesStatus: _, ...bare } = withShortMessages(full, messageBytes);
+    if (spec.kind === "ephemeral") return ephemeralStatus(bare);
+    const status = { ...bare, ...containerResources(record, spec.container) };
     const devices = context.devices?.(spec.container.name);
     return devices ? { ...status, allocatedResourcesStatus: devices } : status;
   });

@@ -12,6 +12,7 @@ import { ephemeralContainers, initContainers, regularContainers } from "../pods/
 import { isBetweenRounds, mayRestartAll } from "../pods/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
+import { podLevelResources, resizeConditions } from "./resize-status.ts";
 
 /** What a status depends on beside the record. */
 export interface StatusContext extends ContainerStatusContext {
@@ -52,7 +53,12 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase,
-    conditions: keepTimes([...verdicts, ...disruption], published, context.now, generation),
+    conditions: keepTimes(
+      [...resizeConditions(record), ...verdicts, ...disruption],
+      published,
+      context.now,
+      generation,
+    ),
     ...reasonOf(record),
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
@@ -63,6 +69,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
       : { containerStatuses: [...statuses].sort(byName) }),
     ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
     qosClass: qosClassOf(record.pod),
+    ...podLevelResources(record),
   };
 }
 
@@ -151,13 +158,12 @@ function keepTimes(
         ? before.lastTransitionTime
         : rfc3339(now);
     return {
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
       ...verdict,
       lastTransitionTime,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
   });
-  const foreign = published.filter(
-    ({ type }) => !verdicts.some((verdict) => verdict.type === type),
-  );
+  const given = new Set(verdicts.map(({ type }) => type));
+  const foreign = published.filter(({ type }) => !isOwnCondition(type) && !given.has(type));
   return [...owned, ...foreign];
 }

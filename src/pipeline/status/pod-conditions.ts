@@ -9,6 +9,8 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set([
   "ContainersReady",
   "PodScheduled",
   "AllContainersRestarting",
+  "PodResizePending",
+  "PodResizeInProgress",
 ]);
 
 /** Whether only a kubelet sets conditions of this type. */
@@ -20,6 +22,8 @@ export interface ConditionVerdict {
   readonly status: "True" | "False";
   readonly reason?: string;
   readonly message?: string;
+  /** Where that is not the pod's present generation. */
+  readonly observedGeneration?: number;
 }
 
 /** What conditions are derived from. */

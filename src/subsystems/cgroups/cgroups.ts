@@ -286,7 +286,8 @@ class CgroupRoom implements Cgroups {
   }
 
   async resizePod(order: ResizeOrder): Promise<ResizeOutcome> {
-    return this.#timed("update", () => applyResize(this.#ground, this.#settings, order));
+    const ground = { ...this.#ground, settings: this.#settings, options: this.#options };
+    return this.#timed("update", () => applyResize(ground, order));
   }
 
   async listPods(): Promise<readonly FoundPodGroup[]> {

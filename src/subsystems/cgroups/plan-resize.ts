@@ -1,6 +1,7 @@
 // pure
-import type { ContainerDemand, PodDemand } from "./demand.ts";
+import type { PodDemand } from "./demand.ts";
 import { literalPath, podName } from "./names.ts";
+import { type ContainerResources, planContainer } from "./plan-container.ts";
 import { podGroupResources } from "./plan-pod.ts";
 import type { CgroupSettings } from "./settings.ts";
 import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
@@ -19,7 +20,20 @@ export type ResizeStep =
       readonly plan: CgroupPlan;
     }
   /** The runtime is told the new resources of the containers. */
-  | { readonly kind: "containers"; readonly resource: Resized };
+  | {
+      readonly kind: "containers";
+      readonly resource: Resized;
+      readonly updates: readonly ContainerUpdate[];
+    };
+
+/** A pod of which containers and group may be differently far. */
+export interface ResizeDemand {
+  /** As its group is now. */
+  readonly group: PodDemand;
+  /** As its containers are now. */
+  readonly from: PodDemand;
+  readonly to: PodDemand;
+}
 
 /** How a value changes: what is absent of a limit is more than any limit. */
 interface Change {
@@ -34,14 +48,13 @@ interface Change {
  */
 export function planResize(
   settings: CgroupSettings,
-  from: PodDemand,
-  to: PodDemand,
+  { group: made, from, to }: ResizeDemand,
 ): readonly ResizeStep[] {
-  const before = podGroupResources(settings, from);
+  const before = podGroupResources(settings, made);
   const after = podGroupResources(settings, to);
   return RESIZED.flatMap((resource) => {
     const limit = { from: limitOf(before, resource), to: limitOf(after, resource) };
-    const request = { from: requestOf(from, resource), to: requestOf(to, resource) };
+    const request = { from: requestOf(made, resource), to: requestOf(to, resource) };
     const group = (part: "limit" | "request"): ResizeStep => ({
       kind: "group",
       resource,
@@ -51,7 +64,8 @@ export function planResize(
     const steps: ResizeStep[] = [];
     if (grows(limit)) steps.push(group("limit"));
     if (grows(request)) steps.push(group("request"));
-    if (changesContainers(from, to, resource)) steps.push({ kind: "containers", resource });
+    const updates = planUpdates(settings, from, to, resource);
+    if (updates.length > 0) steps.push({ kind: "containers", resource, updates });
     if (shrinks(request)) steps.push(group("request"));
     if (shrinks(limit)) steps.push(group("limit"));
     return steps;
@@ -120,14 +134,55 @@ function planPart(settings: CgroupSettings, to: PodDemand, resources: CgroupReso
   return { path, kind: "pod", create: false, writes: planWrites(settings, resources) };
 }
 
-function changesContainers(from: PodDemand, to: PodDemand, resource: Resized): boolean {
-  return to.containers.some((container) => {
-    const earlier = from.containers.find(({ name }) => name === container.name);
-    return earlier !== undefined && amounts(earlier, resource) !== amounts(container, resource);
-  });
+/** What the runtime is to be told of one container. */
+export interface ContainerUpdate {
+  readonly name: string;
+  readonly resources: ContainerResources;
 }
 
-function amounts({ requests, limits }: ContainerDemand, resource: Resized): string {
-  const name = resource === "cpu" ? "cpuMilli" : "memoryBytes";
-  return `${requests[name] ?? ""}/${limits[name] ?? ""}`;
+/**
+ * Containers whose values of `resource` change, with all values they are to have then; those that get less
+ * come first. CPU is taken after memory, so that a container has both when it was told of CPU.
+ */
+export function planUpdates(
+  settings: CgroupSettings,
+  from: PodDemand,
+  to: PodDemand,
+  resource: Resized,
+): readonly ContainerUpdate[] {
+  const updates = to.containers.flatMap((container) => {
+    const earlier = from.containers.find(({ name }) => name === container.name);
+    if (!earlier) return [];
+    const before = planContainer(settings, from, earlier);
+    const after = planContainer(settings, to, container);
+    if (JSON.stringify(values(before, resource)) === JSON.stringify(values(after, resource)))
+      return [];
+    const { cpuShares, cpuQuota, cpuPeriod } = before;
+    const resources = resource === "cpu" ? after : { ...after, cpuShares, cpuQuota, cpuPeriod };
+    return [{ name: container.name, resources, grows: growth(before, after, resource) }];
+  });
+  return updates
+    .sort((a, b) => a.grows - b.grows)
+    .map(({ name, resources }) => ({ name, resources }));
+}
+
+/** What of a container's values belongs to a resource, as text. */
+function values(resources: ContainerResources, resource: Resized): readonly string[] {
+  const { cpuShares, cpuQuota, memoryLimitInBytes, memorySwapLimitInBytes, unified } = resources;
+  return resource === "cpu"
+    ? [String(cpuShares), String(cpuQuota)]
+    : [String(memoryLimitInBytes), String(memorySwapLimitInBytes), JSON.stringify(unified)];
+}
+
+/** Whether a container gets more (1) or less (-1): by its limit, or by its shares where that stays. */
+function growth(before: ContainerResources, after: ContainerResources, resource: Resized): number {
+  const limit = ({ cpuQuota, memoryLimitInBytes }: ContainerResources) => {
+    const value = resource === "cpu" ? cpuQuota : memoryLimitInBytes;
+    return value > 0n ? Number(value) : Number.POSITIVE_INFINITY;
+  };
+  return Math.sign(
+    limit(after) === limit(before)
+      ? Number(after.cpuShares - before.cpuShares)
+      : limit(after) - limit(before),
+  );
 }

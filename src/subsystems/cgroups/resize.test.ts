@@ -5,9 +5,11 @@ import { container, demand, filesOf, podOf, settings } from "../../../test/suppo
 import { type Fault, room } from "../../../test/support/cgroup-room.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
-import { planResize, type ResizeStep } from "./plan-resize.ts";
+import type { ContainerResources } from "./plan-container.ts";
+import { planResize, planUpdates, type ResizeStep } from "./plan-resize.ts";
 
 const UID = "r";
+const MI = 1_048_576n;
 
 function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Pod {
   const list = (addCpu: number, addMemory: number) => ({
@@ -17,6 +19,12 @@ function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Pod {
   return podOf(UID, [container("a", list(0, 0), list(more.cpu, more.memory))]);
 }
 
+const demandOf = (from: Pod, to: Pod) => ({
+  from: demand(from),
+  to: demand(to),
+  group: demand(from),
+});
+
 const shown = (step: ResizeStep) =>
   step.kind === "containers"
     ? `${step.resource} containers`
@@ -25,7 +33,7 @@ const shown = (step: ResizeStep) =>
         .join(" ")}`;
 
 const stepsOf = (version: 1 | 2, from: Pod, to: Pod) =>
-  planResize(settings(version), demand(from), demand(to)).map(shown);
+  planResize(settings(version), demandOf(from, to)).map(shown);
 
 test("planResize grows the pod before its containers and shrinks it after them", () => {
   const small = sized(100, 100);
@@ -49,6 +57,35 @@ test("planResize grows the pod before its containers and shrinks it after them",
   assert.deepEqual(stepsOf(2, small, small), []);
 });
 
+test("planResize goes by what the group has, which may be further than the containers", () => {
+  const [small, large] = [sized(100, 100), sized(200, 200)];
+  const demands = { from: demand(small), to: demand(large), group: demand(large) };
+  assert.deepEqual(planResize(settings(2), demands).map(shown), [
+    "memory containers",
+    "cpu containers",
+  ]);
+});
+
+test("planUpdates: who gets less comes first, and only whose values change", () => {
+  const two = (a: string, b: string, own?: string) =>
+    podOf(
+      UID,
+      [
+        container("a", { cpu: a, memory: "64Mi" }, { cpu: a }),
+        container("b", { cpu: b }, { cpu: b, memory: "1Gi" }),
+        container("c"),
+      ],
+      own === undefined ? {} : { resources: { limits: { memory: own } } },
+    );
+  const names = (from: Pod, to: Pod, resource: "cpu" | "memory") =>
+    planUpdates(settings(2), demand(from), demand(to), resource).map(({ name }) => name);
+  assert.deepEqual(names(two("1", "2"), two("2", "1"), "cpu"), ["b", "a"]);
+  assert.deepEqual(names(two("2", "1"), two("1", "2"), "cpu"), ["a", "b"]);
+  assert.deepEqual(names(two("1", "2"), two("2", "1"), "memory"), []);
+  // The pod's own limit is that of containers without one.
+  assert.deepEqual(names(two("1", "1", "2Gi"), two("1", "1", "3Gi"), "memory"), ["a", "c"]);
+});
+
 test("at every step no container has more than its pod", () => {
   const side = fc.record({
     cpu: fc.integer({ min: 10, max: 4000 }),
@@ -59,7 +96,7 @@ test("at every step no container has more than its pod", () => {
     fc.property(side, side, (a, b) => {
       const [from, to] = [sized(a.cpu, a.memory, a.more), sized(b.cpu, b.memory, b.more)];
       const limits = { group: a.memory + a.more.memory, containers: a.memory + a.more.memory };
-      for (const step of planResize(settings(2), demand(from), demand(to))) {
+      for (const step of planResize(settings(2), demandOf(from, to))) {
         if (step.resource !== "memory") continue;
         if (step.kind === "containers") limits.containers = b.memory + b.more.memory;
         else if (step.part === "limit") limits.group = b.memory + b.more.memory;
@@ -83,9 +120,11 @@ async function resizing(from: Pod, to: Pod, fault?: Fault) {
   const order = {
     from,
     to,
+    group: from,
     containers: [{ name: "a", id: "c1" }],
-    updateContainers: async (resource: string) => {
-      told.push(resource);
+    updateContainer: async (id: string, told1: ContainerResources) => {
+      const { cpuQuota, memoryLimitInBytes } = told1;
+      told.push(`${id} ${cpuQuota} ${memoryLimitInBytes / MI}`);
     },
   };
   return { ...at, path, told, order };
@@ -96,7 +135,7 @@ test("resizePod writes the new limits and leaves nothing to do", async () => {
   const { cgroups, tree, path, told, order } = await resizing(sized(100, 100), to);
   const outcome = await cgroups.resizePod(order);
   assert.equal(outcome.kind, "done");
-  assert.deepEqual(told, ["memory", "cpu"]);
+  assert.deepEqual(told, ["c1 10000 300", "c1 30000 300"]);
   assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
   assert.equal(await tree.read(path, "cpu.max"), "30000 100000");
   assert.deepEqual(

@@ -3,24 +3,29 @@ import { isOutside } from "../../kit/errors.ts";
 import { applyPlan, type Ground } from "./apply.ts";
 import { podDemand } from "./demand-cache.ts";
 import { literalPath, podName } from "./names.ts";
+import type { CgroupOptions } from "./options.ts";
+import type { ContainerResources } from "./plan-container.ts";
 import {
+  type ContainerUpdate,
   loweredContainerMemory,
   loweredPodMemory,
   planResize,
-  type Resized,
+  type ResizeDemand,
   type ResizeStep,
 } from "./plan-resize.ts";
 import type { CgroupSettings } from "./settings.ts";
 
 /** A running pod whose resources change without a restart. */
 export interface ResizeOrder {
-  /** As its group and containers are now, and as they shall be. */
+  /** As its containers are now, and as they shall be. */
   readonly from: Pod;
   readonly to: Pod;
-  /** Containers that run, by name, so that none is cut below what it uses. */
+  /** As its group is now. */
+  readonly group: Pod;
+  /** Containers that run and stay running; others get what they shall have when they are made. */
   readonly containers: readonly { readonly name: string; readonly id: string }[];
-  /** Tells the runtime the new resources of the containers that change in `resource`. */
-  readonly updateContainers: (resource: Resized) => Promise<void>;
+  /** Tells the runtime the new resources of a container. */
+  readonly updateContainer: (id: string, resources: ContainerResources) => Promise<void>;
 }
 
 /** What became of it. */
@@ -35,18 +40,24 @@ export type ResizeOutcome =
       readonly steps: readonly string[];
     };
 
+/** Where a change takes place; without groups of pods only their containers change. */
+export interface ResizeGround extends Ground {
+  readonly settings: CgroupSettings;
+  readonly options: Pick<CgroupOptions, "cgroupsPerQos">;
+}
+
 /** Carries the change out, step by step; stops at the first that fails. */
 export async function applyResize(
-  ground: Ground,
-  settings: CgroupSettings,
+  ground: ResizeGround,
   order: ResizeOrder,
 ): Promise<ResizeOutcome> {
-  const from = podDemand(order.from);
-  const to = podDemand(order.to);
-  const message = await refusal(ground, settings, order);
+  const { settings, options } = ground;
+  const hasGroups = options.cgroupsPerQos;
+  const message = hasGroups ? await refusal(ground, order) : undefined;
   if (message !== undefined) return { kind: "refused", message };
   const steps: string[] = [];
-  for (const step of planResize(settings, from, to)) {
+  for (const step of planResize(settings, demandOf(order))) {
+    if (step.kind === "group" && !hasGroups) continue;
     try {
       await take(ground, step, order);
     } catch (thrown) {
@@ -59,9 +70,23 @@ export async function applyResize(
 }
 
 async function take(ground: Ground, step: ResizeStep, order: ResizeOrder): Promise<void> {
-  if (step.kind === "containers") return order.updateContainers(step.resource);
+  if (step.kind === "containers") return await updateContainers(step.updates, order);
   const { failed } = await applyPlan(ground, step.plan);
   if (failed[0]) throw failed[0].error;
+}
+
+async function updateContainers(
+  updates: readonly ContainerUpdate[],
+  { containers, updateContainer }: ResizeOrder,
+): Promise<void> {
+  for (const { name, resources } of updates) {
+    const running = containers.find((each) => each.name === name);
+    if (running) await updateContainer(running.id, resources);
+  }
+}
+
+function demandOf({ from, to, group }: ResizeOrder): ResizeDemand {
+  return { from: podDemand(from), to: podDemand(to), group: podDemand(group) };
 }
 
 function nameOf(step: ResizeStep): string {
@@ -72,16 +97,14 @@ function nameOf(step: ResizeStep): string {
 
 /** A memory limit below what is in use would kill; the reference refuses with the same words. */
 async function refusal(
-  { tree }: Ground,
-  settings: CgroupSettings,
+  { tree, settings }: ResizeGround,
   order: ResizeOrder,
 ): Promise<string | undefined> {
-  const from = podDemand(order.from);
-  const to = podDemand(order.to);
+  const { from, to, group } = demandOf(order);
   const path = literalPath(podName(settings.root, to.qos, to.uid), settings.driver);
   const file = tree.version === 1 ? "memory.usage_in_bytes" : "memory.current";
   const usage = async (group: string) => Number((await tree.read(group, file)) ?? 0);
-  const podLimit = loweredPodMemory(settings, from, to);
+  const podLimit = loweredPodMemory(settings, group, to);
   if (podLimit !== undefined) {
     const used = await usage(path);
     if (used >= podLimit) return belowUsage("pod", podLimit, used);

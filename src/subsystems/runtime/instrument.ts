@@ -20,6 +20,7 @@ const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
   startContainer: "start_container",
   stopContainer: "stop_container",
   removeContainer: "remove_container",
+  updateContainer: "update_container",
   execSync: "exec_sync",
   exec: "exec",
   attach: "attach",

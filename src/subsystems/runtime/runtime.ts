@@ -245,6 +245,15 @@ export class Runtime {
     return this.#remove(signal, () => this.#deps.cri.runtime.removeContainer(id, signal));
   }
 
+  /** Changes the resources of a container as it runs. */
+  updateContainer(
+    id: string,
+    resources: DeepPartial<LinuxContainerResources>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#deps.cri.runtime.updateContainer(id, resources, signal);
+  }
+
   #security({ image: { user }, volumeGroups }: StartOrder): SecurityParts {
     const { seccompDefault, roots } = this.#options;
     return {

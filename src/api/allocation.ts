@@ -1,0 +1,128 @@
+// pure
+/**
+ * What a pod was given of the node, beside what its spec asks for. The two differ while a change in place
+ * waits (KEP-1287); everything that runs a pod goes by what it was given.
+ */
+import type { Container, Pod, PodSpec, ResourceRequirements } from "./generated/types.ts";
+import { isRestartableInit } from "./pod.ts";
+import { compareQuantities, parseQuantity } from "./quantity.ts";
+
+/** Requests and limits of a pod. */
+export interface PodAllocation {
+  /** Of the pod as a whole; absent where it has none. */
+  readonly pod?: ResourceRequirements;
+  /** Of containers that may change in place, by name. */
+  readonly containers: Readonly<Record<string, ResourceRequirements>>;
+}
+
+/** What of a running pod has which resources. */
+export interface ActuatedPod extends PodAllocation {
+  /** By which the pod's control group was last made or changed. */
+  readonly group: PodAllocation;
+}
+
+type ResourceList = Readonly<Record<string, string>>;
+
+const NOTHING: ResourceRequirements = {};
+
+/** Containers whose resources may change in place: regular ones and sidecars. */
+export function resizableContainers({ spec }: Pod): readonly Container[] {
+  const sidecars = (spec?.initContainers ?? []).filter(isRestartableInit);
+  return [...sidecars, ...(spec?.containers ?? [])];
+}
+
+/** What the spec says. */
+export function allocationOf(pod: Pod): PodAllocation {
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const { name, resources } of resizableContainers(pod))
+    containers[name] = resources ?? NOTHING;
+  const own = pod.spec?.resources;
+  return own === undefined ? { containers } : { pod: own, containers };
+}
+
+/**
+ * The pod with these resources in place of its own; the same object where they are equal. Containers that
+ * the allocation does not know keep what their spec says.
+ */
+export function withAllocation(pod: Pod, allocation: PodAllocation): Pod {
+  const { spec } = pod;
+  if (!spec) return pod;
+  const replaced = <C extends readonly Container[] | undefined>(list: C): C => {
+    const next = list?.map((container) => given(container, allocation));
+    return (next?.some((each, i) => each !== list?.[i]) ? next : list) as C;
+  };
+  const containers = replaced(spec.containers);
+  const initContainers = replaced(spec.initContainers);
+  const isOwnSame = isSameResources(spec.resources, allocation.pod);
+  if (isOwnSame && containers === spec.containers && initContainers === spec.initContainers)
+    return pod;
+  const { resources, ...rest } = spec;
+  const own = isOwnSame ? resources : allocation.pod;
+  const next: PodSpec = {
+    ...rest,
+    containers,
+    ...(initContainers ? { initContainers } : {}),
+    ...(own ? { resources: own } : {}),
+  };
+  return { ...pod, spec: next };
+}
+
+function given(container: Container, { containers }: PodAllocation): Container {
+  const known = Object.hasOwn(containers, container.name) ? containers[container.name] : undefined;
+  if (known === undefined || isSameResources(container.resources, known)) return container;
+  return { ...container, resources: known };
+}
+
+/** Whether both say the same, however the amounts are spelled. */
+export function isSameAllocation(a: PodAllocation, b: PodAllocation): boolean {
+  if (a === b) return true;
+  const names = new Set([...Object.keys(a.containers), ...Object.keys(b.containers)]);
+  return (
+    isSameResources(a.pod, b.pod) &&
+    [...names].every((name) => isSameResources(a.containers[name], b.containers[name]))
+  );
+}
+
+/** Whether both ask for the same; nothing is the same as an empty list. */
+export function isSameResources(
+  a: ResourceRequirements | undefined,
+  b: ResourceRequirements | undefined,
+): boolean {
+  return a === b || (isSameList(a?.requests, b?.requests) && isSameList(a?.limits, b?.limits));
+}
+
+function isSameList(a: ResourceList = {}, b: ResourceList = {}): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => isSameAmount(a[name], b[name]))
+  );
+}
+
+/** Whether two amounts, spelled as they may be, are one; absent ones are equal to each other only. */
+export function isSameAmount(a: string | undefined, b: string | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  return compareQuantities(parseQuantity(a), parseQuantity(b)) === 0;
+}
+
+/** The larger request of every resource: what is held until a change in place has been carried out. */
+export function largerRequests(a: PodAllocation, b: PodAllocation): PodAllocation {
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const name of Object.keys(a.containers))
+    containers[name] = larger(a.containers[name], b.containers[name]);
+  const own = a.pod ? larger(a.pod, b.pod) : undefined;
+  return own ? { pod: own, containers } : { containers };
+}
+
+function larger(
+  a: ResourceRequirements = NOTHING,
+  b: ResourceRequirements = NOTHING,
+): ResourceRequirements {
+  const requests: Record<string, string> = { ...a.requests };
+  for (const [name, text] of Object.entries(b.requests ?? {})) {
+    const known = requests[name];
+    if (known === undefined || compareQuantities(parseQuantity(text), parseQuantity(known)) > 0)
+      requests[name] = text;
+  }
+  return { ...a, requests };
+}

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { PodAllocation } from "../../api/allocation.ts";
+import { checksumOf, encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
+
+/** A checkpoint as Kubernetes 1.33 writes it. */
+const DATA =
+  '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}';
+const CHECKSUM = 1_178_570_812;
+
+test("the reference's checksum", () => {
+  assert.equal(checksumOf(DATA), CHECKSUM);
+});
+
+test("parseAllocations reads what the reference wrote", () => {
+  const read = parseAllocations(JSON.stringify({ data: DATA, checksum: CHECKSUM }));
+  assert(read.kind === "read");
+  assert.deepEqual(
+    [...read.allocations],
+    [["pod1", { containers: { container1: { requests: { cpu: "1Ki", memory: "1Ki" } } } }]],
+  );
+});
+
+test("what is written is read again, with resources of whole pods", () => {
+  const allocations = new Map<string, PodAllocation>([
+    ["a", { containers: { c: {}, d: { limits: { cpu: "1" }, requests: { cpu: "100m" } } } }],
+    ["b", { pod: { requests: { memory: "1Gi" } }, containers: {} }],
+  ]);
+  for (const given of [allocations, new Map<string, PodAllocation>()]) {
+    const read = parseAllocations(encodeAllocations(given));
+    assert(read.kind === "read");
+    assert.deepEqual(read.allocations, given);
+  }
+});
+
+test("parseAllocations: what cannot be trusted is not", () => {
+  for (const text of [
+    "",
+    "{}",
+    "null",
+    JSON.stringify({ data: DATA, checksum: 1 }),
+    JSON.stringify({ data: "{", checksum: checksumOf("{") }),
+  ])
+    assert.equal(parseAllocations(text).kind, "broken", text);
+  const odd = '{"entries":{"p":{"ContainerResources":{"c":{"requests":{"cpu":7}}},"Other":1}}}';
+  const read = parseAllocations(JSON.stringify({ data: odd, checksum: checksumOf(odd) }));
+  assert(read.kind === "read");
+  assert.deepEqual(read.allocations.get("p"), { containers: { c: {} } });
+});

@@ -1,0 +1,80 @@
+// pure
+/**
+ * The files in which allocations outlive the agent, as the reference writes them (`allocated_pods_state`,
+ * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it.
+ */
+import type { PodAllocation } from "../../api/allocation.ts";
+import { fnv1a32 } from "../../api/fnv.ts";
+import type { ResourceRequirements } from "../../api/generated/types.ts";
+
+/** Allocations by UID of their pod. */
+export type Allocations = ReadonlyMap<string, PodAllocation>;
+
+/** The file as it was understood. */
+export type ReadAllocations =
+  | { readonly kind: "read"; readonly allocations: Allocations }
+  | { readonly kind: "broken"; readonly why: string };
+
+interface Entry {
+  readonly ContainerResources: Readonly<Record<string, ResourceRequirements>>;
+  readonly PodLevelResources: ResourceRequirements | null;
+}
+
+/** Checksum of the inner text. */
+export const checksumOf = (data: string): number => fnv1a32(`(string)${data}`);
+
+/** The file's text. */
+export function encodeAllocations(allocations: Allocations): string {
+  const entries = Object.fromEntries(
+    [...allocations].map(([uid, { pod, containers }]): readonly [string, Entry] => [
+      uid,
+      { ContainerResources: containers, PodLevelResources: pod ?? null },
+    ]),
+  );
+  const data = JSON.stringify(allocations.size === 0 ? {} : { entries });
+  return JSON.stringify({ data, checksum: checksumOf(data) });
+}
+
+/** Reads the file's text. */
+export function parseAllocations(text: string): ReadAllocations {
+  try {
+    const { data, checksum } = JSON.parse(text) as { data?: unknown; checksum?: unknown };
+    if (typeof data !== "string") return { kind: "broken", why: "it holds no data" };
+    if (checksum !== checksumOf(data)) return { kind: "broken", why: "its checksum is wrong" };
+    const { entries } = JSON.parse(data) as { entries?: unknown };
+    return { kind: "read", allocations: readEntries(entries) };
+  } catch (error) {
+    return { kind: "broken", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function readEntries(entries: unknown): Allocations {
+  const found = new Map<string, PodAllocation>();
+  for (const [uid, entry] of Object.entries(isObject(entries) ? entries : {})) {
+    const { ContainerResources: given, PodLevelResources: own } = isObject(entry) ? entry : {};
+    const containers = Object.fromEntries(
+      Object.entries(isObject(given) ? given : {}).map(([name, each]) => [
+        name,
+        requirements(each),
+      ]),
+    );
+    const isWhole = isObject(own);
+    found.set(uid, isWhole ? { pod: requirements(own), containers } : { containers });
+  }
+  return found;
+}
+
+/** The part that changes in place counts; whatever else stands there is no concern of ours. */
+function requirements(given: unknown): ResourceRequirements {
+  const { requests, limits } = isObject(given) ? given : {};
+  const list = (name: "requests" | "limits", value: unknown) => {
+    const texts = Object.entries(isObject(value) ? value : {}).filter(
+      (each): each is [string, string] => typeof each[1] === "string",
+    );
+    return texts.length === 0 ? {} : { [name]: Object.fromEntries(texts) };
+  };
+  return { ...list("limits", limits), ...list("requests", requests) };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,236 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Container, Pod, PodSpec } from "../../api/generated/types.ts";
+import { resourceAmounts } from "../../api/pod-resources.ts";
+import {
+  judgeResize,
+  orderResizes,
+  type ResizeInputs,
+  type ResizeSettings,
+  type WaitingResize,
+} from "./judge-resize.ts";
+
+const GI = 2 ** 30;
+const SETTINGS: ResizeSettings = {
+  podScaling: true,
+  podLevelScaling: true,
+  exclusiveCpuScaling: false,
+  exclusiveMemoryScaling: false,
+  cpuManagerPolicy: "none",
+  memoryManagerPolicy: "None",
+  limitedSwap: false,
+};
+const ROOM = {
+  allocatable: resourceAmounts({ cpu: "4", memory: "4Gi" }),
+  pods: 10,
+  runtimeClasses: true,
+  allowedUnsafeSysctls: [],
+};
+
+type List = Readonly<Record<string, string>>;
+
+/** A pod of one container. */
+function pod(
+  requests: List,
+  limits?: List,
+  more: Partial<Container & { spec: PodSpec }> = {},
+): Pod {
+  const { spec, ...container } = more;
+  const resources = { requests, ...(limits ? { limits } : {}) };
+  return {
+    metadata: { name: "p", uid: "p" },
+    spec: { containers: [{ name: "c", resources, ...container }], ...spec },
+  };
+}
+
+interface Row {
+  readonly what: string;
+  readonly from: Pod;
+  readonly to: Pod;
+  readonly others?: readonly Pod[];
+  readonly settings?: Partial<ResizeSettings>;
+  /** `kind rule: message`, or `fits`. */
+  readonly said: string;
+}
+
+const ONE = { cpu: "1", memory: "1Gi" };
+const TWO = { cpu: "2", memory: "2Gi" };
+const RESTARTS = {
+  resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }],
+};
+const STATIC = (from: Pod): Pod => ({
+  ...from,
+  metadata: { ...from.metadata, annotations: { "kubernetes.io/config.source": "file" } },
+});
+const whole = (requests: List): Pod => ({
+  metadata: { name: "w", uid: "w" },
+  spec: { containers: [{ name: "c" }], resources: { requests } },
+});
+
+const ROWS: readonly Row[] = [
+  { what: "room is left", from: pod(ONE), to: pod(TWO), said: "fits" },
+  {
+    what: "exactly as much as is left",
+    from: pod(ONE),
+    to: pod(TWO),
+    others: [pod(TWO)],
+    said: "fits",
+  },
+  {
+    what: "not now: memory",
+    from: pod(ONE),
+    to: pod({ cpu: "1", memory: "3Gi" }),
+    others: [pod(TWO)],
+    said: `deferred resources: Node didn't have enough resource: memory, requested: ${3 * GI}, used: ${2 * GI}, capacity: ${4 * GI}`,
+  },
+  {
+    what: "not now: cpu",
+    from: pod(ONE),
+    to: pod({ cpu: "2500m", memory: "1Gi" }),
+    others: [pod(TWO)],
+    said: "deferred resources: Node didn't have enough resource: cpu, requested: 2500, used: 2000, capacity: 4000",
+  },
+  {
+    what: "never: memory is named before cpu",
+    from: pod(ONE),
+    to: pod({ cpu: "5", memory: "4500Mi" }),
+    said: "infeasible capacity: Node didn't have enough capacity: memory, requested: 4718592000, capacity: 4294967296",
+  },
+  {
+    what: "never: cpu",
+    from: pod(ONE),
+    to: pod({ cpu: "5", memory: "1Gi" }),
+    said: "infeasible capacity: Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
+  },
+  {
+    what: "static pods",
+    from: STATIC(pod(ONE)),
+    to: STATIC(pod(TWO)),
+    said: "infeasible static pod: In-place resize of static-pods is not supported",
+  },
+  {
+    what: "the gate",
+    from: pod(ONE),
+    to: pod(TWO),
+    settings: { podScaling: false },
+    said: "infeasible feature gate: InPlacePodVerticalScaling is disabled",
+  },
+  { what: "the pod as a whole", from: whole(ONE), to: whole(TWO), said: "fits" },
+  {
+    what: "the pod as a whole is too large",
+    from: whole(ONE),
+    to: whole({ cpu: "9" }),
+    said: "infeasible capacity: Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000",
+  },
+  {
+    what: "the gate of whole pods",
+    from: whole(ONE),
+    to: whole(TWO),
+    settings: { podLevelScaling: false },
+    said: "infeasible pod-level feature gate: InPlacePodLevelResourcesVerticalScaling is disabled",
+  },
+  {
+    what: "the gate of whole pods does not concern containers",
+    from: pod(ONE),
+    to: pod(TWO),
+    settings: { podLevelScaling: false },
+    said: "fits",
+  },
+  {
+    what: "a guaranteed pod beside the static CPU manager",
+    from: pod(ONE, ONE),
+    to: pod(TWO, TWO),
+    settings: { cpuManagerPolicy: "static" },
+    said: 'infeasible static CPU manager: Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+  },
+  {
+    what: "a burstable pod beside the static CPU manager",
+    from: pod(ONE, TWO),
+    to: pod(ONE, { cpu: "3", memory: "3Gi" }),
+    settings: { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" },
+    said: "fits",
+  },
+  {
+    what: "only memory changes beside the static CPU manager",
+    from: pod(ONE, ONE),
+    to: pod({ cpu: "1000m", memory: "2Gi" }, { cpu: "1", memory: "2Gi" }),
+    settings: { cpuManagerPolicy: "static" },
+    said: "fits",
+  },
+  {
+    what: "a guaranteed pod beside the static memory manager",
+    from: pod(ONE, ONE),
+    to: pod(TWO, TWO),
+    settings: { memoryManagerPolicy: "Static" },
+    said: 'infeasible static memory manager: Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+  },
+  {
+    what: "swap",
+    from: pod(ONE, TWO),
+    to: pod({ cpu: "1", memory: "1500Mi" }, TWO),
+    settings: { limitedSwap: true },
+    said: "infeasible swap: In-place resize of containers with swap is not supported.",
+  },
+  {
+    what: "swap, but the container restarts",
+    from: pod(ONE, TWO, RESTARTS),
+    to: pod({ cpu: "1", memory: "1500Mi" }, TWO, RESTARTS),
+    settings: { limitedSwap: true },
+    said: "fits",
+  },
+  {
+    what: "swap, but guaranteed",
+    from: pod(ONE, ONE),
+    to: pod(TWO, TWO),
+    settings: { limitedSwap: true },
+    said: "fits",
+  },
+  {
+    what: "swap, but only CPU changes",
+    from: pod(ONE, TWO),
+    to: pod({ cpu: "2", memory: "1Gi" }, TWO),
+    settings: { limitedSwap: true },
+    said: "fits",
+  },
+];
+
+for (const { what, from, to, others = [], settings, said } of ROWS) {
+  test(`judgeResize: ${what}`, () => {
+    const inputs: ResizeInputs = {
+      ...{ desired: to, allocated: from, others, room: ROOM },
+      settings: { ...SETTINGS, ...settings },
+    };
+    const verdict = judgeResize(inputs);
+    const text =
+      verdict.kind === "fits" ? "fits" : `${verdict.kind} ${verdict.rule}: ${verdict.message}`;
+    assert.equal(text, said);
+  });
+}
+
+test("orderResizes: no more first, then priority, class, and who waits longest", () => {
+  const waiting = (
+    name: string,
+    desired: Pod,
+    sinceMs?: number,
+  ): WaitingResize & { name: string } => ({
+    name,
+    desired,
+    allocated: pod(ONE, qos(desired)),
+    ...(sinceMs === undefined ? {} : { sinceMs }),
+  });
+  const qos = ({ spec }: Pod) => (spec?.containers[0]?.resources?.limits ? ONE : undefined);
+  const priority = (value: number) => ({ spec: { priority: value } as PodSpec });
+  const rows = [
+    waiting("new", pod(TWO)),
+    waiting("late", pod(TWO), 2000),
+    waiting("early", pod(TWO), 1000),
+    waiting("guaranteed", pod(TWO, TWO), 3000),
+    waiting("important", pod(TWO, undefined, priority(5)), 4000),
+    waiting("shrinks", pod({ cpu: "500m", memory: "1Gi" }), 9000),
+    waiting("shrinks one, grows the other", pod({ cpu: "500m", memory: "2Gi" }), 500),
+  ];
+  assert.deepEqual(
+    orderResizes(rows).map(({ name }) => name),
+    ["shrinks", "important", "guaranteed", "shrinks one, grows the other", "early", "late", "new"],
+  );
+});

@@ -1,0 +1,186 @@
+// pure
+/**
+ * Whether a change in place that is asked for can be given, and in which order those that wait are asked.
+ * Source: kubelet allocation_manager.go, allocation/handlers.go.
+ */
+import { isSameAmount, isSameResources, resizableContainers } from "../../api/allocation.ts";
+import type { Container, Pod } from "../../api/generated/types.ts";
+import { isCriticalPod, isStaticPod } from "../../api/pod.ts";
+import { podResources } from "../../api/pod-resources.ts";
+import { qosClassOf } from "../../api/qos.ts";
+import { judge, type RuleInputs } from "./rules.ts";
+
+/** What of the node's settings stands in the way of changes in place. */
+export interface ResizeSettings {
+  /** Feature gates of the same names. */
+  readonly podScaling: boolean;
+  readonly podLevelScaling: boolean;
+  readonly exclusiveCpuScaling: boolean;
+  readonly exclusiveMemoryScaling: boolean;
+  readonly cpuManagerPolicy: string;
+  readonly memoryManagerPolicy: string;
+  /** Burstable pods may swap, and the kernel can limit it. */
+  readonly limitedSwap: boolean;
+}
+
+/** What a verdict is made from. */
+export interface ResizeInputs {
+  /** As it is wanted. */
+  readonly desired: Pod;
+  /** As it was given. */
+  readonly allocated: Pod;
+  /** The other pods, with what they hold. */
+  readonly others: readonly Pod[];
+  readonly room: RuleInputs["room"];
+  readonly settings: ResizeSettings;
+}
+
+/** The answer; `rule` names what spoke against it. */
+export type ResizeVerdict =
+  | { readonly kind: "fits" }
+  | {
+      /** Never on this node, or not now. */
+      readonly kind: "infeasible" | "deferred";
+      readonly rule: string;
+      readonly message: string;
+    };
+
+interface ResizeRule {
+  readonly name: string;
+  /** `undefined` means agreed. */
+  readonly refuse: (inputs: ResizeInputs) => string | undefined;
+}
+
+/** What can never be had here, in the order in which it is asked. */
+const NEVER: readonly ResizeRule[] = [
+  { name: "feature gate", refuse: refuseGate },
+  { name: "static pod", refuse: refuseStatic },
+  { name: "swap", refuse: refuseSwap },
+  { name: "pod-level feature gate", refuse: refusePodLevelGate },
+  { name: "static CPU manager", refuse: refuseStaticCpus },
+  { name: "static memory manager", refuse: refuseStaticMemory },
+  { name: "capacity", refuse: refuseTooLargeForNode },
+];
+
+/** Judges one change in place. */
+export function judgeResize(inputs: ResizeInputs): ResizeVerdict {
+  for (const { name, refuse } of NEVER) {
+    const message = refuse(inputs);
+    if (message !== undefined) return { kind: "infeasible", rule: name, message };
+  }
+  const { desired, others, room } = inputs;
+  const refusal = judge({ candidate: desired, others, room });
+  if (!refusal) return { kind: "fits" };
+  return { kind: "deferred", rule: refusal.rule, message: refusal.message };
+}
+
+function refuseGate({ settings }: ResizeInputs): string | undefined {
+  return settings.podScaling ? undefined : "InPlacePodVerticalScaling is disabled";
+}
+
+function refuseStatic({ desired }: ResizeInputs): string | undefined {
+  return isStaticPod(desired) ? "In-place resize of static-pods is not supported" : undefined;
+}
+
+function refusePodLevelGate({ desired, allocated, settings }: ResizeInputs): string | undefined {
+  const isSame = isSameResources(desired.spec?.resources, allocated.spec?.resources);
+  return isSame || settings.podLevelScaling
+    ? undefined
+    : "InPlacePodLevelResourcesVerticalScaling is disabled";
+}
+
+const SWAP = "In-place resize of containers with swap is not supported.";
+
+/** How much a container may swap follows from its memory request, and the kernel's limit is set at its start. */
+function refuseSwap({ desired, allocated, settings }: ResizeInputs): string | undefined {
+  if (!settings.limitedSwap) return undefined;
+  const given = new Map(resizableContainers(allocated).map((each) => [each.name, each]));
+  for (const container of resizableContainers(desired)) {
+    const before = given.get(container.name);
+    if (!before || isSameAmount(memoryRequest(container), memoryRequest(before))) continue;
+    if (restartsFor(before, "memory")) continue;
+    if (maySwap(desired, container) || maySwap(allocated, before)) return SWAP;
+  }
+  return undefined;
+}
+
+const memoryRequest = ({ resources }: Container) => resources?.requests?.["memory"];
+
+function maySwap(pod: Pod, { resources }: Container): boolean {
+  if (qosClassOf(pod) !== "Burstable" || isCriticalPod(pod)) return false;
+  const request = resources?.requests?.["memory"];
+  return request === undefined || !isSameAmount(request, resources?.limits?.["memory"]);
+}
+
+function restartsFor({ resizePolicy = [] }: Container, resource: string): boolean {
+  const policy = resizePolicy.find(({ resourceName }) => resourceName === resource);
+  return policy?.restartPolicy === "RestartContainer";
+}
+
+function refuseStaticCpus(inputs: ResizeInputs): string | undefined {
+  const { cpuManagerPolicy, exclusiveCpuScaling } = inputs.settings;
+  if (exclusiveCpuScaling || cpuManagerPolicy !== "static") return undefined;
+  return changesGuaranteed(inputs, "cpu")
+    ? 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
+    : undefined;
+}
+
+function refuseStaticMemory(inputs: ResizeInputs): string | undefined {
+  const { memoryManagerPolicy, exclusiveMemoryScaling } = inputs.settings;
+  if (exclusiveMemoryScaling || memoryManagerPolicy !== "Static") return undefined;
+  return changesGuaranteed(inputs, "memory")
+    ? 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
+    : undefined;
+}
+
+function changesGuaranteed({ desired, allocated }: ResizeInputs, resource: string): boolean {
+  if (qosClassOf(desired) !== "Guaranteed") return false;
+  const given = new Map(resizableContainers(allocated).map((each) => [each.name, each]));
+  return resizableContainers(desired).some(({ name, resources }) => {
+    const before = given.get(name)?.resources?.requests?.[resource];
+    return !isSameAmount(resources?.requests?.[resource], before);
+  });
+}
+
+function refuseTooLargeForNode({ desired, room }: ResizeInputs): string | undefined {
+  const { cpuMilli, memoryBytes } = podResources(desired).requests;
+  const { allocatable } = room;
+  const tooLarge = (name: string, requested: number, capacity: number) =>
+    `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}`;
+  if (memoryBytes > allocatable.memoryBytes)
+    return tooLarge("memory", memoryBytes, allocatable.memoryBytes);
+  return cpuMilli > allocatable.cpuMilli
+    ? tooLarge("cpu", cpuMilli, allocatable.cpuMilli)
+    : undefined;
+}
+
+/** A change in place that waits. */
+export interface WaitingResize {
+  readonly desired: Pod;
+  readonly allocated: Pod;
+  /** Since when it waits, Unix milliseconds; absent when it was never judged. */
+  readonly sinceMs?: number;
+}
+
+/**
+ * Those that ask for no more first, then by priority, then guaranteed ones, then who waits longest
+ * (sortPendingResizes).
+ */
+export function orderResizes<T extends WaitingResize>(waiting: readonly T[]): readonly T[] {
+  const ranked = waiting.map((each) => ({ each, rank: rankOf(each) }));
+  return ranked
+    .sort((a, b) => a.rank.map((part, i) => part - (b.rank[i] ?? 0)).find((by) => by !== 0) ?? 0)
+    .map(({ each }) => each);
+}
+
+function rankOf({ desired, allocated, sinceMs }: WaitingResize): readonly number[] {
+  const wanted = podResources(desired).requests;
+  const held = podResources(allocated).requests;
+  const grows = wanted.cpuMilli > held.cpuMilli || wanted.memoryBytes > held.memoryBytes;
+  return [
+    grows ? 1 : 0,
+    grows ? -(desired.spec?.priority ?? 0) : 0,
+    grows && qosClassOf(desired) !== "Guaranteed" ? 1 : 0,
+    sinceMs ?? Number.MAX_SAFE_INTEGER,
+  ];
+}

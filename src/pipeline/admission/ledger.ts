@@ -1,0 +1,196 @@
+/**
+ * Who was given what. Owns: resources allocated to pods, and those their containers and groups were last
+ * given; both in memory and, in the reference's format, on disk. In: admissions, changes in place, starts
+ * of containers. Out: allocations to admission, to the pods room, to statuses. Invariants: what was
+ * promised is on disk before anything is done about it; nothing is written when nothing changed.
+ */
+import {
+  type ActuatedPod,
+  allocationOf,
+  isSameAllocation,
+  isSameResources,
+  type PodAllocation,
+  withAllocation,
+} from "../../api/allocation.ts";
+import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Files } from "../../outside/host/host.ts";
+import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
+
+/** Where the two are kept. */
+export interface LedgerPaths {
+  readonly allocated: string;
+  readonly actuated: string;
+}
+
+/** What keeping them needs. */
+export interface LedgerDeps {
+  readonly files: Files;
+  readonly log: Log;
+}
+
+const MODE = 0o600;
+/** Largest file that is read back. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Allocations of one kind, written as a whole; changes that come meanwhile share the next write. */
+class KeptAllocations {
+  readonly all = new Map<string, PodAllocation>();
+  readonly #path: string;
+  readonly #deps: LedgerDeps;
+  #running: Promise<void> = Promise.resolve();
+  #queued: Promise<void> | undefined;
+
+  constructor(path: string, deps: LedgerDeps) {
+    this.#path = path;
+    this.#deps = deps;
+  }
+
+  async open(): Promise<void> {
+    const { files, log } = this.#deps;
+    const text = await files.readText(this.#path, { maxBytes: MAX_BYTES });
+    if (text === undefined) return;
+    const read = parseAllocations(text);
+    if (read.kind === "read") for (const [uid, each] of read.allocations) this.all.set(uid, each);
+    else log.warn("kept allocations are ignored", { file: this.#path, problem: read.why });
+  }
+
+  /** Resolves once everything as it is now is on disk. Throws `OutsideError`. */
+  write(): Promise<void> {
+    this.#queued ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#queued = undefined;
+        this.#running = this.#deps.files.writeAtomic(this.#path, encodeAllocations(this.all), MODE);
+        return this.#running;
+      });
+    return this.#queued;
+  }
+
+  /** As `write`, for what may be lost: a failure is logged. */
+  async writeSoon(): Promise<void> {
+    try {
+      await this.write();
+    } catch (error) {
+      this.#deps.log.warn("allocations could not be kept", { file: this.#path, error });
+    }
+  }
+}
+
+/** The room's own part of what is kept; see above. */
+export class AllocationLedger {
+  readonly #allocated: KeptAllocations;
+  readonly #actuated: KeptAllocations;
+  /** By which the groups of pods were made or changed; made up from the containers after a restart. */
+  readonly #groups = new Map<string, PodAllocation>();
+
+  constructor(paths: LedgerPaths, deps: LedgerDeps) {
+    this.#allocated = new KeptAllocations(paths.allocated, deps);
+    this.#actuated = new KeptAllocations(paths.actuated, deps);
+  }
+
+  /** Reads what an earlier life kept. What cannot be read is reported and left out. */
+  async open(): Promise<void> {
+    await Promise.all([this.#allocated.open(), this.#actuated.open()]);
+  }
+
+  /** What the pod was given; `undefined` when it was not admitted. */
+  allocated(uid: string): PodAllocation | undefined {
+    return this.#allocated.all.get(uid);
+  }
+
+  /** The pod with the resources it was given. */
+  asAllocated(pod: Pod): Pod {
+    const allocation = this.allocated(pod.metadata?.uid ?? "");
+    return allocation ? withAllocation(pod, allocation) : pod;
+  }
+
+  /** What containers and group of the pod have; where nothing is known of one, what the pod was given. */
+  actuated(pod: Pod): ActuatedPod {
+    const uid = pod.metadata?.uid ?? "";
+    const allocation = this.allocated(uid) ?? allocationOf(pod);
+    const known = this.#actuated.all.get(uid);
+    const containers = Object.fromEntries(
+      Object.entries(allocation.containers).map(([name, given]) => [
+        name,
+        known?.containers[name] ?? given,
+      ]),
+    );
+    const own = known ? known.pod : allocation.pod;
+    const merged: PodAllocation = own ? { pod: own, containers } : { containers };
+    return { ...merged, group: this.#groups.get(uid) ?? merged };
+  }
+
+  /** Gives the pod these resources; resolves once that is on disk. Throws `OutsideError`, and gives nothing then. */
+  async allocate(pod: Pod, allocation: PodAllocation): Promise<void> {
+    const uid = pod.metadata?.uid ?? "";
+    const before = this.#allocated.all.get(uid);
+    if (before && isSameAllocation(before, allocation)) return;
+    // What has no record is what was given so far, and would be taken for what is given now.
+    if (before) await this.#recordAll(uid, this.actuated(pod));
+    this.#allocated.all.set(uid, allocation);
+    try {
+      await this.#allocated.write();
+    } catch (error) {
+      if (before) this.#allocated.all.set(uid, before);
+      else this.#allocated.all.delete(uid);
+      throw error;
+    }
+  }
+
+  /** As `allocate`, for a new pod: it is admitted whether or not that can be kept. */
+  admit(pod: Pod): void {
+    const uid = pod.metadata?.uid ?? "";
+    if (this.#allocated.all.has(uid)) return;
+    this.#allocated.all.set(uid, allocationOf(pod));
+    void this.#allocated.writeSoon();
+  }
+
+  /** A container has, or is about to get, these resources. Resolves once that is on disk where it matters. */
+  async actuate(pod: Pod, container: string, resources: ResourceRequirements): Promise<void> {
+    const uid = pod.metadata?.uid ?? "";
+    const known = this.#actuated.all.get(uid);
+    const before = known?.containers[container];
+    if (before && isSameResources(before, resources)) return;
+    const containers = { ...known?.containers, [container]: resources };
+    this.#actuated.all.set(uid, { ...this.#ownOf(pod, known), containers });
+    const written = this.#actuated.writeSoon();
+    // Without a record a container has what its pod was given: nothing is lost by a crash then.
+    if (before) await written;
+  }
+
+  /** The pod's group, and the pod as a whole, have what the pod was given by `allocation`. */
+  async actuateGroup(uid: string, allocation: PodAllocation): Promise<void> {
+    this.#groups.set(uid, allocation);
+    const known = this.#actuated.all.get(uid);
+    if (!known || isSameResources(known.pod, allocation.pod)) return;
+    const { containers } = known;
+    const { pod: own } = allocation;
+    this.#actuated.all.set(uid, own ? { pod: own, containers } : { containers });
+    await this.#actuated.writeSoon();
+  }
+
+  /** Forgets a pod that is gone for good. */
+  forget(uid: string): void {
+    this.#groups.delete(uid);
+    if (this.#allocated.all.delete(uid)) void this.#allocated.writeSoon();
+    if (this.#actuated.all.delete(uid)) void this.#actuated.writeSoon();
+  }
+
+  /** Forgets pods that nobody knows any more. */
+  dropUnclaimed(isKnown: (uid: string) => boolean): void {
+    const uids = new Set([...this.#allocated.all.keys(), ...this.#actuated.all.keys()]);
+    for (const uid of uids) if (!isKnown(uid)) this.forget(uid);
+  }
+
+  async #recordAll(uid: string, { pod: own, containers, group }: ActuatedPod): Promise<void> {
+    this.#groups.set(uid, group);
+    this.#actuated.all.set(uid, own ? { pod: own, containers } : { containers });
+    await this.#actuated.write();
+  }
+
+  #ownOf(pod: Pod, known: PodAllocation | undefined): Pick<PodAllocation, "pod"> {
+    const own = known ? known.pod : this.allocated(pod.metadata?.uid ?? "")?.pod;
+    return own ? { pod: own } : {};
+  }
+}

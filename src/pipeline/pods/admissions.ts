@@ -1,0 +1,127 @@
+import { decided } from "../../api/decisions.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { Admit } from "./pods.ts";
+import type { PodDeps } from "./ports.ts";
+import type { PodRecord } from "./record.ts";
+import { Resizes } from "./resizes.ts";
+import type { PodSignal } from "./signals.ts";
+
+/** What the class needs of the room. */
+export interface AdmissionsDeps extends PodDeps {
+  readonly admit: Admit;
+  readonly list: () => readonly PodRecord[];
+  readonly get: (uid: PodUid) => PodRecord | undefined;
+  readonly post: (uid: PodUid, signal: PodSignal) => void;
+}
+
+/**
+ * Who may run here and with what. Admissions and changes in place are decided one at a time, so that each
+ * sees what the one before was given.
+ */
+export class Admissions {
+  readonly #deps: AdmissionsDeps;
+  readonly #retries = new Map<PodUid, () => void>();
+  readonly resizes: Resizes;
+  #turns: Promise<void> = Promise.resolve();
+
+  constructor(deps: AdmissionsDeps) {
+    this.#deps = deps;
+    this.resizes = new Resizes({
+      ...deps,
+      holders: (but) => this.#holders(but),
+      inTurn: (work) => this.#inTurn(work, (error) => this.#failed("resize", error)),
+    });
+  }
+
+  /** Has a new pod decided on; what becomes of it is told to the pod. */
+  queue(uid: PodUid): void {
+    this.#inTurn(
+      () => this.#admitOne(uid),
+      (error) => {
+        this.#failed("admission", error, uid);
+        this.#deps.post(uid, {
+          kind: "rejected",
+          reason: "UnexpectedAdmissionError",
+          message: `Pod was rejected: ${String(error)}`,
+        });
+      },
+    );
+  }
+
+  /** A pod that is gone is not asked about again, and holds nothing. */
+  forget(uid: PodUid): void {
+    this.#cancelRetry(uid);
+    this.#deps.ports.resizes.forget(uid);
+  }
+
+  #inTurn(work: () => Promise<void>, onError: (error: unknown) => void): void {
+    this.#turns = this.#turns.then(work).catch(onError);
+  }
+
+  #failed(what: string, error: unknown, uid?: PodUid): void {
+    this.#deps.log.error(`${what} failed`, { uid, error });
+  }
+
+  #cancelRetry(uid: PodUid): void {
+    this.#retries.get(uid)?.();
+    this.#retries.delete(uid);
+  }
+
+  #holders(but: PodUid): readonly PodRecord[] {
+    const { list, ports } = this.#deps;
+    return list().filter(
+      (record) =>
+        record.uid !== but && holdsResources(record, ports.resizes.isAllocated(record.uid)),
+    );
+  }
+
+  async #admitOne(uid: PodUid): Promise<void> {
+    this.#cancelRetry(uid);
+    const candidate = this.#deps.get(uid);
+    if (candidate?.life.kind !== "waiting") return;
+    const verdict = await this.#deps.admit(candidate, this.#holders(uid));
+    const { decisions, events, resizes } = this.#deps.ports;
+    switch (verdict.kind) {
+      case "admit":
+        resizes.admitted(candidate.pod);
+        decisions.decide(
+          candidate,
+          decided("admit", "every rule agreed", { rules: verdict.rules }),
+        );
+        this.#deps.post(uid, { kind: "admitted" });
+        return;
+      case "reject": {
+        const { rule, reason, message } = verdict;
+        resizes.forget(uid);
+        decisions.decide(candidate, decided("reject", rule, { reason, message }));
+        events.record(candidate.pod, { type: "Warning", reason, message });
+        this.#deps.post(uid, {
+          kind: "rejected",
+          reason,
+          message: `Pod was rejected: ${message}`,
+        });
+        return;
+      }
+      case "defer": {
+        const { rule, reason, message, retryInMs } = verdict;
+        const { admission } = candidate;
+        const isNews = admission.kind !== "deferred" || admission.message !== message;
+        if (isNews) decisions.decide(candidate, decided("defer", rule, { reason, message }));
+        this.#deps.post(uid, { kind: "deferred", reason, message });
+        this.#retries.set(
+          uid,
+          this.#deps.clock.alarm(retryInMs, () => this.queue(uid)),
+        );
+        return;
+      }
+      default:
+        verdict satisfies never;
+    }
+  }
+}
+
+/** Whether room must be left for the pod; one that was given resources has them until it ends. */
+function holdsResources({ life, admission }: PodRecord, isAllocated: boolean): boolean {
+  if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
+  return life.kind === "waiting" && (admission.kind === "admitted" || isAllocated);
+}

@@ -1,0 +1,113 @@
+/** What the pods room needs to change resources in place, out of the ledger, the rules and the subsystems. */
+import {
+  type ActuatedPod,
+  allocationOf,
+  largerRequests,
+  resizableContainers,
+  withAllocation,
+} from "../api/allocation.ts";
+import type { Pod } from "../api/generated/types.ts";
+import { isOutside, messageOf } from "../kit/errors.ts";
+import type { Cgroups, ResizeOutcome } from "../subsystems/cgroups/cgroups.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
+import { judgeResize, orderResizes, type ResizeSettings } from "./admission/judge-resize.ts";
+import type { AllocationLedger } from "./admission/ledger.ts";
+import type { NodeRoom } from "./admission/rules.ts";
+import type { PodResizeOrder, PodResizePort } from "./pods/ports.ts";
+import type { PodRecord } from "./pods/record.ts";
+
+/** What the port is made from. */
+export interface ResizeDeps {
+  readonly ledger: AllocationLedger;
+  readonly cgroups: Cgroups;
+  readonly runtime: Runtime;
+  readonly room: () => NodeRoom;
+  readonly settings: ResizeSettings;
+  /** Pods whose demands count for the shares of their class. */
+  readonly activePods: () => readonly Pod[];
+}
+
+const uidOf = (pod: Pod): string => pod.metadata?.uid ?? "";
+
+/** The pod with what it holds of the node: until a change was carried out, the larger of both. */
+export function heldBy(
+  { pod, resize }: Pick<PodRecord, "pod" | "resize">,
+  ledger: AllocationLedger,
+): Pod {
+  const given = ledger.asAllocated(pod);
+  if (!resize.inProgress && given === pod) return pod;
+  return withAllocation(given, largerRequests(allocationOf(given), ledger.actuated(given)));
+}
+
+/** The port; see `PodResizePort`. */
+export function resizePort(deps: ResizeDeps): PodResizePort {
+  const { ledger, settings, room } = deps;
+  return {
+    asAllocated: (pod) => ledger.asAllocated(pod),
+    isAllocated: (uid) => ledger.allocated(uid) !== undefined,
+    actuated: (pod) => ledger.actuated(pod),
+    admitted: (pod) => ledger.admit(pod),
+    forget: (uid) => ledger.forget(uid),
+    judge: (candidate, others) =>
+      judgeResize({
+        desired: candidate.desired,
+        allocated: candidate.pod,
+        others: others.map((record) => heldBy(record, ledger)),
+        room: room(),
+        settings,
+      }),
+    order: (waiting) =>
+      orderResizes(
+        waiting.map((record) => ({
+          record,
+          desired: record.desired,
+          allocated: record.pod,
+          ...(record.resize.pending ? { sinceMs: record.resize.pending.sinceMs } : {}),
+        })),
+      ).map(({ record }) => record),
+    allocate: (pod, allocation) => ledger.allocate(pod, allocation),
+    starting: async (pod, name) => {
+      const container = resizableContainers(pod).find((each) => each.name === name);
+      if (container) await ledger.actuate(pod, name, container.resources ?? {});
+    },
+    apply: (order, signal) => apply(deps, order, signal),
+  };
+}
+
+async function apply(
+  { ledger, cgroups, runtime, activePods }: ResizeDeps,
+  { pod, actuated, containers }: PodResizeOrder,
+  signal: AbortSignal,
+): ReturnType<PodResizePort["apply"]> {
+  let outcome: ResizeOutcome;
+  try {
+    await cgroups.updateQos(activePods());
+    outcome = await cgroups.resizePod({
+      from: withAllocation(pod, actuated),
+      to: pod,
+      group: withAllocation(pod, actuated.group),
+      containers,
+      updateContainer: (id, resources) => runtime.updateContainer(id, resources, signal),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isOutside(error)) throw error;
+    return { kind: "failed", message: messageOf(error) };
+  }
+  if (outcome.kind !== "done") return { kind: "failed", message: outcome.message };
+  await keep(ledger, pod, actuated, containers);
+  return { kind: "done" };
+}
+
+/** Containers first: while one of them is behind, the group is taken to be so after a restart too. */
+async function keep(
+  ledger: AllocationLedger,
+  pod: Pod,
+  { containers: had }: ActuatedPod,
+  running: PodResizeOrder["containers"],
+): Promise<void> {
+  const names = new Set(running.map(({ name }) => name));
+  for (const { name, resources = {} } of resizableContainers(pod))
+    if (names.has(name) && Object.hasOwn(had, name)) await ledger.actuate(pod, name, resources);
+  await ledger.actuateGroup(uidOf(pod), allocationOf(pod));
+}

@@ -1,0 +1,81 @@
+// pure
+/** What a status says of resources that were given, that are had, and of changes in place (KEP-1287, KEP-5419). */
+import { isSameResources } from "../../api/allocation.ts";
+import type {
+  Container,
+  ContainerStatus,
+  PodStatus,
+  ResourceRequirements,
+} from "../../api/generated/types.ts";
+import { type PodRecord, STEP_RESIZE } from "../pods/record.ts";
+import type { ConditionVerdict } from "./pod-conditions.ts";
+
+/** Conditions of a change in place; they are there only while it is going on. */
+export function resizeConditions({ resize, troubles }: PodRecord): readonly ConditionVerdict[] {
+  const { pending, inProgress } = resize;
+  const conditions: ConditionVerdict[] = [];
+  if (pending) {
+    const { reason, message, generation } = pending;
+    const said = { reason, message, observedGeneration: generation };
+    conditions.push({ type: "PodResizePending", status: "True", ...said });
+  }
+  if (inProgress) {
+    const trouble = troubles[STEP_RESIZE];
+    conditions.push({
+      type: "PodResizeInProgress",
+      status: "True",
+      ...(trouble ? { reason: "Error", message: trouble.message } : {}),
+      observedGeneration: inProgress.generation,
+    });
+  }
+  return conditions;
+}
+
+const RESIZED = ["cpu", "memory"] as const;
+
+/** What a container was given and, while it runs, has; nothing before it was made. */
+export function containerResources(
+  { resize, observed }: PodRecord,
+  { name, resources: given = {} }: Container,
+): Pick<ContainerStatus, "allocatedResources" | "resources"> {
+  const latest = observed.containers.find((container) => container.name === name);
+  if (!latest) return {};
+  const has = latest.state === "running" ? resize.actuated.containers[name] : undefined;
+  return {
+    ...(given.requests ? { allocatedResources: given.requests } : {}),
+    resources: has === undefined || isSameResources(has, given) ? shown(given) : mixed(given, has),
+  };
+}
+
+const shown = ({ limits, requests }: ResourceRequirements): ResourceRequirements => ({
+  ...(limits ? { limits } : {}),
+  ...(requests ? { requests } : {}),
+});
+
+/** CPU and memory as they are had, all else as it was given. */
+function mixed(given: ResourceRequirements, has: ResourceRequirements): ResourceRequirements {
+  const part = (name: "limits" | "requests") => {
+    const list: Record<string, string> = { ...given[name] };
+    for (const resource of RESIZED) {
+      const amount = has[name]?.[resource];
+      if (amount === undefined) delete list[resource];
+      else list[resource] = amount;
+    }
+    return Object.keys(list).length === 0 ? {} : { [name]: list };
+  };
+  return { ...part("limits"), ...part("requests") };
+}
+
+/** The same of a pod that has resources as a whole. */
+export function podLevelResources({
+  pod,
+  resize,
+}: PodRecord): Pick<PodStatus, "allocatedResources" | "resources"> {
+  const given = pod.spec?.resources;
+  if (!given) return {};
+  const has = resize.actuated.group.pod;
+  return {
+    ...(given.requests ? { allocatedResources: given.requests } : {}),
+    resources: shown(has ?? given),
+  };
+}
