@@ -169,7 +169,7 @@ export const POD_FIELDS = [
     "RuntimeDefault for containers without a seccomp profile.",
   ),
   active("allowedUnsafeSysctls", list(STRING), "Sysctls that pods may set although unsafe."),
-  planned(
+  active(
     "userNamespaces.idsPerPod",
     longInteger(65536),
     "User and group ids given to a pod with a user namespace.",

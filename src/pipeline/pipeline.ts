@@ -316,7 +316,10 @@ function groundPort(
       await deps.cgroups.updateQos(activePods(pods()));
       return deps.cgroups.ensurePod(pod, uidOf(pod));
     },
-    removeCgroup: (pod) => deps.cgroups.removePod(uidOf(pod), qosClassOf(pod)),
+    removeCgroup: async (pod) => {
+      await deps.cgroups.removePod(uidOf(pod), qosClassOf(pod));
+      await deps.runtime.releaseIds(uidOf(pod));
+    },
     mountVolumes: async (pod, signal) => {
       deps.environments.follow(pod);
       await deps.volumes.mount(pod, signal);

@@ -43,9 +43,11 @@ import {
 import {
   type ClusterDns,
   instrumentRuntime,
+  openUserNamespaces,
   parseResolvConf,
   Runtime,
   resolvConfFault,
+  type UserNamespaces,
 } from "./runtime/runtime.ts";
 import { type FoundRunning, measuredPod, Stats } from "./stats/stats.ts";
 import type { Volumes } from "./volumes/volumes.ts";
@@ -139,6 +141,9 @@ async function startRooms(
   const journal = await openJournal(rootFolder, deps);
   const cgroups = await connectCgroups(config, deps, cri.runtime);
   events.ofNode(enforcementEvent(await cgroups.start()));
+  const { host, log } = deps.outside;
+  const ground = { host, log: log.child("userns") };
+  const userNamespaces = await openUserNamespaces(options, ground, deps.scope.signal);
   return {
     cgroups,
     devices: await openDevices(options, { ...deps, events, journal }),
@@ -148,7 +153,7 @@ async function startRooms(
     logs: startLogs(config, deps, cri.runtime),
     probes: connectProbes(options, deps, { runtime: cri.runtime, events, cgroups }),
     runtime: createRuntime(options, deps, cri, {
-      cgroups,
+      ...{ cgroups, userNamespaces },
       dns: await readDns(config, deps, events),
     }),
     stats: createStats(options, deps, cri, cgroups),
@@ -230,9 +235,14 @@ function createRuntime(
   { config, rootFolder }: SubsystemOptions,
   { outside, scope, metrics, facts, onFound, isBusy, runtimeClasses }: SubsystemDeps,
   cri: ContainerRuntime,
-  { cgroups, dns }: { readonly cgroups: Cgroups; readonly dns: ClusterDns },
+  ground: {
+    readonly cgroups: Cgroups;
+    readonly dns: ClusterDns;
+    readonly userNamespaces: UserNamespaces;
+  },
 ): Runtime {
   const { clock, log, host } = outside;
+  const { cgroups, dns, userNamespaces } = ground;
   return new Runtime(
     {
       roots: { root: rootFolder, logs: config.podLogsDir },
@@ -246,7 +256,7 @@ function createRuntime(
       resources: (pod, container) => cgroups.containerResources(pod, container),
       sandboxResources: (pod) => cgroups.sandboxResources(pod),
       ...(runtimeClasses ? { runtimeClasses } : {}),
-      dns,
+      ...{ dns, userNamespaces },
     },
     { onFound, isBusy },
   );

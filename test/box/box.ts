@@ -33,6 +33,7 @@ import {
 } from "./containerd.ts";
 import { archiveFile, type ImageSpec, standardImages } from "./images.ts";
 import { boxObstacle, cgroupRoots } from "./prerequisites.ts";
+import { type RuncVersion, runcProgram } from "./runc.ts";
 
 export type { BoxProcess, ExecOptions, ExecResult, Exit, ProcessOptions } from "./box-process.ts";
 export type { ContainerdVersion } from "./containerd.ts";
@@ -43,6 +44,8 @@ export interface BoxOptions {
   readonly hostname?: string;
   /** Default `machine`; `none` starts no containerd and imports nothing. */
   readonly containerd?: ContainerdVersion | "none";
+  /** Default `machine`. */
+  readonly runc?: RuncVersion;
   /** Lines to append to containerd's configuration (TOML). */
   readonly containerdConfig?: string;
   /** Images to import in addition to pause and test image. */
@@ -138,7 +141,10 @@ export class Box implements AsyncDisposable {
   /** Configuration, containerd, images. */
   async prepare(): Promise<void> {
     const { network = true, ipv6 = false, containerd = "machine" } = this.options;
-    this.write("/etc/containerd/config.toml", containerdConfig(this.options.containerdConfig));
+    this.write(
+      "/etc/containerd/config.toml",
+      containerdConfig(this.options.containerdConfig, runcProgram(this.options.runc ?? "machine")),
+    );
     if (network) this.write("/etc/cni/net.d/10-box.conflist", cniConfig({ ipv6 }));
     if (containerd === "none") return;
     await this.startContainerd();

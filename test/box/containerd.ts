@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { fetchPackages } from "../../tools/debian-suite.mjs";
 import { PAUSE_IMAGE } from "./images.ts";
 import { cniPlugins, findProgram, hasCapability } from "./prerequisites.ts";
+import { runcProgram } from "./runc.ts";
 
 /** The machine's own, or a newer one fetched from another Debian suite into the cache. */
 export type ContainerdVersion = "machine" | "1.7" | "2.1";
@@ -33,8 +34,8 @@ function fetched(suite: string): string {
   return join(folder ?? "", "usr/bin/containerd");
 }
 
-/** containerd's configuration file; `extra` is appended as it is (TOML). */
-export function containerdConfig(extra = ""): string {
+/** containerd's configuration file; `extra` is appended as it is (TOML), `runc` is the path of that. */
+export function containerdConfig(extra = "", runc = runcProgram("machine")): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
   return `version = 2
 root = "/var/lib/containerd"
@@ -59,7 +60,7 @@ default_runtime_name = "runc"
 runtime_type = "io.containerd.runc.v2"
 
 [${cri}.containerd.runtimes.runc.options]
-BinaryName = "${findProgram("runc")}"
+BinaryName = "${runc}"
 SystemdCgroup = false
 
 [${cri}.cni]

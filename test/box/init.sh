@@ -47,6 +47,9 @@ for knob in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oo
   cat "/proc/sys/$knob" >"$store/sysctl/$knob"
   mount --bind "$store/sysctl/$knob" "/proc/sys/$knob"
 done
+# The kernel gives user namespaces a /proc only where one is seen with nothing mounted over it.
+mkdir -m 700 /run/whole-proc
+mount -t proc proc /run/whole-proc
 
 # Cgroups: the box's own groups are the roots of what it sees.
 umount --recursive --lazy /sys/fs/cgroup

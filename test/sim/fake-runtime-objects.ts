@@ -186,5 +186,6 @@ export function runtimeStatus(networkReady: boolean): StatusResponse {
     { type: "RuntimeReady", status: true },
     { type: "NetworkReady", status: networkReady, reason, message: "no network" },
   ];
-  return StatusResponse.fromPartial({ status: { conditions } });
+  const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }, { name: "kata" }];
+  return StatusResponse.fromPartial({ status: { conditions }, runtimeHandlers });
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, PodStatus } from "../../src/api/generated/types.ts";
-import { Signal } from "../../src/outside/cri/generated/api.ts";
+import { NamespaceMode, Signal } from "../../src/outside/cri/generated/api.ts";
 import { commandOf } from "./programs.ts";
 import { MANIFESTS, World, type WorldOptions } from "./world.ts";
 
@@ -52,6 +52,40 @@ test("stop signals reach the runtime, and the status shows them where they were 
     );
   });
 });
+
+test("a pod with ids of its own: sandbox, containers and mounts are told of them", () =>
+  withPod({ hostUsers: false, containers: [MAIN] }, async (world) => {
+    const ids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
+    const expected = { mode: NamespaceMode.POD, uids: ids, gids: ids };
+    const [sandbox] = world.runtime.sandboxes.values();
+    const [container] = world.runtime.containers.values();
+    const security = sandbox?.config.linux?.securityContext;
+    assert.deepEqual(security?.namespaceOptions?.usernsOptions, expected);
+    const { linux, mounts = [] } = container?.config ?? {};
+    assert.deepEqual(linux?.securityContext?.namespaceOptions?.usernsOptions, expected);
+    assert.ok(mounts.length > 0);
+    for (const { uidMappings, gidMappings } of mounts)
+      assert.deepEqual([uidMappings, gidMappings], [ids, ids]);
+  }));
+
+test("a handler that cannot give a pod ids of its own is said so, by its name", () =>
+  withPod(
+    { hostUsers: false, runtimeClassName: "vm", containers: [MAIN] },
+    async (world) => {
+      world.api?.objects.create(
+        { collection: "node.k8s.io/runtimeclasses", namespace: undefined },
+        { kind: "RuntimeClass", metadata: { name: "vm" }, handler: "kata" },
+      );
+      await world.advance(20_000);
+      const said = JSON.stringify(world.api?.objects.list("events"));
+      assert.match(
+        said,
+        /can't set `spec.hostUsers: false`, RuntimeClass handler \\"kata\\" does not support user namespaces/,
+      );
+      assert.equal(world.runtime.sandboxes.size, 0);
+    },
+    { cluster: true },
+  ));
 
 test("a runtime class without an API server is refused, not left out", () =>
   withPod({ runtimeClassName: "vm", containers: [MAIN] }, async (world) => {

@@ -11,6 +11,8 @@ export interface Template {
   readonly init: readonly (Program & { readonly sidecar?: boolean })[];
   readonly containers: readonly (Program & { readonly restartsAll?: boolean })[];
   readonly becomes: Fate;
+  /** With ids of their own. */
+  readonly ownIds?: boolean;
   /** Liveness probes that fail. */
   readonly sick?: boolean;
 }
@@ -32,7 +34,13 @@ const RESTART_ALL = {
 export const TEMPLATES: readonly Template[] = [
   { restartPolicy: "Always", init: [], containers: [SLEEP], becomes: "running" },
   { restartPolicy: "Always", init: [], containers: [SLEEP, STUBBORN], becomes: "running" },
-  { restartPolicy: "Always", init: [exits(0, 700)], containers: [SLEEP], becomes: "running" },
+  {
+    restartPolicy: "Always",
+    init: [exits(0, 700)],
+    containers: [SLEEP],
+    becomes: "running",
+    ownIds: true,
+  },
   {
     restartPolicy: "Always",
     init: [{ ...SLEEP, sidecar: true }, exits(0, 300)],
@@ -83,7 +91,7 @@ interface Details {
 /** The text of a manifest. */
 export function manifest(
   name: string,
-  { restartPolicy, init, containers, sick = false }: Template,
+  { restartPolicy, init, containers, sick = false, ownIds = false }: Template,
   { graceSeconds, revision, probed }: Details,
 ): string {
   const probes = probed || sick ? probesOf(sick, graceSeconds) : {};
@@ -108,6 +116,7 @@ export function manifest(
     metadata: { name, namespace: "default" },
     spec: {
       restartPolicy,
+      ...(ownIds ? { hostUsers: false } : {}),
       terminationGracePeriodSeconds: graceSeconds,
       initContainers: init.map(container("i")),
       containers: containers.map(container("c")),

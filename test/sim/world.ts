@@ -180,12 +180,19 @@ export class World {
       );
     this.#checkedDeeds = this.runtime.deeds.length;
     const ready = new Map<string, string>();
+    const ownerOf = new Map<number, string>();
     for (const { id, ready: isReady, config } of this.runtime.sandboxes.values()) {
       const uid = config.metadata?.uid ?? "";
       if (!isReady) continue;
       const other = ready.get(uid);
       if (other !== undefined) this.fail(`pod ${uid} has two ready sandboxes: ${other} and ${id}`);
       ready.set(uid, id);
+      const ids = config.linux?.securityContext?.namespaceOptions?.usernsOptions?.uids?.[0]?.hostId;
+      if (ids === undefined) continue;
+      const owner = ownerOf.get(ids);
+      if (owner !== undefined)
+        this.fail(`pods ${owner} and ${uid} have the ids from ${ids} on both`);
+      ownerOf.set(ids, uid);
     }
     const running = new Map<string, string>();
     for (const { id, sandboxId, state, config } of this.runtime.containers.values()) {

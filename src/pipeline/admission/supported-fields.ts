@@ -31,7 +31,7 @@ const POD_FIELDS: FieldTable = {
   hostIPC: "yes",
   hostNetwork: "yes",
   hostPID: "yes",
-  hostUsers: "user namespaces are not supported yet",
+  hostUsers: "yes",
   hostname: "yes",
   hostnameOverride: "yes",
   imagePullSecrets: "yes",

@@ -13,6 +13,7 @@ import {
 import { CONTAINER_ROUND, containerAnnotations, containerLabels } from "./labels.ts";
 import { containerSecurity, type SecurityParts } from "./security-context.ts";
 import { signalNumber } from "./stop-signal.ts";
+import { idMappedMounts } from "./userns-options.ts";
 
 const utf8 = new TextEncoder();
 
@@ -74,7 +75,7 @@ export function containerConfig(
     args: (container.args ?? []).map(expand),
     workingDir: container.workingDir ?? "",
     envs: parts.env.map(({ name, value }) => ({ key: name, value: utf8.encode(value) })),
-    mounts: [...parts.mounts],
+    mounts: idMappedMounts(parts.mounts, parts.security.userNamespace),
     labels: containerLabels(pod, container),
     annotations: {
       ...parts.devices.annotations,

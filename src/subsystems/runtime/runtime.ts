@@ -22,7 +22,11 @@ import type {
   StatusResponse,
   VersionResponse,
 } from "../../outside/cri/cri.ts";
-import type { LinuxContainerResources, Mount } from "../../outside/cri/generated/api.ts";
+import type {
+  LinuxContainerResources,
+  Mount,
+  UserNamespace,
+} from "../../outside/cri/generated/api.ts";
 import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { type ClusterDns, dnsFaults, missingClusterDns, podDns } from "./dns.ts";
@@ -32,11 +36,14 @@ import { Observer } from "./observe.ts";
 import { runtimeHandler } from "./runtime-class.ts";
 import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
 import { nonRootViolation, type SecurityParts, seccompViolation } from "./security-context.ts";
+import type { UserNamespaces } from "./user-namespaces.ts";
+import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./userns-options.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export { type ClusterDns, parseResolvConf, resolvConfFault } from "./dns.ts";
 export type { RuntimeFeatures } from "./features.ts";
 export { instrumentRuntime } from "./instrument.ts";
+export { openUserNamespaces, UserNamespaces } from "./user-namespaces.ts";
 
 /** Folders and bounds of the room. */
 export interface RuntimeOptions {
@@ -63,6 +70,7 @@ export interface RuntimeDeps {
   /** Classes that pods name; absent where there is no API server. */
   readonly runtimeClasses?: RuntimeClassList;
   readonly dns: ClusterDns;
+  readonly userNamespaces: UserNamespaces;
 }
 
 /** One attempt of a container to be made. */
@@ -87,6 +95,12 @@ export interface StartOrder {
 const PRIORITY_SANDBOX = 0;
 const PRIORITY_CONTAINER = 1;
 
+/** What the runtime says of itself. */
+interface Said {
+  readonly status: StatusResponse;
+  readonly version: VersionResponse;
+}
+
 /** The room; see above. */
 export class Runtime {
   readonly #options: RuntimeOptions;
@@ -94,7 +108,7 @@ export class Runtime {
   readonly #observer: Observer;
   readonly #starts: PQueue;
   readonly #removals: PQueue;
-  #said: { readonly status: StatusResponse; readonly version: VersionResponse } | undefined;
+  #said: Said | undefined;
   readonly watch: RuntimeWatch;
 
   constructor(
@@ -153,7 +167,7 @@ export class Runtime {
   /** Makes a running sandbox and resolves with its id. */
   async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
     const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
-    const config = this.#sandboxConfig(pod, attempt);
+    const config = this.#sandboxConfig(pod, attempt, await this.#idsOf(pod, handler, signal));
     const id = await this.#start(PRIORITY_SANDBOX, signal, () =>
       this.#deps.cri.runtime.runSandbox(config, handler, signal),
     );
@@ -174,11 +188,12 @@ export class Runtime {
   /** Makes a container in the pod's sandbox and resolves with its id. */
   async createContainer(order: StartOrder, signal: AbortSignal): Promise<string> {
     const { pod, container } = order;
+    const userNamespace = await this.#idsOf(pod, undefined, signal);
     const parts: ContainerParts = {
       restartCount: order.restartCount,
       round: order.round,
       imageRef: order.image.ref,
-      security: this.#security(order),
+      security: { ...this.#security(order), userNamespace },
       env: order.env,
       mounts: order.mounts,
       devices: order.devices,
@@ -186,7 +201,7 @@ export class Runtime {
       resources: this.#deps.resources(pod, container),
     };
     const config = containerConfig(pod, container, parts);
-    const sandbox = this.#sandboxConfig(pod, 0);
+    const sandbox = this.#sandboxConfig(pod, 0, userNamespace);
     const id = await this.#start(PRIORITY_CONTAINER, signal, () =>
       // Short and decisive: it is waited for, so that nothing starts behind our back.
       this.#deps.cri.runtime.createContainer(
@@ -214,8 +229,34 @@ export class Runtime {
     const handler = pod.spec?.runtimeClassName
       ? (await runtime.sandboxStatus(sandboxId, signal)).runtimeHandler
       : "";
+    const { status, version } = await this.#asked(signal);
+    return featuresOf(status, version, handler);
+  }
+
+  async #asked(signal: AbortSignal): Promise<Said> {
+    const { runtime } = this.#deps.cri;
     this.#said ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
-    return featuresOf(this.#said.status, this.#said.version, handler);
+    return this.#said;
+  }
+
+  /** Nothing of the pod runs any more and its volumes are gone: its ids may go to another one. */
+  releaseIds(uid: string): Promise<void> {
+    return this.#deps.userNamespaces.release(uid);
+  }
+
+  /** The pod's own ids; with a `handler` that cannot give them an `OutsideError`. */
+  async #idsOf(
+    pod: Pod,
+    handler: string | undefined,
+    signal: AbortSignal,
+  ): Promise<DeepPartial<UserNamespace> | undefined> {
+    if (!wantsUserNamespace(pod)) return undefined;
+    const refusal =
+      handler === undefined
+        ? undefined
+        : usernsRefusal((await this.#asked(signal)).status, handler);
+    if (refusal !== undefined) throw new OutsideError("precondition", refusal);
+    return usernsOptions(await this.#deps.userNamespaces.rangeOf(pod.metadata?.uid ?? ""));
   }
 
   /** Why the container must not be made from this image; `undefined` when it may. */
@@ -264,9 +305,13 @@ export class Runtime {
     };
   }
 
-  #sandboxConfig(pod: Pod, attempt: number): ReturnType<typeof sandboxConfig> {
+  #sandboxConfig(
+    pod: Pod,
+    attempt: number,
+    userNamespace: DeepPartial<UserNamespace> | undefined,
+  ): ReturnType<typeof sandboxConfig> {
     return sandboxConfig(pod, {
-      attempt,
+      ...{ attempt, userNamespace },
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
       ...this.#deps.sandboxResources(pod),

@@ -2,7 +2,11 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod-paths.ts";
 import type { DeepPartial, PodSandboxConfig } from "../../outside/cri/cri.ts";
-import { type LinuxContainerResources, Protocol } from "../../outside/cri/generated/api.ts";
+import {
+  type LinuxContainerResources,
+  Protocol,
+  type UserNamespace,
+} from "../../outside/cri/generated/api.ts";
 import { sandboxLabels } from "./labels.ts";
 import { sandboxSecurity } from "./security-context.ts";
 
@@ -27,6 +31,8 @@ export interface SandboxParts extends SandboxSums {
   readonly cgroupParent: string;
   readonly dns: PodDns;
   readonly hostname: string;
+  /** Ids of the pod's own, where it has them. */
+  readonly userNamespace: DeepPartial<UserNamespace> | undefined;
 }
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = {
@@ -53,7 +59,7 @@ export function sandboxConfig(pod: Pod, parts: SandboxParts): DeepPartial<PodSan
     annotations: { ...pod.metadata?.annotations },
     linux: {
       cgroupParent: parts.cgroupParent,
-      securityContext: sandboxSecurity(pod),
+      securityContext: sandboxSecurity(pod, parts.userNamespace),
       resources: parts.resources,
       overhead: parts.overhead,
       sysctls: Object.fromEntries(

@@ -15,6 +15,7 @@ import {
   type SecurityProfile,
   SecurityProfile_ProfileType,
   SupplementalGroupsPolicy,
+  type UserNamespace,
 } from "../../outside/cri/generated/api.ts";
 
 /** Kernel files a container does not see, or cannot write (OCI defaults, pkg/securitycontext). */
@@ -51,6 +52,8 @@ export interface SecurityParts {
   readonly imageUser: ImageUser;
   /** Groups that volumes bring. */
   readonly volumeGroups: readonly number[];
+  /** Ids of the pod's own, where it has them. */
+  readonly userNamespace?: DeepPartial<UserNamespace> | undefined;
 }
 
 type CriContainerSecurity = NonNullable<
@@ -118,7 +121,7 @@ export function containerSecurity(
   const user = runAs(effective, parts.imageUser);
   return {
     ...user,
-    namespaceOptions: namespaceOptions(pod),
+    namespaceOptions: namespaceOptions(pod, parts.userNamespace),
     privileged: effective.privileged === true,
     readonlyRootfs: effective.readOnlyRootFilesystem === true,
     noNewPrivs: effective.allowPrivilegeEscalation === false,
@@ -139,11 +142,14 @@ export function containerSecurity(
 }
 
 /** What CRI is told of the sandbox's security; its own process always runs under the default profile. */
-export function sandboxSecurity(pod: Pod): CriSandboxSecurity {
+export function sandboxSecurity(
+  pod: Pod,
+  userNamespace?: DeepPartial<UserNamespace>,
+): CriSandboxSecurity {
   const { runAsUser, runAsGroup, seLinuxOptions } = pod.spec?.securityContext ?? {};
   const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
   return {
-    namespaceOptions: namespaceOptions(pod),
+    namespaceOptions: namespaceOptions(pod, userNamespace),
     privileged: containers.some(({ securityContext }) => securityContext?.privileged === true),
     readonlyRootfs: false,
     seccomp: { profileType: SecurityProfile_ProfileType.RuntimeDefault, localhostRef: "" },
@@ -155,10 +161,14 @@ export function sandboxSecurity(pod: Pod): CriSandboxSecurity {
 }
 
 /** Which namespaces of the pod are the node's, the pod's or each container's own. */
-export function namespaceOptions(pod: Pod): {
+export function namespaceOptions(
+  pod: Pod,
+  userNamespace?: DeepPartial<UserNamespace>,
+): {
   network: NamespaceMode;
   pid: NamespaceMode;
   ipc: NamespaceMode;
+  usernsOptions?: DeepPartial<UserNamespace>;
 } {
   const { hostNetwork, hostPID, hostIPC, shareProcessNamespace } = pod.spec ?? {};
   return {
@@ -169,6 +179,7 @@ export function namespaceOptions(pod: Pod): {
         ? NamespaceMode.POD
         : NamespaceMode.CONTAINER,
     ipc: hostIPC ? NamespaceMode.NODE : NamespaceMode.POD,
+    ...(userNamespace ? { usernsOptions: userNamespace } : {}),
   };
 }
 
