@@ -40,7 +40,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   Unhealthy: "story",
   ProbeWarning: "story",
   ExceededGracePeriod: EVICTION,
-  Preempting: { without: "preemption by critical pods" },
+  Preempting: { file: "pipeline/make-room.ts" },
   FailedSync: "story",
   FailedKillPod: "story",
   FailedCreatePodContainer: "story",
