@@ -47,10 +47,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   NetworkNotReady: "story",
   SandboxChanged: "story",
   FailedCreatePodSandBox: "story",
-  FailedPodSandBoxStatus: {
-    without:
-      "a look at the sandbox of its own: FailedSync says what a look at the pod has failed for",
-  },
+  FailedPodSandBoxStatus: { file: "pipeline/create-container.ts" },
   FailedPrepareDynamicResources: { without: "dynamic resource allocation" },
   FailedMount: "story",
   FailedMapVolume: BLOCK_VOLUMES,
