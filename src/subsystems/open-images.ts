@@ -4,10 +4,16 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime } from "../outside/cri/cri.ts";
-import type { ObjectSource } from "../outside/kube/kube.ts";
+import type { ObjectSource, ServiceAccountTokens } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Events } from "./events/events.ts";
-import { type ImagePolicy, Images, imageSettings, pullSecretsFrom } from "./images/images.ts";
+import {
+  type ImagePolicy,
+  Images,
+  imageSettings,
+  podAccountsFrom,
+  pullSecretsFrom,
+} from "./images/images.ts";
 import type { Journal } from "./journal/journal.ts";
 
 /** What the owner of the node may say about images beside the KubeletConfiguration. */
@@ -36,6 +42,8 @@ export interface OpenImagesDeps {
   readonly journal: Journal;
   /** Where pull secrets are; absent where there is no API server. */
   readonly objects?: ObjectSource;
+  /** Tokens for credential programs; as `objects`. */
+  readonly tokens?: ServiceAccountTokens;
   /** Pods that have or may get containers: their images stay. */
   readonly wantedPods: () => readonly Pod[];
   /** What a container that waits for its image shows; `undefined` when it waits no more. */
@@ -65,6 +73,7 @@ export async function openImages(
       ...(describe ? { describeRuntime: (signal) => describe(signal) } : {}),
       pods: wantedPods,
       pullSecrets: pullSecretsFrom(deps.objects, log),
+      accounts: podAccountsFrom(deps.objects, deps.tokens),
       recordEvent: (pod, container, event) => events.ofPod(pod, event, container),
       recordNodeEvent: (event) => events.ofNode(event),
       decide: (name, uid, because) => journal.record({ kind: "image", name, uid }, because),

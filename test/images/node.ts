@@ -18,6 +18,7 @@ import {
   imageSettings,
   type NodeEvent,
   type PullSecretPort,
+  podAccountsFrom,
 } from "../../src/subsystems/images/images.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { standardImages, TEST_IMAGE, testImage } from "../box/images.ts";
@@ -98,6 +99,7 @@ export class ImageNode implements AsyncDisposable {
         signal: this.signal,
         describeRuntime: (signal) => this.cri.selfDescription(signal),
         pods: () => this.pods,
+        accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (async () => ({ secrets: [], missing: [] })),
         recordEvent: (pod, _, event) =>
           this.events.push({ ...event, pod: pod.metadata?.name ?? "" }),

@@ -9,6 +9,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { CredentialPrograms } from "../../src/subsystems/images/credential-programs.ts";
+import { podAccountsFrom } from "../../src/subsystems/images/pod-account.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodelet-programs-"));
@@ -57,6 +58,7 @@ async function load(names: readonly string[], warnings: string[] = []) {
     {
       host: connectHost({ clock, log: silentLog }),
       clock,
+      accounts: podAccountsFrom(undefined, undefined),
       log: {
         ...silentLog,
         error: (text, fields) => warnings.push(`${text} ${JSON.stringify(fields)}`),
@@ -70,18 +72,22 @@ async function load(names: readonly string[], warnings: string[] = []) {
   return { programs, clock, times, metrics };
 }
 
+const POD = { spec: { containers: [] } };
+const ask = (programs: CredentialPrograms, repository: string) =>
+  programs.credentialsFor(repository, POD, new AbortController().signal);
+
 test("a program is asked in its protocol, once for all who want the same", async () => {
   program("plain", `echo '${answer("Image", "0s")}'`);
   const { programs, times } = await load(["plain"]);
-  const [config] = await programs.credentialsFor("registry.example/app");
-  assert.deepEqual(config, { "registry.example": { username: "user", password: "secret" } });
+  const [part] = await ask(programs, "registry.example/app");
+  assert.deepEqual(part?.config, { "registry.example": { username: "user", password: "secret" } });
   assert.deepEqual(
     readFileSync(asked, "utf8"),
     `{"kind":"CredentialProviderRequest","apiVersion":"${VERSION}","image":"registry.example/app"} mine get\n`,
   );
-  await Promise.all([1, 2, 3].map(() => programs.credentialsFor("registry.example/app")));
+  await Promise.all([1, 2, 3].map(() => ask(programs, "registry.example/app")));
   assert.equal(times(), 2, "nothing is cached for 0s, and three at once are one");
-  assert.deepEqual(await programs.credentialsFor("nowhere.example/app"), []);
+  assert.deepEqual(await ask(programs, "nowhere.example/app"), []);
 });
 
 for (const [key, others] of [
@@ -93,12 +99,12 @@ for (const [key, others] of [
     program("caches", `echo '${answer(key)}'`);
     const { programs, times, clock } = await load(["caches"]);
     for (const image of ["registry.example/a", "registry.example/b", "other.example/a"]) {
-      await programs.credentialsFor(image);
-      await programs.credentialsFor(image);
+      await ask(programs, image);
+      await ask(programs, image);
     }
     assert.equal(times(), others);
     await clock.advance(60_001);
-    await programs.credentialsFor("registry.example/a");
+    await ask(programs, "registry.example/a");
     assert.equal(times(), others + 1, "the default of the configuration is one minute");
   });
 
@@ -108,8 +114,8 @@ test("a program that fails costs its credentials only, and its answer is never l
   program("works", `echo '${answer("Image", "0s")}'`);
   const warnings: string[] = [];
   const { programs, metrics } = await load(["fails", "lies", "works"], warnings);
-  const found = await programs.credentialsFor("registry.example/app");
-  assert.equal(found.filter((config) => Object.keys(config).length > 0).length, 1);
+  const found = await ask(programs, "registry.example/app");
+  assert.equal(found.filter(({ config }) => Object.keys(config).length > 0).length, 1);
   assert.equal(warnings.length, 2);
   assert.match(warnings.join(), /exit status 3: no token/);
   assert.ok(!warnings.join().includes("secret"));

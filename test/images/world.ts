@@ -14,7 +14,9 @@ import {
   Images,
   imageSettings,
   type NodeEvent,
+  type PodAccountPort,
   type PullSecretPort,
+  podAccountsFrom,
 } from "../../src/subsystems/images/images.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { FAKE_IMAGE_FOLDER } from "../sim/fake-images.ts";
@@ -31,6 +33,7 @@ export interface ImageWorldOptions {
   readonly policy?: ImagePolicy;
   readonly runtime?: Partial<FakeRuntimeOptions>;
   readonly pullSecrets?: PullSecretPort;
+  readonly accounts?: PodAccountPort;
   readonly runProgram?: NonNullable<Host["runProgram"]>;
   readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
   /** Registries that answer. */
@@ -64,7 +67,7 @@ export class ImageWorld {
   /** Opens the room, again for another life of the agent. */
   async open(): Promise<this> {
     await this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
-    const { config, policy, pullSecrets, runProgram, credentialPrograms, reachable } =
+    const { config, policy, pullSecrets, accounts, runProgram, credentialPrograms, reachable } =
       this.#options;
     this.metrics = new MetricsRegistry();
     const { files } = this.host;
@@ -93,6 +96,7 @@ export class ImageWorld {
         metrics: this.metrics,
         signal: this.signal,
         pods: () => this.pods,
+        accounts: accounts ?? podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (() => Promise.resolve({ secrets: [], missing: [] })),
         recordEvent: (_, container, event) => this.events.push({ ...event, container }),
         recordNodeEvent: (event) => this.nodeEvents.push(event),

@@ -24,7 +24,7 @@ import {
 } from "../../src/outside/cri/generated/api.ts";
 import { connectGrpc, unaryCall } from "../../src/outside/grpc/grpc.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
-import { Images, imageSettings } from "../../src/subsystems/images/images.ts";
+import { Images, imageSettings, podAccountsFrom } from "../../src/subsystems/images/images.ts";
 import { renderTable, short } from "./table.ts";
 
 const IMAGES = 2_000;
@@ -136,6 +136,7 @@ async function main(): Promise<void> {
         host: connectHost({ clock, log: silentLog }),
         net: { tcpConnect: async () => ({ kind: "connected" }) },
         pods: () => pods,
+        accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: async () => ({ secrets: [], missing: [] }),
         recordEvent: () => {},
         recordNodeEvent: () => {},

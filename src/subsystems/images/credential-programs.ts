@@ -1,24 +1,30 @@
 /**
  * Asks programs for registry credentials (KEP-2133). Owns: the cache of their answers. Invariants: a program is
  * asked once for callers that want the same image at the same time; a program that fails costs its
- * credentials only; no answer is ever logged.
+ * credentials only; neither answers nor tokens are ever logged.
  */
 import { LRUCache } from "lru-cache";
-import type { JsonValue } from "../../api/generated/types.ts";
+import type { JsonValue, Pod } from "../../api/generated/types.ts";
+import { podDisplayName } from "../../api/pod.ts";
 import { parseYamlDocument } from "../../api/yaml.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf, UsageError } from "../../kit/errors.ts";
+import { isOutside, messageOf, UsageError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram } from "../../kit/metrics.ts";
+import { sha256Hex } from "../../outside/digest.ts";
 import type { Host } from "../../outside/host/host.ts";
-import type { DockerConfig } from "./keyring.ts";
+import type { AccountSource, DockerConfig, KeyringPart } from "./keyring.ts";
+import type { PodAccountPort } from "./pod-account.ts";
 import {
+  type AccountInRequest,
   type CredentialProvider,
+  type ProviderAnswer,
   providerMatches,
   providerRequest,
   readProviderAnswer,
   readProviderConfig,
 } from "./provider-config.ts";
+import { annotationsFor } from "./token-attributes.ts";
 
 /** Where configuration and programs are; absolute paths. */
 export interface CredentialProgramsOptions {
@@ -32,6 +38,8 @@ export interface CredentialProgramsDeps {
   readonly host: Pick<Host, "files" | "runProgram">;
   readonly clock: Clock;
   readonly log: Log;
+  /** Accounts and tokens for programs that want to know for whom they are asked. */
+  readonly accounts: PodAccountPort;
   readonly duration: Histogram;
   readonly errors: Counter;
   /** Ends programs that run when the agent leaves. */
@@ -92,59 +100,96 @@ export class CredentialPrograms {
     return new CredentialPrograms(options, providers, deps);
   }
 
-  /** What the programs have for an image's repository, one configuration for each program that is meant. */
-  async credentialsFor(repository: string): Promise<readonly DockerConfig[]> {
+  /** What the programs that are meant have for an image's repository, asked for a pod. */
+  async credentialsFor(
+    repository: string,
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<readonly KeyringPart[]> {
     const meant = this.#providers.filter((provider) => providerMatches(provider, repository));
-    return await Promise.all(meant.map((provider) => this.#ask(provider, repository)));
+    const parts = await Promise.all(
+      meant.map(async (provider): Promise<KeyringPart | undefined> => {
+        const identity = await this.#identify(provider, pod, signal);
+        if (identity === undefined) return undefined;
+        const config = await this.#ask({ provider, repository, ...identity });
+        return identity.account ? { config, account: identity.account } : { config };
+      }),
+    );
+    return parts.filter((part) => part !== undefined);
   }
 
-  #ask(provider: CredentialProvider, repository: string): Promise<DockerConfig> {
-    const cached = this.#cached(provider, repository);
+  /** As whom the program is asked; `undefined` when it is not to be asked for this pod. */
+  async #identify(
+    { name, token: wants }: CredentialProvider,
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<Identity | undefined> {
+    if (!wants) return NOBODY;
+    const { accounts, log } = this.#deps;
+    if ((pod.spec?.serviceAccountName ?? "") === "")
+      return wants.requireAccount ? undefined : NOBODY;
+    try {
+      const account = await accounts.account(pod, signal);
+      if (!account) return undefined;
+      const annotations = annotationsFor(wants, account.annotations);
+      if (!annotations) {
+        log.verbose(4, "a service account lacks what a credential provider requires of it", {
+          provider: name,
+          serviceAccount: `${account.namespace}/${account.name}`,
+        });
+        return undefined;
+      }
+      const token = await accounts.token(pod, account, wants.audience, signal);
+      const { uid, namespace, name: accountName } = account;
+      const ofToken = wants.cacheType === "Token" ? [pod.metadata?.uid, sha256Hex(token)] : [];
+      return {
+        account: { uid, namespace, name: accountName },
+        told: { token, annotations },
+        scope: JSON.stringify([namespace, accountName, uid, annotations, ...ofToken]),
+      };
+    } catch (error) {
+      if (signal.aborted || !isOutside(error)) throw error;
+      log.error("failed getting the service account for a credential provider", {
+        provider: name,
+        pod: podDisplayName(pod),
+        problem: messageOf(error),
+      });
+      return undefined;
+    }
+  }
+
+  #ask(question: Question): Promise<DockerConfig> {
+    const cached = this.#cached(question);
     if (cached) return Promise.resolve(cached);
-    const key = `${provider.name} ${repository}`;
+    const key = cacheKey(question, question.repository);
     const running = this.#asking.get(key);
     if (running !== undefined) return running;
-    const asking = this.#run(provider, repository).finally(() => this.#asking.delete(key));
+    const asking = this.#run(question).finally(() => this.#asking.delete(key));
     this.#asking.set(key, asking);
     return asking;
   }
 
-  #cached(provider: CredentialProvider, repository: string): DockerConfig | undefined {
+  #cached(question: Question): DockerConfig | undefined {
     const now = this.#deps.clock.monotonic();
+    const { repository } = question;
     for (const key of [repository, registryPart(repository), ""]) {
-      const entry = this.#cache.get(`${provider.name} ${key}`);
+      const entry = this.#cache.get(cacheKey(question, key));
       if (entry && now <= entry.untilMs) return entry.config;
     }
     return undefined;
   }
 
-  async #run(provider: CredentialProvider, repository: string): Promise<DockerConfig> {
-    const { clock, log, duration, errors, signal } = this.#deps;
-    const labels = { plugin_name: provider.name };
+  async #run(question: Question): Promise<DockerConfig> {
+    const { clock, log, duration, signal } = this.#deps;
+    const { provider, repository } = question;
     const began = clock.monotonic();
     try {
-      const result = await this.#deps.host.runProgram?.(
-        {
-          path: `${this.#options.binFolder}/${provider.name}`,
-          args: provider.args,
-          env: provider.env,
-          input: providerRequest(provider, repository),
-          timeoutMs: TIMEOUT_MS,
-          maxOutputBytes: MAX_OUTPUT_BYTES,
-        },
-        signal,
-      );
-      if (result?.code !== 0) {
-        errors.add(labels);
-        const why = result?.by || `exit status ${result?.code}`;
-        throw new Error(`${why}: ${(result?.stderr ?? "").trim().slice(0, QUOTED_CHARS)}`);
-      }
-      const answer = readProviderAnswer(provider, result.stdout);
+      const answer = await this.#execute(question);
       const key = { Image: repository, Registry: registryPart(repository), Global: "" };
       const keepMs = answer.cacheMs ?? provider.defaultCacheMs;
       const config = answer.auth;
       if (keepMs > 0)
-        this.#cache.set(`${provider.name} ${key[answer.cacheKeyType]}`, {
+        this.#cache.set(cacheKey(question, key[answer.cacheKeyType]), {
           config,
           untilMs: clock.monotonic() + keepMs,
         });
@@ -158,9 +203,49 @@ export class CredentialPrograms {
       });
       return {};
     } finally {
-      duration.observe((clock.monotonic() - began) / 1000, labels);
+      duration.observe((clock.monotonic() - began) / 1000, { plugin_name: provider.name });
     }
   }
+
+  async #execute({ provider, repository, told }: Question): Promise<ProviderAnswer> {
+    const { host, errors, signal } = this.#deps;
+    const result = await host.runProgram?.(
+      {
+        path: `${this.#options.binFolder}/${provider.name}`,
+        args: provider.args,
+        env: provider.env,
+        input: providerRequest(provider, repository, told),
+        timeoutMs: TIMEOUT_MS,
+        maxOutputBytes: MAX_OUTPUT_BYTES,
+      },
+      signal,
+    );
+    if (result?.code !== 0) {
+      errors.add({ plugin_name: provider.name });
+      const why = result?.by || `exit status ${result?.code}`;
+      throw new Error(`${why}: ${(result?.stderr ?? "").trim().slice(0, QUOTED_CHARS)}`);
+    }
+    return readProviderAnswer(provider, result.stdout);
+  }
+}
+
+/** As whom a program is asked, and whose answers are alike. */
+interface Identity {
+  readonly account?: AccountSource;
+  readonly told?: AccountInRequest;
+  /** Part of the cache's key. */
+  readonly scope: string;
+}
+
+const NOBODY: Identity = { scope: "" };
+
+interface Question extends Identity {
+  readonly provider: CredentialProvider;
+  readonly repository: string;
+}
+
+function cacheKey({ provider, scope }: Question, key: string): string {
+  return JSON.stringify([provider.name, scope, key]);
 }
 
 function registryPart(repository: string): string {

@@ -178,7 +178,10 @@ export class Ensure {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { records, access } = this.#deps;
-    return records.mayUse(image, present.id, () => access.secretsFor(image, pod, signal));
+    return records.mayUse(image, present.id, {
+      secrets: () => access.secretsFor(image, pod, signal),
+      account: () => access.accountOf(pod, signal),
+    });
   }
 
   async #pullUnlessBackedOff(
@@ -303,8 +306,9 @@ export class Ensure {
   }
 }
 
-/** Who may use what was pulled: everybody, or who has the secret. */
+/** Who may use what was pulled: everybody, or who has the secret or the service account. */
 function accessBy({ credentials }: PulledImage): ImageAccess {
+  if (credentials?.account) return { kubernetesServiceAccounts: [credentials.account] };
   if (!credentials?.source) return { nodePodsAccessible: true };
   const secret = { ...credentials.source, credentialHash: credentialHash(credentials) };
   return { kubernetesSecrets: [secret] };

@@ -23,6 +23,7 @@ import type { ListedImage } from "./image-record.ts";
 import { Inventory } from "./inventory.ts";
 import { type ImageMetrics, imageMetrics } from "./metrics.ts";
 import { type GcGoal, usagePercentOf } from "./plan-gc.ts";
+import type { PodAccountPort } from "./pod-account.ts";
 import { PulledRecords } from "./pulled-records.ts";
 import { Puller } from "./puller.ts";
 import { createReachable } from "./reachable.ts";
@@ -37,6 +38,7 @@ export { measureFilesystems } from "./image-disk.ts";
 export type { ListedImage } from "./image-record.ts";
 export type { KeepRules } from "./keep-rules.ts";
 export type { GcGoal } from "./plan-gc.ts";
+export { type PodAccountPort, podAccountsFrom } from "./pod-account.ts";
 export { pullSecretsFrom } from "./pull-secrets.ts";
 export type { PullSecret, PullSecretPort, PullSecrets } from "./registry-access.ts";
 export type { ImagesReport, ReportedDisk, ReportedImage } from "./report.ts";
@@ -67,6 +69,7 @@ export interface ImageDeps {
   /** Pods that have or may get containers; their images are kept. */
   readonly pods: () => readonly Pod[];
   readonly pullSecrets: PullSecretPort;
+  readonly accounts: PodAccountPort;
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
   readonly recordNodeEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; its name and id. */
@@ -131,7 +134,7 @@ export class Images {
     const programs =
       options.credentialPrograms &&
       (await CredentialPrograms.load(options.credentialPrograms, {
-        ...{ host, clock, log, duration, errors, signal },
+        ...{ host, clock, log, accounts: deps.accounts, duration, errors, signal },
       }));
     const images = new Images(options, deps, { metrics, programs });
     await images.#inventory.load();
@@ -233,13 +236,13 @@ export class Images {
 
 function createAccess(
   { rootFolder, home }: ImageOptions,
-  { host, clock, log, pullSecrets }: ImageDeps,
+  { host, clock, log, pullSecrets, accounts }: ImageDeps,
   programs: CredentialPrograms | undefined,
 ): RegistryAccess {
   const folders = [rootFolder, `${home === "/" ? "" : home}/.docker`, "/.docker"];
   const old = [rootFolder, home === "/" ? "" : home].map((folder) => `${folder}/.dockercfg`);
   return new RegistryAccess({
-    ...{ files: host.files, clock, log, pullSecrets },
+    ...{ files: host.files, clock, log, pullSecrets, accounts },
     nodeFiles: [...folders.map((folder) => `${folder}/config.json`), ...old],
     ...(programs ? { programs } : {}),
   });

@@ -18,9 +18,18 @@ export interface SecretSource {
   readonly name: string;
 }
 
+/** A service account that credentials were given for. */
+export interface AccountSource {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** Credentials with where they came from; without a source they are the node's own. */
 export interface TrackedCredentials extends Credentials {
   readonly source?: SecretSource;
+  /** The service account for which a program gave them. */
+  readonly account?: AccountSource;
 }
 
 /** Registry, with or without path, to credentials. */
@@ -79,6 +88,7 @@ function decodeBase64(text: string): string {
 export interface KeyringPart {
   readonly config: DockerConfig;
   readonly source?: SecretSource;
+  readonly account?: AccountSource;
 }
 
 /**
@@ -90,10 +100,11 @@ export function lookupCredentials(
   repository: string,
 ): readonly TrackedCredentials[] {
   const byKey = new Map<string, TrackedCredentials[]>();
-  for (const { config, source } of parts) {
+  for (const { config, source, account } of parts) {
+    const from = { ...(source ? { source } : {}), ...(account ? { account } : {}) };
     for (const [location, credentials] of Object.entries(config)) {
       const key = keyOf(location);
-      const tracked = { ...credentials, ...(source ? { source } : {}) };
+      const tracked = { ...credentials, ...from };
       byKey.set(key, [...(byKey.get(key) ?? []), tracked]);
     }
   }

@@ -37,7 +37,64 @@ test("`readProviderConfig` reads providers", () => {
   });
 });
 
+const TOKEN = {
+  serviceAccountTokenAudience: "registry.example",
+  cacheType: "ServiceAccount",
+  requireServiceAccount: true,
+  requiredServiceAccountAnnotationKeys: ["example.test/role"],
+  optionalServiceAccountAnnotationKeys: ["example.test/more"],
+};
+const withToken = (more: { readonly [key: string]: JsonValue }): JsonValue =>
+  config({ ...PROVIDER, tokenAttributes: { ...TOKEN, ...more } });
+
+test("`readProviderConfig` reads what a program wants of service accounts", () => {
+  const read = readProviderConfig(withToken({}));
+  assert.deepEqual(read.kind === "providers" && read.providers[0]?.token, {
+    audience: "registry.example",
+    cacheType: "ServiceAccount",
+    requireAccount: true,
+    requiredAnnotations: ["example.test/role"],
+    optionalAnnotations: ["example.test/more"],
+  });
+});
+
 for (const [what, value, fault] of [
+  [
+    "tokens without an audience",
+    withToken({ serviceAccountTokenAudience: "" }),
+    /tokenAttributes\.serviceAccountTokenAudience: Required value/,
+  ],
+  ["tokens without a cache type", withToken({ cacheType: "" }), /cacheType: Required value/],
+  ["an unknown cache type", withToken({ cacheType: "Pod" }), /Unsupported value: "Pod"/],
+  [
+    "tokens that may or may not be",
+    withToken({ requireServiceAccount: null }),
+    /requireServiceAccount: Required value/,
+  ],
+  [
+    "annotations of no account",
+    withToken({ requireServiceAccount: false }),
+    /requireServiceAccount cannot be false/,
+  ],
+  [
+    "an annotation that is required and not",
+    withToken({ optionalServiceAccountAnnotationKeys: ["example.test/role"] }),
+    /\[example\.test\/role\] cannot be both required and optional/,
+  ],
+  [
+    "a key that no annotation can have",
+    withToken({ optionalServiceAccountAnnotationKeys: ["a b"] }),
+    /optionalServiceAccountAnnotationKeys\[0\]: Invalid value: "a b"/,
+  ],
+  [
+    "tokens in an older protocol",
+    config({
+      ...PROVIDER,
+      apiVersion: "credentialprovider.kubelet.k8s.io/v1beta1",
+      tokenAttributes: TOKEN,
+    }),
+    /tokenAttributes: Forbidden/,
+  ],
   ["nothing", {}, /^kind: /],
   ["no providers", config(), /^providers: Required value/],
   ["a path as name", config({ ...PROVIDER, name: "../x" }), /providers\[0\]\.name: Invalid value/],

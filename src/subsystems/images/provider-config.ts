@@ -4,6 +4,7 @@ import type { JsonValue } from "../../api/generated/types.ts";
 import { parseDuration } from "../../config/duration.ts";
 import { asFields, type Fields } from "./fields.ts";
 import { matchesImage } from "./keyring.ts";
+import { readTokenAttributes, type TokenAttributes } from "./token-attributes.ts";
 
 /** One program and what it is asked for. */
 export interface CredentialProvider {
@@ -15,6 +16,14 @@ export interface CredentialProvider {
   readonly apiVersion: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Present when the program is told of pods' service accounts. */
+  readonly token?: TokenAttributes;
+}
+
+/** What a program is told of the pod's service account. */
+export interface AccountInRequest {
+  readonly token: string;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** What a program answers for an image. */
@@ -77,9 +86,9 @@ function readProvider(
     fault("apiVersion", `Unsupported value: ${JSON.stringify(apiVersion)}`);
   const duration = parseDuration(text("defaultCacheDuration"));
   if (!duration.ok || duration.ms < 0) fault("defaultCacheDuration", "Required value");
-  if (asFields(entry["tokenAttributes"]))
-    fault("tokenAttributes", "tokens of service accounts are not given to programs");
+  const token = readTokenAttributes(entry["tokenAttributes"], apiVersion, fault);
   return {
+    ...(token ? { token } : {}),
     name,
     matchImages,
     apiVersion,
@@ -100,11 +109,18 @@ export function providerMatches(provider: CredentialProvider, repository: string
 }
 
 /** What a program reads. */
-export function providerRequest(provider: CredentialProvider, image: string): string {
+export function providerRequest(
+  provider: CredentialProvider,
+  image: string,
+  account?: AccountInRequest,
+): string {
+  const annotations = account?.annotations ?? {};
   return JSON.stringify({
     kind: "CredentialProviderRequest",
     apiVersion: provider.apiVersion,
     image,
+    ...(account ? { serviceAccountToken: account.token } : {}),
+    ...(Object.keys(annotations).length > 0 ? { serviceAccountAnnotations: annotations } : {}),
   });
 }
 

@@ -50,6 +50,22 @@ test("`checkAccess` believes a secret by its coordinates or by its content", () 
   assert.deepEqual(checkAccess({ nodePodsAccessible: true }, []), { allowed: true });
 });
 
+test("`checkAccess` believes a service account, and `withAccess` notes it once", () => {
+  const account = { uid: "uid-a", namespace: "default", name: "a" };
+  const record = { imageRef: "sha256:1", lastUpdatedMs: 0, access: {} };
+  const noted = withAccess(record, "r.test/a", { kubernetesServiceAccounts: [account] }, 1);
+  const again = withAccess(noted, "r.test/a", { kubernetesServiceAccounts: [account] }, 2);
+  assert.equal(again, noted);
+  const access = noted.access["r.test/a"];
+  assert.deepEqual(access, { kubernetesServiceAccounts: [account] });
+  assert.deepEqual(checkAccess(access, [], account), { allowed: true });
+  assert.deepEqual(checkAccess(access, [], { ...account, uid: "uid-b" }), { allowed: false });
+  assert.deepEqual(checkAccess(access, []), { allowed: false });
+  const both = withAccess(noted, "r.test/a", { kubernetesSecrets: [secret("s")] }, 3);
+  assert.deepEqual(both.access["r.test/a"], { ...access, kubernetesSecrets: [secret("s")] });
+  assert.deepEqual(decodeRecord(encodeRecord(both))?.access, both.access);
+});
+
 test("`checkAccess` learns no more when a hundred secrets are known", () => {
   const many = Array.from({ length: 100 }, (_, at) => secret(`s${at}`));
   const access = { kubernetesSecrets: many };

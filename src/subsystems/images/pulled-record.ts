@@ -78,13 +78,17 @@ export interface AccessVerdict {
   readonly learn?: PullingSecret;
 }
 
-/** Whether one of the pod's secrets has pulled the image before (MustAttemptImagePull). */
+/** Whether one of the pod's secrets, or its service account, has pulled the image before (MustAttemptImagePull). */
 export function checkAccess(
   access: ImageAccess | undefined,
   podSecrets: readonly PullingSecret[],
+  podAccount?: PullingAccount,
 ): AccessVerdict {
   if (!access) return { allowed: false };
   if (access.nodePodsAccessible === true) return { allowed: true };
+  const accounts = access.kubernetesServiceAccounts ?? [];
+  if (podAccount && accounts.some((account) => sameSecret(account, podAccount)))
+    return { allowed: true };
   const known = access.kubernetesSecrets ?? [];
   for (const secret of podSecrets) {
     for (const cached of known) {
@@ -131,10 +135,18 @@ function mergeAccess(before: ImageAccess | undefined, added: ImageAccess): Image
         (known) => sameSecret(known, secret) && known.credentialHash === secret.credentialHash,
       ),
   );
-  if (news.length === 0) return before;
+  const accounts = before?.kubernetesServiceAccounts ?? [];
+  const newAccounts = (added.kubernetesServiceAccounts ?? []).filter(
+    (account) => !accounts.some((known) => sameSecret(known, account)),
+  );
+  if (news.length + newAccounts.length === 0) return before;
   const kept = secrets.filter((known) => !news.some((secret) => sameSecret(known, secret)));
-  const all = [...kept, ...news].sort(bySecret);
-  return { ...before, kubernetesSecrets: all };
+  const allSecrets = [...kept, ...news].sort(bySecret);
+  const allAccounts = [...accounts, ...newAccounts].sort(bySecret);
+  return {
+    ...(allSecrets.length > 0 ? { kubernetesSecrets: allSecrets } : {}),
+    ...(allAccounts.length > 0 ? { kubernetesServiceAccounts: allAccounts } : {}),
+  };
 }
 
 function bySecret(a: SecretSource, b: SecretSource): number {

@@ -20,6 +20,7 @@ import {
   type ImageAccess,
   needsVerification,
   type PulledRecord,
+  type PullingAccount,
   type PullingSecret,
   type VerificationPolicy,
   withAccess,
@@ -39,6 +40,12 @@ export interface PulledRecordsDeps {
   readonly files: Pick<Files, "readText" | "writeAtomic" | "list" | "remove" | "makeDirectory">;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** What a pod can show; asked for when it matters. */
+export interface PodIdentity {
+  readonly secrets: () => Promise<readonly PullingSecret[]>;
+  readonly account: () => Promise<PullingAccount | undefined>;
 }
 
 const FOLDER_MODE = 0o700;
@@ -110,11 +117,7 @@ export class PulledRecords {
   }
 
   /** Whether the pod may use an image that is there, without pulling it. */
-  async mayUse(
-    image: string,
-    imageRef: string,
-    secrets: () => Promise<readonly PullingSecret[]>,
-  ): Promise<boolean> {
+  async mayUse(image: string, imageRef: string, pod: PodIdentity): Promise<boolean> {
     const record = this.#records.get(imageRef);
     const repository = repositoryOf(image) ?? image;
     const pulledByNode = record !== undefined || this.#intents.has(image);
@@ -124,7 +127,10 @@ export class PulledRecords {
     if (!record) return false;
     const access = Object.hasOwn(record.access, repository) ? record.access[repository] : undefined;
     if (!access) return false;
-    const verdict = checkAccess(access, access.nodePodsAccessible === true ? [] : await secrets());
+    if (access.nodePodsAccessible === true) return true;
+    const ofAccounts = (access.kubernetesServiceAccounts ?? []).length > 0;
+    const account = ofAccounts ? await pod.account() : undefined;
+    const verdict = checkAccess(access, await pod.secrets(), account);
     if (verdict.learn) await this.#put(imageRef, image, { kubernetesSecrets: [verdict.learn] });
     return verdict.allowed;
   }

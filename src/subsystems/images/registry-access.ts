@@ -4,8 +4,9 @@
  * which they are tried.
  */
 import type { Pod } from "../../api/generated/types.ts";
+import { podDisplayName } from "../../api/pod.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { sha256Hex } from "../../outside/digest.ts";
 import type { Files } from "../../outside/host/host.ts";
@@ -18,7 +19,8 @@ import {
   type SecretSource,
   type TrackedCredentials,
 } from "./keyring.ts";
-import type { PullingSecret } from "./pulled-record.ts";
+import type { PodAccountPort } from "./pod-account.ts";
+import type { PullingAccount, PullingSecret } from "./pulled-record.ts";
 
 /** A secret of type `kubernetes.io/dockerconfigjson` or `kubernetes.io/dockercfg`, as the API server has it. */
 export interface PullSecret extends SecretSource {
@@ -45,6 +47,7 @@ export interface RegistryAccessDeps {
   /** Files with credentials of the node, the first that is there counts; `.dockercfg` is the old form. */
   readonly nodeFiles: readonly string[];
   readonly pullSecrets: PullSecretPort;
+  readonly accounts: PodAccountPort;
   readonly programs?: CredentialPrograms;
 }
 
@@ -71,8 +74,8 @@ export class RegistryAccess {
   async credentials(image: string, pod: Pod, signal: AbortSignal): Promise<PodAccess> {
     const repository = repositoryOf(image) ?? image;
     const { parts, missing } = await this.#podParts(pod, signal);
-    const programs = (await this.#deps.programs?.credentialsFor(repository)) ?? [];
-    const node = [...(await this.#nodeParts()), ...programs.map((config) => ({ config }))];
+    const programs = (await this.#deps.programs?.credentialsFor(repository, pod, signal)) ?? [];
+    const node = [...(await this.#nodeParts()), ...programs];
     return {
       credentials: [
         ...lookupCredentials(parts, repository),
@@ -95,6 +98,20 @@ export class RegistryAccess {
         ? [{ ...credentials.source, credentialHash: credentialHash(credentials) }]
         : [],
     );
+  }
+
+  /** The pod's service account; `undefined` when it has none, or when it cannot be had. */
+  async accountOf(pod: Pod, signal: AbortSignal): Promise<PullingAccount | undefined> {
+    try {
+      return await this.#deps.accounts.account(pod, signal);
+    } catch (error) {
+      if (!isOutside(error)) throw error;
+      this.#deps.log.warn("the service account of a pod cannot be had", {
+        pod: podDisplayName(pod),
+        problem: messageOf(error),
+      });
+      return undefined;
+    }
   }
 
   async #podParts(
