@@ -23,7 +23,8 @@ import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import type { ResizeSettings } from "./admission/judge-resize.ts";
 import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
-import { judge, type NodeRoom, RULES } from "./admission/rules.ts";
+import { judge, type NodeRoom, RULES, wantsStrictGroups } from "./admission/rules.ts";
+import { securityOf, UNASKED_RUNTIME } from "./confinement.ts";
 import { createContainer } from "./create-container.ts";
 import { hookPort } from "./hook-port.ts";
 import { makeRoom } from "./make-room.ts";
@@ -224,7 +225,9 @@ function planContext(
 /** Our rules, those of whoever embeds the agent, and devices last: what is granted need not be given back then. */
 function admission(deps: DepsWithLedger, pods: () => Pods): Admit {
   return async (candidate, others) => {
-    const room = deps.room();
+    const { ready } = deps.runtime.watch.health.get();
+    if (!ready && wantsStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
+    const room = { ...deps.room(), security: securityOf(deps) };
     const holders = others.map((record) => ({ ...record, pod: heldBy(record, deps.ledger) }));
     const refusal = judge({
       candidate: candidate.pod,

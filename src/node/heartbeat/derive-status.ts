@@ -107,6 +107,7 @@ export function deriveNodeStatus(
       ...(facts.swapBytes > 0 ? { swap: { capacity: facts.swapBytes } } : {}),
     },
     images: sight.images,
+    declaredFeatures: DECLARED_FEATURES,
     ...(runtimeHandlers.length > 0 ? { runtimeHandlers } : {}),
     ...(features ? { features } : {}),
     ...(volumesInUse.length > 0 || previous?.volumesInUse ? { volumesInUse } : {}),
@@ -161,6 +162,9 @@ function addresses(
   const found: NodeAddress[] = ips.map((address) => ({ type: "InternalIP", address }));
   return { addresses: [...found, { type: "Hostname", address: facts.hostname }] };
 }
+
+/** What this agent can do for pods that other kubelets may not; schedulers look for it (KEP-5328). */
+const DECLARED_FEATURES = ["RestartAllContainersOnContainerExits"] as const;
 
 type Verdict = Pick<NodeCondition, "type" | "status" | "reason" | "message">;
 
@@ -232,12 +236,13 @@ function readyVerdict(troubles: readonly string[]): Verdict {
 }
 
 /**
- * Whether the API should hear of a status: anything but the times of heartbeats differs
+ * Whether the API should hear of a status: anything but the times of heartbeats differs. Features go along
+ * with the rest: servers that do not know them never give them back
  * (kubelet_node_status.go nodeStatusHasChanged).
  */
 export function comparableStatus(status: NodeStatus): NodeStatus {
-  const { conditions: given, ...rest } = status;
-  const timeless = (given ?? []).map(({ lastHeartbeatTime: _, ...condition }) => condition);
+  const { conditions: given, declaredFeatures: _, ...rest } = status;
+  const timeless = (given ?? []).map(({ lastHeartbeatTime: __, ...condition }) => condition);
   return { ...rest, conditions: timeless.toSorted((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 

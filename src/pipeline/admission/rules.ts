@@ -1,17 +1,20 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
+import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";
 import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
 export { planPreemption } from "./preemption.ts";
-export { type NodeFace, shortages };
+export { type NodeFace, type NodeSecurity, shortages, wantsStrictGroups };
 
 /** What the node can give to pods, and what it is. */
 export interface NodeRoom extends Room {
   /** Absent where there is no API server that has the node's object. */
   readonly node?: NodeFace;
+  /** What kernel and runtime can enforce; left out where that is not known, and then not asked. */
+  readonly security?: NodeSecurity;
   /** Whether runtime classes can be looked up. */
   readonly runtimeClasses: boolean;
   /** Kernel settings pods may set beyond the safe ones. */
@@ -45,6 +48,7 @@ export const RULES: readonly Rule[] = [
   { name: "runtime class", refuse: refuseUnknowableClass },
   { name: "operating system", refuse: refuseOtherOs },
   { name: "sysctls", refuse: refuseSysctls },
+  { name: "confinement", refuse: refuseUnconfinable },
   { name: "host ports", refuse: refuseTakenPorts },
   { name: "number of pods", refuse: refuseTooMany },
   { name: "resources", refuse: refuseTooLarge },
@@ -117,6 +121,10 @@ function refuseTaint({ candidate, room: { node } }: RuleInputs): Refusal | undef
 function refuseSysctls({ candidate, room }: RuleInputs): Refusal | undefined {
   const message = forbiddenSysctl(candidate, room.allowedUnsafeSysctls);
   return message === undefined ? undefined : { reason: "SysctlForbidden", message };
+}
+
+function refuseUnconfinable({ candidate, room }: RuleInputs): Refusal | undefined {
+  return room.security && unenforceable(candidate, room.security);
 }
 
 function refuseTakenPorts({ candidate, others }: RuleInputs): Refusal | undefined {
