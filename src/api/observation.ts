@@ -20,6 +20,13 @@ export interface ObservedSandbox {
 /** The four states CRI knows; `unknown` means the runtime lost track of the process. */
 export type ContainerRuntimeState = "created" | "running" | "exited" | "unknown";
 
+/** A Linux user as the runtime resolved it. */
+export interface ObservedUser {
+  readonly uid: number;
+  readonly gid: number;
+  readonly supplementalGroups: readonly number[];
+}
+
 /** What the runtime last said about one attempt of a container. */
 export interface ObservedContainer {
   readonly id: string;
@@ -41,6 +48,8 @@ export interface ObservedContainer {
   readonly reason: string;
   /** Termination message, already cut to its limits. */
   readonly message: string;
+  /** As whom its first process runs, where the runtime says so. */
+  readonly user?: ObservedUser;
   /** Note of the devices that the container holds, as it was written when it was made. */
   readonly devices?: string;
   /** How often all containers of the pod had been restarted when it was made; absent for never. */

@@ -176,6 +176,14 @@ export const POD_STORIES: readonly Story[] = [
     said: ["Warning FailedCreatePodSandBox: Failed to create pod sandbox: network is broken"],
   },
   {
+    name: "a sandbox whose status cannot be had",
+    live: async (world) => {
+      world.faults.set("sandboxStatus", "it does not answer");
+      await world.want("web");
+    },
+    said: ["Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: it does not answer"],
+  },
+  {
     name: "a sandbox that dies",
     live: async (world) => {
       await world.want("web");

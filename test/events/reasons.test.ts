@@ -47,7 +47,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   NetworkNotReady: "story",
   SandboxChanged: "story",
   FailedCreatePodSandBox: "story",
-  FailedPodSandBoxStatus: { file: "pipeline/create-container.ts" },
+  FailedPodSandBoxStatus: "story",
   FailedPrepareDynamicResources: { without: "dynamic resource allocation" },
   FailedMount: "story",
   FailedMapVolume: BLOCK_VOLUMES,

@@ -34,9 +34,9 @@ test("an image as a volume: read-only; a part of it is refused where the runtime
     { box: { containerd: "2.1" } },
   ));
 
-test("recursive read-only where the runtime can", () =>
+test("recursive read-only, and the user in the status, where the runtime can", () =>
   withNode(
-    async ({ box, inside, run }) => {
+    async ({ box, agent, inside, run }) => {
       await box.run([
         "sh",
         "-c",
@@ -44,6 +44,7 @@ test("recursive read-only where the runtime can", () =>
       ]);
       const mount = { name: "v", readOnly: true };
       await run({
+        securityContext: { supplementalGroups: [2000] },
         volumes: [{ name: "v", hostPath: { path: "/var/lib/v" } }],
         containers: [
           staying("main", {
@@ -55,6 +56,8 @@ test("recursive read-only where the runtime can", () =>
         ],
       });
       assert.equal(await inside("touch /plain/inner/x && echo written"), "written\n");
+      const linux = { uid: 0, gid: 0, supplementalGroups: [0, 2000] };
+      assert.deepEqual(agent.status()?.containerStatuses?.[0]?.user, { linux });
       assert.match(await inside("touch /recursive/inner/x 2>&1 || true"), /Read-only file system/);
     },
     { box: { containerd: "2.1" } },

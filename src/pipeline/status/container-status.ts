@@ -95,6 +95,7 @@ function containerStatus(
     ready: isReady(record, spec, latest, started),
     started,
     ...stopSignalOf(container, latest),
+    ...(latest.user ? { user: { linux: latest.user } } : {}),
     ...shown,
   };
 }

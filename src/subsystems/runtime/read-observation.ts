@@ -83,10 +83,19 @@ export function readContainer(
     exitCode: status.exitCode,
     reason: status.reason,
     message,
+    ...userOf(status),
     ...(devices === undefined ? {} : { devices }),
     ...(round > 0 ? { round } : {}),
     ...(stopSignal === undefined ? {} : { stopSignal }),
   };
+}
+
+/** Runtimes that do not know it say nothing at all. */
+function userOf({ user }: ContainerStatus): Pick<ObservedContainer, "user"> {
+  const linux = user?.linux;
+  if (!linux) return {};
+  const [uid, gid] = [Number(linux.uid), Number(linux.gid)];
+  return { user: { uid, gid, supplementalGroups: linux.supplementalGroups.map(Number) } };
 }
 
 /**
