@@ -1,9 +1,56 @@
 import { qosClassOf } from "../api/qos.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
-import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { Pods } from "../pipeline/pods/pods.ts";
 
-/** Counts pods by life and by quality of service. */
-export function exposePods(metrics: MetricsRegistry, { pods }: Pipeline): void {
+/** Reasons of refusals that are told apart (kubelet.go admissionRejectionReasons). */
+const NAMED_REASONS: ReadonlySet<string> = new Set([
+  "AppArmor",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "PodOSNotSupported",
+  "InvalidNodeInfo",
+  "InitContainerRestartPolicyForbidden",
+  "SupplementalGroupsPolicyNotSupported",
+  "UnexpectedAdmissionError",
+  "UnknownReason",
+  "UnexpectedPredicateFailureType",
+  "OutOfcpu",
+  "OutOfmemory",
+  "OutOfephemeral-storage",
+  "OutOfpods",
+  "PodLevelResourcesNotSupported",
+  "Evicted",
+  "SysctlForbidden",
+  "TopologyAffinityError",
+  "NodeShutdown",
+]);
+
+/** The reason by which a refusal is counted: whoever embeds the agent may give any. */
+export function countedReason(reason: string): string {
+  if (NAMED_REASONS.has(reason)) return reason;
+  return reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other";
+}
+
+function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">): void {
+  const refusals = metrics.counter({
+    name: "kubelet_admission_rejections_total",
+    help: "Pods that were refused, by reason.",
+  });
+  const counted = new Set<string>();
+  pods.subscribe(({ uid, admission, life }) => {
+    if (life.kind === "released") counted.delete(uid);
+    else if (admission.kind === "rejected" && !counted.has(uid)) {
+      counted.add(uid);
+      refusals.add({ reason: countedReason(admission.reason) });
+    }
+  });
+}
+
+/** Counts pods by life and by quality of service, and those that were refused. */
+export function exposePods(
+  metrics: MetricsRegistry,
+  { pods }: { readonly pods: Pick<Pods, "subscribe" | "list"> },
+): void {
+  countRefusals(metrics, pods);
   metrics.collected(
     { name: "kubelet_desired_pods", help: "Pods the agent knows, by life.", type: "gauge" },
     () => {
