@@ -98,3 +98,42 @@ test("the end of a container that ended before it was ever looked at is seen soo
   await Promise.allSettled(work);
   assert.ok(seenAt !== undefined && seenAt < 16_000, `seen at ${seenAt}`);
 });
+
+test("a slow look does not take back what a faster one said", async () => {
+  const clock = new SimClock();
+  const { runtime } = new FakeRuntime(clock, createSeededRandom(1), {});
+  const uid = "pod-1" as PodUid;
+  const labels = { [POD_UID]: uid, [CONTAINER_NAME]: "main" };
+  const state = () =>
+    clock.monotonic() < 1_000 ? ContainerState.CONTAINER_RUNNING : ContainerState.CONTAINER_EXITED;
+  let looks = 0;
+  const signal = new AbortController().signal;
+  const observer = new Observer({
+    runtime: {
+      ...runtime,
+      listSandboxes: async () => [],
+      // The first look is told what holds when it asks, and told it late.
+      listContainers: async () => {
+        const found = [Container.fromPartial({ id: "c", labels, state: state() })];
+        looks += 1;
+        if (looks === 1) await clock.sleep(5_000, signal);
+        return found;
+      },
+      containerStatus: async () => ContainerStatus.fromPartial({ id: "c", labels, state: state() }),
+    },
+    clock,
+    readTail: async () => undefined,
+  });
+  const told: string[] = [];
+  const look = async (name: string) => {
+    const { observed } = await observer.observePod(uid, signal);
+    told.push(`${name} at ${clock.monotonic()}: ${observed.containers[0]?.state}`);
+    return observed.asOf;
+  };
+  const slow = look("slow");
+  await clock.advance(2_000);
+  const fastAsOf = await look("fast");
+  await clock.advance(10_000);
+  assert.ok((await slow) >= fastAsOf, "the slow one has looked again");
+  assert.deepEqual(told, ["fast at 2000: exited", "slow at 5000: exited"]);
+});
