@@ -36,6 +36,8 @@ export interface ObjectSource {
     place: NamedPlace,
     signal: AbortSignal,
   ): Promise<T | undefined>;
+  /** All objects of a kind, asked for now. Throws `OutsideError`. For kinds of which a cluster has few. */
+  list<T extends ApiObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]>;
 }
 
 /** What following objects needs. */
@@ -119,6 +121,10 @@ export class WatchedObjects implements ObjectSource {
       if (entry?.known && error instanceof OutsideError && error.retryable) return undefined;
       throw error;
     }
+  }
+
+  async list<T extends ApiObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
+    return (await this.#deps.client.list(kind, {}, signal)).items;
   }
 
   #start<T extends ApiObject>(key: string, kind: Resource<T>, place: NamedPlace): Followed {

@@ -17,7 +17,7 @@ export interface PollingOptions {
 
 /** What polling needs. */
 export interface PollingDeps {
-  readonly client: Pick<KubeClient, "get">;
+  readonly client: Pick<KubeClient, "get" | "list">;
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
@@ -82,6 +82,10 @@ export class PolledObjects implements ObjectSource {
       if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
     }
     return object;
+  }
+
+  async list<T extends ApiObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
+    return (await this.#deps.client.list(kind, {}, signal)).items;
   }
 
   async #ask<T extends ApiObject>(

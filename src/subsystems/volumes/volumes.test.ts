@@ -140,6 +140,26 @@ test("a change of an object reaches the volume; deleting it leaves the files and
   assert.equal(await read("kubernetes.io~secret/v/a"), "4");
 });
 
+test("projected volumes show the trust bundles of a signer, and those that come later", async () => {
+  const { clock, server, mounted, read } = await world();
+  const place = { collection: "certificates.k8s.io/clustertrustbundles", namespace: "" };
+  const pem = (body: string) => `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`;
+  const add = (name: string, signerName: string, trustBundle: string) =>
+    server.objects.create(place, {
+      metadata: { name, labels: { live: "yes" } },
+      spec: { signerName, trustBundle },
+    });
+  add("one", "example.test/a", pem("BBBB"));
+  add("other", "example.test/b", pem("CCCC"));
+  const labelSelector = { matchLabels: { live: "yes" } };
+  const clusterTrustBundle = { path: "ca.pem", signerName: "example.test/a", labelSelector };
+  await mounted(podWith([{ name: "v", projected: { sources: [{ clusterTrustBundle }] } }]));
+  assert.equal(await read("kubernetes.io~projected/v/ca.pem"), pem("BBBB"));
+  add("two", "example.test/a", pem("AAAA"));
+  await clock.advance(180_000);
+  assert.equal(await read("kubernetes.io~projected/v/ca.pem"), pem("AAAA") + pem("BBBB"));
+});
+
 test("projected volumes join their sources, ask for tokens of the pod and renew them", async () => {
   const { clock, server, mounted, read, tokenOrders, host } = await world();
   server.objects.create(CONFIG_MAPS, { metadata: { name: "ca" }, data: { "ca.crt": "CA" } });
@@ -226,6 +246,7 @@ test("a volume that is there stays while the API is away", async () => {
   const objects = {
     follow: () => () => {},
     get: async () => Promise.reject(new OutsideError("unavailable", "away")),
+    list: async () => [],
   };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
@@ -238,7 +259,7 @@ test("another agent goes on with a volume whose object is gone, and says so", as
   server.objects.create(SECRETS, { metadata: { name: "s" }, data: { a: base64("1") } });
   const pod = podWith([{ name: "v", secret: { secretName: "s" } }]);
   await mounted(pod);
-  const objects = { follow: () => () => {}, get: async () => undefined };
+  const objects = { follow: () => () => {}, get: async () => undefined, list: async () => [] };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
   const onFault = (_: Pod, message: string) => faults.push(message);

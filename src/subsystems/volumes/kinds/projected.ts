@@ -4,10 +4,9 @@ import type {
   VolumeProjection,
 } from "../../../api/generated/types.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
-import { CONFIG_MAPS, type Resource, SECRETS } from "../../../outside/kube/kube.ts";
+import { CONFIG_MAPS, SECRETS } from "../../../outside/kube/kube.ts";
 import {
   type Followed,
-  getObject,
   type KindDeps,
   namespaceOf,
   type VolumeKind,
@@ -22,6 +21,7 @@ import {
   type Payload,
 } from "../payloads.ts";
 import { configMapPayload, secretPayload } from "./object-files.ts";
+import { anchorsOf, trustBundles } from "./trust-bundles.ts";
 
 const PLUGIN = "kubernetes.io~projected";
 
@@ -29,19 +29,6 @@ const PLUGIN = "kubernetes.io~projected";
 const PRIVATE_MODE = 0o600;
 
 const DEFAULT_TOKEN_SECONDS = 3600;
-
-interface TrustBundle {
-  readonly metadata?: { readonly name?: string };
-  readonly spec?: { readonly signerName?: string; readonly trustBundle?: string };
-}
-
-const TRUST_BUNDLES: Resource<TrustBundle> = {
-  group: "certificates.k8s.io",
-  version: "v1beta1",
-  kind: "ClusterTrustBundle",
-  plural: "clustertrustbundles",
-  namespaced: false,
-};
 
 /** Several sources in one folder, tokens of the pod's service account among them. */
 export const projectedKind: VolumeKind = {
@@ -148,22 +135,17 @@ async function tokenPart(
 }
 
 async function bundlePart(
-  { name, optional, path }: ClusterTrustBundleProjection,
+  projection: ClusterTrustBundleProjection,
   { volume }: VolumeOrder,
   deps: KindDeps,
   signal: AbortSignal,
 ): Promise<Payload> {
-  if (name === undefined) {
-    const message = "trust bundles chosen by signer are not supported, name one";
-    return { kind: "fault", message };
-  }
-  const bundle = await getObject(deps, TRUST_BUNDLES, { namespace: "", name }, signal);
-  if (!bundle && optional !== true)
-    return {
-      kind: "fault",
-      message: `while retrieving cluster trust bundle: clustertrustbundle "${name}" not found`,
-    };
-  const content = new TextEncoder().encode(bundle?.spec?.trustBundle ?? "");
+  const { optional, path } = projection;
+  const bundles = await trustBundles(projection, deps, signal);
+  if (typeof bundles === "string" && optional !== true)
+    return { kind: "fault", message: `while retrieving cluster trust bundle: ${bundles}` };
+  const text = typeof bundles === "string" ? "" : anchorsOf(bundles);
+  const content = new TextEncoder().encode(text);
   const mode = volume.projected?.defaultMode ?? DEFAULT_FILE_MODE;
   return { kind: "files", files: [{ path, content, mode }] };
 }

@@ -1,0 +1,70 @@
+/** Trust bundles of the cluster as files of projected volumes (KEP-3257). */
+import type { ClusterTrustBundleProjection } from "../../../api/generated/types.ts";
+import { labelRequirements, matchesLabels } from "../../../api/labels.ts";
+import { OutsideError } from "../../../kit/errors.ts";
+import type { Resource } from "../../../outside/kube/kube.ts";
+import { getObject, type KindDeps } from "../kind.ts";
+
+/** As much of a ClusterTrustBundle as pods are shown. */
+export interface TrustBundle {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: { readonly signerName?: string; readonly trustBundle?: string };
+}
+
+const TRUST_BUNDLES: Resource<TrustBundle> = {
+  group: "certificates.k8s.io",
+  version: "v1beta1",
+  kind: "ClusterTrustBundle",
+  plural: "clustertrustbundles",
+  namespaced: false,
+};
+
+/** The bundles that are meant, by name or by signer and labels, or why there are none. Throws `OutsideError`. */
+export async function trustBundles(
+  { name, signerName, labelSelector }: ClusterTrustBundleProjection,
+  deps: Pick<KindDeps, "objects">,
+  signal: AbortSignal,
+): Promise<readonly TrustBundle[] | string> {
+  if (name !== undefined) {
+    const bundle = await getObject(deps, TRUST_BUNDLES, { namespace: "", name }, signal);
+    return bundle ? [bundle] : `clustertrustbundle "${name}" not found`;
+  }
+  if (!deps.objects)
+    throw new OutsideError("precondition", "couldn't get trust bundles: there is no API server");
+  // No selector means nothing, an empty one everything.
+  const wanted = labelRequirements(labelSelector);
+  if (wanted.kind === "fault") return wanted.message;
+  const { selector } = wanted;
+  const all = await deps.objects.list(TRUST_BUNDLES, signal);
+  const found = all.filter(
+    ({ metadata, spec }) =>
+      spec?.signerName === signerName &&
+      selector !== undefined &&
+      matchesLabels(selector, metadata?.labels),
+  );
+  return found.length > 0
+    ? found
+    : "combination of signerName and labelSelector matched zero ClusterTrustBundles";
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g;
+const LINE = /.{1,64}/g;
+
+/** The certificates of the bundles, each once, in an order that says nothing. */
+export function anchorsOf(bundles: readonly TrustBundle[]): string {
+  const found = bundles.flatMap(({ spec }) =>
+    [...(spec?.trustBundle ?? "").matchAll(CERTIFICATE)].map(([, body = ""]) =>
+      body.replace(/\s/g, ""),
+    ),
+  );
+  return [...new Set(found)]
+    .sort()
+    .map((body) => {
+      const lines = body.match(LINE) ?? [];
+      return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
+    })
+    .join("");
+}
