@@ -1,6 +1,6 @@
 // Resources of pods that change as they run, with kubectl, on real containerd, as the kernel shows them.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -86,10 +86,11 @@ class ResizeNode implements AsyncDisposable {
   async until(what: string, name: string, holds: (pod: Pod) => boolean): Promise<Pod> {
     const deadline = performance.now() + DEADLINE_MS;
     for (;;) {
-      const pod = await this.pod(name);
-      if (holds(pod)) return pod;
+      // While the agent is away so is its API.
+      const pod = await this.pod(name).catch(() => undefined);
+      if (pod && holds(pod)) return pod;
       if (performance.now() > deadline)
-        assert.fail(`not in time: ${what}\n${JSON.stringify(pod.status, null, 1)}`);
+        assert.fail(`not in time: ${what}\n${JSON.stringify(pod?.status, null, 1)}`);
       await sleep(100);
     }
   }
@@ -113,13 +114,20 @@ class ResizeNode implements AsyncDisposable {
     return text.split("\n").filter((line) => /Resize|restart/.test(line));
   }
 
-  /** `kill -9` of agent and API, which are one process. */
+  /** Bytes that the container of the pod uses. */
+  usage({ metadata, status }: Pod): number {
+    const id = status?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
+    const path = `/kubepods/burstable/pod${metadata?.uid}/${id}`;
+    const file = version === 1 ? "memory.usage_in_bytes" : "memory.current";
+    return Number(groupValue(this.node.box, path, file) ?? 0);
+  }
+
+  /** `kill -9` of the agent, which is started again by `up`. */
   async killAgent(): Promise<void> {
-    await this.node.box.exec([
-      "sh",
-      "-c",
-      "kill -9 $(cat /run/nodelet/nodelet.pid 2>/dev/null || pgrep -f 'nodelet.*up' | head -1)",
-    ]);
+    const { agent } = JSON.parse(
+      readFileSync(this.node.box.path("/run/nodelet/up.json"), "utf8"),
+    ) as { readonly agent: { readonly pid: number } };
+    await this.node.box.run(["kill", "-KILL", `${agent.pid}`]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -198,4 +206,99 @@ test("resources change in the kernel without a restart, and with one by policy",
       (await at.reasons("picky")).includes("Killing Container main resize requires restart"),
     );
   });
+});
+
+test("what does not fit waits for room, or is said to be impossible", { skip }, async (t) => {
+  await using at = await ResizeNode.start();
+  const capacity = Number(
+    (await at.kubectl("get", "nodes", "-o", "jsonpath={.items[0].status.allocatable.cpu}"))
+      .replace(/^(\d+)$/, "$1000")
+      .replace("m", ""),
+  );
+  const milli = (share: number) => `${Math.floor(capacity * share)}m`;
+  await at.make("first", { cpu: milli(0.3) }, {});
+  await at.make("second", { cpu: milli(0.4) }, {});
+  await t.test("never", async () => {
+    await at.resize("first", { cpu: "1000" }, {});
+    const pod = await at.until(
+      "it is refused",
+      "first",
+      (each) => conditionOf(each, "PodResizePending") !== undefined,
+    );
+    const { reason, message, observedGeneration } = conditionOf(pod, "PodResizePending") ?? {};
+    assert.equal(reason, "Infeasible");
+    assert.equal(observedGeneration, 2);
+    assert.match(
+      message ?? "",
+      /^Node didn't have enough capacity: cpu, requested: 1000000, capacity: \d+$/,
+    );
+    const [said = ""] = await at.reasons("first");
+    assert.match(
+      said,
+      /^ResizeInfeasible Pod resize Infeasible: \{"containers":.*"generation":2,"error":"Node didn't/,
+    );
+    const { resources } = pod.status?.containerStatuses?.[0] ?? {};
+    assert.deepEqual(resources?.requests, { cpu: milli(0.3) });
+  });
+  await t.test("not now", async () => {
+    await at.resize("first", { cpu: milli(0.7) }, {});
+    const pod = await at.until(
+      "it waits",
+      "first",
+      (each) => conditionOf(each, "PodResizePending")?.reason === "Deferred",
+    );
+    assert.match(
+      conditionOf(pod, "PodResizePending")?.message ?? "",
+      /^Node didn't have enough resource: cpu, requested: \d+, used: \d+, capacity: \d+$/,
+    );
+    assert.equal(restarts(pod), 0);
+  });
+  await t.test("done as soon as another pod has gone", async () => {
+    await at.kubectl("delete", "pod", "second");
+    const pod = await at.until("it is given", "first", (each) => isDone(each));
+    assert.deepEqual(pod.status?.containerStatuses?.[0]?.resources?.requests, { cpu: milli(0.7) });
+    assert.equal(restarts(pod), 0);
+    const shares = Math.floor((Math.floor(capacity * 0.7) * 1024) / 1000);
+    if (version === 1) assert.equal(at.groups(pod)[1]?.split(" ")[1], String(shares));
+  });
+});
+
+test("memory in use is not cut off, and another agent goes on where one was killed", {
+  skip,
+}, async () => {
+  await using at = await ResizeNode.start();
+  const hold = "head -c 100m /dev/zero | tail -c 100m | sleep 600; sleep 600";
+  await at.make(
+    "hog",
+    { cpu: "100m", memory: "64Mi" },
+    { cpu: "200m", memory: "256Mi" },
+    { command: ["sh", "-c", hold] },
+  );
+  await at.until("it holds memory", "hog", (pod) => at.usage(pod) > 90 * MI);
+  await at.resize("hog", { cpu: "100m", memory: "32Mi" }, { cpu: "200m", memory: "48Mi" });
+  const stuck = await at.until(
+    "it is in trouble",
+    "hog",
+    (pod) => conditionOf(pod, "PodResizeInProgress")?.reason === "Error",
+  );
+  assert.match(conditionOf(stuck, "PodResizeInProgress")?.message ?? "", /below current usage/);
+  assert.equal(at.groups(stuck)[1], shown(200, 100, 256));
+  assert.deepEqual(stuck.status?.containerStatuses?.[0]?.resources?.limits, {
+    cpu: "200m",
+    memory: "256Mi",
+  });
+  assert.deepEqual(stuck.status?.containerStatuses?.[0]?.allocatedResources, {
+    cpu: "100m",
+    memory: "32Mi",
+  });
+  assert.ok(
+    (await at.reasons("hog")).some((line) => line.startsWith("ResizeError Pod resize error: ")),
+  );
+  await at.killAgent();
+  await at.node.box.run(["pkill", "-x", "tail"]);
+  const done = await at.until("it has less", "hog", (pod) => isDone(pod));
+  assert.equal(restarts(done), 0);
+  assert.deepEqual(at.groups(done), [shown(200, 100, 48), shown(200, 100, 48)]);
+  const completed = (await at.reasons("hog")).filter((line) => line.startsWith("ResizeCompleted"));
+  assert.equal(completed.length, 1);
 });

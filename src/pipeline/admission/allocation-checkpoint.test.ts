@@ -27,9 +27,10 @@ test("what is written is read again, with resources of whole pods", () => {
     ["b", { pod: { requests: { memory: "1Gi" } }, containers: {} }],
   ]);
   for (const given of [allocations, new Map<string, PodAllocation>()]) {
-    const read = parseAllocations(encodeAllocations(given));
-    assert(read.kind === "read");
-    assert.deepEqual(read.allocations, given);
+    for (const groups of [new Map<string, PodAllocation>(), allocations]) {
+      const read = parseAllocations(encodeAllocations(given, groups));
+      assert.deepEqual(read, { kind: "read", allocations: given, groups });
+    }
   }
 });
 

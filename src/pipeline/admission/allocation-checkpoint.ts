@@ -1,7 +1,8 @@
 // pure
 /**
  * The files in which allocations outlive the agent, as the reference writes them (`allocated_pods_state`,
- * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it.
+ * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it. What only
+ * nodelet keeps stands beside the data, where the reference does not look.
  */
 import type { PodAllocation } from "../../api/allocation.ts";
 import { fnv1a32 } from "../../api/fnv.ts";
@@ -12,7 +13,12 @@ export type Allocations = ReadonlyMap<string, PodAllocation>;
 
 /** The file as it was understood. */
 export type ReadAllocations =
-  | { readonly kind: "read"; readonly allocations: Allocations }
+  | {
+      readonly kind: "read";
+      readonly allocations: Allocations;
+      /** By which the groups of pods were made, where that was written down. */
+      readonly groups: Allocations;
+    }
   | { readonly kind: "broken"; readonly why: string };
 
 interface Entry {
@@ -24,25 +30,33 @@ interface Entry {
 export const checksumOf = (data: string): number => fnv1a32(`(string)${data}`);
 
 /** The file's text. */
-export function encodeAllocations(allocations: Allocations): string {
-  const entries = Object.fromEntries(
+export function encodeAllocations(
+  allocations: Allocations,
+  groups: Allocations = new Map(),
+): string {
+  const data = JSON.stringify(allocations.size === 0 ? {} : { entries: entriesOf(allocations) });
+  const own = groups.size === 0 ? {} : { nodelet: { groups: entriesOf(groups) } };
+  return JSON.stringify({ data, checksum: checksumOf(data), ...own });
+}
+
+function entriesOf(allocations: Allocations): Readonly<Record<string, Entry>> {
+  return Object.fromEntries(
     [...allocations].map(([uid, { pod, containers }]): readonly [string, Entry] => [
       uid,
       { ContainerResources: containers, PodLevelResources: pod ?? null },
     ]),
   );
-  const data = JSON.stringify(allocations.size === 0 ? {} : { entries });
-  return JSON.stringify({ data, checksum: checksumOf(data) });
 }
 
 /** Reads the file's text. */
 export function parseAllocations(text: string): ReadAllocations {
   try {
-    const { data, checksum } = JSON.parse(text) as { data?: unknown; checksum?: unknown };
+    const { data, checksum, nodelet } = JSON.parse(text) as Readonly<Record<string, unknown>>;
     if (typeof data !== "string") return { kind: "broken", why: "it holds no data" };
     if (checksum !== checksumOf(data)) return { kind: "broken", why: "its checksum is wrong" };
     const { entries } = JSON.parse(data) as { entries?: unknown };
-    return { kind: "read", allocations: readEntries(entries) };
+    const groups = isObject(nodelet) ? nodelet["groups"] : undefined;
+    return { kind: "read", allocations: readEntries(entries), groups: readEntries(groups) };
   } catch (error) {
     return { kind: "broken", why: error instanceof Error ? error.message : String(error) };
   }

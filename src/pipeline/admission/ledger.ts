@@ -36,6 +36,8 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** Allocations of one kind, written as a whole; changes that come meanwhile share the next write. */
 class KeptAllocations {
   readonly all = new Map<string, PodAllocation>();
+  /** By which the groups of pods were made or changed, since a change in place. */
+  readonly groups = new Map<string, PodAllocation>();
   readonly #path: string;
   readonly #deps: LedgerDeps;
   #running: Promise<void> = Promise.resolve();
@@ -51,8 +53,12 @@ class KeptAllocations {
     const text = await files.readText(this.#path, { maxBytes: MAX_BYTES });
     if (text === undefined) return;
     const read = parseAllocations(text);
-    if (read.kind === "read") for (const [uid, each] of read.allocations) this.all.set(uid, each);
-    else log.warn("kept allocations are ignored", { file: this.#path, problem: read.why });
+    if (read.kind === "broken") {
+      log.warn("kept allocations are ignored", { file: this.#path, problem: read.why });
+      return;
+    }
+    for (const [uid, each] of read.allocations) this.all.set(uid, each);
+    for (const [uid, each] of read.groups) this.groups.set(uid, each);
   }
 
   /** Resolves once everything as it is now is on disk. Throws `OutsideError`. */
@@ -61,7 +67,8 @@ class KeptAllocations {
       .catch(() => {})
       .then(() => {
         this.#queued = undefined;
-        this.#running = this.#deps.files.writeAtomic(this.#path, encodeAllocations(this.all), MODE);
+        const text = encodeAllocations(this.all, this.groups);
+        this.#running = this.#deps.files.writeAtomic(this.#path, text, MODE);
         return this.#running;
       });
     return this.#queued;
@@ -81,8 +88,6 @@ class KeptAllocations {
 export class AllocationLedger {
   readonly #allocated: KeptAllocations;
   readonly #actuated: KeptAllocations;
-  /** By which the groups of pods were made or changed; made up from the containers after a restart. */
-  readonly #groups = new Map<string, PodAllocation>();
 
   constructor(paths: LedgerPaths, deps: LedgerDeps) {
     this.#allocated = new KeptAllocations(paths.allocated, deps);
@@ -118,7 +123,7 @@ export class AllocationLedger {
     );
     const own = known ? known.pod : allocation.pod;
     const merged: PodAllocation = own ? { pod: own, containers } : { containers };
-    return { ...merged, group: this.#groups.get(uid) ?? merged };
+    return { ...merged, group: this.#actuated.groups.get(uid) ?? merged };
   }
 
   /** Gives the pod these resources; resolves once that is on disk. Throws `OutsideError`, and gives nothing then. */
@@ -161,18 +166,17 @@ export class AllocationLedger {
 
   /** The pod's group, and the pod as a whole, have what the pod was given by `allocation`. */
   async actuateGroup(uid: string, allocation: PodAllocation): Promise<void> {
-    this.#groups.set(uid, allocation);
-    const known = this.#actuated.all.get(uid);
-    if (!known || isSameResources(known.pod, allocation.pod)) return;
-    const { containers } = known;
+    const { all, groups } = this.#actuated;
+    groups.set(uid, allocation);
     const { pod: own } = allocation;
-    this.#actuated.all.set(uid, own ? { pod: own, containers } : { containers });
+    const containers = all.get(uid)?.containers ?? {};
+    all.set(uid, own ? { pod: own, containers } : { containers });
     await this.#actuated.writeSoon();
   }
 
   /** Forgets a pod that is gone for good. */
   forget(uid: string): void {
-    this.#groups.delete(uid);
+    this.#actuated.groups.delete(uid);
     if (this.#allocated.all.delete(uid)) void this.#allocated.writeSoon();
     if (this.#actuated.all.delete(uid)) void this.#actuated.writeSoon();
   }
@@ -184,7 +188,7 @@ export class AllocationLedger {
   }
 
   async #recordAll(uid: string, { pod: own, containers, group }: ActuatedPod): Promise<void> {
-    this.#groups.set(uid, group);
+    this.#actuated.groups.set(uid, group);
     this.#actuated.all.set(uid, own ? { pod: own, containers } : { containers });
     await this.#actuated.write();
   }

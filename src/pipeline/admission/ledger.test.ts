@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles, type Fault } from "../../../test/sim/fake-files.ts";
+import { allocationOf } from "../../api/allocation.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { WallMs } from "../../kit/clock.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { AllocationLedger } from "./ledger.ts";
+
+const PATHS = { allocated: "/a", actuated: "/b" };
+
+const podOf = (cpu: string, own?: string): Pod => ({
+  metadata: { name: "p", uid: "p" },
+  spec: {
+    containers: [
+      { name: "c", resources: { requests: { cpu } } },
+      { name: "d", resources: { requests: { cpu: "1" } } },
+    ],
+    ...(own ? { resources: { requests: { cpu: own } } } : {}),
+  },
+});
+const [OLD, NEW] = [podOf("1", "4"), podOf("2", "8")];
+
+const filesOf = (fault: Fault = () => undefined) =>
+  new FakeFiles({ wall: () => 0 as WallMs, fault });
+
+async function open(files: FakeFiles): Promise<AllocationLedger> {
+  const ledger = new AllocationLedger(PATHS, { files, log: silentLog });
+  await ledger.open();
+  return ledger;
+}
+
+const has = (ledger: AllocationLedger) => {
+  const { containers, group, pod } = ledger.actuated(NEW);
+  return [
+    containers["c"]?.requests?.["cpu"],
+    pod?.requests?.["cpu"],
+    group.containers["c"]?.requests?.["cpu"],
+    group.pod?.requests?.["cpu"],
+  ];
+};
+
+test("an agent that is killed at any moment of a resize knows where it stood", async () => {
+  const files = filesOf();
+  let ledger = await open(files);
+  const restarted = async () => {
+    ledger = await open(files);
+    return has(ledger);
+  };
+  ledger.admit(OLD);
+  await ledger.actuate(OLD, "d", { requests: { cpu: "1" } });
+  assert.deepEqual(has(ledger), ["1", "4", "1", "4"]);
+  await ledger.allocate(OLD, allocationOf(NEW));
+  assert.deepEqual(ledger.asAllocated(OLD), NEW);
+  assert.deepEqual(await restarted(), ["1", "4", "1", "4"], "given, nothing done");
+  await ledger.actuate(NEW, "c", { requests: { cpu: "2" } });
+  assert.deepEqual(await restarted(), ["2", "4", "1", "4"], "a container was started with it");
+  await ledger.actuateGroup("p", allocationOf(NEW));
+  assert.deepEqual(await restarted(), ["2", "8", "2", "8"]);
+  assert.deepEqual(ledger.asAllocated(OLD), NEW);
+  ledger.forget("p");
+  await ledger.actuateGroup("q", allocationOf(OLD));
+  ledger.dropUnclaimed(() => false);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(ledger.allocated("p"), undefined);
+});
+
+test("what cannot be written down was not given", async () => {
+  let failing = false;
+  const files = filesOf(() => (failing ? new OutsideError("io", "disk full") : undefined));
+  const ledger = await open(files);
+  ledger.admit(OLD);
+  failing = true;
+  await assert.rejects(ledger.allocate(OLD, allocationOf(NEW)), /disk full/);
+  assert.deepEqual(ledger.asAllocated(NEW), OLD);
+  failing = false;
+  await ledger.allocate(OLD, allocationOf(NEW));
+  assert.equal(ledger.asAllocated(NEW), NEW);
+});
+
+test("a file that cannot be trusted is as good as none", async () => {
+  const files = filesOf();
+  await files.writeAtomic(PATHS.allocated, '{"data":"{}","checksum":1}', 0o600);
+  const ledger = await open(files);
+  assert.equal(ledger.asAllocated(OLD), OLD);
+  assert.deepEqual(has(ledger), ["2", "8", "2", "8"]);
+});

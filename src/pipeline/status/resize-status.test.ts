@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  aContainer,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  at,
+  wall,
+} from "../../../test/support/pods.ts";
+import { allocationOf } from "../../api/allocation.ts";
+import { asSpecified } from "../pods/record.ts";
+import { containerResources, podLevelResources, resizeConditions } from "./resize-status.ts";
+
+const HALF = { cpu: "500m", memory: "1Gi" };
+const given = (requests: object, more: object = {}) => ({
+  requests: { ...requests, "ephemeral-storage": "1Gi" },
+  ...more,
+});
+const podOf = (requests: object, more: object = {}) =>
+  aPod({ containers: [aContainer("a", { resources: given(requests, more) })] });
+
+test("containerResources: what is had while it runs, what was given otherwise", () => {
+  const pod = podOf({ cpu: "1", memory: "1Gi" }, { limits: { cpu: "2" } });
+  const resize = { actuated: asSpecified(podOf(HALF, { limits: { cpu: "1" } })) };
+  const [container = aContainer("a")] = pod.spec?.containers ?? [];
+  const allocatedResources = { cpu: "1", memory: "1Gi", "ephemeral-storage": "1Gi" };
+  const running = aRecord({ pod, containers: [anAttempt("a")] }, { resize });
+  assert.deepEqual(containerResources(running, container), {
+    allocatedResources,
+    resources: { limits: { cpu: "1" }, requests: given(HALF).requests },
+  });
+  const ended = aRecord({ pod, containers: [anEnd("a", 1)] }, { resize });
+  assert.deepEqual(containerResources(ended, container), {
+    allocatedResources,
+    resources: { limits: { cpu: "2" }, requests: allocatedResources },
+  });
+  assert.deepEqual(containerResources(aRecord({ pod }), container), {});
+});
+
+test("containerResources: a container without any says so, for it tells that the node knows of resizes", () => {
+  const record = aRecord({ containers: [anAttempt("a")] });
+  assert.deepEqual(containerResources(record, aContainer("a")), { resources: {} });
+});
+
+test("podLevelResources: of pods that have them", () => {
+  const whole = (requests: object) => aPod({ resources: { requests: { ...requests } } });
+  const actuated = {
+    ...asSpecified(whole({ cpu: "2" })),
+    group: allocationOf(whole({ cpu: "1" })),
+  };
+  assert.deepEqual(
+    podLevelResources(aRecord({ pod: whole({ cpu: "2" }) }, { resize: { actuated } })),
+    {
+      allocatedResources: { cpu: "2" },
+      resources: { requests: { cpu: "1" } },
+    },
+  );
+  assert.deepEqual(podLevelResources(aRecord()), {});
+});
+
+test("resizeConditions: waiting, going on, in trouble", () => {
+  const actuated = asSpecified(aPod());
+  assert.deepEqual(resizeConditions(aRecord()), []);
+  const pending = {
+    reason: "Deferred",
+    message: "later",
+    generation: 3,
+    sinceMs: wall(0),
+  } as const;
+  const record = aRecord({}, { resize: { actuated, pending, inProgress: { generation: 2 } } });
+  const waiting = {
+    type: "PodResizePending",
+    status: "True",
+    reason: "Deferred",
+    message: "later",
+    observedGeneration: 3,
+  };
+  const going = { type: "PodResizeInProgress", status: "True", observedGeneration: 2 };
+  assert.deepEqual(resizeConditions(record), [waiting, going]);
+  const trouble = { reason: "Error", message: "no", failures: 1, notBefore: at(1) };
+  assert.deepEqual(resizeConditions({ ...record, troubles: { "#resize": trouble } }), [
+    waiting,
+    { ...going, reason: "Error", message: "no" },
+  ]);
+});
