@@ -51,7 +51,12 @@ class ResizeNode implements AsyncDisposable {
     return result.stdout;
   }
 
-  async make(name: string, requests: List, limits: List, more: object = {}): Promise<void> {
+  async make(
+    name: string,
+    requests: List,
+    limits: List,
+    ...[more = {}, spec = {}]: readonly object[]
+  ): Promise<void> {
     const container = {
       name: "main",
       image: "localhost/nodelet/hello:1",
@@ -64,7 +69,12 @@ class ResizeNode implements AsyncDisposable {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name },
-      spec: { terminationGracePeriodSeconds: 2, dnsPolicy: "Default", containers: [container] },
+      spec: {
+        terminationGracePeriodSeconds: 2,
+        dnsPolicy: "Default",
+        containers: [container],
+        ...spec,
+      },
     };
     await this.node.box.exec(["sh", "-c", `cat > /tmp/${name}.json`], {
       stdin: JSON.stringify(pod),
@@ -301,4 +311,33 @@ test("memory in use is not cut off, and another agent goes on where one was kill
   assert.deepEqual(at.groups(done), [shown(200, 100, 48), shown(200, 100, 48)]);
   const completed = (await at.reasons("hog")).filter((line) => line.startsWith("ResizeCompleted"));
   assert.equal(completed.length, 1);
+});
+
+test("a pod limited as a whole, and containers without limits of their own", { skip }, async () => {
+  await using at = await ResizeNode.start();
+  const whole = (cpu: number, mebibytes: number) => ({
+    requests: { cpu: `${cpu}m`, memory: `${mebibytes}Mi` },
+    limits: { cpu: `${2 * cpu}m`, memory: `${2 * mebibytes}Mi` },
+  });
+  await at.make("whole", {}, {}, {}, { resources: whole(100, 64) });
+  const before = await at.pod("whole");
+  assert.deepEqual(at.groups(before), [shown(200, 100, 128), shown(200, 200, 128)]);
+  assert.deepEqual(before.status?.resources, whole(100, 64));
+  for (const [cpu, mebibytes] of [
+    [200, 96],
+    [50, 48],
+  ] as const) {
+    const patch = JSON.stringify({ spec: { resources: whole(cpu, mebibytes) } });
+    await at.kubectl("patch", "pod", "whole", "--subresource", "resize", "--patch", patch);
+    const after = await at.until("it has it", "whole", (pod) => {
+      const has = pod.status?.resources?.requests?.["cpu"];
+      return has === `${cpu}m` && isDone(pod);
+    });
+    assert.deepEqual(at.groups(after), [
+      shown(2 * cpu, cpu, 2 * mebibytes),
+      shown(2 * cpu, 2 * cpu, 2 * mebibytes),
+    ]);
+    assert.deepEqual(after.status?.allocatedResources, whole(cpu, mebibytes).requests);
+    assert.equal(restarts(after), 0);
+  }
 });

@@ -1,4 +1,3 @@
-// pure
 // Pods whose resources change: made, and asked for other resources, from a seeded source.
 import type { Container, Pod, ResourceRequirements } from "../../src/api/generated/types.ts";
 import type { Random } from "../../src/kit/random.ts";
