@@ -1,0 +1,25 @@
+/** A crash series of `nodelet up` in a box. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { bareMachine } from "../cli/node-box.ts";
+import type { CrashFigures } from "./crash-series.ts";
+
+const SERIES = join(import.meta.dirname, "up-series.ts");
+/** A round takes two to three seconds. */
+const ROUND_MS = 30_000;
+
+/**
+ * Kills supervisor and agent so many times while the API writes, every fifth time containerd as well. Throws at the
+ * first write that was acknowledged and is lost. The node is Ready at the end, and `down` takes all of it back.
+ */
+export async function killUpAgainAndAgain(rounds: number): Promise<CrashFigures> {
+  await using node = await bareMachine();
+  // Checks that the machine can be a node at all, and builds the program where it is not built yet.
+  await node.run("up", "--check");
+  const said = await node.box.run([process.execPath, SERIES, `${rounds}`], {
+    timeoutMs: 60_000 + rounds * ROUND_MS,
+  });
+  assert.match(await node.run("get", "nodes"), /Ready/);
+  await node.run("down");
+  return JSON.parse(said.trim().split("\n").at(-1) ?? "") as CrashFigures;
+}
