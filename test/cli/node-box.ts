@@ -8,6 +8,9 @@ import {
   type ExecResult,
   startBox,
 } from "../box/box.ts";
+import { machinePicture } from "../support/picture.ts";
+
+export { differences } from "../support/picture.ts";
 
 const PROGRAM = join(resolve(import.meta.dirname, "../.."), "bin/nodelet");
 const COMMAND_MS = 120_000;
@@ -57,42 +60,13 @@ export class NodeBox implements AsyncDisposable {
   }
 
   /** Everything on the machine that `down` has to take back, one thing a line. */
-  async picture(): Promise<readonly string[]> {
-    const script = `
-      for pid in $(ps -eo pid= --no-headers); do
-        name=$(cat /proc/$pid/comm 2>/dev/null) || continue
-        case $name in sh|ps|cat|nsenter) ;; *) echo "process $name" ;; esac
-      done
-      awk '{ print "mount", $5 }' /proc/self/mountinfo
-      find /sys/fs/cgroup/ -type d -printf 'cgroup %p\\n' 2>/dev/null
-      find /run /etc /var/lib /var/log /opt /usr/libexec -xdev -printf 'file %p\\n'
-      for table in filter nat mangle; do
-        iptables -t $table -S | grep -v -- '^-P' | sed "s/^/rule $table /"
-      done
-      ip -o link | awk -F': ' '{ print "interface", $2 }'
-      exit 0`;
-    const text = await this.box.run(["sh", "-c", script]);
-    return text
-      .split("\n")
-      .filter((line) => line !== "" && !/iptables\.lock/.test(line))
-      .sort();
+  picture(): Promise<readonly string[]> {
+    return machinePicture(this.box);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.box.dispose();
   }
-}
-
-/** What is there now and was not before, and the other way round. */
-export function differences(
-  before: readonly string[],
-  after: readonly string[],
-): readonly string[] {
-  const [had, has] = [new Set(before), new Set(after)];
-  return [
-    ...after.filter((line) => !had.has(line)).map((line) => `new: ${line}`),
-    ...before.filter((line) => !has.has(line)).map((line) => `gone: ${line}`),
-  ];
 }
 
 /** A bare machine: no containerd, no network for pods. */

@@ -25,6 +25,8 @@ export interface AgentOptions {
   readonly flags?: readonly string[];
   /** Flags of the Node that runs it. */
   readonly nodeFlags?: readonly string[];
+  /** Variables beside those of every program in a box. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A pod's spec for tests; JSON is YAML. */
@@ -73,15 +75,13 @@ export class BoxedAgent {
       ].join("\n"),
     );
     const running = this.log().split("agent is running").length;
-    this.#process = this.box.spawnLogged("agent", [
-      process.execPath,
-      ...(this.#options.nodeFlags ?? []),
-      MAIN,
-      "run",
-      "--config",
-      CONFIG,
-      ...(this.#options.flags ?? []),
-    ]);
+    const { nodeFlags = [], flags = [], env = {} } = this.#options;
+    const program = [process.execPath, ...nodeFlags, MAIN];
+    this.#process = this.box.spawnLogged(
+      "agent",
+      [...program, "run", "--config", CONFIG, ...flags],
+      { env },
+    );
     await this.until("the agent runs", () => {
       if (this.log().split("agent is running").length > running) return true;
       if (!this.running) throw new Error(`the agent has ended\n${this.log()}`);

@@ -1,0 +1,225 @@
+/** What happens to the node in the chaos, chosen by a seed. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { kindOf, type PodKind, podOfKind } from "./chaos-kinds.ts";
+import { type ChaosNode, PODS, type PodProcess } from "./chaos-node.ts";
+
+/** Longest pause between two strokes, and longest absence of what was killed. */
+const MOST_PAUSE_MS = 1_500;
+const MOST_AWAY_MS = 4_000;
+
+type Stroke =
+  | "main process"
+  | "any process"
+  | "sandbox"
+  | "agent"
+  | "containerd"
+  | "agent and containerd"
+  | "pod removed, another comes"
+  | "pod removed and back at once"
+  | "pod of the API deleted without grace";
+
+/** Strokes by how often they come. */
+const WEIGHTS: Readonly<Record<Stroke, number>> = {
+  "main process": 30,
+  "any process": 8,
+  sandbox: 8,
+  agent: 10,
+  containerd: 8,
+  "agent and containerd": 3,
+  "pod removed, another comes": 10,
+  "pod removed and back at once": 6,
+  "pod of the API deleted without grace": 4,
+};
+
+/** A pod that is wanted. */
+export interface Wanted {
+  readonly name: string;
+  readonly kind: PodKind;
+}
+
+/** Strikes, and knows what is wanted after all. */
+export class Monkey {
+  readonly wanted = new Map<string, Wanted>();
+  /** Pods, by local uid, of which a process was killed. */
+  readonly hit = new Set<string>();
+  readonly strokes = new Map<string, number>();
+  readonly #node: ChaosNode;
+  readonly #random: Random;
+  readonly #say: (text: string) => void;
+  #made = 0;
+  #agent: Promise<void> | undefined;
+  #runtime: Promise<void> | undefined;
+
+  constructor(node: ChaosNode, seed: number, say: (text: string) => void) {
+    this.#node = node;
+    this.#random = createSeededRandom(seed);
+    this.#say = say;
+  }
+
+  /** Asks for another pod of the next kind. */
+  async add(kind: PodKind = kindOf(this.#made)): Promise<void> {
+    const name = `${kind.name}-${this.#made}`;
+    this.#made += 1;
+    this.wanted.set(name, { name, kind });
+    await this.#create(name, kind);
+  }
+
+  /** Strikes until the time is over, then sees to it that agent and runtime run. */
+  async strike(durationMs: number): Promise<void> {
+    const deadline = performance.now() + durationMs;
+    while (performance.now() < deadline) {
+      const stroke = this.#choose();
+      this.strokes.set(stroke, (this.strokes.get(stroke) ?? 0) + 1);
+      await this.#do(stroke);
+      await sleep(this.#random.next() * MOST_PAUSE_MS);
+    }
+    await this.rest();
+  }
+
+  /** Waits until agent and runtime are back. */
+  async rest(): Promise<void> {
+    await this.#runtime;
+    await this.#agent;
+  }
+
+  /** Takes all pods away. */
+  async removeAll(): Promise<void> {
+    for (const { name } of [...this.wanted.values()]) await this.#remove(name);
+    await this.reconcile();
+  }
+
+  /** Makes the API have the pods that are wanted: requests get lost when the agent is killed. */
+  async reconcile(): Promise<void> {
+    const pods = (await this.#node.pods()).filter(
+      ({ metadata }) => metadata?.annotations?.["kubernetes.io/config.mirror"] === undefined,
+    );
+    const there = new Set(pods.map(({ metadata }) => metadata?.name ?? ""));
+    for (const { name, kind } of this.wanted.values())
+      if (kind.source === "api" && !there.has(name)) await this.#create(name, kind);
+    for (const { metadata } of pods)
+      if (!this.wanted.has(metadata?.name ?? "") && metadata?.deletionTimestamp === undefined)
+        await this.#node.ask("DELETE", `${PODS}/${metadata?.name}`);
+  }
+
+  #choose(): Stroke {
+    const total = Object.values(WEIGHTS).reduce((sum, weight) => sum + weight, 0);
+    let left = this.#random.next() * total;
+    for (const [stroke, weight] of Object.entries(WEIGHTS)) {
+      left -= weight;
+      if (left < 0) return stroke as Stroke;
+    }
+    return "main process";
+  }
+
+  async #do(stroke: Stroke): Promise<void> {
+    switch (stroke) {
+      case "main process":
+      case "any process":
+      case "sandbox":
+        return this.#killProcess(stroke);
+      case "agent":
+        this.#killAgent();
+        return;
+      case "containerd":
+        this.#killContainerd();
+        return;
+      case "agent and containerd":
+        this.#killContainerd();
+        this.#killAgent();
+        return;
+      case "pod removed, another comes": {
+        const gone = this.#pick([...this.wanted.values()]);
+        this.#say(`${stroke}: ${gone?.name}`);
+        if (gone) await this.#remove(gone.name);
+        return this.add(gone?.kind);
+      }
+      case "pod removed and back at once":
+        return this.#replace(this.#pick([...this.wanted.values()]), stroke);
+      case "pod of the API deleted without grace": {
+        const ofApi = [...this.wanted.values()].filter(({ kind }) => kind.source === "api");
+        const gone = this.#pick(ofApi);
+        if (gone === undefined) return;
+        this.#say(`${stroke}: ${gone.name}`);
+        await this.#remove(gone.name, "?gracePeriodSeconds=0");
+        return this.add(gone.kind);
+      }
+      default:
+        stroke satisfies never;
+    }
+  }
+
+  #killProcess(stroke: "main process" | "any process" | "sandbox"): void {
+    const all = this.#node.processes();
+    const mains = new Map<string, PodProcess>();
+    for (const each of all) {
+      const first = mains.get(each.id);
+      if (first === undefined || each.pid < first.pid) mains.set(each.id, each);
+    }
+    const wantSandbox = stroke === "sandbox";
+    const from = stroke === "any process" ? all : [...mains.values()];
+    const target = this.#pick(from.filter(({ isSandbox }) => isSandbox === wantSandbox));
+    if (target === undefined) return;
+    this.hit.add(target.podUid);
+    this.#say(`${stroke} of ${target.podUid} ${target.id.slice(0, 8)}`);
+    try {
+      process.kill(target.pid, "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+
+  #killAgent(): void {
+    const awayMs = this.#random.next() * MOST_AWAY_MS;
+    if (this.#agent !== undefined) return;
+    this.#say(`agent, for ${Math.round(awayMs)} ms`);
+    const { agent } = this.#node;
+    this.#agent = (async () => {
+      await agent.kill();
+      await sleep(awayMs);
+      await agent.start();
+    })().finally(() => {
+      this.#agent = undefined;
+    });
+  }
+
+  #killContainerd(): void {
+    const awayMs = this.#random.next() * MOST_AWAY_MS;
+    if (this.#runtime !== undefined) return;
+    this.#say(`containerd, for ${Math.round(awayMs)} ms`);
+    const { box } = this.#node;
+    this.#runtime = (async () => {
+      await box.killContainerd("SIGKILL");
+      await sleep(awayMs);
+      await box.startContainerd();
+    })().finally(() => {
+      this.#runtime = undefined;
+    });
+  }
+
+  async #replace(wanted: Wanted | undefined, stroke: Stroke): Promise<void> {
+    if (wanted === undefined) return;
+    const { name, kind } = wanted;
+    this.#say(`${stroke}: ${name}`);
+    await this.#remove(name);
+    this.wanted.set(name, wanted);
+    await this.#create(name, kind);
+  }
+
+  async #create(name: string, kind: PodKind): Promise<void> {
+    const pod = podOfKind(kind, name);
+    if (kind.source === "static") this.#node.agent.apply(`${name}.yaml`, pod);
+    else await this.#node.ask("POST", PODS, pod).catch(() => undefined);
+  }
+
+  async #remove(name: string, query = ""): Promise<void> {
+    const kind = this.wanted.get(name)?.kind;
+    this.wanted.delete(name);
+    if (kind?.source === "static") this.#node.agent.remove(`${name}.yaml`);
+    else await this.#node.ask("DELETE", `${PODS}/${name}${query}`).catch(() => undefined);
+  }
+
+  #pick<T>(items: readonly T[]): T | undefined {
+    return items[Math.floor(this.#random.next() * items.length)];
+  }
+}

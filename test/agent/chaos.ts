@@ -1,0 +1,105 @@
+/** Random deaths under many pods, then a look at what is left. Same seed, same choices; timing is the machine's. */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { withBox } from "../box/box.ts";
+import { differences, machinePicture } from "../support/picture.ts";
+import { faultsOf, startedTwice } from "./chaos-examination.ts";
+import { kindNamed, NOTES, OBJECTS } from "./chaos-kinds.ts";
+import { Monkey } from "./chaos-monkey.ts";
+import { ChaosNode } from "./chaos-node.ts";
+
+/** How much chaos. */
+export interface ChaosOptions {
+  readonly pods: number;
+  readonly durationMs: number;
+  readonly seed: number;
+}
+
+/** How long the node may take to put everything in order. */
+const SETTLE_MS = 180_000;
+const LOOK_MS = 500;
+/** Order must last. */
+const STEADY_MS = 4_000;
+
+/**
+ * Runs the pods, strikes, waits for order, removes the pods and compares the node with what it was before. Throws with
+ * every fault that does not go away; gives the number of strokes by what was struck.
+ */
+export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
+  const { pods, durationMs, seed } = options;
+  return await withBox({ storeMib: 2048 }, async (box) => {
+    const began = performance.now();
+    const story: string[] = [`seed ${seed}`];
+    const say = (text: string) => {
+      story.push(`${((performance.now() - began) / 1000).toFixed(1)} ${text}`);
+    };
+    await box.run(["mkdir", "-p", NOTES]);
+    const node = await ChaosNode.start(box);
+    for (const [what, object] of Object.entries(OBJECTS))
+      await node.ask("POST", `/api/v1/namespaces/default/${what}`, object);
+    const monkey = new Monkey(node, seed, say);
+    try {
+      await warmUp(node, monkey);
+      const before = await picture(node);
+      for (let n = 0; n < pods; n += 1) await monkey.add();
+      await sleep(2_000);
+      say("begin");
+      await monkey.strike(durationMs);
+      say("end");
+      await monkey.reconcile();
+      await untilInOrder(() => faultsOf(node, monkey));
+      say("in order");
+      assert.deepEqual(await startedTwice(node, monkey), [], "started a second time");
+      await monkey.removeAll();
+      await untilInOrder(async () => differences(before, await picture(node)));
+      return Object.fromEntries(monkey.strokes);
+    } catch (error) {
+      keep(node, story, seed);
+      throw error;
+    }
+  });
+}
+
+/** One pod of each class comes and goes, so that what the first pods make for good is there. */
+async function warmUp(node: ChaosNode, monkey: Monkey): Promise<void> {
+  for (const name of ["web", "memory"]) await monkey.add(kindNamed(name));
+  await untilInOrder(() => faultsOf(node, monkey), 0);
+  await monkey.removeAll();
+  await untilInOrder(() => faultsOf(node, monkey), 0);
+}
+/** Waits until there are no faults for a while; throws with those that stay. */
+async function untilInOrder(
+  faults: () => Promise<readonly string[]>,
+  steadyMs = STEADY_MS,
+): Promise<void> {
+  const deadline = performance.now() + SETTLE_MS;
+  let since: number | undefined;
+  for (;;) {
+    const found = await faults().catch((error: unknown) => [`cannot be looked at: ${error}`]);
+    const now = performance.now();
+    since = found.length === 0 ? (since ?? now) : undefined;
+    if (since !== undefined && now - since >= steadyMs) return;
+    if (now > deadline) throw new Error(`not in order after all:\n${found.join("\n")}`);
+    await sleep(LOOK_MS);
+  }
+}
+
+/** Files that tell what was are no leftovers. */
+const MEMORIES =
+  /^file (\/var\/lib\/kubelet\/nodelet\/(journal|events)\/|\/var\/lib\/kubelet-api\/|\/run\/tmp\/|\/var\/lib\/cni\/networks\/box\/last_reserved_ip)/;
+
+async function picture({ box }: ChaosNode): Promise<readonly string[]> {
+  return (await machinePicture(box)).filter((line) => !MEMORIES.test(line));
+}
+
+/** Keeps what happened for whoever looks into a failure. */
+function keep(node: ChaosNode, story: readonly string[], seed: number): void {
+  const file = join(tmpdir(), `nodelet-chaos-${seed}.log`);
+  const decisions = node.agent.decisions().map((decision) => JSON.stringify(decision));
+  const parts = [story, ["--- decisions"], decisions, [node.box.logs()]];
+  writeFileSync(file, parts.map((lines) => lines.join("\n")).join("\n"));
+  console.log(`what happened: ${file}`);
+}
