@@ -132,6 +132,31 @@ test("a pod that ended stays ended, also when the node has lost its notes", () =
     );
   }));
 
+test("a pod whose time was up stays so over a restart of the agent, with the reason", () =>
+  inCluster(async ({ world, api, pod }) => {
+    const late = podOf("late", SLEEP, "OnFailure") as unknown as Pod;
+    const spec = { ...late.spec, activeDeadlineSeconds: 5 };
+    api.objects.create({ collection: "pods", namespace: "default" }, { ...late, spec });
+    const fixed = { apiVersion: "v1", kind: "Pod", metadata: { name: "fixed" }, spec };
+    const { files } = world.host;
+    await files.writeAtomic(`${MANIFESTS}/fixed.yaml`, JSON.stringify(fixed), 0o644);
+    await world.advance(30_000);
+    const both = () =>
+      ["late", "fixed-sim"].map((name) => `${pod(name)?.status?.phase} ${pod(name)?.status?.reason}`);
+    const over = ["Failed DeadlineExceeded", "Failed DeadlineExceeded"];
+    assert.deepEqual(both(), over);
+    const started = world.runtime.deeds.length;
+    await world.stopAgent();
+    world.startAgent();
+    await world.advance(30_000);
+    assert.deepEqual(both(), over);
+    const deeds = world.runtime.deeds.slice(started).map(({ op }) => op);
+    assert.deepEqual(
+      deeds.filter((op) => /start|create|run/i.test(op)),
+      [],
+    );
+  }));
+
 test("the API is away for an hour: pods run on, and it learns what happened meanwhile", () =>
   inCluster(async ({ world, api, pod, node, create }) => {
     create("web", SLEEP);

@@ -260,10 +260,10 @@ export class Pods implements PodsView {
       actor.post({ kind: "admitted" });
       // Now that it lives it can be ended, if that is what is wanted.
       actor.post({ kind: "desired", pod: change.pod });
-      if (isTerminalPhase(change.pod.status?.phase))
-        actor.post({ kind: "terminate", cause: { kind: "completed" } });
-    } else if (hasNoFuture(change.pod))
-      actor.post({ kind: "terminate", cause: causeOf(change.pod) });
+      if (hasEnded(change, published))
+        actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
+    } else if (hasEnded(change, published) || change.pod.metadata?.deletionTimestamp !== undefined)
+      actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
     else this.#admissions.queue(change.uid);
   }
 
@@ -333,11 +333,21 @@ function isGoing(record: PodRecord): boolean {
   return record.removal;
 }
 
-/** Whether the API says that the pod is not to run, or has run its course. */
-function hasNoFuture({ metadata, status }: Pod): boolean {
-  return metadata?.deletionTimestamp !== undefined || isTerminalPhase(status?.phase);
+/**
+ * Whether its status says that it has run its course. A manifest that was only refused is judged anew: such
+ * a status shows no containers.
+ */
+function hasEnded(
+  { source }: Extract<PodChange, { kind: "desired" }>,
+  published: PodStatus | undefined,
+): boolean {
+  if (!isTerminalPhase(published?.phase)) return false;
+  return source === "api" || published?.containerStatuses !== undefined;
 }
 
-function causeOf({ metadata }: Pod): TerminationCause {
+/** Why it is ended again after a restart of the agent: what its status said of it stays. */
+function causeOf({ metadata }: Pod, published: PodStatus | undefined): TerminationCause {
+  const { phase, reason = "", message = "" } = published ?? {};
+  if (phase === "Failed" && reason !== "") return { kind: "evicted", reason, message };
   return { kind: metadata?.deletionTimestamp === undefined ? "completed" : "deleted" };
 }

@@ -91,9 +91,12 @@ export class Statuses {
     return this.#current.get(uid);
   }
 
-  /** What was published of a pod before the agent was started, until it is derived anew. */
+  /**
+   * What was published of a pod before the agent was started, until it is derived anew; nothing of one that
+   * was on its way out then: if it is wanted anew, it begins anew.
+   */
   publishedBefore(uid: PodUid): PodStatus | undefined {
-    return this.#kept.get(uid);
+    return this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
   }
 
   subscribe(sink: StatusSink): () => void {
@@ -148,7 +151,7 @@ export class Statuses {
 
   /** A pod that was on its way out and is wanted anew is another one by right, whatever its UID. */
   #keptOf({ uid, source }: PodRecord): PodStatus | undefined {
-    return source !== "runtime" && this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
+    return source === "runtime" ? this.#kept.get(uid) : this.publishedBefore(uid);
   }
 
   #forget(uid: PodUid): void {
