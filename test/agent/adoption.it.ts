@@ -6,7 +6,7 @@ import type { Pod } from "../../src/api/generated/types.ts";
 import type { Box } from "../box/box.ts";
 import { withBox } from "../box/box.ts";
 import { apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
-import { ClusterNode, NODE, PODS } from "../kube/cluster-node.ts";
+import { ClusterNode, conditionOf, NODE, PODS } from "../kube/cluster-node.ts";
 import { BoxedAgent, podTraces } from "../support/agent.ts";
 import { faultOf, kindNamed, NOTES, OBJECTS, type PodKind, podOfKind } from "./chaos-kinds.ts";
 import { GoKubelet, goKubeletObstacle } from "./go-kubelet.ts";
@@ -63,6 +63,17 @@ function essenceOf({ status }: Pod): Essence {
   };
 }
 
+/** Which attempts there are; a Go kubelet that starts forgets which of them are ready. */
+function attemptsOf({ status }: Pod): Essence {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const containers = all.map(
+    ({ name, restartCount, containerID }) => `${name} ${restartCount} ${containerID}`,
+  );
+  return { phase: status?.phase, ready: undefined, podIP: status?.podIP, containers };
+}
+
+type Look = (pod: Pod) => Essence;
+
 /** One node and the two who take turns on it. */
 class Turns {
   readonly node: ClusterNode;
@@ -117,19 +128,20 @@ class Turns {
       .sort();
   }
 
-  async essences(): Promise<ReadonlyMap<string, Essence>> {
-    return new Map([...(await this.pods())].map(([name, pod]) => [name, essenceOf(pod)]));
+  async essences(look: Look): Promise<ReadonlyMap<string, Essence>> {
+    return new Map([...(await this.pods())].map(([name, pod]) => [name, look(pod)]));
   }
 
   /** Looks again and again; gives every pod that was seen otherwise than `before`. */
   async changed(
     before: ReadonlyMap<string, Essence>,
-    watchedMs = WATCHED_MS,
+    look: Look,
+    watchedMs: number,
   ): Promise<ReadonlyMap<string, string>> {
     const changes = new Map<string, string>();
     const deadline = performance.now() + watchedMs;
     while (performance.now() < deadline) {
-      for (const [name, essence] of await this.essences()) {
+      for (const [name, essence] of await this.essences(look)) {
         const [was, is] = [JSON.stringify(before.get(name)), JSON.stringify(essence)];
         if (was !== is) changes.set(name, `${was} -> ${is}`);
       }
@@ -165,25 +177,27 @@ test(`${COUNT} pods pass from the Go kubelet to nodelet and back`, { skip }, () 
     go.start();
     await turns.create(0, COUNT);
     await turns.settle(COUNT);
-    const before = await turns.essences();
+    const before = await turns.essences(essenceOf);
     const tasks = await turns.tasks();
     await go.stop();
 
     await node.agent.start();
-    assert.deepEqual([...(await turns.changed(before)).entries()], [], "nodelet took over");
+    const flipped = await turns.changed(before, essenceOf, WATCHED_MS);
+    assert.deepEqual([...flipped], [], "nodelet took over");
     assert.deepEqual(await turns.tasks(), tasks, "no process was replaced");
     await changeObjects(turns);
     assert.match(await node.server.kubectl(["exec", "onfailure-1", "--", "hostname"]), /onfailure/);
 
     await turns.create(COUNT, OWN);
     await turns.settle(COUNT + OWN);
-    const all = await turns.essences();
+    const all = await turns.essences(attemptsOf);
+    const pods = await turns.pods();
     await node.agent.stop();
     go.start();
-    const changes = await turns.changed(all, GO_WATCHED_MS);
+    const changes = await turns.changed(all, attemptsOf, GO_WATCHED_MS);
     const own = [...changes.keys()].filter((name) => Number(name.split("-")[1]) >= COUNT);
-    const running = [...all].filter(
-      ([name, { ready }]) => ready === "True" && Number(name.split("-")[1]) >= COUNT,
+    const running = [...pods].filter(
+      ([name, pod]) => conditionOf(pod, "Ready") === "True" && Number(name.split("-")[1]) >= COUNT,
     );
     console.log(
       `${go.version} takes over: ${changes.size - own.length} of ${COUNT} pods of its own changed, ` +

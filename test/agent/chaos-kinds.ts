@@ -234,7 +234,7 @@ const KINDS: readonly PodKind[] = [
     name: "deadline",
     source: "static",
     end: "times out",
-    spec: spec([container("main", stay(0))], {
+    spec: spec([container("main", stay(1))], {
       activeDeadlineSeconds: 15,
       restartPolicy: "OnFailure",
     }),
