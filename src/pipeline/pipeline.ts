@@ -124,6 +124,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       admit: admission({ ...deps, ledger }, () => pods),
       context: () => planContext(options, deps, pods),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
+      knownBefore: (uid) => statuses.knownBefore(uid),
     },
   );
   pods.subscribe((record) => {

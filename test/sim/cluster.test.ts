@@ -142,7 +142,9 @@ test("a pod whose time was up stays so over a restart of the agent, with the rea
     await files.writeAtomic(`${MANIFESTS}/fixed.yaml`, JSON.stringify(fixed), 0o644);
     await world.advance(30_000);
     const both = () =>
-      ["late", "fixed-sim"].map((name) => `${pod(name)?.status?.phase} ${pod(name)?.status?.reason}`);
+      ["late", "fixed-sim"].map(
+        (name) => `${pod(name)?.status?.phase} ${pod(name)?.status?.reason}`,
+      );
     const over = ["Failed DeadlineExceeded", "Failed DeadlineExceeded"];
     assert.deepEqual(both(), over);
     const started = world.runtime.deeds.length;
@@ -155,6 +157,24 @@ test("a pod whose time was up stays so over a restart of the agent, with the rea
       deeds.filter((op) => /start|create|run/i.test(op)),
       [],
     );
+  }));
+
+test("what an agent made for a pod that never had a sandbox is removed by the next one", () =>
+  inCluster(async ({ world, api, pod }) => {
+    await world.advance(3_000);
+    world.runtime.refused.add("runSandbox");
+    const late = podOf("late", SLEEP, "OnFailure") as unknown as Pod;
+    const spec = { ...late.spec, activeDeadlineSeconds: 20 };
+    api.objects.create({ collection: "pods", namespace: "default" }, { ...late, spec });
+    await world.advance(5_000);
+    const group = `/kubepods/besteffort/pod${pod("late")?.metadata?.uid}`;
+    assert.equal(await world.host.cgroups.exists(group), true);
+    await world.stopAgent();
+    await world.advance(30_000);
+    world.startAgent();
+    await world.advance(30_000);
+    assert.equal(pod("late")?.status?.reason, "DeadlineExceeded");
+    assert.equal(await world.host.cgroups.exists(group), false);
   }));
 
 test("the API is away for an hour: pods run on, and it learns what happened meanwhile", () =>

@@ -49,6 +49,8 @@ export class FakeRuntime implements ContainerRuntime {
   readonly #clock: SimClock;
   readonly #random: Random;
   readonly #subscribers = new Set<EventSubscriber>();
+  /** Calls that always fail, by name. */
+  readonly refused = new Set<string>();
   #down = false;
   #ids = 0;
 
@@ -240,6 +242,7 @@ export class FakeRuntime implements ContainerRuntime {
 
   #refuse(op: string, probability: number): void {
     if (this.#down) throw unavailable();
+    if (this.refused.has(op)) throw new OutsideError("io", `${op}: refused`);
     if (probability > 0 && this.#random.next() < probability)
       throw new OutsideError("io", `${op}: injected fault`);
   }

@@ -89,7 +89,14 @@ export function aRecord(given: Given = {}, more: Partial<PodRecord> = {}): PodRe
     containers: given.containers ?? [],
   };
   return {
-    ...newRecord({ uid: UID, pod, source: "file", observed, startedAt: WALL, foundRunning: false }),
+    ...newRecord({
+      uid: UID,
+      pod,
+      source: "file",
+      observed,
+      startedAt: WALL,
+      mayHaveGround: false,
+    }),
     life: { kind: "running" },
     admission: { kind: "admitted" },
     footings: { directories: "present", cgroup: "present", volumes: "present" },

@@ -73,6 +73,8 @@ export interface PodsDeps extends PodDeps {
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
   /** What was published of the pod in an earlier life of the agent. */
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
+  /** Whether an earlier life of the agent has had to do with the pod, whatever came of it. */
+  readonly knownBefore: (uid: PodUid) => boolean;
 }
 
 /** How pods that nobody wants are ended. */
@@ -245,7 +247,7 @@ export class Pods implements PodsView {
       source: change.source,
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
       startedAt: parseTimestamp(published?.startTime ?? "") ?? this.#deps.clock.wall(),
-      foundRunning: found !== undefined,
+      mayHaveGround: found !== undefined || this.#deps.knownBefore(change.uid),
       ...(found ? { probes: keptVerdicts(found.observed, published) } : {}),
     });
     const actor = this.#launch(record);
@@ -276,7 +278,7 @@ export class Pods implements PodsView {
       source: "runtime",
       observed: found.observed,
       startedAt: this.#deps.clock.wall(),
-      foundRunning: true,
+      mayHaveGround: true,
     });
     const graceSeconds =
       this.#options.orphanGraceSeconds === "own"

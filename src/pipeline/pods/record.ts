@@ -173,7 +173,7 @@ export interface NewRecord {
   readonly observed: Observation;
   readonly startedAt: WallMs;
   /** Whether this agent may have made things for the pod in an earlier life. */
-  readonly foundRunning: boolean;
+  readonly mayHaveGround: boolean;
   /** What its probes had found out by then. */
   readonly probes?: PodRecord["probes"];
 }
@@ -186,7 +186,7 @@ export function asSpecified(pod: Pod): ActuatedPod {
 
 /** The first record of a pod. */
 export function newRecord(from: NewRecord): PodRecord {
-  const footing: Footing = from.foundRunning ? "unknown" : "absent";
+  const footing: Footing = from.mayHaveGround ? "unknown" : "absent";
   return {
     uid: from.uid,
     pod: from.pod,

@@ -99,6 +99,11 @@ export class Statuses {
     return this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
   }
 
+  /** Whether a status of the pod was kept from an earlier life, until it is derived anew. */
+  knownBefore(uid: PodUid): boolean {
+    return this.#kept.has(uid);
+  }
+
   subscribe(sink: StatusSink): () => void {
     this.#sinks.add(sink);
     return () => {
