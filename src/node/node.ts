@@ -10,11 +10,13 @@ import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
 import { startImageLoops } from "./image-loop.ts";
 import { startLogRotation } from "./log-rotation.ts";
+import { startNetworks } from "./networks/networks.ts";
 import { startOomWatch } from "./oom/oom.ts";
 
 /** Folders of the agent. */
@@ -32,15 +34,14 @@ export interface NodeDeps {
   readonly events: Events;
   readonly images: Images;
   readonly logs: Logs;
+  readonly runtime: Runtime;
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
 }
 
 /** Starts every loop that concerns the node as a whole. */
-export function startNode(
-  options: NodeOptions,
-  { outside, scope, pipeline, cgroups, events, images, logs, volumes, metrics }: NodeDeps,
-): void {
+export function startNode(options: NodeOptions, deps: NodeDeps): void {
+  const { outside, scope, pipeline, cgroups, events, images, logs, volumes, metrics } = deps;
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
     if (life.kind === "released") released.set(released.get() + 1);
@@ -50,6 +51,11 @@ export function startNode(
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startLogRotation(options.config, { outside, scope, pipeline, logs });
+  startNetworks(options.config.containerRuntimeEndpoint, {
+    outside,
+    scope,
+    health: deps.runtime.watch.health,
+  });
   startHousekeeping(options, {
     outside,
     scope,
