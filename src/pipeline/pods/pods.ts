@@ -8,12 +8,13 @@
 import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
-import { isTerminalPhase, podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod.ts";
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
 import { Admissions } from "./admissions.ts";
+import { causeOf, hasEnded } from "./ended-before.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan.ts";
@@ -262,9 +263,12 @@ export class Pods implements PodsView {
       actor.post({ kind: "admitted" });
       // Now that it lives it can be ended, if that is what is wanted.
       actor.post({ kind: "desired", pod: change.pod });
-      if (hasEnded(change, published))
+      if (hasEnded(change.source, published))
         actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
-    } else if (hasEnded(change, published) || change.pod.metadata?.deletionTimestamp !== undefined)
+    } else if (
+      hasEnded(change.source, published) ||
+      change.pod.metadata?.deletionTimestamp !== undefined
+    )
       actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
     else this.#admissions.queue(change.uid);
   }
@@ -335,21 +339,4 @@ function isGoing(record: PodRecord): boolean {
   return record.removal;
 }
 
-/**
- * Whether its status says that it has run its course. A manifest that was only refused is judged anew: such
- * a status shows no containers.
- */
-function hasEnded(
-  { source }: Extract<PodChange, { kind: "desired" }>,
-  published: PodStatus | undefined,
-): boolean {
-  if (!isTerminalPhase(published?.phase)) return false;
-  return source === "api" || published?.containerStatuses !== undefined;
-}
-
-/** Why it is ended again after a restart of the agent: what its status said of it stays. */
-function causeOf({ metadata }: Pod, published: PodStatus | undefined): TerminationCause {
-  const { phase, reason = "", message = "" } = published ?? {};
-  if (phase === "Failed" && reason !== "") return { kind: "evicted", reason, message };
-  return { kind: metadata?.deletionTimestamp === undefined ? "completed" : "deleted" };
 }
