@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultPullPolicy, type ImageReference, parseImageReference } from "./image-reference.ts";
+import {
+  defaultPullPolicy,
+  type ImageReference,
+  isSameImage,
+  parseImageReference,
+} from "./image-reference.ts";
 
 const sha = `sha256:${"a".repeat(64)}`;
 
@@ -62,3 +67,21 @@ test("parseImageReference: long hostile names take no time", () => {
   ])
     assert.equal(parseImageReference(text), undefined);
 });
+
+const SAME: readonly (readonly [string, string, boolean])[] = [
+  ["nginx", "docker.io/library/nginx:latest", true],
+  ["nginx:1", "index.docker.io/library/nginx:1", true],
+  ["me/app:1", "docker.io/me/app:1", true],
+  ["nginx:1", "nginx:2", false],
+  ["a.test/nginx", "nginx", false],
+  [`app:1@sha256:${"0".repeat(64)}`, `docker.io/library/app@sha256:${"0".repeat(64)}`, true],
+  [`app:1@sha256:${"0".repeat(64)}`, "app:1", false],
+  ["UPPER", "UPPER", true],
+  ["UPPER", "upper", false],
+];
+
+for (const [a, b, same] of SAME)
+  test(`isSameImage: ${a} and ${b} ${same ? "are" : "are not"} the same`, () => {
+    assert.equal(isSameImage(a, b), same);
+    assert.equal(isSameImage(b, a), same);
+  });

@@ -94,3 +94,20 @@ export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
     ? "Always"
     : "IfNotPresent";
 }
+
+/**
+ * Whether both texts name the same image: as they are, or with what short names imply filled in. A digest counts more
+ * than a tag beside it.
+ */
+export function isSameImage(a: string, b: string): boolean {
+  if (a === b) return true;
+  const [left, right] = [parseImageReference(a), parseImageReference(b)];
+  if (left === undefined || right === undefined) return false;
+  return fullName(left) === fullName(right);
+}
+
+function fullName({ domain, path, tag, digest }: ImageReference): string {
+  return digest === undefined
+    ? `${domain}/${path}:${tag ?? "latest"}`
+    : `${domain}/${path}@${digest}`;
+}

@@ -36,8 +36,10 @@ export interface ObservedContainer {
   readonly restartCount: number;
   /** Annotation `io.kubernetes.container.hash`; empty when another tool made the container. */
   readonly hash: string;
-  /** The image as the spec of that attempt named it. */
+  /** The image as the spec of that attempt named it, as far as the runtime has kept that. */
   readonly image: string;
+  /** Other names that the image had when the attempt was first seen; a runtime may show any of them. */
+  readonly imageNames?: readonly string[];
   readonly imageRef: string;
   readonly imageId: string;
   readonly createdAtMs: WallMs;

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { withBox } from "../box/box.ts";
+import { type ContainerdVersion, withBox } from "../box/box.ts";
 import { differences, machinePicture } from "../support/picture.ts";
 import { faultsOf, startedTwice } from "./chaos-examination.ts";
 import { kindNamed, NOTES, OBJECTS } from "./chaos-kinds.ts";
@@ -16,6 +16,8 @@ export interface ChaosOptions {
   readonly pods: number;
   readonly durationMs: number;
   readonly seed: number;
+  /** Default the machine's. */
+  readonly containerd?: ContainerdVersion;
 }
 
 /** How long the node may take to put everything in order. */
@@ -29,8 +31,8 @@ const STEADY_MS = 4_000;
  * every fault that does not go away; gives the number of strokes by what was struck.
  */
 export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
-  const { pods, durationMs, seed } = options;
-  return await withBox({ storeMib: 2048 }, async (box) => {
+  const { pods, durationMs, seed, containerd = "machine" } = options;
+  return await withBox({ storeMib: 2048, containerd }, async (box) => {
     const began = performance.now();
     const story: string[] = [`seed ${seed}`];
     const say = (text: string) => {

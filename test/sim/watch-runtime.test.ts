@@ -15,7 +15,7 @@ import { SimClock } from "./sim-clock.ts";
 /** Listings of all sandboxes within ten minutes in which nothing happens. */
 async function listingsInTenMinutes(options: Partial<FakeRuntimeOptions>): Promise<number> {
   const clock = new SimClock();
-  const { runtime } = new FakeRuntime(clock, createSeededRandom(1), options);
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), options);
   let listings = 0;
   const counted = {
     ...runtime,
@@ -24,7 +24,12 @@ async function listingsInTenMinutes(options: Partial<FakeRuntimeOptions>): Promi
       return runtime.listSandboxes(...request);
     },
   };
-  const observer = new Observer({ runtime: counted, clock, readTail: async () => undefined });
+  const observer = new Observer({
+    runtime: counted,
+    images,
+    clock,
+    readTail: async () => undefined,
+  });
   const watch = new RuntimeWatch({
     runtime: counted,
     clock,

@@ -3,6 +3,7 @@
 import { containerHash } from "../../api/container-hash.ts";
 import { decided } from "../../api/decisions.ts";
 import type { Container, Probe } from "../../api/generated/types.ts";
+import { isSameImage } from "../../api/image-reference.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { after } from "../../kit/instant.ts";
@@ -136,9 +137,14 @@ function containerFault(
   return undefined;
 }
 
-/** Only name and image count; an attempt made by an agent that hashes otherwise is judged by its image. */
+/**
+ * Only name and image count; an attempt made by an agent that hashes otherwise (before 1.31 the whole container) is
+ * judged by its image, of which the runtime may show another name than the spec's.
+ */
 function definitionChanged(container: Container, running: ObservedContainer): boolean {
-  return running.hash !== containerHash(container) && running.image !== container.image;
+  if (running.hash === containerHash(container)) return false;
+  const names = [running.image, ...(running.imageNames ?? [])];
+  return !names.some((name) => isSameImage(name, container.image ?? ""));
 }
 
 function replace({ record, spec, parts }: Turn, running: ObservedContainer, fault: Fault): void {

@@ -82,3 +82,19 @@ test("planPod: delays follow 0, 10, 20, 40, 80, 160, 300, 300 seconds", () => {
   }
   assert.deepEqual(delays, [0, 10, 20, 40, 80, 160, 300, 300]);
 });
+
+const HASHED_OTHERWISE = [
+  ["the short name of its image", { image: "docker.io/library/img:1" }, false],
+  ["another name of its image", { image: "img:stable", imageNames: ["img:0", "img:1"] }, false],
+  ["another image", { image: "img:2", imageNames: ["img:2", "img:3"] }, true],
+] as const;
+
+for (const [name, more, goes] of HASHED_OTHERWISE)
+  test(`planPod: a container that another agent has hashed, and the spec has ${name}`, () => {
+    const containers = [anAttempt("a", { hash: "12345678", ...more })];
+    const { actions } = planPod(aRecord({ containers }), aContext());
+    assert.deepEqual(
+      actions.map(({ kind }) => kind),
+      goes ? ["stopContainers"] : [],
+    );
+  });

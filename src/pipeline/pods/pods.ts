@@ -338,5 +338,3 @@ export class Pods implements PodsView {
 function isGoing(record: PodRecord): boolean {
   return record.removal;
 }
-
-}

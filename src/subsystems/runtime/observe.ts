@@ -1,3 +1,4 @@
+import { containerHash } from "../../api/container-hash.ts";
 import { lastLogText } from "../../api/cri-log.ts";
 import type {
   FoundPod,
@@ -11,6 +12,7 @@ import { isOutside, messageOf } from "../../kit/errors.ts";
 import type {
   Container,
   ContainerStatus,
+  ImageService,
   PodSandbox,
   RuntimeService,
 } from "../../outside/cri/cri.ts";
@@ -31,6 +33,7 @@ const LOG_TAIL_BYTES = 16 * 1024;
 /** What looking needs. */
 export interface ObserveDeps {
   readonly runtime: RuntimeService;
+  readonly images: Pick<ImageService, "imageStatus">;
   readonly clock: Clock;
   /** Last bytes of a file on the host; `undefined` when there is none. */
   readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
@@ -203,11 +206,26 @@ export class Observer {
     if (known?.state === listed.state) return known.sight;
     const status = await unlessGone(this.#deps.runtime.containerStatus(listed.id, signal));
     if (!status) return undefined;
-    const sight = readContainer(listed.podSandboxId, status, await this.#message(status));
+    const read = readContainer(listed.podSandboxId, status, await this.#message(status));
+    const imageNames = known ? known.sight.imageNames : await this.#imageNames(read, signal);
+    const sight = imageNames ? { ...read, imageNames } : read;
     // The state may have moved on between list and status: what was read is what counts.
     this.#containers.set(listed.id, { state: status.state, sight });
     this.learn(listed.id, uid);
     return sight;
+  }
+
+  /**
+   * All names of the image, where the one that the runtime shows is not the spec's: containerd before 2.0 shows
+   * any, and other agents hash otherwise.
+   */
+  async #imageNames(
+    { name, image, hash, imageRef }: ObservedContainer,
+    signal: AbortSignal,
+  ): Promise<readonly string[] | undefined> {
+    if (hash === "" || hash === containerHash({ name, image })) return undefined;
+    const found = await this.#deps.images.imageStatus(imageRef, signal).catch(() => undefined);
+    return found && [...found.repoTags, ...found.repoDigests];
   }
 
   /** The runtime's own word and what the container left (kuberuntime getTerminationMessage). */

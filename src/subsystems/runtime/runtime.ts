@@ -121,9 +121,10 @@ export class Runtime {
   ) {
     this.#options = options;
     this.#deps = deps;
-    const { runtime } = deps.cri;
+    const { runtime, images } = deps.cri;
     this.#observer = new Observer({
       runtime,
+      images,
       clock: deps.clock,
       readTail: deps.readTail,
     });
