@@ -15,6 +15,11 @@ export interface ObservedSandbox {
   /** Addresses of the pod, primary first; empty for host network. */
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
+  /**
+   * The runtime has taken back what it had set up around it: address, network namespace, mounts. A sandbox that
+   * died by itself keeps all of that until it is stopped.
+   */
+  readonly stopped: boolean;
 }
 
 /** The four states CRI knows; `unknown` means the runtime lost track of the process. */

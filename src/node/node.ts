@@ -10,13 +10,11 @@ import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
-import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
 import { startImageLoops } from "./image-loop.ts";
 import { startLogRotation } from "./log-rotation.ts";
-import { startNetworks } from "./networks/networks.ts";
 import { startOomWatch } from "./oom/oom.ts";
 
 /** Folders of the agent. */
@@ -34,7 +32,6 @@ export interface NodeDeps {
   readonly events: Events;
   readonly images: Images;
   readonly logs: Logs;
-  readonly runtime: Runtime;
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
 }
@@ -51,11 +48,6 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startLogRotation(options.config, { outside, scope, pipeline, logs });
-  startNetworks(options.config.containerRuntimeEndpoint, {
-    outside,
-    scope,
-    health: deps.runtime.watch.health,
-  });
   startHousekeeping(options, {
     outside,
     scope,

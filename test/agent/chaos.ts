@@ -51,8 +51,11 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
       say("begin");
       await monkey.strike(durationMs);
       say("end");
-      await monkey.reconcile();
-      await untilInOrder(() => faultsOf(node, monkey));
+      await untilInOrder(async () => {
+        // A name is free again only when the pod that had it is gone.
+        await monkey.reconcile();
+        return await faultsOf(node, monkey);
+      });
       say("in order");
       assert.deepEqual(await startedTwice(node, monkey), [], "started a second time");
       await monkey.removeAll();

@@ -53,6 +53,8 @@ export interface FakeSandbox {
   readonly ip: string;
   readonly handler: string;
   ready: boolean;
+  /** Address and namespace are there until the sandbox is stopped, whether it lives or not. */
+  networkHeld: boolean;
 }
 
 export interface FakeContainer {
@@ -131,7 +133,7 @@ export function sandboxStatus(sandbox: FakeSandbox): PodSandboxStatus {
     sandbox.config.linux?.securityContext?.namespaceOptions?.network ?? NamespaceMode.POD;
   return PodSandboxStatus.fromPartial({
     ...listedSandbox(sandbox),
-    network: { ip: network === NamespaceMode.NODE || !sandbox.ready ? "" : sandbox.ip },
+    network: { ip: network === NamespaceMode.NODE || !sandbox.networkHeld ? "" : sandbox.ip },
     linux: { namespaces: { options: { network } } },
   });
 }

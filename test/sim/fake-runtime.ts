@@ -149,7 +149,15 @@ export class FakeRuntime implements ContainerRuntime {
           const id = this.#newId("sandbox");
           const ip = `10.1.${(this.#ids >> 8) % 256}.${this.#ids % 256}`;
           const createdAt = this.#nanos();
-          this.sandboxes.set(id, { id, config, createdAt, ip, handler, ready: true });
+          this.sandboxes.set(id, {
+            id,
+            config,
+            createdAt,
+            ip,
+            handler,
+            ready: true,
+            networkHeld: true,
+          });
           this.#note("runSandbox", uid ?? "", id);
           this.#emit(id, "started");
           return id;
@@ -161,6 +169,7 @@ export class FakeRuntime implements ContainerRuntime {
           this.#note("stopSandbox", sandbox.config.metadata?.uid ?? "", id);
           this.#noteForced(id);
           this.killSandbox(id);
+          sandbox.networkHeld = false;
         }),
       removeSandbox: (id, signal) =>
         this.#call("removeSandbox", signal, () => {

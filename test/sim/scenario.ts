@@ -212,6 +212,8 @@ function recordInShort(world: World, uid: string): string {
 
 /** Folders, logs, mounts and cgroups: of the pods that are wanted, and of no others. */
 function checkGround(world: World, wanted: ReadonlySet<string>): void {
+  for (const { id, ready, networkHeld } of world.runtime.sandboxes.values())
+    if (!ready && networkHeld) world.fail(`sandbox ${id} is dead and keeps its network`);
   for (const path of world.host.files.paths) {
     const uid =
       /^\/var\/lib\/kubelet\/pods\/([^/]+)/.exec(path)?.[1] ??

@@ -59,7 +59,7 @@ test("without a stream all is listed every second", async () => {
 
 test("the end of a container that ended before it was ever looked at is seen soon", async () => {
   const clock = new SimClock();
-  const { runtime } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
   const uid = "pod-1" as PodUid;
   const labels = { [POD_UID]: uid, [CONTAINER_NAME]: "main" };
   // The runtime's own books are behind its events by 2 s, and the pod's actor is busy for one.
@@ -80,7 +80,12 @@ test("the end of a container that ended before it was ever looked at is seen soo
       made ? [Container.fromPartial({ id: "c", labels, state: state() })] : [],
     containerStatus: async () => ContainerStatus.fromPartial({ id: "c", labels, state: state() }),
   };
-  const observer = new Observer({ runtime: late, clock, readTail: async () => undefined });
+  const observer = new Observer({
+    runtime: late,
+    images,
+    clock,
+    readTail: async () => undefined,
+  });
   let seenAt: number | undefined;
   const leave = new AbortController();
   const watch = new RuntimeWatch({

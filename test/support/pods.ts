@@ -37,6 +37,7 @@ export function aSandbox(more: Partial<ObservedSandbox> = {}): ObservedSandbox {
     createdAtMs: WALL,
     ips: ["10.1.0.1"],
     hostNetwork: false,
+    stopped: more.ready === false,
     ...more,
   };
 }

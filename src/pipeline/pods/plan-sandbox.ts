@@ -111,14 +111,15 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
       ),
     });
   }
-  for (const { id, ready } of record.observed.sandboxes)
-    if (ready) draft.actions.push({ kind: "stopSandbox", id });
+  for (const { id, stopped } of record.observed.sandboxes)
+    if (!stopped) draft.actions.push({ kind: "stopSandbox", id });
 }
 
-/** Dead sandboxes go as soon as no kept container lives in them. */
+/** Dead sandboxes are stopped, so that address and namespace are free, and go as soon as no kept container lives in them. */
 function removeOldSandboxes(record: PodRecord, current: ObservedSandbox, draft: PlanDraft): void {
   for (const sandbox of record.observed.sandboxes) {
     if (sandbox.id === current.id || sandbox.ready) continue;
+    if (!sandbox.stopped) draft.actions.push({ kind: "stopSandbox", id: sandbox.id });
     const inUse = record.observed.containers.some(({ sandboxId }) => sandboxId === sandbox.id);
     if (!inUse) draft.actions.push({ kind: "removeSandbox", id: sandbox.id });
   }

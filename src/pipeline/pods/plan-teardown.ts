@@ -67,8 +67,8 @@ function nextBatch(
 export function planTeardown(record: PodRecord): PodPlan {
   const { observed, footings, removal } = record;
   const actions: PodAction[] = [];
-  for (const { id, ready } of observed.sandboxes)
-    if (ready) actions.push({ kind: "stopSandbox", id });
+  for (const { id, stopped } of observed.sandboxes)
+    if (!stopped) actions.push({ kind: "stopSandbox", id });
   if (footings.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
   if (removal) {
     actions.push(...observed.containers.map(removalOf));

@@ -59,6 +59,7 @@ export class Observer {
     string,
     { readonly state: number; readonly sight: ObservedSandbox }
   >();
+  readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
   /** What was last told of each pod, as ids and states, and as of when. */
   readonly #told = new Map<PodUid, { readonly signature: string; readonly asOf: MonotonicMs }>();
@@ -91,6 +92,14 @@ export class Observer {
     let readySandboxes = 0;
     for (const { sight } of this.#sandboxes.values()) if (sight.ready) readySandboxes += 1;
     return { containers, readySandboxes };
+  }
+
+  /** Remembers that a sandbox was stopped: of one that was dead before, the runtime shows no difference. */
+  stopped(sandboxId: string): void {
+    this.#stopped.add(sandboxId);
+    const known = this.#sandboxes.get(sandboxId);
+    if (known && !known.sight.ready)
+      this.#sandboxes.set(sandboxId, { ...known, sight: { ...known.sight, stopped: true } });
   }
 
   /** Remembers whose a sandbox or container is before it was ever listed. */
@@ -189,7 +198,7 @@ export class Observer {
     if (known?.state === listed.state) return known.sight;
     const status = await unlessGone(this.#deps.runtime.sandboxStatus(listed.id, signal));
     if (!status) return undefined;
-    const read = readSandbox(listed, status);
+    const read = readSandbox(listed, status, this.#stopped.has(listed.id));
     // A sandbox that stops being ready has no address any more; the pod keeps the one it had.
     const sight = read.ips.length === 0 && known ? { ...read, ips: known.sight.ips } : read;
     this.#sandboxes.set(listed.id, { state: listed.state, sight });
@@ -273,6 +282,7 @@ export class Observer {
       this.#podOf.delete(id);
       this.#containers.delete(id);
       this.#sandboxes.delete(id);
+      this.#stopped.delete(id);
     }
   }
 }

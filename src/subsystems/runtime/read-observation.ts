@@ -33,17 +33,25 @@ function wallOrNever(nanos: bigint): WallMs | undefined {
   return nanos > 0n ? wallOf(nanos) : undefined;
 }
 
-/** A sandbox from what its listing and its status say. */
-export function readSandbox(listed: PodSandbox, status: PodSandboxStatus): ObservedSandbox {
+/** A sandbox from what its listing and its status say; `wasStopped` when the agent has stopped it. */
+export function readSandbox(
+  listed: PodSandbox,
+  status: PodSandboxStatus,
+  wasStopped: boolean,
+): ObservedSandbox {
   const { network } = status;
   const ips = network?.ip ? [network.ip, ...network.additionalIps.map(({ ip }) => ip)] : [];
+  const ready = listed.state === PodSandboxState.SANDBOX_READY;
+  const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
   return {
     id: listed.id,
     attempt: listed.metadata?.attempt ?? 0,
-    ready: listed.state === PodSandboxState.SANDBOX_READY,
+    ready,
     createdAtMs: wallOf(listed.createdAt),
     ips,
-    hostNetwork: status.linux?.namespaces?.options?.network === NamespaceMode.NODE,
+    hostNetwork,
+    // Runtimes show an address for as long as they keep the network.
+    stopped: !ready && (wasStopped || (!hostNetwork && ips.length === 0)),
   };
 }
 

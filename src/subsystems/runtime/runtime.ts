@@ -275,8 +275,9 @@ export class Runtime {
     return this.#deps.cri.runtime.stopContainer(id, graceSeconds, signal);
   }
 
-  stopSandbox(id: string, signal: AbortSignal): Promise<void> {
-    return this.#remove(signal, () => this.#deps.cri.runtime.stopSandbox(id, signal));
+  async stopSandbox(id: string, signal: AbortSignal): Promise<void> {
+    await this.#remove(signal, () => this.#deps.cri.runtime.stopSandbox(id, signal));
+    this.#observer.stopped(id);
   }
 
   removeSandbox(id: string, signal: AbortSignal): Promise<void> {
