@@ -92,9 +92,17 @@ async function untilInOrder(
   }
 }
 
-/** Files that tell what was are no leftovers. */
-const MEMORIES =
-  /^file (\/var\/lib\/kubelet\/nodelet\/(journal|events)\/|\/var\/lib\/kubelet-api\/|\/run\/tmp\/|\/var\/lib\/cni\/networks\/box\/last_reserved_ip)/;
+/** Files that tell what was are no leftovers, nor is what the runtime keeps for itself over its own death. */
+const MEMORIES = new RegExp(
+  `^file (${[
+    "/var/lib/kubelet/nodelet/(journal|events)/",
+    "/var/lib/kubelet-api/",
+    "/run/tmp/",
+    "/var/lib/cni/networks/box/last_reserved_ip",
+    "/run/containerd/io.containerd.runtime.v2.task/",
+    "/var/lib/containerd/",
+  ].join("|")})`,
+);
 
 async function picture({ box }: ChaosNode): Promise<readonly string[]> {
   return (await machinePicture(box)).filter((line) => !MEMORIES.test(line));

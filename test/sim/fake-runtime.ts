@@ -251,8 +251,7 @@ export class FakeRuntime implements ContainerRuntime {
 
   #refuse(op: string, probability: number): void {
     if (this.#down) throw unavailable();
-    if (this.refused.has(op)) throw new OutsideError("io", `${op}: refused`);
-    if (probability > 0 && this.#random.next() < probability)
+    if (this.refused.has(op) || (probability > 0 && this.#random.next() < probability))
       throw new OutsideError("io", `${op}: injected fault`);
   }
 
@@ -364,13 +363,8 @@ export class FakeRuntime implements ContainerRuntime {
   }
 
   #note(op: string, uid: string, id: string, container?: string): void {
-    this.deeds.push({
-      atMs: this.#clock.monotonic(),
-      op,
-      uid,
-      id,
-      ...(container === undefined ? {} : { container }),
-    });
+    const atMs = this.#clock.monotonic();
+    this.deeds.push({ atMs, op, uid, id, ...(container === undefined ? {} : { container }) });
   }
 
   #noteContainer(op: string, { id, sandboxId, config }: FakeContainer): void {

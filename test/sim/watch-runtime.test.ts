@@ -111,7 +111,7 @@ test("the end of a container that ended before it was ever looked at is seen soo
 
 test("a slow look does not take back what a faster one said", async () => {
   const clock = new SimClock();
-  const { runtime } = new FakeRuntime(clock, createSeededRandom(1), {});
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), {});
   const uid = "pod-1" as PodUid;
   const labels = { [POD_UID]: uid, [CONTAINER_NAME]: "main" };
   const state = () =>
@@ -119,6 +119,7 @@ test("a slow look does not take back what a faster one said", async () => {
   let looks = 0;
   const signal = new AbortController().signal;
   const observer = new Observer({
+    images,
     runtime: {
       ...runtime,
       listSandboxes: async () => [],

@@ -1,9 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aContext, anAttempt, anEnd, aPod, aRecord, at, wall } from "../../../test/support/pods.ts";
+import {
+  aContext,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  aSandbox,
+  at,
+  wall,
+} from "../../../test/support/pods.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { ROWS } from "./plan.vectors.ts";
+import type { PodRecord } from "./record.ts";
 
 /** Actions in short: kind and what they are about. */
 function inShort(action: PodAction): string {
@@ -98,3 +108,21 @@ for (const [name, more, goes] of HASHED_OTHERWISE)
       goes ? ["stopContainers"] : [],
     );
   });
+
+test("planPod: a sandbox that died by itself is stopped once, so that its address is free again", () => {
+  const dead = aSandbox({ id: "sb-0", ready: false, stopped: false });
+  const next = aSandbox({ id: "sb-1", attempt: 1 });
+  const kept = anAttempt("a", { state: "exited", exitCode: 1, restartCount: 0 });
+  const running = anAttempt("a", { restartCount: 1, sandboxId: "sb-1" });
+  const stopsOf = (record: PodRecord) =>
+    planPod(record, aContext()).actions.flatMap((each) =>
+      each.kind === "stopSandbox" ? [each.id] : [],
+    );
+  const replaced = { sandboxes: [next, dead], containers: [running, kept] };
+  assert.deepEqual(stopsOf(aRecord({ sandboxes: [dead] })), ["sb-0"]);
+  assert.deepEqual(stopsOf(aRecord(replaced)), ["sb-0"]);
+  const stopped = { ...replaced, sandboxes: [next, { ...dead, stopped: true }] };
+  assert.deepEqual(stopsOf(aRecord(stopped)), []);
+  const life = { kind: "terminated", cause: { kind: "completed" } } as const;
+  assert.deepEqual(stopsOf(aRecord({ sandboxes: [dead] }, { life })), ["sb-0"]);
+});
