@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { deadline } from "./deadlines.ts";
 
 /**
  * Sockets of one exchange. Whatever ends the exchange (an answer, the deadline, the caller), all of
@@ -37,11 +38,10 @@ const PEER_CLOSES_WITHIN_MS = 100;
  */
 function resetAfterPeer(socket: Socket): void {
   const cut = () => {
-    clearTimeout(timer);
+    cancel();
     reset(socket);
   };
-  const timer = setTimeout(cut, PEER_CLOSES_WITHIN_MS);
-  timer.unref();
+  const cancel = deadline(PEER_CLOSES_WITHIN_MS, cut);
   if (socket.readableEnded || socket.destroyed) {
     cut();
     return;
@@ -85,8 +85,8 @@ export function bounded<T>(
     }
     const held = new Held();
     const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
+      cancel();
+      listeners.delete(onAbort);
       held.release();
     };
     const answer = (value: T) => {
@@ -98,12 +98,28 @@ export function bounded<T>(
       reject(error as Error);
     };
     const onAbort = () => fail(signal.reason);
-    const timer = setTimeout(() => answer(bound.onTimeout()), bound.timeoutMs);
-    signal.addEventListener("abort", onAbort, { once: true });
+    const cancel = deadline(bound.timeoutMs, () => answer(bound.onTimeout()));
+    const listeners = listenersOf(signal);
+    listeners.add(onAbort);
     try {
       work(held, answer)?.then(answer, fail);
     } catch (error) {
       fail(error);
     }
   });
+}
+
+const abortListeners = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** A probe looks with one signal for as long as it lives, which is listened to once. */
+function listenersOf(signal: AbortSignal): Set<() => void> {
+  const known = abortListeners.get(signal);
+  if (known) return known;
+  const listeners = new Set<() => void>();
+  abortListeners.set(signal, listeners);
+  const onAbort = () => {
+    for (const listener of [...listeners]) listener();
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  return listeners;
 }
