@@ -15,7 +15,7 @@ after(() => {
 /** Says how it was started, as one line of JSON. */
 const PROGRAM = `console.log(JSON.stringify({
   args: process.argv.slice(2), flags: process.execArgv, as: process.env.NODELET_INVOKED_AS,
-  arenas: process.env.MALLOC_ARENA_MAX, node: process.env.FAKE_NODE,
+  arenas: process.env.MALLOC_ARENA_MAX, trim: process.env.MALLOC_TRIM_THRESHOLD_, node: process.env.FAKE_NODE,
 }));`;
 
 interface Start {
@@ -23,6 +23,7 @@ interface Start {
   readonly flags: readonly string[];
   readonly as: string;
   readonly arenas?: string;
+  readonly trim?: string;
   readonly node?: string;
 }
 
@@ -59,15 +60,15 @@ function start(
 }
 
 const OURS = { NODELET_NODE: process.execPath };
-const AGENT_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size"];
+const AGENT_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size", "--single-threaded-gc"];
 
 test("arguments arrive as they are", () => {
   const launcher = join(installed(), "bin/nodelet");
   const args = ["get", "a b", "", "$HOME", "*"];
-  const { args: got, as, flags, arenas } = start(launcher, args, OURS);
+  const { args: got, as, flags, arenas, trim } = start(launcher, args, OURS);
   assert.deepEqual(
-    { got, as, flags, arenas },
-    { got: args, as: "nodelet", flags: [], arenas: undefined },
+    { got, as, flags, arenas, trim },
+    { got: args, as: "nodelet", flags: [], arenas: undefined, trim: undefined },
   );
 });
 
@@ -80,10 +81,10 @@ test("the agent gets a small heap, under its own name and under the kubelet's", 
     ["bin/kubelet", [], "kubelet"],
   ];
   for (const [path, args, name] of table) {
-    const { flags, arenas, as, args: got } = start(join(root, path), args, OURS);
+    const { flags, arenas, trim, as, args: got } = start(join(root, path), args, OURS);
     assert.deepEqual(
-      { flags, arenas, as, got },
-      { flags: AGENT_FLAGS, arenas: "1", as: name, got: args },
+      { flags, arenas, trim, as, got },
+      { flags: AGENT_FLAGS, arenas: "1", trim: "1048576", as: name, got: args },
     );
   }
 });
