@@ -3,7 +3,7 @@ import { containerHash } from "../../src/api/container-hash.ts";
 import type { Container, Pod, PodSpec } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedSandbox, PodUid } from "../../src/api/observation.ts";
 import type { MonotonicMs, WallMs } from "../../src/kit/clock.ts";
-import type { PlanContext } from "../../src/pipeline/pods/plan.ts";
+import type { PlanContext } from "../../src/pipeline/pods/plan-draft.ts";
 import { newRecord, type PodRecord } from "../../src/pipeline/pods/record.ts";
 
 export const UID = "uid-1" as PodUid;

@@ -3,8 +3,17 @@ import type { Because } from "../../api/decisions.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import type { PodEvent } from "./ports.ts";
 import type { TerminationCause, Wait } from "./record.ts";
+
+/** One thing said about a pod. */
+export interface PodEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  readonly container?: string;
+  /** Id of the container, for which its name is put where the message holds it. */
+  readonly containerId?: string;
+}
 
 /** How a container counts in its pod. */
 export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";

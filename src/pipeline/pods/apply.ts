@@ -1,5 +1,4 @@
 import { isOutside, messageOf } from "../../kit/errors.ts";
-import { jitter } from "../../kit/random.ts";
 import type { PodAction, StopOrder } from "./actions.ts";
 import { livingContainers, newestSandbox } from "./observed.ts";
 import type { PodDeps } from "./ports.ts";
@@ -11,27 +10,15 @@ import {
   STEP_TEARDOWN,
 } from "./record.ts";
 import { resizePod } from "./resize-pod.ts";
+import { failure, type Run } from "./run.ts";
 import type { StepResult } from "./signals.ts";
 import { startContainer } from "./start-container.ts";
 
 /** The runtime is never given less to stop a container (kuberuntime minimumGracePeriodInSeconds). */
 const MINIMUM_STOP_SECONDS = 2;
 
-/** Pause after a failed step, stretched by up to a half (kubelet backOffPeriod). */
-const RETRY_MS = 10_000;
-const RETRY_JITTER = 0.5;
-
 /** Pause after a step that failed because the runtime did not answer. */
 const RUNTIME_AWAY_MS = 1_000;
-
-/** What executors of one run share. */
-export interface Run {
-  readonly record: PodRecord;
-  readonly deps: PodDeps;
-  readonly signal: AbortSignal;
-  /** The sandbox of this run: found, or made by an earlier action. */
-  sandboxId: string | undefined;
-}
 
 /** A step that ends the run: what follows makes no sense without it. */
 class StepFailed extends Error {
@@ -296,18 +283,4 @@ async function ground(
 
 function done(step: string): StepResult {
   return { step, outcome: { kind: "done" } };
-}
-
-/** What failed, in the words of the status; tried again after the usual pause, or after `retryInMs`. */
-export interface Failure {
-  readonly step: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly retryInMs?: number | undefined;
-}
-
-/** The result of a step that failed. */
-export function failure(run: Run, { step, reason, message, retryInMs }: Failure): StepResult {
-  const pauseMs = retryInMs ?? jitter(run.deps.random, RETRY_MS, RETRY_JITTER);
-  return { step, outcome: { kind: "failed", reason, message, retryInMs: pauseMs } };
 }

@@ -9,7 +9,7 @@ import { formatDuration } from "../../config/duration.ts";
 import { after } from "../../kit/instant.ts";
 import { removalOf, type StopOrder } from "./actions.ts";
 import { attemptIn, lastMade, latestAttempt } from "./observed.ts";
-import type { PlanContext, PlanDraft } from "./plan.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { RESIZE_RESTART } from "./plan-resize.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
 import type { PodRecord } from "./record.ts";

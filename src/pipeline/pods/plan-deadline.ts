@@ -2,7 +2,7 @@
 import { decided } from "../../api/decisions.ts";
 import { after } from "../../kit/instant.ts";
 import { NO_PLAN, type PodPlan } from "./actions.ts";
-import type { PlanContext, PlanDraft } from "./plan.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 
 const REASON = "DeadlineExceeded";

@@ -1,7 +1,7 @@
 // pure
 import { latestAttempt } from "./observed.ts";
-import type { PlanContext, PlanDraft } from "./plan.ts";
 import { start, type UsableSandbox } from "./plan-containers.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 import { ephemeralContainers } from "./restart.ts";
 

@@ -2,8 +2,8 @@
 import type { ObservedContainer } from "../../api/observation.ts";
 import { attemptIn } from "./observed.ts";
 import { hasRegularAttempt, isStarted } from "./phase.ts";
-import type { PlanContext, PlanDraft } from "./plan.ts";
 import { type PlanParts, planContainer, type UsableSandbox } from "./plan-containers.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 import { initContainers, type SpecContainer } from "./restart.ts";
 

@@ -10,7 +10,7 @@ import type { Container, ResourceRequirements } from "../../api/generated/types.
 import type { ObservedContainer } from "../../api/observation.ts";
 import type { StopOrder } from "./actions.ts";
 import { attemptIn, newestSandbox } from "./observed.ts";
-import type { PlanContext, PlanDraft } from "./plan.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
 import { type PodRecord, STEP_RESIZE } from "./record.ts";
 

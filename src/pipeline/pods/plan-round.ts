@@ -1,6 +1,6 @@
 // pure
 import { decided } from "../../api/decisions.ts";
-import type { PlanDraft } from "./plan.ts";
+import type { PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 import { livingOutdated } from "./rounds.ts";
 

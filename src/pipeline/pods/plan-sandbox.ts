@@ -4,7 +4,7 @@ import { decided } from "../../api/decisions.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
 import { latestAttempt, livingContainers, newestSandbox } from "./observed.ts";
 import { hasRegularAttempt } from "./phase.ts";
-import type { PlanContext, PlanDraft } from "./plan.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 import { decideRestart, regularContainers } from "./restart.ts";
 

@@ -4,7 +4,7 @@ import { decided } from "../../api/decisions.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
 import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
 import { livingContainers } from "./observed.ts";
-import type { PlanContext } from "./plan.ts";
+import type { PlanContext } from "./plan-draft.ts";
 import type { PodLife, PodRecord } from "./record.ts";
 import { initContainers } from "./restart.ts";
 

@@ -1,59 +1,15 @@
 // pure
-
-import type { Because } from "../../api/decisions.ts";
-import type { BackoffPolicy } from "../../kit/backoff.ts";
-import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-import { NO_PLAN, type PodAction, type PodPlan } from "./actions.ts";
-import type { KeptDead } from "./dead-containers.ts";
+import { NO_PLAN, type PodPlan } from "./actions.ts";
 import { planContainers } from "./plan-containers.ts";
 import { planDeadline } from "./plan-deadline.ts";
+import { type PlanContext, PlanDraft } from "./plan-draft.ts";
 import { planEphemeralContainers } from "./plan-ephemeral-containers.ts";
 import { planInitContainers } from "./plan-init-containers.ts";
 import { planResize } from "./plan-resize.ts";
 import { planRoundEnd } from "./plan-round.ts";
 import { planSandbox } from "./plan-sandbox.ts";
 import { planTeardown, planTermination } from "./plan-teardown.ts";
-import type { PodEvent } from "./ports.ts";
-import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN, type Wait } from "./record.ts";
-
-/** What planning must know beside the record. */
-export interface PlanContext {
-  readonly now: MonotonicMs;
-  readonly wallNow: WallMs;
-  readonly restartBackoff: BackoffPolicy;
-  /** Ended attempts of a container that are kept. */
-  readonly keptDead: KeptDead;
-  /** Whether the runtime answers and is ready; nothing is asked of it before. */
-  readonly runtimeReady: boolean;
-  /** Whether the runtime can give new pods a network; its message when not. */
-  readonly network: { readonly ready: boolean; readonly message: string };
-}
-
-/** Collects a plan; the planners below write into it in order. */
-export class PlanDraft {
-  readonly actions: PodAction[] = [];
-  readonly waits: Record<string, Wait> = {};
-  readonly standing: Because[] = [];
-  readonly says: PodEvent[] = [];
-  /** Containers that are stopped by this plan to be started with other resources. */
-  readonly restarting = new Set<string>();
-  wakeAt: MonotonicMs | undefined;
-
-  /** Look again at `at`, or earlier when something else asks for it. */
-  wake(at: MonotonicMs): void {
-    if (this.wakeAt === undefined || at < this.wakeAt) this.wakeAt = at;
-  }
-
-  finish(): PodPlan {
-    return {
-      actions: this.actions,
-      waits: this.waits,
-      standing: this.standing,
-      says: this.says,
-      wakeAt: this.wakeAt,
-    };
-  }
-}
+import { type PodRecord, STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN } from "./record.ts";
 
 /** What to do next for this pod. Deterministic in its arguments; does nothing itself. */
 export function planPod(record: PodRecord, context: PlanContext): PodPlan {

@@ -9,7 +9,7 @@ import {
   type Given,
   wall,
 } from "../../../test/support/pods.ts";
-import type { PlanContext } from "./plan.ts";
+import type { PlanContext } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 
 /** One vector; actions are spelled in short. */

@@ -17,7 +17,7 @@ import { Admissions } from "./admissions.ts";
 import { causeOf, hasEnded } from "./ended-before.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { livingContainers } from "./observed.ts";
-import type { PlanContext } from "./plan.ts";
+import type { PlanContext } from "./plan-draft.ts";
 import type { PodDeps } from "./ports.ts";
 import {
   NOTHING_OBSERVED,

@@ -6,7 +6,7 @@ import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import type { ContainerKind, StopOrder } from "./actions.ts";
+import type { ContainerKind, PodEvent, StopOrder } from "./actions.ts";
 import type { PodRecord } from "./record.ts";
 
 /** What became of making sure of an image. */
@@ -113,16 +113,6 @@ export interface PodHookPort {
 export interface PodEventPort {
   /** Says something about the pod, or about one of its containers. */
   record(pod: Pod, event: PodEvent): void;
-}
-
-/** One thing said about a pod. */
-export interface PodEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
-  readonly container?: string;
-  /** Id of the container, for which its name is put where the message holds it. */
-  readonly containerId?: string;
 }
 
 /** Making and removing of what stands around a pod; all idempotent. */

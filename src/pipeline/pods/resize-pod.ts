@@ -1,7 +1,7 @@
 import type { PodAction } from "./actions.ts";
-import { failure, type Run } from "./apply.ts";
 import { STEP_RESIZE } from "./record.ts";
 import { resizeFailed } from "./resize-text.ts";
+import { failure, type Run } from "./run.ts";
 import type { StepResult } from "./signals.ts";
 
 type ResizeAction = Extract<PodAction, { kind: "resizePod" }>;

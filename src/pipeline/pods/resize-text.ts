@@ -4,7 +4,7 @@ import { resizableContainers } from "../../api/allocation.ts";
 import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
 import { isRestartableInit } from "../../api/pod.ts";
 import { canonicalQuantity, parseQuantity } from "../../api/quantity.ts";
-import type { PodEvent } from "./ports.ts";
+import type { PodEvent } from "./actions.ts";
 import type { PendingResize } from "./record.ts";
 
 type ResourceList = Readonly<Record<string, string>>;

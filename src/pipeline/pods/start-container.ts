@@ -1,11 +1,11 @@
 import type { PresentImage } from "../../api/present-image.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
-import { failure, type Run } from "./apply.ts";
 import { attemptIn, newestSandbox } from "./observed.ts";
 import { ContainerConfigError, type ImageOutcome } from "./ports.ts";
 import { findContainer } from "./restart.ts";
 import { currentRound } from "./rounds.ts";
+import { failure, type Run } from "./run.ts";
 import type { StepResult } from "./signals.ts";
 
 /** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
