@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   allocationOf,
+  asScheduled,
   isSameAllocation,
   largerRequests,
   type PodAllocation,
@@ -79,4 +80,31 @@ test("largerRequests holds the larger of both until a change is carried out", ()
       b: cpu("1"),
     },
   });
+});
+
+test("asScheduled: what is asked for, given or had, but for what can never be given", () => {
+  const at = (wish: string, given: string, has: string, reason?: string): Pod => ({
+    metadata: { name: "p" },
+    spec: { containers: [{ name: "a", resources: cpu(wish) }] },
+    status: {
+      containerStatuses: [
+        {
+          ...{ name: "a", image: "i", imageID: "", ready: true, restartCount: 0 },
+          allocatedResources: { cpu: given },
+          resources: cpu(has),
+        },
+      ],
+      ...(reason ? { conditions: [{ type: "PodResizePending", status: "True", reason }] } : {}),
+    },
+  });
+  for (const [pod, counts] of [
+    [at("1", "1", "1"), "1"],
+    [at("3", "2", "1"), "3"],
+    [at("3", "2", "1", "Deferred"), "3"],
+    [at("3", "2", "1", "Infeasible"), "2"],
+    [at("1", "1", "2"), "2"],
+    [at("9", "1", "2", "Infeasible"), "2"],
+  ] as const)
+    assert.equal(asScheduled(pod).spec?.containers[0]?.resources?.requests?.["cpu"], counts);
+  assert.deepEqual(asScheduled(podOf(cpu("3"))), podOf(cpu("3")));
 });

@@ -126,3 +126,25 @@ function larger(
   }
   return { ...a, requests };
 }
+
+/**
+ * The pod with what a scheduler must take for granted: the larger of what it asks for and of what its status
+ * says it was given and has; what can never be given does not count (component-helpers resource PodRequests).
+ */
+export function asScheduled(pod: Pod): Pod {
+  const { status } = pod;
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  const wished = allocationOf(pod);
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const [name, wish] of Object.entries(wished.containers)) {
+    const found = statuses.find((each) => each.name === name);
+    const given = found?.allocatedResources;
+    containers[name] = given ? larger({ requests: given }, found?.resources) : wish;
+  }
+  const own = wished.pod && (status?.resources ?? wished.pod);
+  const held: PodAllocation = own ? { pod: own, containers } : { containers };
+  const isNever = status?.conditions?.some(
+    ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
+  );
+  return withAllocation(pod, isNever ? held : largerRequests(wished, held));
+}

@@ -76,11 +76,12 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
 
 async function apply(
   { ledger, cgroups, runtime, activePods }: ResizeDeps,
-  { pod, actuated, containers }: PodResizeOrder,
+  { pod, actuated, sandboxId, containers }: PodResizeOrder,
   signal: AbortSignal,
 ): ReturnType<PodResizePort["apply"]> {
   let outcome: ResizeOutcome;
   try {
+    if (sandboxId !== undefined) await runtime.updateSandbox(sandboxId, pod, signal);
     await cgroups.updateQos(activePods());
     outcome = await cgroups.resizePod({
       from: withAllocation(pod, actuated),

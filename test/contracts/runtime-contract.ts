@@ -165,6 +165,23 @@ export function runtimeContract(name: string, make: () => Promise<RuntimeUnderTe
     assert.deepEqual(await bench.run(bench.runtime.listSandboxes({}, SIGNAL)), []);
   });
 
+  contract("a container that runs takes other resources and stays what it is", async (bench) => {
+    const sandbox = await bench.sandbox();
+    const id = await bench.started(sandbox, { kind: "sleep" });
+    const resources = { cpuShares: 204n, cpuPeriod: 100_000n, cpuQuota: 40_000n };
+    await bench.run(bench.runtime.updateContainer(id, resources, SIGNAL));
+    const status = await bench.status(id);
+    assert.equal(status.state, ContainerState.CONTAINER_RUNNING);
+    await bench.run(bench.runtime.stopContainer(id, 2, SIGNAL));
+    await bench.until(id, ContainerState.CONTAINER_EXITED);
+    // One that has ended meanwhile is no error: nothing runs that could have the wrong ones.
+    await bench.run(bench.runtime.updateContainer(id, resources, SIGNAL));
+    await assert.rejects(
+      bench.run(bench.runtime.updateContainer("nosuchcontainer", resources, SIGNAL)),
+      (error: unknown) => isOutside(error, "notFound"),
+    );
+  });
+
   contract("unknown ids are notFound", async (bench) => {
     const unknown = (error: unknown) => isOutside(error, "notFound");
     await assert.rejects(bench.status("nosuchcontainer"), unknown);

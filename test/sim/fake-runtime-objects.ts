@@ -71,6 +71,22 @@ export interface FakeContainer {
   cancelExit: (() => void) | undefined;
 }
 
+/** The calls of CRI that are about sandboxes. */
+export type SandboxCalls = Pick<
+  RuntimeService,
+  | "listSandboxes"
+  | "sandboxStatus"
+  | "runSandbox"
+  | "stopSandbox"
+  | "removeSandbox"
+  | "updateSandbox"
+>;
+
+/** As the runtimes that most nodes have. */
+export function refuseSums(): never {
+  throw new OutsideError("unimplemented", "unknown method UpdatePodSandboxResources");
+}
+
 /** The calls of CRI that are about containers. */
 export type ContainerCalls = Pick<
   RuntimeService,
@@ -84,13 +100,12 @@ export type ContainerCalls = Pick<
   | "updateContainer"
 >;
 
-/** Changes what a container that has not ended may use; what is 0 or empty stays as it is. */
+/** Changes what a container may use; what is 0 or empty stays as it is. */
 export function updateResources(
   container: FakeContainer,
   resources: DeepPartial<LinuxContainerResources>,
 ): FakeContainer {
-  const { config, state, id } = container;
-  if (state === "exited") throw new OutsideError("io", `container ${id} is not running`);
+  const { config } = container;
   const given = Object.entries(resources).filter(([, value]) => value !== 0n && value !== 0);
   const linux = {
     ...config.linux,

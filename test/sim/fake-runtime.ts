@@ -23,7 +23,9 @@ import {
   listedContainer,
   listedSandbox,
   type RuntimeDeed,
+  refuseSums,
   runtimeStatus,
+  type SandboxCalls,
   sandboxStatus,
   updateResources,
   VERSION,
@@ -118,10 +120,7 @@ export class FakeRuntime implements ContainerRuntime {
     };
   }
 
-  #sandboxCalls(): Pick<
-    RuntimeService,
-    "listSandboxes" | "sandboxStatus" | "runSandbox" | "stopSandbox" | "removeSandbox"
-  > {
+  #sandboxCalls(): SandboxCalls {
     return {
       listSandboxes: (filter, signal) =>
         this.#call("listSandboxes", signal, () =>
@@ -171,6 +170,8 @@ export class FakeRuntime implements ContainerRuntime {
           this.killSandbox(id);
           sandbox.networkHeld = false;
         }),
+      updateSandbox: (_id, _sums, signal) =>
+        this.#call("updateSandbox", signal, () => refuseSums()),
       removeSandbox: (id, signal) =>
         this.#call("removeSandbox", signal, () => {
           const sandbox = this.sandboxes.get(id);

@@ -1,4 +1,5 @@
 // pure
+import { asScheduled } from "../../api/allocation.ts";
 import type { Node, Pod, Taint, Toleration } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod.ts";
 import { podResources, type ResourceAmounts, resourceAmounts } from "../../api/pod-resources.ts";
@@ -61,7 +62,7 @@ function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | und
   if (most > 0 && live.length + 1 > most) return "Too many pods";
   const total = resourceAmounts(room);
   const asked = podResources(pod).requests;
-  const used = live.map((each) => podResources(each).requests);
+  const used = live.map((each) => podResources(asScheduled(each)).requests);
   const fits = (of: (amounts: ResourceAmounts) => number) =>
     of(asked) === 0 || used.reduce((sum, each) => sum + of(each), 0) + of(asked) <= of(total);
   if (!fits(({ cpuMilli }) => cpuMilli)) return "Insufficient cpu";

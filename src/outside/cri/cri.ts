@@ -100,6 +100,15 @@ export interface RuntimeService {
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   /** Idempotent; removes its containers too. */
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
+  /** Tells the sums of a pod that runs; `unimplemented` by runtimes that do not ask for them. */
+  updateSandbox(
+    id: string,
+    sums: {
+      readonly resources: DeepPartial<LinuxContainerResources>;
+      readonly overhead: DeepPartial<LinuxContainerResources>;
+    },
+    signal: AbortSignal,
+  ): Promise<void>;
   listContainers(
     filter: DeepPartial<ContainerFilter>,
     signal: AbortSignal,

@@ -17,6 +17,7 @@ import {
   RunPodSandboxRequest,
   RuntimeServiceDefinition,
   UpdateContainerResourcesRequest,
+  UpdatePodSandboxResourcesRequest,
 } from "./generated/api.ts";
 
 const METHODS = RuntimeServiceDefinition.methods;
@@ -43,7 +44,12 @@ export function createRuntimeClient(channel: GrpcChannel, timeoutMs: number): Ru
 
 type SandboxCalls = Pick<
   RuntimeService,
-  "listSandboxes" | "sandboxStatus" | "runSandbox" | "stopSandbox" | "removeSandbox"
+  | "listSandboxes"
+  | "sandboxStatus"
+  | "runSandbox"
+  | "stopSandbox"
+  | "removeSandbox"
+  | "updateSandbox"
 >;
 
 function sandboxCalls(cri: CriCaller, timeoutMs: number): SandboxCalls {
@@ -69,6 +75,10 @@ function sandboxCalls(cri: CriCaller, timeoutMs: number): SandboxCalls {
     },
     removeSandbox: async (podSandboxId, signal) => {
       await cri.call(METHODS.removePodSandbox, { podSandboxId }, signal);
+    },
+    updateSandbox: async (podSandboxId, sums, signal) => {
+      const request = UpdatePodSandboxResourcesRequest.fromPartial({ podSandboxId, ...sums });
+      await cri.call(METHODS.updatePodSandboxResources, request, signal);
     },
   };
 }

@@ -21,6 +21,8 @@ export interface AdmissionsDeps extends PodDeps {
 export class Admissions {
   readonly #deps: AdmissionsDeps;
   readonly #retries = new Map<PodUid, () => void>();
+  /** Pods that wait for their turn. */
+  readonly #queued = new Set<PodUid>();
   readonly resizes: Resizes;
   #turns: Promise<void> = Promise.resolve();
 
@@ -35,17 +37,41 @@ export class Admissions {
 
   /** Has a new pod decided on; what becomes of it is told to the pod. */
   queue(uid: PodUid): void {
+    this.#queued.add(uid);
     this.#inTurn(
-      () => this.#admitOne(uid),
-      (error) => {
-        this.#failed("admission", error, uid);
-        this.#deps.post(uid, {
-          kind: "rejected",
-          reason: "UnexpectedAdmissionError",
-          message: `Pod was rejected: ${String(error)}`,
-        });
+      async () => {
+        const next = this.#next();
+        if (next !== undefined) await this.#admit(next);
       },
+      (error) => this.#failed("admission", error),
     );
+  }
+
+  /** Pods that were given resources before have them; then the older one (kubelet HandlePodAdditions). */
+  #next(): PodUid | undefined {
+    const { get, ports } = this.#deps;
+    const [next] = [...this.#queued]
+      .map((uid) => {
+        const isNew = ports.resizes.isAllocated(uid) ? 0 : 1;
+        const made = get(uid)?.pod.metadata?.creationTimestamp ?? "";
+        return { uid, rank: `${isNew} ${made}` };
+      })
+      .sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0));
+    if (next) this.#queued.delete(next.uid);
+    return next?.uid;
+  }
+
+  async #admit(uid: PodUid): Promise<void> {
+    try {
+      await this.#admitOne(uid);
+    } catch (error) {
+      this.#failed("admission", error, uid);
+      this.#deps.post(uid, {
+        kind: "rejected",
+        reason: "UnexpectedAdmissionError",
+        message: `Pod was rejected: ${String(error)}`,
+      });
+    }
   }
 
   /** A pod that is gone is not asked about again, and holds nothing. */

@@ -131,6 +131,8 @@ export interface PodResizeOrder {
   readonly pod: Pod;
   /** What they have. */
   readonly actuated: ActuatedPod;
+  /** The sandbox that runs, where there is one. */
+  readonly sandboxId: string | undefined;
   /** Containers that run and stay running. */
   readonly containers: readonly { readonly name: string; readonly id: string }[];
 }

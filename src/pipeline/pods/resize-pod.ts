@@ -13,7 +13,9 @@ type ResizeAction = Extract<PodAction, { kind: "resizePod" }>;
 export async function resizePod({ containers }: ResizeAction, run: Run): Promise<StepResult> {
   const { pod, resize, troubles } = run.record;
   const { resizes, events } = run.deps.ports;
-  const outcome = await resizes.apply({ pod, actuated: resize.actuated, containers }, run.signal);
+  const { sandboxId } = run;
+  const order = { pod, actuated: resize.actuated, sandboxId, containers };
+  const outcome = await resizes.apply(order, run.signal);
   if (outcome.kind === "done") return { step: STEP_RESIZE, outcome: { kind: "done" } };
   run.signal.throwIfAborted();
   const { message } = outcome;

@@ -79,6 +79,8 @@ test("resizeConditions: waiting, going on, in trouble", () => {
   };
   const going = { type: "PodResizeInProgress", status: "True", observedGeneration: 2 };
   assert.deepEqual(resizeConditions(record), [waiting, going]);
+  const cause = { kind: "completed" } as const;
+  assert.deepEqual(resizeConditions({ ...record, life: { kind: "terminated", cause } }), []);
   const trouble = { reason: "Error", message: "no", failures: 1, notBefore: at(1) };
   assert.deepEqual(resizeConditions({ ...record, troubles: { "#resize": trouble } }), [
     waiting,

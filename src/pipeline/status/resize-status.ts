@@ -10,8 +10,13 @@ import type {
 import { type PodRecord, STEP_RESIZE } from "../pods/record.ts";
 import type { ConditionVerdict } from "./pod-conditions.ts";
 
-/** Conditions of a change in place; they are there only while it is going on. */
-export function resizeConditions({ resize, troubles }: PodRecord): readonly ConditionVerdict[] {
+/** Conditions of a change in place; they are there only while it is going on, and not of pods that have ended. */
+export function resizeConditions({
+  resize,
+  troubles,
+  life,
+}: PodRecord): readonly ConditionVerdict[] {
+  if (life.kind === "terminated" || life.kind === "released") return [];
   const { pending, inProgress } = resize;
   const conditions: ConditionVerdict[] = [];
   if (pending) {

@@ -13,6 +13,7 @@ const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
   runSandbox: "run_podsandbox",
   stopSandbox: "stop_podsandbox",
   removeSandbox: "remove_podsandbox",
+  updateSandbox: "update_podsandbox_resources",
   listContainers: "list_containers",
   containerStatus: "container_status",
   listContainerStats: "list_container_stats",

@@ -11,7 +11,7 @@ import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
 import { kernelHostname } from "../../api/pod-hostname.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { OutsideError } from "../../kit/errors.ts";
+import { isOutside, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -295,6 +295,16 @@ export class Runtime {
     signal: AbortSignal,
   ): Promise<void> {
     return this.#deps.cri.runtime.updateContainer(id, resources, signal);
+  }
+
+  /** Tells the pod's sums to a runtime that asks for them. */
+  async updateSandbox(id: string, pod: Pod, signal: AbortSignal): Promise<void> {
+    const { resources = {}, overhead = {} } = this.#deps.sandboxResources(pod);
+    try {
+      await this.#deps.cri.runtime.updateSandbox(id, { resources, overhead }, signal);
+    } catch (error) {
+      if (!isOutside(error, "unimplemented")) throw error;
+    }
   }
 
   #security({ image: { user }, volumeGroups }: StartOrder): SecurityParts {
