@@ -170,8 +170,7 @@ export class FakeRuntime implements ContainerRuntime {
           this.killSandbox(id);
           sandbox.networkHeld = false;
         }),
-      updateSandbox: (_id, _sums, signal) =>
-        this.#call("updateSandbox", signal, () => refuseSums()),
+      updateSandbox: (_id, _, signal) => this.#call("updateSandbox", signal, refuseSums),
       removeSandbox: (id, signal) =>
         this.#call("removeSandbox", signal, () => {
           const sandbox = this.sandboxes.get(id);
