@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aRecord } from "../../test/support/pods.ts";
+import { aPod, aRecord, wall } from "../../test/support/pods.ts";
 import { MetricsRegistry } from "../kit/metrics.ts";
-import type { PodRecord } from "../pipeline/pods/record.ts";
+import { asSpecified, type PodRecord } from "../pipeline/pods/record.ts";
 import { countedReason, exposePods } from "./pod-metrics.ts";
 
 for (const [reason, counted] of [
@@ -34,4 +34,22 @@ test("exposePods counts a refusal once, however often it is told", () => {
   tell({ ...refused, life: { kind: "released" } });
   tell(refused);
   assert.ok(metrics.expose().includes(`${line}3`));
+});
+
+test("exposePods counts resizes that wait and that go on", () => {
+  const metrics = new MetricsRegistry();
+  const actuated = asSpecified(aPod());
+  const pending = { reason: "Deferred", message: "", generation: 2, sinceMs: wall(0) } as const;
+  const list = () => [
+    aRecord(),
+    aRecord({}, { resize: { actuated, pending, inProgress: { generation: 1 } } }),
+    aRecord({}, { resize: { actuated, pending } }),
+  ];
+  exposePods(metrics, { pods: { subscribe: () => () => {}, list } });
+  for (const line of [
+    'kubelet_pod_pending_resizes{reason="deferred"} 2',
+    'kubelet_pod_pending_resizes{reason="infeasible"} 0',
+    "kubelet_pod_in_progress_resizes 1",
+  ])
+    assert.ok(metrics.expose().includes(line), line);
 });

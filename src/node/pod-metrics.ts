@@ -45,12 +45,34 @@ function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">):
   });
 }
 
+function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
+  metrics.collected(
+    { name: "kubelet_pod_pending_resizes", help: "Resizes that wait, by reason.", type: "gauge" },
+    () => {
+      const waiting = pods.list().flatMap(({ resize }) => resize.pending?.reason ?? []);
+      return ["Deferred", "Infeasible"].map((reason) => ({
+        labels: { reason: reason.toLowerCase() },
+        value: waiting.filter((each) => each === reason).length,
+      }));
+    },
+  );
+  metrics.collected(
+    {
+      name: "kubelet_pod_in_progress_resizes",
+      help: "Resizes that were given and are being carried out.",
+      type: "gauge",
+    },
+    () => [{ value: pods.list().filter(({ resize }) => resize.inProgress).length }],
+  );
+}
+
 /** Counts pods by life and by quality of service, and those that were refused. */
 export function exposePods(
   metrics: MetricsRegistry,
   { pods }: { readonly pods: Pick<Pods, "subscribe" | "list"> },
 ): void {
   countRefusals(metrics, pods);
+  countResizes(metrics, pods);
   metrics.collected(
     { name: "kubelet_desired_pods", help: "Pods the agent knows, by life.", type: "gauge" },
     () => {
