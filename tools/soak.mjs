@@ -1,7 +1,8 @@
 // Long runs that are too slow for every change:
 //   node tools/soak.mjs [--seeds n] [--first n] [part of path…]
 // Thousands of seeds of the simulation, then every test/**/*.soak.ts (chaos on real containerd, crash series,
-// histories). The last line is always `N passed, N failed, N skipped`.
+// histories). How long these are: NODELET_CHAOS_PODS, NODELET_CHAOS_SECONDS, NODELET_CHAOS_SEED, NODELET_CRASH_ROUNDS.
+// The last line is always `N passed, N failed, N skipped`.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../src/api/generated/types.ts";
 import type { Box } from "../box/box.ts";
 import { withBox } from "../box/box.ts";
+import { testImage } from "../box/images.ts";
 import { apiServerObstacle, startApiServer } from "../kube/apiserver.ts";
 import { ClusterNode, conditionOf, NODE, PODS } from "../kube/cluster-node.ts";
 import { BoxedAgent, podTraces } from "../support/agent.ts";
@@ -39,6 +40,12 @@ const KINDS: readonly PodKind[] = [
   "stubborn",
   "objects",
 ].map(kindNamed);
+
+/** An image of two names, which its pod calls by a short form of one: the runtime shows any of the full ones. */
+const SHORT_NAMED = {
+  names: ["docker.io/library/adopted:1", "docker.io/library/adopted:2"],
+  wanted: ["adopted:1", "adopted:2"],
+} as const;
 
 const UNDISTURBED = { hit: false, runtimeDied: false };
 
@@ -100,6 +107,18 @@ class Turns {
     }
   }
 
+  /** Pods whose image the runtime calls otherwise than they do; numbered like the first ones. */
+  async createShortNamed(): Promise<void> {
+    for (const [n, image] of SHORT_NAMED.wanted.entries()) {
+      const pod = podOfKind(kindNamed("onfailure"), `onfailure-0${n}`);
+      const containers = (pod.spec?.containers ?? []).map((each) => ({ ...each, image }));
+      await this.node.server.must("POST", PODS, {
+        ...pod,
+        spec: { ...pod.spec, containers, nodeName: NODE },
+      });
+    }
+  }
+
   /** Waits until so many pods are where their specs want them. */
   async settle(count: number): Promise<void> {
     await this.node.agent.until(
@@ -152,7 +171,8 @@ class Turns {
 }
 
 async function withTurns(use: (turns: Turns) => Promise<void>): Promise<void> {
-  await withBox({ storeMib: 2048 }, async (box) => {
+  const images = [testImage({ names: SHORT_NAMED.names })];
+  await withBox({ storeMib: 2048, images }, async (box) => {
     await using server = await startApiServer({ box });
     await box.run(["mkdir", "-p", NOTES]);
     const kubeconfig = await server.nodeKubeconfig(NODE);
@@ -175,7 +195,8 @@ test(`${COUNT} pods pass from the Go kubelet to nodelet and back`, { skip }, () 
     const { node, go, box } = turns;
     const traces = await podTraces(box);
     go.start();
-    await turns.create(0, COUNT);
+    await turns.create(0, COUNT - SHORT_NAMED.wanted.length);
+    await turns.createShortNamed();
     await turns.settle(COUNT);
     const before = await turns.essences(essenceOf);
     const tasks = await turns.tasks();
