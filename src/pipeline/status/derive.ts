@@ -59,7 +59,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
       context.now,
       generation,
     ),
-    ...reasonOf(record),
+    ...reasonOf(record, phase, previous),
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
     startTime: previous?.startTime ?? rfc3339(record.startedAt),
@@ -129,11 +129,19 @@ function addresses(kind: "host" | "pod", ips: readonly string[]): Partial<PodSta
   return kind === "host" ? { hostIP: primary, hostIPs: all } : { podIP: primary, podIPs: all };
 }
 
-function reasonOf({ admission, life }: PodRecord): { reason?: string; message?: string } {
+/** A phase that stays keeps its reason: a restarted agent knows it from nowhere else. */
+function reasonOf(
+  { admission, life }: PodRecord,
+  phase: PodPhase,
+  previous: PodStatus | undefined,
+): Pick<PodStatus, "reason" | "message"> {
   if (admission.kind === "rejected")
     return { reason: admission.reason, message: admission.message };
   const cause = "cause" in life ? life.cause : undefined;
-  return cause?.kind === "evicted" ? { reason: cause.reason, message: cause.message } : {};
+  if (cause?.kind === "evicted") return { reason: cause.reason, message: cause.message };
+  if (phase !== "Failed" || previous?.phase !== phase) return {};
+  const { reason, message } = previous;
+  return { ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
 }
 
 /** Said together with the end, so that nobody counts it as the pod's own (KEP-3329). */
