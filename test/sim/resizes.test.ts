@@ -7,6 +7,7 @@ const SEEDS = 20;
 /** Seeds that once failed, and what each of them taught. */
 const LEARNED = [
   [242, "a group that was left behind is known to be so by the next agent"],
+  [1244, "a wish that comes again with another generation is answered for that one"],
 ] as const;
 
 for (const [seed, lesson] of LEARNED)

@@ -1,5 +1,6 @@
 import { allocationOf, isSameAllocation, type PodAllocation } from "../../api/allocation.ts";
 import { decided } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { PodDeps, ResizeVerdict } from "./ports.ts";
@@ -23,6 +24,8 @@ export interface ResizesDeps extends PodDeps {
 /** A wish that waits, and what was said of it. */
 interface Waiting {
   readonly wish: PodAllocation;
+  /** Of the spec that holds the wish: conditions name the newest. */
+  readonly generation: number;
   readonly verdict: ResizeVerdict["kind"] | undefined;
 }
 
@@ -57,15 +60,15 @@ export class Resizes {
     if (life.kind === "released") this.#weights.delete(uid);
     else this.#weights.set(uid, weight);
     if (life.kind !== "running" || pod === desired) this.#waiting.delete(uid);
-    else this.#wishFor(uid, allocationOf(desired));
+    else this.#wishFor(uid, { wish: allocationOf(desired), generation: generationOf(desired) });
     if (isNews && [...this.#waiting.values()].some(({ verdict }) => verdict === "deferred"))
       this.#queue();
   }
 
-  #wishFor(uid: PodUid, wish: PodAllocation): void {
+  #wishFor(uid: PodUid, now: Pick<Waiting, "wish" | "generation">): void {
     const known = this.#waiting.get(uid);
-    if (known && isSameAllocation(known.wish, wish)) return;
-    this.#waiting.set(uid, { wish, verdict: undefined });
+    if (known?.generation === now.generation && isSameAllocation(known.wish, now.wish)) return;
+    this.#waiting.set(uid, { ...now, verdict: undefined });
     this.#queue();
   }
 
@@ -115,7 +118,7 @@ export class Resizes {
       return;
     }
     this.#waiting.delete(uid);
-    const generation = desired.metadata?.generation ?? 0;
+    const generation = generationOf(desired);
     const requests = requestsInShort(desired);
     decisions.decide(record, decided("allocateResize", "fits", { generation, requests }));
     events.record(desired, resizeStarted(desired, generation));
@@ -128,7 +131,7 @@ export class Resizes {
     const { decisions, events } = this.#deps.ports;
     const { kind, rule, message } = verdict;
     const reason = kind === "infeasible" ? "Infeasible" : "Deferred";
-    const generation = desired.metadata?.generation ?? 0;
+    const generation = generationOf(desired);
     const before = resize.pending;
     const said = { reason, message, generation } as const;
     if (before && isSaid(before, said)) return;
@@ -139,6 +142,8 @@ export class Resizes {
     this.#deps.post(uid, { kind: "resizePending", pending: { ...said, sinceMs } });
   }
 }
+
+const generationOf = ({ metadata }: Pod): number => metadata?.generation ?? 0;
 
 function isSaid(before: PendingResize, now: Omit<PendingResize, "sinceMs">): boolean {
   return (
