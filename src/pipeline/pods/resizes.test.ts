@@ -142,9 +142,12 @@ test("what can never be had is not asked for again, another wish is", async () =
   room.verdict = NEVER;
   room.wish("p", "200", 2);
   assert.deepEqual(await room.settle(), ["refuseResize", "ResizeInfeasible"]);
-  room.wish("p", "200000m", 3);
   await room.clock.advance(10 * MINUTES_MS);
   assert.deepEqual(room.asked, ["p"]);
+  room.wish("p", "200000m", 3);
+  assert.deepEqual(await room.settle(), ["refuseResize", "ResizeInfeasible"]);
+  const { pending } = room.records.get("p" as PodUid)?.resize ?? {};
+  assert.equal(pending?.generation, 3, "the condition names the generation it answers");
   room.wish("p", "1", 4);
   assert.deepEqual(await room.settle(), []);
   assert.equal(room.records.get("p" as PodUid)?.resize.pending, undefined, "it wants what it has");
