@@ -39,7 +39,9 @@ class DeadlineQueue {
 
   #set(ms: number): void {
     this.#isSet = true;
-    setTimeout(() => this.#look(), Math.min(Math.ceil(ms), LONGEST_TIMER_MS)).unref();
+    // When the agent itself is late, what has arrived by now is heard before anything is over.
+    const onTime = () => setImmediate(() => this.#look());
+    setTimeout(onTime, Math.min(Math.ceil(ms), LONGEST_TIMER_MS)).unref();
   }
 
   #look(): void {

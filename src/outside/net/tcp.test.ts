@@ -76,3 +76,19 @@ test("tcpConnect times out where nobody answers, and ends early with the signal"
     child.kill("SIGKILL");
   }
 });
+
+test("tcpConnect counts a connection that came in time though the agent was late", async () => {
+  const server = createServer((socket) => socket.on("error", () => {})).unref();
+  const port = await listen(server);
+  // From here the timers come before the sockets.
+  await new Promise((resolve) => setImmediate(resolve));
+  const answers = [1, 2, 3].map(() => tcpConnect("127.0.0.1", port, 50, never));
+  // The kernel connects them meanwhile.
+  const until = performance.now() + 200;
+  while (performance.now() < until);
+  assert.deepEqual(
+    (await Promise.all(answers)).map(({ kind }) => kind),
+    ["connected", "connected", "connected"],
+  );
+  assert.equal(timeWaitCount(port), 0);
+});
