@@ -248,6 +248,8 @@ const json = fc.letrec((tie) => ({
       "!x",
       "%x",
       "@x",
+      "-_0",
+      "+_.5",
     ),
     fc.array(tie("node"), { maxLength: 4 }),
     fc.dictionary(

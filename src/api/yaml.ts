@@ -1,6 +1,7 @@
 // pure
 import {
   constructFromEvents,
+  DUMP_SCHEMA,
   defineScalarTag,
   dump,
   EVENT_ID,
@@ -354,11 +355,29 @@ export function parseYamlDocument(text: string, limits: Partial<YamlLimits> = {}
 }
 
 /**
+ * What is written plain must be a string for every reader: go-yaml reads some texts as numbers that are none
+ * for YAML 1.1 (`-_0`).
+ */
+const WRITTEN_SCHEMA = DUMP_SCHEMA.withTags(
+  defineScalarTag("tag:go-yaml,2014:int", {
+    implicit: true,
+    resolve: (text) => orUnresolved(resolveInteger(text)),
+    ...never,
+  }),
+  defineScalarTag("tag:go-yaml,2014:float", {
+    implicit: true,
+    resolve: (text) => orUnresolved(resolveFloat(text)),
+    ...never,
+  }),
+);
+
+/**
  * Writes a value as YAML in the style of `kubectl -o yaml`: block style, lists not indented, strings that
  * any reader could take for something else in double quotes. Keys keep their order, absent ones are left out.
  */
 export function dumpYaml(value: unknown): string {
   return dump(value, {
+    schema: WRITTEN_SCHEMA,
     seqNoIndent: true,
     lineWidth: -1,
     noRefs: true,
