@@ -368,9 +368,12 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
     stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
     removeContainer: async (attempt, signal) => {
       await collecting(deps, signal, () => runtime.removeContainer(attempt.id, signal));
+      await deps.cgroups.clearRemoved(attempt.pod, attempt.pod.metadata?.uid ?? "", attempt.id);
       await logs.removed(attempt);
     },
-    removeSandbox: (id, signal) =>
-      collecting(deps, signal, () => runtime.removeSandbox(id, signal)),
+    removeSandbox: async (pod, id, signal) => {
+      await collecting(deps, signal, () => runtime.removeSandbox(id, signal));
+      await deps.cgroups.clearRemoved(pod, pod.metadata?.uid ?? "", id);
+    },
   };
 }

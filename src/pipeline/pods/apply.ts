@@ -136,7 +136,7 @@ const EXECUTORS: Executors = {
       return run.deps.ports.runtime.removeContainer(attempt, run.signal);
     }),
   removeSandbox: ({ id }, run) =>
-    teardown(run, () => run.deps.ports.runtime.removeSandbox(id, run.signal)),
+    teardown(run, () => run.deps.ports.runtime.removeSandbox(run.record.pod, id, run.signal)),
 };
 
 /** Executes the actions one after the other; ends early when one fails that the rest stands on. */

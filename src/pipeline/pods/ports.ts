@@ -64,7 +64,7 @@ export interface PodRuntimePort {
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   /** Takes the attempt away with its log. */
   removeContainer(attempt: ContainerAttempt, signal: AbortSignal): Promise<void>;
-  removeSandbox(id: string, signal: AbortSignal): Promise<void>;
+  removeSandbox(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }
 
 /** The spec asks for something that cannot be turned into a container; the message is for the status. */

@@ -25,7 +25,7 @@ import {
 import { MIN_SHARES } from "./convert.ts";
 import { podDemand } from "./demand-cache.ts";
 import { type GroupPlace, locateGroup } from "./locate.ts";
-import { literalPath, parsePath, podName, podUidOf, QOS_CLASSES, tierName } from "./names.ts";
+import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
 import { type ContainerResources, planContainer } from "./plan-container.ts";
 import { planNode, planReserved } from "./plan-node.ts";
@@ -33,6 +33,7 @@ import { planPod } from "./plan-pod.ts";
 import { planQos, planQosStart } from "./plan-qos.ts";
 import { planSandbox, type SandboxResources } from "./plan-sandbox.ts";
 import { planTree } from "./plan-tree.ts";
+import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
 import { applyResize, type ResizeOrder, type ResizeOutcome } from "./resize.ts";
 import { containerDemand } from "./roles.ts";
@@ -53,6 +54,7 @@ export type { CgroupDriver } from "./names.ts";
 export { settingsFrom } from "./options.ts";
 export type { RuntimeWeights } from "./plan-container.ts";
 export type { PlannedGroup, PlannedValue } from "./plan-machine.ts";
+export type { FoundPodGroup } from "./pod-groups.ts";
 export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
 export type { ResizeOrder, ResizeOutcome } from "./resize.ts";
 export { runtimeCgroupDriver } from "./runtime-driver.ts";
@@ -89,13 +91,6 @@ export function enforcementEvent(enforcement: NodeEnforcement): {
   return { type: "Warning", reason: "FailedNodeAllocatableEnforcement", message };
 }
 
-/** A pod's group that is there, whether or not anybody knows the pod. */
-export interface FoundPodGroup {
-  readonly uid: string;
-  readonly qos: QosClass;
-  readonly path: string;
-}
-
 /** The face of this room. Every method that waits may throw `OutsideError`. */
 export interface Cgroups {
   /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */
@@ -111,6 +106,11 @@ export interface Cgroups {
   ensurePod(pod: Pod, uid: string): Promise<boolean>;
   /** Ends what still runs in the pod's group and removes it. Idempotent. */
   removePod(uid: string, qos: QosClass): Promise<void>;
+  /**
+   * Ends and removes what is left of a container or sandbox that the runtime has removed. One that was
+   * killed as it started a container forgets the process that was to become it.
+   */
+  clearRemoved(pod: Pod, uid: string, id: string): Promise<void>;
   /** Leaves a group that cannot go yet hardly any CPU time. */
   squeezePod(uid: string, qos: QosClass): Promise<void>;
   /** Path of the pod's group in the tree. */
@@ -241,6 +241,12 @@ class CgroupRoom implements Cgroups {
     await this.#timed("destroy", () => destroyGroup(this.#ground, path));
   }
 
+  async clearRemoved(pod: Pod, uid: string, id: string): Promise<void> {
+    if (!this.#options.cgroupsPerQos) return;
+    for (const path of await clearRemoved(this.#ground, this.podPath(pod, uid), id))
+      this.#deps.log.warn("the runtime left the group of a removed container", { path });
+  }
+
   async squeezePod(uid: string, qos: QosClass): Promise<void> {
     const path = this.#podGroupPath(uid, qos);
     const writes = planWrites(this.#settings, { cpuShares: MIN_SHARES });
@@ -292,15 +298,8 @@ class CgroupRoom implements Cgroups {
 
   async listPods(): Promise<readonly FoundPodGroup[]> {
     if (!this.#options.cgroupsPerQos) return [];
-    const found: FoundPodGroup[] = [];
-    for (const qos of QOS_CLASSES) {
-      const parent = this.tierPath(qos);
-      for (const child of await this.#deps.tree.children(parent)) {
-        const uid = podUidOf(parsePath(child, this.#settings.driver).at(-1) ?? "");
-        if (uid !== undefined) found.push({ uid, qos, path: `${parent}/${child}` });
-      }
-    }
-    return found;
+    const { driver } = this.#settings;
+    return findPodGroups(this.#deps.tree, driver, (qos) => this.tierPath(qos));
   }
 
   locate(path: string): GroupPlace {
