@@ -32,6 +32,16 @@ const WEIGHTS: Readonly<Record<Stroke, number>> = {
   "pod of the API deleted without grace": 4,
 };
 
+/** What is spared when the runtime is to live. */
+const OF_RUNTIME: ReadonlySet<string> = new Set<Stroke>(["containerd", "agent and containerd"]);
+
+/** How a monkey strikes. */
+export interface MonkeyManner {
+  readonly seed: number;
+  /** Whether it kills the runtime too. */
+  readonly runtimeDies: boolean;
+}
+
 /** A pod that is wanted. */
 export interface Wanted {
   readonly name: string;
@@ -46,14 +56,18 @@ export class Monkey {
   readonly strokes = new Map<string, number>();
   readonly #node: ChaosNode;
   readonly #random: Random;
+  readonly #weights: readonly (readonly [string, number])[];
   readonly #say: (text: string) => void;
   #made = 0;
   #agent: Promise<void> | undefined;
   #runtime: Promise<void> | undefined;
 
-  constructor(node: ChaosNode, seed: number, say: (text: string) => void) {
+  constructor(node: ChaosNode, manner: MonkeyManner, say: (text: string) => void) {
     this.#node = node;
-    this.#random = createSeededRandom(seed);
+    this.#random = createSeededRandom(manner.seed);
+    this.#weights = Object.entries(WEIGHTS).filter(
+      ([stroke]) => manner.runtimeDies || !OF_RUNTIME.has(stroke),
+    );
     this.#say = say;
   }
 
@@ -103,9 +117,9 @@ export class Monkey {
   }
 
   #choose(): Stroke {
-    const total = Object.values(WEIGHTS).reduce((sum, weight) => sum + weight, 0);
+    const total = this.#weights.reduce((sum, [, weight]) => sum + weight, 0);
     let left = this.#random.next() * total;
-    for (const [stroke, weight] of Object.entries(WEIGHTS)) {
+    for (const [stroke, weight] of this.#weights) {
       left -= weight;
       if (left < 0) return stroke as Stroke;
     }

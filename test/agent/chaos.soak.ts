@@ -15,6 +15,7 @@ test(`chaos, ${PODS} pods, ${SECONDS} s, seed ${SEED}: all as asked for, then no
     pods: PODS,
     durationMs: SECONDS * 1000,
     seed: SEED,
+    runtimeDies: true,
     containerd: CONTAINERD,
   });
   console.log(figures);

@@ -16,6 +16,8 @@ export interface ChaosOptions {
   readonly pods: number;
   readonly durationMs: number;
   readonly seed: number;
+  /** Whether containerd is killed too. */
+  readonly runtimeDies: boolean;
   /** Default the machine's. */
   readonly containerd?: ContainerdVersion;
 }
@@ -31,7 +33,7 @@ const STEADY_MS = 4_000;
  * every fault that does not go away; gives the number of strokes by what was struck.
  */
 export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
-  const { pods, durationMs, seed, containerd = "machine" } = options;
+  const { pods, durationMs, seed, runtimeDies, containerd = "machine" } = options;
   return await withBox({ storeMib: 2048, containerd }, async (box) => {
     const began = performance.now();
     const story: string[] = [`seed ${seed}`];
@@ -42,7 +44,7 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
     const node = await ChaosNode.start(box);
     for (const [what, object] of Object.entries(OBJECTS))
       await node.ask("POST", `/api/v1/namespaces/default/${what}`, object);
-    const monkey = new Monkey(node, seed, say);
+    const monkey = new Monkey(node, { seed, runtimeDies }, say);
     try {
       await warmUp(node, monkey);
       const before = await picture(node);
@@ -105,11 +107,25 @@ const MEMORIES = new RegExp(
   ].join("|")})`,
 );
 
-/** Namespaces that the runtime forgot when it was killed are its own fault, as long as there is one a death at most. */
+/**
+ * What containerd forgets when it is killed while it makes a sandbox is its own fault, and no other kubelet finds
+ * it either: a namespace, a shim with what runc knows of its container, rules of a network.
+ */
+const FORGOTTEN = [
+  { one: /^new: file \/run\/netns\/cni-/, all: /^new: (file|mount) \/run\/netns\/cni-/ },
+  {
+    one: /^new: process containerd-shim/,
+    all: /^new: (process containerd-shim|file \/run\/containerd\/(s|runc\/k8s\.io)\/)/,
+  },
+  { one: /^new: rule nat -N CNI-/, all: /^new: rule nat .*CNI-/ },
+];
+
+/** Changes without what the runtime forgot, as long as that is one of a kind for each of its deaths at most. */
 function beyond(deaths: number, changes: readonly string[]): readonly string[] {
-  const spaces = changes.filter((line) => line.startsWith("new: file /run/netns/cni-"));
-  if (spaces.length > deaths) return changes;
-  return changes.filter((line) => !/^new: (file|mount) \/run\/netns\/cni-/.test(line));
+  return FORGOTTEN.reduce<readonly string[]>((left, { one, all }) => {
+    const isTooMuch = left.filter((line) => one.test(line)).length > deaths;
+    return isTooMuch ? left : left.filter((line) => deaths === 0 || !all.test(line));
+  }, changes);
 }
 
 async function picture({ box }: ChaosNode): Promise<readonly string[]> {
