@@ -148,3 +148,12 @@ export function asScheduled(pod: Pod): Pod {
   );
   return withAllocation(pod, isNever ? held : largerRequests(wished, held));
 }
+
+/** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */
+export type ResizeVerdict =
+  | { readonly kind: "fits" }
+  | {
+      readonly kind: "infeasible" | "deferred";
+      readonly rule: string;
+      readonly message: string;
+    };

@@ -71,17 +71,6 @@ export interface FakeContainer {
   cancelExit: (() => void) | undefined;
 }
 
-/** The calls of CRI that are about sandboxes. */
-export type SandboxCalls = Pick<
-  RuntimeService,
-  | "listSandboxes"
-  | "sandboxStatus"
-  | "runSandbox"
-  | "stopSandbox"
-  | "removeSandbox"
-  | "updateSandbox"
->;
-
 /** As the runtimes that most nodes have. */
 export function refuseSums(): never {
   throw new OutsideError("unimplemented", "unknown method UpdatePodSandboxResources");

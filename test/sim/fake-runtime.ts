@@ -7,6 +7,7 @@ import type {
   ImageService,
   RuntimeEvent,
   RuntimeService,
+  SandboxCalls,
 } from "../../src/outside/cri/cri.ts";
 import { RuntimeConfigResponse, VersionResponse } from "../../src/outside/cri/generated/api.ts";
 import { EventSubscriber, unavailable } from "./event-subscriber.ts";
@@ -25,7 +26,6 @@ import {
   type RuntimeDeed,
   refuseSums,
   runtimeStatus,
-  type SandboxCalls,
   sandboxStatus,
   updateResources,
   VERSION,

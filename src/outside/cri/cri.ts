@@ -186,3 +186,14 @@ export interface ContainerRuntime {
    */
   selfDescription?(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
 }
+
+/** The calls of `RuntimeService` that are about sandboxes. */
+export type SandboxCalls = Pick<
+  RuntimeService,
+  | "listSandboxes"
+  | "sandboxStatus"
+  | "runSandbox"
+  | "stopSandbox"
+  | "removeSandbox"
+  | "updateSandbox"
+>;

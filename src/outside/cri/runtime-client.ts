@@ -2,7 +2,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import type { GrpcChannel } from "../grpc/channel.ts";
 import { type CriCaller, criCaller } from "./call.ts";
 import { containerdEvents } from "./containerd-events.ts";
-import type { ExecResult, RuntimeEvent, RuntimeService } from "./cri.ts";
+import type { ExecResult, RuntimeEvent, RuntimeService, SandboxCalls } from "./cri.ts";
 import type { ContainerStatus } from "./generated/api.ts";
 import {
   AttachRequest,
@@ -41,16 +41,6 @@ export function createRuntimeClient(channel: GrpcChannel, timeoutMs: number): Ru
     events: (signal) => lifeEvents(cri, channel, signal),
   };
 }
-
-type SandboxCalls = Pick<
-  RuntimeService,
-  | "listSandboxes"
-  | "sandboxStatus"
-  | "runSandbox"
-  | "stopSandbox"
-  | "removeSandbox"
-  | "updateSandbox"
->;
 
 function sandboxCalls(cri: CriCaller, timeoutMs: number): SandboxCalls {
   return {

@@ -3,7 +3,12 @@
  * Whether a change in place that is asked for can be given, and in which order those that wait are asked.
  * Source: kubelet allocation_manager.go, allocation/handlers.go.
  */
-import { isSameAmount, isSameResources, resizableContainers } from "../../api/allocation.ts";
+import {
+  isSameAmount,
+  isSameResources,
+  type ResizeVerdict,
+  resizableContainers,
+} from "../../api/allocation.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import { isCriticalPod, isStaticPod } from "../../api/pod.ts";
 import { podResources } from "../../api/pod-resources.ts";
@@ -34,16 +39,6 @@ export interface ResizeInputs {
   readonly room: RuleInputs["room"];
   readonly settings: ResizeSettings;
 }
-
-/** The answer; `rule` names what spoke against it. */
-export type ResizeVerdict =
-  | { readonly kind: "fits" }
-  | {
-      /** Never on this node, or not now. */
-      readonly kind: "infeasible" | "deferred";
-      readonly rule: string;
-      readonly message: string;
-    };
 
 interface ResizeRule {
   readonly name: string;

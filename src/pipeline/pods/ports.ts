@@ -1,4 +1,4 @@
-import type { ActuatedPod, PodAllocation } from "../../api/allocation.ts";
+import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/allocation.ts";
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
@@ -136,15 +136,6 @@ export interface PodResizeOrder {
   /** Containers that run and stay running. */
   readonly containers: readonly { readonly name: string; readonly id: string }[];
 }
-
-/** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */
-export type ResizeVerdict =
-  | { readonly kind: "fits" }
-  | {
-      readonly kind: "infeasible" | "deferred";
-      readonly rule: string;
-      readonly message: string;
-    };
 
 /** What pods were given, and changing it in place. */
 export interface PodResizePort {

@@ -1,9 +1,14 @@
-import { allocationOf, isSameAllocation, type PodAllocation } from "../../api/allocation.ts";
+import {
+  allocationOf,
+  isSameAllocation,
+  type PodAllocation,
+  type ResizeVerdict,
+} from "../../api/allocation.ts";
 import { decided } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { messageOf } from "../../kit/errors.ts";
-import type { PodDeps, ResizeVerdict } from "./ports.ts";
+import type { PodDeps } from "./ports.ts";
 import type { PendingResize, PodRecord } from "./record.ts";
 import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts";
 import type { PodSignal } from "./signals.ts";
