@@ -21,6 +21,16 @@ export interface ActuatedPod extends PodAllocation {
   readonly group: PodAllocation;
 }
 
+/**
+ * What a group counts as while a change that was given earlier may have been carried out in part: it is the
+ * same as no allocation of a pod, and its containers may have more or less than is written down.
+ */
+export const unsure = (group: PodAllocation): PodAllocation => ({ ...group, containers: {} });
+
+/** Whether `unsure` made it. */
+export const isUnsure = (group: PodAllocation): boolean =>
+  Object.keys(group.containers).length === 0;
+
 type ResourceList = Readonly<Record<string, string>>;
 
 const NOTHING: ResourceRequirements = {};

@@ -2,6 +2,7 @@
 import {
   type ActuatedPod,
   allocationOf,
+  isUnsure,
   largerRequests,
   resizableContainers,
   withAllocation,
@@ -86,7 +87,7 @@ async function apply(
     outcome = await cgroups.resizePod({
       from: withAllocation(pod, actuated),
       to: pod,
-      group: withAllocation(pod, actuated.group),
+      tellAll: isUnsure(actuated.group),
       containers,
       updateContainer: (id, resources) => runtime.updateContainer(id, resources, signal),
     });

@@ -7,6 +7,10 @@ const SEEDS = 20;
 /** Seeds that once failed, and what each of them taught. */
 const LEARNED = [
   [242, "a group that was left behind is known to be so by the next agent"],
+  [
+    147,
+    "a change that failed half way is not taken for undone when the old amounts are wished again",
+  ],
   [1244, "a wish that comes again with another generation is answered for that one"],
 ] as const;
 

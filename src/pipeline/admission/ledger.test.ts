@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles, type Fault } from "../../../test/sim/fake-files.ts";
-import { allocationOf } from "../../api/allocation.ts";
+import { allocationOf, isUnsure } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
@@ -64,6 +64,21 @@ test("an agent that is killed at any moment of a resize knows where it stood", a
   ledger.dropUnclaimed(() => false);
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(ledger.allocated("p"), undefined);
+});
+
+test("a change on top of one that is under way leaves nothing taken for sure", async () => {
+  const files = filesOf();
+  const ledger = await open(files);
+  ledger.admit(OLD);
+  await ledger.allocate(OLD, allocationOf(NEW));
+  assert.equal(isUnsure(ledger.actuated(NEW).group), false);
+  await ledger.allocate(NEW, allocationOf(OLD));
+  for (const each of [ledger, await open(files)]) {
+    assert.equal(isUnsure(each.actuated(OLD).group), true);
+    assert.deepEqual(has(each), ["1", "4", undefined, "4"]);
+  }
+  await ledger.actuateGroup("p", allocationOf(OLD));
+  assert.equal(isUnsure(ledger.actuated(OLD).group), false);
 });
 
 test("what cannot be written down was not given", async () => {

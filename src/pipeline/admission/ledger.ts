@@ -10,6 +10,7 @@ import {
   isSameAllocation,
   isSameResources,
   type PodAllocation,
+  unsure,
   withAllocation,
 } from "../../api/allocation.ts";
 import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
@@ -132,7 +133,7 @@ export class AllocationLedger {
     const before = this.#allocated.all.get(uid);
     if (before && isSameAllocation(before, allocation)) return;
     // What has no record is what was given so far, and would be taken for what is given now.
-    if (before) await this.#recordAll(uid, this.actuated(pod));
+    if (before) await this.#recordAll(uid, this.#beforeChange(before, this.actuated(pod)));
     this.#allocated.all.set(uid, allocation);
     try {
       await this.#allocated.write();
@@ -185,6 +186,12 @@ export class AllocationLedger {
   dropUnclaimed(isKnown: (uid: string) => boolean): void {
     const uids = new Set([...this.#allocated.all.keys(), ...this.#actuated.all.keys()]);
     for (const uid of uids) if (!isKnown(uid)) this.forget(uid);
+  }
+
+  /** A change on top of one that is under way, which may be half done or have failed half way. */
+  #beforeChange(before: PodAllocation, has: ActuatedPod): ActuatedPod {
+    const isDone = isSameAllocation(before, has) && isSameAllocation(before, has.group);
+    return isDone ? has : { ...has, group: unsure(has.group) };
   }
 
   async #recordAll(uid: string, { pod: own, containers, group }: ActuatedPod): Promise<void> {

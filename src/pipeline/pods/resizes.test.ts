@@ -9,7 +9,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import type { PodPorts, PodResizePort } from "./ports.ts";
-import type { PodRecord } from "./record.ts";
+import { asSpecified, type PodRecord } from "./record.ts";
 import { Resizes } from "./resizes.ts";
 import { transition } from "./transition.ts";
 
@@ -39,6 +39,7 @@ class Room {
         this.asked.push(uid);
         return this.verdict;
       },
+      actuated: asSpecified,
       order: (waiting) => [...waiting].sort((a, b) => (a.uid < b.uid ? -1 : 1)),
       allocate: async () => {
         if (this.fault) throw this.fault;

@@ -127,7 +127,8 @@ export class Resizes {
     const requests = requestsInShort(desired);
     decisions.decide(record, decided("allocateResize", "fits", { generation, requests }));
     events.record(desired, resizeStarted(desired, generation));
-    this.#deps.post(uid, { kind: "resized", allocation, generation });
+    const actuated = resizes.actuated(record.pod);
+    this.#deps.post(uid, { kind: "resized", allocation, generation, actuated });
   }
 
   /** Users hear of it once, and again when it is put in other words. */

@@ -45,6 +45,7 @@ export type PodSignal =
       readonly kind: "resized";
       readonly allocation: PodAllocation;
       readonly generation: number;
+      readonly actuated: ActuatedPod;
     }
   /** The pod cannot have the resources that it asks for. */
   | { readonly kind: "resizePending"; readonly pending: PendingResize }

@@ -77,9 +77,11 @@ function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodReco
   return { ...record, pod, desired, resize };
 }
 
-function resized(record: PodRecord, { allocation, generation }: Signal<"resized">): PodRecord {
+function resized(
+  record: PodRecord,
+  { allocation, generation, actuated }: Signal<"resized">,
+): PodRecord {
   const { [STEP_RESIZE]: _, ...troubles } = record.troubles;
-  const { actuated } = record.resize;
   const pod = withAllocation(record.desired, allocation);
   return { ...record, pod, troubles, resize: { actuated, inProgress: { generation } } };
 }

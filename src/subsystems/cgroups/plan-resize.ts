@@ -3,6 +3,7 @@ import type { PodDemand } from "./demand.ts";
 import { literalPath, podName } from "./names.ts";
 import { type ContainerResources, planContainer } from "./plan-container.ts";
 import { podGroupResources } from "./plan-pod.ts";
+import { isSameValue } from "./same-value.ts";
 import type { CgroupSettings } from "./settings.ts";
 import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
 
@@ -28,17 +29,13 @@ export type ResizeStep =
 
 /** A pod of which containers and group may be differently far. */
 export interface ResizeDemand {
-  /** As its group is now. */
-  readonly group: PodDemand;
   /** As its containers are now. */
   readonly from: PodDemand;
   readonly to: PodDemand;
-}
-
-/** How a value changes: what is absent of a limit is more than any limit. */
-interface Change {
-  readonly from: number;
-  readonly to: number;
+  /** Values of the pod's group, by file, as the kernel shows them; absent where pods have no groups. */
+  readonly found?: ReadonlyMap<string, string>;
+  /** Containers may have other values than `from` says: all are told. */
+  readonly tellAll: boolean;
 }
 
 /**
@@ -46,72 +43,63 @@ interface Change {
  * containers and shrinks after them, limits before requests when growing and after them when shrinking.
  * Source: kubelet kuberuntime doPodResizeAction.
  */
-export function planResize(
-  settings: CgroupSettings,
-  { group: made, from, to }: ResizeDemand,
-): readonly ResizeStep[] {
-  const before = podGroupResources(settings, made);
-  const after = podGroupResources(settings, to);
+export function planResize(settings: CgroupSettings, demand: ResizeDemand): readonly ResizeStep[] {
   return RESIZED.flatMap((resource) => {
-    const limit = { from: limitOf(before, resource), to: limitOf(after, resource) };
-    const request = { from: requestOf(made, resource), to: requestOf(to, resource) };
-    const group = (part: "limit" | "request"): ResizeStep => ({
-      kind: "group",
-      resource,
-      part,
-      plan: planPart(settings, to, partOf(after, resource, part)),
-    });
-    const steps: ResizeStep[] = [];
-    if (grows(limit)) steps.push(group("limit"));
-    if (grows(request)) steps.push(group("request"));
-    const updates = planUpdates(settings, from, to, resource);
-    if (updates.length > 0) steps.push({ kind: "containers", resource, updates });
-    if (shrinks(request)) steps.push(group("request"));
-    if (shrinks(limit)) steps.push(group("limit"));
-    return steps;
+    const steps = (change: Change, parts: readonly ("limit" | "request")[]): ResizeStep[] =>
+      parts.flatMap((part) => {
+        const plan = planPart(settings, demand.to, resource, part);
+        const isDue = changeOf(plan, demand.found) === change;
+        return isDue ? [{ kind: "group", resource, part, plan } as const] : [];
+      });
+    const updates = planUpdates(settings, demand, resource);
+    return [
+      ...steps("grows", ["limit", "request"]),
+      ...(updates.length > 0 ? [{ kind: "containers", resource, updates } as const] : []),
+      ...steps("shrinks", ["request", "limit"]),
+    ];
   });
 }
 
-/** The pod's new memory limit where it is lower than before; `undefined` where it is not. */
+/** The files of a pod's group by which a change goes. */
+export function resizedFiles(settings: CgroupSettings, to: PodDemand): readonly string[] {
+  return RESIZED.flatMap((resource) =>
+    (["limit", "request"] as const).flatMap((part) =>
+      planPart(settings, to, resource, part).writes.map(({ file }) => file),
+    ),
+  );
+}
+
+/** The pod's new memory limit where it is lower than the kernel's; `undefined` where it is not. */
 export function loweredPodMemory(
   settings: CgroupSettings,
-  from: PodDemand,
-  to: PodDemand,
+  { to, found }: ResizeDemand,
 ): number | undefined {
-  const change = {
-    from: limitOf(podGroupResources(settings, from), "memory"),
-    to: limitOf(podGroupResources(settings, to), "memory"),
-  };
-  return shrinks(change) ? change.to : undefined;
+  const plan = planPart(settings, to, "memory", "limit");
+  if (changeOf(plan, found) !== "shrinks") return undefined;
+  return podGroupResources(settings, to).memoryBytes;
 }
 
-/** New memory limits of containers that are lower than before, by name. */
-export function loweredContainerMemory(
-  from: PodDemand,
-  to: PodDemand,
-): ReadonlyMap<string, number> {
-  const lowered = new Map<string, number>();
-  for (const { name, limits } of to.containers) {
-    const earlier = from.containers.find((other) => other.name === name);
-    const change = {
-      from: earlier?.limits.memoryBytes || Number.POSITIVE_INFINITY,
-      to: limits.memoryBytes || Number.POSITIVE_INFINITY,
-    };
-    if (earlier && shrinks(change)) lowered.set(name, change.to);
+/** How a value of the group changes. */
+type Change = "grows" | "shrinks" | "stays";
+
+/** By the first value that differs; what cannot be read is written first. */
+function changeOf({ writes }: CgroupPlan, found: ResizeDemand["found"]): Change {
+  if (!found) return "stays";
+  for (const { file, value } of writes) {
+    const has = found.get(file);
+    if (has === undefined) return "grows";
+    if (!isSameValue(file, has, value)) return isLess(value, has) ? "shrinks" : "grows";
   }
-  return lowered;
+  return "stays";
 }
 
-const grows = ({ from, to }: Change) => to > from;
-const shrinks = ({ from, to }: Change) => to < from;
+/** Whether a limit or a share is less than another, both as the kernel shows them. */
+export const isLess = (value: string, than: string): boolean => amountOf(value) < amountOf(than);
 
-function limitOf(resources: CgroupResources, resource: Resized): number {
-  const value = resource === "cpu" ? resources.cpuQuotaUs : resources.memoryBytes;
-  return value !== undefined && value > 0 ? value : Number.POSITIVE_INFINITY;
-}
-
-function requestOf({ total }: PodDemand, resource: Resized): number {
-  return resource === "cpu" ? total.requests.cpuMilli : total.requests.memoryBytes;
+/** No limit is more than any. */
+function amountOf(text: string): number {
+  const [first = ""] = text.trim().split(" ");
+  return first === "max" || first.startsWith("-") ? Number.POSITIVE_INFINITY : Number(first);
 }
 
 function partOf(
@@ -129,9 +117,19 @@ function partOf(
   return { cpuQuotaUs, ...(cpuPeriodUs === undefined ? {} : { cpuPeriodUs }) };
 }
 
-function planPart(settings: CgroupSettings, to: PodDemand, resources: CgroupResources): CgroupPlan {
-  const path = literalPath(podName(settings.root, to.qos, to.uid), settings.driver);
-  return { path, kind: "pod", create: false, writes: planWrites(settings, resources) };
+/** The group of a pod. */
+export const groupOf = ({ root, driver }: CgroupSettings, { qos, uid }: PodDemand): string =>
+  literalPath(podName(root, qos, uid), driver);
+
+function planPart(
+  settings: CgroupSettings,
+  to: PodDemand,
+  resource: Resized,
+  part: "limit" | "request",
+): CgroupPlan {
+  const resources = partOf(podGroupResources(settings, to), resource, part);
+  const writes = planWrites(settings, resources);
+  return { path: groupOf(settings, to), kind: "pod", create: false, writes };
 }
 
 /** What the runtime is to be told of one container. */
@@ -141,13 +139,12 @@ export interface ContainerUpdate {
 }
 
 /**
- * Containers whose values of `resource` change, with all values they are to have then; those that get less
- * come first. CPU is taken after memory, so that a container has both when it was told of CPU.
+ * Containers whose values of `resource` change or are not sure, with all values they are to have then; those
+ * that get less come first. CPU is taken after memory, so that a container has both when it was told of CPU.
  */
 export function planUpdates(
   settings: CgroupSettings,
-  from: PodDemand,
-  to: PodDemand,
+  { from, to, tellAll }: ResizeDemand,
   resource: Resized,
 ): readonly ContainerUpdate[] {
   const updates = to.containers.flatMap((container) => {
@@ -155,8 +152,8 @@ export function planUpdates(
     if (!earlier) return [];
     const before = planContainer(settings, from, earlier);
     const after = planContainer(settings, to, container);
-    if (JSON.stringify(values(before, resource)) === JSON.stringify(values(after, resource)))
-      return [];
+    const isSame = `${values(before, resource)}` === `${values(after, resource)}`;
+    if (isSame && !tellAll) return [];
     const { cpuShares, cpuQuota, cpuPeriod } = before;
     const resources = resource === "cpu" ? after : { ...after, cpuShares, cpuQuota, cpuPeriod };
     return [{ name: container.name, resources, grows: growth(before, after, resource) }];

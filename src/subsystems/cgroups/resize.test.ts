@@ -6,6 +6,7 @@ import { type Fault, room } from "../../../test/support/cgroup-room.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { ContainerResources } from "./plan-container.ts";
+import { planPod } from "./plan-pod.ts";
 import { planResize, planUpdates, type ResizeStep } from "./plan-resize.ts";
 
 const UID = "r";
@@ -19,10 +20,17 @@ function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Pod {
   return podOf(UID, [container("a", list(0, 0), list(more.cpu, more.memory))]);
 }
 
-const demandOf = (from: Pod, to: Pod) => ({
+/** What the kernel would show of a pod's group that was made for `pod`. */
+const shownFor = (version: 1 | 2, pod: Pod): ReadonlyMap<string, string> => {
+  const { writes } = planPod(settings(version), demand(pod));
+  return new Map(writes.map(({ file, value }) => [file, value]));
+};
+
+const demandOf = (version: 1 | 2, from: Pod, to: Pod, group = from) => ({
   from: demand(from),
   to: demand(to),
-  group: demand(from),
+  found: shownFor(version, group),
+  tellAll: false,
 });
 
 const shown = (step: ResizeStep) =>
@@ -33,14 +41,13 @@ const shown = (step: ResizeStep) =>
         .join(" ")}`;
 
 const stepsOf = (version: 1 | 2, from: Pod, to: Pod) =>
-  planResize(settings(version), demandOf(from, to)).map(shown);
+  planResize(settings(version), demandOf(version, from, to)).map(shown);
 
 test("planResize grows the pod before its containers and shrinks it after them", () => {
   const small = sized(100, 100);
   const large = sized(200, 200);
   assert.deepEqual(stepsOf(1, small, large), [
     "memory limit memory.limit_in_bytes=209715200",
-    "memory request ",
     "memory containers",
     "cpu limit cpu.cfs_period_us=100000 cpu.cfs_quota_us=20000",
     "cpu request cpu.shares=204",
@@ -48,7 +55,6 @@ test("planResize grows the pod before its containers and shrinks it after them",
   ]);
   assert.deepEqual(stepsOf(2, large, small), [
     "memory containers",
-    "memory request ",
     "memory limit memory.max=104857600",
     "cpu containers",
     "cpu request cpu.weight=4",
@@ -59,11 +65,29 @@ test("planResize grows the pod before its containers and shrinks it after them",
 
 test("planResize goes by what the group has, which may be further than the containers", () => {
   const [small, large] = [sized(100, 100), sized(200, 200)];
-  const demands = { from: demand(small), to: demand(large), group: demand(large) };
+  const demands = demandOf(2, small, large, large);
   assert.deepEqual(planResize(settings(2), demands).map(shown), [
     "memory containers",
     "cpu containers",
   ]);
+});
+
+test("a change on top of one that failed half way brings all to what is wanted", async () => {
+  let failing = true;
+  const fault: Fault = (operation, path) =>
+    failing && operation === "cgroup.write" && path.endsWith("cpu.max")
+      ? new OutsideError("io", "no")
+      : undefined;
+  const small = sized(100, 100);
+  const { cgroups, tree, path, order, told } = await resizing(small, sized(200, 200), fault);
+  assert.equal((await cgroups.resizePod(order)).kind, "failed");
+  failing = false;
+  told.length = 0;
+  // Back to what is written down as what they have.
+  const back = { ...order, to: small, tellAll: true };
+  assert.equal((await cgroups.resizePod(back)).kind, "done");
+  assert.deepEqual(told, ["c1 10000 100", "c1 10000 100"]);
+  assert.equal(await tree.read(path, "memory.max"), String(100 * 2 ** 20));
 });
 
 test("planUpdates: who gets less comes first, and only whose values change", () => {
@@ -78,7 +102,7 @@ test("planUpdates: who gets less comes first, and only whose values change", () 
       own === undefined ? {} : { resources: { limits: { memory: own } } },
     );
   const names = (from: Pod, to: Pod, resource: "cpu" | "memory") =>
-    planUpdates(settings(2), demand(from), demand(to), resource).map(({ name }) => name);
+    planUpdates(settings(2), demandOf(2, from, to), resource).map(({ name }) => name);
   assert.deepEqual(names(two("1", "2"), two("2", "1"), "cpu"), ["b", "a"]);
   assert.deepEqual(names(two("2", "1"), two("1", "2"), "cpu"), ["a", "b"]);
   assert.deepEqual(names(two("1", "2"), two("2", "1"), "memory"), []);
@@ -96,7 +120,7 @@ test("at every step no container has more than its pod", () => {
     fc.property(side, side, (a, b) => {
       const [from, to] = [sized(a.cpu, a.memory, a.more), sized(b.cpu, b.memory, b.more)];
       const limits = { group: a.memory + a.more.memory, containers: a.memory + a.more.memory };
-      for (const step of planResize(settings(2), demandOf(from, to))) {
+      for (const step of planResize(settings(2), demandOf(2, from, to))) {
         if (step.resource !== "memory") continue;
         if (step.kind === "containers") limits.containers = b.memory + b.more.memory;
         else if (step.part === "limit") limits.group = b.memory + b.more.memory;
@@ -120,7 +144,7 @@ async function resizing(from: Pod, to: Pod, fault?: Fault) {
   const order = {
     from,
     to,
-    group: from,
+    tellAll: false,
     containers: [{ name: "a", id: "c1" }],
     updateContainer: async (id: string, told1: ContainerResources) => {
       const { cpuQuota, memoryLimitInBytes } = told1;
@@ -172,7 +196,7 @@ test("resizePod stops at what fails and can be tried again", async () => {
   assert.deepEqual(outcome, {
     kind: "failed",
     message: "cpu limit of the pod: no",
-    steps: ["memory limit of the pod", "memory request of the pod", "memory of the containers"],
+    steps: ["memory limit of the pod", "memory of the containers"],
   });
   failing = false;
   assert.equal((await cgroups.resizePod(order)).kind, "done");

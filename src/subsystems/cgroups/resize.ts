@@ -2,16 +2,17 @@ import type { Pod } from "../../api/generated/types.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { applyPlan, type Ground } from "./apply.ts";
 import { podDemand } from "./demand-cache.ts";
-import { literalPath, podName } from "./names.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { ContainerResources } from "./plan-container.ts";
 import {
   type ContainerUpdate,
-  loweredContainerMemory,
+  groupOf,
+  isLess,
   loweredPodMemory,
   planResize,
   type ResizeDemand,
   type ResizeStep,
+  resizedFiles,
 } from "./plan-resize.ts";
 import type { CgroupSettings } from "./settings.ts";
 
@@ -20,8 +21,8 @@ export interface ResizeOrder {
   /** As its containers are now, and as they shall be. */
   readonly from: Pod;
   readonly to: Pod;
-  /** As its group is now. */
-  readonly group: Pod;
+  /** Whether containers may have other values than `from` says. */
+  readonly tellAll: boolean;
   /** Containers that run and stay running; others get what they shall have when they are made. */
   readonly containers: readonly { readonly name: string; readonly id: string }[];
   /** Tells the runtime the new resources of a container. */
@@ -51,13 +52,11 @@ export async function applyResize(
   ground: ResizeGround,
   order: ResizeOrder,
 ): Promise<ResizeOutcome> {
-  const { settings, options } = ground;
-  const hasGroups = options.cgroupsPerQos;
-  const message = hasGroups ? await refusal(ground, order) : undefined;
+  const demand = await demandOf(ground, order);
+  const message = ground.options.cgroupsPerQos ? await refusal(ground, order, demand) : undefined;
   if (message !== undefined) return { kind: "refused", message };
   const steps: string[] = [];
-  for (const step of planResize(settings, demandOf(order))) {
-    if (step.kind === "group" && !hasGroups) continue;
+  for (const step of planResize(ground.settings, demand)) {
     try {
       await take(ground, step, order);
     } catch (thrown) {
@@ -85,8 +84,18 @@ async function updateContainers(
   }
 }
 
-function demandOf({ from, to, group }: ResizeOrder): ResizeDemand {
-  return { from: podDemand(from), to: podDemand(to), group: podDemand(group) };
+async function demandOf(
+  { tree, settings, options }: ResizeGround,
+  { from, to, tellAll }: ResizeOrder,
+): Promise<ResizeDemand> {
+  const demand = { from: podDemand(from), to: podDemand(to), tellAll };
+  if (!options.cgroupsPerQos) return demand;
+  const found = new Map<string, string>();
+  for (const file of resizedFiles(settings, demand.to)) {
+    const value = await tree.read(groupOf(settings, demand.to), file);
+    if (value !== undefined) found.set(file, value);
+  }
+  return { ...demand, found };
 }
 
 function nameOf(step: ResizeStep): string {
@@ -99,23 +108,25 @@ function nameOf(step: ResizeStep): string {
 async function refusal(
   { tree, settings }: ResizeGround,
   order: ResizeOrder,
+  demand: ResizeDemand,
 ): Promise<string | undefined> {
-  const { from, to, group } = demandOf(order);
-  const path = literalPath(podName(settings.root, to.qos, to.uid), settings.driver);
-  const file = tree.version === 1 ? "memory.usage_in_bytes" : "memory.current";
-  const usage = async (group: string) => Number((await tree.read(group, file)) ?? 0);
-  const podLimit = loweredPodMemory(settings, group, to);
+  const path = groupOf(settings, demand.to);
+  const [limitFile, usageFile] =
+    tree.version === 1
+      ? (["memory.limit_in_bytes", "memory.usage_in_bytes"] as const)
+      : (["memory.max", "memory.current"] as const);
+  const usage = async (group: string) => Number((await tree.read(group, usageFile)) ?? 0);
+  const podLimit = loweredPodMemory(settings, demand);
   if (podLimit !== undefined) {
     const used = await usage(path);
     if (used >= podLimit) return belowUsage("pod", podLimit, used);
   }
-  const lowered = loweredContainerMemory(from, to);
-  if (lowered.size === 0) return undefined;
   const groups = await tree.children(path);
   for (const { name, id } of order.containers) {
-    const limit = lowered.get(name);
+    const limit = demand.to.containers.find((each) => each.name === name)?.limits.memoryBytes;
     const group = groups.find((child) => child.includes(id));
-    if (limit === undefined || group === undefined) continue;
+    const has = group && (await tree.read(`${path}/${group}`, limitFile));
+    if (!limit || has === undefined || !isLess(String(limit), has)) continue;
     const used = await usage(`${path}/${group}`);
     if (used >= limit) return belowUsage(`container ${JSON.stringify(name)}`, limit, used);
   }
