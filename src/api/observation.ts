@@ -63,6 +63,8 @@ export interface ObservedContainer {
   readonly round?: number;
   /** All containers of the pod are to be restarted since: it counts no more. Set by the pods room. */
   readonly outdated?: true;
+  /** It was stopped to be started again, however it ends. Set by the pods room. */
+  readonly replaced?: true;
   /** The signal it is asked to end by, where the runtime says so: `SIGQUIT`. */
   readonly stopSignal?: string;
 }

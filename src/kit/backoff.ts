@@ -5,6 +5,8 @@ import type { MonotonicMs } from "./clock.ts";
 export interface BackoffPolicy {
   readonly initialMs: number;
   readonly maxMs: number;
+  /** An entry is forgotten when the event comes later than this after the last raise; twice `maxMs` unless given. */
+  readonly forgetMs?: number;
 }
 
 /** One key's back-off: the delay now in force and when it was last raised (on the caller's clock). */
@@ -13,7 +15,7 @@ export interface BackoffEntry {
   readonly lastUpdate: number;
 }
 
-/** An entry is forgotten when the event comes later than this many maxima after the last raise. */
+/** Where no other time is given (client-go flowcontrol.Backoff). */
 const FORGET_AFTER_MAXIMA = 2;
 
 /** Whether `entry` no longer counts for an event at `eventAt` (client-go flowcontrol.Backoff hasExpired). */
@@ -22,7 +24,7 @@ export function backoffExpired(
   eventAt: number,
   policy: BackoffPolicy,
 ): boolean {
-  return eventAt - entry.lastUpdate > policy.maxMs * FORGET_AFTER_MAXIMA;
+  return eventAt - entry.lastUpdate > (policy.forgetMs ?? policy.maxMs * FORGET_AFTER_MAXIMA);
 }
 
 /**

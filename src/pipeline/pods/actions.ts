@@ -28,6 +28,8 @@ export interface StopOrder {
   readonly message: string;
   /** Whether the pre-stop hook runs. */
   readonly preStop: boolean;
+  /** It is started again, however it ends. */
+  readonly again?: true;
 }
 
 /** Everything that can be done for a pod. Ordered, idempotent by name, executed one after the other. */

@@ -113,7 +113,12 @@ export class PodActor {
     }
     this.#record = transition(
       this.#record,
-      { kind: "acting", backoff: backoffOf(plan.actions), touches: touchesOf(plan.actions) },
+      {
+        kind: "acting",
+        backoff: backoffOf(plan.actions),
+        touches: touchesOf(plan.actions),
+        replaces: replacesOf(plan.actions),
+      },
       this.#deps.clock.monotonic(),
     );
     void this.#act(plan.actions, leave);
@@ -250,6 +255,14 @@ function touchesOf(actions: readonly PodAction[]): readonly (keyof Footings)[] {
   } as const;
   return actions.flatMap(({ kind }) =>
     kind in touched ? [touched[kind as keyof typeof touched]] : [],
+  );
+}
+
+function replacesOf(actions: readonly PodAction[]): readonly string[] {
+  return actions.flatMap((action) =>
+    action.kind === "stopContainers"
+      ? action.orders.filter(({ again }) => again).map(({ id }) => id)
+      : [],
   );
 }
 

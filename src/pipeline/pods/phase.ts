@@ -57,7 +57,7 @@ export function isFinished(record: PodRecord): boolean {
   const endedForGood = (spec: SpecContainer): ObservedContainer | undefined => {
     const attempt = latestAttempt(record.observed, spec.container.name);
     if (attempt?.state !== "exited") return undefined;
-    return decideRestart(record.pod, spec, attempt.exitCode).restart ? undefined : attempt;
+    return decideRestart(record.pod, spec, attempt).restart ? undefined : attempt;
   };
   const initFailed = initContainers(record.pod).some((spec) => {
     const attempt = spec.kind === "init" ? endedForGood(spec) : undefined;
@@ -127,7 +127,7 @@ function phaseOfStopped(record: PodRecord, counts: Counts, terminating: boolean)
   const restartable = regularContainers(record.pod).some((spec) => {
     const attempt = lastMade(record.observed, spec.container.name);
     if (attempt?.outdated === true) return true;
-    return attempt?.state === "exited" && decideRestart(record.pod, spec, attempt.exitCode).restart;
+    return attempt?.state === "exited" && decideRestart(record.pod, spec, attempt).restart;
   });
   if (restartable) return "Running";
   return counts.stopped === counts.succeeded ? "Succeeded" : "Failed";
@@ -166,7 +166,7 @@ function countInit(pod: Pod, { spec, standing, initialized }: InitTurn, counts: 
     return;
   }
   if (standing.attempt.exitCode === 0 || standing.attempt.outdated === true) return;
-  if (decideRestart(pod, spec, standing.attempt.exitCode).restart) counts.pendingInit += 1;
+  if (decideRestart(pod, spec, standing.attempt).restart) counts.pendingInit += 1;
   else counts.failedInit += 1;
 }
 

@@ -161,7 +161,7 @@ function replace({ record, spec, parts }: Turn, running: ObservedContainer, faul
   );
   draft.actions.push({
     kind: "stopContainers",
-    orders: [order],
+    orders: [again ? { ...order, again } : order],
     because: [
       decided("killContainer", fault.rule, {
         container: running.name,
@@ -186,7 +186,7 @@ export function stopOrder(
 
 function restart(turn: Turn, ended: ObservedContainer): void {
   const { record, spec, parts } = turn;
-  const verdict = decideRestart(record.pod, spec, ended.exitCode);
+  const verdict = decideRestart(record.pod, spec, ended);
   const { name } = spec.container;
   if (!verdict.restart) {
     parts.draft.standing.push(

@@ -108,7 +108,7 @@ function stopThem(
   const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? 30;
   const orders = restarts.map(({ attempt: { id, name } }): StopOrder => {
     const message = `Container ${name} resize requires restart`;
-    return { id, name, graceSeconds, message, preStop: true };
+    return { id, name, graceSeconds, message, preStop: true, again: true };
   });
   draft.actions.push({
     kind: "stopContainers",

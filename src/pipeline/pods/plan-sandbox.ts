@@ -80,7 +80,7 @@ export function cannotGoOn(record: PodRecord): boolean {
   if (record.pod.spec?.restartPolicy === "Never" && anyStarted) return true;
   const toStart = regularContainers(record.pod).filter((spec) => {
     const attempt = latestAttempt(record.observed, spec.container.name);
-    return attempt?.state !== "exited" || decideRestart(record.pod, spec, attempt.exitCode).restart;
+    return attempt?.state !== "exited" || decideRestart(record.pod, spec, attempt).restart;
   });
   return toStart.length === 0 && hasRegularAttempt(record);
 }
@@ -105,6 +105,7 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
         graceSeconds,
         message: `Stopping container ${name}`,
         preStop: true,
+        again: true,
       })),
       because: living.map(({ name }) =>
         decided("killContainer", rule, { container: name, graceSeconds, detail: rule }),

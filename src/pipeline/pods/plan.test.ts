@@ -14,6 +14,7 @@ import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { ROWS } from "./plan.vectors.ts";
 import type { PodRecord } from "./record.ts";
+import { RESTART_ROWS } from "./restart.vectors.ts";
 
 /** Actions in short: kind and what they are about. */
 function inShort(action: PodAction): string {
@@ -33,7 +34,7 @@ function inShort(action: PodAction): string {
   }
 }
 
-for (const row of ROWS) {
+for (const row of [...ROWS, ...RESTART_ROWS]) {
   test(`planPod: ${row.name}`, () => {
     const plan = planPod(aRecord(row.given, row.record), aContext(row.context));
     assert.deepEqual(plan.actions.map(inShort), row.expect);

@@ -7,7 +7,6 @@ import {
   aSandbox,
   at,
   type Given,
-  wall,
 } from "../../../test/support/pods.ts";
 import type { PlanContext } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
@@ -80,54 +79,6 @@ export const ROWS: readonly Row[] = [
     given: { pod: aPod({ hostNetwork: true }), sandboxes: [] },
     context: { network: { ready: false, message: "cni" } },
     expect: ["sandbox#0", "start a#0"],
-  },
-  {
-    name: "the first restart is immediate",
-    given: { containers: [anEnd("a", 1)] },
-    expect: ["start a#1"],
-  },
-  {
-    name: "the second waits for ten seconds after the end",
-    given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
-    record: {
-      backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(-1000) } },
-    },
-    context: { wallNow: wall(4000), now: at(50_000) },
-    expect: [],
-    waits: { a: "CrashLoopBackOff" },
-    wakeAt: 56_000,
-  },
-  {
-    name: "when the wait is over it starts",
-    given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
-    record: {
-      backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(-1000) } },
-    },
-    context: { wallNow: wall(10_000) },
-    expect: ["start a#2"],
-  },
-  {
-    name: "another image starts the back-off afresh",
-    given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
-    record: {
-      backoff: { a: { key: "uid-1|a|img:0|{}", delayMs: 300_000, lastUpdate: wall(-1000) } },
-    },
-    expect: ["start a#2"],
-  },
-  {
-    name: "Never leaves what ended",
-    given: { pod: never, containers: [anEnd("a", 1)] },
-    expect: [],
-  },
-  {
-    name: "OnFailure leaves what ended well",
-    given: { pod: onFailure, containers: [anEnd("a", 0)] },
-    expect: [],
-  },
-  {
-    name: "OnFailure restarts what failed",
-    given: { pod: onFailure, containers: [anEnd("a", 2)] },
-    expect: ["start a#1"],
   },
   {
     name: "another image in the spec replaces the container",

@@ -76,7 +76,6 @@ function target(record: PodRecord, spec: SpecContainer): ContainerToProbe {
       readiness: verdicts?.readiness === "success",
     },
     comesBack:
-      record.life.kind === "running" &&
-      (!ended || decideRestart(record.pod, spec, ended.exitCode).restart),
+      record.life.kind === "running" && (!ended || decideRestart(record.pod, spec, ended).restart),
   };
 }

@@ -133,6 +133,8 @@ export interface PodRecord {
   /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`). */
   readonly troubles: Readonly<Record<string, Trouble>>;
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;
+  /** Ids of attempts that were stopped to be started again, while the runtime has them. */
+  readonly replaced: readonly string[];
   /** What containers that are being made wait for, by name; shown while there is nothing worse to say. */
   readonly progress: Readonly<Record<string, string>>;
   /** Set with every plan. */
@@ -204,6 +206,7 @@ export function newRecord(from: NewRecord): PodRecord {
     backoff: {},
     troubles: {},
     probes: from.probes ?? {},
+    replaced: [],
     progress: {},
     waits: {},
     standing: [],

@@ -75,10 +75,21 @@ export interface RestartVerdict {
   readonly policy: RestartPolicy;
 }
 
-/** Whether a container that ended with `exitCode` is to run again. */
-export function decideRestart(pod: Pod, spec: SpecContainer, exitCode: number): RestartVerdict {
+/** What decides whether an ended attempt is followed by another. */
+export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced">;
+
+/**
+ * Whether a container that ended is to run again. What was stopped to be started anew does, also where it
+ * took its leave with exit code 0 (kuberuntime computePodActions starts what it kills in the same pass).
+ */
+export function decideRestart(
+  pod: Pod,
+  spec: SpecContainer,
+  { exitCode, replaced }: EndedAttempt,
+): RestartVerdict {
   const policy = restartPolicyOf(pod, spec);
   const { container } = spec;
+  if (replaced) return { restart: true, rule: "was stopped to be started again", policy };
   const rule =
     container.restartPolicy === undefined ? undefined : matchingRestartRule(container, exitCode);
   if (rule) {
@@ -115,6 +126,9 @@ export function backoffKey(pod: Pod, container: Container): string {
   ].join("|");
 }
 
+/** A container that ran for longer starts afresh, whatever the longest pause is (kubelet.go HasExpiredFunc). */
+const FORGET_MS = 600_000;
+
 /** How far a restart back-off is. */
 export interface BackoffState {
   readonly leftMs: number;
@@ -123,20 +137,52 @@ export interface BackoffState {
   readonly next: RestartBackoff;
 }
 
-/** How long the restart of `ended` still has to wait, and the back-off after it (semantics: CrashLoop). */
+/**
+ * How long the restart of `ended` still has to wait, and the back-off after it (kuberuntime doBackOff);
+ * `undefined` when nothing counts as a crash yet.
+ */
 export function restartBackoff(
   record: PodRecord,
   spec: SpecContainer,
   ended: ObservedContainer,
   at: { readonly wallNow: WallMs; readonly policy: BackoffPolicy },
-): BackoffState {
+): BackoffState | undefined {
   const key = backoffKey(record.pod, spec.container);
   const kept = record.backoff[spec.container.name];
   const entry = kept?.key === key ? kept : undefined;
-  const endedAt = ended.finishedAtMs ?? ended.createdAtMs;
+  const since = backoffSince(record, ended, entry);
+  if (!since) return undefined;
+  const endedAt = endOf(since);
+  const policy = { ...at.policy, forgetMs: FORGET_MS };
   return {
-    leftMs: backoffLeftMs(entry, endedAt, at.wallNow, at.policy),
+    leftMs: backoffLeftMs(entry, endedAt, at.wallNow, policy),
     delayMs: entry?.delayMs ?? 0,
-    next: { key, ...backoffNext(entry, endedAt, at.wallNow, at.policy) },
+    next: { key, ...backoffNext(entry, endedAt, at.wallNow, policy) },
   };
 }
+
+/**
+ * The end that the back-off counts from. The reference decides on the start of what it kills by what was
+ * dead before: only when that one had to wait still does the wait count from the kill.
+ */
+function backoffSince(
+  { observed }: PodRecord,
+  ended: ObservedContainer,
+  entry: RestartBackoff | undefined,
+): ObservedContainer | undefined {
+  if (!ended.replaced) return ended;
+  const before = observed.containers.find(
+    ({ id, name, state, createdAtMs }) =>
+      id !== ended.id &&
+      name === ended.name &&
+      state === "exited" &&
+      createdAtMs <= ended.createdAtMs,
+  );
+  if (!entry) return before;
+  // It has been removed by now: its turn to decide has passed.
+  if (!before) return ended;
+  return endOf(ended) - endOf(before) < entry.delayMs ? ended : before;
+}
+
+const endOf = ({ finishedAtMs, createdAtMs }: ObservedContainer): WallMs =>
+  finishedAtMs ?? createdAtMs;

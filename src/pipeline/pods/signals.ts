@@ -56,6 +56,8 @@ export type PodSignal =
       readonly kind: "acting";
       readonly backoff: Readonly<Record<string, BackoffEntry & { readonly key: string }>>;
       readonly touches: readonly ("directories" | "cgroup" | "volumes")[];
+      /** Ids of attempts that are stopped to be started again. */
+      readonly replaces: readonly string[];
     }
   /** The run ended at `at`; only what was asked for later shows what it did. */
   | {

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { anAttempt, anEnd, aPod, aRecord, aSandbox, at } from "../../../test/support/pods.ts";
 import type { Observation, ObservedContainer } from "../../api/observation.ts";
+import { derivePhase } from "./phase.ts";
 import { asSpecified, type PodRecord } from "./record.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
@@ -38,7 +39,7 @@ test("transition: a pod whose work is done ends by itself", () => {
 
 test("transition: nothing is called ended on a sight from before the last action", () => {
   const ending = play(aRecord({ containers: [anEnd("a", 1)] }), [
-    { kind: "acting", backoff: {}, touches: [] },
+    { kind: "acting", backoff: {}, touches: [], replaces: [] },
     { kind: "terminate", cause: { kind: "deleted" } },
     { kind: "acted", at: at(10), results: [], actuated: asSpecified(aPod()) },
     { kind: "observed", observed: seen(9, [anEnd("a", 1)]) },
@@ -102,14 +103,30 @@ test("transition: a pod is released only when its source dropped it and nothing 
 test("transition: what an action may have made counts as made until it is known to be gone", () => {
   const clean = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
   const acting = play(aRecord({}, { footings: clean }), [
-    { kind: "acting", backoff: {}, touches: ["cgroup"] },
+    { kind: "acting", backoff: {}, touches: ["cgroup"], replaces: [] },
   ]);
   assert.equal(acting.footings.cgroup, "unknown");
 });
 
+test("transition: what was stopped to be started again does not end the pod by ending well", () => {
+  const pod = aPod({ restartPolicy: "OnFailure" });
+  const stopped = play(aRecord({ pod, containers: [anAttempt("a")] }), [
+    { kind: "acting", backoff: {}, touches: [], replaces: ["a-0"] },
+    { kind: "acted", at: at(10), results: [], actuated: asSpecified(pod) },
+    { kind: "observed", observed: seen(11, [anEnd("a", 0)]) },
+  ]);
+  assert.equal(stopped.life.kind, "running");
+  assert.equal(derivePhase(stopped), "Running");
+  const next = anEnd("a", 0, { id: "a-1", restartCount: 1 });
+  const done = play(stopped, [{ kind: "observed", observed: seen(20, [next, anEnd("a", 0)]) }]);
+  assert.deepEqual(done.life, { kind: "terminated", cause: { kind: "completed" } });
+  const gone = play(stopped, [{ kind: "observed", observed: seen(30, [next]) }]);
+  assert.deepEqual(gone.replaced, []);
+});
+
 test("transition: a failure holds its container back for as long as it says", () => {
   const record = play(aRecord(), [
-    { kind: "acting", backoff: {}, touches: [] },
+    { kind: "acting", backoff: {}, touches: [], replaces: [] },
     {
       kind: "acted",
       at: at(100),
@@ -153,7 +170,7 @@ const signalArb: fc.Arbitrary<PodSignal> = fc.oneof(
     cause: fc.constant({ kind: "deleted" as const }),
     graceSeconds: fc.integer({ min: 0, max: 60 }),
   }),
-  fc.constant({ kind: "acting", backoff: {}, touches: ["cgroup"] } as const),
+  fc.constant({ kind: "acting", backoff: {}, touches: ["cgroup"], replaces: [] } as const),
   fc.record({
     kind: fc.constant("acted" as const),
     at: fc.integer({ min: 0, max: 100 }).map(at),

@@ -161,15 +161,34 @@ function observe(record: PodRecord, observed: Observation): PodRecord {
   const fresh = record.sight !== "acting" && observed.asOf >= record.actedAt;
   return {
     ...record,
-    observed: inRounds(record.pod, observed),
+    ...withReplaced(inRounds(record.pod, observed), record.replaced),
     sight: record.sight === "acting" ? "acting" : fresh ? "fresh" : "stale",
   };
 }
 
-function begin(record: PodRecord, { backoff, touches }: Signal<"acting">): PodRecord {
+/** Marks the attempts that were stopped to be started again; those that are gone are forgotten. */
+function withReplaced(
+  observed: Observation,
+  ids: readonly string[],
+): Pick<PodRecord, "observed" | "replaced"> {
+  if (ids.length === 0) return { observed, replaced: ids };
+  const containers = observed.containers.map((attempt) =>
+    ids.includes(attempt.id) ? { ...attempt, replaced: true as const } : attempt,
+  );
+  const here = new Set(containers.map(({ id }) => id));
+  return { observed: { ...observed, containers }, replaced: ids.filter((id) => here.has(id)) };
+}
+
+function begin(record: PodRecord, { backoff, touches, replaces }: Signal<"acting">): PodRecord {
   const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
   for (const part of touches) if (footings[part] === "absent") footings[part] = "unknown";
-  return { ...record, sight: "acting", footings, backoff: { ...record.backoff, ...backoff } };
+  return {
+    ...record,
+    sight: "acting",
+    footings,
+    backoff: { ...record.backoff, ...backoff },
+    replaced: [...new Set([...record.replaced, ...replaces])],
+  };
 }
 
 function finish(record: PodRecord, { results, at, actuated }: Signal<"acted">): PodRecord {

@@ -228,11 +228,7 @@ function waitingInstead(
   if (latest.state === "running" || latest.state === "unknown" || record.life.kind !== "running")
     return as;
   const again = latest.outdated === true;
-  if (
-    latest.state === "exited" &&
-    !again &&
-    !decideRestart(record.pod, spec, latest.exitCode).restart
-  )
+  if (latest.state === "exited" && !again && !decideRestart(record.pod, spec, latest).restart)
     return as;
   const why = record.waits[spec.container.name] ?? record.troubles[spec.container.name];
   if ((!why || why.reason === "") && !again) return as;
