@@ -17,16 +17,16 @@ interface Vector {
 const VECTORS: readonly Vector[] = [
   { about: "the first time", files: ["0.log"], maxFiles: 5, plan: { remove: [], zip: [] } },
   {
-    about: "the newest rotated one stays plain, as somebody may still read it",
+    about: "what was rotated before is zipped: only the one that is renamed now stays plain",
     files: ["0.log", "0.log.20260101-000000"],
     maxFiles: 5,
-    plan: { remove: [], zip: [] },
+    plan: { remove: [], zip: ["0.log.20260101-000000"] },
   },
   {
-    about: "older ones are zipped",
+    about: "what is zipped stays as it is",
     files: ["0.log", "0.log.20260101-000000", "0.log.20260102-000000", "0.log.20251231-000000.gz"],
     maxFiles: 5,
-    plan: { remove: [], zip: ["0.log.20260101-000000"] },
+    plan: { remove: [], zip: ["0.log.20260101-000000", "0.log.20260102-000000"] },
   },
   {
     about: "as many go as come",
@@ -38,7 +38,7 @@ const VECTORS: readonly Vector[] = [
       "0.log.20260104-000000",
     ],
     maxFiles: 5,
-    plan: { remove: ["0.log.20260101-000000.gz"], zip: [] },
+    plan: { remove: ["0.log.20260101-000000.gz"], zip: ["0.log.20260104-000000"] },
   },
   {
     about: "two files: only the current one and what it becomes",
@@ -56,7 +56,10 @@ const VECTORS: readonly Vector[] = [
       "0.log.20260102-000000",
     ],
     maxFiles: 5,
-    plan: { remove: ["0.log.20260101-000000.tmp", "0.log.20260101-000000"], zip: [] },
+    plan: {
+      remove: ["0.log.20260101-000000.tmp", "0.log.20260101-000000"],
+      zip: ["0.log.20260102-000000"],
+    },
   },
   {
     about: "other attempts and files of others are left alone",
@@ -90,6 +93,8 @@ test("planRotation: however often it is applied, never more than maxFiles stay",
           .concat("0.log");
         assert.equal(new Set(files).size, files.length);
         assert.ok(files.length <= most, files.join(" "));
+        const plain = files.filter((name) => !name.endsWith(".gz"));
+        assert.deepEqual(plain.toSorted(), ["0.log", plan.renameTo]);
       }
       assert.equal(files.length, Math.min(most, times + 1));
     }),

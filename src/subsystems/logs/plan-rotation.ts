@@ -18,8 +18,8 @@ const ZIPPED = ".gz";
 /**
  * Plans the rotation of the log `name` among the files `siblings` of its folder (container_log_manager.go
  * rotateLog): unfinished copies go, and plain files that are zipped already; of the rotated ones
- * `maxFiles - 2` stay, as the current file becomes one and a new current one is made; all but the newest
- * are zipped. Files that no kubelet has made are left alone.
+ * `maxFiles - 2` stay, as the current file becomes one and a new current one is made; they are
+ * zipped, so that only the one that was current a moment ago stays plain. Files that no kubelet has made are left alone.
  */
 export function planRotation(
   name: string,
@@ -36,7 +36,7 @@ export function planRotation(
   const stay = kept.slice(excess.length);
   return {
     remove: [...unfinished, ...doubled, ...excess],
-    zip: stay.slice(0, -1).filter((sibling) => !sibling.endsWith(ZIPPED)),
+    zip: stay.filter((sibling) => !sibling.endsWith(ZIPPED)),
     renameTo: `${name}.${timeSuffix(now)}`,
   };
 }

@@ -62,12 +62,16 @@ test("rotateLog renames, zips what is older and loses no line", async () => {
   assert.deepEqual(names.slice(0, 3), [
     "0.log",
     "0.log.20200101-000000.gz",
-    "0.log.20200102-000000",
+    "0.log.20200102-000000.gz",
   ]);
-  assert.equal(
-    gunzipSync(readFileSync(join(folder, "0.log.20200101-000000.gz"))).toString(),
-    "first\n".repeat(50),
-  );
+  for (const [day, line] of [
+    ["01", "first\n"],
+    ["02", "second\n"],
+  ])
+    assert.equal(
+      gunzipSync(readFileSync(join(folder, `0.log.202001${day}-000000.gz`))).toString(),
+      line?.repeat(50),
+    );
   assert.equal(readFileSync(join(folder, names[3] ?? ""), "utf8"), "third\n".repeat(50));
 });
 
