@@ -123,6 +123,26 @@ for (const [containerName, resource, divisor, text] of RESOURCES)
     assert.deepEqual(resourceText(pod, selector, ALLOCATABLE, own), { kind: "text", text });
   });
 
+/** Resource of the container `a` or `b` of a pod with limits of its own, result. */
+const OF_POD: readonly (readonly [string, string, string])[] = [
+  ["a", "limits.cpu", "1500"],
+  ["a", "limits.memory", "1073741824"],
+  ["b", "limits.cpu", "3000"],
+  ["b", "limits.memory", "1073741824"],
+  ["b", "limits.ephemeral-storage", "10000000000"],
+  ["b", "limits.hugepages-2Mi", "0"],
+  ["b", "requests.memory", "0"],
+];
+
+for (const [containerName, resource, text] of OF_POD)
+  test(`resourceText of "${containerName}" ${resource} in a pod with limits is ${text}`, () => {
+    const limits = { cpu: "3", memory: "1Gi", "hugepages-2Mi": "4Mi" };
+    const limited = { ...pod, spec: { containers: [], ...pod.spec, resources: { limits } } };
+    const divisor = resource.endsWith("cpu") ? "1m" : "1";
+    const found = resourceText(limited, { containerName, resource, divisor }, ALLOCATABLE);
+    assert.deepEqual(found, { kind: "text", text });
+  });
+
 test("resourceText says what it does not know", () => {
   const fault = (containerName: string, resource: string) => {
     const found = resourceText(pod, { containerName, resource }, ALLOCATABLE);

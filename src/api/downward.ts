@@ -94,8 +94,8 @@ export function envFieldText(
 
 /**
  * A resource of a container in units of the divisor, rounded up. What the container does not limit counts
- * as all that the node can give (resource helpers ExtractContainerResourceValue,
- * MergeContainerResourceLimits). `own` is meant where the selector names no container.
+ * as the pod's own limit, and without one as all that the node can give (resource helpers
+ * ExtractContainerResourceValue, kubelet defaultPodLimitsForDownwardAPI). `own` is meant where the selector names no container.
  */
 export function resourceText(
   pod: Pod,
@@ -115,7 +115,9 @@ export function resourceText(
   const milli = name === "cpu";
   const unit = parseQuantity(!divisor || divisor === "0" ? "1" : divisor);
   const amount =
-    side === "limits" ? limitOf(container, name, allocatable) : requestOf(container, name);
+    side === "limits"
+      ? limitOf(container, name) || limitOfPod(pod, name) || allocatableOf(name, allocatable)
+      : amountIn(container.resources?.requests, name);
   const step = milli ? quantityMilliValue(unit) : quantityValue(unit);
   return step > 0n ? text(`${(amount + step - 1n) / step}`) : fault(`invalid divisor ${divisor}`);
 }
@@ -128,13 +130,15 @@ function amountIn(list: Readonly<Record<string, string>> | undefined, name: stri
   return name === "cpu" ? quantityMilliValue(quantity) : quantityValue(quantity);
 }
 
-function requestOf({ resources }: Container, name: string): bigint {
-  return amountIn(resources?.requests, name);
+const limitOf = ({ resources }: Container, name: string): bigint =>
+  amountIn(resources?.limits, name);
+
+/** Huge pages of the pod are given by size, not by container, and stand for none of them. */
+function limitOfPod({ spec }: Pod, name: string): bigint {
+  return name === "cpu" || name === "memory" ? amountIn(spec?.resources?.limits, name) : 0n;
 }
 
-function limitOf({ resources }: Container, name: string, allocatable: Allocatable): bigint {
-  const limit = amountIn(resources?.limits, name);
-  if (limit > 0n) return limit;
+function allocatableOf(name: string, allocatable: Allocatable): bigint {
   switch (name) {
     case "cpu":
       return BigInt(allocatable.cpuMilli);
@@ -143,6 +147,6 @@ function limitOf({ resources }: Container, name: string, allocatable: Allocatabl
     case "ephemeral-storage":
       return BigInt(allocatable.ephemeralStorageBytes);
     default:
-      return limit;
+      return 0n;
   }
 }
