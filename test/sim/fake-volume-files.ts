@@ -16,6 +16,8 @@ export class FakeVolumeFiles implements VolumeFiles {
   readonly #files: FakeFiles;
   readonly #fault: Fault;
   readonly #mounts: MountPoint[] = [];
+  /** Folders that were given to a group, once for each time. */
+  readonly given: string[] = [];
   #stamps = 0;
 
   constructor(files: FakeFiles, fault: Fault) {
@@ -101,6 +103,7 @@ export class FakeVolumeFiles implements VolumeFiles {
   async giveToGroup(folder: string, _order: GroupOrder) {
     this.#check("giveToGroup", folder);
     if (!(await this.#files.facts(folder))) throw new OutsideError("notFound", folder);
+    this.given.push(folder);
   }
 
   async readBeneath(root: string, relativePath: string, maxBytes: number) {

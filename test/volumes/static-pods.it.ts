@@ -39,6 +39,49 @@ test("emptyDir in memory: a tmpfs of the size asked for, shared, gone with the p
     });
   }));
 
+test("emptyDir with a group: given to it once, sub paths too; a new agent leaves what containers made of it", () =>
+  withNode(async ({ agent, inside, run }) => {
+    await run({
+      securityContext: { fsGroup: 4242 },
+      volumes: [
+        { name: "disk", emptyDir: {} },
+        { name: "memory", emptyDir: { medium: "Memory" } },
+      ],
+      containers: [
+        staying("main", {
+          volumeMounts: [
+            { name: "disk", mountPath: "/disk" },
+            { name: "memory", mountPath: "/memory" },
+            { name: "disk", mountPath: "/part", subPath: "some/where" },
+          ],
+        }),
+      ],
+    });
+    const shown = (paths: string) => inside(`stat -c '%a %g %n' ${paths}`);
+    assert.equal(
+      await shown("/disk /memory /part"),
+      "2777 4242 /disk\n3777 4242 /memory\n2777 4242 /part\n",
+    );
+    await inside(
+      "touch /disk/f /part/f; mkdir /disk/data; chmod 600 /disk/f; chmod 700 /disk/data",
+    );
+    await inside(
+      "touch /memory/f; chgrp 0 /memory/f /disk/data; chmod 600 /memory/f; chmod 755 /disk",
+    );
+    assert.equal((await shown("/part/f")).split(" ")[1], "4242");
+    const paths = "/disk /disk/f /disk/data /memory/f";
+    const before = await shown(paths);
+    const restarts = agent.status()?.containerStatuses?.[0]?.restartCount;
+    for (const end of ["kill", "stop"] as const) {
+      await agent[end]();
+      await agent.start();
+      await agent.untilReady();
+      await inside("echo alive");
+    }
+    assert.equal(await shown(paths), before);
+    assert.equal(agent.status()?.containerStatuses?.[0]?.restartCount, restarts);
+  }));
+
 test("downward API: files and variables of fields and resources, projected too", () =>
   withNode(async ({ inside, agent }) => {
     const items = [

@@ -28,6 +28,8 @@ export interface VolumeOrder {
   readonly volume: Volume;
   /** The pod's folder for volumes, made already. */
   readonly folder: string;
+  /** The pod's folder for what kinds note about volumes; not made yet. */
+  readonly plugins: string;
 }
 
 /** A volume that is there. */

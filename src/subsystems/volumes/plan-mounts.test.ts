@@ -63,11 +63,7 @@ const FAULTS: readonly (readonly [Partial<VolumeMount>, MountFeatures, string])[
   [{ subPathExpr: "$(NONE)/$(EMPTY)/$(POD)" }, ALL, "missing value for EMPTY, NONE"],
   [{ subPathExpr: "$(UP)" }, ALL, "unable to provision SubPath `../../etc`: must not contain '..'"],
   [{ subPath: "/etc" }, ALL, "error SubPath `/etc` must not be an absolute path"],
-  [
-    { name: "gone" },
-    ALL,
-    'mount cannot be satisfied for container "c", because the volume is missing: gone',
-  ],
+  [{ name: "gone" }, ALL, 'cannot find volume "gone" to mount into container "c"'],
   [
     { readOnly: true, recursiveReadOnly: "Enabled" },
     NONE,

@@ -44,7 +44,7 @@ export function planMounts(container: Container, parts: MountParts): MountPlan {
     const made = parts.made.get(mount.name);
     if (!made)
       return fault(
-        `mount cannot be satisfied for container "${container.name}", because the volume is missing: ${mount.name}`,
+        `cannot find volume "${mount.name}" to mount into container "${container.name}"`,
       );
     const subPath = subPathOf(mount, parts.env);
     if (typeof subPath !== "string") return subPath;

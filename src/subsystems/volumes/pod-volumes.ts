@@ -1,8 +1,9 @@
 import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { PodPaths } from "../../api/pod-paths.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { MountedClaim } from "./claim-stats.ts";
-import type { KindDeps, MadeVolume, VolumeKind } from "./kind.ts";
+import type { KindDeps, MadeVolume, VolumeKind, VolumeOrder } from "./kind.ts";
 import { kindOf } from "./kinds.ts";
 
 /** What the volumes of one pod need beside what kinds need. */
@@ -29,7 +30,7 @@ const SAME_FAULT_MS = 400;
 
 /** The volumes of one pod: made, followed, brought up to date, until closed. */
 export class PodVolumes {
-  readonly #folder: string;
+  readonly #paths: Pick<PodPaths, "volumes" | "plugins">;
   readonly #deps: PodVolumesDeps;
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #closing = new AbortController();
@@ -37,9 +38,9 @@ export class PodVolumes {
   readonly #wakers = new Set<() => void>();
   #pod: Pod;
 
-  constructor(pod: Pod, folder: string, deps: PodVolumesDeps) {
+  constructor(pod: Pod, paths: Pick<PodPaths, "volumes" | "plugins">, deps: PodVolumesDeps) {
     this.#pod = pod;
-    this.#folder = folder;
+    this.#paths = paths;
     this.#deps = deps;
     const volumes = pod.spec?.volumes ?? [];
     this.#entries = new Map(
@@ -123,7 +124,7 @@ export class PodVolumes {
   }
 
   #follow(entry: Entry): void {
-    const order = { pod: this.#pod, volume: entry.volume, folder: this.#folder };
+    const order = this.#orderOf(entry.volume);
     for (const { resource, namespace, name } of entry.kind?.follows?.(order) ?? []) {
       const stop = this.#deps.objects?.follow(resource, { namespace, name }, () => {
         this.#refresh(entry);
@@ -154,8 +155,7 @@ export class PodVolumes {
       entry.queued = false;
       const { kind, volume } = entry;
       if (!kind) throw new OutsideError("unimplemented", "this kind of volume is not supported");
-      const order = { pod: this.#pod, volume, folder: this.#folder };
-      entry.made = await kind.setUp(order, this.#deps, signal);
+      entry.made = await kind.setUp(this.#orderOf(volume), this.#deps, signal);
       const { fault } = entry.made;
       entry.behind = fault !== undefined;
       if (fault === undefined) entry.lastFault = undefined;
@@ -163,6 +163,11 @@ export class PodVolumes {
     })();
     entry.running = run;
     await run;
+  }
+
+  #orderOf(volume: Volume): VolumeOrder {
+    const { volumes: folder, plugins } = this.#paths;
+    return { pod: this.#pod, volume, folder, plugins };
   }
 
   #fault(entry: Entry, error: unknown): void {

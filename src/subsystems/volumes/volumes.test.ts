@@ -217,6 +217,29 @@ test("another agent finds the volumes, does not mount them again, and takes them
   await volumes.unmount(pod);
 });
 
+test("another agent leaves an emptyDir to its containers, unless its memory went with the node", async () => {
+  const { clock, host, mounted } = await world();
+  const plain = podWith([
+    { name: "d", emptyDir: {} },
+    { name: "m", emptyDir: { medium: "Memory" } },
+  ]);
+  const pod = {
+    ...plain,
+    spec: { containers: [], ...plain.spec, securityContext: { fsGroup: 7 } },
+  };
+  await mounted(pod);
+  const [disk, memory] = ["d", "m"].map((name) => `${FOLDER}/kubernetes.io~empty-dir/${name}`);
+  assert.deepEqual(host.volumes.given, [disk, memory]);
+  const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
+  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const another = () => new Volumes(options, { ...deps, onFault: () => {} });
+  await another().mount(pod, signal);
+  assert.deepEqual(host.volumes.given, [disk, memory]);
+  await host.volumes.unmount(memory ?? "");
+  await another().mount(pod, signal);
+  assert.deepEqual(host.volumes.given, [disk, memory, memory]);
+});
+
 test("what others mounted below a pod is neither taken away nor entered", async () => {
   const { host, volumes } = await world();
   const foreign = `${FOLDER}/kubernetes.io~csi/x/mount`;

@@ -80,6 +80,8 @@ const AGING_MS = 60_000;
 const VOLUME_FILE_MAX_BYTES = 64 * 1024;
 /** A folder that a sub path makes gets the rights of its volume's topmost folder, these when there is none. */
 const SUB_PATH_MODE = 0o750;
+/** Rights that are passed on; with set-gid the volume's group comes to what is made in the folder. */
+const PASSED_ON = 0o2777;
 
 const PROPAGATION = {
   None: MountPropagation.PROPAGATION_PRIVATE,
@@ -219,7 +221,7 @@ export class Volumes {
     const { subPaths } = podPaths(this.#options.roots, pod);
     const target = `${subPaths}/${volumeName}/${container.name}/${index}`;
     const facts = await this.#deps.files.facts(made.hostPath, { follow: true });
-    const createMode = (facts?.mode ?? SUB_PATH_MODE) & 0o777;
+    const createMode = (facts?.mode ?? SUB_PATH_MODE) & PASSED_ON;
     try {
       const relativePath = subPath;
       await this.#deps.volumes.bindBeneath({
@@ -239,8 +241,8 @@ export class Volumes {
     const uid = pod.metadata?.uid ?? "";
     const known = this.#pods.get(uid);
     if (known) return known;
-    const folder = podPaths(this.#options.roots, pod).volumes;
-    const made = new PodVolumes(pod, folder, { ...this.#deps, ...this.#options });
+    const paths = podPaths(this.#options.roots, pod);
+    const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options });
     this.#pods.set(uid, made);
     return made;
   }

@@ -6,12 +6,22 @@ import { hugePagesOf } from "../sizes.ts";
 const PLUGIN = "kubernetes.io~empty-dir";
 const MODE = 0o777;
 
-/** An empty folder for as long as the pod lives: on disk, in memory or of huge pages. */
+/** Says that a volume is made, in a folder of the pod's own (volume/util SetReady). */
+const READY = "ready";
+const READY_FOLDER_MODE = 0o750;
+const READY_MODE = 0o640;
+
+/**
+ * An empty folder for as long as the pod lives: on disk, in memory or of huge pages. What is made already is
+ * left alone: its content belongs to the containers, with the owners and rights that they gave it.
+ */
 export const emptyDirKind: VolumeKind = {
   plugin: PLUGIN,
   setUp: async (order, deps) => {
     const path = volumePath(order, PLUGIN);
+    const made = { hostPath: path, readOnly: false };
     const medium = order.volume.emptyDir?.medium ?? "";
+    if (await isReady(path, medium, order, deps)) return made;
     const isNew = !(await deps.files.facts(path));
     if (medium === "" || medium === "Memory")
       await ensureFolder(path, medium === "" ? "disk" : "memory", order, deps);
@@ -20,9 +30,26 @@ export const emptyDirKind: VolumeKind = {
     const { fsGroup } = order.pod.spec?.securityContext ?? {};
     if (fsGroup !== undefined)
       await deps.volumes.giveToGroup(path, { groupId: fsGroup, readOnly: false });
-    return { hostPath: path, readOnly: false };
+    await deps.files.makeDirectory(readyFolder(order), READY_FOLDER_MODE);
+    await deps.files.writeAtomic(`${readyFolder(order)}/${READY}`, "", READY_MODE);
+    return made;
   },
 };
+
+const readyFolder = ({ plugins, volume }: VolumeOrder): string =>
+  `${plugins}/${PLUGIN}/${volume.name}`;
+
+/** Memory is gone after the node was started anew, whatever was noted before. */
+async function isReady(
+  path: string,
+  medium: string,
+  order: VolumeOrder,
+  { files, volumes }: KindDeps,
+): Promise<boolean> {
+  if (!(await files.facts(`${readyFolder(order)}/${READY}`))) return false;
+  if (medium === "") return (await files.facts(path)) !== undefined;
+  return (await volumes.mountsWithin(path)).some((mount) => mount.path === path);
+}
 
 async function ensureHugePages(
   path: string,
