@@ -122,6 +122,7 @@ export function clientPorts(
   eventApi: EventApi | undefined,
 ): {
   readonly eventApi?: EventApi;
+  readonly client?: KubeClient;
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
   readonly services?: ServiceList;
@@ -130,8 +131,8 @@ export function clientPorts(
   const eventsTo = eventApi ?? clients?.events;
   const events = eventsTo ? { eventApi: eventsTo } : {};
   if (!clients) return events;
-  const { objects, tokens, services, runtimeClasses } = clients;
-  return { ...events, objects, tokens, services, runtimeClasses };
+  const { client, objects, tokens, services, runtimeClasses } = clients;
+  return { ...events, client, objects, tokens, services, runtimeClasses };
 }
 
 /** What pods may ask of the node by its object in the API; nothing as long as there is none. */

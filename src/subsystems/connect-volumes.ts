@@ -2,11 +2,17 @@ import type { ResourceAmounts } from "../api/pod-resources.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { ObjectSource, ServiceAccountTokens, ServiceList } from "../outside/kube/kube.ts";
+import type {
+  KubeClient,
+  ObjectSource,
+  ServiceAccountTokens,
+  ServiceList,
+} from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
+import { generateKeyOfType } from "../outside/x509/x509.ts";
 import { Environments } from "./environment/environment.ts";
 import type { Events } from "./events/events.ts";
-import { Volumes } from "./volumes/volumes.ts";
+import { PodCertificates, Volumes } from "./volumes/volumes.ts";
 
 /** What volumes and environments are told. */
 export interface VolumeSettings {
@@ -25,15 +31,24 @@ export interface VolumeGround {
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
   readonly services?: ServiceList;
+  readonly client?: KubeClient;
 }
 
 /** Volumes, and environments, which read files of volumes. */
 export function connectVolumes(
   { config, nodeName, rootFolder }: VolumeSettings,
-  { outside, scope, metrics, allocatable, objects, tokens, services }: VolumeGround,
+  ground: VolumeGround,
   events: Pick<Events, "ofPod">,
 ): { readonly volumes: Volumes; readonly environments: Environments } {
+  const { outside, scope, metrics, allocatable, objects, tokens, services, client } = ground;
   const { clock, random, host } = outside;
+  const certificates =
+    client &&
+    new PodCertificates({
+      ...{ client, clock, random, scope, metrics, nodeName, newKey: generateKeyOfType },
+      log: outside.log.child("podcertificate"),
+      say: (pod, event) => events.ofPod(pod, event),
+    });
   const roots = { root: rootFolder, logs: config.podLogsDir };
   const volumes = new Volumes(
     { roots, clusterDomain: config.clusterDomain, allocatable },
@@ -41,6 +56,7 @@ export function connectVolumes(
       ...{ clock, random, files: host.files, volumes: host.volumes },
       ...(objects ? { objects } : {}),
       ...(tokens ? { tokens } : {}),
+      ...(certificates ? { certificates } : {}),
       ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
       onFault: (pod, message) =>
         events.ofPod(pod, { type: "Warning", reason: "FailedMount", message }),

@@ -10,6 +10,7 @@ import type { TaskScope } from "../kit/scope.ts";
 import type { ContainerRuntime, RuntimeService } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type {
+  KubeClient,
   ObjectSource,
   RuntimeClassList,
   ServiceAccountTokens,
@@ -96,6 +97,8 @@ export interface SubsystemDeps
   readonly objects?: ObjectSource;
   /** Tokens of service accounts; absent where there is no API server. */
   readonly tokens?: ServiceAccountTokens;
+  /** For requests of certificates; absent where there is no API server. */
+  readonly client?: KubeClient;
   /** Services that pods are told of; absent where there is no API server. */
   readonly services?: ServiceList;
   /** Classes that pods name; absent where there is no API server. */

@@ -19,7 +19,7 @@ const EVICTION = { without: "eviction" };
 const RESIZE = { file: "pipeline/pods/resize-text.ts" };
 const BLOCK_VOLUMES = { without: "block volumes" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
-const POD_CERTIFICATES = { without: "certificates of pods" };
+const POD_CERTIFICATES = { file: "subsystems/volumes/pod-certificates/kept-certificate.ts" };
 const IMAGE_COLLECTION = { file: "subsystems/images/collector.ts" };
 const NODE_STATUS = { file: "node/heartbeat/derive-status.ts" };
 const DEVICES = { file: "subsystems/devices/plugin-side.ts" };
@@ -77,7 +77,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   FailedNodeDeclaredFeaturesCheck: { without: "features that a node declares" },
   CertificateExpired: POD_CERTIFICATES,
   CertificateOverdueForRefresh: POD_CERTIFICATES,
-  Denied: POD_CERTIFICATES,
+  Denied: { file: "subsystems/volumes/pod-certificates/answer.ts" },
   Starting: "story",
   NodeReady: NODE_STATUS,
   NodeNotReady: NODE_STATUS,

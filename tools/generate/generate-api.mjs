@@ -30,6 +30,7 @@ const ROOTS = [
   "V1RuntimeClass",
   "V1PriorityClass",
   "V1CertificateSigningRequest",
+  "V1beta1PodCertificateRequest",
   "V1TokenReview",
   "V1SubjectAccessReview",
   "V1SelfSubjectAccessReview",
@@ -62,7 +63,7 @@ const shortName = (name) => {
   if (name === "CoreV1EventList") return "CoreEventList";
   if (name === "CoreV1EventSeries") return "CoreEventSeries";
   return name.replace(
-    /^(Authentication|Core|Events|Discovery|Storage|Flowcontrol|Admissionregistration)?V1(?=[A-Z])/,
+    /^(Authentication|Core|Events|Discovery|Storage|Flowcontrol|Admissionregistration)?V1(?:beta1)?(?=[A-Z])/,
     (_, group) => (group === "Events" ? "Events" : ""),
   );
 };

@@ -22,6 +22,7 @@ const FILES = [
   ...["authorization", "storage", "policy", "resource"].map((group) =>
     join(api, "api", group, "v1/generated.proto"),
   ),
+  join(api, "api/certificates/v1beta1/generated.proto"),
 ];
 const EVENTS = join(api, "api/events/v1/generated.proto");
 

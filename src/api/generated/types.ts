@@ -1112,6 +1112,37 @@ export interface PodCertificateProjection {
   readonly userAnnotations?: Readonly<Record<string, string>>;
 }
 
+export interface PodCertificateRequest {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly spec: PodCertificateRequestSpec;
+  readonly status?: PodCertificateRequestStatus;
+}
+
+export interface PodCertificateRequestSpec {
+  readonly maxExpirationSeconds?: number;
+  readonly nodeName: string;
+  readonly nodeUID: string;
+  readonly pkixPublicKey?: string;
+  readonly podName: string;
+  readonly podUID: string;
+  readonly proofOfPossession?: string;
+  readonly serviceAccountName: string;
+  readonly serviceAccountUID: string;
+  readonly signerName: string;
+  readonly stubPKCS10Request: string;
+  readonly unverifiedUserAnnotations?: Readonly<Record<string, string>>;
+}
+
+export interface PodCertificateRequestStatus {
+  readonly beginRefreshAt?: string;
+  readonly certificateChain?: string;
+  readonly conditions?: readonly Condition[];
+  readonly notAfter?: string;
+  readonly notBefore?: string;
+}
+
 export interface PodCondition {
   readonly lastProbeTime?: string;
   readonly lastTransitionTime?: string;

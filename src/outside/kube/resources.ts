@@ -10,6 +10,7 @@ import type {
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
+  PodCertificateRequest,
   PriorityClass,
   RuntimeClass,
   Secret,
@@ -102,6 +103,14 @@ export const SIGNING_REQUESTS = resource<CertificateSigningRequest>(
   "certificatesigningrequests",
   "cluster",
 );
+/** See `PODS`. Served where the feature PodCertificateRequest is on (KEP-4317). */
+export const POD_CERTIFICATE_REQUESTS: Resource<PodCertificateRequest> = {
+  group: "certificates.k8s.io",
+  version: "v1beta1",
+  kind: "PodCertificateRequest",
+  plural: "podcertificaterequests",
+  namespaced: true,
+};
 /** Answered at once, never kept. */
 export const TOKEN_REVIEWS = resource<TokenReview>(
   "authentication.k8s.io",

@@ -11,14 +11,18 @@ import { OutsideError } from "../../kit/errors.ts";
 import { pemBlocks } from "./pem.ts";
 import {
   createCsr,
+  createStubCsr,
+  generateKeyOfType,
   generateKeyPair,
   isIssuedBy,
+  isKeyType,
   type KeyPair,
   keyBelongsTo,
   parseCertificate,
   parseCertificateDer,
   parseCertificates,
   parseCsr,
+  parseCsrDer,
   signCertificate,
 } from "./x509.ts";
 
@@ -66,6 +70,47 @@ function authority(own: KeyPair, commonName = "test authority"): string {
     { privateKeyPem: own.privateKeyPem },
   );
 }
+
+/** What openssl calls the kinds of keys, and the signatures they make. */
+const KEY_TYPES = [
+  ["RSA3072", /Public-Key: \(3072 bit\)/, "sha256WithRSAEncryption"],
+  ["RSA4096", /Public-Key: \(4096 bit\)/, "sha256WithRSAEncryption"],
+  ["ECDSAP256", /NIST CURVE: P-256/, "ecdsa-with-SHA256"],
+  ["ECDSAP384", /NIST CURVE: P-384/, "ecdsa-with-SHA384"],
+  ["ECDSAP521", /NIST CURVE: P-521/, "ecdsa-with-SHA512"],
+  ["ED25519", /ED25519 Public-Key/, "ED25519"],
+] as const;
+
+describe("createStubCsr", () => {
+  for (const [type, shown, algorithm] of KEY_TYPES)
+    test(`a request about a key of type ${type} holds nothing else, and openssl verifies it`, async () => {
+      const made = await generateKeyOfType(type);
+      assert.match(made.privateKeyPem, /^-----BEGIN PRIVATE KEY-----\n/);
+      const bytes = createStubCsr(made);
+      writeFileSync(join(folder, "stub.der"), bytes);
+      const flags = ["-verify", "-noout", "-text"];
+      const text = openssl("req", "-inform", "DER", "-in", "stub.der", ...flags);
+      assert.match(text, shown);
+      assert.match(text, new RegExp(`Signature Algorithm: ${algorithm}\\n`));
+      assert.match(text, /Subject: *\n/);
+      assert.match(text, /Attributes:\s+\(none\)/);
+      const read = parseCsrDer(bytes);
+      assert.equal(read.signatureIsValid, true);
+      assert.deepEqual(Buffer.from(read.publicKey), made.publicKey);
+      const forged = Uint8Array.from(bytes);
+      forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
+      assert.equal(parseCsrDer(forged).signatureIsValid, false);
+    });
+
+  test("isKeyType knows these only", () => {
+    assert.deepEqual(["ED25519", "RSA2048", "toString", ""].map(isKeyType), [
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
 
 describe("createCsr", () => {
   test("makes a request that openssl verifies and reads back the same", () => {

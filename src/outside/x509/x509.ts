@@ -1,7 +1,7 @@
 /**
  * Certificates: making keys, signing requests and certificates, and reading them. In and out: PEM texts.
- * What an agent needs to serve and to identify itself; verifying chains is left to TLS. Keys are P-256
- * when we make them; issuers may have RSA or other curves' keys.
+ * What an agent needs to serve and to identify itself; verifying chains is left to TLS. Our own keys are
+ * P-256; issuers and pods may have RSA, Ed25519 or other curves' keys.
  */
 import {
   createHash,
@@ -48,11 +48,12 @@ import {
   readCsr,
 } from "./read-certificate.ts";
 
+export { generateKeyOfType, isKeyType, type KeyType } from "./key-types.ts";
 export type { AlternativeNames, CertificateFacts, CertificateSubject, CertificateUsage };
 
 /** A private key with its public half. */
 export interface KeyPair {
-  /** SEC 1, PEM. */
+  /** SEC 1 or PKCS #8, PEM. */
   readonly privateKeyPem: string;
   /** SubjectPublicKeyInfo, DER. */
   readonly publicKey: Uint8Array;
@@ -108,13 +109,22 @@ export function createCsr(
 ): string {
   const wanted = names.dnsNames.length + names.ipAddresses.length > 0;
   const attributes = wanted ? [extensionRequest(names)] : [];
+  return toPem("CERTIFICATE REQUEST", csrOf(encodeSubject(subject), attributes, key));
+}
+
+/** A signing request (DER) that says nothing but that its sender holds the key (KEP-4317). */
+export function createStubCsr(key: KeyPair): Uint8Array {
+  return csrOf(derSequence(), [], key);
+}
+
+function csrOf(subject: Uint8Array, attributes: readonly Uint8Array[], key: KeyPair): Uint8Array {
   const request = derSequence(
     derInteger([0]),
-    encodeSubject(subject),
+    subject,
     key.publicKey,
     derContext(0, "constructed", ...attributes),
   );
-  return toPem("CERTIFICATE REQUEST", signed(request, keyOf(key.privateKeyPem)));
+  return signed(request, keyOf(key.privateKeyPem));
 }
 
 function extensionRequest(names: AlternativeNames): Uint8Array {
@@ -268,7 +278,12 @@ export type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
 export function parseCsr(pem: string): ParsedCsr {
   const [first] = pemBlocks(pem, "CERTIFICATE REQUEST");
   if (!first) throw new OutsideError("invalid", "certificate: no PEM block of a request");
-  const { signedPart, signature, ...facts } = readCsr(first);
+  return parseCsrDer(first);
+}
+
+/** What a signing request (DER) asks for. */
+export function parseCsrDer(bytes: Uint8Array): ParsedCsr {
+  const { signedPart, signature, ...facts } = readCsr(bytes);
   const key = publicKeyOf(facts.publicKey);
   return {
     ...facts,

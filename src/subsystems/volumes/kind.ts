@@ -9,6 +9,7 @@ import type {
   Resource,
   ServiceAccountTokens,
 } from "../../outside/kube/kube.ts";
+import type { PodCertificateSource } from "./pod-certificates/pod-certificates.ts";
 
 /** What kinds of volumes are made with. */
 export interface KindDeps {
@@ -20,6 +21,7 @@ export interface KindDeps {
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
+  readonly certificates?: PodCertificateSource;
 }
 
 /** One volume of a pod to be made. */
@@ -63,6 +65,11 @@ export interface VolumeKind {
   setUp(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<MadeVolume>;
   /** What it shows of the API. */
   follows?(order: VolumeOrder): readonly Followed[];
+  /**
+   * Starts what has to be asked for as long as the volume is wanted; `onChange` makes the volume be made
+   * again. The results end it.
+   */
+  keeps?(order: VolumeOrder, deps: KindDeps, onChange: () => void): readonly (() => void)[];
   /** It shows the pod itself, whose labels and annotations change. */
   readonly showsPod?: (volume: Volume) => boolean;
   /** It holds something that runs out. */

@@ -131,6 +131,8 @@ export class PodVolumes {
       });
       if (stop) this.#stops.push(stop);
     }
+    const kept = entry.kind?.keeps?.(order, this.#deps, () => this.#refresh(entry)) ?? [];
+    this.#stops.push(...kept);
   }
 
   /** Brings a volume up to date; several changes at once make for one more run. */

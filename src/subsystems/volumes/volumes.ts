@@ -21,10 +21,12 @@ import { ClaimStats } from "./claim-stats.ts";
 import { hostsMount, terminationLogMount } from "./container-files.ts";
 import type { MadeVolume } from "./kind.ts";
 import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
+import { type PodCertificateSource, PodCertificates } from "./pod-certificates/pod-certificates.ts";
 import { PodVolumes } from "./pod-volumes.ts";
 import { tearDown } from "./teardown.ts";
 
-export type { MadeVolume, MountFeatures };
+export type { MadeVolume, MountFeatures, PodCertificateSource };
+export { PodCertificates };
 
 /** Folders and switches of the room. */
 export interface VolumeOptions {
@@ -44,6 +46,7 @@ export interface VolumeDeps {
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
+  readonly certificates?: PodCertificateSource;
   /** Usage of the file system that holds a path; without it claims have no figures. */
   readonly diskUsage?: (path: string) => Promise<DiskUsage | undefined>;
   readonly metrics?: MetricsRegistry;

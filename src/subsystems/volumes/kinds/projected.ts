@@ -1,5 +1,6 @@
 import type {
   ClusterTrustBundleProjection,
+  PodCertificateProjection,
   ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../../api/generated/types.ts";
@@ -19,6 +20,7 @@ import {
   mergePayloads,
   onlyUser,
   type Payload,
+  type VolumeFile,
 } from "../payloads.ts";
 import { configMapPayload, secretPayload } from "./object-files.ts";
 import { anchorsOf, trustBundles } from "./trust-bundles.ts";
@@ -39,6 +41,12 @@ export const projectedKind: VolumeKind = {
       medium: "memory",
       payload: () => collect(order, deps, signal),
     }),
+  keeps: ({ pod, volume }, { certificates }, onChange) =>
+    sourcesOf(volume).flatMap(({ podCertificate }, index) =>
+      podCertificate && certificates
+        ? [certificates.keep({ pod, volume: volume.name, index }, podCertificate, onChange)]
+        : [],
+    ),
   follows: (order) => sourcesOf(order.volume).flatMap((source) => followedBy(source, order)),
   showsPod: (volume) => sourcesOf(volume).some(({ downwardAPI }) => downwardAPI !== undefined),
   ages: (volume) =>
@@ -63,7 +71,11 @@ function followedBy(source: VolumeProjection, { pod }: VolumeOrder): readonly Fo
 
 async function collect(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<Payload> {
   const parts = await Promise.all(
-    sourcesOf(order.volume).map((source) => partOf(source, order, deps, signal)),
+    sourcesOf(order.volume).map((source, index) =>
+      source.podCertificate
+        ? certificatePart(source.podCertificate, index, { ...order, ...deps }, signal)
+        : partOf(source, order, deps, signal),
+    ),
   );
   return mergePayloads(parts);
 }
@@ -109,9 +121,7 @@ async function tokenPart(
     const message = "cannot use TokenManager when kubelet is in standalone mode";
     return { kind: "fault", message: `failed to fetch token: ${message}` };
   }
-  const user = onlyUser(pod);
-  const readerKnown = user !== undefined || pod.spec?.securityContext?.fsGroup !== undefined;
-  const mode = readerKnown ? PRIVATE_MODE : (volume.projected?.defaultMode ?? DEFAULT_FILE_MODE);
+  const rights = privateRights(pod, volume);
   try {
     const { token } = await tokens.token(
       {
@@ -124,14 +134,50 @@ async function tokenPart(
       signal,
     );
     const content = new TextEncoder().encode(token);
-    const owner = user === undefined ? {} : { ownerUid: user };
-    return { kind: "files", files: [{ path, content, mode, ...owner }] };
+    return { kind: "files", files: [{ path, content, ...rights }] };
   } catch (error) {
     signal.throwIfAborted();
     const message = `failed to fetch token: ${messageOf(error)}`;
     if (isOutside(error)) throw new OutsideError(error.code, message, { cause: error });
     return { kind: "fault", message };
   }
+}
+
+/** Rights of what only the pod's own user may read, where that is known. */
+function privateRights(
+  pod: VolumeOrder["pod"],
+  volume: VolumeOrder["volume"],
+): Pick<VolumeFile, "mode" | "ownerUid"> {
+  const user = onlyUser(pod);
+  const readerKnown = user !== undefined || pod.spec?.securityContext?.fsGroup !== undefined;
+  const mode = readerKnown ? PRIVATE_MODE : (volume.projected?.defaultMode ?? DEFAULT_FILE_MODE);
+  return { mode, ...(user === undefined ? {} : { ownerUid: user }) };
+}
+
+async function certificatePart(
+  projection: PodCertificateProjection,
+  index: number,
+  { pod, volume, certificates }: VolumeOrder & KindDeps,
+  signal: AbortSignal,
+): Promise<Payload> {
+  if (!certificates)
+    return { kind: "fault", message: "no certificate for the pod: there is no API server" };
+  const place = { pod, volume: volume.name, index };
+  const found = await certificates.credentials(place, signal);
+  if (typeof found === "string") return { kind: "fault", message: found };
+  const { privateKeyPem, chainPem } = found;
+  const { credentialBundlePath, keyPath, certificateChainPath } = projection;
+  const rights = privateRights(pod, volume);
+  const file = (path: string | undefined, text: string): readonly VolumeFile[] =>
+    (path ?? "") === ""
+      ? []
+      : [{ path: path ?? "", content: new TextEncoder().encode(text), ...rights }];
+  const files = [
+    ...file(credentialBundlePath, privateKeyPem + chainPem),
+    ...file(keyPath, privateKeyPem),
+    ...file(certificateChainPath, chainPem),
+  ];
+  return { kind: "files", files };
 }
 
 async function bundlePart(

@@ -1,0 +1,206 @@
+import type {
+  Pod,
+  PodCertificateProjection,
+  PodCertificateRequest,
+} from "../../../api/generated/types.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import { isOutside, OutsideError } from "../../../kit/errors.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { Random } from "../../../kit/random.ts";
+import {
+  type ApiObject,
+  followObjects,
+  isApiError,
+  type KubeClient,
+  NODES,
+  POD_CERTIFICATE_REQUESTS,
+  type Resource,
+  SERVICE_ACCOUNTS,
+} from "../../../outside/kube/kube.ts";
+import {
+  createStubCsr,
+  isKeyType,
+  type KeyPair,
+  type KeyType,
+  keyBelongsTo,
+} from "../../../outside/x509/x509.ts";
+import { type Answer, answerOf, unusable } from "./answer.ts";
+
+/** Who asks whom for what. */
+export interface RequestOrder {
+  readonly pod: Pod;
+  readonly source: PodCertificateProjection;
+  /** Told of the request's name as soon as it is made. */
+  readonly onAsked: (request: string) => void;
+}
+
+/** What asking needs. */
+export interface AskDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly nodeName: string;
+  readonly newKey: (type: KeyType) => Promise<KeyPair>;
+}
+
+/** What became of one request. */
+export interface Outcome {
+  /** Namespace and name. */
+  readonly request: string;
+  /** Of the key that was asked about. */
+  readonly privateKeyPem: string;
+  /** `none`: somebody has deleted the request. */
+  readonly answer: Answer;
+}
+
+/** A request that was not seen by then is taken for deleted (assumeDeletedThreshold, jitterDuration). */
+const UNSEEN_MS = 600_000;
+const UNSEEN_JITTER_MS = 300_000;
+
+/**
+ * Makes a new key, asks the signer for a certificate about it, and waits for the answer as long as it
+ * takes. Throws `OutsideError` with what kept it from asking.
+ */
+export async function askSigner(
+  order: RequestOrder,
+  deps: AskDeps,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const { keyType } = order.source;
+  if (!isKeyType(keyType))
+    throw new OutsideError("invalid", `while generating keypair: unknown key type "${keyType}"`);
+  const names = await namesOf(order.pod, deps, signal);
+  const key = await deps.newKey(keyType);
+  signal.throwIfAborted();
+  const made = await create(order, { ...names, key }, deps, signal);
+  const request = `${made.metadata?.namespace ?? ""}/${made.metadata?.name ?? ""}`;
+  order.onAsked(request);
+  const answer = await answerTo(made, deps, signal);
+  const { privateKeyPem } = key;
+  if (answer.kind === "issued" && !fits(privateKeyPem, answer.chainPem)) {
+    const why = "the certificate that was issued is none, or about another key";
+    return { request, privateKeyPem, answer: unusable(why) };
+  }
+  return { request, privateKeyPem, answer };
+}
+
+interface Names {
+  readonly serviceAccountUID: string;
+  readonly nodeUID: string;
+}
+
+/** UIDs of the pod's account and of the node: whoever signs must know which ones are meant. */
+async function namesOf(
+  pod: Pod,
+  { client, nodeName }: AskDeps,
+  signal: AbortSignal,
+): Promise<Names> {
+  const uidOf = async (what: string, get: Promise<ApiObject>) => {
+    const found = await get.catch((error: unknown) => {
+      throw told(what, error);
+    });
+    return found.metadata?.uid ?? "";
+  };
+  const account = {
+    namespace: pod.metadata?.namespace ?? "",
+    name: pod.spec?.serviceAccountName ?? "",
+  };
+  const serviceAccountUID = await uidOf(
+    "while fetching service account",
+    client.get(SERVICE_ACCOUNTS as Resource<ApiObject>, account, signal),
+  );
+  const nodeUID = await uidOf(
+    "while getting node object",
+    client.get(NODES as Resource<ApiObject>, { name: nodeName }, signal),
+  );
+  return { serviceAccountUID, nodeUID };
+}
+
+async function create(
+  { pod, source }: RequestOrder,
+  { key, ...uids }: Names & { readonly key: KeyPair },
+  { client, nodeName }: AskDeps,
+  signal: AbortSignal,
+): Promise<PodCertificateRequest> {
+  const { name: podName = "", namespace = "", uid: podUID = "" } = pod.metadata ?? {};
+  const { signerName, maxExpirationSeconds, userAnnotations } = source;
+  const request: PodCertificateRequest = {
+    metadata: {
+      namespace,
+      generateName: "req-",
+      ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: podName, uid: podUID }],
+    },
+    spec: {
+      signerName,
+      ...{ podName, podUID, nodeName, ...uids },
+      serviceAccountName: pod.spec?.serviceAccountName ?? "",
+      stubPKCS10Request: btoa(String.fromCharCode(...createStubCsr(key))),
+      ...(maxExpirationSeconds === undefined ? {} : { maxExpirationSeconds }),
+      ...(userAnnotations === undefined ? {} : { unverifiedUserAnnotations: userAnnotations }),
+    },
+  };
+  try {
+    return await client.create(POD_CERTIFICATE_REQUESTS, { namespace }, request, signal);
+  } catch (error) {
+    if (isApiError(error, 404) && error.status.details?.kind !== "namespaces")
+      throw new OutsideError(
+        "unimplemented",
+        "the API server does not serve podcertificaterequests of certificates.k8s.io/v1beta1 (feature gate PodCertificateRequest)",
+        { cause: error },
+      );
+    throw told("while creating on API", error);
+  }
+}
+
+/** An error of the outside with what was being done. */
+function told(doing: string, error: unknown): unknown {
+  if (!isOutside(error)) return error;
+  return new OutsideError(error.code, `${doing}: ${error.message}`, { cause: error });
+}
+
+/** Waits for the answer by a watch of this one request. */
+async function answerTo(
+  request: PodCertificateRequest,
+  deps: AskDeps,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const atOnce = answerOf(request);
+  if (atOnce.kind !== "none") return atOnce;
+  const { name = "", namespace = "", uid } = request.metadata ?? {};
+  // Nodes may only follow requests that name them (node authorizer).
+  const fieldSelector = `metadata.name=${name},spec.nodeName=${deps.nodeName}`;
+  const order = { resource: POD_CERTIFICATE_REQUESTS, namespace, fieldSelector };
+  const unseen = new AbortController();
+  // A list that does not have it yet may come from a cache that is behind.
+  const patienceMs = UNSEEN_MS + deps.random.next() * UNSEEN_JITTER_MS;
+  const cancel = deps.clock.alarm(patienceMs, () => unseen.abort(new Error("never seen")));
+  let seen = false;
+  try {
+    const either = AbortSignal.any([signal, unseen.signal]);
+    for await (const change of followObjects(order, deps, either)) {
+      const now = change.kind === "all" ? change.objects[0] : change.object;
+      if (change.kind === "gone" || (seen && !now)) return { kind: "none" };
+      if (!now) continue;
+      if (now.metadata?.uid !== uid) return { kind: "none" };
+      seen = true;
+      cancel();
+      const answer = answerOf(now);
+      if (answer.kind !== "none") return answer;
+    }
+  } catch (error) {
+    if (signal.aborted || !unseen.signal.aborted) throw error;
+  } finally {
+    cancel();
+  }
+  return { kind: "none" };
+}
+
+function fits(privateKeyPem: string, chainPem: string): boolean {
+  try {
+    return keyBelongsTo(privateKeyPem, chainPem);
+  } catch (error) {
+    if (isOutside(error)) return false;
+    throw error;
+  }
+}

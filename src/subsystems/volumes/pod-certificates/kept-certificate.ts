@@ -1,0 +1,237 @@
+import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
+import { retryDelayMs } from "../../../kit/backoff.ts";
+import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
+import { isOutside, messageOf } from "../../../kit/errors.ts";
+import {
+  type Answer,
+  freshness,
+  OVERDUE_MS,
+  type Refusal,
+  refusalEvent,
+  refusalText,
+  type StateName,
+} from "./answer.ts";
+import { type AskDeps, askSigner, type Outcome } from "./ask-signer.ts";
+import { atWall, untilWall } from "./at-wall.ts";
+
+/** A key and the certificates about it, both PEM; the key is PKCS #8. */
+export interface Credentials {
+  readonly privateKeyPem: string;
+  readonly chainPem: string;
+}
+
+/** An event about a pod. */
+export interface CertificateEvent {
+  readonly type: "Warning";
+  readonly reason: "CertificateExpired" | "CertificateOverdueForRefresh" | "Denied" | "Failed";
+  readonly message: string;
+}
+
+/** What keeping a certificate needs. */
+export interface KeepDeps extends AskDeps {
+  readonly say: (pod: Pod, event: CertificateEvent) => void;
+}
+
+/** Whose certificate, and who is told of news. */
+export interface KeepOrder {
+  readonly pod: Pod;
+  readonly source: PodCertificateProjection;
+  readonly onChange: () => void;
+}
+
+type State =
+  | { readonly kind: "waiting"; readonly why: string }
+  | Refusal
+  | (Credentials & {
+      readonly kind: "issued";
+      readonly refreshAt: WallMs;
+      readonly notAfter: WallMs;
+    });
+
+/** Between attempts that failed; the reference comes back after one to two minutes at the latest. */
+const RETRY = { initialMs: 500, maxMs: 60_000 };
+/** However short the lives of certificates are, no more is asked for. */
+const BETWEEN_REQUESTS_MS = 60_000;
+/** Sources whose certificates came together do not ask together (jitterDuration). */
+const JITTER_MS = 300_000;
+/** Signers answer within moments: that is nothing to complain of. */
+const PATIENCE_MS = 2_000;
+const NOT_YET = "credential bundle is not issued yet";
+
+/** The certificate of one source: asked for, and asked for again in time, until it is stopped. */
+export class KeptCertificate {
+  readonly #order: KeepOrder;
+  readonly #deps: KeepDeps;
+  readonly #since: MonotonicMs;
+  readonly #stop = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  #state: State = { kind: "waiting", why: "" };
+  #askedAt: MonotonicMs | undefined;
+  #warnings: readonly (() => void)[] = [];
+
+  constructor(order: KeepOrder, deps: KeepDeps) {
+    this.#order = order;
+    this.#deps = deps;
+    this.#since = deps.clock.monotonic();
+  }
+
+  /** Who is to sign. */
+  get signerName(): string {
+    return this.#order.source.signerName;
+  }
+
+  /** As metrics name it. */
+  get stateName(): StateName {
+    const state = this.#state;
+    switch (state.kind) {
+      case "waiting":
+        return "not_yet_issued";
+      case "issued":
+        return freshness(state, this.#deps.clock.wall());
+      default:
+        return state.kind;
+    }
+  }
+
+  /** Works until it is stopped or the signer has refused for good. */
+  async run(signal: AbortSignal): Promise<void> {
+    const either = AbortSignal.any([signal, this.#stop.signal]);
+    try {
+      for (;;) {
+        const { request, privateKeyPem, answer } = await this.#answered(either);
+        if (answer.kind !== "issued") {
+          this.#refused(request, answer);
+          return;
+        }
+        const refreshAt = this.#issued(privateKeyPem, answer);
+        await untilWall(this.#deps.clock, refreshAt, either);
+      }
+    } catch (error) {
+      if (!this.#stop.signal.aborted) throw error;
+    }
+  }
+
+  /** Asks for nothing any more and forgets the key. */
+  stop(): void {
+    this.#stop.abort(new Error("the volume is taken away"));
+    this.#forgetWarnings();
+    this.#state = { kind: "waiting", why: "" };
+  }
+
+  /** What there is now, or why there is nothing. A first answer that comes at once is waited for. */
+  async credentials(signal: AbortSignal): Promise<Credentials | string> {
+    if (this.#state.kind === "waiting") await this.#moment(signal);
+    const state = this.#state;
+    switch (state.kind) {
+      case "waiting":
+        return state.why === "" ? NOT_YET : `${NOT_YET}: ${state.why}`;
+      case "issued":
+        return state;
+      default:
+        return refusalText(state);
+    }
+  }
+
+  /** Asks until there is an answer; a request that was lost or could not be made is made again. */
+  async #answered(
+    signal: AbortSignal,
+  ): Promise<Outcome & { readonly answer: Exclude<Answer, { readonly kind: "none" }> }> {
+    const { pod, source } = this.#order;
+    const { clock } = this.#deps;
+    const onAsked = (request: string) => {
+      this.#askedAt = clock.monotonic();
+      this.#say(`PodCertificateRequest ${request} waits for signer ${source.signerName}`);
+    };
+    for (let failures = 0; ; failures += 1) {
+      await this.#pause(failures, signal);
+      try {
+        const outcome = await askSigner({ pod, source, onAsked }, this.#deps, signal);
+        const { answer, request } = outcome;
+        if (answer.kind !== "none") return { ...outcome, answer };
+        this.#troubled(`PodCertificateRequest ${request} appears to have been deleted`, failures);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isOutside(error)) throw error;
+        this.#troubled(messageOf(error), failures);
+      }
+    }
+  }
+
+  async #pause(failures: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const since =
+      this.#askedAt === undefined ? BETWEEN_REQUESTS_MS : clock.monotonic() - this.#askedAt;
+    const ms = Math.max(retryDelayMs(failures, RETRY), BETWEEN_REQUESTS_MS - since);
+    if (ms > 0) await clock.sleep(ms, signal);
+  }
+
+  #troubled(problem: string, failures: number): void {
+    const { pod } = this.#order;
+    const { name, namespace } = pod.metadata ?? {};
+    const fields = { pod: `${namespace}/${name}`, signer: this.signerName, problem };
+    const words = "no certificate for a pod yet";
+    if (failures === 0) this.#deps.log.warn(words, fields);
+    else this.#deps.log.verbose(2, words, { ...fields, failures });
+    this.#say(problem);
+  }
+
+  /** Why there is no certificate; once there is one, that is nobody's trouble yet. */
+  #say(why: string): void {
+    if (this.#state.kind !== "waiting" || this.#state.why === why) return;
+    this.#state = { kind: "waiting", why };
+    this.#order.onChange();
+  }
+
+  #issued(privateKeyPem: string, answer: Answer & { readonly kind: "issued" }): WallMs {
+    const { clock, random } = this.#deps;
+    const { chainPem, beginRefreshAt, notAfter } = answer;
+    const refreshAt = (beginRefreshAt + random.next() * JITTER_MS) as WallMs;
+    const overdueAt = (refreshAt + OVERDUE_MS) as WallMs;
+    this.#settle({ kind: "issued", privateKeyPem, chainPem, refreshAt, notAfter });
+    this.#warnings = [
+      atWall(clock, overdueAt, () =>
+        this.#event("CertificateOverdueForRefresh", "PodCertificate refresh overdue"),
+      ),
+      atWall(clock, notAfter, () => this.#event("CertificateExpired", "PodCertificate expired")),
+    ];
+    return refreshAt;
+  }
+
+  #refused(request: string, refusal: Refusal): void {
+    const { reason, message } = refusalEvent(request, refusal);
+    this.#settle(refusal);
+    this.#event(reason, message);
+  }
+
+  #settle(state: State): void {
+    this.#forgetWarnings();
+    this.#state = state;
+    for (const wake of [...this.#waiting]) wake();
+    this.#order.onChange();
+  }
+
+  #event(reason: CertificateEvent["reason"], message: string): void {
+    this.#deps.say(this.#order.pod, { type: "Warning", reason, message });
+  }
+
+  #forgetWarnings(): void {
+    for (const cancel of this.#warnings) cancel();
+    this.#warnings = [];
+  }
+
+  async #moment(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const left = this.#since + PATIENCE_MS - clock.monotonic();
+    if (left <= 0) return;
+    const enough = new AbortController();
+    const wake = () => enough.abort(new Error("there is an answer"));
+    this.#waiting.add(wake);
+    try {
+      const any = AbortSignal.any([signal, this.#stop.signal, enough.signal]);
+      await clock.sleep(left, any).catch(() => {});
+    } finally {
+      this.#waiting.delete(wake);
+    }
+    signal.throwIfAborted();
+  }
+}

@@ -1,0 +1,379 @@
+import assert from "node:assert/strict";
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Refusal } from "../../../../test/sim/fake-api-objects.ts";
+import { FakeApiServer } from "../../../../test/sim/fake-apiserver.ts";
+import { FakeHost } from "../../../../test/sim/fake-host.ts";
+import { SimClock } from "../../../../test/sim/sim-clock.ts";
+import { condition, PodSigner } from "../../../../test/support/pod-signer.ts";
+import type {
+  Pod,
+  PodCertificateProjection,
+  PodCertificateRequest,
+} from "../../../api/generated/types.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { MetricsRegistry } from "../../../kit/metrics.ts";
+import { createSeededRandom } from "../../../kit/random.ts";
+import { TaskScope } from "../../../kit/scope.ts";
+import { KubeClient } from "../../../outside/kube/kube.ts";
+import { type KeyPair, parseCsrDer } from "../../../outside/x509/x509.ts";
+import { Volumes } from "../volumes.ts";
+import { PodCertificates } from "./pod-certificates.ts";
+
+const ROOTS = { root: "/r", logs: "/l" };
+const ALLOCATABLE = { cpuMilli: 2000, memoryBytes: 2 ** 33, ephemeralStorageBytes: 2 ** 34 };
+const OPTIONS = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
+const FOLDER = "/r/pods/u1/volumes/kubernetes.io~projected/v";
+const PLURAL = "podcertificaterequests";
+const AT = { collection: `certificates.k8s.io/${PLURAL}`, namespace: "default" };
+const SIGNER = "example.test/s";
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const FILES = { keyPath: "key.pem", certificateChainPath: "chain.pem" };
+const signal = new AbortController().signal;
+const SETUP = 'MountVolume.SetUp failed for volume "v" : ';
+
+/** Keys that are there at once: no virtual clock waits for real work. */
+async function newKey(): Promise<KeyPair> {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  return {
+    privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    publicKey: publicKey.export({ type: "spki", format: "der" }),
+  };
+}
+
+function podWith(more: Partial<PodCertificateProjection> = {}): Pod {
+  const podCertificate = {
+    ...{ signerName: SIGNER, keyType: "ED25519", credentialBundlePath: "bundle.pem" },
+    ...more,
+  };
+  return {
+    metadata: { name: "p", namespace: "default", uid: "u1" },
+    spec: {
+      containers: [],
+      serviceAccountName: "robot",
+      securityContext: { fsGroup: 42 },
+      volumes: [{ name: "v", projected: { sources: [{ podCertificate }] } }],
+    },
+  };
+}
+
+async function world(seed = 1) {
+  const clock = new SimClock();
+  const random = createSeededRandom(seed);
+  const server = new FakeApiServer(clock, random);
+  server.objects.create({ collection: "nodes", namespace: undefined }, { metadata: { name: "n" } });
+  const account = { metadata: { name: "robot" } };
+  server.objects.create({ collection: "serviceaccounts", namespace: "default" }, account);
+  const host = new FakeHost({ clock });
+  await host.files.makeDirectory("/r/pods/u1/volumes", 0o750);
+  const signer = await PodSigner.create(clock.wall());
+  const faults: string[] = [];
+  const events: string[] = [];
+  const agent = () => {
+    const client = new KubeClient({}, { transport: server, clock, log: silentLog });
+    const scope = new TaskScope("test", { clock, log: silentLog });
+    const metrics = new MetricsRegistry();
+    const certificates = new PodCertificates({
+      ...{ client, clock, random, scope, metrics, nodeName: "n", newKey, log: silentLog },
+      say: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
+    });
+    const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };
+    const volumes = new Volumes(OPTIONS, { ...deps, onFault: (_, text) => faults.push(text) });
+    return { volumes, metrics, scope };
+  };
+  const requests = () => server.objects.list(AT.collection) as unknown as PodCertificateRequest[];
+  const answer = (request: PodCertificateRequest, status: PodCertificateRequest["status"]) => {
+    const place = { ...AT, name: request.metadata?.name ?? "" };
+    server.objects.patch(place, true, { body: { status }, strategic: false });
+  };
+  /** Grants what is open and tells how many that were. */
+  const issue = (refreshInMs = 12 * HOUR_MS, lifeMs = 24 * HOUR_MS): number => {
+    const open = requests().filter(({ status }) => status === undefined);
+    for (const one of open)
+      answer(one, signer.issue(one, { now: clock.wall(), refreshInMs, lifeMs }));
+    return open.length;
+  };
+  const read = (name: string) => host.files.readText(`${FOLDER}/${name}`, { maxBytes: 1 << 16 });
+  return {
+    ...agent(),
+    agent,
+    clock,
+    server,
+    host,
+    signer,
+    faults,
+    events,
+    requests,
+    answer,
+    issue,
+    read,
+  };
+}
+
+type World = Awaited<ReturnType<typeof world>>;
+
+/** Starts mounting; tells when it is done. */
+function mounting({ volumes }: Pick<World, "volumes">, pod: Pod) {
+  const state = { done: false, failed: "" };
+  volumes.mount(pod, signal).then(
+    () => {
+      state.done = true;
+    },
+    (error: unknown) => {
+      state.failed = String(error);
+    },
+  );
+  return state;
+}
+
+async function issued(given: World, pod = podWith(), refreshInMs?: number, lifeMs?: number) {
+  const mount = mounting(given, pod);
+  await given.clock.advance(500);
+  assert.equal(given.issue(refreshInMs, lifeMs), 1);
+  await given.clock.advance(500);
+  assert.equal(mount.done, true);
+}
+
+/** Private key and leaf of the files are a pair. */
+async function assertPair({ read }: World): Promise<void> {
+  const key = createPrivateKey((await read("key.pem")) ?? "");
+  assert.ok(new X509Certificate((await read("chain.pem")) ?? "").checkPrivateKey(key));
+}
+
+test("a request says who asks, holds nothing but the key, and its answer becomes files", async () => {
+  const given = await world();
+  const more = { ...FILES, maxExpirationSeconds: 7200, userAnnotations: { "a.test/b": "c" } };
+  await issued(given, podWith(more));
+  const [request] = given.requests();
+  assert.ok(request);
+  const { stubPKCS10Request, ...spec } = request.spec;
+  const uidAt = (collection: string, name: string, namespace?: string) =>
+    given.server.objects.get({ collection, namespace, name }).metadata.uid;
+  assert.deepEqual(spec, {
+    ...{ signerName: SIGNER, maxExpirationSeconds: 7200 },
+    ...{ podName: "p", podUID: "u1", nodeName: "n", nodeUID: uidAt("nodes", "n") },
+    serviceAccountName: "robot",
+    serviceAccountUID: uidAt("serviceaccounts", "robot", "default"),
+    unverifiedUserAnnotations: { "a.test/b": "c" },
+  });
+  assert.match(request.metadata?.name ?? "", /^req-/);
+  assert.deepEqual(request.metadata?.ownerReferences, [
+    { apiVersion: "v1", kind: "Pod", name: "p", uid: "u1" },
+  ]);
+  const csr = parseCsrDer(Buffer.from(stubPKCS10Request, "base64"));
+  assert.equal(csr.signatureIsValid, true);
+  assert.deepEqual(csr.subject, { commonName: "", organizations: [] });
+  await assertPair(given);
+  const [key, chain] = [await given.read("key.pem"), await given.read("chain.pem")];
+  assert.match(key ?? "", /^-----BEGIN PRIVATE KEY-----\n/);
+  assert.ok(chain?.endsWith(given.signer.authorityPem));
+  assert.equal(await given.read("bundle.pem"), `${key}${chain}`);
+  const { mode } = (await given.host.files.facts(`${FOLDER}/key.pem`, { follow: true })) ?? {};
+  assert.equal((mode ?? 0) & 0o007, 0, "nobody else may read it");
+  assert.deepEqual([given.faults, given.events], [[], []]);
+});
+
+test("nobody signs: one request, a pod that waits and says for whom, and goes on at once", async () => {
+  const given = await world();
+  const first = mounting(given, podWith());
+  await given.clock.advance(HOUR_MS);
+  assert.match(first.failed, /unmounted volumes=\[v\]/);
+  assert.equal(given.requests().length, 1);
+  const request = given.requests()[0]?.metadata?.name;
+  const why = `PodCertificateRequest default/${request} waits for signer ${SIGNER}`;
+  assert.deepEqual(
+    [...new Set(given.faults)],
+    [`${SETUP}credential bundle is not issued yet: ${why}`],
+  );
+  assert.match(given.metrics.expose(), /{signer_name="example.test\/s",state="not_yet_issued"} 1/);
+  const second = mounting(given, podWith());
+  await given.clock.advance(MINUTE_MS);
+  given.issue();
+  await given.clock.advance(100);
+  assert.equal(second.done, true);
+  assert.match(given.metrics.expose(), /state="fresh"} 1/);
+});
+
+for (const [type, reason] of [
+  ["Denied", "was denied"],
+  ["Failed", "failed"],
+] as const)
+  test(`${type}: the event says why, the pod waits, nothing is asked again`, async () => {
+    const given = await world();
+    mounting(given, podWith());
+    await given.clock.advance(500);
+    const [request] = given.requests();
+    assert.ok(request);
+    const { clock, answer } = given;
+    answer(request, { conditions: [condition(type, "Because", "it is so", clock.wall())] });
+    await clock.advance(24 * HOUR_MS);
+    const said = `PodCertificateRequest was permanently ${type.toLowerCase()}: reason="Because" message="it is so"`;
+    assert.deepEqual([...new Set(given.faults)], [`${SETUP}${said}`]);
+    const text = `PodCertificateRequest default/${request.metadata?.name} ${reason}, reason="Because", message="it is so"`;
+    assert.deepEqual(given.events, [`Warning ${type}: ${text}`]);
+    assert.equal(given.requests().length, 1);
+    assert.match(given.metrics.expose(), new RegExp(`state="${type.toLowerCase()}"} 1`));
+  });
+
+test("a certificate about another key is none", async () => {
+  const given = await world();
+  mounting(given, podWith());
+  await given.clock.advance(500);
+  const [request] = given.requests();
+  assert.ok(request);
+  const times = { now: given.clock.wall(), refreshInMs: HOUR_MS, lifeMs: HOUR_MS };
+  const status = given.signer.issue(request, times);
+  given.answer(request, { ...status, certificateChain: given.signer.authorityPem });
+  await given.clock.advance(10_000);
+  assert.match(given.events.join(), /Failed: .*about another key/);
+  assert.equal(await given.read("bundle.pem"), undefined);
+});
+
+test("at its time another key and certificate replace both files", async () => {
+  const given = await world();
+  await issued(given, podWith(FILES), 12 * HOUR_MS);
+  const first = await given.read("key.pem");
+  await given.clock.advance(12 * HOUR_MS - MINUTE_MS);
+  assert.equal(given.requests().length, 1, "not before its time");
+  await given.clock.advance(6 * MINUTE_MS);
+  assert.equal(given.requests().length, 2, "five minutes later at most");
+  assert.equal(await given.read("key.pem"), first, "the old one until there is a new one");
+  assert.match(given.metrics.expose(), /state="fresh"} 1/);
+  given.issue();
+  await given.clock.advance(500);
+  assert.notEqual(await given.read("key.pem"), first);
+  await assertPair(given);
+  assert.deepEqual([given.faults, given.events], [[], []]);
+});
+
+test("a renewal that is denied leaves the files, and is said", async () => {
+  const given = await world();
+  await issued(given, podWith(FILES), HOUR_MS);
+  const first = await given.read("key.pem");
+  const { clock } = given;
+  await clock.advance(HOUR_MS + 6 * MINUTE_MS);
+  const open = given.requests().find(({ status }) => status === undefined);
+  assert.ok(open);
+  given.answer(open, { conditions: [condition("Denied", "No", "more", clock.wall())] });
+  await clock.advance(24 * HOUR_MS);
+  assert.equal(await given.read("key.pem"), first);
+  assert.equal(given.requests().length, 2);
+  assert.deepEqual(given.faults, [
+    `${SETUP}PodCertificateRequest was permanently denied: reason="No" message="more"`,
+  ]);
+  assert.equal(given.events.length, 1);
+});
+
+test("certificates that get old are told of once each, until they are renewed", async () => {
+  const given = await world();
+  await issued(given, podWith(), HOUR_MS, 2 * HOUR_MS);
+  await given.clock.advance(HOUR_MS + 20 * MINUTE_MS);
+  const overdue = "Warning CertificateOverdueForRefresh: PodCertificate refresh overdue";
+  assert.deepEqual(given.events, [overdue]);
+  assert.match(given.metrics.expose(), /state="overdue_for_refresh"} 1/);
+  await given.clock.advance(HOUR_MS);
+  const expired = "Warning CertificateExpired: PodCertificate expired";
+  assert.deepEqual(given.events, [overdue, expired]);
+  assert.match(given.metrics.expose(), /state="expired"} 1/);
+  assert.equal(given.issue(12 * HOUR_MS), 1);
+  await given.clock.advance(HOUR_MS);
+  assert.equal(given.events.length, 2);
+  assert.match(given.metrics.expose(), /state="fresh"} 1/);
+});
+
+test("a server that is away is asked in growing pauses, one without the resource is named", async () => {
+  const given = await world();
+  given.server.goDown();
+  mounting(given, podWith());
+  await given.clock.advance(10 * MINUTE_MS);
+  const away = `${SETUP}credential bundle is not issued yet: while fetching service account: connect`;
+  assert.ok((given.faults.at(-1) ?? "").startsWith(away), given.faults.join("\n"));
+  given.server.comeBack();
+  let refusals = 0;
+  given.server.special.set(`/apis/certificates.k8s.io/v1beta1/namespaces/default/${PLURAL}`, () => {
+    refusals += 1;
+    throw new Refusal(404, "NotFound", "the server could not find the requested resource");
+  });
+  mounting(given, podWith());
+  await given.clock.advance(10 * MINUTE_MS);
+  assert.ok(refusals >= 9 && refusals <= 11, `${refusals} requests in 10 minutes`);
+  assert.equal(
+    given.faults.at(-1),
+    `${SETUP}credential bundle is not issued yet: the API server does not serve ${PLURAL} of certificates.k8s.io/v1beta1 (feature gate PodCertificateRequest)`,
+  );
+  given.server.special.clear();
+  await given.clock.advance(MINUTE_MS);
+  assert.equal(given.requests().length, 1);
+});
+
+test("a request that somebody deletes is made again, once a minute at most", async () => {
+  const given = await world();
+  mounting(given, podWith());
+  let deleted = 0;
+  for (let minute = 0; minute < 20; minute += 1) {
+    await given.clock.advance(MINUTE_MS);
+    for (const { metadata } of given.requests()) {
+      given.server.objects.delete({ ...AT, name: metadata?.name ?? "" }, {});
+      deleted += 1;
+    }
+  }
+  assert.ok(deleted > 10 && deleted <= 20, `${deleted} requests in 20 minutes`);
+  assert.match(given.faults.at(-1) ?? "", /appears to have been deleted|waits for signer/);
+});
+
+test("a pod that is gone asks for nothing any more", async () => {
+  const given = await world();
+  await issued(given, podWith(), HOUR_MS);
+  const work = given.volumes.unmount(podWith());
+  await given.clock.advance(1_000);
+  await work;
+  await given.clock.advance(48 * HOUR_MS);
+  assert.equal(given.requests().length, 1);
+  assert.deepEqual(given.events, []);
+  assert.ok(!given.metrics.expose().includes("podcertificate_states{"));
+  assert.equal(given.clock.pending, 0, "nothing is waited for");
+});
+
+test("another agent asks anew; what is there stays until the answer comes", async () => {
+  const given = await world();
+  await issued(given, podWith(FILES));
+  const first = await given.read("key.pem");
+  await Promise.all([given.scope[Symbol.asyncDispose](), given.clock.advance(1_000)]);
+  const next = mounting(given.agent(), podWith(FILES));
+  await given.clock.advance(1_000);
+  assert.equal(given.requests().length, 2);
+  assert.equal(await given.read("key.pem"), first);
+  await given.clock.advance(10_000);
+  assert.equal(next.done, true, "containers can be started with what is there");
+  assert.equal(given.faults.length, 1);
+  assert.equal(given.issue(), 1);
+  await given.clock.advance(500);
+  assert.notEqual(await given.read("key.pem"), first);
+  await assertPair(given);
+});
+
+test("whatever signers say of refreshing: never before its time, never more than once a minute", async () => {
+  const minutes = fc.integer({ min: -120, max: 300 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(),
+      fc.array(minutes, { minLength: 1, maxLength: 6 }),
+      async (seed, plan) => {
+        const given = await world(seed);
+        mounting(given, podWith());
+        let earliest = given.clock.wall() as number;
+        for (const [i, refreshIn] of plan.entries()) {
+          await given.clock.runUntil(() => given.requests().length > i, 7 * HOUR_MS);
+          const now = given.clock.wall();
+          assert.ok(now >= earliest, `request ${i} came ${earliest - now} ms too early`);
+          assert.ok(now <= earliest + 6 * MINUTE_MS, `request ${i} came ${now - earliest} ms late`);
+          assert.equal(given.issue(refreshIn * MINUTE_MS), 1);
+          earliest = Math.max(now + MINUTE_MS, now + refreshIn * MINUTE_MS) - 1_000;
+        }
+      },
+    ),
+    { numRuns: 30 },
+  );
+});

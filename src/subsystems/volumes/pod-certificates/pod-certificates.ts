@@ -1,0 +1,83 @@
+/**
+ * Certificates of pods (KEP-4317): for each source of a volume a key, a request to its signer, the answer,
+ * and the same again with another key when the signer wants it. Keys are in memory and in the pod's volume
+ * only, as with the reference: another agent asks anew. Invariants: a source has one request open at most,
+ * and makes at most one a minute; a refusal is final for the pod.
+ */
+import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
+import type { MetricsRegistry } from "../../../kit/metrics.ts";
+import type { TaskScope } from "../../../kit/scope.ts";
+import { type Credentials, type KeepDeps, KeptCertificate } from "./kept-certificate.ts";
+
+/** One source of one volume of a pod. */
+export interface CertificatePlace {
+  readonly pod: Pod;
+  readonly volume: string;
+  /** Among the sources of the volume. */
+  readonly index: number;
+}
+
+/** Where volumes have certificates from. */
+export interface PodCertificateSource {
+  /** Gets a certificate and keeps it fresh until the result is called; `onChange` is told of news. */
+  keep(place: CertificatePlace, source: PodCertificateProjection, onChange: () => void): () => void;
+  /** What there is, or why there is nothing. A first answer that comes at once is waited for. */
+  credentials(place: CertificatePlace, signal: AbortSignal): Promise<Credentials | string>;
+}
+
+/** What keeping certificates needs. */
+export interface PodCertificateDeps extends KeepDeps {
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+}
+
+/** All certificates of the node's pods. */
+export class PodCertificates implements PodCertificateSource {
+  readonly #deps: PodCertificateDeps;
+  readonly #kept = new Map<string, KeptCertificate>();
+
+  constructor(deps: PodCertificateDeps) {
+    this.#deps = deps;
+    deps.metrics.collected(
+      {
+        name: "kubelet_podcertificate_states",
+        help: "Sources of volumes that hold certificates of pods, by signer and state.",
+        type: "gauge",
+      },
+      () => this.#samples(),
+    );
+  }
+
+  keep(
+    place: CertificatePlace,
+    source: PodCertificateProjection,
+    onChange: () => void,
+  ): () => void {
+    const key = keyOf(place);
+    const kept = new KeptCertificate({ pod: place.pod, source, onChange }, this.#deps);
+    this.#kept.set(key, kept);
+    this.#deps.scope.spawn("certificate of a pod", "restart", (signal) => kept.run(signal));
+    return () => {
+      kept.stop();
+      if (this.#kept.get(key) === kept) this.#kept.delete(key);
+    };
+  }
+
+  async credentials(place: CertificatePlace, signal: AbortSignal): Promise<Credentials | string> {
+    const kept = this.#kept.get(keyOf(place));
+    return kept ? await kept.credentials(signal) : "no credentials yet";
+  }
+
+  #samples() {
+    const counts = new Map<string, { labels: Record<string, string>; value: number }>();
+    for (const { signerName, stateName } of this.#kept.values()) {
+      const key = `${signerName} ${stateName}`;
+      const value = (counts.get(key)?.value ?? 0) + 1;
+      counts.set(key, { labels: { signer_name: signerName, state: stateName }, value });
+    }
+    return [...counts.values()];
+  }
+}
+
+const keyOf = ({ pod, volume, index }: CertificatePlace): string =>
+  `${pod.metadata?.uid ?? ""}/${volume}/${index}`;
