@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import { hostError } from "./host-errors.ts";
 import { Mounts, mountsWithin } from "./mounts.ts";
@@ -48,7 +48,10 @@ async function readBeneath(
   }
 }
 
-/** The old text is cut off last, so that a reader sees the beginning of one or the other. */
+/**
+ * The old text is cut off last, so that a reader sees the beginning of one or the other. Room for a longer one is
+ * taken before, as empty lines: a full disk leaves the old text as it was.
+ */
 async function overwrite(path: string, text: string, mode: number): Promise<void> {
   try {
     const flags =
@@ -60,9 +63,27 @@ async function overwrite(path: string, text: string, mode: number): Promise<void
       throw new OutsideError("precondition", `write ${path}: not a regular file`);
     await handle.chmod(mode);
     if (facts.size === content.length && (await handle.readFile()).equals(content)) return;
-    await handle.write(content, 0, content.length, 0);
+    if (content.length > facts.size) {
+      const room = Buffer.alloc(content.length - facts.size, "\n");
+      try {
+        await writeAt(handle, room, facts.size);
+      } catch (thrown) {
+        await handle.truncate(facts.size);
+        throw thrown;
+      }
+    }
+    await writeAt(handle, content, 0);
     await handle.truncate(content.length);
   } catch (thrown) {
     throw hostError("write", path, thrown);
+  }
+}
+
+/** write(2) may take less than it is given, as on a disk that gets full. */
+async function writeAt(handle: FileHandle, content: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < content.length; ) {
+    const left = content.length - done;
+    const { bytesWritten } = await handle.write(content, done, left, position + done);
+    done += bytesWritten;
   }
 }
