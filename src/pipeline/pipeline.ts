@@ -355,9 +355,9 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
   const { runtime, logs } = deps;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
-    createSandbox: (pod, attempt, signal) => {
-      sayAboutDns(deps, pod);
-      return runtime.createSandbox(pod, attempt, signal);
+    createSandbox: async (pod, attempt, signal) => {
+      await sayAboutDns(deps, pod);
+      return await runtime.createSandbox(pod, attempt, signal);
     },
     createContainer: (order, signal) => createContainer(order, deps, signal),
     startContainer: async (id, signal) => {

@@ -12,10 +12,10 @@ export interface SayingDeps {
 }
 
 /** What a pod's resolver lacks, in the words of the reference (GetPodDNS). */
-export function sayAboutDns({ runtime, events }: SayingDeps, pod: Pod): void {
-  for (const message of runtime.dnsFaults(pod))
+export async function sayAboutDns({ runtime, events }: SayingDeps, pod: Pod): Promise<void> {
+  const { faults, missing } = await runtime.dnsTroubles(pod);
+  for (const message of faults)
     events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
-  const missing = runtime.missingClusterDns(pod);
   if (missing === undefined) return;
   events.ofNode({ type: "Warning", reason: "MissingClusterDNS", message: missing });
   const message = `pod: "${podDescription(pod)}". ${missing}`;

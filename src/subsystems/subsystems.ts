@@ -42,12 +42,10 @@ import {
   type ProbeVerdict,
 } from "./probes/probes.ts";
 import {
-  type ClusterDns,
   instrumentRuntime,
   openUserNamespaces,
-  parseResolvConf,
+  Resolver,
   Runtime,
-  resolvConfFault,
   type UserNamespaces,
 } from "./runtime/runtime.ts";
 import { type FoundRunning, measuredPod, Stats } from "./stats/stats.ts";
@@ -157,7 +155,7 @@ async function startRooms(
     probes: connectProbes(options, deps, { runtime: cri.runtime, events, cgroups }),
     runtime: createRuntime(options, deps, cri, {
       ...{ cgroups, userNamespaces },
-      dns: await readDns(config, deps, events),
+      resolver: await openResolver(config, deps, events),
     }),
     stats: createStats(options, deps, cri, cgroups),
     ...connectVolumes(options, deps, events),
@@ -240,12 +238,12 @@ function createRuntime(
   cri: ContainerRuntime,
   ground: {
     readonly cgroups: Cgroups;
-    readonly dns: ClusterDns;
+    readonly resolver: Resolver;
     readonly userNamespaces: UserNamespaces;
   },
 ): Runtime {
   const { clock, log, host } = outside;
-  const { cgroups, dns, userNamespaces } = ground;
+  const { cgroups, resolver, userNamespaces } = ground;
   return new Runtime(
     {
       roots: { root: rootFolder, logs: config.podLogsDir },
@@ -259,7 +257,7 @@ function createRuntime(
       resources: (pod, container) => cgroups.containerResources(pod, container),
       sandboxResources: (pod) => cgroups.sandboxResources(pod),
       ...(runtimeClasses ? { runtimeClasses } : {}),
-      ...{ dns, userNamespaces },
+      ...{ resolver, userNamespaces },
     },
     { onFound, isBusy },
   );
@@ -351,21 +349,20 @@ async function connectCgroups(
   );
 }
 
-/** Largest resolv.conf that is read. */
-const RESOLV_CONF_MAX_BYTES = 64 * 1024;
-const DEFAULT_RESOLV_CONF = "/etc/resolv.conf";
-
-/** The resolvers that pods can get; what the node's own holds too much of is said. */
-async function readDns(
-  { clusterDNS, clusterDomain, resolvConf }: KubeletConfig,
-  { outside }: SubsystemDeps,
+/** The resolvers that pods can get; what the node's own holds too much of is said at once, and when it changes. */
+async function openResolver(
+  { clusterDNS: servers, clusterDomain: domain, resolvConf }: KubeletConfig,
+  { outside, facts }: SubsystemDeps,
   events: Events,
-): Promise<ClusterDns> {
-  const path = resolvConf || DEFAULT_RESOLV_CONF;
-  const text = await outside.host.files.readText(path, { maxBytes: RESOLV_CONF_MAX_BYTES });
-  const dns = { servers: clusterDNS, domain: clusterDomain, host: parseResolvConf(text ?? "") };
-  const message = resolvConfFault(path, dns);
-  if (message !== undefined)
-    events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message });
-  return dns;
+): Promise<Resolver> {
+  const resolver = new Resolver(
+    { servers, domain, resolvConf, nodeIps: facts.addresses },
+    {
+      files: outside.host.files,
+      onFault: (message) =>
+        events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
+    },
+  );
+  await resolver.read();
+  return resolver;
 }

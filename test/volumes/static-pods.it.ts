@@ -196,6 +196,33 @@ ${ip}\t${fqdn}\tdb-0
     { agent: { config: "clusterDomain: cluster.local" } },
   ));
 
+test("the node's resolver as it is when a pod starts; a name that is the pod's own", () =>
+  withNode(async ({ box, agent, inside, run }) => {
+    const start = async (text: string) => {
+      box.write("/etc/resolv.conf", text);
+      await run({ dnsPolicy: "Default", hostnameOverride: "db.internal", containers: [staying()] });
+      const seen = await inside("cat /etc/resolv.conf");
+      assert.equal(
+        await inside("hostname; tail -1 /etc/hosts | cut -f2"),
+        "db.internal\ndb.internal\n",
+      );
+      agent.remove("pod.yaml");
+      await agent.until("it is gone", () => agent.statuses().size === 0);
+      return seen;
+    };
+    assert.equal(await start("nameserver 192.0.2.1\n"), "nameserver 192.0.2.1\n");
+    const later =
+      "search a.example. b.example\nnameserver 192.0.2.2\noptions edns0 ndots:3 ndots:2\n";
+    assert.equal(
+      await start(later),
+      "search a.example b.example\nnameserver 192.0.2.2\noptions edns0 ndots:2\n",
+    );
+    assert.equal(
+      await start("nameserver 192.0.2.3\nsearch .\n"),
+      "search .\nnameserver 192.0.2.3\n",
+    );
+  }));
+
 test("/etc/hosts on the node's network is the node's with the aliases", () =>
   withNode(async ({ box, inside, run }) => {
     await run({

@@ -14,25 +14,38 @@ export interface ClusterDns {
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARS = 2048;
+/** Longest single domain: there are resolvers that abort at longer ones. */
+const MAX_DOMAIN_CHARS = 253;
 /** Search domains that a cluster adds. */
 const CLUSTER_SEARCHES = 3;
 const CLUSTER_OPTIONS = ["ndots:5"];
 
-/** Reads a resolv.conf; later `search` lines replace earlier ones, as the resolver does. */
+/**
+ * Reads a resolv.conf; later `search` lines replace earlier ones, as the resolver does, and later options
+ * those of the same name. A lone `.` says that nothing is searched, and stays (network/dns parseResolvConf).
+ */
 export function parseResolvConf(text: string): PodDns {
   const servers: string[] = [];
   let searches: readonly string[] = [];
-  const options: string[] = [];
+  const options = new Map<string, string>();
   for (const line of text.split("\n")) {
     const [keyword, ...values] = line
       .replace(/[#;].*$/, "")
       .trim()
       .split(/\s+/);
     if (keyword === "nameserver" && values[0] !== undefined) servers.push(values[0]);
-    else if (keyword === "search") searches = values.filter((value) => value !== ".");
-    else if (keyword === "options") options.push(...values);
+    else if (keyword === "search")
+      searches = values.map((value) => (value === "." ? value : value.replace(/\.$/, "")));
+    else if (keyword === "options")
+      for (const option of values) options.set(option.split(":")[0] ?? "", option);
   }
-  return { servers, searches, options };
+  return { servers, searches, options: [...options.values()] };
+}
+
+/** What pods get of a node that is told to have no resolver: its own loopback, and no search (GetPodDNS). */
+export function noResolver(nodeIps: readonly string[]): PodDns {
+  const servers = [...new Set(nodeIps.map((ip) => (ip.includes(":") ? "::1" : "127.0.0.1")))];
+  return { servers: servers.length > 0 ? servers : ["127.0.0.1"], searches: ["."], options: [] };
 }
 
 /**
@@ -119,6 +132,8 @@ export function resolvConfFault(path: string, { host, domain }: ClusterDns): str
   const most = domain === "" ? MAX_SEARCHES : MAX_SEARCHES - CLUSTER_SEARCHES;
   if (host.searches.length > most)
     return `Resolv.conf file '${path}' contains search line consisting of more than ${most} domains!`;
+  if (host.searches.some((search) => search.length > MAX_DOMAIN_CHARS))
+    return `Resolv.conf file "${path}" contains a search path which length is more than allowed ${MAX_DOMAIN_CHARS} chars!`;
   if (host.searches.join(" ").length > MAX_SEARCH_CHARS)
     return `Resolv.conf file '${path}' contains search line which length is more than allowed ${MAX_SEARCH_CHARS} chars!`;
   return undefined;
@@ -128,6 +143,7 @@ function limited(dns: PodDns): PodDns {
   const searches: string[] = [];
   let chars = 0;
   for (const search of dns.searches.slice(0, MAX_SEARCHES)) {
+    if (search.length > MAX_DOMAIN_CHARS) continue;
     chars += search.length + (searches.length > 0 ? 1 : 0);
     if (chars > MAX_SEARCH_CHARS) break;
     searches.push(search);

@@ -29,10 +29,11 @@ import type {
 } from "../../outside/cri/generated/api.ts";
 import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
-import { type ClusterDns, dnsFaults, missingClusterDns, podDns } from "./dns.ts";
+import { dnsFaults, missingClusterDns, podDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer } from "./observe.ts";
+import type { Resolver } from "./resolver.ts";
 import { runtimeHandler } from "./runtime-class.ts";
 import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
 import { nonRootViolation, type SecurityParts, seccompViolation } from "./security-context.ts";
@@ -40,9 +41,9 @@ import type { UserNamespaces } from "./user-namespaces.ts";
 import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./userns-options.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
-export { type ClusterDns, parseResolvConf, resolvConfFault } from "./dns.ts";
 export type { RuntimeFeatures } from "./features.ts";
 export { instrumentRuntime } from "./instrument.ts";
+export { Resolver } from "./resolver.ts";
 export { openUserNamespaces, UserNamespaces } from "./user-namespaces.ts";
 
 /** Folders and bounds of the room. */
@@ -69,7 +70,7 @@ export interface RuntimeDeps {
   readonly sandboxResources: (pod: Pod) => SandboxSums;
   /** Classes that pods name; absent where there is no API server. */
   readonly runtimeClasses?: RuntimeClassList;
-  readonly dns: ClusterDns;
+  readonly resolver: Resolver;
   readonly userNamespaces: UserNamespaces;
 }
 
@@ -168,7 +169,7 @@ export class Runtime {
   /** Makes a running sandbox and resolves with its id. */
   async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
     const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
-    const config = this.#sandboxConfig(pod, attempt, await this.#idsOf(pod, handler, signal));
+    const config = await this.#sandboxConfig(pod, attempt, await this.#idsOf(pod, handler, signal));
     const id = await this.#start(PRIORITY_SANDBOX, signal, () =>
       this.#deps.cri.runtime.runSandbox(config, handler, signal),
     );
@@ -176,14 +177,12 @@ export class Runtime {
     return id;
   }
 
-  /** What has to be left out of the pod's resolver. */
-  dnsFaults(pod: Pod): readonly string[] {
-    return dnsFaults(pod, this.#deps.dns);
-  }
-
-  /** Why a pod gets the node's resolver although it wants the cluster's; `undefined` when it does not. */
-  missingClusterDns(pod: Pod): string | undefined {
-    return missingClusterDns(pod, this.#deps.dns);
+  /** What has to be left out of the pod's resolver, and why it gets the node's where it wants the cluster's. */
+  async dnsTroubles(
+    pod: Pod,
+  ): Promise<{ readonly faults: readonly string[]; readonly missing: string | undefined }> {
+    const dns = await this.#deps.resolver.read();
+    return { faults: dnsFaults(pod, dns), missing: missingClusterDns(pod, dns) };
   }
 
   /** Makes a container in the pod's sandbox and resolves with its id. */
@@ -202,7 +201,7 @@ export class Runtime {
       resources: this.#deps.resources(pod, container),
     };
     const config = containerConfig(pod, container, parts);
-    const sandbox = this.#sandboxConfig(pod, 0, userNamespace);
+    const sandbox = await this.#sandboxConfig(pod, 0, userNamespace);
     const id = await this.#start(PRIORITY_CONTAINER, signal, () =>
       // Short and decisive: it is waited for, so that nothing starts behind our back.
       this.#deps.cri.runtime.createContainer(
@@ -317,18 +316,19 @@ export class Runtime {
     };
   }
 
-  #sandboxConfig(
+  async #sandboxConfig(
     pod: Pod,
     attempt: number,
     userNamespace: DeepPartial<UserNamespace> | undefined,
-  ): ReturnType<typeof sandboxConfig> {
+  ): Promise<ReturnType<typeof sandboxConfig>> {
+    const dns = await this.#deps.resolver.read();
     return sandboxConfig(pod, {
       ...{ attempt, userNamespace },
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
       ...this.#deps.sandboxResources(pod),
-      dns: podDns(pod, this.#deps.dns),
-      hostname: hostnameOf(pod, this.#deps.dns.domain),
+      dns: podDns(pod, dns),
+      hostname: hostnameOf(pod, dns.domain),
     });
   }
 

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/generated/types.ts";
+import { dnsFaults, noResolver, parseResolvConf, podDns, resolvConfFault } from "./dns.ts";
+import { Resolver } from "./resolver.ts";
+import type { PodDns } from "./sandbox-config.ts";
+
+const dns = (more: Partial<PodDns>): PodDns => ({
+  servers: [],
+  searches: [],
+  options: [],
+  ...more,
+});
+const pod: Pod = {
+  metadata: { namespace: "shop" },
+  spec: { containers: [], dnsPolicy: "Default" },
+};
+
+/** Text of a resolv.conf, what is read of it. */
+const FILES: readonly (readonly [string, PodDns])[] = [
+  ["", dns({})],
+  [
+    "nameserver 192.0.2.1\n nameserver\t2001:db8::1 \nnameserver\n",
+    dns({ servers: ["192.0.2.1", "2001:db8::1"] }),
+  ],
+  [
+    "# nameserver 192.0.2.9\n; search no.example\nsearch a.example # why\n",
+    dns({ searches: ["a.example"] }),
+  ],
+  [
+    "search a.example\nsearch b.example c.example.\n",
+    dns({ searches: ["b.example", "c.example"] }),
+  ],
+  // What systemd-resolved writes where there is nothing to search.
+  [
+    "nameserver 127.0.0.53\noptions edns0 trust-ad\nsearch .\n",
+    dns({ servers: ["127.0.0.53"], searches: ["."], options: ["edns0", "trust-ad"] }),
+  ],
+  ["options ndots:5 rotate\noptions ndots:2\n", dns({ options: ["ndots:2", "rotate"] })],
+];
+
+for (const [text, expected] of FILES)
+  test(`parseResolvConf reads ${JSON.stringify(text)}`, () => {
+    assert.deepEqual(parseResolvConf(text), expected);
+  });
+
+test("noResolver is the node's loopback of each family", () => {
+  assert.deepEqual(noResolver([]), dns({ servers: ["127.0.0.1"], searches: ["."] }));
+  const both = ["192.0.2.1", "2001:db8::1", "192.0.2.2"];
+  assert.deepEqual(noResolver(both).servers, ["127.0.0.1", "::1"]);
+});
+
+const long = (character: string, length: number) => character.repeat(length);
+
+/** Searches of the node, those that a pod gets, and what is wrong with the node's file. */
+const SEARCHES: readonly (readonly [readonly string[], number, RegExp | undefined])[] = [
+  [Array.from({ length: 32 }, (_, i) => `d${i}`), 32, undefined],
+  [
+    Array.from({ length: 33 }, (_, i) => `d${i}`),
+    32,
+    /search line consisting of more than 32 domains!$/,
+  ],
+  [[long("a", 253), "b"], 2, undefined],
+  [
+    [long("a", 254), "b"],
+    1,
+    /^Resolv.conf file "\/r" contains a search path which length is more than allowed 253 chars!$/,
+  ],
+  [Array.from({ length: 20 }, () => long("a", 101)), 20, undefined],
+  // 20 of them and what separates them are 2,039 characters, with one of nine more they are too many.
+  [[...Array.from({ length: 20 }, () => long("a", 101)), long("b", 8)], 21, undefined],
+  [
+    [...Array.from({ length: 20 }, () => long("a", 101)), long("b", 9)],
+    20,
+    /length is more than allowed 2048 chars!$/,
+  ],
+];
+
+for (const [searches, kept, fault] of SEARCHES)
+  test(`podDns keeps ${kept} of ${searches.length} domains of ${searches.join(" ").length} characters`, () => {
+    const cluster = { servers: [], domain: "", host: dns({ searches }) };
+    assert.equal(podDns(pod, cluster).searches.length, kept);
+    const told = dnsFaults(pod, cluster);
+    assert.equal(told.length, kept < searches.length ? 1 : 0);
+    const found = resolvConfFault("/r", cluster);
+    if (fault) assert.match(found ?? "", fault);
+    else assert.equal(found, undefined);
+  });
+
+test("Resolver reads the file as it is when it is asked, and says once what is wrong", async () => {
+  let text: string | undefined = "nameserver 192.0.2.1";
+  const said: string[] = [];
+  const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };
+  const deps = {
+    files: { readText: async () => text },
+    onFault: (message: string) => said.push(message),
+  };
+  const resolver = new Resolver({ ...options, resolvConf: "/r" }, deps);
+  assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.1"]);
+  text = "nameserver 192.0.2.2";
+  assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.2"]);
+  text = undefined;
+  assert.deepEqual((await resolver.read()).host, dns({}));
+  const bad = `search ${long("a", 254)}`;
+  for (text of [bad, bad, "", bad]) await resolver.read();
+  assert.equal(said.length, 2);
+  const none = new Resolver({ ...options, resolvConf: "" }, deps);
+  assert.deepEqual((await none.read()).host, dns({ servers: ["127.0.0.1"], searches: ["."] }));
+});
