@@ -9,7 +9,6 @@ import { OutsideError } from "../../src/kit/errors.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import { expandCommand } from "../../src/subsystems/probes/exec.ts";
-import { probeHeaders } from "../../src/subsystems/probes/http.ts";
 import { look } from "../../src/subsystems/probes/look.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
 import { listen } from "./sockets.ts";
@@ -157,18 +156,6 @@ test("httpGet: an error of the client is a failure, a port that does not exist a
     kind: "error",
     message: 'strconv.Atoi: parsing "http": invalid syntax',
   });
-});
-
-test("probeHeaders adds agent and Accept unless the spec has its own, and an empty Accept removes it", () => {
-  const agent = { name: "User-Agent", value: "kube-probe/1.36" };
-  const any = { name: "Accept", value: "*/*" };
-  const own = { name: "user-agent", value: "mine" };
-  const json = { name: "accept", value: "application/json" };
-  assert.deepEqual(probeHeaders([]), [agent, any]);
-  assert.deepEqual(probeHeaders([own]), [{ name: "User-Agent", value: "mine" }, any]);
-  assert.deepEqual(probeHeaders([json]), [agent, json]);
-  assert.deepEqual(probeHeaders([{ name: "ACCEPT", value: "" }]), [agent]);
-  assert.deepEqual(probeHeaders([{ name: "User-Agent", value: "" }]), [any]);
 });
 
 test("tcpSocket: a connection is success, anything else failure", async () => {

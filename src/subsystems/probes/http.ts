@@ -1,7 +1,7 @@
-import type { HTTPGetAction, HTTPHeader } from "../../api/generated/types.ts";
+import type { HTTPGetAction } from "../../api/generated/types.ts";
+import { actionHeaders, actionUrl } from "../../api/http-action.ts";
 import type { HttpExchange, Net } from "../../outside/net/net.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest, USER_AGENT } from "./outcome.ts";
-import { probeUrl } from "./probe-url.ts";
 import { resolvePort } from "./target.ts";
 
 /** Asks for a page; any status from 200 to 399 is success. */
@@ -51,27 +51,13 @@ function exchangeOf(
   }
   const scheme = (action.scheme || "http").toLowerCase();
   const exchange: HttpExchange = {
-    url: probeUrl(scheme, host, port, action.path ?? ""),
+    url: actionUrl(scheme, host, port, action.path ?? ""),
     method: "GET",
-    headers: probeHeaders(action.httpHeaders ?? []),
+    headers: actionHeaders(action.httpHeaders ?? [], USER_AGENT),
     timeoutMs,
     maxBodyBytes: MAX_OUTPUT_BYTES,
     followSameHost: true,
   };
   asked.set(owner, { action, host, port, exchange });
   return exchange;
-}
-
-/** The headers of the spec with a user agent and an `Accept`, which an empty one takes away. */
-export function probeHeaders(given: readonly HTTPHeader[]): readonly HTTPHeader[] {
-  const named = (name: string) => given.filter((header) => header.name.toLowerCase() === name);
-  const agent = named("user-agent")[0]?.value ?? USER_AGENT;
-  const accept = named("accept");
-  const others = given.filter(({ name }) => !["user-agent", "accept"].includes(name.toLowerCase()));
-  return [
-    ...(agent === "" ? [] : [{ name: "User-Agent", value: agent }]),
-    ...(accept.length === 0 ? [{ name: "Accept", value: "*/*" }] : []),
-    ...(accept[0]?.value === "" ? [] : accept),
-    ...others,
-  ];
 }

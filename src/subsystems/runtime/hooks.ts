@@ -1,4 +1,6 @@
 import type { LifecycleHandler, Pod } from "../../api/generated/types.ts";
+import { actionHeaders, actionUrl } from "../../api/http-action.ts";
+import { podDescription } from "../../api/pod.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -7,6 +9,10 @@ import type { Net } from "../../outside/net/net.ts";
 
 /** Body of a hook's answer that is read (lifecycle maxRespBodyLength). */
 const MAX_BODY_BYTES = 10 * 1024;
+/** Of what a failed command has written the status shows so much. */
+const MAX_OUTPUT_CHARS = 1024;
+/** How HTTP hooks name themselves, as those of the reference do. */
+const USER_AGENT = "kube-lifecycle/1.36";
 /** HTTP hooks have no timeout of their own in the API; nothing waits longer than this. */
 const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
 
@@ -48,38 +54,65 @@ export function createHooks(deps: HookDeps): Hooks {
   };
 }
 
-/** Runs one hook to its end; a failed one throws with what the user should know (lifecycle/handlers.go). */
+/**
+ * Runs one hook to its end; a failed one throws with what the user should know, in the reference's words
+ * (lifecycle/handlers.go). Any answer of an HTTP server will do, whatever its status.
+ */
 async function runHook(
   deps: HookDeps,
   at: HookPlace,
   hook: LifecycleHandler,
   signal: AbortSignal,
 ): Promise<void> {
+  const where = `for Container "${at.container}" in Pod "${podDescription(at.pod)}" failed - error:`;
   if (hook.exec) {
-    const { exitCode, stdout, stderr } = await deps.runtime.execSync(
-      at.containerId,
-      hook.exec.command ?? [],
-      0,
-      signal,
-    );
-    if (exitCode === 0) return;
-    const output = Buffer.concat([stdout, stderr]).toString("utf8").slice(0, 1024);
-    throw new Error(
-      `Exec lifecycle hook (${(hook.exec.command ?? []).join(" ")}) for Container "${at.container}" failed - error: command exited with ${exitCode}, message: ${JSON.stringify(output)}`,
-    );
+    const command = hook.exec.command ?? [];
+    const fault = await execFault(deps, at.containerId, command, signal);
+    if (fault !== undefined)
+      throw new Error(`Exec lifecycle hook ([${command.join(" ")}]) ${where} ${fault}`);
+    return;
   }
   if (hook.sleep) {
     await deps.clock.sleep(hook.sleep.seconds * 1000, signal);
     return;
   }
   if (hook.httpGet) {
-    await runHttpHook(deps, at, hook.httpGet, signal);
+    try {
+      await runHttpHook(deps, at, hook.httpGet, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const path = hook.httpGet.path ?? "";
+      throw new Error(`HTTP lifecycle hook (${path}) ${where} ${messageOf(error)}`);
+    }
     return;
   }
   throw new Error(
     `Cannot run handler: none of exec, httpGet and sleep is given for container "${at.container}"`,
   );
 }
+
+/** What went wrong with a command in the container; `undefined` when it ended well. */
+async function execFault(
+  { runtime }: HookDeps,
+  containerId: string,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const { exitCode, stdout, stderr } = await runtime.execSync(containerId, command, 0, signal);
+    if (exitCode === 0) return undefined;
+    const cut = (text: string) => text.slice(0, MAX_OUTPUT_CHARS);
+    const output = cut(Buffer.concat([stdout, stderr]).toString("utf8"));
+    const said = cut(Buffer.from(stderr).toString("utf8"));
+    return `command '${command.join(" ")}' exited with ${exitCode}: ${said}, message: ${JSON.stringify(output)}`;
+  } catch (error) {
+    signal.throwIfAborted();
+    return `${messageOf(error)}, message: ""`;
+  }
+}
+
+/** Asked where the hook names no port. */
+const DEFAULT_PORT = 80;
 
 /** How a server that knows no TLS shows itself. */
 const HTTP_TO_HTTPS = "http: server gave HTTP response to HTTPS client";
@@ -99,13 +132,12 @@ async function runHttpHook(
     throw new Error("failed to find networking container: pod has no address yet");
   const secure = (hook.scheme ?? "HTTP").toLowerCase() === "https";
   const port = hookPort(at.pod, at.container, hook.port);
-  const path = (hook.path ?? "/").startsWith("/") ? (hook.path ?? "/") : `/${hook.path}`;
   const urlHost = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const headers = hook.httpHeaders ?? [];
+  const headers = actionHeaders(hook.httpHeaders ?? [], USER_AGENT);
   const ask = (scheme: "http" | "https") =>
     deps.net.http(
       {
-        url: `${scheme}://${urlHost}${path}`,
+        url: actionUrl(scheme, host, port, hook.path ?? ""),
         method: "GET",
         headers: scheme === "https" || !secure ? headers : headers.filter(isNoCredential),
         timeoutMs: HTTP_TIMEOUT_MS,
@@ -122,18 +154,12 @@ async function runHttpHook(
       answer = plain;
     }
   }
-  if (answer.kind !== "response")
-    throw new Error(
-      `HTTP lifecycle hook (${path}) for Container "${at.container}" failed - error: ${answer.message}`,
-    );
-  if (answer.status >= 400)
-    throw new Error(
-      `HTTP lifecycle hook (${path}) for Container "${at.container}" failed - status ${answer.status}`,
-    );
+  if (answer.kind !== "response") throw new Error(answer.message);
 }
 
 function hookPort(pod: Pod, container: string, port: number | string): number {
   if (typeof port === "number") return port;
+  if (port === "") return DEFAULT_PORT;
   const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
   const ports = containers.find(({ name }) => name === container)?.ports ?? [];
   const named = ports.find(({ name }) => name === port)?.containerPort;

@@ -1,6 +1,7 @@
 // pure
+import type { HTTPHeader } from "./generated/types.ts";
 
-/** Schemes and authorities that a path may bring along; the probe's own take their place. */
+/** Schemes and authorities that a path may bring along; those of the action take their place. */
 const ABSOLUTE = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?!\/)[^/?#]*/i;
 
 /** Characters that a path may hold unescaped when its author escaped the rest (net/url validEncoded). */
@@ -10,12 +11,32 @@ const WELL_ESCAPED = /^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/;
 const KEPT = /[A-Za-z0-9\-_.~$&+,/:;=@]/;
 
 /**
- * The URL of an httpGet probe, with its path read and escaped as Go's net/url does: a query stays a
+ * The URL of a probe or hook by httpGet, with its path read and escaped as Go's net/url does: a query stays a
  * query, escapes stay as written, what must be escaped is, and `..` is not resolved.
  */
-export function probeUrl(scheme: string, host: string, port: number, path: string): string {
+export function actionUrl(scheme: string, host: string, port: number, path: string): string {
   const joined = host.includes(":") ? `[${host.replace("%", "%25")}]` : host;
   return `${scheme}://${joined}:${port}${pathAndQuery(path)}`;
+}
+
+/**
+ * The headers of the spec with a user agent and an `Accept`, which an empty one takes away (pkg/probe/http
+ * NewRequestForHTTPGetAction).
+ */
+export function actionHeaders(
+  given: readonly HTTPHeader[],
+  userAgent: string,
+): readonly HTTPHeader[] {
+  const named = (name: string) => given.filter((header) => header.name.toLowerCase() === name);
+  const agent = named("user-agent")[0]?.value ?? userAgent;
+  const accept = named("accept");
+  const others = given.filter(({ name }) => !["user-agent", "accept"].includes(name.toLowerCase()));
+  return [
+    ...(agent === "" ? [] : [{ name: "User-Agent", value: agent }]),
+    ...(accept.length === 0 ? [{ name: "Accept", value: "*/*" }] : []),
+    ...(accept[0]?.value === "" ? [] : accept),
+    ...others,
+  ];
 }
 
 function pathAndQuery(given: string): string {
