@@ -28,6 +28,8 @@ export interface StopOrder {
   readonly message: string;
   /** Whether the pre-stop hook runs. */
   readonly preStop: boolean;
+  /** Ids of others of the same action that are to have ended before, as long as the grace lasts. */
+  readonly after?: readonly string[];
   /** It is started again, however it ends. */
   readonly again?: true;
 }

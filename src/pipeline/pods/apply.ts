@@ -1,5 +1,5 @@
 import { isOutside, messageOf } from "../../kit/errors.ts";
-import type { PodAction, StopOrder } from "./actions.ts";
+import type { PodAction } from "./actions.ts";
 import { livingContainers, newestSandbox } from "./observed.ts";
 import type { PodDeps } from "./ports.ts";
 import {
@@ -13,9 +13,7 @@ import { resizePod } from "./resize-pod.ts";
 import { failure, type Run } from "./run.ts";
 import type { StepResult } from "./signals.ts";
 import { startContainer } from "./start-container.ts";
-
-/** The runtime is never given less to stop a container (kuberuntime minimumGracePeriodInSeconds). */
-const MINIMUM_STOP_SECONDS = 2;
+import { stopContainers } from "./stop-containers.ts";
 
 /** Pause after a step that failed because the runtime did not answer. */
 const RUNTIME_AWAY_MS = 1_000;
@@ -102,17 +100,14 @@ const EXECUTORS: Executors = {
   startContainer: (action, run) => startContainer(action, run),
 
   stopContainers: async ({ orders }, run) => {
-    const results = await Promise.allSettled(orders.map((order) => stopContainer(order, run)));
-    run.signal.throwIfAborted();
-    const failed = results.find((result) => result.status === "rejected");
-    if (failed?.status !== "rejected") return undefined;
-    const message = messageOf(failed.reason);
-    const faults = orders.flatMap(({ name }, i) => {
-      const result = results[i];
-      if (result?.status !== "rejected") return [];
-      return [killFault("KillContainer", name, messageOf(result.reason))];
-    });
-    sayNotKilled(run, faults);
+    const faults = await stopContainers(orders, run);
+    const [first] = faults;
+    if (!first) return undefined;
+    sayNotKilled(
+      run,
+      faults.map(({ name, error }) => killFault("KillContainer", name, messageOf(error))),
+    );
+    const message = messageOf(first.error);
     throw new StepFailed(
       failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message }),
     );
@@ -193,20 +188,6 @@ function stepOf(action: PodAction): string {
     default:
       return STEP_TEARDOWN;
   }
-}
-
-async function stopContainer(order: StopOrder, run: Run): Promise<void> {
-  const { events, hooks, runtime } = run.deps.ports;
-  const { pod } = run.record;
-  events.record(pod, {
-    type: "Normal",
-    reason: "Killing",
-    message: order.message,
-    container: order.name,
-  });
-  const spentSeconds = order.preStop ? await hooks.preStop(pod, order, run.signal) : 0;
-  const graceSeconds = Math.max(order.graceSeconds - spentSeconds, MINIMUM_STOP_SECONDS);
-  await ignoreMissing(() => runtime.stopContainer(order.id, graceSeconds, run.signal));
 }
 
 /** One fault of killing a pod as the reference puts it (SyncResult). */

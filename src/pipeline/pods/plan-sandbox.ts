@@ -7,6 +7,7 @@ import { hasRegularAttempt } from "./phase.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
 import { decideRestart, regularContainers } from "./restart.ts";
+import { inTurn } from "./stop-order.ts";
 
 /** The sandbox the containers of this plan run in. */
 export type SandboxPlan =
@@ -99,14 +100,13 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
     const graceSeconds = record.pod.spec?.terminationGracePeriodSeconds ?? 30;
     draft.actions.push({
       kind: "stopContainers",
-      orders: living.map(({ id, name }) => ({
-        id,
-        name,
-        graceSeconds,
-        message: `Stopping container ${name}`,
-        preStop: true,
-        again: true,
-      })),
+      orders: inTurn(
+        record.pod,
+        living.map(({ id, name }) => ({
+          ...{ id, name, graceSeconds, preStop: true, again: true },
+          message: `Stopping container ${name}`,
+        })),
+      ),
       because: living.map(({ name }) =>
         decided("killContainer", rule, { container: name, graceSeconds, detail: rule }),
       ),

@@ -1,18 +1,17 @@
 // pure
 
 import { decided } from "../../api/decisions.ts";
-import type { ObservedContainer } from "../../api/observation.ts";
 import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan-draft.ts";
 import type { PodLife, PodRecord } from "./record.ts";
-import { initContainers } from "./restart.ts";
+import { inTurn } from "./stop-order.ts";
 
 type Terminating = Extract<PodLife, { kind: "terminating" }>;
 
 /**
- * Ends what lives: everything but sidecars at once, then sidecars last to first; past the deadline all
- * that is left at once (kuberuntime killContainersWithSyncResult, termination ordering).
+ * Ends what lives, each in its turn: regular containers at once, then sidecars last to first; past the
+ * deadline all that is left at once (kuberuntime killContainersWithSyncResult).
  */
 export function planTermination(
   record: PodRecord,
@@ -23,41 +22,25 @@ export function planTermination(
   if (living.length === 0) return NO_PLAN;
   const leftMs = Math.max(0, life.killBy - context.now);
   const graceSeconds = Math.ceil(leftMs / 1000);
-  const batch = leftMs > 0 ? nextBatch(record, living) : living;
+  const orders = living.map(({ id, name }) => ({
+    ...{ id, name, graceSeconds, preStop: leftMs > 0 },
+    message: `Stopping container ${name}`,
+  }));
   return {
     ...NO_PLAN,
     actions: [
       {
         kind: "stopContainers",
-        orders: batch.map(({ id, name }) => ({
-          id,
-          name,
-          graceSeconds,
-          message: `Stopping container ${name}`,
-          preStop: leftMs > 0,
-        })),
-        because: batch.map(({ name }) =>
+        orders: leftMs > 0 ? inTurn(record.pod, orders) : orders,
+        because: orders.map(({ name, message }) =>
           decided("killContainer", `pod ${life.cause.kind}`, {
-            container: name,
-            graceSeconds,
-            detail: `Stopping container ${name}`,
+            ...{ container: name, graceSeconds },
+            detail: message,
           }),
         ),
       },
     ],
   };
-}
-
-function nextBatch(
-  record: PodRecord,
-  living: readonly ObservedContainer[],
-): readonly ObservedContainer[] {
-  const sidecars = initContainers(record.pod).filter(({ kind }) => kind === "sidecar");
-  const orderOf = (name: string) => sidecars.findIndex(({ container }) => container.name === name);
-  const others = living.filter(({ name }) => orderOf(name) < 0);
-  if (others.length > 0) return others;
-  const last = Math.max(...living.map(({ name }) => orderOf(name)));
-  return living.filter(({ name }) => orderOf(name) === last);
 }
 
 /**

@@ -22,7 +22,11 @@ function inShort(action: PodAction): string {
     case "startContainer":
       return `start ${action.name}#${action.restartCount}`;
     case "stopContainers":
-      return `stop ${action.orders.map(({ id, graceSeconds }) => `${id}(${graceSeconds})`).join(" ")}`;
+      return `stop ${action.orders
+        .map(({ id, graceSeconds, after = [] }) =>
+          [`${id}(${graceSeconds})`, ...after].join(" after "),
+        )
+        .join(", ")}`;
     case "createSandbox":
       return `sandbox#${action.attempt}`;
     case "stopSandbox":

@@ -297,7 +297,7 @@ export const ROWS: readonly Row[] = [
         killBy: at(20_000),
       },
     },
-    expect: ["stop a-0(20)"],
+    expect: ["stop a-0(20), side-0(20) after a-0"],
   },
   {
     name: "ending: sidecars last to first",
@@ -313,7 +313,23 @@ export const ROWS: readonly Row[] = [
         killBy: at(20_000),
       },
     },
-    expect: ["stop side2-0(20)"],
+    expect: ["stop side-0(20) after side2-0, side2-0(20)"],
+  },
+  {
+    name: "ending: sidecars wait for neither init containers nor ephemeral ones",
+    given: {
+      pod: aPod({ initContainers: [SIDE, PREP], ephemeralContainers: [DEBUG] }),
+      containers: [anAttempt("debug"), anAttempt("prep"), anAttempt("side")],
+    },
+    record: {
+      life: {
+        kind: "terminating",
+        cause: { kind: "deleted" },
+        graceSeconds: 30,
+        killBy: at(20_000),
+      },
+    },
+    expect: ["stop debug-0(20), prep-0(20), side-0(20)"],
   },
   {
     name: "ending: past the deadline all at once",
@@ -327,7 +343,7 @@ export const ROWS: readonly Row[] = [
       },
     },
     context: { now: at(20_000) },
-    expect: ["stop a-0(0) side-0(0)"],
+    expect: ["stop a-0(0), side-0(0)"],
   },
   {
     name: "ended but still wanted: sandbox, volumes and cgroup go, logs stay",

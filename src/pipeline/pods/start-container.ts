@@ -7,6 +7,7 @@ import { findContainer } from "./restart.ts";
 import { currentRound } from "./rounds.ts";
 import { failure, type Run } from "./run.ts";
 import type { StepResult } from "./signals.ts";
+import { stopContainer } from "./stop-containers.ts";
 
 /** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
 const NOT_STARTED_MS = 10_000;
@@ -169,7 +170,7 @@ async function abandonAfterHook(
   message: string,
 ): Promise<StepResult> {
   const { pod } = run.record;
-  const { runtime, events } = run.deps.ports;
+  const { events } = run.deps.ports;
   events.record(pod, {
     type: "Warning",
     reason: "FailedPostStartHook",
@@ -177,13 +178,8 @@ async function abandonAfterHook(
     container: action.name,
   });
   const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? 30;
-  events.record(pod, {
-    type: "Normal",
-    reason: "Killing",
-    message: "FailedPostStartHook",
-    container: action.name,
-  });
-  await runtime.stopContainer(id, Math.max(2, graceSeconds), run.signal).catch((error: unknown) => {
+  const order = { id, name: action.name, graceSeconds, message: "FailedPostStartHook" };
+  await stopContainer({ ...order, preStop: true }, run).catch((error: unknown) => {
     run.deps.log.warn("stopping a container after its failed post-start hook", {
       container: action.name,
       error,
