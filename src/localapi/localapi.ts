@@ -15,6 +15,7 @@ import type { Files } from "../outside/host/host.ts";
 import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
 import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
+import { certificateRequestDuty } from "./control/certificate-requests.ts";
 import { startDuty } from "./control/duties.ts";
 import { eventDuty } from "./control/event-expiry.ts";
 import { makeUsualObjects, namespaceDuty } from "./control/namespaces.ts";
@@ -165,4 +166,5 @@ function startDuties(
   startDuty(schedulingDuty(core), core, scope);
   startDuty(signingDuty(core, authority), core, scope);
   startDuty(eventDuty(core), core, scope);
+  startDuty(certificateRequestDuty(core), core, scope);
 }

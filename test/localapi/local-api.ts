@@ -23,6 +23,10 @@ export interface LocalOptions {
   readonly nodeName?: string;
   readonly log?: Log;
   readonly bodyWithinMs?: number;
+  /** Default one that is made, and removed in the end. */
+  readonly folder?: string;
+  /** Default a free one. */
+  readonly port?: number;
 }
 
 /** A connection over HTTP/2 that is used for many requests. */
@@ -97,14 +101,16 @@ export function accessIn(path: string): Access {
 }
 
 export class LocalApiUnderTest implements AsyncDisposable {
-  readonly folder = mkdtempSync(join(tmpdir(), "nodelet-local-api-"));
+  readonly folder: string;
   readonly #options: LocalOptions;
   #scope: TaskScope | undefined;
   #api: LocalApi | undefined;
-  #port = 0;
+  #port: number;
 
   constructor(options: LocalOptions = {}) {
     this.#options = options;
+    this.folder = options.folder ?? mkdtempSync(join(tmpdir(), "nodelet-local-api-"));
+    this.#port = options.port ?? 0;
   }
 
   get kubeconfig(): string {

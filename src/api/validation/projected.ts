@@ -50,7 +50,8 @@ class Files {
   }
 }
 
-function signerProblems(signer: string, path: string): Problems {
+/** What is wrong with the name of a signer. */
+export function signerProblems(signer: string, path: string): Problems {
   if (signer === "") return [required(path)];
   const [domain = "", name = "", ...more] = signer.split("/");
   if (domain === "" || name === "" || more.length > 0 || !domain.includes("."))
@@ -137,16 +138,20 @@ function trustBundleProblems(
   ];
 }
 
+/** Seconds that certificates of a signer may be good at most. */
+export function certificateSecondsLimit(signerName: string): number {
+  const domain = signerName.split("/")[0] ?? "";
+  return domain === "kubernetes.io" || domain.endsWith(".kubernetes.io")
+    ? MAX_KUBERNETES_CERTIFICATE_SECONDS
+    : MAX_CERTIFICATE_SECONDS;
+}
+
 function certificateLifetimeProblems(
   { maxExpirationSeconds: seconds, signerName }: PodCertificateProjection,
   path: string,
 ): Problems {
   if (seconds === undefined) return FINE;
-  const own = signerName.split("/")[0] ?? "";
-  const max =
-    own === "kubernetes.io" || own.endsWith(".kubernetes.io")
-      ? MAX_KUBERNETES_CERTIFICATE_SECONDS
-      : MAX_CERTIFICATE_SECONDS;
+  const max = certificateSecondsLimit(signerName);
   const wrong = (relation: string) => [
     invalid(path, seconds, `if provided, maxExpirationSeconds must be ${relation}`),
   ];

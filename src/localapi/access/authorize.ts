@@ -59,7 +59,7 @@ const OF_NODES: readonly Rule[] = [
   { group: "authorization.k8s.io", resources: ["subjectaccessreviews"], verbs: ["create"] },
   {
     group: "certificates.k8s.io",
-    resources: ["certificatesigningrequests"],
+    resources: ["certificatesigningrequests", "podcertificaterequests"],
     verbs: ["create", ...READ],
   },
 ];

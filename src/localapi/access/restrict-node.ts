@@ -1,8 +1,11 @@
 // pure
-/** What a node may do to pods: only to its own, and only make mirrors of what it runs anyway (NodeRestriction). */
-import type { Pod } from "../../api/generated/types.ts";
+/**
+ * What a node may do to pods: only to its own, only make mirrors of what it runs anyway, and only ask for
+ * certificates in its own name (NodeRestriction).
+ */
+import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODES, PODS } from "../kinds/catalog.ts";
+import { NODES, POD_CERTIFICATE_REQUESTS, PODS } from "../kinds/catalog.ts";
 import type { Order } from "../objects/order.ts";
 import { forbidden, type StatusError } from "../status-error.ts";
 
@@ -30,6 +33,12 @@ export function nodeRestriction(
     return name === node
       ? undefined
       : refuse(`node "${node}" is not allowed to modify node "${name}"`);
+  if (order.kind === POD_CERTIFICATE_REQUESTS) {
+    const { nodeName } = (object as unknown as PodCertificateRequest).spec;
+    return nodeName === node
+      ? undefined
+      : refuse(`node "${node}" can only ask for certificates with spec.nodeName set to itself`);
+  }
   if (order.kind !== PODS) return undefined;
   const { spec, metadata } = object as unknown as Pod;
   if (spec?.nodeName !== node)

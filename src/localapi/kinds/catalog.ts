@@ -7,6 +7,7 @@ import * as other from "../print/other-tables.ts";
 import { keepEvent, showEvent } from "./event-view.ts";
 import { fieldAt, type Kind, type Verb } from "./kind.ts";
 import * as rules from "./other-rules.ts";
+import { POD_CERTIFICATE_RULES } from "./pod-certificate-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
 
 const ALL_VERBS: readonly Verb[] = [
@@ -174,6 +175,18 @@ export const SIGNING_REQUESTS = kind({
   selectable: byPaths("spec.signerName"),
 });
 
+/** See `KINDS`. Signers are programs of the user. */
+export const POD_CERTIFICATE_REQUESTS = kind({
+  group: "certificates.k8s.io",
+  version: "v1beta1",
+  kind: "PodCertificateRequest",
+  plural: "podcertificaterequests",
+  hasStatus: true,
+  rules: POD_CERTIFICATE_RULES,
+  table: other.POD_CERTIFICATE_TABLE,
+  selectable: byPaths("spec.signerName", "spec.podName", "spec.nodeName"),
+});
+
 /** Every resource, the core group first. */
 export const KINDS: readonly Kind[] = [
   CONFIG_MAPS,
@@ -216,6 +229,7 @@ export const KINDS: readonly Kind[] = [
     table: core.SERVICE_TABLE,
   }),
   SIGNING_REQUESTS,
+  POD_CERTIFICATE_REQUESTS,
   kind({
     group: "coordination.k8s.io",
     kind: "Lease",

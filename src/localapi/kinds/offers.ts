@@ -102,7 +102,7 @@ export const REVIEWS: readonly Review[] = [
   measurement("PodMetrics", "pods", true),
 ];
 
-/** A group with its version, and what it has. */
+/** A version of a group, and what it has. */
 export interface GroupVersion {
   readonly group: string;
   readonly version: string;
@@ -110,12 +110,13 @@ export interface GroupVersion {
   readonly reviews: readonly Review[];
 }
 
-/** All groups, the core group first. */
+/** All groups, the core group first, each with its preferred version before others. */
 export const GROUP_VERSIONS: readonly GroupVersion[] = [
   ...new Set([...KINDS, ...REVIEWS].map(({ group }) => group)),
-].map((group) => ({
-  group,
-  version: [...KINDS, ...REVIEWS].find((each) => each.group === group)?.version ?? "v1",
-  kinds: KINDS.filter((each) => each.group === group),
-  reviews: REVIEWS.filter((each) => each.group === group),
-}));
+].flatMap((group) => {
+  const all = [...KINDS, ...REVIEWS].filter((each) => each.group === group);
+  return [...new Set(all.map(({ version }) => version))].map((version) => {
+    const isOf = (each: Kind | Review) => each.group === group && each.version === version;
+    return { group, version, kinds: KINDS.filter(isOf), reviews: REVIEWS.filter(isOf) };
+  });
+});

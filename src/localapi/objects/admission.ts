@@ -2,6 +2,7 @@
 import type { Pod, PodSpec, PriorityClass, RuntimeClass } from "../../api/generated/types.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
 import {
+  POD_CERTIFICATE_REQUESTS,
   PODS,
   PRIORITY_CLASSES,
   RUNTIME_CLASSES,
@@ -9,6 +10,7 @@ import {
   SIGNING_REQUESTS,
 } from "../kinds/catalog.ts";
 import { forbidden } from "../status-error.ts";
+import { admitPodCertificate } from "./admit-pod-certificate.ts";
 import { admitRuntimeClass } from "./admit-runtime-class.ts";
 import type { ObjectsCore } from "./core.ts";
 import type { Order } from "./order.ts";
@@ -19,6 +21,7 @@ const DEFAULT_ACCOUNT = "default";
 /** A new object with what belongs to it. Throws `StatusError` Forbidden. */
 export function admitNew(core: ObjectsCore, order: Order, object: ApiObject): ApiObject {
   if (order.kind === SIGNING_REQUESTS) return { ...object, spec: requestSpec(object, order) };
+  if (order.kind === POD_CERTIFICATE_REQUESTS) admitPodCertificate(core, order, object);
   if (order.kind !== PODS) return object;
   const pod = object as unknown as Pod;
   const spec = pod.spec ?? { containers: [] };

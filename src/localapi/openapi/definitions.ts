@@ -45,7 +45,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/^PriorityClass$/, "scheduling"],
   [/^CSINode/, "storage"],
   [/^VolumeNodeResources$/, "storage"],
-  [/^CertificateSigningRequest/, "certificates"],
+  [/^(CertificateSigningRequest|PodCertificateRequest)/, "certificates"],
   [/^(TokenRe|BoundObjectReference|UserInfo)/, "authentication"],
   [
     /^(SubjectAccess|ResourceAttributes|NonResourceAttributes|FieldSelector(Attributes|Requirement)|LabelSelectorAttributes)/,
@@ -59,7 +59,8 @@ export function definitionName(type: string): string {
   if (META.has(type)) return `io.k8s.apimachinery.pkg.apis.meta.v1.${type}`;
   const group = OTHERS.find(([pattern]) => pattern.test(type))?.[1] ?? "core";
   const name = type.replace(/^(Core|Events)(?=Event)/, "");
-  return `${ROOT}.${group}.v1.${name}`;
+  const version = type.startsWith("PodCertificateRequest") ? "v1beta1" : "v1";
+  return `${ROOT}.${group}.${version}.${name}`;
 }
 
 function schemaOf(kind: string, prefix: string): Schema {

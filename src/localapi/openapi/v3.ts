@@ -1,6 +1,5 @@
 // pure
 /** The API as OpenAPI v3: one document a group, as clients since 1.27 read it. */
-import { KINDS } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { GROUP_VERSIONS } from "../kinds/offers.ts";
 import { definitions, groupVersionKind, objectPath, type Schema } from "./definitions.ts";
@@ -26,7 +25,7 @@ export function openApiV3(segments: readonly string[], version: string): object 
   const path = segments.join("/");
   const of = GROUP_VERSIONS.find((each) => pathOf(each.group, each.version) === path);
   if (!of) return undefined;
-  const kinds = KINDS.filter(({ group }) => group === of.group);
+  const { kinds } = of;
   return {
     openapi: "3.0.0",
     info: { title: "Kubernetes", version },
@@ -57,9 +56,11 @@ function reachable(
 ): Readonly<Record<string, Schema>> {
   const isWanted = (schema: Schema) => {
     const marks = schema["x-kubernetes-group-version-kind"] as
-      | readonly { group: string }[]
+      | readonly { group: string; version: string }[]
       | undefined;
-    return marks?.some(({ group }) => kinds.some((kind) => kind.group === group)) === true;
+    const isOf = (mark: { group: string; version: string }) =>
+      kinds.some(({ group, version }) => group === mark.group && version === mark.version);
+    return marks?.some(isOf) === true;
   };
   const found = new Map<string, Schema>();
   const waiting = Object.keys(all).filter((name) => isWanted(all[name] ?? {}));

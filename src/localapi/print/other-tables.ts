@@ -4,6 +4,7 @@ import type {
   CertificateSigningRequest,
   CSINode,
   Lease,
+  PodCertificateRequest,
   PriorityClass,
   RuntimeClass,
 } from "../../api/generated/types.ts";
@@ -76,6 +77,21 @@ export const SIGNING_REQUEST_TABLE: TableView = {
       spec.username ?? "",
       seconds === undefined ? NONE : humanDuration(seconds * 1000),
       marks.join(","),
+    ];
+  },
+};
+
+/** `kubectl get podcertificaterequests`. */
+export const POD_CERTIFICATE_TABLE: TableView = {
+  columns: [NAME, column("Pod"), column("SignerName"), column("Condition"), AGE],
+  cells: (object, now) => {
+    const { spec, status } = as<PodCertificateRequest>(object);
+    return [
+      object.metadata.name ?? "",
+      spec.podName,
+      spec.signerName,
+      status?.conditions?.[0]?.type ?? "Pending",
+      ageOf(object, now),
     ];
   },
 };

@@ -37,6 +37,7 @@ const RULES: Readonly<Record<string, Readonly<Record<string, ListRule>>>> = {
   NodeStatus: { addresses: by("type"), conditions: by("type") },
   ObjectMeta: { finalizers: SET, ownerReferences: by("uid") },
   PersistentVolumeClaimStatus: { conditions: by("type") },
+  PodCertificateRequestStatus: { conditions: by("type") },
   PodSpec: {
     containers: by("name"),
     ephemeralContainers: by("name"),

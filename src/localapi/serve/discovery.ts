@@ -29,10 +29,11 @@ export function documentAt(segments: readonly string[]): DiscoveryDocument | und
   if (root !== "apis") return undefined;
   if (rest.length === 0) return { kind: "groups" };
   const [group, version] = rest;
-  const of = GROUP_VERSIONS.find((each) => each.group === group && group !== "");
-  if (!of || rest.length > 2) return undefined;
-  if (version === undefined) return { kind: "group", of };
-  return version === of.version ? { kind: "resources", of } : undefined;
+  const all = GROUP_VERSIONS.filter((each) => each.group === group && group !== "");
+  if (rest.length > 2) return undefined;
+  const of = all.find((each) => version === undefined || each.version === version);
+  if (!of) return undefined;
+  return version === undefined ? { kind: "group", of } : { kind: "resources", of };
 }
 
 /** The content of a document. `address` is where the server listens, `host:port`. */
@@ -48,7 +49,7 @@ export function discoveryContent(document: DiscoveryDocument, address: string): 
       return {
         kind: "APIGroupList",
         apiVersion: "v1",
-        groups: GROUP_VERSIONS.filter(({ group }) => group !== "").map(groupOf),
+        groups: GROUP_VERSIONS.filter((of) => of.group !== "" && isPreferred(of)).map(groupOf),
       };
     case "group":
       return { kind: "APIGroup", apiVersion: "v1", ...groupOf(document.of) };
@@ -57,9 +58,17 @@ export function discoveryContent(document: DiscoveryDocument, address: string): 
   }
 }
 
-function groupOf({ group, version }: GroupVersion): object {
-  const served = { groupVersion: `${group}/${version}`, version };
-  return { name: group, versions: [served], preferredVersion: served };
+const versionsOf = (group: string): readonly GroupVersion[] =>
+  GROUP_VERSIONS.filter((each) => each.group === group);
+
+const isPreferred = (of: GroupVersion): boolean => versionsOf(of.group)[0] === of;
+
+function groupOf({ group }: GroupVersion): object {
+  const versions = versionsOf(group).map(({ version }) => ({
+    groupVersion: `${group}/${version}`,
+    version,
+  }));
+  return { name: group, versions, preferredVersion: versions[0] };
 }
 
 function resourceList(of: GroupVersion): object {
@@ -122,20 +131,20 @@ export function aggregatedVersion(accept: string | undefined): string | undefine
 
 /** `/api` or `/apis` with everything beneath it in one document. */
 export function aggregatedContent(root: "api" | "apis", version: string): object {
-  const groups = GROUP_VERSIONS.filter(({ group }) => (group === "") === (root === "api"));
+  const groups = GROUP_VERSIONS.filter(
+    (of) => (of.group === "") === (root === "api") && isPreferred(of),
+  );
   return {
     kind: "APIGroupDiscoveryList",
     apiVersion: `apidiscovery.k8s.io/${version}`,
     metadata: {},
-    items: groups.map((of) => ({
-      metadata: { name: of.group, creationTimestamp: null },
-      versions: [
-        {
-          version: of.version,
-          freshness: "Current",
-          resources: [...of.kinds.map(discoveredKind), ...of.reviews.map(discoveredReview)],
-        },
-      ],
+    items: groups.map(({ group }) => ({
+      metadata: { name: group, creationTimestamp: null },
+      versions: versionsOf(group).map((of) => ({
+        version: of.version,
+        freshness: "Current",
+        resources: [...of.kinds.map(discoveredKind), ...of.reviews.map(discoveredReview)],
+      })),
     })),
   };
 }

@@ -154,6 +154,7 @@ const PROJECTED_SOURCES: Table = {
     clusterTrustBundle: "yes",
     configMap: "yes",
     downwardAPI: "yes",
+    podCertificate: "yes",
     secret: "yes",
     serviceAccountToken: "yes",
   },

@@ -1,0 +1,46 @@
+import { invalid } from "../../api/field-problem.ts";
+import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import { parseCsrDer } from "../../outside/x509/x509.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NODES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
+import type { Kind } from "../kinds/kind.ts";
+import { forbidden, invalidObject } from "../status-error.ts";
+import type { ObjectsCore } from "./core.ts";
+import type { Order } from "./order.ts";
+
+/**
+ * Whoever asks for a certificate of a pod holds the key, and means a pod, an account and a node that are
+ * there and belong together (NodeRestriction). Throws `StatusError`.
+ */
+export function admitPodCertificate(core: ObjectsCore, order: Order, object: ApiObject): void {
+  const { kind, namespace } = order;
+  const name = object.metadata.name ?? "";
+  const { spec } = object as unknown as PodCertificateRequest;
+  const fault = csrFault(spec.stubPKCS10Request);
+  if (fault !== undefined)
+    throw invalidObject(kind, name, [invalid("spec.stubPKCS10Request", "", fault)]);
+  const find = (of: Kind, place: string, uid: string) => {
+    const found = core.store.get(of.collection, place);
+    if (!found) throw forbidden(kind, name, `${of.plural} "${place}" not found`);
+    if (found.metadata.uid !== uid)
+      throw forbidden(kind, name, `${of.plural} "${place}" has another UID than the request says`);
+    return found;
+  };
+  const pod = find(PODS, `${namespace}/${spec.podName}`, spec.podUID) as unknown as Pod;
+  find(SERVICE_ACCOUNTS, `${namespace}/${spec.serviceAccountName}`, spec.serviceAccountUID);
+  find(NODES, `/${spec.nodeName}`, spec.nodeUID);
+  const { nodeName, serviceAccountName } = pod.spec ?? {};
+  if (nodeName !== spec.nodeName || serviceAccountName !== spec.serviceAccountName)
+    throw forbidden(kind, name, `pod "${spec.podName}" is of another node or service account`);
+}
+
+function csrFault(base64: string): string | undefined {
+  try {
+    const bytes = Buffer.from(base64, "base64");
+    return parseCsrDer(bytes).signatureIsValid ? undefined : "could not verify the signature";
+  } catch (error) {
+    if (isOutside(error)) return messageOf(error);
+    throw error;
+  }
+}
