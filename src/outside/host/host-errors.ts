@@ -30,6 +30,12 @@ const CODES: Readonly<Record<string, OutsideCode>> = {
   EINTR: "unavailable",
 };
 
+/** What people and their alerts look for. */
+const WORDS: Readonly<Record<string, string>> = {
+  ENOSPC: "no space left on device",
+  EDQUOT: "disk quota exceeded",
+};
+
 /** The kernel's name of an error (`ENOENT`), or "" when `thrown` is not a failed system call. */
 export function errnoOf(thrown: unknown): string {
   if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return "";
@@ -50,7 +56,9 @@ export function hostError(action: string, path: string, thrown: unknown): Outsid
   if (thrown instanceof OutsideError) return thrown;
   const errno = errnoOf(thrown);
   const code = CODES[errno] ?? "io";
-  const text = errno || (thrown instanceof Error ? thrown.message : String(thrown));
+  const words = WORDS[errno];
+  const said = words === undefined ? errno : `${words} (${errno})`;
+  const text = said || (thrown instanceof Error ? thrown.message : String(thrown));
   const options = errno === "EBUSY" ? { cause: thrown, retryable: true } : { cause: thrown };
   return new OutsideError(code, `${action} ${path}: ${text}`, options);
 }
