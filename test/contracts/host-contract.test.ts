@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { CgroupTree } from "../../src/outside/host/host.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
+import { LoopDevice } from "../support/loop-device.ts";
 import { hostContract } from "./host-contract.ts";
 import type { HostUnderTest } from "./host-under-test.ts";
 
@@ -26,11 +27,19 @@ for (const version of [1, 2] as const) {
     });
     await host.files.makeDirectory("/tmp/test", 0o700);
     let lastPid = 100;
+    let lastMinor = 0;
     return {
       host,
       folder: "/tmp/test",
       group: "/test",
       addSocket: async (path) => host.files.addSocket(path),
+      addDevice: async (path) => {
+        lastMinor += 1;
+        await host.files.makeDirectory("/dev", 0o755);
+        host.files.addDevice(`/dev/loop${lastMinor}`, `7:${lastMinor}`);
+        await host.files.link(`/dev/loop${lastMinor}`, path);
+        return `7:${lastMinor}`;
+      },
       addProcess: async (group) => {
         lastPid += 1;
         host.cgroups.addProcess(group, lastPid);
@@ -50,6 +59,7 @@ async function realHost(tree?: CgroupTree): Promise<HostUnderTest> {
   const group = `/host-contract-${randomBytes(6).toString("hex")}`;
   const servers: Server[] = [];
   const children = new Map<number, ChildProcess>();
+  const loops: LoopDevice[] = [];
   return {
     host,
     folder,
@@ -59,6 +69,13 @@ async function realHost(tree?: CgroupTree): Promise<HostUnderTest> {
       servers.push(server);
       server.listen(path);
       await once(server, "listening");
+    },
+    addDevice: async (path) => {
+      const made = LoopDevice.over(join(folder, `disk-${loops.length}`));
+      if (!made) return undefined;
+      loops.push(made);
+      symlinkSync(made.path, path);
+      return made.number;
     },
     addProcess: async (path) => {
       const child = spawn("sleep", ["1000"], { stdio: "ignore" });
@@ -75,6 +92,7 @@ async function realHost(tree?: CgroupTree): Promise<HostUnderTest> {
       for (const child of children.values()) child.kill("SIGKILL");
       await host.cgroups.destroy(group);
       for (const server of servers) server.close();
+      for (const loop of loops) loop.detach();
       rmSync(folder, { recursive: true });
     },
   };

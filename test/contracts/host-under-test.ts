@@ -11,6 +11,8 @@ export interface HostUnderTest {
   readonly group: string;
   /** Puts a socket at a path. */
   readonly addSocket: (path: string) => Promise<void>;
+  /** Puts a link to a new, empty block device at a path; `undefined` where none can be made. */
+  readonly addDevice: (path: string) => Promise<string | undefined>;
   /** Starts a process in a group. */
   readonly addProcess: (group: string) => Promise<number>;
   /** Whether the process still runs. */

@@ -14,6 +14,8 @@ const file = (path: string, text: string, mode = 0o644): PayloadFile => ({
 /** What every `VolumeFiles` must do. */
 export function volumeFilesContract(at: Current): void {
   mounting(at);
+  mountingDevices(at);
+  mappingDevices(at);
   bindingBeneath(at);
   payloads(at);
   otherFiles(at);
@@ -58,6 +60,104 @@ function mounting(at: Current) {
     assert.equal(await host.files.readText(`${folder}/to/x`, ALL), "seen");
     await host.volumes.unmount(`${folder}/to`);
     assert.equal(await host.files.readText(`${folder}/to/x`, ALL), undefined);
+  });
+}
+
+const NO_DEVICES = "the machine has no loop devices to spare";
+
+function mountingDevices(at: Current) {
+  test("mountDevice formats an empty device once, and what is on it stays", async (t) => {
+    const { host, folder, addDevice } = at();
+    if (!(await addDevice(`${folder}/disk`))) return t.skip(NO_DEVICES);
+    const target = `${folder}/m`;
+    await host.files.makeDirectory(target, 0o750);
+    const order = { source: `${folder}/disk`, target, fsType: "ext4", options: ["noatime"] };
+    const readOnly = { ...order, options: ["ro"] };
+    await rejectsWith(
+      host.volumes.mountDevice(readOnly),
+      "precondition",
+      `cannot mount unformatted disk ${folder}/disk`,
+    );
+    await host.volumes.mountDevice(order);
+    await host.volumes.mountDevice(order);
+    assert.equal((await host.volumes.mountsWithin(target)).length, 1);
+    await host.files.writeAtomic(`${target}/f`, "kept", 0o600);
+    await host.volumes.unmount(target);
+    assert.equal(await host.files.facts(`${target}/f`), undefined);
+    await rejectsWith(host.volumes.mountDevice({ ...order, fsType: "xfs" }), "io", "mount failed");
+    await host.volumes.mountDevice(readOnly);
+    const [mount] = await host.volumes.mountsWithin(target);
+    assert.deepEqual([mount?.fsType, mount?.readOnly], ["ext4", true]);
+    assert.equal(await host.files.readText(`${target}/f`, ALL), "kept");
+    await host.volumes.unmount(target);
+  });
+
+  test("mountDevice wants a device, and no other one in its place", async (t) => {
+    const { host, folder, addDevice } = at();
+    const target = `${folder}/m`;
+    const mount = (name: string) => {
+      const order = { target, fsType: "ext4", options: [] };
+      return host.volumes.mountDevice({ ...order, source: `${folder}/${name}` });
+    };
+    await host.files.makeDirectory(target, 0o750);
+    await rejectsWith(mount("m"), "precondition", "is not a block device");
+    if (!(await addDevice(`${folder}/one`))) return t.skip(NO_DEVICES);
+    await addDevice(`${folder}/other`);
+    await mount("one");
+    await rejectsWith(mount("other"), "precondition", "another device");
+    await host.volumes.unmount(target);
+  });
+
+  test("bind takes options", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/from`, 0o755);
+    await host.files.makeDirectory(`${folder}/to`, 0o755);
+    await host.volumes.bind(`${folder}/from`, `${folder}/to`, ["noexec", "ro"]);
+    const mounts = await host.volumes.mountsWithin(`${folder}/to`);
+    assert.deepEqual(
+      mounts.map(({ readOnly }) => readOnly),
+      [true],
+    );
+    await host.files.writeAtomic(`${folder}/from/x`, "seen", 0o644);
+    assert.equal(await host.files.readText(`${folder}/to/x`, ALL), "seen");
+    await host.volumes.unmount(`${folder}/to`);
+  });
+}
+
+function mappingDevices(at: Current) {
+  test("mapDevice shows a device and keeps it when its name becomes another's", async (t) => {
+    const { host, folder, addDevice } = at();
+    const number = await addDevice(`${folder}/disk`);
+    if (number === undefined) return t.skip(NO_DEVICES);
+    const target = `${folder}/maps/pv/uid`;
+    assert.deepEqual(await host.volumes.mapDevice(`${folder}/disk`, target), {
+      number,
+      isNew: true,
+    });
+    assert.equal((await host.files.facts(target))?.device, "block");
+    await host.files.remove(`${folder}/disk`);
+    const other = await addDevice(`${folder}/disk`);
+    assert.notEqual(other, number);
+    const again = { number, isNew: false };
+    assert.deepEqual(await host.volumes.mapDevice(`${folder}/disk`, target), again);
+    const paths = (await host.volumes.mountsWithin(`${folder}/maps`)).map(({ path }) => path);
+    assert.deepEqual(paths, [target]);
+    await host.volumes.unmapDevice(target);
+    await host.volumes.unmapDevice(target);
+    assert.deepEqual(await host.files.list(`${folder}/maps/pv`), []);
+    assert.deepEqual(await host.volumes.mountsWithin(`${folder}/maps`), []);
+  });
+
+  test("mapDevice wants a device and leaves nothing of what it cannot have", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/file`, "text", 0o600);
+    const map = host.volumes.mapDevice(`${folder}/file`, `${folder}/maps/uid`);
+    await rejectsWith(map, "precondition", "is not a block device");
+    assert.equal(await host.files.facts(`${folder}/maps/uid`), undefined);
+    await host.files.makeDirectory(`${folder}/maps`, 0o755);
+    await host.files.writeAtomic(`${folder}/maps/old`, "", 0o600);
+    await host.volumes.unmapDevice(`${folder}/maps/old`);
+    assert.equal(await host.files.facts(`${folder}/maps/old`), undefined);
   });
 }
 

@@ -1,5 +1,5 @@
 import type { WallMs } from "../../src/kit/clock.ts";
-import { OutsideError } from "../../src/kit/errors.ts";
+import type { OutsideError } from "../../src/kit/errors.ts";
 import type {
   FileEntry,
   FileFacts,
@@ -7,6 +7,16 @@ import type {
   Files,
   TreeSize,
 } from "../../src/outside/host/host.ts";
+import {
+  type FileNode,
+  type FolderNode,
+  failure,
+  holdsMount,
+  type Node,
+  normal,
+  parentOf,
+  resolved,
+} from "./fake-file-nodes.ts";
 
 /** What a fault callback may answer: this call fails with that error. */
 export type Fault = (operation: string, path: string) => OutsideError | undefined;
@@ -15,30 +25,6 @@ export interface FakeFilesDeps {
   readonly wall: () => WallMs;
   readonly fault: Fault;
 }
-
-interface FileNode {
-  readonly kind: "file" | "socket" | "other";
-  content: Buffer;
-  mode: number;
-  modifiedMs: number;
-}
-
-interface FolderNode {
-  readonly kind: "directory";
-  readonly entries: Map<string, Node>;
-  mode: number;
-  modifiedMs: number;
-  isMount: boolean;
-}
-
-interface LinkNode {
-  readonly kind: "link";
-  readonly target: string;
-  readonly mode: number;
-  readonly modifiedMs: number;
-}
-
-type Node = FileNode | FolderNode | LinkNode;
 
 /** Where the last name of a path stands. */
 interface Place {
@@ -74,6 +60,17 @@ export class FakeFiles implements Files {
   /** Puts a socket there, as a plugin would by listening. */
   addSocket(path: string): void {
     this.#put(path, { ...this.#file("", 0o755), kind: "socket" });
+  }
+
+  /** Puts a block device there. */
+  addDevice(path: string, number: string): void {
+    this.#put(path, { ...this.#file("", 0o600), kind: "other", device: number });
+  }
+
+  /** Number of the block device a path leads to. */
+  deviceAt(path: string): string | undefined {
+    const { node } = this.#follow(path);
+    return node?.kind === "other" ? node.device : undefined;
   }
 
   /** Whether a socket stands there. */
@@ -172,7 +169,9 @@ export class FakeFiles implements Files {
       const node = options?.follow ? this.#follow(path).node : this.#find(path).node;
       if (node === undefined) return undefined;
       const sizeBytes = "content" in node ? node.content.length : 0;
-      return { kind: node.kind, sizeBytes, modifiedMs: node.modifiedMs, mode: node.mode };
+      const device = "device" in node ? { device: "block" as const } : {};
+      const { kind, modifiedMs, mode } = node;
+      return { kind, sizeBytes, modifiedMs, mode, ...device };
     });
   }
 
@@ -362,34 +361,4 @@ export class FakeFiles implements Files {
       watch.onChange();
     });
   }
-}
-
-function holdsMount(node: Node): boolean {
-  if (node.kind !== "directory") return false;
-  return node.isMount || [...node.entries.values()].some(holdsMount);
-}
-
-function normal(path: string): string {
-  const parts: string[] = [];
-  for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "" && part !== ".") parts.push(part);
-  }
-  return `/${parts.join("/")}`;
-}
-
-function parentOf(path: string): string {
-  return normal(`${path}/..`);
-}
-
-function resolved(target: string, folder: string): string {
-  return target.startsWith("/") ? target : `${folder}/${target}`;
-}
-
-function failure(
-  code: "notFound" | "alreadyExists" | "precondition" | "invalid" | "exhausted",
-  action: string,
-  path: string,
-): OutsideError {
-  return new OutsideError(code, `${action} ${path}: ${code}`, { retryable: false });
 }

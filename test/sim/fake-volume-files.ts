@@ -1,7 +1,9 @@
 import { OutsideError } from "../../src/kit/errors.ts";
 import type {
   BindOrder,
+  DeviceMount,
   GroupOrder,
+  MappedDevice,
   MountPoint,
   PayloadFile,
   VolumeFiles,
@@ -18,6 +20,10 @@ export class FakeVolumeFiles implements VolumeFiles {
   readonly #mounts: MountPoint[] = [];
   /** Folders that were given to a group, once for each time. */
   readonly given: string[] = [];
+  /** File systems of block devices, by number. */
+  readonly #formats = new Map<string, string>();
+  /** Places where a device is held. */
+  readonly #held = new Set<string>();
   #stamps = 0;
 
   constructor(files: FakeFiles, fault: Fault) {
@@ -47,10 +53,61 @@ export class FakeVolumeFiles implements VolumeFiles {
     this.#mount({ path, fsType: "hugetlbfs", source: "nodev", readOnly: false, options });
   }
 
-  async bind(source: string, target: string) {
+  async bind(source: string, target: string, options: readonly string[] = []) {
     this.#check("bind", target);
     this.#files.share(source, target);
+    const readOnly = options.includes("ro");
+    this.#mounts.push({ path: target, fsType: "fake", source, readOnly, options });
+  }
+
+  /** Places where devices are held. */
+  get held(): readonly string[] {
+    return [...this.#held];
+  }
+
+  async mountDevice({ source, target, fsType, options }: DeviceMount) {
+    const number = this.#deviceOf(source);
+    const present = this.#mounts.findLast(({ path }) => path === target);
+    if (present?.source === number) return;
+    if (present) throw new OutsideError("precondition", `${target} shows another device`);
+    const readOnly = options.includes("ro");
+    const format = this.#formats.get(number);
+    if (format === undefined && readOnly)
+      throw new OutsideError("precondition", `cannot mount unformatted disk ${source}`);
+    if (format !== undefined && format !== fsType)
+      throw new OutsideError("io", `mount failed: ${source} is no ${fsType}`);
+    this.#formats.set(number, fsType);
+    const content = `/.devices/${number}`;
+    if (format === undefined) await this.#files.makeDirectory(content, 0o755);
+    this.#check("mount", target);
+    this.#files.share(content, target);
+    this.#mounts.push({ path: target, fsType, source: number, readOnly, options });
+  }
+
+  async mapDevice(source: string, target: string): Promise<MappedDevice> {
+    if (this.#held.has(target)) return { number: this.#files.deviceAt(target) ?? "", isNew: false };
+    const number = this.#deviceOf(source);
+    this.#check("mapDevice", target);
+    await this.unmapDevice(target);
+    await this.#files.makeDirectory(target.slice(0, target.lastIndexOf("/")), 0o750);
+    this.#files.addDevice(target, number);
     this.#mounts.push({ path: target, fsType: "fake", source, readOnly: false, options: [] });
+    this.#held.add(target);
+    return { number, isNew: true };
+  }
+
+  async unmapDevice(target: string) {
+    this.#check("unmapDevice", target);
+    this.#held.delete(target);
+    const index = this.#mounts.findLastIndex(({ path }) => path === target);
+    if (index >= 0) this.#mounts.splice(index, 1);
+    await this.#files.remove(target);
+  }
+
+  #deviceOf(path: string): string {
+    const number = this.#files.deviceAt(path);
+    if (number !== undefined) return number;
+    throw new OutsideError("precondition", `${path} is not a block device`);
   }
 
   async bindBeneath({ root, relativePath, target, createMode }: BindOrder) {

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { BlockDevices } from "./block-devices.ts";
 import { hostError } from "./host-errors.ts";
 import { Mounts, mountsWithin } from "./mounts.ts";
 import { writePayload } from "./payload.ts";
@@ -11,13 +12,18 @@ import { giveToGroup } from "./volume-group.ts";
 
 /** Volumes of this machine. */
 export function createVolumeFiles(): VolumeFiles {
-  const mounts = new Mounts(createPrograms());
+  const mounts = new Mounts(createPrograms().run);
+  // Formatting takes its time and keeps no other mount waiting.
+  const devices = new BlockDevices(createPrograms());
   return {
     mountsWithin,
     mountMemory: (path, options) => mounts.memory(path, options),
     mountHugePages: (path, options) => mounts.hugePages(path, options),
-    bind: (source, target) => mounts.bind(source, target),
+    bind: (source, target, options) => mounts.bind(source, target, options),
     bindBeneath: (order) => mounts.bindBeneath(order),
+    mountDevice: (order) => devices.mount(order),
+    mapDevice: (source, target) => devices.map(source, target),
+    unmapDevice: (target) => devices.unmap(target),
     unmount: (path) => mounts.unmount(path),
     writePayload,
     giveToGroup,

@@ -8,7 +8,9 @@ import type { VolumeFiles } from "./volume-files.ts";
 
 export type {
   BindOrder,
+  DeviceMount,
   GroupOrder,
+  MappedDevice,
   MountPoint,
   PayloadFile,
   VolumeFiles,

@@ -10,7 +10,7 @@ import {
   stat,
   unlink,
 } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import { hostError, isMissing } from "./host-errors.ts";
 import { type MountEntry, parseMountinfo } from "./parse-mountinfo.ts";
@@ -21,7 +21,8 @@ import type { BindOrder, MountPoint } from "./volume-files.ts";
 // Node has no mount(2); the program of the machine makes the system call. Told not to look at paths by
 // itself, it hands them to the kernel as they are, and a descriptor it inherits stays what it was.
 
-const AS_TOLD = ["-c", "-n"];
+/** Paths and the table of mounts are left to the kernel. */
+export const AS_TOLD = ["-c", "-n"];
 
 /** Folders and files on which a place in a volume is mounted. */
 const TARGET_FOLDER_MODE = 0o750;
@@ -35,15 +36,16 @@ function mountTable(): readonly MountEntry[] {
   return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 }
 
-async function realOrSame(path: string): Promise<string> {
-  return await realpath(path).catch(() => path);
+/** The path as the kernel shows it. The last name may be a mount point that does not answer (a dead file server). */
+export async function realPlace(path: string): Promise<string> {
+  const folder = dirname(path);
+  const real = await realpath(folder).catch(() => folder);
+  return `${real}/${basename(path)}`.replace(/^\/\//, "/");
 }
 
 /** See `VolumeFiles`. */
 export async function mountsWithin(path: string): Promise<readonly MountPoint[]> {
-  // The last name itself may be a mount point that does not answer (a dead file server).
-  const real = `${await realOrSame(dirname(path))}/${path.slice(dirname(path).length).replace(/^\/+/, "")}`;
-  const root = real.replace(/^\/\//, "/");
+  const root = await realPlace(path);
   return mountTable()
     .filter(({ mountPoint }) => mountPoint === root || mountPoint.startsWith(`${root}/`))
     .map(({ mountPoint, fsType, source, readOnly, superOptions }) => ({
@@ -93,8 +95,17 @@ export class Mounts {
     await this.#run("mount", [...AS_TOLD, "-t", "hugetlbfs", "-o", options, "nodev", path]);
   }
 
-  async bind(source: string, target: string): Promise<void> {
+  /** Options of a bind are set in a second step: the kernel takes none with the first. */
+  async bind(source: string, target: string, options: readonly string[] = []): Promise<void> {
     await this.#run("mount", [...AS_TOLD, "--bind", source, target]);
+    if (options.length === 0) return;
+    try {
+      const all = ["bind", "remount", ...options].join(",");
+      await this.#run("mount", [...AS_TOLD, "-o", all, source, target]);
+    } catch (thrown) {
+      await this.unmount(target);
+      throw thrown;
+    }
   }
 
   async bindBeneath(order: BindOrder): Promise<void> {
@@ -136,12 +147,17 @@ async function shows(held: FileHandle, target: string): Promise<boolean> {
 }
 
 async function isMounted(target: string): Promise<boolean> {
-  const points = await mountsWithin(target);
-  return points.some(({ path }) => path === target);
+  return (await mountAt(target)) !== undefined;
+}
+
+/** The topmost mount at a path. */
+export async function mountAt(target: string): Promise<MountEntry | undefined> {
+  const real = await realPlace(target);
+  return mountTable().findLast(({ mountPoint }) => mountPoint === real);
 }
 
 /** An empty folder or file to mount on, of the kind of the source. */
-async function makeTarget(held: FileHandle, target: string): Promise<void> {
+export async function makeTarget(held: FileHandle, target: string): Promise<void> {
   const isFolder = (await held.stat()).isDirectory();
   await mkdir(dirname(target), { recursive: true, mode: TARGET_FOLDER_MODE });
   const present = await lstat(target).catch((thrown: unknown) => {

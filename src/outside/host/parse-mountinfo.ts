@@ -4,6 +4,8 @@
 export interface MountEntry {
   readonly mountId: number;
   readonly parentId: number;
+  /** Number of the device, `major:minor`; of no real one (major 0) for memory and some file systems. */
+  readonly device: string;
   /** The folder of the file system that is seen at the mount point. */
   readonly root: string;
   readonly mountPoint: string;
@@ -26,11 +28,12 @@ export function parseMountinfo(text: string): readonly MountEntry[] {
   for (const line of text.split("\n")) {
     const fields = line.split(" ");
     const dash = fields.indexOf("-", 6);
-    const [mountId, parentId, , root, mountPoint, options] = fields;
+    const [mountId, parentId, device = "", root, mountPoint, options] = fields;
     if (dash < 0 || root === undefined || mountPoint === undefined) continue;
     entries.push({
       mountId: Number(mountId),
       parentId: Number(parentId),
+      device,
       root: unescapeField(root),
       mountPoint: unescapeField(mountPoint),
       fsType: fields[dash + 1] ?? "",

@@ -47,6 +47,26 @@ export interface BindOrder {
   readonly createMode?: number;
 }
 
+/** A block device whose file system is to be mounted. */
+export interface DeviceMount {
+  /** Path of the device; links are followed. */
+  readonly source: string;
+  /** An existing folder. */
+  readonly target: string;
+  /** File system that is expected, and made where there is none: `ext4`. */
+  readonly fsType: string;
+  /** Options for mount(8); with `ro` nothing is ever written to the device. */
+  readonly options: readonly string[];
+}
+
+/** A block device that is held for somebody. */
+export interface MappedDevice {
+  /** `major:minor`. */
+  readonly number: string;
+  /** It was not held before. */
+  readonly isNew: boolean;
+}
+
 /**
  * Errors are `OutsideError`: "invalid" for a path that leaves its root, "precondition" where a link or a
  * mount is in the way, "notFound", else what the kernel says.
@@ -61,10 +81,23 @@ export interface VolumeFiles {
     path: string,
     options: { readonly pageBytes: number; readonly sizeBytes: number },
   ): Promise<void>;
-  /** Shows the folder or file `source` at the existing `target` too. */
-  bind(source: string, target: string): Promise<void>;
+  /** Shows the folder or file `source` at the existing `target` too, there with these options (`ro`). */
+  bind(source: string, target: string, options?: readonly string[]): Promise<void>;
   /** As `bind`, from within a volume whose content is not trusted. */
   bindBeneath(order: BindOrder): Promise<void>;
+  /**
+   * Mounts the file system of a block device; one that holds nothing is formatted first, one that holds
+   * anything never. Mounted already is fine; another device there is "precondition".
+   */
+  mountDevice(order: DeviceMount): Promise<void>;
+  /**
+   * Shows the node of the block device `source` at `target`, made as a file, and holds the device so that
+   * its number stays its own until `unmapDevice`, whatever ends meanwhile. What is held there stays, also
+   * when `source` is another device by now.
+   */
+  mapDevice(source: string, target: string): Promise<MappedDevice>;
+  /** Undoes `mapDevice` and removes `target`; nothing there is fine. */
+  unmapDevice(target: string): Promise<void>;
   /** Takes the topmost mount at `path` away; none is fine. */
   unmount(path: string): Promise<void>;
   /**

@@ -1,0 +1,47 @@
+// Disks for tests: loop devices over sparse files.
+import { execFileSync } from "node:child_process";
+import { closeSync, ftruncateSync, openSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+
+const SIZE_BYTES = 32 * 1024 * 1024;
+
+/** One loop device of the machine. */
+export class LoopDevice {
+  /** `/dev/loop0`. */
+  readonly path: string;
+  /** The file that holds its content. */
+  readonly file: string;
+
+  private constructor(path: string, file: string) {
+    this.path = path;
+    this.file = file;
+  }
+
+  /** Makes an empty file and a device over it; `undefined` where the machine has no loop devices. */
+  static over(file: string): LoopDevice | undefined {
+    const fd = openSync(file, "wx", 0o600);
+    ftruncateSync(fd, SIZE_BYTES);
+    closeSync(fd);
+    try {
+      const out = execFileSync("losetup", ["-f", "--show", file], { encoding: "utf8" });
+      return new LoopDevice(out.trim(), file);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** `major:minor`. */
+  get number(): string {
+    return readFileSync(`/sys/block/${basename(this.path)}/dev`, "utf8").trim();
+  }
+
+  detach(): void {
+    execFileSync("losetup", ["-d", this.path]);
+  }
+}
+
+/** Files that loop devices of the machine stand over. */
+export function loopFiles(): readonly string[] {
+  const out = execFileSync("losetup", ["-l", "-n", "-O", "BACK-FILE"], { encoding: "utf8" });
+  return out.split("\n").filter((line) => line !== "");
+}
