@@ -252,7 +252,7 @@ async function capacityOf(
 type PipelinePorts = Pick<
   SubsystemDeps,
   | ("onFound" | "isBusy" | "onVerdict" | "podOf" | "activePods" | "onDevices" | "pods")
-  | ("wantedPods" | "onImageProgress" | "advertised")
+  | ("wantedPods" | "onImageProgress" | "advertised" | "nodeLabels")
 >;
 
 /** What is built after the subsystems, and spoken to by them. */
@@ -276,6 +276,7 @@ function pipelinePorts(pipelineOf: Readonly<LatePipeline>): PipelinePorts {
       }),
     podOf: (uid) => pipelineOf.current?.pods.get(uid)?.pod,
     advertised: (resource) => pipelineOf.node?.get()?.status?.capacity?.[resource] !== undefined,
+    nodeLabels: () => pipelineOf.node?.get()?.metadata?.labels,
     activePods: () => (pipelineOf.current ? activePods(pipelineOf.current.pods) : []),
     wantedPods: () => (pipelineOf.current ? wantedPods(pipelineOf.current.pods) : []),
     onImageProgress: (pod, container, message) =>

@@ -6,6 +6,8 @@ export interface PodPaths {
   /** `<root>/pods/<uid>`. */
   readonly directory: string;
   readonly volumes: string;
+  /** Links to block volumes, `<plugin>/<volume>`. */
+  readonly volumeDevices: string;
   /** Where parts of volumes are mounted, `<volume>/<container>/<index>`. */
   readonly subPaths: string;
   readonly plugins: string;
@@ -24,6 +26,7 @@ export function podPaths(
   return {
     directory,
     volumes: `${directory}/volumes`,
+    volumeDevices: `${directory}/volumeDevices`,
     subPaths: `${directory}/volume-subpaths`,
     plugins: `${directory}/plugins`,
     etcHosts: `${directory}/etc-hosts`,

@@ -59,12 +59,13 @@ export async function createContainer(
   const podIps = await addressesOf(order, deps, signal);
   const attempt = { order, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
-  const { mounts, groups } = await mountsOf(attempt, env);
+  const { mounts, devices, groups } = await mountsOf(attempt, env);
   const uid = (pod.metadata?.uid ?? "") as PodUid;
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
   const id = await deps.runtime.createContainer(
     {
-      ...{ pod, container, sandboxId, restartCount, round, image, devices: parts },
+      ...{ pod, container, sandboxId, restartCount, round, image },
+      devices: { ...parts, devices: [...parts.devices, ...devices] },
       mounts: [...parts.mounts, ...mounts],
       env: [...parts.env, ...env],
       volumeGroups: groups,

@@ -1,3 +1,4 @@
+import type { LabelSet } from "../api/labels.ts";
 import type { ResourceAmounts } from "../api/pod-resources.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
@@ -32,6 +33,8 @@ export interface VolumeGround {
   readonly tokens?: ServiceAccountTokens;
   readonly services?: ServiceList;
   readonly client?: KubeClient;
+  /** Labels of the node's object; absent where there is no API server. */
+  readonly nodeLabels?: () => LabelSet | undefined;
 }
 
 /** Volumes, and environments, which read files of volumes. */
@@ -41,6 +44,7 @@ export function connectVolumes(
   events: Pick<Events, "ofPod">,
 ): { readonly volumes: Volumes; readonly environments: Environments } {
   const { outside, scope, metrics, allocatable, objects, tokens, services, client } = ground;
+  const { nodeLabels } = ground;
   const { clock, random, host } = outside;
   const certificates =
     client &&
@@ -58,8 +62,10 @@ export function connectVolumes(
       ...(tokens ? { tokens } : {}),
       ...(certificates ? { certificates } : {}),
       ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
-      onFault: (pod, message) =>
-        events.ofPod(pod, { type: "Warning", reason: "FailedMount", message }),
+      ...(nodeLabels ? { nodeLabels } : {}),
+      onFault: (pod, message, reason) => events.ofPod(pod, { type: "Warning", reason, message }),
+      onMade: (pod, message) =>
+        events.ofPod(pod, { type: "Normal", reason: "SuccessfulMountVolume", message }),
     },
   );
   scope.spawn("volumes", "restart", (signal) => volumes.keepFresh(signal));

@@ -1,5 +1,6 @@
 /** Builds the subsystems out of `Outside` and the configuration. They know nothing of one another. */
 import type { Pod } from "../api/generated/types.ts";
+import type { LabelSet } from "../api/labels.ts";
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podPaths } from "../api/pod-paths.ts";
 import type { ResourceAmounts } from "../api/pod-resources.ts";
@@ -101,6 +102,8 @@ export interface SubsystemDeps
   readonly services?: ServiceList;
   /** Classes that pods name; absent where there is no API server. */
   readonly runtimeClasses?: RuntimeClassList;
+  /** Labels of the node's object; absent where there is no API server. */
+  readonly nodeLabels?: () => LabelSet | undefined;
   /** What pods may use of the node. */
   readonly allocatable: ResourceAmounts;
   readonly onFound: (pods: readonly FoundPod[]) => void;

@@ -1,11 +1,7 @@
 // pure
-import type {
-  NodeSelectorRequirement,
-  NodeSelectorTerm,
-  Pod,
-  Taint,
-} from "../../api/generated/types.ts";
-import { type LabelRequirement, type LabelSet, matchesLabels } from "../../api/labels.ts";
+import type { Pod, Taint } from "../../api/generated/types.ts";
+import type { LabelSet } from "../../api/labels.ts";
+import { matchesNodeSelector } from "../../api/node-selector.ts";
 import { isStaticPod } from "../../api/pod.ts";
 import { tolerates } from "../../api/taints.ts";
 
@@ -16,15 +12,6 @@ export interface NodeFace {
   readonly taints: readonly Taint[];
 }
 
-const OPERATORS: Readonly<Record<string, LabelRequirement["operator"]>> = {
-  In: "in",
-  NotIn: "notIn",
-  Exists: "exists",
-  DoesNotExist: "doesNotExist",
-  Gt: "greaterThan",
-  Lt: "lessThan",
-};
-
 /** Whether the node is one that the pod's selector and required affinity ask for (component-helpers nodeaffinity). */
 export function matchesNode({ spec }: Pod, node: NodeFace): boolean {
   const selected = Object.entries(spec?.nodeSelector ?? {}).every(
@@ -32,29 +19,7 @@ export function matchesNode({ spec }: Pod, node: NodeFace): boolean {
   );
   const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (!selected || !required) return selected;
-  return required.nodeSelectorTerms.some((term) => matchesTerm(term, node));
-}
-
-/** A term without any condition selects nothing. */
-function matchesTerm({ matchExpressions, matchFields }: NodeSelectorTerm, node: NodeFace): boolean {
-  const expressions = requirementsOf(matchExpressions);
-  const fields = requirementsOf(matchFields);
-  if (!expressions || !fields || expressions.length + fields.length === 0) return false;
-  return (
-    matchesLabels(expressions, node.labels) && matchesLabels(fields, { "metadata.name": node.name })
-  );
-}
-
-function requirementsOf(
-  given: readonly NodeSelectorRequirement[] | undefined,
-): readonly LabelRequirement[] | undefined {
-  const requirements: LabelRequirement[] = [];
-  for (const { key, operator: name, values } of given ?? []) {
-    const operator = OPERATORS[name];
-    if (operator === undefined) return undefined;
-    requirements.push({ key, operator, values: values ?? [] });
-  }
-  return requirements;
+  return matchesNodeSelector(required, node);
 }
 
 /** The first `NoExecute` taint that the pod does not put up with; static pods put up with all. */

@@ -86,7 +86,7 @@ const CONTAINER_FIELDS: FieldTable = {
   terminationMessagePath: "yes",
   terminationMessagePolicy: "yes",
   tty: "yes",
-  volumeDevices: "block volumes are not supported yet",
+  volumeDevices: "yes",
   volumeMounts: "yes",
   workingDir: "yes",
 };

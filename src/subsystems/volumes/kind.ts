@@ -1,7 +1,8 @@
 import type { Allocatable } from "../../api/downward.ts";
 import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { LabelSet } from "../../api/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { OutsideError } from "../../kit/errors.ts";
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Files, VolumeFiles } from "../../outside/host/host.ts";
 import type {
   ApiObject,
@@ -9,13 +10,43 @@ import type {
   Resource,
   ServiceAccountTokens,
 } from "../../outside/kube/kube.ts";
+import type { LocalVolumes } from "./local-volumes.ts";
 import type { PodCertificateSource } from "./pod-certificates/pod-certificates.ts";
+
+/** The step of making a volume that failed, as the reference's events name it. */
+export interface VolumeStep {
+  /** `MountVolume.SetUp` */
+  readonly step: string;
+  /** The volume's own name: of a claim its persistent volume's. */
+  readonly volume: string;
+  readonly reason: "FailedMount" | "FailedMapVolume";
+}
+
+/** A volume that could not be made, with the step that failed. */
+export class VolumeStepError extends OutsideError {
+  readonly at: VolumeStep;
+
+  constructor(at: VolumeStep, cause: unknown) {
+    const code = isOutside(cause) ? cause.code : "precondition";
+    super(code, messageOf(cause), { cause });
+    this.at = at;
+  }
+}
+
+/** A persistent volume that cannot be had as it is asked for. */
+export const wrong = (message: string): OutsideError => new OutsideError("precondition", message);
 
 /** What kinds of volumes are made with. */
 export interface KindDeps {
   readonly files: Files;
   readonly volumes: VolumeFiles;
   readonly clock: Clock;
+  /** Volumes that stay when a pod goes. */
+  readonly local: LocalVolumes;
+  /** Labels of the node's object; `undefined` as long as it was not seen. */
+  readonly nodeLabels: () => LabelSet | undefined;
+  /** Told that a volume was made, in the words of the event SuccessfulMountVolume. */
+  readonly onMade: (pod: Pod, message: string) => void;
   /** What pods may use of the node. */
   readonly allocatable: Allocatable;
   /** Absent where there is no API server. */
@@ -32,11 +63,13 @@ export interface VolumeOrder {
   readonly folder: string;
   /** The pod's folder for what kinds note about volumes; not made yet. */
   readonly plugins: string;
+  /** The pod's folder for links to block volumes; not made yet. */
+  readonly devices: string;
 }
 
 /** A volume that is there. */
 export interface MadeVolume {
-  /** Where it is on the node; empty for an image. */
+  /** Where it is on the node; empty for an image and for a block device. */
   readonly hostPath: string;
   /** Containers may read it only, whatever they ask for. */
   readonly readOnly: boolean;
@@ -46,6 +79,8 @@ export interface MadeVolume {
   readonly fault?: string;
   /** Claim by which it came. */
   readonly claim?: string;
+  /** It is a block device: where its node is on the node, to be shown to containers. */
+  readonly device?: string;
   /** Mounted by the runtime itself. */
   readonly image?: { readonly reference: string; readonly pullPolicy: string };
 }

@@ -42,7 +42,7 @@ export function planMounts(container: Container, parts: MountParts): MountPlan {
   const mounts: PlannedMount[] = [];
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
     const made = parts.made.get(mount.name);
-    if (!made)
+    if (!made || made.device !== undefined)
       return fault(
         `cannot find volume "${mount.name}" to mount into container "${container.name}"`,
       );

@@ -3,14 +3,24 @@ import type { PodPaths } from "../../api/pod-paths.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { MountedClaim } from "./claim-stats.ts";
-import type { KindDeps, MadeVolume, VolumeKind, VolumeOrder } from "./kind.ts";
+import {
+  type KindDeps,
+  type MadeVolume,
+  type VolumeKind,
+  type VolumeOrder,
+  type VolumeStep,
+  VolumeStepError,
+} from "./kind.ts";
 import { kindOf } from "./kinds.ts";
 
 /** What the volumes of one pod need beside what kinds need. */
 export interface PodVolumesDeps extends KindDeps {
-  /** Told what could not be made, in the words of the event. */
-  readonly onFault: (pod: Pod, message: string) => void;
+  /** Told what could not be made, in the words of the event, and its reason. */
+  readonly onFault: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
 }
+
+/** Folders of the pod that volumes use. */
+type VolumePaths = Pick<PodPaths, "volumes" | "volumeDevices" | "plugins">;
 
 interface Entry {
   readonly volume: Volume;
@@ -30,7 +40,7 @@ const SAME_FAULT_MS = 400;
 
 /** The volumes of one pod: made, followed, brought up to date, until closed. */
 export class PodVolumes {
-  readonly #paths: Pick<PodPaths, "volumes" | "plugins">;
+  readonly #paths: VolumePaths;
   readonly #deps: PodVolumesDeps;
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #closing = new AbortController();
@@ -38,7 +48,7 @@ export class PodVolumes {
   readonly #wakers = new Set<() => void>();
   #pod: Pod;
 
-  constructor(pod: Pod, paths: Pick<PodPaths, "volumes" | "plugins">, deps: PodVolumesDeps) {
+  constructor(pod: Pod, paths: VolumePaths, deps: PodVolumesDeps) {
     this.#pod = pod;
     this.#paths = paths;
     this.#deps = deps;
@@ -71,7 +81,7 @@ export class PodVolumes {
   get claims(): readonly MountedClaim[] {
     const namespace = this.#pod.metadata?.namespace ?? "";
     return [...this.made.values()].flatMap(({ claim: name, hostPath }) =>
-      name === undefined ? [] : [{ namespace, name, hostPath }],
+      name === undefined || hostPath === "" ? [] : [{ namespace, name, hostPath }],
     );
   }
 
@@ -168,17 +178,25 @@ export class PodVolumes {
   }
 
   #orderOf(volume: Volume): VolumeOrder {
-    const { volumes: folder, plugins } = this.#paths;
-    return { pod: this.#pod, volume, folder, plugins };
+    const { volumes: folder, volumeDevices: devices, plugins } = this.#paths;
+    return { pod: this.#pod, volume, folder, devices, plugins };
   }
 
   #fault(entry: Entry, error: unknown): void {
-    const message = `MountVolume.SetUp failed for volume "${entry.volume.name}" : ${messageOf(error)}`;
+    const { step, volume, reason } =
+      error instanceof VolumeStepError ? error.at : setUpOf(entry.volume);
+    const message = `${step} failed for volume "${volume}" : ${messageOf(error)}`;
     const at = this.#deps.clock.monotonic();
     const { lastFault: last } = entry;
     entry.lastFault = { message, at };
     // A volume that is there is told of once: its containers go on with what they have.
     const isSaid = last?.message === message && (entry.made || at - last.at < SAME_FAULT_MS);
-    if (!isSaid) this.#deps.onFault(this.#pod, message);
+    if (!isSaid) this.#deps.onFault(this.#pod, message, reason);
   }
 }
+
+const setUpOf = ({ name }: Volume): VolumeStep => ({
+  step: "MountVolume.SetUp",
+  volume: name,
+  reason: "FailedMount",
+});

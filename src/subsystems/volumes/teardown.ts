@@ -7,6 +7,8 @@ import { OWN_PLUGINS } from "./kinds.ts";
 export interface TeardownDeps {
   readonly files: Files;
   readonly volumes: VolumeFiles;
+  /** Gives back what stays when a pod goes, once nothing of the pod is mounted any more. */
+  readonly release: () => Promise<void>;
 }
 
 /**
@@ -15,14 +17,17 @@ export interface TeardownDeps {
  * servers) stay, and then so does the folder: an `OutsideError` "precondition" names the first of them.
  */
 export async function tearDown(
-  paths: Pick<PodPaths, "directory" | "volumes" | "subPaths">,
-  { files, volumes }: TeardownDeps,
+  paths: Pick<PodPaths, "directory" | "volumes" | "volumeDevices" | "subPaths">,
+  { files, volumes, release }: TeardownDeps,
 ): Promise<void> {
   const mounts = await volumes.mountsWithin(paths.directory);
   // Last made, first taken away: what covers others goes before them.
   for (const { path } of mounts.toReversed()) if (isOwn(path, paths)) await volumes.unmount(path);
   const left = (await volumes.mountsWithin(paths.directory))[0];
   if (left) throw new OutsideError("precondition", `${left.path} is still mounted`);
+  // The pod's folder goes last: as long as it is there, an agent that starts anew comes here again.
+  await release();
+  await files.removeTree(paths.volumeDevices);
   await files.removeTree(paths.subPaths);
   await files.removeTree(paths.volumes);
 }

@@ -7,6 +7,7 @@
 import type { Allocatable } from "../../api/downward.ts";
 import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
+import type { LabelSet } from "../../api/labels.ts";
 import { podPaths } from "../../api/pod-paths.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -19,7 +20,9 @@ import type { DiskUsage, Files, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
 import { ClaimStats } from "./claim-stats.ts";
 import { hostsMount, terminationLogMount } from "./container-files.ts";
-import type { MadeVolume } from "./kind.ts";
+import type { MadeVolume, VolumeStep } from "./kind.ts";
+import { LocalVolumes } from "./local-volumes.ts";
+import { type PlannedDevice, planDevices } from "./plan-devices.ts";
 import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
 import { type PodCertificateSource, PodCertificates } from "./pod-certificates/pod-certificates.ts";
 import { PodVolumes } from "./pod-volumes.ts";
@@ -50,8 +53,12 @@ export interface VolumeDeps {
   /** Usage of the file system that holds a path; without it claims have no figures. */
   readonly diskUsage?: (path: string) => Promise<DiskUsage | undefined>;
   readonly metrics?: MetricsRegistry;
-  /** Told what could not be mounted, in the words of the event FailedMount. */
-  readonly onFault: (pod: Pod, message: string) => void;
+  /** Labels of the node's object in the API; `undefined` as long as it was not seen. */
+  readonly nodeLabels?: () => LabelSet | undefined;
+  /** Told what could not be made, in the words of the event FailedMount or FailedMapVolume. */
+  readonly onFault: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
+  /** Told that a block volume was made, in the words of the event SuccessfulMountVolume. */
+  readonly onMade?: (pod: Pod, message: string) => void;
 }
 
 /** One container whose mounts are wanted. */
@@ -69,6 +76,8 @@ export interface MountOrder {
 /** What a container gets from volumes. */
 export interface ContainerMounts {
   readonly mounts: readonly DeepPartial<Mount>[];
+  /** Nodes of block volumes. */
+  readonly devices: readonly PlannedDevice[];
   /** Groups that volumes bring. */
   readonly groups: readonly number[];
 }
@@ -98,10 +107,12 @@ export class Volumes {
   readonly #deps: VolumeDeps;
   readonly #pods = new Map<string, PodVolumes>();
   readonly #claims: ClaimStats;
+  readonly #local: LocalVolumes;
 
   constructor(options: VolumeOptions, deps: VolumeDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#local = new LocalVolumes(options.roots.root, deps);
     this.#claims = new ClaimStats(deps.diskUsage ?? (async () => undefined), deps.metrics);
   }
 
@@ -148,12 +159,16 @@ export class Volumes {
     await volumes?.close();
     this.#pods.delete(uid);
     this.#deps.tokens?.forget(uid);
-    await tearDown(podPaths(this.#options.roots, pod), this.#deps);
+    await this.clearOrphan(uid);
   }
 
   /** Removes what a pod that nobody knows any more left mounted and in its volumes. */
   async clearOrphan(uid: string): Promise<void> {
-    await tearDown(podPaths(this.#options.roots, { metadata: { uid } }), this.#deps);
+    const { files, volumes } = this.#deps;
+    const release = () => this.#local.release(uid);
+    await tearDown(podPaths(this.#options.roots, { metadata: { uid } }), {
+      ...{ files, volumes, release },
+    });
   }
 
   /** The text of a file in a volume of the pod; `undefined` when there is none. */
@@ -185,6 +200,8 @@ export class Volumes {
     const made = this.#of(pod).made;
     const plan = planMounts(container, { made, env, features });
     if (plan.kind === "fault") throw new OutsideError("precondition", plan.message);
+    const devices = planDevices(container, made);
+    if (devices.kind === "fault") throw new OutsideError("precondition", devices.message);
     const mounts: DeepPartial<Mount>[] = [];
     for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, order));
     mounts.push(...(await hostsMount(order, this.#options, this.#deps)));
@@ -192,7 +209,7 @@ export class Volumes {
     const groups = [...made.values()].flatMap(({ groupId }) =>
       groupId === undefined ? [] : [groupId],
     );
-    return { mounts, groups };
+    return { mounts, devices: devices.devices, groups };
   }
 
   async #mountOf(mount: PlannedMount, order: MountOrder): Promise<DeepPartial<Mount>> {
@@ -245,7 +262,9 @@ export class Volumes {
     const known = this.#pods.get(uid);
     if (known) return known;
     const paths = podPaths(this.#options.roots, pod);
-    const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options });
+    const { nodeLabels = () => undefined, onMade = () => {} } = this.#deps;
+    const own = { local: this.#local, nodeLabels, onMade };
+    const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options, ...own });
     this.#pods.set(uid, made);
     return made;
   }

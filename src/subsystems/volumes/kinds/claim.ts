@@ -9,16 +9,15 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../outside/k
 import {
   getObject,
   type KindDeps,
-  type MadeVolume,
   namespaceOf,
   type VolumeKind,
   type VolumeOrder,
+  wrong,
 } from "../kind.ts";
-import { checkHostPath } from "./host-path.ts";
+import { LOCAL_PLUGIN } from "../local-volumes.ts";
+import { checkMode, setUpPersistentVolume } from "./persistent-volume.ts";
 
-const LOCAL_PLUGIN = "kubernetes.io~local-volume";
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
-const FOLDER_MODE = 0o750;
 
 /** Persistent volumes on this node, by way of a claim: local ones and paths of the node. */
 export const claimKind: VolumeKind = {
@@ -26,7 +25,8 @@ export const claimKind: VolumeKind = {
   setUp: async (order, deps, signal) => {
     const { name, readOnly } = claimOf(order.pod, order.volume);
     const pv = await boundVolume(order, name, deps, signal);
-    const made = await setUpVolume(pv, order, deps);
+    checkMode(pv, order.pod, order.volume.name);
+    const made = await setUpPersistentVolume({ ...order, pv, readOnly }, deps);
     const groupId = Number(pv.metadata?.annotations?.[GROUP_ANNOTATION] ?? Number.NaN);
     return {
       ...made,
@@ -87,8 +87,6 @@ async function boundVolume(
   }
 }
 
-const wrong = (message: string): OutsideError => new OutsideError("precondition", message);
-
 function volumeNameOf(claim: PersistentVolumeClaim, madeFor: Pod | undefined): string {
   const { metadata, spec, status } = claim;
   const owned = metadata?.ownerReferences?.some(
@@ -102,67 +100,6 @@ function volumeNameOf(claim: PersistentVolumeClaim, madeFor: Pod | undefined): s
   }
   if (metadata?.deletionTimestamp !== undefined) throw wrong("PVC is being deleted");
   if (status?.phase !== "Bound") throw wrong("PVC is not bound");
-  if (spec?.volumeMode === "Block") throw wrong("block volumes are not supported");
   if (!spec?.volumeName) throw wrong("PVC has empty pvName");
   return spec.volumeName;
 }
-
-async function setUpVolume(
-  pv: PersistentVolume,
-  order: VolumeOrder,
-  deps: KindDeps,
-): Promise<Pick<MadeVolume, "hostPath">> {
-  const { hostPath, local } = pv.spec ?? {};
-  if (hostPath) {
-    await checkHostPath(deps.files, hostPath);
-    return { hostPath: hostPath.path };
-  }
-  if (!local) {
-    const kind = Object.keys(pv.spec ?? {}).find((key) => SOURCES.has(key)) ?? "unknown";
-    throw wrong(`persistent volumes of the kind ${kind} are not supported`);
-  }
-  const path = `${order.folder}/${LOCAL_PLUGIN}/${pv.metadata?.name ?? ""}`;
-  await bindLocal(local.path, path, deps);
-  const { fsGroup, fsGroupChangePolicy } = order.pod.spec?.securityContext ?? {};
-  const { readOnly } = claimOf(order.pod, order.volume);
-  if (fsGroup !== undefined && !readOnly) {
-    const onlyOnMismatch = fsGroupChangePolicy === "OnRootMismatch";
-    await deps.volumes.giveToGroup(path, { groupId: fsGroup, readOnly: false, onlyOnMismatch });
-  }
-  return { hostPath: path };
-}
-
-async function bindLocal(source: string, path: string, deps: KindDeps): Promise<void> {
-  const facts = await deps.files.facts(source, { follow: true });
-  if (!facts) throw wrong(`path "${source}" does not exist`);
-  if (facts.kind !== "directory")
-    throw wrong(`only folders can be local volumes, "${source}" is none`);
-  const present = (await deps.volumes.mountsWithin(path)).some((mount) => mount.path === path);
-  if (present) return;
-  await deps.files.makeDirectory(path, FOLDER_MODE);
-  await deps.volumes.bind(source, path);
-}
-
-/** Sources that a persistent volume can have. */
-const SOURCES: ReadonlySet<string> = new Set([
-  "awsElasticBlockStore",
-  "azureDisk",
-  "azureFile",
-  "cephfs",
-  "cinder",
-  "csi",
-  "fc",
-  "flexVolume",
-  "flocker",
-  "gcePersistentDisk",
-  "glusterfs",
-  "iscsi",
-  "nfs",
-  "photonPersistentDisk",
-  "portworxVolume",
-  "quobyte",
-  "rbd",
-  "scaleIO",
-  "storageos",
-  "vsphereVolume",
-]);

@@ -1,0 +1,147 @@
+import type { PersistentVolume, Pod } from "../../../api/generated/types.ts";
+import { matchesNodeSelector } from "../../../api/node-selector.ts";
+import {
+  type KindDeps,
+  type MadeVolume,
+  type VolumeOrder,
+  type VolumeStep,
+  VolumeStepError,
+  wrong,
+} from "../kind.ts";
+import { LOCAL_PLUGIN } from "../local-volumes.ts";
+import { checkHostPath } from "./host-path.ts";
+
+const DEFAULT_FS_TYPE = "ext4";
+const OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
+
+/** A persistent volume and for whom it is. */
+export interface PersistentOrder extends VolumeOrder {
+  readonly pv: PersistentVolume;
+  readonly readOnly: boolean;
+}
+
+type Made = Pick<MadeVolume, "hostPath" | "device">;
+
+/**
+ * Makes what a persistent volume stands for: a path of the node, a file system, a block device. Throws
+ * `VolumeStepError`.
+ */
+export async function setUpPersistentVolume(order: PersistentOrder, deps: KindDeps): Promise<Made> {
+  const { hostPath, local } = order.pv.spec ?? {};
+  const isBlock = volumeMode(order.pv) === "Block";
+  const at = stepOf(order.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
+  try {
+    if (!hostPath && !local)
+      throw wrong(`persistent volumes of the kind ${kindOf(order.pv)} are not supported`);
+    if (local) return isBlock ? await mapLocal(order, deps) : await mountLocal(order, deps);
+    if (isBlock) throw wrong("persistent volumes of the kind hostPath cannot be block devices");
+    checkAffinity(order.pv, deps);
+    await checkHostPath(deps.files, hostPath ?? { path: "" });
+    return { hostPath: hostPath?.path ?? "" };
+  } catch (error) {
+    throw error instanceof VolumeStepError ? error : new VolumeStepError(at, error);
+  }
+}
+
+const nameOf = ({ metadata }: PersistentVolume): string => metadata?.name ?? "";
+const volumeMode = ({ spec }: PersistentVolume): string => spec?.volumeMode ?? "Filesystem";
+
+function stepOf(pv: PersistentVolume, step: string): VolumeStep {
+  const reason = step.startsWith("MapVolume") ? "FailedMapVolume" : "FailedMount";
+  return { step, volume: nameOf(pv), reason };
+}
+
+/** A volume is used as what it is (desired_state_of_world_populator createVolumeSpec). */
+export function checkMode(pv: PersistentVolume, pod: Pod, volume: string): void {
+  const mode = volumeMode(pv);
+  const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
+  const all = [...initContainers, ...containers, ...ephemeralContainers];
+  for (const [field, fits] of [
+    ["volumeMounts", "Filesystem"],
+    ["volumeDevices", "Block"],
+  ] as const) {
+    const isUsed = all.some((container) => container[field]?.some(({ name }) => name === volume));
+    if (isUsed && mode !== fits)
+      throw wrong(`volume ${volume} has volumeMode ${mode}, but is specified in ${field}`);
+  }
+}
+
+/** The node is one where the volume is to be had (component-helpers storage/volume CheckNodeAffinity). */
+function checkAffinity(pv: PersistentVolume, { nodeLabels }: KindDeps): void {
+  const { required } = pv.spec?.nodeAffinity ?? {};
+  if (!required) return;
+  const labels = nodeLabels();
+  if (labels && matchesNodeSelector(required, { labels })) return;
+  const verb = volumeMode(pv) === "Block" ? "MapVolume" : "MountVolume";
+  const why = labels ? "no matching NodeSelectorTerms" : "the node's object was not seen yet";
+  throw new VolumeStepError(stepOf(pv, `${verb}.NodeAffinity check`), wrong(why));
+}
+
+async function mountLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
+  const { pv, pod, folder, readOnly } = order;
+  const { path = "", fsType = DEFAULT_FS_TYPE } = pv.spec?.local ?? {};
+  const target = `${folder}/${LOCAL_PLUGIN}/${nameOf(pv)}`;
+  if (!(await deps.local.isMounted(target))) checkAffinity(pv, deps);
+  const { fsGroup: groupId, fsGroupChangePolicy } = pod.spec?.securityContext ?? {};
+  const onlyOnMismatch = fsGroupChangePolicy === "OnRootMismatch";
+  await deps.local.mount({
+    ...{ name: nameOf(pv), path, target },
+    fsType: fsType === "" ? DEFAULT_FS_TYPE : fsType,
+    options: mountOptions(pv, readOnly),
+    ...(groupId === undefined || readOnly
+      ? {}
+      : { group: { groupId, readOnly: false, onlyOnMismatch } }),
+  });
+  return { hostPath: target };
+}
+
+async function mapLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
+  const { pv, pod, devices } = order;
+  const volume = { name: nameOf(pv), path: pv.spec?.local?.path ?? "" };
+  const podUid = pod.metadata?.uid ?? "";
+  if (!(await deps.local.isMapped(volume, podUid))) checkAffinity(pv, deps);
+  const links = `${devices}/${LOCAL_PLUGIN}`;
+  const { node, nodes, isNew } = await deps.local.map({ ...volume, podUid, links });
+  if (isNew) {
+    const done = `MapVolume.MapPodDevice succeeded for volume "${volume.name}"`;
+    deps.onMade(pod, `${done} globalMapPath "${nodes}"`);
+    deps.onMade(pod, `${done} volumeMapPath "${links}"`);
+  }
+  return { hostPath: "", device: node };
+}
+
+/** Options of the volume, each once and sorted (volume/util MountOptionFromSpec, JoinMountOptions). */
+export function mountOptions(pv: PersistentVolume, readOnly: boolean): readonly string[] {
+  const annotated = pv.metadata?.annotations?.[OPTIONS_ANNOTATION];
+  const own = annotated === undefined ? (pv.spec?.mountOptions ?? []) : annotated.split(",");
+  const all = new Set([...own, ...(readOnly ? ["ro"] : [])]);
+  return [...all].filter((option) => option !== "").toSorted();
+}
+
+function kindOf({ spec }: PersistentVolume): string {
+  return Object.keys(spec ?? {}).find((key) => SOURCES.has(key)) ?? "unknown";
+}
+
+/** Sources that a persistent volume can have. */
+const SOURCES: ReadonlySet<string> = new Set([
+  "awsElasticBlockStore",
+  "azureDisk",
+  "azureFile",
+  "cephfs",
+  "cinder",
+  "csi",
+  "fc",
+  "flexVolume",
+  "flocker",
+  "gcePersistentDisk",
+  "glusterfs",
+  "iscsi",
+  "nfs",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "quobyte",
+  "rbd",
+  "scaleIO",
+  "storageos",
+  "vsphereVolume",
+]);

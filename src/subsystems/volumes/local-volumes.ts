@@ -1,0 +1,196 @@
+import { messageOf } from "../../kit/errors.ts";
+import { Turns } from "../../kit/turns.ts";
+import type { Files, GroupOrder, VolumeFiles } from "../../outside/host/host.ts";
+import { VolumeStepError, wrong } from "./kind.ts";
+
+/** Folder of local volumes below a pod's `volumes` and `volumeDevices`. */
+export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
+const FOLDER_MODE = 0o750;
+
+/** What local volumes are made through. */
+export interface LocalVolumeDeps {
+  readonly files: Files;
+  readonly volumes: VolumeFiles;
+}
+
+/** A persistent volume on this node. */
+export interface LocalVolume {
+  /** Name of the persistent volume. */
+  readonly name: string;
+  /** Folder or block device of the node. */
+  readonly path: string;
+}
+
+/** A local volume to be mounted for a pod. */
+export interface LocalMount extends LocalVolume {
+  /** Where the pod is to have it. */
+  readonly target: string;
+  /** Of a block device: what it is formatted with. */
+  readonly fsType: string;
+  /** As mount(8) takes them. */
+  readonly options: readonly string[];
+  readonly group?: GroupOrder;
+}
+
+/** A local volume to be a pod's as the block device it is. */
+export interface LocalMap extends LocalVolume {
+  readonly podUid: string;
+  /** The pod's folder of links to block volumes. */
+  readonly links: string;
+}
+
+/** A block volume that is there. */
+export interface MappedVolume {
+  /** The device's node, for containers. */
+  readonly node: string;
+  /** Folder of the nodes of all pods that have it. */
+  readonly nodes: string;
+  readonly isNew: boolean;
+}
+
+/**
+ * Local persistent volumes where the reference puts them. What several pods share (the file system of a
+ * block device) is made for the first and taken away after the last; who the last is says the table of
+ * mounts. Work on one volume is done one after the other, so that none is taken away while it is given.
+ */
+export class LocalVolumes {
+  readonly #deps: LocalVolumeDeps;
+  readonly #pods: string;
+  /** Mounted devices, by volume (local.go generateBlockDeviceBaseGlobalPath). */
+  readonly #mounts: string;
+  /** Nodes of devices, by volume and pod (volumepathhandler MapDevice). */
+  readonly #nodes: string;
+  readonly #turns = new Turns();
+
+  constructor(root: string, deps: LocalVolumeDeps) {
+    this.#deps = deps;
+    this.#pods = `${root}/pods`;
+    this.#mounts = `${root}/plugins/kubernetes.io/local-volume/mounts`;
+    this.#nodes = `${root}/plugins/${LOCAL_PLUGIN}/volumeDevices`;
+  }
+
+  /** Whether the pod has the volume mounted. */
+  async isMounted(target: string): Promise<boolean> {
+    return (await this.#deps.volumes.mountsWithin(target)).some(({ path }) => path === target);
+  }
+
+  /** Whether the pod has the volume's device. */
+  async isMapped({ name }: LocalVolume, podUid: string): Promise<boolean> {
+    return (await this.#deps.files.facts(`${this.#nodes}/${name}/${podUid}`))?.device === "block";
+  }
+
+  /** Mounts the volume for a pod; one that the pod has already stays what it is. */
+  async mount(order: LocalMount): Promise<void> {
+    checkNames(order);
+    await this.#turns.take(order.name, async () => {
+      const { volumes } = this.#deps;
+      const isThere = await this.isMounted(order.target);
+      if (!isThere) await this.#bind(order);
+      // What several pods have keeps the group of the first.
+      if (!order.group || (await this.#users(order.name)).length > 1) return;
+      // An agent may have been killed on its way through the folders: the topmost gets its group last.
+      const onlyOnMismatch = isThere || order.group.onlyOnMismatch === true;
+      try {
+        await volumes.giveToGroup(order.target, { ...order.group, onlyOnMismatch });
+      } catch (error) {
+        if (!isThere) await volumes.unmount(order.target);
+        throw error;
+      }
+    });
+  }
+
+  /** Gives a pod the volume's device; one that the pod has already stays what it is. */
+  async map(order: LocalMap): Promise<MappedVolume> {
+    checkNames(order);
+    const { name, path, podUid, links } = order;
+    const { files, volumes } = this.#deps;
+    return await this.#turns.take(name, async () => {
+      const nodes = `${this.#nodes}/${name}`;
+      const node = `${nodes}/${podUid}`;
+      const { isNew } = await volumes.mapDevice(path, node);
+      await files.makeDirectory(links, FOLDER_MODE);
+      await files.link(path, `${links}/${name}`);
+      return { node, nodes, isNew };
+    });
+  }
+
+  /**
+   * Gives back what the pod had, after its own mounts are gone, and unmounts what no pod has any more. A
+   * volume that is just being made for another pod is left to that pod's end.
+   */
+  async release(podUid: string): Promise<void> {
+    const { files } = this.#deps;
+    for (const name of await this.#names(this.#nodes))
+      if (await files.facts(`${this.#nodes}/${name}/${podUid}`))
+        await this.#turns.take(name, () => this.#unmap(name, podUid));
+    for (const name of await this.#names(this.#mounts))
+      if (!this.#turns.isTaken(name)) await this.#turns.take(name, () => this.#unmountUnused(name));
+  }
+
+  async #bind(order: LocalMount): Promise<void> {
+    const { files, volumes } = this.#deps;
+    const { path, target, options } = order;
+    const facts = await files.facts(path, { follow: true });
+    if (!facts) throw wrong(`path "${path}" does not exist`);
+    const isDevice = facts.device === "block";
+    if (!isDevice && facts.kind !== "directory")
+      throw wrong("only directory and block device are supported");
+    const source = isDevice ? await this.#mountDevice(order) : path;
+    await files.makeDirectory(target, FOLDER_MODE);
+    await volumes.bind(source, target, options);
+  }
+
+  async #mountDevice({ name, path, fsType, options }: LocalMount): Promise<string> {
+    const { files, volumes } = this.#deps;
+    const target = `${this.#mounts}/${name}`;
+    // A folder that is there may be the device's own by now, with rights of its own.
+    if (!(await files.facts(target))) await files.makeDirectory(target, FOLDER_MODE);
+    try {
+      await volumes.mountDevice({ source: path, target, fsType, options });
+      return target;
+    } catch (error) {
+      if (!(await this.isMounted(target))) await files.remove(target);
+      const what = `local: failed to mount device ${path} at ${target} (fstype: ${fsType})`;
+      const cause = wrong(`${what}, error ${messageOf(error)}`);
+      const step = "MountVolume.MountDevice";
+      throw new VolumeStepError({ step, volume: name, reason: "FailedMount" }, cause);
+    }
+  }
+
+  /** Places where pods have the volume mounted. */
+  async #users(name: string): Promise<readonly string[]> {
+    const end = ["volumes", LOCAL_PLUGIN, name].join("/");
+    const mounts = await this.#deps.volumes.mountsWithin(this.#pods);
+    return mounts
+      .map(({ path }) => path)
+      .filter((path) => path.slice(this.#pods.length + 1).replace(/^[^/]+\//, "") === end);
+  }
+
+  async #unmountUnused(name: string): Promise<void> {
+    if ((await this.#users(name)).length > 0) return;
+    const { files, volumes } = this.#deps;
+    const target = `${this.#mounts}/${name}`;
+    await volumes.unmount(target);
+    await files.remove(target);
+  }
+
+  async #unmap(name: string, podUid: string): Promise<void> {
+    const { files, volumes } = this.#deps;
+    const nodes = `${this.#nodes}/${name}`;
+    await volumes.unmapDevice(`${nodes}/${podUid}`);
+    const left = await files.list(nodes);
+    if (left?.length === 0) await files.remove(nodes);
+  }
+
+  async #names(folder: string): Promise<readonly string[]> {
+    return ((await this.#deps.files.list(folder)) ?? []).map(({ name }) => name);
+  }
+}
+
+/** The API allows no such names; what is made of them must never lie elsewhere. */
+function checkNames({ name, path }: LocalVolume): void {
+  if (name === "" || name === "." || name === ".." || name.includes("/"))
+    throw wrong(`"${name}" is no name of a volume`);
+  if (path.split("/").includes("..")) throw wrong(`invalid path: ${path} must not contain '..'`);
+  if (!path.startsWith("/")) throw wrong(`invalid path: ${path} must be absolute`);
+}
