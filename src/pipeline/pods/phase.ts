@@ -1,11 +1,12 @@
 // pure
 
 import type { Pod } from "../../api/generated/types.ts";
-import type { ObservedContainer } from "../../api/observation.ts";
+import { lastEnd } from "./lost-containers.ts";
 import { lastMade, latestAttempt } from "./observed.ts";
 import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
+  type EndedAttempt,
   initContainers,
   regularContainers,
   type SpecContainer,
@@ -19,12 +20,15 @@ export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";
 type Standing =
   | { readonly kind: "notStarted" }
   | { readonly kind: "running" }
-  | { readonly kind: "stopped"; readonly attempt: ObservedContainer }
+  | { readonly kind: "stopped"; readonly attempt: EndedAttempt & { readonly outdated?: true } }
   | { readonly kind: "unknown" };
 
 function standingOf(record: PodRecord, spec: SpecContainer): Standing {
   const attempt = lastMade(record.observed, spec.container.name);
-  if (!attempt) return { kind: "notStarted" };
+  if (!attempt) {
+    const end = lastEnd(record, spec.container.name);
+    return end ? { kind: "stopped", attempt: end } : { kind: "notStarted" };
+  }
   switch (attempt.state) {
     case "running":
       return { kind: "running" };
@@ -39,25 +43,14 @@ function standingOf(record: PodRecord, spec: SpecContainer): Standing {
   }
 }
 
-/** Whether every init container has done its part: any regular container was ever made, or all ended well. */
-export function isInitialized(record: PodRecord): boolean {
-  if (hasRegularAttempt(record)) return true;
-  return initContainers(record.pod).every((spec) => {
-    const standing = standingOf(record, spec);
-    if (spec.kind === "sidecar") return standing.kind === "running" && isStarted(record, spec);
-    return standing.kind === "stopped" && standing.attempt.exitCode === 0;
-  });
-}
-
 /**
  * Whether the pod has nothing left to do: an init container failed for good, or every regular container
  * ended and none is to be started again. Sidecars do not keep it alive.
  */
 export function isFinished(record: PodRecord): boolean {
-  const endedForGood = (spec: SpecContainer): ObservedContainer | undefined => {
-    const attempt = latestAttempt(record.observed, spec.container.name);
-    if (attempt?.state !== "exited") return undefined;
-    return decideRestart(record.pod, spec, attempt).restart ? undefined : attempt;
+  const endedForGood = (spec: SpecContainer): EndedAttempt | undefined => {
+    const end = lastEnd(record, spec.container.name);
+    return !end || decideRestart(record.pod, spec, end).restart ? undefined : end;
   };
   const initFailed = initContainers(record.pod).some((spec) => {
     const attempt = spec.kind === "init" ? endedForGood(spec) : undefined;
@@ -78,7 +71,7 @@ export function hasRegularAttempt(record: PodRecord): boolean {
 /** Whether any regular container of the pod ever ran, also before all of them were restarted. */
 function everInitialized(record: PodRecord): boolean {
   return regularContainers(record.pod).some(
-    ({ container }) => lastMade(record.observed, container.name) !== undefined,
+    ({ container: { name } }) => lastMade(record.observed, name) ?? lastEnd(record, name),
   );
 }
 
@@ -125,9 +118,10 @@ function phaseOfStopped(record: PodRecord, counts: Counts, terminating: boolean)
   if (terminating)
     return counts.stopped === counts.succeeded && counts.waiting === 0 ? "Succeeded" : "Failed";
   const restartable = regularContainers(record.pod).some((spec) => {
-    const attempt = lastMade(record.observed, spec.container.name);
-    if (attempt?.outdated === true) return true;
-    return attempt?.state === "exited" && decideRestart(record.pod, spec, attempt).restart;
+    const { name } = spec.container;
+    if (lastMade(record.observed, name)?.outdated === true) return true;
+    const end = lastEnd(record, name);
+    return end !== undefined && decideRestart(record.pod, spec, end).restart;
   });
   if (restartable) return "Running";
   return counts.stopped === counts.succeeded ? "Succeeded" : "Failed";

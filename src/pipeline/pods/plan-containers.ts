@@ -8,6 +8,7 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { after } from "../../kit/instant.ts";
 import { removalOf, type StopOrder } from "./actions.ts";
+import { lastEnd } from "./lost-containers.ts";
 import { attemptIn, lastMade, latestAttempt } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { RESIZE_RESTART } from "./plan-resize.ts";
@@ -15,6 +16,7 @@ import type { SandboxPlan } from "./plan-sandbox.ts";
 import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
+  type EndedAttempt,
   regularContainers,
   restartBackoff,
   restartPolicyOf,
@@ -53,9 +55,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
   const here =
     sandbox.kind === "use" ? attemptIn(record.observed, sandbox.sandbox.id, name) : undefined;
   if (!latest) {
-    const before = lastMade(record.observed, name);
-    if (before?.state === "created") draft.actions.push(removalOf(before));
-    start(turn, before, before ? "all containers are restarted" : "never started");
+    startAnew(turn);
     return;
   }
   switch (latest.state) {
@@ -88,6 +88,18 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
     default:
       latest.state satisfies never;
   }
+}
+
+/** What was never there, is gone from the runtime, or counts no more since all are restarted. */
+function startAnew(turn: Turn): void {
+  const { record, spec, parts } = turn;
+  const { name } = spec.container;
+  const before = lastMade(record.observed, name);
+  const lost = before ? undefined : lastEnd(record, name);
+  if (lost && staysDown(turn, lost)) return;
+  if (before?.state === "created") parts.draft.actions.push(removalOf(before));
+  const rule = lost ? "is gone from the runtime" : "never started";
+  start(turn, before, before ? "all containers are restarted" : rule);
 }
 
 /** One container in one planning. */
@@ -185,20 +197,18 @@ export function stopOrder(
 }
 
 function restart(turn: Turn, ended: ObservedContainer): void {
-  const { record, spec, parts } = turn;
-  const verdict = decideRestart(record.pod, spec, ended);
-  const { name } = spec.container;
-  if (!verdict.restart) {
-    parts.draft.standing.push(
-      decided("leaveStopped", verdict.rule, {
-        container: name,
-        policy: verdict.policy,
-        exitCode: ended.exitCode,
-      }),
-    );
-    return;
-  }
-  start(turn, ended, verdict.rule);
+  if (!staysDown(turn, ended))
+    start(turn, ended, decideRestart(turn.record.pod, turn.spec, ended).rule);
+}
+
+/** Whether what ended is not to run again, which then is written down. */
+function staysDown({ record, spec, parts }: Turn, ended: EndedAttempt): boolean {
+  const { restart: again, rule, policy } = decideRestart(record.pod, spec, ended);
+  if (again) return false;
+  const { exitCode } = ended;
+  const inputs = { container: spec.container.name, policy, exitCode };
+  parts.draft.standing.push(decided("leaveStopped", rule, inputs));
+  return true;
 }
 
 /** Plans the start of an attempt, or the wait for it. */

@@ -2,7 +2,8 @@
 
 import { decided } from "../../api/decisions.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
-import { latestAttempt, livingContainers, newestSandbox } from "./observed.ts";
+import { lastEnd } from "./lost-containers.ts";
+import { livingContainers, newestSandbox } from "./observed.ts";
 import { hasRegularAttempt } from "./phase.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { PodRecord } from "./record.ts";
@@ -80,8 +81,8 @@ export function cannotGoOn(record: PodRecord): boolean {
   const anyStarted = record.observed.containers.some(({ state }) => state !== "created");
   if (record.pod.spec?.restartPolicy === "Never" && anyStarted) return true;
   const toStart = regularContainers(record.pod).filter((spec) => {
-    const attempt = latestAttempt(record.observed, spec.container.name);
-    return attempt?.state !== "exited" || decideRestart(record.pod, spec, attempt).restart;
+    const end = lastEnd(record, spec.container.name);
+    return !end || decideRestart(record.pod, spec, end).restart;
   });
   return toStart.length === 0 && hasRegularAttempt(record);
 }

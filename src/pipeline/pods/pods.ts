@@ -16,6 +16,7 @@ import { PodActor } from "./actor.ts";
 import { Admissions } from "./admissions.ts";
 import { causeOf, hasEnded } from "./ended-before.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
+import { lostBefore } from "./lost-containers.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan-draft.ts";
 import type { PodDeps } from "./ports.ts";
@@ -249,6 +250,7 @@ export class Pods implements PodsView {
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
       startedAt: parseTimestamp(published?.startTime ?? "") ?? this.#deps.clock.wall(),
       mayHaveGround: found !== undefined || this.#deps.knownBefore(change.uid),
+      lost: lostBefore(published, found?.observed ?? NOTHING_OBSERVED),
       ...(found ? { probes: keptVerdicts(found.observed, published) } : {}),
     });
     const actor = this.#launch(record);

@@ -5,6 +5,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
+import type { LostContainers } from "./lost-containers.ts";
 import { inRounds } from "./rounds.ts";
 
 /** Why a pod is being ended. */
@@ -135,6 +136,8 @@ export interface PodRecord {
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;
   /** Ids of attempts that were stopped to be started again, while the runtime has them. */
   readonly replaced: readonly string[];
+  /** Regular containers that ran and are gone from the runtime. */
+  readonly lost: LostContainers;
   /** What containers that are being made wait for, by name; shown while there is nothing worse to say. */
   readonly progress: Readonly<Record<string, string>>;
   /** Set with every plan. */
@@ -178,6 +181,8 @@ export interface NewRecord {
   readonly mayHaveGround: boolean;
   /** What its probes had found out by then. */
   readonly probes?: PodRecord["probes"];
+  /** Containers that had run by then and are gone from the runtime. */
+  readonly lost?: LostContainers;
 }
 
 /** A pod of which everything has what its spec says. */
@@ -207,6 +212,7 @@ export function newRecord(from: NewRecord): PodRecord {
     troubles: {},
     probes: from.probes ?? {},
     replaced: [],
+    lost: from.lost ?? {},
     progress: {},
     waits: {},
     standing: [],

@@ -75,6 +75,9 @@ export interface RestartVerdict {
   readonly policy: RestartPolicy;
 }
 
+/** Exit code of what nobody saw end (128 + SIGKILL, as in the reference). */
+export const EXIT_CODE_UNKNOWN = 137;
+
 /** What decides whether an ended attempt is followed by another. */
 export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced">;
 

@@ -102,6 +102,23 @@ export const RESTART_ROWS: readonly Row[] = [
     wakeAt: 40_000,
   },
   {
+    name: "what ran and is gone from the runtime starts again",
+    record: { lost: { a: 137 } },
+    expect: ["start a#0"],
+  },
+  {
+    name: "what did its work does not do it again because its record is gone",
+    given: { pod: onFailure },
+    record: { lost: { a: 0 } },
+    expect: [],
+  },
+  {
+    name: "Never does not run twice what is gone from the runtime",
+    given: { pod: never },
+    record: { lost: { a: 137 } },
+    expect: [],
+  },
+  {
     name: "another image starts the back-off afresh",
     given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
     record: {

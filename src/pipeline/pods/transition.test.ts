@@ -124,6 +124,21 @@ test("transition: what was stopped to be started again does not end the pod by e
   assert.deepEqual(gone.replaced, []);
 });
 
+test("transition: a container that the runtime forgot has ended", () => {
+  const forget = (pod: ReturnType<typeof aPod>, containers: readonly ObservedContainer[]) =>
+    play(aRecord({ pod, containers }), [{ kind: "observed", observed: seen(1, []) }]);
+  const never = aPod({ restartPolicy: "Never" });
+  const lost = forget(never, [anAttempt("a")]);
+  assert.deepEqual(lost.life, { kind: "terminated", cause: { kind: "completed" } });
+  assert.equal(derivePhase(lost), "Failed");
+  const always = forget(aPod(), [anAttempt("a")]);
+  assert.deepEqual([always.life.kind, derivePhase(always)], ["running", "Running"]);
+  const unstarted = forget(never, [anAttempt("a", { state: "created" })]);
+  assert.deepEqual([unstarted.life.kind, derivePhase(unstarted)], ["running", "Pending"]);
+  const again = play(always, [{ kind: "observed", observed: seen(2, [anAttempt("a")]) }]);
+  assert.deepEqual(again.lost, {});
+});
+
 test("transition: a failure holds its container back for as long as it says", () => {
   const record = play(aRecord(), [
     { kind: "acting", backoff: {}, touches: [], replaces: [] },

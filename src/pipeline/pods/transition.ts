@@ -3,6 +3,7 @@ import { allocationOf, withAllocation } from "../../api/allocation.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
+import { lostSince } from "./lost-containers.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
 import { isResizing } from "./plan-resize.ts";
@@ -162,6 +163,7 @@ function observe(record: PodRecord, observed: Observation): PodRecord {
   return {
     ...record,
     ...withReplaced(inRounds(record.pod, observed), record.replaced),
+    lost: lostSince(record, observed),
     sight: record.sight === "acting" ? "acting" : fresh ? "fresh" : "stale",
   };
 }

@@ -12,8 +12,9 @@ import type { ObservedContainer } from "../../api/observation.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import { hasRegularAttempt } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
-import { decideRestart, type SpecContainer } from "../pods/restart.ts";
+import { decideRestart, EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/restart.ts";
 import { containerResources } from "./resize-status.ts";
+import { NEVER_SEEN_TO_END } from "./when-terminated.ts";
 
 /** What the status of a container depends on beside the record. */
 export interface ContainerStatusContext {
@@ -24,8 +25,6 @@ export interface ContainerStatusContext {
   /** Devices of a container with their health; `undefined` when it has none. */
   readonly devices?: (container: string) => readonly ResourceStatus[] | undefined;
 }
-
-const EXIT_CODE_UNKNOWN = 137;
 
 /** The statuses of the given containers, in spec order (kubelet_pods.go convertToAPIContainerStatuses). */
 export function containerStatuses(
@@ -195,13 +194,7 @@ function stateOf(attempt: ObservedContainer, runtimeName: string): ContainerStat
     case "exited":
       return { terminated: terminatedOf(attempt, runtimeName) };
     case "unknown":
-      return {
-        terminated: {
-          reason: "ContainerStatusUnknown",
-          message: "The container could not be located when the pod was terminated",
-          exitCode: EXIT_CODE_UNKNOWN,
-        },
-      };
+      return { terminated: NEVER_SEEN_TO_END };
     default:
       return attempt.state satisfies never;
   }
@@ -241,10 +234,10 @@ function waitingInstead(
 
 function isStarted(
   record: PodRecord,
-  { container, kind }: SpecContainer,
+  { container }: SpecContainer,
   latest: ObservedContainer,
 ): boolean {
-  if (latest.state !== "running" || latest.outdated || kind === "init") return false;
+  if (latest.state !== "running" || latest.outdated) return false;
   if (!container.startupProbe) return true;
   const verdicts = record.probes[container.name];
   return verdicts?.containerId === latest.id && verdicts.startup === "success";

@@ -13,6 +13,7 @@ import { isBetweenRounds, mayRestartAll } from "../pods/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
 import { podLevelResources, resizeConditions } from "./resize-status.ts";
+import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
 
 /** What a status depends on beside the record. */
 export interface StatusContext extends ContainerStatusContext {
@@ -29,8 +30,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const { previous } = context;
   const phase = stickyPhase(derivePhase(record), previous, record);
   const init = initContainers(record.pod);
-  const initStatuses = containerStatuses(record, init, context);
-  const statuses = containerStatuses(record, regularContainers(record.pod), context);
+  const { init: initStatuses, regular: statuses } = shownStatuses(record, context);
   const ephemeral = containerStatuses(record, ephemeralContainers(record.pod), context);
   const sandbox = newestSandbox(record.observed);
   const published = publishedConditions(record, previous);
@@ -63,14 +63,28 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
     startTime: previous?.startTime ?? rfc3339(record.startedAt),
-    ...(init.length > 0 ? { initContainerStatuses: initStatuses } : {}),
     ...(record.admission.kind === "rejected"
       ? {}
-      : { containerStatuses: [...statuses].sort(byName) }),
-    ...(ephemeral.length > 0 ? { ephemeralContainerStatuses: ephemeral } : {}),
+      : {
+          ...(init.length > 0 ? { initContainerStatuses: initStatuses } : {}),
+          containerStatuses: [...statuses].sort(byName),
+          ...(ephemeral.length > 0
+            ? { ephemeralContainerStatuses: [...ephemeral].sort(byName) }
+            : {}),
+        }),
     qosClass: qosClassOf(record.pod),
     ...podLevelResources(record),
   };
+}
+
+/** Statuses of init and regular containers; of a pod that has ended none waits any more. */
+function shownStatuses(record: PodRecord, context: StatusContext): PodContainerStatuses {
+  const specs = initContainers(record.pod);
+  const all = {
+    init: containerStatuses(record, specs, context),
+    regular: containerStatuses(record, regularContainers(record.pod), context),
+  };
+  return record.life.kind === "terminated" ? whenTerminated(specs, all) : all;
 }
 
 /** Our own conditions as we last said them; those of others as the API has them, where it does. */

@@ -1,0 +1,52 @@
+// pure
+import type { PodStatus } from "../../api/generated/types.ts";
+import type { Observation, ObservedContainer } from "../../api/observation.ts";
+import { latestAttempt } from "./observed.ts";
+import type { PodRecord } from "./record.ts";
+import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./restart.ts";
+
+/**
+ * Exit codes by name of regular containers that ran and that the runtime knows nothing of any more: removed
+ * behind our back, or lost with the runtime's own notes. They have ended, whatever became of them.
+ */
+export type LostContainers = Readonly<Record<string, number>>;
+
+/** What is lost when `now` is seen after what the record holds. */
+export function lostSince({ pod, observed, lost }: PodRecord, now: Observation): LostContainers {
+  const next: Record<string, number> = {};
+  for (const { container } of regularContainers(pod)) {
+    const { name } = container;
+    if (now.containers.some((attempt) => attempt.name === name)) continue;
+    const seen = latestAttempt(observed, name);
+    if (seen && seen.state !== "created") next[name] = exitCodeOf(seen);
+    else if (lost[name] !== undefined) next[name] = lost[name];
+  }
+  return next;
+}
+
+function exitCodeOf({ state, exitCode }: ObservedContainer): number {
+  return state === "exited" ? exitCode : EXIT_CODE_UNKNOWN;
+}
+
+/** What was lost while no agent ran, by the status that was published last. */
+export function lostBefore(
+  published: PodStatus | undefined,
+  observed: Pick<Observation, "containers">,
+): LostContainers {
+  const lost: Record<string, number> = {};
+  for (const { name, state, lastState } of published?.containerStatuses ?? []) {
+    if (observed.containers.some((attempt) => attempt.name === name)) continue;
+    const ended = state?.terminated ?? (state?.running ? undefined : lastState?.terminated);
+    if (ended) lost[name] = ended.exitCode;
+    else if (state?.running) lost[name] = EXIT_CODE_UNKNOWN;
+  }
+  return lost;
+}
+
+/** How the container last ended, if it has and nothing of it is there since. */
+export function lastEnd({ observed, lost }: PodRecord, name: string): EndedAttempt | undefined {
+  const attempt = latestAttempt(observed, name);
+  if (attempt) return attempt.state === "exited" ? attempt : undefined;
+  const exitCode = lost[name];
+  return exitCode === undefined ? undefined : { exitCode };
+}

@@ -1,0 +1,240 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  aContainer,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  aSandbox,
+  type Given,
+  WALL,
+} from "../../../test/support/pods.ts";
+import type { ContainerStatus, Pod, PodStatus } from "../../api/generated/types.ts";
+import type { PodRecord } from "../pods/record.ts";
+import { deriveStatus } from "./derive.ts";
+
+const PREP = aContainer("prep");
+const SIDE = aContainer("side", { restartPolicy: "Always" });
+const evicted: Partial<PodRecord> = {
+  life: {
+    kind: "terminated",
+    cause: { kind: "evicted", reason: "DeadlineExceeded", message: "too long" },
+  },
+};
+
+function statusOf(given: Given, record: Partial<PodRecord> = {}, previous?: PodStatus): PodStatus {
+  const context = { previous, runtimeName: "containerd", now: WALL, hostIps: ["10.0.0.1"] };
+  return deriveStatus(aRecord(given, record), context);
+}
+
+/** A state in short: `terminated ContainerStatusUnknown 137`, `waiting ContainerCreating`. */
+function inShort({ state = {} }: ContainerStatus): string {
+  const { terminated, waiting } = state;
+  if (terminated) return `terminated ${terminated.reason} ${terminated.exitCode}`;
+  return waiting ? `waiting ${waiting.reason}` : "running";
+}
+
+const ENDED: readonly (readonly [
+  name: string,
+  given: Given,
+  init: readonly string[],
+  regular: readonly string[],
+  more?: Partial<PodRecord>,
+])[] = [
+  ["a container that never was", {}, [], ["terminated ContainerStatusUnknown 137"]],
+  ["a container that ended", { containers: [anEnd("a", 3)] }, [], ["terminated Error 3"]],
+  [
+    "a container whose image is not to be had",
+    {},
+    [],
+    ["terminated ContainerStatusUnknown 137"],
+    { waits: { a: { reason: "ImagePullBackOff", message: "no" } } },
+  ],
+  [
+    "an init container that failed: those behind it never had their turn",
+    { pod: aPod({ initContainers: [PREP, aContainer("prep2")] }), containers: [anEnd("prep", 1)] },
+    ["terminated Error 1", "waiting PodInitializing"],
+    ["waiting PodInitializing"],
+  ],
+  [
+    "init containers that never began",
+    { pod: aPod({ initContainers: [PREP, aContainer("prep2")] }) },
+    ["terminated ContainerStatusUnknown 137", "waiting PodInitializing"],
+    ["waiting PodInitializing"],
+  ],
+  [
+    "init containers that did their work",
+    { pod: aPod({ initContainers: [PREP] }), containers: [anEnd("prep", 0)] },
+    ["terminated Completed 0"],
+    ["terminated ContainerStatusUnknown 137"],
+  ],
+];
+
+for (const [name, given, init, regular, more] of ENDED)
+  test(`deriveStatus: of a pod that has ended nothing waits: ${name}`, () => {
+    const status = statusOf(given, { ...evicted, ...more });
+    assert.equal(status.phase, "Failed");
+    assert.deepEqual((status.initContainerStatuses ?? []).map(inShort), init);
+    assert.deepEqual((status.containerStatuses ?? []).map(inShort), regular);
+  });
+
+test("deriveStatus: a pod stays Running while a container that the runtime forgot is made anew", () => {
+  const before = statusOf({ containers: [anAttempt("a")] });
+  assert.equal(before.phase, "Running");
+  const now = statusOf({ containers: [] }, { lost: { a: 137 } }, before);
+  assert.equal(now.phase, "Running");
+  const [status] = now.containerStatuses ?? [];
+  assert.equal(status?.restartCount, 1);
+  assert.deepEqual(status?.lastState?.terminated, {
+    reason: "ContainerStatusUnknown",
+    message:
+      "The container could not be located when the pod was deleted.  The container used to be Running",
+    exitCode: 137,
+  });
+});
+
+test("deriveStatus: a refused pod shows no containers of any kind", () => {
+  const pod = aPod({ initContainers: [PREP], ephemeralContainers: [aContainer("debug")] });
+  const status = statusOf(
+    { pod, sandboxes: [] },
+    {
+      admission: { kind: "rejected", reason: "OutOfcpu", message: "Pod was rejected: no" },
+      life: { kind: "terminated", cause: { kind: "rejected" } },
+    },
+  );
+  const { phase, reason, containerStatuses, initContainerStatuses, ephemeralContainerStatuses } =
+    status;
+  assert.deepEqual([phase, reason], ["Failed", "OutOfcpu"]);
+  assert.deepEqual(
+    [containerStatuses, initContainerStatuses, ephemeralContainerStatuses],
+    [undefined, undefined, undefined],
+  );
+});
+
+test("deriveStatus: regular and ephemeral containers by name, init containers as in the spec", () => {
+  const many = ["c", "a", "b"].map((name) => aContainer(name));
+  const pod = aPod({
+    containers: many,
+    initContainers: many.map(({ name }) => aContainer(`i${name}`)),
+    ephemeralContainers: many.map(({ name }) => aContainer(`e${name}`)),
+  });
+  const status = statusOf({ pod });
+  const names = (list: readonly ContainerStatus[] = []) => list.map(({ name }) => name).join(" ");
+  assert.equal(names(status.containerStatuses), "a b c");
+  assert.equal(names(status.initContainerStatuses), "ic ia ib");
+  assert.equal(names(status.ephemeralContainerStatuses), "ea eb ec");
+});
+
+test("deriveStatus: an init container that runs has started and is not ready", () => {
+  const given = { pod: aPod({ initContainers: [PREP] }), containers: [anAttempt("prep")] };
+  const [status] = statusOf(given).initContainerStatuses ?? [];
+  assert.deepEqual([status?.started, status?.ready], [true, false]);
+});
+
+/** `Type=Status Reason: message` of each condition but PodScheduled, which is always True. */
+function conditionsOf(given: Given, record?: Partial<PodRecord>): readonly string[] {
+  return (statusOf(given, record).conditions ?? [])
+    .filter(({ type }) => type !== "PodScheduled")
+    .map(({ type, status, reason, message }) =>
+      [`${type}=${status}`, reason, message].filter((text) => text !== undefined).join(" "),
+    );
+}
+
+const unready = (names: string) =>
+  ["Ready", "ContainersReady"].map(
+    (type) => `${type}=False ContainersNotReady containers with unready status: [${names}]`,
+  );
+const withSide: Pod = aPod({ initContainers: [SIDE, PREP] });
+const probed = aPod({
+  initContainers: [{ ...SIDE, startupProbe: {} }],
+});
+
+const CONDITIONS: readonly (readonly [string, Given, readonly string[], Partial<PodRecord>?])[] = [
+  [
+    "nothing is there",
+    { sandboxes: [] },
+    ["PodReadyToStartContainers=False", "Initialized=True", ...unready("a")],
+  ],
+  [
+    "a sandbox without an address",
+    { sandboxes: [aSandbox({ ips: [] })] },
+    ["PodReadyToStartContainers=False", "Initialized=True", ...unready("a")],
+  ],
+  [
+    "running",
+    { containers: [anAttempt("a")] },
+    ["PodReadyToStartContainers=True", "Initialized=True", "Ready=True", "ContainersReady=True"],
+  ],
+  [
+    "init containers at work",
+    { pod: withSide, containers: [anAttempt("prep"), anAttempt("side")] },
+    [
+      "PodReadyToStartContainers=True",
+      "Initialized=False ContainersNotInitialized containers with incomplete status: [prep]",
+      ...unready("a"),
+    ],
+  ],
+  [
+    "a sidecar that has not started",
+    { pod: probed, containers: [anAttempt("side")] },
+    [
+      "PodReadyToStartContainers=True",
+      "Initialized=False ContainersNotInitialized containers with incomplete status: [side]",
+      ...unready("side a"),
+    ],
+  ],
+  [
+    "a sidecar that has ended beside the rest",
+    { pod: withSide, containers: [anAttempt("a"), anEnd("prep", 0), anEnd("side", 1)] },
+    ["PodReadyToStartContainers=True", "Initialized=True", ...unready("side")],
+  ],
+  [
+    "done",
+    {
+      pod: aPod({ restartPolicy: "Never" }),
+      containers: [anEnd("a", 0)],
+      sandboxes: [aSandbox({ ready: false })],
+    },
+    [
+      "PodReadyToStartContainers=False",
+      "Initialized=True PodCompleted",
+      "Ready=False PodCompleted",
+      "ContainersReady=False PodCompleted",
+    ],
+    { life: { kind: "terminated", cause: { kind: "completed" } } },
+  ],
+  [
+    "failed",
+    { pod: aPod({ restartPolicy: "Never" }), containers: [anEnd("a", 1)] },
+    [
+      "PodReadyToStartContainers=True",
+      "Initialized=True",
+      "Ready=False PodFailed",
+      "ContainersReady=False PodFailed",
+    ],
+    { life: { kind: "terminated", cause: { kind: "completed" } } },
+  ],
+];
+
+for (const [name, given, expected, record] of CONDITIONS)
+  test(`deriveStatus: conditions: ${name}`, () => {
+    assert.deepEqual(conditionsOf(given, record), expected);
+  });
+
+test("deriveStatus: readiness gates hold Ready back, and nothing else", () => {
+  const gate = "example.com/gate";
+  const pod = aPod({ readinessGates: [{ conditionType: gate }] });
+  const missing = `Ready=False ReadinessGatesNotReady corresponding condition of pod readiness gate "${gate}" does not exist.`;
+  const given = { pod, containers: [anAttempt("a")] };
+  assert.deepEqual(conditionsOf(given).slice(2), [missing, "ContainersReady=True"]);
+  const withGate = (status: string) => ({
+    ...given,
+    pod: { ...pod, status: { conditions: [{ type: gate, status }] } },
+  });
+  assert.match(
+    conditionsOf(withGate("False"))[2] ?? "",
+    /the status of pod readiness gate "example.com\/gate" is not "True", but False$/,
+  );
+  assert.equal(conditionsOf(withGate("True"))[2], "Ready=True");
+});

@@ -1,0 +1,55 @@
+// pure
+import type { ContainerStateTerminated, ContainerStatus } from "../../api/generated/types.ts";
+import { EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/restart.ts";
+
+/** What is said of a container that nobody has seen end. */
+export const NEVER_SEEN_TO_END: ContainerStateTerminated = {
+  reason: "ContainerStatusUnknown",
+  message: "The container could not be located when the pod was terminated",
+  exitCode: EXIT_CODE_UNKNOWN,
+};
+
+/** The statuses of a pod's containers. */
+export interface PodContainerStatuses {
+  /** Those of init containers, in the order of the spec. */
+  readonly init: readonly ContainerStatus[];
+  readonly regular: readonly ContainerStatus[];
+}
+
+/**
+ * Statuses of a pod of which nothing runs any more: none of its containers waits for something still. Left
+ * alone is what never had its turn: init containers after the last that was begun, and, before the pod was
+ * initialized, the regular ones (status_manager.go TerminatePod).
+ */
+export function whenTerminated(
+  initSpecs: readonly SpecContainer[],
+  { init, regular }: PodContainerStatuses,
+): PodContainerStatuses {
+  const begun = Math.max(1, 1 + init.findLastIndex(wasBegun));
+  return {
+    init: init.map((status, i) => (i < begun ? ended(status) : status)),
+    regular: isInitialized(initSpecs, { init, regular }) ? regular.map(ended) : regular,
+  };
+}
+
+function ended(status: ContainerStatus): ContainerStatus {
+  return status.state?.terminated
+    ? status
+    : { ...status, state: { terminated: NEVER_SEEN_TO_END } };
+}
+
+function wasBegun({ state, lastState }: ContainerStatus): boolean {
+  return state?.waiting === undefined || lastState?.terminated !== undefined;
+}
+
+function isInitialized(
+  initSpecs: readonly SpecContainer[],
+  { init, regular }: PodContainerStatuses,
+): boolean {
+  if (regular.some(wasBegun)) return true;
+  const last = init.at(-1);
+  if (!last) return true;
+  if (initSpecs.at(-1)?.kind === "sidecar")
+    return last.state?.running !== undefined && last.started === true;
+  return [last.state, last.lastState].some((state) => state?.terminated?.exitCode === 0);
+}
