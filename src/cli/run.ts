@@ -7,6 +7,7 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
 import { validateOnHost } from "../config/validate.ts";
+import { validateNodeAddresses } from "../config/validate-flags.ts";
 import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { TaskScope } from "../kit/scope.ts";
@@ -46,7 +47,10 @@ export async function runAgent(argv: readonly string[], command: string): Promis
     cgroupVersion: host.cgroups.version,
     swapBytes: facts.swapBytes,
   });
-  if (unfit.length > 0) return refuse(command, unfit);
+  const nodeIps = deriveNodeIps(flags.nodeIP, facts.addresses) ?? [];
+  const foreign = validateNodeAddresses(nodeIps, facts.addresses);
+  const problems = [...unfit, ...foreign];
+  if (problems.length > 0) return refuse(command, problems);
   return await serve(loaded, nodeName.name);
 }
 

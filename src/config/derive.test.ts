@@ -7,6 +7,7 @@ import {
   deriveEvictionHard,
   deriveImageEndpoint,
   deriveMaxPods,
+  deriveNodeIps,
   deriveNodeName,
   deriveRootLayout,
   socketPathOf,
@@ -16,6 +17,7 @@ import { reviewHardening } from "./hardening.ts";
 import { DEFAULT_FLAGS } from "./kubelet-flags.ts";
 import { formatConfigProblem } from "./problem.ts";
 import { STRONG_CIPHER_SUITES } from "./tls-names.ts";
+import { validateNodeAddresses } from "./validate-flags.ts";
 
 const NAMES: readonly (readonly [hostname: string, override: string, name: string])[] = [
   ["node-1", "", "node-1"],
@@ -133,4 +135,33 @@ test("a hardened configuration follows all of it, a careless one little", () => 
   const flags = { ...DEFAULT_FLAGS, hostnameOverride: "x" };
   const failed = reviewHardening(careless, flags, DEFAULT_GATES).filter((f) => !f.holds);
   assert.ok(failed.length >= 11);
+});
+
+/** What `--node-ip` derives to, and what is wrong with it on a machine with one address of each family. */
+const NODE_IPS: readonly (readonly [string, readonly string[], RegExp | undefined])[] = [
+  ["198.51.100.10", ["198.51.100.10"], undefined],
+  ["198.51.100.10, 2001:DB8:0:0::10", ["198.51.100.10", "2001:DB8:0:0::10"], undefined],
+  ["::,0.0.0.0", ["2001:db8::10", "198.51.100.10"], undefined],
+  ["203.0.113.9", ["203.0.113.9"], /"203.0.113.9" not found in the host's network interfaces/],
+  [
+    "2001:db8::11",
+    ["2001:db8::11"],
+    /not found in .* \(the machine has 198.51.100.10, 2001:db8::10\)/,
+  ],
+  ["127.0.0.1", ["127.0.0.1"], /nodeIP can't be loopback address/],
+  ["::1", ["::1"], /loopback/],
+  ["224.0.0.1", ["224.0.0.1"], /multicast/],
+  ["169.254.1.1", ["169.254.1.1"], /link-local/],
+  ["fe80::1", ["fe80::1"], /link-local/],
+];
+
+test("the node's addresses are its own (CVE-2022-3294)", () => {
+  const found = ["198.51.100.10", "2001:db8::10"];
+  for (const [flag, addresses, fault] of NODE_IPS) {
+    const derived = deriveNodeIps(flag, found) ?? [];
+    assert.deepEqual(derived, addresses, flag);
+    const [problem] = validateNodeAddresses(derived, found).map(formatConfigProblem);
+    if (fault) assert.match(problem ?? "", fault);
+    else assert.equal(problem, undefined, flag);
+  }
 });

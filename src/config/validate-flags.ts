@@ -95,3 +95,36 @@ function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
   }
   return problems;
 }
+
+/** Addresses that are nobody's, or not a node's alone (kubelet_node_status.go validateNodeIP). */
+const NO_NODE: readonly (readonly [RegExp, string])[] = [
+  [/^127\.|^::1$/, "nodeIP can't be loopback address"],
+  [/^(22[4-9]|23\d)\.|^ff/, "nodeIP can't be a multicast address"],
+  [/^169\.254\.|^fe[89ab]/, "nodeIP can't be a link-local unicast address"],
+];
+
+/**
+ * What is wrong with the addresses of `--node-ip` on a machine that has `found`: whoever asks the node would reach
+ * another one (CVE-2022-3294).
+ */
+export function validateNodeAddresses(
+  given: readonly string[],
+  found: readonly string[],
+): readonly ConfigProblem[] {
+  const own = new Set(found.map(evenAddress));
+  return given.flatMap((address) => {
+    const even = evenAddress(address);
+    const why = NO_NODE.find(([pattern]) => pattern.test(even))?.[1];
+    if (why !== undefined) return [invalid("--node-ip", address, why)];
+    if (own.has(even)) return [];
+    const missing = `node IP: "${address}" not found in the host's network interfaces`;
+    return [
+      invalid("--node-ip", address, missing, `the machine has ${found.join(", ") || "none"}`),
+    ];
+  });
+}
+
+/** IPv6 in the one form that programs print: lower case, longest run of zeros left out. */
+function evenAddress(address: string): string {
+  return address.includes(":") ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
+}

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { symlinkSync, unlinkSync } from "node:fs";
 import { request } from "node:http";
+import { resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { connect } from "node:tls";
 import { answerOf } from "./http.ts";
@@ -66,6 +67,15 @@ test("CVE-2018-1002102, CVE-2020-8559: nobody is sent elsewhere", async () => {
       assert.ok(status < 300 || status >= 400, `${method} ${path} gave ${status}`);
       assert.equal(headers["location"], undefined);
     }
+});
+
+test("CVE-2022-3294: a node takes no address that is not its own", async () => {
+  const main = resolve(import.meta.dirname, "../../src/main.ts");
+  const config = "--config=/etc/nodelet/config.yaml";
+  const argv = [process.execPath, main, "run", config, "--node-ip=203.0.113.9"];
+  const { code, stderr } = await node.box.exec(argv);
+  assert.notEqual(code, 0);
+  assert.match(stderr, /node IP: "203\.0\.113\.9" not found in the host's network interfaces/);
 });
 
 test("CVE-2025-0426: checkpoints of containers are to be had nowhere", async () => {
