@@ -208,7 +208,7 @@ function keyOf(
 /** Base64 of the API as text. */
 function textOf(base64: string): string {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  return new TextDecoder().decode(bytes);
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
 /** Secrets and config maps that the environments of a pod name, each once. */
