@@ -13,7 +13,7 @@ import type { Outside } from "../outside/outside.ts";
 import { generateKeyOfType } from "../outside/x509/x509.ts";
 import { Environments } from "./environment/environment.ts";
 import type { Events } from "./events/events.ts";
-import { PodCertificates, Volumes } from "./volumes/volumes.ts";
+import { PodCertificates, type VolumeEvent, Volumes } from "./volumes/volumes.ts";
 
 /** What volumes and environments are told. */
 export interface VolumeSettings {
@@ -41,7 +41,7 @@ export interface VolumeGround {
 export function connectVolumes(
   { config, nodeName, rootFolder }: VolumeSettings,
   ground: VolumeGround,
-  events: Pick<Events, "ofPod">,
+  events: Pick<Events, "ofPod" | "record">,
 ): { readonly volumes: Volumes; readonly environments: Environments } {
   const { outside, scope, metrics, allocatable, objects, tokens, services, client } = ground;
   const { nodeLabels } = ground;
@@ -64,8 +64,7 @@ export function connectVolumes(
       ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
       ...(nodeLabels ? { nodeLabels } : {}),
       onFault: (pod, message, reason) => events.ofPod(pod, { type: "Warning", reason, message }),
-      onMade: (pod, message) =>
-        events.ofPod(pod, { type: "Normal", reason: "SuccessfulMountVolume", message }),
+      say: (event) => sayOf(event, events),
     },
   );
   scope.spawn("volumes", "restart", (signal) => volumes.keepFresh(signal));
@@ -78,4 +77,24 @@ export function connectVolumes(
     },
   );
   return { volumes, environments };
+}
+
+function sayOf(event: VolumeEvent, events: Pick<Events, "ofPod" | "record">): void {
+  const { reason, message } = event;
+  switch (event.reason) {
+    case "SuccessfulMountVolume":
+      events.ofPod(event.about, { type: "Normal", reason, message });
+      break;
+    case "AlreadyMountedVolume":
+      events.ofPod(event.about, { type: "Warning", reason, message });
+      break;
+    case "FailedMountOnFilesystemMismatch": {
+      const { name = "", uid = "" } = event.about.metadata ?? {};
+      const volume = { apiVersion: "v1", kind: "PersistentVolume", name, uid };
+      events.record(volume, { type: "Warning", reason, message });
+      break;
+    }
+    default:
+      event satisfies never;
+  }
 }

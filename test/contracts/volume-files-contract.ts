@@ -84,7 +84,8 @@ function mountingDevices(at: Current) {
     await host.files.writeAtomic(`${target}/f`, "kept", 0o600);
     await host.volumes.unmount(target);
     assert.equal(await host.files.facts(`${target}/f`), undefined);
-    await rejectsWith(host.volumes.mountDevice({ ...order, fsType: "xfs" }), "io", "mount failed");
+    const other = host.volumes.mountDevice({ ...order, fsType: "xfs" });
+    await rejectsWith(other, "invalid", "mount failed");
     await host.volumes.mountDevice(readOnly);
     const [mount] = await host.volumes.mountsWithin(target);
     assert.deepEqual([mount?.fsType, mount?.readOnly], ["ext4", true]);
@@ -146,6 +147,24 @@ function mappingDevices(at: Current) {
     await host.volumes.unmapDevice(target);
     assert.deepEqual(await host.files.list(`${folder}/maps/pv`), []);
     assert.deepEqual(await host.volumes.mountsWithin(`${folder}/maps`), []);
+  });
+
+  test("mapDevice makes half of a mapping whole", async (t) => {
+    const { host, folder, addDevice } = at();
+    const number = await addDevice(`${folder}/disk`);
+    await addDevice(`${folder}/other`);
+    if (number === undefined) return t.skip(NO_DEVICES);
+    const target = `${folder}/maps/uid`;
+    await host.files.makeDirectory(`${folder}/maps`, 0o750);
+    await host.files.writeAtomic(target, "", 0o600);
+    // Shown but not held: by now the number may be anybody's.
+    await host.volumes.bind(`${folder}/other`, target);
+    const mapped = await host.volumes.mapDevice(`${folder}/disk`, target);
+    assert.deepEqual(mapped, { number, isNew: true });
+    assert.equal((await host.volumes.mountsWithin(`${folder}/maps`)).length, 1);
+    await host.volumes.unmapDevice(target);
+    assert.deepEqual(await host.volumes.mountsWithin(`${folder}/maps`), []);
+    assert.deepEqual(await host.files.list(`${folder}/maps`), []);
   });
 
   test("mapDevice wants a device and leaves nothing of what it cannot have", async () => {

@@ -17,7 +17,7 @@ type Emitter =
 
 const EVICTION = { without: "eviction" };
 const RESIZE = { file: "pipeline/pods/resize-text.ts" };
-const BLOCK_VOLUMES = { without: "block volumes" };
+const VOLUME_EVENTS = { file: "subsystems/connect-volumes.ts" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
 const POD_CERTIFICATES = { file: "subsystems/volumes/pod-certificates/kept-certificate.ts" };
 const IMAGE_COLLECTION = { file: "subsystems/images/collector.ts" };
@@ -50,16 +50,16 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   FailedPodSandBoxStatus: "story",
   FailedPrepareDynamicResources: { without: "dynamic resource allocation" },
   FailedMount: "story",
-  FailedMapVolume: BLOCK_VOLUMES,
+  FailedMapVolume: { file: "subsystems/volumes/kinds/persistent-volume.ts" },
   FailedAttachVolume: { without: "volumes that are attached" },
-  SuccessfulMountVolume: BLOCK_VOLUMES,
+  SuccessfulMountVolume: VOLUME_EVENTS,
   SuccessfulAttachVolume: { without: "volumes that are attached" },
   FileSystemResizeFailed: VOLUME_RESIZE,
   FileSystemResizeSuccessful: VOLUME_RESIZE,
   VolumeResizeFailed: VOLUME_RESIZE,
   VolumeResizeSuccessful: VOLUME_RESIZE,
-  FailedMountOnFilesystemMismatch: { without: "volumes with a file system of their own" },
-  AlreadyMountedVolume: { without: "volumes with a file system of their own" },
+  FailedMountOnFilesystemMismatch: VOLUME_EVENTS,
+  AlreadyMountedVolume: VOLUME_EVENTS,
   VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },
   VolumeConditionAbnormal: { without: "health of CSI volumes" },
   FailedToRetrieveImagePullSecret: { file: "subsystems/images/ensure.ts" },

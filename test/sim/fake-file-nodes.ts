@@ -18,6 +18,8 @@ export interface FolderNode {
   mode: number;
   modifiedMs: number;
   isMount: boolean;
+  /** The same one wherever the folder is shown. */
+  readonly group: { id: number };
 }
 
 /** A symbolic link. */

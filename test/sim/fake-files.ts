@@ -62,6 +62,12 @@ export class FakeFiles implements Files {
     this.#put(path, { ...this.#file("", 0o755), kind: "socket" });
   }
 
+  /** Gives a folder to a group. */
+  setGroup(path: string, groupId: number): void {
+    const { node } = this.#follow(path);
+    if (node?.kind === "directory") node.group.id = groupId;
+  }
+
   /** Puts a block device there. */
   addDevice(path: string, number: string): void {
     this.#put(path, { ...this.#file("", 0o600), kind: "other", device: number });
@@ -171,7 +177,8 @@ export class FakeFiles implements Files {
       const sizeBytes = "content" in node ? node.content.length : 0;
       const device = "device" in node ? { device: "block" as const } : {};
       const { kind, modifiedMs, mode } = node;
-      return { kind, sizeBytes, modifiedMs, mode, ...device };
+      const groupId = node.kind === "directory" ? node.group.id : 0;
+      return { kind, sizeBytes, modifiedMs, mode, groupId, ...device };
     });
   }
 
@@ -264,7 +271,8 @@ export class FakeFiles implements Files {
 
   #folder(mode: number): FolderNode {
     const modifiedMs = this.#deps.wall();
-    return { kind: "directory", entries: new Map(), mode, modifiedMs, isMount: false };
+    const group = { id: 0 };
+    return { kind: "directory", entries: new Map(), mode, modifiedMs, isMount: false, group };
   }
 
   #file(content: string | Uint8Array, mode: number): FileNode {

@@ -75,7 +75,7 @@ export class FakeVolumeFiles implements VolumeFiles {
     if (format === undefined && readOnly)
       throw new OutsideError("precondition", `cannot mount unformatted disk ${source}`);
     if (format !== undefined && format !== fsType)
-      throw new OutsideError("io", `mount failed: ${source} is no ${fsType}`);
+      throw new OutsideError("invalid", `mount failed: ${source} is no ${fsType}`);
     this.#formats.set(number, fsType);
     const content = `/.devices/${number}`;
     if (format === undefined) await this.#files.makeDirectory(content, 0o755);
@@ -156,11 +156,12 @@ export class FakeVolumeFiles implements VolumeFiles {
     return true;
   }
 
-  /** Groups are not kept. */
-  async giveToGroup(folder: string, _order: GroupOrder) {
+  /** Only the topmost folder keeps its group. */
+  async giveToGroup(folder: string, { groupId }: GroupOrder) {
     this.#check("giveToGroup", folder);
     if (!(await this.#files.facts(folder))) throw new OutsideError("notFound", folder);
     this.given.push(folder);
+    this.#files.setGroup(folder, groupId);
   }
 
   async readBeneath(root: string, relativePath: string, maxBytes: number) {

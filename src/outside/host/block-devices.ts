@@ -20,6 +20,12 @@ const NOTHING_FOUND = 2;
 /** fsck: errors were left uncorrected (fsck(8)). */
 const FSCK_UNCORRECTED = 4;
 
+/** What is said of a partition table, which is never formatted. */
+const PARTITIONS = "unknown data, probably partitions";
+
+/** It becomes a part of a program's name. */
+const FS_TYPE = /^[a-z0-9][a-z0-9_.-]*$/i;
+
 /** Mounts on top of one another that are taken away before it is given up. */
 const MOUNTS_LIMIT = 32;
 
@@ -38,16 +44,19 @@ export class BlockDevices {
 
   /** See `VolumeFiles.mountDevice` (mount-utils SafeFormatAndMount). */
   async mount(order: DeviceMount): Promise<void> {
-    const { source, target, options } = order;
+    const { source, target, options, fsType } = order;
+    if (!FS_TYPE.test(fsType))
+      throw new OutsideError("invalid", `"${fsType}" is no name of a file system`);
     await using device = await holdDevice(source);
     const number = await numberOf(device);
     if (await this.#showsAlready(target, number)) return;
     const readOnly = options.includes("ro");
-    if (!(await this.#holdsData(device, source))) {
+    const format = await this.#formatOf(device, source);
+    if (format === undefined) {
       if (readOnly) throw unformatted(source);
       await this.#format(device, order);
     } else if (!readOnly) await this.#repair(device, source);
-    await this.#mountHeld(device, order);
+    await this.#mountHeld(device, order, format ?? fsType);
     if (await isDevice(target, number)) return;
     // The name became another device's between our opening it and mount's.
     await this.#programs.run("umount", [...AS_TOLD, target]);
@@ -104,15 +113,18 @@ export class BlockDevices {
     throw new OutsideError("precondition", message);
   }
 
-  /** Whether there is a file system or anything else that blkid knows, e.g. partitions. */
-  async #holdsData(device: FileHandle, source: string): Promise<boolean> {
+  /** The file system, or what else blkid knows of. */
+  async #formatOf(device: FileHandle, source: string): Promise<string | undefined> {
     const args = ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", INHERITED];
     const found = await this.#programs.attempt("blkid", args, [device.fd]);
     if (found.code === NOTHING_FOUND) {
       await readSome(device, source);
-      return false;
+      return undefined;
     }
-    if (found.code === 0) return /^(PT)?TYPE=./m.test(found.words);
+    if (found.code === 0) {
+      if (/^PTTYPE=./m.test(found.words)) return PARTITIONS;
+      return /^TYPE=(.+)$/m.exec(found.words)?.[1] ?? "unknown data";
+    }
     const why = `${found.end} ${found.words}`.trim();
     throw new OutsideError("io", `failed to get disk format of disk ${source}: ${why}`);
   }
@@ -142,13 +154,17 @@ export class BlockDevices {
   }
 
   /** By its name, since that is what the table of mounts shows for ever. */
-  async #mountHeld(device: FileHandle, { target, fsType, options }: DeviceMount): Promise<void> {
+  async #mountHeld(
+    device: FileHandle,
+    { target, fsType, options }: DeviceMount,
+    format: string,
+  ): Promise<void> {
     const name = readlinkSync(`/proc/self/fd/${device.fd}`);
     const args = ["-t", fsType, "-o", [...options, "defaults"].join(","), name, target];
     const { code, end, words } = await this.#programs.attempt("mount", [...AS_TOLD, ...args]);
     if (code === 0) return;
     const message = `mount failed: ${end}\nMounting command: mount\nMounting arguments: ${args.join(" ")}\nOutput: ${words}`;
-    throw new OutsideError("io", message, { retryable: true });
+    throw new OutsideError(format === fsType ? "io" : "invalid", message, { retryable: true });
   }
 }
 

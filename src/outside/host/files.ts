@@ -236,6 +236,7 @@ function factsOf(stats: Stats): FileFacts {
     sizeBytes: stats.size,
     modifiedMs: stats.mtimeMs,
     mode: stats.mode & MODE_BITS,
+    groupId: stats.gid,
     ...(stats.isCharacterDevice() ? { device: "character" } : {}),
     ...(stats.isBlockDevice() ? { device: "block" } : {}),
   };

@@ -33,6 +33,7 @@ export interface FileFacts {
   readonly modifiedMs: number;
   /** Permission bits. */
   readonly mode: number;
+  readonly groupId: number;
   /** Of kind "other": which device it is. */
   readonly device?: "character" | "block";
 }

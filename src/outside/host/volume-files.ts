@@ -87,7 +87,8 @@ export interface VolumeFiles {
   bindBeneath(order: BindOrder): Promise<void>;
   /**
    * Mounts the file system of a block device; one that holds nothing is formatted first, one that holds
-   * anything never. Mounted already is fine; another device there is "precondition".
+   * anything never. Mounted already is fine; another device there is "precondition", a file system that
+   * is another one and cannot be mounted as what is expected "invalid".
    */
   mountDevice(order: DeviceMount): Promise<void>;
   /**

@@ -1,5 +1,5 @@
 import type { Allocatable } from "../../api/downward.ts";
-import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { PersistentVolume, Pod, Volume } from "../../api/generated/types.ts";
 import type { LabelSet } from "../../api/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
@@ -21,6 +21,19 @@ export interface VolumeStep {
   readonly volume: string;
   readonly reason: "FailedMount" | "FailedMapVolume";
 }
+
+/** What is said of a volume beside that it could not be made. */
+export type VolumeEvent =
+  | {
+      readonly about: Pod;
+      readonly reason: "SuccessfulMountVolume" | "AlreadyMountedVolume";
+      readonly message: string;
+    }
+  | {
+      readonly about: PersistentVolume;
+      readonly reason: "FailedMountOnFilesystemMismatch";
+      readonly message: string;
+    };
 
 /** A volume that could not be made, with the step that failed. */
 export class VolumeStepError extends OutsideError {
@@ -45,8 +58,7 @@ export interface KindDeps {
   readonly local: LocalVolumes;
   /** Labels of the node's object; `undefined` as long as it was not seen. */
   readonly nodeLabels: () => LabelSet | undefined;
-  /** Told that a volume was made, in the words of the event SuccessfulMountVolume. */
-  readonly onMade: (pod: Pod, message: string) => void;
+  readonly say: (event: VolumeEvent) => void;
   /** What pods may use of the node. */
   readonly allocatable: Allocatable;
   /** Absent where there is no API server. */

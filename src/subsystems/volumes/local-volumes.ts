@@ -1,4 +1,4 @@
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/turns.ts";
 import type { Files, GroupOrder, VolumeFiles } from "../../outside/host/host.ts";
 import { VolumeStepError, wrong } from "./kind.ts";
@@ -30,6 +30,8 @@ export interface LocalMount extends LocalVolume {
   /** As mount(8) takes them. */
   readonly options: readonly string[];
   readonly group?: GroupOrder;
+  /** Told of the volume's group where other pods have it with another one already. */
+  readonly onOtherGroup: (groupId: number) => void;
 }
 
 /** A local volume to be a pod's as the block device it is. */
@@ -83,11 +85,16 @@ export class LocalVolumes {
   async mount(order: LocalMount): Promise<void> {
     checkNames(order);
     await this.#turns.take(order.name, async () => {
-      const { volumes } = this.#deps;
+      const { files, volumes } = this.#deps;
       const isThere = await this.isMounted(order.target);
       if (!isThere) await this.#bind(order);
       // What several pods have keeps the group of the first.
-      if (!order.group || (await this.#users(order.name)).length > 1) return;
+      if (!order.group) return;
+      if ((await this.#users(order.name)).length > 1) {
+        const facts = isThere ? undefined : await files.facts(order.target);
+        if (facts && facts.groupId !== order.group.groupId) order.onOtherGroup(facts.groupId);
+        return;
+      }
       // An agent may have been killed on its way through the folders: the topmost gets its group last.
       const onlyOnMismatch = isThere || order.group.onlyOnMismatch === true;
       try {
@@ -151,7 +158,8 @@ export class LocalVolumes {
     } catch (error) {
       if (!(await this.isMounted(target))) await files.remove(target);
       const what = `local: failed to mount device ${path} at ${target} (fstype: ${fsType})`;
-      const cause = wrong(`${what}, error ${messageOf(error)}`);
+      const code = isOutside(error) ? error.code : "precondition";
+      const cause = new OutsideError(code, `${what}, error ${messageOf(error)}`, { cause: error });
       const step = "MountVolume.MountDevice";
       throw new VolumeStepError({ step, volume: name, reason: "FailedMount" }, cause);
     }

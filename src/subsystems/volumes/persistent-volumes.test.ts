@@ -78,7 +78,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
         random: createSeededRandom(1),
         nodeLabels: () => labels.now,
         onFault: (_, message, reason) => said.push(`${reason}: ${message}`),
-        onMade: (_, message) => said.push(`SuccessfulMountVolume: ${message}`),
+        say: ({ reason, message }) => said.push(`${reason}: ${message}`),
       },
     );
   let volumes = agent();
@@ -164,7 +164,7 @@ test("an agent that ended between mounting and binding leaves nothing", async ()
 });
 
 test("a volume whose group could not be given is not left half done", async () => {
-  const { host, mounted, faulty } = await world({ local: { path: "/disk" } });
+  const { host, mounted, faulty, said } = await world({ local: { path: "/disk" } });
   const pod = podWith("one", MOUNTING, { securityContext: { fsGroup: 7 } });
   faulty.add("giveToGroup");
   assert.equal(await mounted(pod), false);
@@ -174,6 +174,8 @@ test("a volume whose group could not be given is not left half done", async () =
   // The second pod gets it with the group it has.
   faulty.add("giveToGroup");
   assert.ok(await mounted(podWith("two", MOUNTING, { securityContext: { fsGroup: 8 } })));
+  const words = "The requested fsGroup is 8, but the volume pv has GID 7.";
+  assert.equal(said.at(-1), `AlreadyMountedVolume: ${words} The volume may not be shareable.`);
 });
 
 test("a device for a block volume: node, link, words; another agent; nothing left", async () => {
@@ -327,10 +329,11 @@ test("what is on a device is never made anew: not for reading, not as another fi
   pv.now = pvOf("pv", { local: { ...local, fsType: "xfs" } });
   const other = podWith("three", MOUNTING);
   assert.equal(await mounted(other), false);
-  assert.equal(
-    said.at(-1),
+  const cause = `${failed.slice(failed.indexOf("local:"))} (fstype: xfs), error mount failed: /dev/sda is no xfs`;
+  assert.deepEqual(said.slice(-2), [
+    `FailedMountOnFilesystemMismatch: MountVolume failed for volume "pv" ${cause}`,
     `FailedMount: ${failed} (fstype: xfs), error mount failed: /dev/sda is no xfs`,
-  );
+  ]);
 });
 
 test("another device under the name of a volume that is still mounted is not mistaken for it", async () => {

@@ -20,7 +20,7 @@ import type { DiskUsage, Files, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
 import { ClaimStats } from "./claim-stats.ts";
 import { hostsMount, terminationLogMount } from "./container-files.ts";
-import type { MadeVolume, VolumeStep } from "./kind.ts";
+import type { MadeVolume, VolumeEvent, VolumeStep } from "./kind.ts";
 import { LocalVolumes } from "./local-volumes.ts";
 import { type PlannedDevice, planDevices } from "./plan-devices.ts";
 import { type MountFeatures, type PlannedMount, planMounts } from "./plan-mounts.ts";
@@ -28,7 +28,7 @@ import { type PodCertificateSource, PodCertificates } from "./pod-certificates/p
 import { PodVolumes } from "./pod-volumes.ts";
 import { tearDown } from "./teardown.ts";
 
-export type { MadeVolume, MountFeatures, PodCertificateSource };
+export type { MadeVolume, MountFeatures, PodCertificateSource, VolumeEvent };
 export { PodCertificates };
 
 /** Folders and switches of the room. */
@@ -57,8 +57,8 @@ export interface VolumeDeps {
   readonly nodeLabels?: () => LabelSet | undefined;
   /** Told what could not be made, in the words of the event FailedMount or FailedMapVolume. */
   readonly onFault: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
-  /** Told that a block volume was made, in the words of the event SuccessfulMountVolume. */
-  readonly onMade?: (pod: Pod, message: string) => void;
+  /** Told what else is to be said of persistent volumes. */
+  readonly say?: (event: VolumeEvent) => void;
 }
 
 /** One container whose mounts are wanted. */
@@ -262,8 +262,8 @@ export class Volumes {
     const known = this.#pods.get(uid);
     if (known) return known;
     const paths = podPaths(this.#options.roots, pod);
-    const { nodeLabels = () => undefined, onMade = () => {} } = this.#deps;
-    const own = { local: this.#local, nodeLabels, onMade };
+    const { nodeLabels = () => undefined, say = () => {} } = this.#deps;
+    const own = { local: this.#local, nodeLabels, say };
     const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options, ...own });
     this.#pods.set(uid, made);
     return made;

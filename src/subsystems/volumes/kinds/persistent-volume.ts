@@ -1,5 +1,6 @@
 import type { PersistentVolume, Pod } from "../../../api/generated/types.ts";
 import { matchesNodeSelector } from "../../../api/node-selector.ts";
+import { messageOf } from "../../../kit/errors.ts";
 import {
   type KindDeps,
   type MadeVolume,
@@ -84,15 +85,33 @@ async function mountLocal(order: PersistentOrder, deps: KindDeps): Promise<Made>
   if (!(await deps.local.isMounted(target))) checkAffinity(pv, deps);
   const { fsGroup: groupId, fsGroupChangePolicy } = pod.spec?.securityContext ?? {};
   const onlyOnMismatch = fsGroupChangePolicy === "OnRootMismatch";
-  await deps.local.mount({
+  const mount = {
     ...{ name: nameOf(pv), path, target },
     fsType: fsType === "" ? DEFAULT_FS_TYPE : fsType,
     options: mountOptions(pv, readOnly),
+    onOtherGroup: (other: number) =>
+      deps.say({
+        about: pod,
+        reason: "AlreadyMountedVolume",
+        message: `The requested fsGroup is ${groupId}, but the volume ${nameOf(pv)} has GID ${other}. The volume may not be shareable.`,
+      }),
     ...(groupId === undefined || readOnly
       ? {}
       : { group: { groupId, readOnly: false, onlyOnMismatch } }),
+  };
+  await deps.local.mount(mount).catch((error: unknown) => {
+    if (isMismatch(error)) {
+      const message = `MountVolume failed for volume "${nameOf(pv)}" ${messageOf(error.cause)}`;
+      deps.say({ about: pv, reason: "FailedMountOnFilesystemMismatch", message });
+    }
+    throw error;
   });
   return { hostPath: target };
+}
+
+/** The device holds another file system than the volume says. */
+function isMismatch(error: unknown): error is VolumeStepError {
+  return error instanceof VolumeStepError && error.code === "invalid";
 }
 
 async function mapLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
@@ -104,8 +123,8 @@ async function mapLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
   const { node, nodes, isNew } = await deps.local.map({ ...volume, podUid, links });
   if (isNew) {
     const done = `MapVolume.MapPodDevice succeeded for volume "${volume.name}"`;
-    deps.onMade(pod, `${done} globalMapPath "${nodes}"`);
-    deps.onMade(pod, `${done} volumeMapPath "${links}"`);
+    for (const where of [`globalMapPath "${nodes}"`, `volumeMapPath "${links}"`])
+      deps.say({ about: pod, reason: "SuccessfulMountVolume", message: `${done} ${where}` });
   }
   return { hostPath: "", device: node };
 }
