@@ -1,146 +1,23 @@
 import assert from "node:assert/strict";
-import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
 import { test } from "node:test";
-import fc from "fast-check";
 import { Refusal } from "../../../../test/sim/fake-api-objects.ts";
-import { FakeApiServer } from "../../../../test/sim/fake-apiserver.ts";
-import { FakeHost } from "../../../../test/sim/fake-host.ts";
-import { SimClock } from "../../../../test/sim/sim-clock.ts";
-import { condition, PodSigner } from "../../../../test/support/pod-signer.ts";
-import type {
-  Pod,
-  PodCertificateProjection,
-  PodCertificateRequest,
-} from "../../../api/generated/types.ts";
-import { silentLog } from "../../../kit/log.ts";
-import { MetricsRegistry } from "../../../kit/metrics.ts";
-import { createSeededRandom } from "../../../kit/random.ts";
-import { TaskScope } from "../../../kit/scope.ts";
-import { KubeClient } from "../../../outside/kube/kube.ts";
-import { type KeyPair, parseCsrDer } from "../../../outside/x509/x509.ts";
-import { Volumes } from "../volumes.ts";
-import { PodCertificates } from "./pod-certificates.ts";
-
-const ROOTS = { root: "/r", logs: "/l" };
-const ALLOCATABLE = { cpuMilli: 2000, memoryBytes: 2 ** 33, ephemeralStorageBytes: 2 ** 34 };
-const OPTIONS = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
-const FOLDER = "/r/pods/u1/volumes/kubernetes.io~projected/v";
-const PLURAL = "podcertificaterequests";
-const AT = { collection: `certificates.k8s.io/${PLURAL}`, namespace: "default" };
-const SIGNER = "example.test/s";
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const FILES = { keyPath: "key.pem", certificateChainPath: "chain.pem" };
-const signal = new AbortController().signal;
-const SETUP = 'MountVolume.SetUp failed for volume "v" : ';
-
-/** Keys that are there at once: no virtual clock waits for real work. */
-async function newKey(): Promise<KeyPair> {
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  return {
-    privateKeyPem: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    publicKey: publicKey.export({ type: "spki", format: "der" }),
-  };
-}
-
-function podWith(more: Partial<PodCertificateProjection> = {}): Pod {
-  const podCertificate = {
-    ...{ signerName: SIGNER, keyType: "ED25519", credentialBundlePath: "bundle.pem" },
-    ...more,
-  };
-  return {
-    metadata: { name: "p", namespace: "default", uid: "u1" },
-    spec: {
-      containers: [],
-      serviceAccountName: "robot",
-      securityContext: { fsGroup: 42 },
-      volumes: [{ name: "v", projected: { sources: [{ podCertificate }] } }],
-    },
-  };
-}
-
-async function world(seed = 1) {
-  const clock = new SimClock();
-  const random = createSeededRandom(seed);
-  const server = new FakeApiServer(clock, random);
-  server.objects.create({ collection: "nodes", namespace: undefined }, { metadata: { name: "n" } });
-  const account = { metadata: { name: "robot" } };
-  server.objects.create({ collection: "serviceaccounts", namespace: "default" }, account);
-  const host = new FakeHost({ clock });
-  await host.files.makeDirectory("/r/pods/u1/volumes", 0o750);
-  const signer = await PodSigner.create(clock.wall());
-  const faults: string[] = [];
-  const events: string[] = [];
-  const agent = () => {
-    const client = new KubeClient({}, { transport: server, clock, log: silentLog });
-    const scope = new TaskScope("test", { clock, log: silentLog });
-    const metrics = new MetricsRegistry();
-    const certificates = new PodCertificates({
-      ...{ client, clock, random, scope, metrics, nodeName: "n", newKey, log: silentLog },
-      say: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
-    });
-    const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };
-    const volumes = new Volumes(OPTIONS, { ...deps, onFault: (_, text) => faults.push(text) });
-    return { volumes, metrics, scope };
-  };
-  const requests = () => server.objects.list(AT.collection) as unknown as PodCertificateRequest[];
-  const answer = (request: PodCertificateRequest, status: PodCertificateRequest["status"]) => {
-    const place = { ...AT, name: request.metadata?.name ?? "" };
-    server.objects.patch(place, true, { body: { status }, strategic: false });
-  };
-  /** Grants what is open and tells how many that were. */
-  const issue = (refreshInMs = 12 * HOUR_MS, lifeMs = 24 * HOUR_MS): number => {
-    const open = requests().filter(({ status }) => status === undefined);
-    for (const one of open)
-      answer(one, signer.issue(one, { now: clock.wall(), refreshInMs, lifeMs }));
-    return open.length;
-  };
-  const read = (name: string) => host.files.readText(`${FOLDER}/${name}`, { maxBytes: 1 << 16 });
-  return {
-    ...agent(),
-    agent,
-    clock,
-    server,
-    host,
-    signer,
-    faults,
-    events,
-    requests,
-    answer,
-    issue,
-    read,
-  };
-}
-
-type World = Awaited<ReturnType<typeof world>>;
-
-/** Starts mounting; tells when it is done. */
-function mounting({ volumes }: Pick<World, "volumes">, pod: Pod) {
-  const state = { done: false, failed: "" };
-  volumes.mount(pod, signal).then(
-    () => {
-      state.done = true;
-    },
-    (error: unknown) => {
-      state.failed = String(error);
-    },
-  );
-  return state;
-}
-
-async function issued(given: World, pod = podWith(), refreshInMs?: number, lifeMs?: number) {
-  const mount = mounting(given, pod);
-  await given.clock.advance(500);
-  assert.equal(given.issue(refreshInMs, lifeMs), 1);
-  await given.clock.advance(500);
-  assert.equal(mount.done, true);
-}
-
-/** Private key and leaf of the files are a pair. */
-async function assertPair({ read }: World): Promise<void> {
-  const key = createPrivateKey((await read("key.pem")) ?? "");
-  assert.ok(new X509Certificate((await read("chain.pem")) ?? "").checkPrivateKey(key));
-}
+import {
+  AT,
+  assertPair,
+  FILES,
+  HOUR_MS,
+  issued,
+  MINUTE_MS,
+  mounting,
+  PLURAL,
+  podWith,
+  SETUP,
+  SIGNER,
+  VOLUME,
+  world,
+} from "../../../../test/support/certificate-world.ts";
+import { condition } from "../../../../test/support/pod-signer.ts";
+import { parseCsrDer } from "../../../outside/x509/x509.ts";
 
 test("a request says who asks, holds nothing but the key, and its answer becomes files", async () => {
   const given = await world();
@@ -170,7 +47,7 @@ test("a request says who asks, holds nothing but the key, and its answer becomes
   assert.match(key ?? "", /^-----BEGIN PRIVATE KEY-----\n/);
   assert.ok(chain?.endsWith(given.signer.authorityPem));
   assert.equal(await given.read("bundle.pem"), `${key}${chain}`);
-  const { mode } = (await given.host.files.facts(`${FOLDER}/key.pem`, { follow: true })) ?? {};
+  const { mode } = (await given.host.files.facts(`${VOLUME}/key.pem`, { follow: true })) ?? {};
   assert.equal((mode ?? 0) & 0o007, 0, "nobody else may read it");
   assert.deepEqual([given.faults, given.events], [[], []]);
 });
@@ -248,6 +125,27 @@ test("at its time another key and certificate replace both files", async () => {
   assert.deepEqual([given.faults, given.events], [[], []]);
 });
 
+test("each source has a certificate of its own, and asks at a time of its own", async () => {
+  const given = await world();
+  const pod = podWith();
+  const source = (name: string) => ({
+    podCertificate: { signerName: SIGNER, keyType: "ED25519", credentialBundlePath: name },
+  });
+  const volumes = [{ name: "v", projected: { sources: [source("a"), source("b")] } }];
+  const mount = mounting(given, { ...pod, spec: { containers: [], ...pod.spec, volumes } });
+  await given.clock.advance(500);
+  assert.equal(given.issue(HOUR_MS), 2);
+  await given.clock.advance(500);
+  assert.equal(mount.done, true);
+  assert.notEqual(await given.read("a"), await given.read("b"));
+  assert.match(given.metrics.expose(), /state="fresh"} 2/);
+  await given.clock.runUntil(() => given.requests().length === 3, HOUR_MS + 5 * MINUTE_MS);
+  await given.clock.advance(1_000);
+  assert.equal(given.requests().length, 3, "not both at once");
+  await given.clock.advance(5 * MINUTE_MS);
+  assert.equal(given.requests().length, 4);
+});
+
 test("a renewal that is denied leaves the files, and is said", async () => {
   const given = await world();
   await issued(given, podWith(FILES), HOUR_MS);
@@ -323,6 +221,26 @@ test("a request that somebody deletes is made again, once a minute at most", asy
   assert.match(given.faults.at(-1) ?? "", /appears to have been deleted|waits for signer/);
 });
 
+test("a request that a cache does not show yet is waited for, but not for ever", async () => {
+  for (const isSigned of [true, false]) {
+    const given = await world();
+    const { server, clock } = given;
+    server.special.set(`/apis/certificates.k8s.io/v1beta1/namespaces/default/${PLURAL}`, (body) =>
+      body === null
+        ? { metadata: { resourceVersion: `${server.objects.version}` }, items: [] }
+        : server.objects.create(AT, body as Readonly<Record<string, unknown>>),
+    );
+    const mount = mounting(given, podWith());
+    await clock.advance(MINUTE_MS);
+    if (isSigned) assert.equal(given.issue(), 1);
+    await clock.advance(8 * MINUTE_MS);
+    assert.equal(mount.done, isSigned);
+    assert.equal(given.requests().length, 1);
+    await clock.advance(7 * MINUTE_MS);
+    assert.equal(given.requests().length, isSigned ? 1 : 2);
+  }
+});
+
 test("a pod that is gone asks for nothing any more", async () => {
   const given = await world();
   await issued(given, podWith(), HOUR_MS);
@@ -352,28 +270,4 @@ test("another agent asks anew; what is there stays until the answer comes", asyn
   await given.clock.advance(500);
   assert.notEqual(await given.read("key.pem"), first);
   await assertPair(given);
-});
-
-test("whatever signers say of refreshing: never before its time, never more than once a minute", async () => {
-  const minutes = fc.integer({ min: -120, max: 300 });
-  await fc.assert(
-    fc.asyncProperty(
-      fc.nat(),
-      fc.array(minutes, { minLength: 1, maxLength: 6 }),
-      async (seed, plan) => {
-        const given = await world(seed);
-        mounting(given, podWith());
-        let earliest = given.clock.wall() as number;
-        for (const [i, refreshIn] of plan.entries()) {
-          await given.clock.runUntil(() => given.requests().length > i, 7 * HOUR_MS);
-          const now = given.clock.wall();
-          assert.ok(now >= earliest, `request ${i} came ${earliest - now} ms too early`);
-          assert.ok(now <= earliest + 6 * MINUTE_MS, `request ${i} came ${now - earliest} ms late`);
-          assert.equal(given.issue(refreshIn * MINUTE_MS), 1);
-          earliest = Math.max(now + MINUTE_MS, now + refreshIn * MINUTE_MS) - 1_000;
-        }
-      },
-    ),
-    { numRuns: 30 },
-  );
 });
