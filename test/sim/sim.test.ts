@@ -1,5 +1,6 @@
 // The whole agent in seeded histories. SIM_SEEDS says how many, SIM_FIRST where to begin.
 import { test } from "node:test";
+import { playSeeds } from "./crew.ts";
 import { playScenario } from "./scenario.ts";
 import { LEARNED } from "./seeds.ts";
 
@@ -11,5 +12,6 @@ for (const [seed, lesson] of LEARNED) {
 }
 
 test(`simulation: ${count} seeds from ${first}`, async () => {
-  for (let seed = first; seed < first + count; seed += 1) await playScenario(seed);
+  const module = new URL("./scenario.ts", import.meta.url);
+  await playSeeds({ module, name: "playScenario", first, count });
 });
