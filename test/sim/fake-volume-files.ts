@@ -20,6 +20,8 @@ export class FakeVolumeFiles implements VolumeFiles {
   readonly #mounts: MountPoint[] = [];
   /** Folders that were given to a group, once for each time. */
   readonly given: string[] = [];
+  /** Folders whose files were given or looked at, once for each time. */
+  readonly payloads: string[] = [];
   /** File systems of block devices, by number. */
   readonly #formats = new Map<string, string>();
   /** Places where a device is held. */
@@ -131,6 +133,7 @@ export class FakeVolumeFiles implements VolumeFiles {
 
   async writePayload(folder: string, files: readonly PayloadFile[]): Promise<boolean> {
     this.#check("writePayload", folder);
+    this.payloads.push(folder);
     const key = JSON.stringify(files.map((file) => [file.path, file.mode, [...file.content]]));
     const data = `${folder}/..data`;
     if ((await this.#files.readText(`${data}/..key`, { maxBytes: 1 << 24 })) === key) return false;

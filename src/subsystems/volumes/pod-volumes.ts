@@ -47,9 +47,11 @@ export class PodVolumes {
   readonly #stops: (() => void)[] = [];
   readonly #wakers = new Set<() => void>();
   #pod: Pod;
+  #shown: string;
 
   constructor(pod: Pod, paths: VolumePaths, deps: PodVolumesDeps) {
     this.#pod = pod;
+    this.#shown = shownOf(pod);
     this.#paths = paths;
     this.#deps = deps;
     const volumes = pod.spec?.volumes ?? [];
@@ -113,9 +115,13 @@ export class PodVolumes {
     return { promise, cancel: () => this.#wakers.delete(wake) };
   }
 
-  /** The pod's labels and annotations are others now. */
+  /** The pod is another version of itself: what shows it is made again, if it shows anything else now. */
   podChanged(pod: Pod): void {
+    const shown = shownOf(pod);
+    const isSame = shown === this.#shown;
     this.#pod = pod;
+    this.#shown = shown;
+    if (isSame) return;
     for (const entry of this.#entries.values())
       if (entry.kind?.showsPod?.(entry.volume)) this.#refresh(entry);
   }
@@ -200,3 +206,11 @@ const setUpOf = ({ name }: Volume): VolumeStep => ({
   volume: name,
   reason: "FailedMount",
 });
+
+/** All that volumes can show of a pod and that changes while it runs. */
+function shownOf({ metadata, spec }: Pod): string {
+  const { labels, annotations } = metadata ?? {};
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const resources = containers.map((container) => container.resources);
+  return JSON.stringify([labels, annotations, spec?.resources, resources]);
+}

@@ -188,14 +188,36 @@ test("projected volumes join their sources, ask for tokens of the pod and renew 
   assert.deepEqual(host.volumes.mounted, [`${FOLDER}/kubernetes.io~projected/v`]);
 });
 
-test("files of labels follow the pod", async () => {
-  const { clock, volumes, mounted, read } = await world();
-  const items = [{ path: "l", fieldRef: { fieldPath: "metadata.labels" } }];
+test("files of labels and resources follow the pod; what they do not show wakes nobody", async () => {
+  const { clock, host, volumes, mounted, read } = await world();
+  const resourceFieldRef = { containerName: "c", resource: "limits.cpu", divisor: "1m" };
+  const items = [
+    { path: "l", fieldRef: { fieldPath: "metadata.labels" } },
+    { path: "r", resourceFieldRef },
+  ];
   const volume = { name: "v", downwardAPI: { items } };
-  await mounted(podWith([volume], { labels: { a: "1" } }));
-  volumes.podChanged(podWith([volume], { labels: { a: "2" } }));
-  await clock.advance(100);
-  assert.equal(await read("kubernetes.io~downward-api/v/l"), 'a="2"');
+  const podOf = (label: string, cpu: string, status: NonNullable<Pod["status"]> = {}): Pod => {
+    const pod = podWith([volume], { labels: { a: label } });
+    const containers = [{ name: "c", resources: { limits: { cpu } } }];
+    return { ...pod, spec: { ...pod.spec, containers }, status };
+  };
+  const shown = async () => [
+    await read("kubernetes.io~downward-api/v/l"),
+    await read("kubernetes.io~downward-api/v/r"),
+  ];
+  await mounted(podOf("1", "1"));
+  const { payloads } = host.volumes;
+  assert.equal(payloads.length, 1);
+  for (const [pod, labels, cpu, times] of [
+    [podOf("2", "1"), 'a="2"', "1000", 2],
+    [podOf("2", "500m"), 'a="2"', "500", 3],
+    [podOf("2", "500m", { phase: "Running" }), 'a="2"', "500", 3],
+  ] as const) {
+    volumes.podChanged(pod);
+    await clock.advance(100);
+    assert.deepEqual(await shown(), [labels, cpu]);
+    assert.equal(payloads.length, times);
+  }
 });
 
 test("another agent finds the volumes, does not mount them again, and takes them away", async () => {
