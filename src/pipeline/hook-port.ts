@@ -1,11 +1,10 @@
 /** What the pods room needs for hooks of containers. */
 import type { Pod } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
-import { podDisplayName } from "../api/pod.ts";
+import { isHostNetworkPod, podDisplayName } from "../api/pod.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Events } from "../subsystems/events/events.ts";
-import type { Runtime } from "../subsystems/runtime/runtime.ts";
-import { newestSandbox } from "./pods/observed.ts";
+import type { HookPlace, Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Pods } from "./pods/pods.ts";
 import type { PodPorts } from "./pods/ports.ts";
 import { specContainers } from "./pods/restart.ts";
@@ -15,14 +14,22 @@ export interface HookPortDeps {
   readonly outside: Outside;
   readonly events: Pick<Events, "ofPod">;
   readonly runtime: Runtime;
+  /** Addresses of the node, which pods on its network have. */
+  readonly hostIps: () => readonly string[];
 }
 
 /** The hooks of containers, run through the runtime. */
 export function hookPort(deps: HookPortDeps, pods: () => Pods): PodPorts["hooks"] {
   const { clock, log, net, cri } = deps.outside;
-  const podIp = (pod: Pod) => {
-    const record = pods().get((pod.metadata?.uid ?? "") as PodUid);
-    return record && newestSandbox(record.observed)?.ips[0];
+  // Nobody may have looked at a sandbox yet that was just made, and the one before had another address.
+  const podIp = async ({ pod, sandboxId }: HookPlace, signal: AbortSignal) => {
+    if (isHostNetworkPod(pod)) return deps.hostIps()[0];
+    const sandboxes = pods().get((pod.metadata?.uid ?? "") as PodUid)?.observed.sandboxes ?? [];
+    const seen = sandboxId
+      ? sandboxes.find(({ id }) => id === sandboxId)
+      : sandboxes.find(({ ips }) => ips.length > 0);
+    if (seen && seen.ips.length > 0) return seen.ips[0];
+    return sandboxId ? (await deps.runtime.addresses(sandboxId, signal))[0] : undefined;
   };
   const onHttpFallback = (pod: Pod, host: string) =>
     deps.events.ofPod(pod, {
@@ -36,9 +43,9 @@ export function hookPort(deps: HookPortDeps, pods: () => Pods): PodPorts["hooks"
   const lifecycleOf = (pod: Pod, name: string) =>
     specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;
   return {
-    postStart: async (pod, container, containerId, signal) => {
-      const hook = lifecycleOf(pod, container)?.postStart;
-      if (hook) await hooks.run({ pod, container, containerId }, hook, signal);
+    postStart: async (pod, { name, id, sandboxId }, signal) => {
+      const hook = lifecycleOf(pod, name)?.postStart;
+      if (hook) await hooks.run({ pod, container: name, containerId: id, sandboxId }, hook, signal);
     },
     preStop: async (pod, { name, id, graceSeconds }, signal) => {
       const hook = lifecycleOf(pod, name)?.preStop;

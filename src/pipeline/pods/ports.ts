@@ -102,9 +102,16 @@ export interface PodImagePort {
   ): Promise<ImageOutcome>;
 }
 
+/** A container that was just started. */
+export interface StartedContainer {
+  readonly name: string;
+  readonly id: string;
+  readonly sandboxId: string;
+}
+
 /** Hooks of containers; a failed hook throws. */
 export interface PodHookPort {
-  postStart(pod: Pod, container: string, containerId: string, signal: AbortSignal): Promise<void>;
+  postStart(pod: Pod, started: StartedContainer, signal: AbortSignal): Promise<void>;
   /** Runs within `graceSeconds` at most and resolves with the seconds it took; never throws. */
   preStop(pod: Pod, order: StopOrder, signal: AbortSignal): Promise<number>;
 }

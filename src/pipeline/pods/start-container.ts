@@ -1,7 +1,7 @@
 import type { PresentImage } from "../../api/present-image.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
-import { attemptIn, newestSandbox } from "./observed.ts";
+import { attemptIn } from "./observed.ts";
 import { ContainerConfigError, type ImageOutcome } from "./ports.ts";
 import { findContainer } from "./restart.ts";
 import { currentRound } from "./rounds.ts";
@@ -50,7 +50,8 @@ export async function startContainer(
     message: "Container created",
     container: action.name,
   });
-  return startCreated(action, run, created, container.lifecycle?.postStart !== undefined);
+  const hasHook = container.lifecycle?.postStart !== undefined;
+  return startCreated(action, run, { id: created, sandboxId, hasHook });
 }
 
 /** The image is held until the container is there: from then on the container keeps it. */
@@ -87,7 +88,7 @@ async function createContainer(
         containerKind: action.containerKind,
         restartCount: action.restartCount,
         round: currentRound(pod, run.record.observed),
-        podIps: newestSandbox(run.record.observed)?.ips ?? [],
+        podIps: addressesIn(run, at.sandboxId),
         targetId: targetOf(action, run, at.sandboxId),
         image: at.image,
       },
@@ -107,6 +108,11 @@ async function createContainer(
   }
 }
 
+/** Addresses as last seen; none yet of a sandbox that this run has made, whatever an older one had. */
+function addressesIn({ record }: Run, sandboxId: string): readonly string[] {
+  return record.observed.sandboxes.find(({ id }) => id === sandboxId)?.ips ?? [];
+}
+
 /** The container whose processes an ephemeral one wants to see; throws when that does not run. */
 function targetOf({ name }: StartAction, { record }: Run, sandboxId: string): string | undefined {
   const target = record.pod.spec?.ephemeralContainers?.find(
@@ -122,9 +128,9 @@ function targetOf({ name }: StartAction, { record }: Run, sandboxId: string): st
 async function startCreated(
   action: StartAction,
   run: Run,
-  id: string,
-  hasHook: boolean,
+  made: { readonly id: string; readonly sandboxId: string; readonly hasHook: boolean },
 ): Promise<StepResult> {
+  const { id, sandboxId, hasHook } = made;
   const { pod } = run.record;
   const { runtime, events, hooks } = run.deps.ports;
   try {
@@ -155,7 +161,7 @@ async function startCreated(
   });
   if (!hasHook) return { step: action.name, outcome: { kind: "done" } };
   try {
-    await hooks.postStart(pod, action.name, id, run.signal);
+    await hooks.postStart(pod, { name: action.name, id, sandboxId }, run.signal);
     return { step: action.name, outcome: { kind: "done" } };
   } catch (error) {
     return abandonAfterHook(action, run, id, messageOf(error));

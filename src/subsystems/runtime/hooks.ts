@@ -22,8 +22,8 @@ export interface HookDeps {
   readonly net: Net;
   readonly clock: Clock;
   readonly log: Log;
-  /** Primary address of the pod as last seen. */
-  readonly podIp: (pod: Pod) => string | undefined;
+  /** Primary address of the pod. */
+  readonly podIp: (at: HookPlace, signal: AbortSignal) => Promise<string | undefined>;
   /** Told of a hook that was to be HTTPS and was answered in HTTP only; `host` is that of its URL. */
   readonly onHttpFallback?: (pod: Pod, host: string) => void;
 }
@@ -44,6 +44,8 @@ export interface HookPlace {
   readonly pod: Pod;
   readonly container: string;
   readonly containerId: string;
+  /** The sandbox it was just started in. */
+  readonly sandboxId?: string;
 }
 
 /** Hooks run through the given runtime and network. */
@@ -123,13 +125,12 @@ const isNoCredential = ({ name }: { readonly name: string }) =>
 
 async function runHttpHook(
   deps: HookDeps,
-  at: { readonly pod: Pod; readonly container: string },
+  at: HookPlace,
   hook: NonNullable<LifecycleHandler["httpGet"]>,
   signal: AbortSignal,
 ): Promise<void> {
-  const host = hook.host ?? deps.podIp(at.pod);
-  if (host === undefined || host === "")
-    throw new Error("failed to find networking container: pod has no address yet");
+  const host = hook.host || (await deps.podIp(at, signal));
+  if (!host) throw new Error("failed to find networking container: pod has no address yet");
   const secure = (hook.scheme ?? "HTTP").toLowerCase() === "https";
   const port = hookPort(at.pod, at.container, hook.port);
   const urlHost = `${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -42,6 +42,7 @@ import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./userns-optio
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export type { RuntimeFeatures } from "./features.ts";
+export type { HookPlace } from "./hooks.ts";
 export { instrumentRuntime } from "./instrument.ts";
 export { Resolver } from "./resolver.ts";
 export { openUserNamespaces, UserNamespaces } from "./user-namespaces.ts";
