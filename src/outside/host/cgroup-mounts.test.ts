@@ -14,6 +14,7 @@ test("parseMountinfo reads all fields, optional ones skipped, escapes undone", (
     {
       mountId: 36,
       parentId: 35,
+      device: "98:0",
       root: "/mnt1",
       mountPoint: "/mnt2",
       fsType: "ext3",
@@ -24,6 +25,7 @@ test("parseMountinfo reads all fields, optional ones skipped, escapes undone", (
     {
       mountId: 40,
       parentId: 36,
+      device: "0:33",
       root: "/",
       mountPoint: "/run/a b\\c",
       fsType: "tmpfs",
