@@ -71,10 +71,28 @@ const VECTORS: readonly Vector[] = [
 
 for (const { about, files, maxFiles, plan } of VECTORS)
   test(`planRotation: ${about}`, () => {
-    assert.deepEqual(planRotation("0.log", files, { maxFiles, now: NOW }), {
+    assert.deepEqual(planRotation("0.log", files, { maxFiles, localNow: NOW }), {
       ...plan,
       renameTo: CURRENT,
     });
+  });
+
+/** Times of files that are there, time that the renamed one gets at 09:08:07. */
+const TIMES: readonly (readonly [readonly string[], string])[] = [
+  [[], "20260704-090807"],
+  [["20260704-090806"], "20260704-090807"],
+  // Twice in a second; a clock that was set back, over midnight and the end of a year.
+  [["20260704-090807"], "20260704-090808"],
+  [["20260704-100000.gz", "20260704-080000"], "20260704-100001"],
+  [["20261231-235959"], "20270101-000000"],
+  [["99999999-999999"], "20260704-090807"],
+];
+
+for (const [present, suffix] of TIMES)
+  test(`planRotation after ${present.join(", ") || "nothing"} renames to ${suffix}`, () => {
+    const files = ["0.log", ...present.map((time) => `0.log.${time}`)];
+    const plan = planRotation("0.log", files, { maxFiles: 5, localNow: NOW });
+    assert.equal(plan.renameTo, `0.log.${suffix}`);
   });
 
 test("planRotation: however often it is applied, never more than maxFiles stay", () => {
@@ -82,8 +100,11 @@ test("planRotation: however often it is applied, never more than maxFiles stay",
     fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 1, max: 30 }), (most, times) => {
       let files: readonly string[] = ["0.log"];
       for (let i = 0; i < times; i += 1) {
-        const now = (NOW + i * 1000) as WallMs;
-        const plan = planRotation("0.log", files, { maxFiles: most, now });
+        // Not every rotation finds the clock moved on.
+        const localNow = (NOW + ((i * 7) % 5) * 400) as WallMs;
+        const plan = planRotation("0.log", files, { maxFiles: most, localNow });
+        for (const older of files)
+          assert.ok(older === "0.log" || older < plan.renameTo, `${older} ${plan.renameTo}`);
         files = files
           .filter((name) => !plan.remove.includes(name))
           .map((name) => {

@@ -24,7 +24,7 @@ const ZIPPED = ".gz";
 export function planRotation(
   name: string,
   siblings: readonly string[],
-  { maxFiles, now }: { readonly maxFiles: number; readonly now: WallMs },
+  { maxFiles, localNow }: { readonly maxFiles: number; readonly localNow: WallMs },
 ): RotationPlan {
   const own = siblings.filter((sibling) => sibling.startsWith(`${name}.`));
   const unfinished = own.filter((sibling) => sibling.endsWith(UNFINISHED));
@@ -37,12 +37,32 @@ export function planRotation(
   return {
     remove: [...unfinished, ...doubled, ...excess],
     zip: stay.filter((sibling) => !sibling.endsWith(ZIPPED)),
-    renameTo: `${name}.${timeSuffix(now)}`,
+    renameTo: `${name}.${nextSuffix(
+      localNow,
+      rotated.map((sibling) => sibling.slice(name.length + 1)),
+    )}`,
   };
 }
 
-/** `YYYYMMDD-hhmmss`, in UTC so that names sort by time also when clocks are set back in autumn. */
-function timeSuffix(now: WallMs): string {
-  const [date = "", time = ""] = new Date(now).toISOString().slice(0, 19).split("T");
+const SECOND_MS = 1_000;
+
+/**
+ * `YYYYMMDD-hhmmss`, later than all that are there: clocks are set back, in autumn too, two may come in one
+ * second, and files are read and removed in the order of their names.
+ */
+function nextSuffix(localNow: WallMs, present: readonly string[]): string {
+  const latest = Math.max(0, ...present.map(timeOf));
+  return timeSuffix(Math.max(localNow, latest + SECOND_MS));
+}
+
+function timeOf(suffix: string): number {
+  const [, date = "", time = ""] = /^(\d{8})-(\d{6})/.exec(suffix) ?? [];
+  const day = date.replace(/(....)(..)(..)/, "$1-$2-$3");
+  const parsed = Date.parse(`${day}T${time.replace(/(..)(..)(..)/, "$1:$2:$3")}Z`);
+  return Number.isNaN(parsed) ? 0 : parsed;
+}
+
+function timeSuffix(localMs: number): string {
+  const [date = "", time = ""] = new Date(localMs).toISOString().slice(0, 19).split("T");
   return `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock, WallMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { planRotation } from "./plan-rotation.ts";
@@ -51,7 +51,7 @@ export async function rotateLog(
   const plan = planRotation(
     path.slice(end + 1),
     siblings.map(({ name }) => name),
-    { maxFiles: limits.maxFiles, now: clock.wall() },
+    { maxFiles: limits.maxFiles, localNow: localTime(clock.wall()) },
   );
   for (const name of plan.remove) await files.remove(`${folder}/${name}`);
   for (const name of plan.zip) {
@@ -69,6 +69,11 @@ export async function rotateLog(
     throw error;
   }
   return true;
+}
+
+/** The time as clocks on the node's walls show it, in which every kubelet names rotated files. */
+function localTime(wall: WallMs): WallMs {
+  return (wall - new Date(wall).getTimezoneOffset() * 60_000) as WallMs;
 }
 
 /** Removes an attempt's log with all that was rotated away; the container is gone. */
