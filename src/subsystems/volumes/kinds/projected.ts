@@ -188,8 +188,7 @@ async function bundlePart(
 ): Promise<Payload> {
   const { optional, path } = projection;
   const bundles = await trustBundles(projection, deps, signal);
-  if (typeof bundles === "string" && optional !== true)
-    return { kind: "fault", message: `while retrieving cluster trust bundle: ${bundles}` };
+  if (typeof bundles === "string" && optional !== true) return { kind: "fault", message: bundles };
   const text = typeof bundles === "string" ? "" : anchorsOf(bundles);
   const content = new TextEncoder().encode(text);
   const mode = volume.projected?.defaultMode ?? DEFAULT_FILE_MODE;

@@ -27,7 +27,11 @@ const notLive = { matchExpressions: [{ key: "stage", operator: "NotIn", values: 
 
 for (const [what, projection, expected] of [
   ["a name", { name: "other" }, ["other"]],
-  ["a name that is not", { name: "none" }, 'clustertrustbundle "none" not found'],
+  [
+    "a name that is not",
+    { name: "none" },
+    'while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "none" not found',
+  ],
   ["a signer and labels", { signerName: "s.test/a", labelSelector: live }, ["live"]],
   ["a signer and expressions", { signerName: "s.test/a", labelSelector: notLive }, ["canary"]],
   ["a signer and any labels", { signerName: "s.test/a", labelSelector: {} }, ["live", "canary"]],

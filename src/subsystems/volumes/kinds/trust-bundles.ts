@@ -30,7 +30,8 @@ export async function trustBundles(
 ): Promise<readonly TrustBundle[] | string> {
   if (name !== undefined) {
     const bundle = await getObject(deps, TRUST_BUNDLES, { namespace: "", name }, signal);
-    return bundle ? [bundle] : `clustertrustbundle "${name}" not found`;
+    if (bundle) return [bundle];
+    return `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "${name}" not found`;
   }
   if (!deps.objects)
     throw new OutsideError("precondition", "couldn't get trust bundles: there is no API server");
