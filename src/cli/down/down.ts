@@ -177,7 +177,7 @@ async function endRuntime(ledger: Ledger, { request, say, removal }: Parts): Pro
 
 async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise<void> {
   const { paths, purge } = request;
-  removeMounts(paths, removal);
+  await removeMounts(paths, host, removal);
   await removeCgroups(ledger, host, removal);
   if (ledger.runtime?.kind === "own") {
     await removeBridge(BRIDGE);

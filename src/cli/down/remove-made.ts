@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { fileState, type Ledger } from "../up/ledger.ts";
@@ -40,11 +41,18 @@ function unescapePath(text: string): string {
 }
 
 /** Takes away mounts that the runtime left in our own folders. The folders themselves may be mounts of the user's. */
-export function removeMounts(paths: UpPaths, removal: Removal): void {
+export async function removeMounts(
+  paths: Pick<UpPaths, "containerd" | "agentRoot">,
+  host: Pick<Host, "volumes">,
+  removal: Removal,
+): Promise<void> {
+  const { nodes } = localVolumePaths(paths.agentRoot);
   const own = [paths.containerd.root, paths.containerd.state, paths.agentRoot];
   for (const path of mountsBelow(readFileSync("/proc/self/mountinfo", "utf8"), own)) {
     try {
-      execFileSync("umount", [path], { env: { PATH: searchPath() }, stdio: "pipe" });
+      // A device that is shown to a pod is held as well.
+      if (path.startsWith(`${nodes}/`)) await host.volumes.unmapDevice(path);
+      else execFileSync("umount", [path], { env: { PATH: searchPath() }, stdio: "pipe" });
     } catch (thrown) {
       removal.left.push(`mount ${path}: ${lastLine(messageOf(thrown))}`);
     }

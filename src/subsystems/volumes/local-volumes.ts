@@ -1,10 +1,9 @@
+import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/turns.ts";
 import type { Files, GroupOrder, VolumeFiles } from "../../outside/host/host.ts";
 import { VolumeStepError, wrong } from "./kind.ts";
 
-/** Folder of local volumes below a pod's `volumes` and `volumeDevices`. */
-export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
 const FOLDER_MODE = 0o750;
 
 /** What local volumes are made through. */
@@ -58,17 +57,16 @@ export interface MappedVolume {
 export class LocalVolumes {
   readonly #deps: LocalVolumeDeps;
   readonly #pods: string;
-  /** Mounted devices, by volume (local.go generateBlockDeviceBaseGlobalPath). */
   readonly #mounts: string;
-  /** Nodes of devices, by volume and pod (volumepathhandler MapDevice). */
   readonly #nodes: string;
   readonly #turns = new Turns();
 
   constructor(root: string, deps: LocalVolumeDeps) {
     this.#deps = deps;
     this.#pods = `${root}/pods`;
-    this.#mounts = `${root}/plugins/kubernetes.io/local-volume/mounts`;
-    this.#nodes = `${root}/plugins/${LOCAL_PLUGIN}/volumeDevices`;
+    const { mounts, nodes } = localVolumePaths(root);
+    this.#mounts = mounts;
+    this.#nodes = nodes;
   }
 
   /** Whether the pod has the volume mounted. */

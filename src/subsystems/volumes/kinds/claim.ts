@@ -4,6 +4,7 @@ import type {
   Pod,
   Volume,
 } from "../../../api/generated/types.ts";
+import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../outside/kube/kube.ts";
 import {
@@ -14,7 +15,6 @@ import {
   type VolumeOrder,
   wrong,
 } from "../kind.ts";
-import { LOCAL_PLUGIN } from "../local-volumes.ts";
 import { checkMode, setUpPersistentVolume } from "./persistent-volume.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";

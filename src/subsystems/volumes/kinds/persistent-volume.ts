@@ -1,5 +1,6 @@
 import type { PersistentVolume, Pod } from "../../../api/generated/types.ts";
 import { matchesNodeSelector } from "../../../api/node-selector.ts";
+import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import {
   type KindDeps,
@@ -9,7 +10,6 @@ import {
   VolumeStepError,
   wrong,
 } from "../kind.ts";
-import { LOCAL_PLUGIN } from "../local-volumes.ts";
 import { checkHostPath } from "./host-path.ts";
 
 const DEFAULT_FS_TYPE = "ext4";

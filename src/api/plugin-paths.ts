@@ -1,0 +1,20 @@
+// pure
+
+/** Folder of local volumes below a pod's `volumes` and `volumeDevices`. */
+export const LOCAL_PLUGIN = "kubernetes.io~local-volume";
+
+/** Where local volumes are that no pod owns alone, below the agent's root (layout of the reference). */
+export interface LocalVolumePaths {
+  /** File systems of devices, `<volume>` (local.go generateBlockDeviceBaseGlobalPath). */
+  readonly mounts: string;
+  /** Nodes of devices, `<volume>/<pod uid>` (volumepathhandler MapDevice). */
+  readonly nodes: string;
+}
+
+/** The paths of local volumes below the absolute root. */
+export function localVolumePaths(root: string): LocalVolumePaths {
+  return {
+    mounts: `${root}/plugins/kubernetes.io/local-volume/mounts`,
+    nodes: `${root}/plugins/${LOCAL_PLUGIN}/volumeDevices`,
+  };
+}
