@@ -29,12 +29,12 @@ export function parseCriLogLine(line: string): CriLogLine | undefined {
 }
 
 /**
- * What a container last wrote, as plain text: at most the given lines and characters, the end kept. The
- * first line of `tail` is taken as cut when `cut` says so.
+ * What a container last wrote, as plain text: at most the given lines and bytes of UTF-8, the end kept, no
+ * character in two. The first line of `tail` is taken as cut when `cut` says so.
  */
 export function lastLogText(
   tail: string,
-  limits: { readonly maxLines: number; readonly maxChars: number; readonly cut: boolean },
+  limits: { readonly maxLines: number; readonly maxBytes: number; readonly cut: boolean },
 ): string {
   const lines = tail.split("\n");
   if (limits.cut) lines.shift();
@@ -42,5 +42,14 @@ export function lastLogText(
     const parsed = parseCriLogLine(line);
     return parsed ? [parsed.partial ? parsed.content : `${parsed.content}\n`] : [];
   });
-  return texts.slice(-limits.maxLines).join("").slice(-limits.maxChars);
+  return lastBytes(texts.slice(-limits.maxLines).join(""), limits.maxBytes);
+}
+
+function lastBytes(text: string, maxBytes: number): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= maxBytes) return text;
+  let from = bytes.length - maxBytes;
+  // What goes on with a character is 10xxxxxx.
+  while (((bytes[from] ?? 0) & 0xc0) === 0x80) from += 1;
+  return new TextDecoder().decode(bytes.subarray(from));
 }

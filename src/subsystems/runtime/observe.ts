@@ -1,5 +1,6 @@
 import { containerHash } from "../../api/container-hash.ts";
 import { lastLogText } from "../../api/cri-log.ts";
+import { byteLength } from "../../api/names.ts";
 import type {
   FoundPod,
   Observation,
@@ -27,8 +28,8 @@ const STATUS_CALLS = 8;
 const MESSAGE_MAX_BYTES = 4096;
 const LOG_MESSAGE_MAX_BYTES = 2048;
 const LOG_MESSAGE_MAX_LINES = 80;
-/** Read of a log's end for the message: its text and what the runtime writes around each line. */
-const LOG_TAIL_BYTES = 16 * 1024;
+/** Read of a log's end for the message; runtimes cut what a container writes into lines of up to 16 KiB. */
+const LOG_TAIL_BYTES = 64 * 1024;
 
 /** What looking needs. */
 export interface ObserveDeps {
@@ -265,10 +266,10 @@ export class Observer {
   async #logEnd(logPath: string): Promise<string> {
     const tail = logPath === "" ? undefined : await this.#deps.readTail(logPath, LOG_TAIL_BYTES);
     if (tail === undefined) return "";
-    const cut = tail.length >= LOG_TAIL_BYTES;
+    const cut = byteLength(tail) >= LOG_TAIL_BYTES;
     return lastLogText(tail, {
       maxLines: LOG_MESSAGE_MAX_LINES,
-      maxChars: LOG_MESSAGE_MAX_BYTES,
+      maxBytes: LOG_MESSAGE_MAX_BYTES,
       cut,
     });
   }
