@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   defaultPullPolicy,
   type ImageReference,
+  imageReferenceFault,
   isSameImage,
   parseImageReference,
 } from "./image-reference.ts";
@@ -85,3 +86,18 @@ for (const [a, b, same] of SAME)
     assert.equal(isSameImage(a, b), same);
     assert.equal(isSameImage(b, a), same);
   });
+
+test("imageReferenceFault: says what is wrong where it can", () => {
+  const id = "6ab54d479c892d72126d5ea1f1f6a52c3c74ff9ffcd7482b8e37062683735eb4";
+  const lower = "invalid reference format: repository name";
+  const table = [
+    ["nginx:", "invalid reference format"],
+    ["Nginx:1.2", `${lower} (library/Nginx) must be lowercase`],
+    ["registry.test/team/App:V1", `${lower} (team/App) must be lowercase`],
+    [id, `invalid repository name (${id}), cannot specify 64-byte hexadecimal strings`],
+  ] as const;
+  for (const [text, expected] of table) {
+    assert.equal(parseImageReference(text), undefined);
+    assert.equal(imageReferenceFault(text), expected);
+  }
+});

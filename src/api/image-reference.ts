@@ -85,6 +85,17 @@ export function parseImageReference(text: string): ImageReference | undefined {
   };
 }
 
+/** What keeps a text from being an image's name, in the words of `distribution/reference`; for one that is none. */
+export function imageReferenceFault(text: string): string {
+  if (IMAGE_ID.test(text))
+    return `invalid repository name (${text}), cannot specify 64-byte hexadecimal strings`;
+  const [, remainder] = splitDomain(text);
+  const [remote = ""] = remainder.split(":", 1);
+  return remote === remote.toLowerCase()
+    ? "invalid reference format"
+    : `invalid reference format: repository name (${remote}) must be lowercase`;
+}
+
 /** The pull policy that holds when none is given: `Always` for the tag `latest`, said or implied. */
 export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
   const reference = parseImageReference(image);

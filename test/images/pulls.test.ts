@@ -56,7 +56,7 @@ test("what no waiting mends is refused with the reference's reasons", async () =
     [name.reason, name.message, name.retryInMs],
     [
       "InvalidImageName",
-      `Failed to apply default image tag "Not A Name": couldn't parse image name "Not A Name": invalid reference format`,
+      `Failed to apply default image tag "Not A Name": couldn't parse image name "Not A Name": invalid reference format: repository name (library/Not A Name) must be lowercase`,
       60_000,
     ],
   );

@@ -91,6 +91,14 @@ function applyAll(): void {
       }),
     ],
   });
+  pods.apply("last-line", {
+    restartPolicy: "Never",
+    containers: [
+      shell("main", "head -c 16370 /dev/zero | tr '\\0' x; echo the end; exit 1", {
+        terminationMessagePolicy: "FallbackToLogsOnError",
+      }),
+    ],
+  });
   for (const policy of ["Never", "Always"])
     pods.apply(`forgotten-${policy.toLowerCase()}`, {
       restartPolicy: policy,
@@ -155,6 +163,12 @@ describe("pods that end", () => {
     const side = await pods.container("job", "side");
     assert.equal(side?.state?.terminated?.exitCode, 137);
     assert.deepEqual((await pods.container("job"))?.state?.terminated?.reason, "Completed");
+  });
+
+  test("the end of a line as long as lines get is the last word", async () => {
+    await pods.until("last-line", (pod) => pod?.status?.phase === "Failed", "has failed");
+    const said = (await pods.container("last-line"))?.state?.terminated?.message ?? "";
+    assert.deepEqual([said.length, said.slice(-10)], [2048, "xxthe end\n"]);
   });
 
   test("nothing waits any more in a pod that was active for too long", async () => {

@@ -73,7 +73,8 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
     case "unknown":
       replace(turn, latest, {
         rule: "state unknown",
-        detail: `Container ${name} is in an unknown state`,
+        message: `${kindOf(spec)} is in "unknown" state, try killing it before restart`,
+        again: spec.kind === "sidecar" || restartPolicyOf(record.pod, spec) !== "Never",
         probe: undefined,
       });
       return;
@@ -111,42 +112,44 @@ export interface Turn {
 
 interface Fault {
   readonly rule: string;
-  /** Beginning of the Killing event's text. */
-  readonly detail: string;
+  /** Text of the Killing event. */
+  readonly message: string;
+  /** Whether it is started again, however it ends. */
+  readonly again: boolean;
   readonly probe: Probe | undefined;
 }
 
 /** Why a running container cannot be kept; `undefined` when it can. */
 function containerFault(
   record: PodRecord,
-  { container }: SpecContainer,
+  spec: SpecContainer,
   running: ObservedContainer,
 ): Fault | undefined {
+  const { container } = spec;
   const { name } = container;
+  const said = (what: string, again: boolean) => {
+    // The reference says so of regular containers only.
+    const suffix = again && spec.kind === "regular" ? ", will be restarted" : "";
+    return `${kindOf(spec)} ${name} ${what}${suffix}`;
+  };
   if (definitionChanged(container, running)) {
-    return {
-      rule: "definition changed",
-      detail: `Container ${name} definition changed`,
-      probe: undefined,
-    };
+    const message = said("definition changed", true);
+    return { rule: "definition changed", message, again: true, probe: undefined };
   }
   const verdicts = record.probes[name];
   if (verdicts?.containerId !== running.id) return undefined;
-  if (verdicts.liveness === "failure") {
-    return {
-      rule: "liveness probe failed",
-      detail: `Container ${name} failed liveness probe`,
-      probe: container.livenessProbe,
-    };
-  }
-  if (verdicts.startup === "failure") {
-    return {
-      rule: "startup probe failed",
-      detail: `Container ${name} failed startup probe`,
-      probe: container.startupProbe,
-    };
+  const again = spec.kind === "sidecar" || restartPolicyOf(record.pod, spec) !== "Never";
+  for (const kind of ["liveness", "startup"] as const) {
+    if (verdicts[kind] !== "failure") continue;
+    const message = said(`failed ${kind} probe`, again);
+    return { rule: `${kind} probe failed`, message, again, probe: container[`${kind}Probe`] };
   }
   return undefined;
+}
+
+/** How the reference begins what it says of a container. */
+function kindOf({ kind }: SpecContainer): string {
+  return kind === "regular" ? "Container" : "Init container";
 }
 
 /**
@@ -159,21 +162,13 @@ function definitionChanged(container: Container, running: ObservedContainer): bo
   return !names.some((name) => isSameImage(name, container.image ?? ""));
 }
 
-function replace({ record, spec, parts }: Turn, running: ObservedContainer, fault: Fault): void {
+function replace({ record, parts }: Turn, running: ObservedContainer, fault: Fault): void {
   const { draft } = parts;
-  const again =
-    spec.kind === "sidecar" ||
-    restartPolicyOf(record.pod, spec) !== "Never" ||
-    fault.rule === "definition changed";
-  const order = stopOrder(
-    record,
-    running,
-    again ? `${fault.detail}, will be restarted` : fault.detail,
-    fault.probe,
-  );
+  const { again, message } = fault;
+  const order = stopOrder(record, running, message, fault.probe);
   draft.actions.push({
     kind: "stopContainers",
-    orders: [again ? { ...order, again } : order],
+    orders: [again ? { ...order, again: true } : order],
     because: [
       decided("killContainer", fault.rule, {
         container: running.name,

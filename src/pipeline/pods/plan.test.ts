@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  aContainer,
   aContext,
   anAttempt,
   anEnd,
@@ -10,10 +11,12 @@ import {
   at,
   wall,
 } from "../../../test/support/pods.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { ObservedContainer } from "../../api/observation.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { ROWS } from "./plan.vectors.ts";
-import type { PodRecord } from "./record.ts";
+import type { PodRecord, ProbeVerdicts } from "./record.ts";
 import { RESTART_ROWS } from "./restart.vectors.ts";
 
 /** Actions in short: kind and what they are about. */
@@ -131,3 +134,73 @@ test("planPod: a sandbox that died by itself is stopped once, so that its addres
   const life = { kind: "terminated", cause: { kind: "completed" } } as const;
   assert.deepEqual(stopsOf(aRecord({ sandboxes: [dead] }, { life })), ["sb-0"]);
 });
+
+const SIDE = aContainer("a", { restartPolicy: "Always" });
+const KILLS = [
+  [
+    "another image",
+    aPod(),
+    { hash: "0", image: "img:0" },
+    "Container a definition changed, will be restarted",
+    true,
+  ],
+  [
+    "liveness",
+    aPod(),
+    { liveness: "failure" },
+    "Container a failed liveness probe, will be restarted",
+    true,
+  ],
+  [
+    "startup",
+    aPod(),
+    { startup: "failure" },
+    "Container a failed startup probe, will be restarted",
+    true,
+  ],
+  [
+    "liveness under Never",
+    aPod({ restartPolicy: "Never" }),
+    { liveness: "failure" },
+    "Container a failed liveness probe",
+    undefined,
+  ],
+  [
+    "unknown",
+    aPod(),
+    { state: "unknown" },
+    'Container is in "unknown" state, try killing it before restart',
+    true,
+  ],
+  [
+    "a sidecar's liveness",
+    aPod({ initContainers: [SIDE], containers: [aContainer("b")] }),
+    { liveness: "failure" },
+    "Init container a failed liveness probe",
+    true,
+  ],
+] as const;
+
+for (const [
+  name,
+  pod,
+  { liveness, startup, ...more },
+  message,
+  again,
+] of KILLS as readonly (readonly [string, Pod, Kill, string, true | undefined])[])
+  test(`planPod: what is said of a kill: ${name}`, () => {
+    const verdicts = {
+      containerId: "a-0",
+      ...(liveness ? { liveness } : {}),
+      ...(startup ? { startup } : {}),
+    };
+    const record = aRecord(
+      { pod, containers: [anAttempt("a", more), anAttempt("b")] },
+      { probes: { a: verdicts } },
+    );
+    const [stop] = planPod(record, aContext()).actions;
+    assert(stop?.kind === "stopContainers");
+    assert.deepEqual([stop.orders[0]?.message, stop.orders[0]?.again], [message, again]);
+  });
+
+type Kill = Partial<ObservedContainer> & Pick<ProbeVerdicts, "liveness" | "startup">;

@@ -1,5 +1,6 @@
 // pure
 /** What the reference says about images, word for word; users filter by these texts. */
+import { imageReferenceFault } from "../../api/image-reference.ts";
 import type { PullStanding } from "./pull-lanes.ts";
 import { pullDuration } from "./pull-policy.ts";
 
@@ -8,7 +9,7 @@ const quoted = (text: string) => JSON.stringify(text);
 /** Messages of events and of waiting containers by occasion. */
 export const TEXTS = {
   badName: (image: string) =>
-    `Failed to apply default image tag ${quoted(image)}: couldn't parse image name ${quoted(image)}: invalid reference format`,
+    `Failed to apply default image tag ${quoted(image)}: couldn't parse image name ${quoted(image)}: ${imageReferenceFault(image)}`,
   inspectFailed: (image: string, why: string) => `Failed to inspect image ${quoted(image)}: ${why}`,
   present: (image: string) =>
     `Container image ${quoted(image)} already present on machine and can be accessed by the pod`,

@@ -12,6 +12,7 @@ import { ContainerState, NamespaceMode, PodSandboxState } from "../../outside/cr
 import {
   CONTAINER_DEVICES,
   CONTAINER_HASH,
+  CONTAINER_PORTS,
   CONTAINER_RESTART_COUNT,
   CONTAINER_ROUND,
   POD_NAME,
@@ -141,9 +142,11 @@ export function podFromLabels(
 function containerFromLabels(name: string, containers: readonly ListedContainer[]): Container {
   const status = containers.find(({ metadata }) => metadata?.name === name);
   const preStop = parseJson(status?.annotations[PRE_STOP_HANDLER]);
+  const ports = parseJson(status?.annotations[CONTAINER_PORTS]);
   return {
     name,
     image: status?.image?.userSpecifiedImage || status?.image?.image || "",
+    ...(Array.isArray(ports) ? { ports } : {}),
     ...(preStop ? { lifecycle: { preStop } } : {}),
   };
 }
