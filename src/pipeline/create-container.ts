@@ -32,6 +32,7 @@ const DEVICES_RETRY_MS = 5_000;
 /** What one attempt is about. */
 interface Attempt {
   readonly order: CreateContainerOrder;
+  readonly restartCount: number;
   readonly container: Container;
   readonly podIps: readonly string[];
   readonly features: RuntimeFeatures;
@@ -57,7 +58,7 @@ export async function createContainer(
       "this container runtime sends no other stop signal than its own",
     );
   const podIps = await addressesOf(order, deps, signal);
-  const attempt = { order, container, podIps, features, deps, signal };
+  const attempt = { order, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, devices, groups } = await mountsOf(attempt, env);
   const uid = (pod.metadata?.uid ?? "") as PodUid;
@@ -115,14 +116,15 @@ async function environmentOf({
 }
 
 async function mountsOf(
-  { order: { pod }, container, podIps, features, deps, signal }: Attempt,
+  { order: { pod }, restartCount, container, podIps, features, deps, signal }: Attempt,
   env: readonly EnvEntry[],
 ): Promise<ContainerMounts> {
   const images = features.imageVolumes
     ? await imagesOf({ pod, container, deps, signal })
     : new Map<string, string>();
   try {
-    return await deps.volumes.mounts({ pod, container, env, podIps, features, images });
+    const order = { pod, container, restartCount, env, podIps, features, images };
+    return await deps.volumes.mounts(order);
   } catch (error) {
     signal.throwIfAborted();
     throw new ContainerConfigError(messageOf(error), { cause: error });

@@ -370,6 +370,7 @@ function runtimePort(deps: PipelineDeps): PodPorts["runtime"] {
       await collecting(deps, signal, () => runtime.removeContainer(attempt.id, signal));
       await deps.cgroups.clearRemoved(attempt.pod, attempt.pod.metadata?.uid ?? "", attempt.id);
       await logs.removed(attempt);
+      await deps.volumes.removed(attempt);
     },
     removeSandbox: async (pod, id, signal) => {
       await collecting(deps, signal, () => runtime.removeSandbox(id, signal));

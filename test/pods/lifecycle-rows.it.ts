@@ -317,6 +317,8 @@ describe("what has ended", () => {
     const { namespace, name, uid } = pod?.metadata ?? {};
     const logs = () => readdirSync(box.path(`/var/log/pods/${namespace}_${name}_${uid}/main`));
     await pods.agent.until("so are logs", () => logs().length <= 2);
+    const messages = () => readdirSync(box.path(`/var/lib/kubelet/pods/${uid}/containers/main`));
+    await pods.agent.until("so are messages", () => messages().length <= 2);
   });
 
   test("a pod for another operating system is refused", async () => {

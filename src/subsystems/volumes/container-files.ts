@@ -2,7 +2,6 @@ import { hostNetworkHostsFile, hostsFile } from "../../api/etc-hosts.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import { podHostname } from "../../api/pod-hostname.ts";
 import { containerDirectory, podPaths } from "../../api/pod-paths.ts";
-import type { Random } from "../../kit/random.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { Files, VolumeFiles } from "../../outside/host/host.ts";
@@ -17,7 +16,6 @@ const FOLDER_MODE = 0o750;
 export interface ContainerFileDeps {
   readonly files: Files;
   readonly volumes: VolumeFiles;
-  readonly random: Random;
 }
 
 /** What they are made from. */
@@ -54,19 +52,33 @@ export async function hostsMount(
   return [{ containerPath: HOSTS, hostPath: path, readonly: false }];
 }
 
+/** One attempt of a container. */
+export interface Attempt {
+  readonly pod: Pod;
+  readonly container: string;
+  readonly restartCount: number;
+}
+
 /** A new empty file for each attempt, so that no message outlives the attempt that wrote it. */
 export async function terminationLogMount(
-  pod: Pod,
-  container: Container,
-  { roots }: ContainerFileOptions,
-  { files, random }: ContainerFileDeps,
+  attempt: Attempt,
+  containerPath: string,
+  options: ContainerFileOptions,
+  { files }: ContainerFileDeps,
 ): Promise<readonly DeepPartial<Mount>[]> {
-  const containerPath = container.terminationMessagePath ?? "";
   if (containerPath === "") return [];
-  const folder = containerDirectory(podPaths(roots, pod), container.name);
-  await files.makeDirectory(folder, FOLDER_MODE);
-  const hostPath = `${folder}/${random.hex(4)}`;
+  const hostPath = terminationLogPath(attempt, options);
+  await files.makeDirectory(hostPath.slice(0, hostPath.lastIndexOf("/")), FOLDER_MODE);
   await files.writeAtomic(hostPath, "", TERMINATION_LOG_MODE);
   const propagation = MountPropagation.PROPAGATION_PRIVATE;
   return [{ containerPath, hostPath, propagation }];
+}
+
+/** Eight digits as the reference's, which are random there: its attempts leave their files until the pod is gone. */
+export function terminationLogPath(
+  { pod, container, restartCount }: Attempt,
+  { roots }: Pick<ContainerFileOptions, "roots">,
+): string {
+  const folder = containerDirectory(podPaths(roots, pod), container);
+  return `${folder}/${restartCount.toString(16).padStart(8, "0")}`;
 }

@@ -10,7 +10,6 @@ import type {
   Pod,
 } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
-import { createSeededRandom } from "../../kit/random.ts";
 import type { ObjectSource, Resource } from "../../outside/kube/kube.ts";
 import { mountOptions } from "./kinds/persistent-volume.ts";
 import { Volumes } from "./volumes.ts";
@@ -75,7 +74,6 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
       { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE },
       {
         ...{ clock, objects, files: host.files, volumes: host.volumes },
-        random: createSeededRandom(1),
         nodeLabels: () => labels.now,
         onFault: (_, message, reason) => said.push(`${reason}: ${message}`),
         say: ({ reason, message }) => said.push(`${reason}: ${message}`),
@@ -100,7 +98,8 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     orphan: (uid: string) => volumes.clearOrphan(uid),
     devicesOf: async (pod: Pod) => {
       const [container = { name: "" }] = pod.spec?.containers ?? [];
-      const order = { pod, container, env: [], podIps: [], features: FEATURES, images: new Map() };
+      const more = { restartCount: 0, env: [], podIps: [], images: new Map() };
+      const order = { pod, container, ...more, features: FEATURES };
       return (await volumes.mounts(order)).devices;
     },
     /** The agent ends as if killed, and another one starts. */

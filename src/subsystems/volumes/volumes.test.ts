@@ -51,7 +51,7 @@ async function world() {
   const volumes = new Volumes(
     { roots: ROOTS, clusterDomain: "cluster.local", allocatable: ALLOCATABLE },
     {
-      ...{ clock, random, objects, tokens, files: host.files, volumes: host.volumes },
+      ...{ clock, objects, tokens, files: host.files, volumes: host.volumes },
       ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
       onFault: (_, message) => faults.push(message),
     },
@@ -231,7 +231,7 @@ test("another agent finds the volumes, does not mount them again, and takes them
   const before = host.volumes.mounted;
   assert.equal(before.length, 2);
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
-  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const deps = { clock, files: host.files, volumes: host.volumes };
   const next = new Volumes(options, { ...deps, onFault: () => {} });
   await next.clearOrphan("u1");
   assert.deepEqual(host.volumes.mounted, []);
@@ -253,7 +253,7 @@ test("another agent leaves an emptyDir to its containers, unless its memory went
   const [disk, memory] = ["d", "m"].map((name) => `${FOLDER}/kubernetes.io~empty-dir/${name}`);
   assert.deepEqual(host.volumes.given, [disk, memory]);
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
-  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const deps = { clock, files: host.files, volumes: host.volumes };
   const another = () => new Volumes(options, { ...deps, onFault: () => {} });
   await another().mount(pod, signal);
   assert.deepEqual(host.volumes.given, [disk, memory]);
@@ -294,7 +294,7 @@ test("a volume that is there stays while the API is away", async () => {
     list: async () => [],
   };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
-  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const deps = { clock, files: host.files, volumes: host.volumes };
   const next = new Volumes(options, { ...deps, objects, onFault: () => {} });
   await next.mount(pod, signal);
 });
@@ -306,7 +306,7 @@ test("another agent goes on with a volume whose object is gone, and says so", as
   await mounted(pod);
   const objects = { follow: () => () => {}, get: async () => undefined, list: async () => [] };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
-  const deps = { clock, random: createSeededRandom(2), files: host.files, volumes: host.volumes };
+  const deps = { clock, files: host.files, volumes: host.volumes };
   const onFault = (_: Pod, message: string) => faults.push(message);
   await new Volumes(options, { ...deps, objects, onFault }).mount(pod, signal);
   assert.deepEqual(faults, ['MountVolume.SetUp failed for volume "v" : secret "s" not found']);
@@ -359,7 +359,8 @@ test("mounts binds sub paths and writes /etc/hosts", async () => {
   const container: Container = { name: "c", volumeMounts, terminationMessagePath: "/dev/end" };
   const env = [{ name: "WHO", value: "me" }];
   const features = { recursiveReadOnly: false, imageVolumes: false, imageSubPaths: false };
-  const order = { pod, container, env, podIps: ["10.0.0.5"], features, images: new Map() };
+  const address = { podIps: ["10.0.0.5"], images: new Map() };
+  const order = { pod, container, restartCount: 17, env, features, ...address };
   const { mounts } = await volumes.mounts(order);
   const target = "/r/pods/u1/volume-subpaths/e/c/0";
   assert.deepEqual(
@@ -367,9 +368,14 @@ test("mounts binds sub paths and writes /etc/hosts", async () => {
     [
       ["/d", target],
       ["/etc/hosts", "/r/pods/u1/etc-hosts"],
-      ["/dev/end", mounts[2]?.hostPath],
+      ["/dev/end", "/r/pods/u1/containers/c/00000011"],
     ],
   );
+  const message = mounts[2]?.hostPath ?? "";
+  assert.equal((await host.files.facts(message))?.mode, 0o666);
+  await volumes.removed({ pod, container: "c", restartCount: 17 });
+  await volumes.removed({ pod, container: "c", restartCount: 17 });
+  assert.equal(await host.files.facts(message), undefined);
   await host.files.writeAtomic(`${target}/f`, "seen", 0o600);
   assert.equal(await read("kubernetes.io~empty-dir/e/x/me/f"), "seen");
   await volumes.mounts(order);

@@ -13,13 +13,17 @@ import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
-import type { Random } from "../../kit/random.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { DiskUsage, Files, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
 import { ClaimStats } from "./claim-stats.ts";
-import { hostsMount, terminationLogMount } from "./container-files.ts";
+import {
+  type Attempt,
+  hostsMount,
+  terminationLogMount,
+  terminationLogPath,
+} from "./container-files.ts";
 import type { MadeVolume, VolumeEvent, VolumeStep } from "./kind.ts";
 import { LocalVolumes } from "./local-volumes.ts";
 import { type PlannedDevice, planDevices } from "./plan-devices.ts";
@@ -45,7 +49,6 @@ export interface VolumeDeps {
   readonly files: Files;
   readonly volumes: VolumeFiles;
   readonly clock: Clock;
-  readonly random: Random;
   /** Absent where there is no API server. */
   readonly objects?: ObjectSource;
   readonly tokens?: ServiceAccountTokens;
@@ -65,6 +68,7 @@ export interface VolumeDeps {
 export interface MountOrder {
   readonly pod: Pod;
   readonly container: Container;
+  readonly restartCount: number;
   readonly env: readonly EnvEntry[];
   /** Addresses of the pod, primary first; of the node for pods on its network. */
   readonly podIps: readonly string[];
@@ -194,6 +198,11 @@ export class Volumes {
     });
   }
 
+  /** The attempt is gone from the runtime, and with it the file of its message. */
+  async removed(attempt: Attempt): Promise<void> {
+    await this.#deps.files.remove(terminationLogPath(attempt, this.#options));
+  }
+
   /** The mounts of one container: its volumes, /etc/hosts and the file of its termination message. */
   async mounts(order: MountOrder): Promise<ContainerMounts> {
     const { pod, container, env, features } = order;
@@ -205,7 +214,11 @@ export class Volumes {
     const mounts: DeepPartial<Mount>[] = [];
     for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, order));
     mounts.push(...(await hostsMount(order, this.#options, this.#deps)));
-    mounts.push(...(await terminationLogMount(pod, container, this.#options, this.#deps)));
+    const { terminationMessagePath = "" } = container;
+    const attempt = { pod, container: container.name, restartCount: order.restartCount };
+    mounts.push(
+      ...(await terminationLogMount(attempt, terminationMessagePath, this.#options, this.#deps)),
+    );
     const groups = [...made.values()].flatMap(({ groupId }) =>
       groupId === undefined ? [] : [groupId],
     );
