@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { anAttempt, anEnd, aPod, aRecord, aSandbox, at } from "../../../test/support/pods.ts";
+import {
+  aContainer,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  aSandbox,
+  at,
+} from "../../../test/support/pods.ts";
 import type { Observation, ObservedContainer } from "../../api/observation.ts";
 import { derivePhase } from "./phase.ts";
 import { asSpecified, type PodRecord } from "./record.ts";
@@ -122,6 +130,22 @@ test("transition: what was stopped to be started again does not end the pod by e
   assert.deepEqual(done.life, { kind: "terminated", cause: { kind: "completed" } });
   const gone = play(stopped, [{ kind: "observed", observed: seen(30, [next]) }]);
   assert.deepEqual(gone.replaced, []);
+});
+
+test("transition: another image is not held back by what went wrong with the one before", () => {
+  const trouble = {
+    reason: "ImagePullBackOff",
+    message: "no",
+    failures: 6,
+    notBefore: at(300_000),
+  };
+  const troubles = { a: trouble, b: trouble, "#prepare": trouble };
+  const of = (image: string) => aPod({ containers: [aContainer("a", { image }), aContainer("b")] });
+  const stuck = aRecord({ pod: of("img:bad") }, { troubles });
+  const mended = play(stuck, [{ kind: "desired", pod: of("img:good") }]);
+  assert.deepEqual(Object.keys(mended.troubles), ["b", "#prepare"]);
+  const same = play(stuck, [{ kind: "desired", pod: of("img:bad") }]);
+  assert.equal(same.troubles, troubles);
 });
 
 test("transition: a container that the runtime forgot has ended", () => {

@@ -1,5 +1,6 @@
 // pure
 import { allocationOf, withAllocation } from "../../api/allocation.ts";
+import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
@@ -17,6 +18,7 @@ import {
   type TerminationCause,
   type Trouble,
 } from "./record.ts";
+import { findContainer } from "./restart.ts";
 import { inRounds } from "./rounds.ts";
 import type { PodSignal } from "./signals.ts";
 
@@ -73,9 +75,18 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
 /** What the source wants now, with the resources that the pod was given. */
 function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodRecord {
   const pod = withAllocation(desired, allocationOf(record.pod));
-  if (pod !== desired) return { ...record, pod, desired };
+  const troubles = withoutOldImages(record, desired);
+  if (pod !== desired) return { ...record, pod, desired, troubles };
   const { pending: _, ...resize } = record.resize;
-  return { ...record, pod, desired, resize };
+  return { ...record, pod, desired, troubles, resize };
+}
+
+/** What went wrong with another image than the one that is wanted now holds nothing back. */
+function withoutOldImages({ pod, troubles }: PodRecord, desired: Pod): PodRecord["troubles"] {
+  const imageIn = (of: Pod, name: string) => findContainer(of, name)?.container.image;
+  const isOld = (step: string) => imageIn(pod, step) !== imageIn(desired, step);
+  if (!Object.keys(troubles).some(isOld)) return troubles;
+  return Object.fromEntries(Object.entries(troubles).filter(([step]) => !isOld(step)));
 }
 
 function resized(
