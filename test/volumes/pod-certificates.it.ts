@@ -1,7 +1,7 @@
 // Certificates of pods, seen from inside a container: the API is the project's own, the signer is the test.
 import assert from "node:assert/strict";
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -46,8 +46,9 @@ class BoxedApi {
     const folder = mkdtempSync(join(box.folder, "api-"));
     box.spawnLogged("api", [process.execPath, SERVER, folder, String(PORT), NODE]);
     const deadline = performance.now() + START_MS;
-    while (!box.logs().includes("serving")) {
-      if (performance.now() > deadline) throw new Error(`the API does not start\n${box.logs()}`);
+    const said = () => readFileSync(join(box.folder, "api.log"), "utf8");
+    while (!/^serving$/m.test(said())) {
+      if (performance.now() > deadline) throw new Error(`the API does not start\n${said()}`);
       await sleep(100);
     }
     return new BoxedApi(box, folder);
