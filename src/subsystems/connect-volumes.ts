@@ -62,6 +62,7 @@ export function connectVolumes(
       ...(tokens ? { tokens } : {}),
       ...(certificates ? { certificates } : {}),
       ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
+      readKernel: (path) => host.readKernel(path),
       ...(nodeLabels ? { nodeLabels } : {}),
       onFault: (pod, message, reason) => events.ofPod(pod, { type: "Warning", reason, message }),
       say: (event) => sayOf(event, events),

@@ -5,14 +5,42 @@ import type { DiskUsage } from "../../outside/host/host.ts";
 export interface MountedClaim {
   readonly namespace: string;
   readonly name: string;
+  /** Empty for a block device. */
   readonly hostPath: string;
+  /** Of a block device, `major:minor`. */
+  readonly deviceNumber?: string;
 }
+
+/** Of a block device only its size is known. */
+type ClaimUsage = DiskUsage | Pick<DiskUsage, "capacityBytes">;
+
+/** How claims are measured. */
+export interface ClaimMeasures {
+  readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
+  /** A file of /sys. */
+  readonly readKernel: (path: string) => string | undefined;
+}
+
+/** The kernel counts the size of devices in these, whatever the device's own are. */
+const SECTOR_BYTES = 512;
 
 /** One figure of a claim's file system. */
 const FIGURES: Readonly<
-  Record<string, { readonly help: string; readonly of: (usage: DiskUsage) => number }>
+  Record<
+    string,
+    {
+      readonly help: string;
+      readonly of: (usage: DiskUsage) => number;
+      /** Left out where a block device has no such figure. */
+      readonly ofDevice?: (usage: Pick<DiskUsage, "capacityBytes">) => number;
+    }
+  >
 > = {
-  capacity_bytes: { help: "Capacity of the volume.", of: (usage) => usage.capacityBytes },
+  capacity_bytes: {
+    help: "Capacity of the volume.",
+    of: (usage) => usage.capacityBytes,
+    ofDevice: (usage) => usage.capacityBytes,
+  },
   available_bytes: { help: "Bytes free in the volume.", of: (usage) => usage.availableBytes },
   used_bytes: {
     help: "Bytes used in the volume.",
@@ -28,20 +56,19 @@ const FIGURES: Readonly<
 
 /** Usage of mounted claims as last measured (`kubelet_volume_stats_*`). */
 export class ClaimStats {
-  readonly #measure: (path: string) => Promise<DiskUsage | undefined>;
-  #known: readonly (MountedClaim & { readonly usage: DiskUsage })[] = [];
+  readonly #measures: ClaimMeasures;
+  #known: readonly (MountedClaim & { readonly usage: ClaimUsage })[] = [];
 
-  constructor(
-    measure: (path: string) => Promise<DiskUsage | undefined>,
-    metrics: MetricsRegistry | undefined,
-  ) {
-    this.#measure = measure;
-    for (const [name, { help, of }] of Object.entries(FIGURES))
+  constructor(measures: ClaimMeasures, metrics: MetricsRegistry | undefined) {
+    this.#measures = measures;
+    for (const [name, { help, of, ofDevice }] of Object.entries(FIGURES))
       metrics?.collected({ name: `kubelet_volume_stats_${name}`, help, type: "gauge" }, () =>
-        this.#known.map((claim) => ({
-          labels: { namespace: claim.namespace, persistentvolumeclaim: claim.name },
-          value: of(claim.usage),
-        })),
+        this.#known.flatMap(({ namespace, name: persistentvolumeclaim, usage }) => {
+          const value = "inodes" in usage ? of(usage) : ofDevice?.(usage);
+          return value === undefined
+            ? []
+            : [{ labels: { namespace, persistentvolumeclaim }, value }];
+        }),
       );
   }
 
@@ -50,10 +77,18 @@ export class ClaimStats {
     const byName = new Map(claims.map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
     const measured = await Promise.all(
       [...byName.values()].map(async (claim) => {
-        const usage = await this.#measure(claim.hostPath).catch(() => undefined);
+        const usage = await this.#measure(claim).catch(() => undefined);
         return usage ? [{ ...claim, usage }] : [];
       }),
     );
     this.#known = measured.flat();
+  }
+
+  /** As the reference measures (volume/metrics_statfs.go, metrics_block.go). */
+  async #measure({ hostPath, deviceNumber }: MountedClaim): Promise<ClaimUsage | undefined> {
+    const { diskUsage, readKernel } = this.#measures;
+    if (deviceNumber === undefined) return await diskUsage(hostPath);
+    const sectors = Number(readKernel(`/sys/dev/block/${deviceNumber}/size`) ?? Number.NaN);
+    return Number.isFinite(sectors) ? { capacityBytes: sectors * SECTOR_BYTES } : undefined;
   }
 }

@@ -93,6 +93,8 @@ export interface MadeVolume {
   readonly claim?: string;
   /** It is a block device: where its node is on the node, to be shown to containers. */
   readonly device?: string;
+  /** Number of that device, `major:minor`. */
+  readonly deviceNumber?: string;
   /** Mounted by the runtime itself. */
   readonly image?: { readonly reference: string; readonly pullPolicy: string };
 }

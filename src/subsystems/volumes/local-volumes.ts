@@ -46,6 +46,8 @@ export interface MappedVolume {
   readonly node: string;
   /** Folder of the nodes of all pods that have it. */
   readonly nodes: string;
+  /** `major:minor`. */
+  readonly number: string;
   readonly isNew: boolean;
 }
 
@@ -112,10 +114,10 @@ export class LocalVolumes {
     return await this.#turns.take(name, async () => {
       const nodes = `${this.#nodes}/${name}`;
       const node = `${nodes}/${podUid}`;
-      const { isNew } = await volumes.mapDevice(path, node);
+      const { number, isNew } = await volumes.mapDevice(path, node);
       await files.makeDirectory(links, FOLDER_MODE);
       await files.link(path, `${links}/${name}`);
-      return { node, nodes, isNew };
+      return { node, nodes, number, isNew };
     });
   }
 

@@ -10,6 +10,7 @@ import type {
   Pod,
 } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
 import type { ObjectSource, Resource } from "../../outside/kube/kube.ts";
 import { mountOptions } from "./kinds/persistent-volume.ts";
 import { Volumes } from "./volumes.ts";
@@ -30,6 +31,8 @@ const pvOf = (name: string, spec: Partial<PersistentVolumeSpec>): PersistentVolu
   metadata: { name },
   spec: { claimRef: { uid: `claim-${name}` }, ...spec },
 });
+
+const local = { path: "/dev/sda" };
 
 /** A pod that claims the volume `pv`, as a file system or as a device. */
 function podWith(uid: string, container: Partial<Container>, more: Partial<Pod["spec"]> = {}): Pod {
@@ -69,11 +72,16 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
   const objects = { follow: () => () => {}, list: async () => [], get } as unknown as ObjectSource;
   const labels: { now: Record<string, string> | undefined } = { now: { zone: "a" } };
   const said: string[] = [];
+  let metrics = new MetricsRegistry();
+  host.kernelFiles.set("/sys/dev/block/8:0/size", "2048");
   const agent = () =>
     new Volumes(
       { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE },
       {
         ...{ clock, objects, files: host.files, volumes: host.volumes },
+        metrics,
+        diskUsage: (path) => host.diskUsage(path),
+        readKernel: (path) => host.readKernel(path),
         nodeLabels: () => labels.now,
         onFault: (_, message, reason) => said.push(`${reason}: ${message}`),
         say: ({ reason, message }) => said.push(`${reason}: ${message}`),
@@ -94,6 +102,8 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
   };
   return {
     ...{ host, said, labels, pv, clock, faulty, mounted },
+    exposed: () => metrics.expose(),
+    keepFresh: (leave: AbortSignal) => volumes.keepFresh(leave),
     unmount: (pod: Pod) => volumes.unmount(pod),
     orphan: (uid: string) => volumes.clearOrphan(uid),
     devicesOf: async (pod: Pod) => {
@@ -104,6 +114,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     },
     /** The agent ends as if killed, and another one starts. */
     restart: () => {
+      metrics = new MetricsRegistry();
       volumes = agent();
     },
   };
@@ -209,7 +220,20 @@ test("a device for a block volume: node, link, words; another agent; nothing lef
   assert.deepEqual(await host.files.list(NODES), []);
 });
 
-const local = { path: "/dev/sda" };
+test("the size of a block volume is told, and nothing else of it", async () => {
+  const { clock, mounted, exposed, keepFresh } = await world({ volumeMode: "Block", local });
+  const stop = new AbortController();
+  const work = keepFresh(stop.signal).catch(() => {});
+  assert.ok(await mounted(podWith("one", MAPPING)));
+  await clock.advance(61_000);
+  const lines = exposed().split("\n");
+  const told = lines.filter((line) => line.startsWith("kubelet_volume_stats_"));
+  const label = '{namespace="default",persistentvolumeclaim="pv"}';
+  assert.deepEqual(told, [`kubelet_volume_stats_capacity_bytes${label} 1048576`]);
+  stop.abort(new Error("enough"));
+  await work;
+});
+
 const REFUSED: readonly (readonly [
   what: string,
   spec: Partial<PersistentVolumeSpec>,

@@ -82,8 +82,10 @@ export class PodVolumes {
   /** The claims among them. */
   get claims(): readonly MountedClaim[] {
     const namespace = this.#pod.metadata?.namespace ?? "";
-    return [...this.made.values()].flatMap(({ claim: name, hostPath }) =>
-      name === undefined || hostPath === "" ? [] : [{ namespace, name, hostPath }],
+    return [...this.made.values()].flatMap(({ claim: name, hostPath, deviceNumber }) =>
+      name === undefined
+        ? []
+        : [{ namespace, name, hostPath, ...(deviceNumber ? { deviceNumber } : {}) }],
     );
   }
 

@@ -55,6 +55,8 @@ export interface VolumeDeps {
   readonly certificates?: PodCertificateSource;
   /** Usage of the file system that holds a path; without it claims have no figures. */
   readonly diskUsage?: (path: string) => Promise<DiskUsage | undefined>;
+  /** A file of /sys; without it block volumes have no figures. */
+  readonly readKernel?: (path: string) => string | undefined;
   readonly metrics?: MetricsRegistry;
   /** Labels of the node's object in the API; `undefined` as long as it was not seen. */
   readonly nodeLabels?: () => LabelSet | undefined;
@@ -117,7 +119,8 @@ export class Volumes {
     this.#options = options;
     this.#deps = deps;
     this.#local = new LocalVolumes(options.roots.root, deps);
-    this.#claims = new ClaimStats(deps.diskUsage ?? (async () => undefined), deps.metrics);
+    const { diskUsage = async () => undefined, readKernel = () => undefined } = deps;
+    this.#claims = new ClaimStats({ diskUsage, readKernel }, deps.metrics);
   }
 
   /** Looks after what runs out, for ever. */

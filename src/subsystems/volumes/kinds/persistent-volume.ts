@@ -21,7 +21,7 @@ export interface PersistentOrder extends VolumeOrder {
   readonly readOnly: boolean;
 }
 
-type Made = Pick<MadeVolume, "hostPath" | "device">;
+type Made = Pick<MadeVolume, "hostPath" | "device" | "deviceNumber">;
 
 /**
  * Makes what a persistent volume stands for: a path of the node, a file system, a block device. Throws
@@ -120,13 +120,13 @@ async function mapLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
   const podUid = pod.metadata?.uid ?? "";
   if (!(await deps.local.isMapped(volume, podUid))) checkAffinity(pv, deps);
   const links = `${devices}/${LOCAL_PLUGIN}`;
-  const { node, nodes, isNew } = await deps.local.map({ ...volume, podUid, links });
+  const { node, nodes, number, isNew } = await deps.local.map({ ...volume, podUid, links });
   if (isNew) {
     const done = `MapVolume.MapPodDevice succeeded for volume "${volume.name}"`;
     for (const where of [`globalMapPath "${nodes}"`, `volumeMapPath "${links}"`])
       deps.say({ about: pod, reason: "SuccessfulMountVolume", message: `${done} ${where}` });
   }
-  return { hostPath: "", device: node };
+  return { hostPath: "", device: node, deviceNumber: number };
 }
 
 /** Options of the volume, each once and sorted (volume/util MountOptionFromSpec, JoinMountOptions). */
