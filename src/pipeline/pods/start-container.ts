@@ -164,6 +164,8 @@ async function startCreated(
     await hooks.postStart(pod, { name: action.name, id, sandboxId }, run.signal);
     return { step: action.name, outcome: { kind: "done" } };
   } catch (error) {
+    // Given up, not failed: the pod is ended otherwise, or the agent leaves.
+    run.signal.throwIfAborted();
     return abandonAfterHook(action, run, id, messageOf(error));
   }
 }

@@ -62,6 +62,7 @@ export async function stopContainer(
   if (order.preStop && leftSeconds > 0) leftSeconds -= await hooks.preStop(pod, order, run.signal);
   if (before.length > 0 && leftSeconds > 0)
     leftSeconds -= await awaitTurn(before, leftSeconds, run);
+  run.signal.throwIfAborted();
   try {
     await runtime.stopContainer(order.id, Math.max(leftSeconds, MINIMUM_STOP_SECONDS), run.signal);
   } catch (error) {
