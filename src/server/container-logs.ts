@@ -64,11 +64,12 @@ async function openLog(
   }
 }
 
+/** As the reference, 400 where there is no log any more: of a 404 the API server passes no text on to kubectl. */
 function logProblem(error: unknown, containerId: string): unknown {
   const text = `unable to retrieve container logs for ${containerId}`;
-  if (isOutside(error, "notFound")) return new HttpProblem(404, text, error);
   if (isOutside(error, "exhausted")) return new HttpProblem(429, messageOf(error), error);
-  if (isOutside(error, "precondition", "invalid")) return new HttpProblem(400, text, error);
+  if (isOutside(error, "notFound", "precondition", "invalid"))
+    return new HttpProblem(400, text, error);
   return isOutside(error) ? new HttpProblem(500, text, error) : error;
 }
 

@@ -119,7 +119,7 @@ describe("/containerLogs", () => {
     rmSync(path);
     symlinkSync(secret, path);
     const answer = await logs("done");
-    assert.equal(answer.status, 404);
+    assert.equal(answer.status, 400);
     assert.match(answer.body, /^unable to retrieve container logs for /);
     rmSync(path);
     symlinkSync(secret, `${path}.20260101-000001`);
