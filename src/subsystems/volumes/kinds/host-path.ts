@@ -25,7 +25,8 @@ export async function checkHostPath(files: Files, source: HostPathVolumeSource):
   if (type === "") return;
   const found = await files.facts(path, { follow: true });
   if (!found && type === "DirectoryOrCreate") return files.makeDirectory(path, DIRECTORY_MODE);
-  if (!found && type === "FileOrCreate") return files.writeAtomic(path, "", FILE_MODE);
+  // Whoever makes the file at the same moment must not lose what is in it.
+  if (!found && type === "FileOrCreate") return files.append(path, "", FILE_MODE);
   const expected = EXPECTED[type];
   if (!expected) throw new OutsideError("invalid", `${type} is an invalid volume type`);
   if (!found || !expected.test(found)) {
