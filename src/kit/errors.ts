@@ -55,6 +55,11 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The message without the status that gRPC puts in front: `rpc error: code = NotFound desc = `. */
+export function plainMessageOf(thrown: unknown): string {
+  return messageOf(thrown).replace(/^rpc error: code = \S+ desc = /, "");
+}
+
 /** Whether `thrown` is an `OutsideError` with one of `codes`. */
 export function isOutside(
   thrown: unknown,

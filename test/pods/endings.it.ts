@@ -99,6 +99,10 @@ function applyAll(): void {
       }),
     ],
   });
+  pods.apply("no-command", {
+    restartPolicy: "Never",
+    containers: [shell("main", "", { command: ["/nobody/has/this"] })],
+  });
   for (const policy of ["Never", "Always"])
     pods.apply(`forgotten-${policy.toLowerCase()}`, {
       restartPolicy: policy,
@@ -169,6 +173,14 @@ describe("pods that end", () => {
     await pods.until("last-line", (pod) => pod?.status?.phase === "Failed", "has failed");
     const said = (await pods.container("last-line"))?.state?.terminated?.message ?? "";
     assert.deepEqual([said.length, said.slice(-10)], [2048, "xxthe end\n"]);
+  });
+
+  test("what cannot be started says why in the runtime's own words", async () => {
+    await pods.until("no-command", (pod) => pod?.status?.phase === "Failed", "has failed");
+    const { reason, exitCode } = (await pods.container("no-command"))?.state?.terminated ?? {};
+    assert.deepEqual([reason, exitCode], ["StartError", 128]);
+    const failed = (await pods.events("no-command")).find((each) => each.startsWith("Failed: "));
+    assert.match(failed ?? "", /^Failed: Error: failed to create containerd task: .*no such file/);
   });
 
   test("nothing waits any more in a pod that was active for too long", async () => {

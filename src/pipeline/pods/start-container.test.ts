@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { aContainer, aPod, aRecord, aSandbox } from "../../../test/support/pods.ts";
 import { decided } from "../../api/decisions.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import type { CreateContainerOrder, PodPorts } from "./ports.ts";
@@ -26,7 +27,11 @@ const ACTION = {
 } as const;
 
 /** A run whose containers start, and what it did. */
-function aRun(postStart: PodPorts["hooks"]["postStart"], signal: AbortSignal) {
+function aRun(
+  postStart: PodPorts["hooks"]["postStart"],
+  signal: AbortSignal,
+  faults: { readonly create?: Error; readonly start?: Error } = {},
+) {
   const did: string[] = [];
   const made: CreateContainerOrder[] = [];
   const images: PodPorts["images"] = {
@@ -39,10 +44,13 @@ function aRun(postStart: PodPorts["hooks"]["postStart"], signal: AbortSignal) {
   const runtime: Pick<PodPorts["runtime"], "createContainer" | "startContainer" | "stopContainer"> =
     {
       createContainer: async (order) => {
+        if (faults.create) throw faults.create;
         made.push(order);
         return "a-0";
       },
-      startContainer: async () => {},
+      startContainer: async () => {
+        if (faults.start) throw faults.start;
+      },
       stopContainer: async (id, seconds) => void did.push(`stop ${id}(${seconds})`),
     };
   const hooks: PodPorts["hooks"] = {
@@ -96,3 +104,19 @@ test("startContainer: a hook that is given up has not failed", async () => {
   await assert.rejects(startContainer(ACTION, run), /superseded/);
   assert.deepEqual(did, ["Created: Container created", "Started: Container started"]);
 });
+
+for (const step of ["create", "start"] as const)
+  test(`startContainer: what the runtime says is told without the status in front: ${step}`, async () => {
+    const fault = new OutsideError(
+      "io",
+      'rpc error: code = Unknown desc = exec: "/nope": not found',
+    );
+    const { signal } = new AbortController();
+    const { run, did } = aRun(async () => {}, signal, { [step]: fault });
+    const result = await startContainer(ACTION, run);
+    assert.equal(did.at(-1), 'Failed: Error: exec: "/nope": not found');
+    assert.equal(
+      result?.outcome.kind === "failed" && result.outcome.message,
+      'exec: "/nope": not found',
+    );
+  });

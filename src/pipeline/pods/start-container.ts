@@ -1,5 +1,5 @@
 import type { PresentImage } from "../../api/present-image.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf, plainMessageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
 import { attemptIn } from "./observed.ts";
 import { ContainerConfigError, type ImageOutcome } from "./ports.ts";
@@ -96,7 +96,7 @@ async function createContainer(
     );
   } catch (error) {
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerError";
-    const message = messageOf(error);
+    const message = plainMessageOf(error);
     events.record(pod, {
       type: "Warning",
       reason: "Failed",
@@ -136,7 +136,7 @@ async function startCreated(
   try {
     await runtime.startContainer(id, run.signal);
   } catch (error) {
-    const message = messageOf(error);
+    const message = plainMessageOf(error);
     events.record(pod, {
       type: "Warning",
       reason: "Failed",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aContainer, anAttempt, anEnd, aPod, aRecord } from "../../../test/support/pods.ts";
+import type { ContainerStatus } from "../../api/generated/types.ts";
 import { initContainers, regularContainers } from "../pods/restart.ts";
 import { containerStatuses } from "./container-status.ts";
 
@@ -32,4 +33,22 @@ test("containerStatuses: an init container that the runtime forgot has ended wel
   assert.match(gone?.state?.terminated?.message ?? "", /consider it as exited normally/);
   assert.equal(gone?.ready, true);
   assert.equal(of([])?.state?.waiting?.reason, "PodInitializing");
+});
+
+test("containerStatuses: one end is not shown as this one and the last", () => {
+  const pod = aPod();
+  const containers = [anEnd("a", 3)];
+  const of = (record: ReturnType<typeof aRecord>, previous?: ContainerStatus) =>
+    containerStatuses(record, regularContainers(pod), {
+      ...context,
+      previous: previous && { containerStatuses: [previous] },
+    })[0];
+  const waits = { a: { reason: "CrashLoopBackOff", message: "back-off" } };
+  const waiting = of(aRecord({ pod, containers }, { waits }));
+  assert.equal(waiting?.lastState?.terminated?.exitCode, 3);
+  const over = of(aRecord({ pod, containers }), waiting);
+  assert.deepEqual([over?.state?.terminated?.exitCode, over?.lastState], [3, {}]);
+  const next = anAttempt("a", { restartCount: 1 });
+  const again = of(aRecord({ pod, containers: [next] }), waiting);
+  assert.equal(again?.lastState?.terminated?.exitCode, 3);
 });

@@ -82,7 +82,7 @@ function containerStatus(
   const lastEnded = older.find(({ state: old }) => old === "exited");
   const lastState: ContainerState = lastEnded
     ? { terminated: terminatedOf(lastEnded, context.runtimeName) }
-    : (before?.lastState ?? {});
+    : lastStateBefore(before, latest);
   const shown = waitingInstead(record, spec, latest, { state, lastState });
   const started = isStarted(record, spec, latest);
   return {
@@ -97,6 +97,15 @@ function containerStatus(
     ...(latest.user ? { user: { linux: latest.user } } : {}),
     ...shown,
   };
+}
+
+/** What ended before `latest`, as far as it was published; its own end was while it was to run again. */
+function lastStateBefore(
+  before: ContainerStatus | undefined,
+  latest: ObservedContainer,
+): ContainerState {
+  const known = before?.lastState ?? {};
+  return known.terminated?.containerID?.endsWith(`//${latest.id}`) ? {} : known;
 }
 
 /** Shown of containers that ask for a signal: an API server that knows the field has let them. */

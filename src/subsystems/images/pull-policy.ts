@@ -1,6 +1,7 @@
 // pure
 import { parseImageReference } from "../../api/image-reference.ts";
 import { formatDuration } from "../../config/duration.ts";
+import { plainMessageOf } from "../../kit/errors.ts";
 
 /** The reference with `:latest` added where it has neither tag nor digest; `undefined` when it is none. */
 export function withDefaultTag(image: string): string | undefined {
@@ -32,7 +33,7 @@ export interface PullFailure {
 
 /** Two kinds of registry errors have a reason of their own (evalCRIPullErr). */
 export function pullFailure(image: string, error: string): PullFailure {
-  const plain = error.replace(/^rpc error: code = \S+ desc = /, "");
+  const plain = plainMessageOf(error);
   for (const [reason, what] of [
     ["RegistryUnavailable", "the registry is unavailable"],
     ["SignatureValidationFailed", "the signature validation failed"],
