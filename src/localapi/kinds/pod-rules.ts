@@ -11,6 +11,7 @@ import type { KindRules, Problems } from "./kind.ts";
 import { resizeProblems } from "./resize-rules.ts";
 
 const DEFAULT_GRACE_SECONDS = 30;
+const MIRROR = "kubernetes.io/config.mirror";
 
 /** An object of a kind has the fields of its type: it was decoded. */
 const podOf = (object: ApiObject): Pod => object as unknown as Pod;
@@ -37,7 +38,7 @@ function withTolerations(spec: PodSpec): PodSpec {
 
 function begin(object: ApiObject): ApiObject {
   const pod = podOf(object);
-  const isMirror = pod.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined;
+  const isMirror = pod.metadata?.annotations?.[MIRROR] !== undefined;
   const spec = pod.spec ?? { containers: [] };
   return objectOf({
     ...pod,
@@ -115,9 +116,12 @@ function specChangeProblems(now: PodSpec, before: PodSpec): Problems {
   ];
 }
 
-function ephemeralProblems(now: PodSpec, before: PodSpec): Problems {
+function ephemeralProblems(now: PodSpec, { metadata, spec: before }: Pod): Problems {
+  // No field is at fault: the reference names the object as a whole "[]".
+  if (metadata?.annotations?.[MIRROR] !== undefined)
+    return [forbidden("[]", "static pods do not support ephemeral containers")];
   const fresh = new Map((now.ephemeralContainers ?? []).map((each) => [each.name, each]));
-  return (before.ephemeralContainers ?? []).flatMap((old) => {
+  return (before?.ephemeralContainers ?? []).flatMap((old) => {
     const kept = fresh.get(old.name);
     if (kept === undefined)
       return [
@@ -146,7 +150,7 @@ function validateChange(now: ApiObject, before: ApiObject, subresource: string):
     case "resize":
       return resizeProblems(podOf(now), podOf(before));
     case "ephemeralcontainers":
-      return ephemeralProblems(spec, old);
+      return ephemeralProblems(spec, podOf(before));
     default:
       return [];
   }

@@ -1,5 +1,11 @@
 /** What the API adds to a new pod from other objects (admission plugins of the reference). */
-import type { Pod, PodSpec, PriorityClass, RuntimeClass } from "../../api/generated/types.ts";
+import type {
+  Pod,
+  PodSpec,
+  PriorityClass,
+  RuntimeClass,
+  ServiceAccount,
+} from "../../api/generated/types.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
 import {
   POD_CERTIFICATE_REQUESTS,
@@ -54,12 +60,21 @@ function refuse(object: ApiObject, why: string) {
 
 function accountOf(core: ObjectsCore, order: Order, object: ApiObject, spec: PodSpec): PodSpec {
   const name = spec.serviceAccountName || DEFAULT_ACCOUNT;
-  if (!core.store.get(SERVICE_ACCOUNTS.collection, `${order.namespace}/${name}`))
+  const key = `${order.namespace}/${name}`;
+  const account = core.store.get(SERVICE_ACCOUNTS.collection, key) as ServiceAccount | undefined;
+  if (!account)
     throw refuse(
       object,
       `error looking up service account ${order.namespace}/${name}: serviceaccount "${name}" not found`,
     );
-  return { ...spec, serviceAccountName: name, serviceAccount: name };
+  // A pod that names secrets of its own gets none of the account's.
+  const secrets = spec.imagePullSecrets?.length ? spec.imagePullSecrets : account.imagePullSecrets;
+  return {
+    ...spec,
+    serviceAccountName: name,
+    serviceAccount: name,
+    ...(secrets ? { imagePullSecrets: secrets } : {}),
+  };
 }
 
 function priorityOf(
