@@ -1,13 +1,11 @@
 // An ordinary kubectl on a machine that `nodelet up` made a node: old and new, every command people use.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
+import { CACHE_DIR } from "../../tools/debian-suite.mjs";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { KUBECONFIG, Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
 
-const KUBECONFIG = "/etc/nodelet/kubeconfig";
 const WEB = `
 apiVersion: v1
 kind: Pod
@@ -23,58 +21,6 @@ spec:
     command: [sh, -c, "mkdir /tmp/w; echo hi > /tmp/w/index.html; httpd -p 8081 -h /tmp/w; i=0; while true; do echo line $i; i=$((i+1)); sleep 1; done"]
     ports: [{containerPort: 8081}]
 `;
-
-/** Programs to try, by version. Debian's are fetched once and cached. */
-const PROGRAMS: readonly { readonly name: string; readonly path: () => string }[] = [
-  {
-    name: "1.20",
-    path: () => join(fetchPackages("bookworm", ["kubernetes-client"])[0] ?? "", "usr/bin/kubectl"),
-  },
-  {
-    name: "1.36",
-    path: () => join(fetchPackages("sid", ["kubectl"])[0] ?? "", "usr/bin/kubectl"),
-  },
-];
-
-function programOf({ path }: (typeof PROGRAMS)[number]): string | undefined {
-  try {
-    const found = path();
-    return existsSync(found) ? found : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-class Kubectl {
-  readonly #node: NodeBox;
-  readonly #program: string;
-  readonly transcript: string[] = [];
-
-  constructor(node: NodeBox, program: string) {
-    this.#node = node;
-    this.#program = program;
-  }
-
-  async run(
-    args: readonly string[],
-    options: { code?: number; stdin?: string } = {},
-  ): Promise<string> {
-    const { code = 0, stdin = "" } = options;
-    const result = await this.#node.box.exec([this.#program, ...args], {
-      env: { KUBECONFIG, HOME: "/root", KUBE_EDITOR: 'sed -i s/edited:.*/edited:\\ \\"yes\\"/' },
-      stdin,
-      timeoutMs: 60_000,
-    });
-    const said = `${result.stdout}${result.stderr}`;
-    this.transcript.push(`$ kubectl ${args.join(" ")}`, said.trimEnd());
-    assert.equal(result.code, code, `kubectl ${args.join(" ")}: ${said}`);
-    return said;
-  }
-
-  spawn(args: readonly string[]) {
-    return this.#node.box.spawn([this.#program, ...args], { env: { KUBECONFIG, HOME: "/root" } });
-  }
-}
 
 async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const k = (...args: readonly string[]) => kubectl.run(args);

@@ -113,15 +113,17 @@ function addressesIn({ record }: Run, sandboxId: string): readonly string[] {
   return record.observed.sandboxes.find(({ id }) => id === sandboxId)?.ips ?? [];
 }
 
-/** The container whose processes an ephemeral one wants to see; throws when that does not run. */
+/**
+ * The container whose processes an ephemeral one wants to see; throws when there is none. Of one that does
+ * not run, the runtime says so (kuberuntime getTargetID).
+ */
 function targetOf({ name }: StartAction, { record }: Run, sandboxId: string): string | undefined {
   const target = record.pod.spec?.ephemeralContainers?.find(
     (each) => each.name === name,
   )?.targetContainerName;
   if (target === undefined || target === "") return undefined;
   const attempt = attemptIn(record.observed, sandboxId, target);
-  if (attempt?.state !== "running")
-    throw new ContainerConfigError(`unable to find target container ${target}`);
+  if (!attempt) throw new ContainerConfigError(`unable to find target container ${target}`);
   return attempt.id;
 }
 

@@ -1,0 +1,63 @@
+/** Ordinary kubectls in a box. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fetchPackages } from "../../tools/debian-suite.mjs";
+import type { NodeBox } from "../cli/node-box.ts";
+
+/** What `nodelet up` writes for administrators. */
+export const KUBECONFIG = "/etc/nodelet/kubeconfig";
+
+/** Programs to try, by version. Debian's are fetched once and cached. */
+export const PROGRAMS: readonly { readonly name: string; readonly path: () => string }[] = [
+  {
+    name: "1.20",
+    path: () => join(fetchPackages("bookworm", ["kubernetes-client"])[0] ?? "", "usr/bin/kubectl"),
+  },
+  {
+    name: "1.36",
+    path: () => join(fetchPackages("sid", ["kubectl"])[0] ?? "", "usr/bin/kubectl"),
+  },
+];
+
+/** Where that version is; `undefined` when it is not to be had. */
+export function programOf({ path }: (typeof PROGRAMS)[number]): string | undefined {
+  try {
+    const found = path();
+    return existsSync(found) ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** kubectl in a box with a local API, and all that was said. */
+export class Kubectl {
+  readonly #node: NodeBox;
+  readonly #program: string;
+  readonly transcript: string[] = [];
+
+  constructor(node: NodeBox, program: string) {
+    this.#node = node;
+    this.#program = program;
+  }
+
+  async run(
+    args: readonly string[],
+    options: { code?: number; stdin?: string } = {},
+  ): Promise<string> {
+    const { code = 0, stdin = "" } = options;
+    const result = await this.#node.box.exec([this.#program, ...args], {
+      env: { KUBECONFIG, HOME: "/root", KUBE_EDITOR: 'sed -i s/edited:.*/edited:\\ \\"yes\\"/' },
+      stdin,
+      timeoutMs: 60_000,
+    });
+    const said = `${result.stdout}${result.stderr}`;
+    this.transcript.push(`$ kubectl ${args.join(" ")}`, said.trimEnd());
+    assert.equal(result.code, code, `kubectl ${args.join(" ")}: ${said}`);
+    return said;
+  }
+
+  spawn(args: readonly string[]) {
+    return this.#node.box.spawn([this.#program, ...args], { env: { KUBECONFIG, HOME: "/root" } });
+  }
+}
