@@ -5,15 +5,18 @@ import { isOutside } from "../../kit/errors.ts";
 import { PODS } from "../kinds/catalog.ts";
 import {
   badRequest,
+  invalidObject,
   methodNotAllowed,
   notFound,
   StatusError,
   unavailable,
 } from "../status-error.ts";
 import type { ResourceCall } from "./call.ts";
+import { logOptionProblems } from "./log-options.ts";
 import { isOn } from "./request.ts";
 
 const DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container";
+const LOG_OPTIONS = { group: "", kind: "PodLogOptions" } as const;
 /** Connections into containers may be quiet for as long as the agent lets them. */
 const NEVER_IDLE = 0;
 
@@ -36,6 +39,8 @@ export async function replyLog(call: ResourceCall): Promise<void> {
   const { at, query } = call;
   const pod = runningPod(call);
   const container = chosenContainer(pod, query);
+  const problems = logOptionProblems(query);
+  if (problems.length > 0) throw invalidObject(LOG_OPTIONS, at.name, problems);
   const passed = new URLSearchParams(query);
   for (const name of ["container", "insecureSkipTLSVerifyBackend", "timeout"]) passed.delete(name);
   const path = [at.namespace, at.name, container].map(encodeURIComponent).join("/");
