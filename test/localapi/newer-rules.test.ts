@@ -1,0 +1,52 @@
+// Rules that the oldest real server at hand does not have: its test runs without the plugin for service
+// accounts, and its containers to look around are an alpha of another shape.
+import assert from "node:assert/strict";
+import { Examination, type Json, PODS, ROOT, STRATEGIC } from "../contracts/api-examination.ts";
+import { startLocal } from "./local-api.ts";
+
+const on = new Examination({
+  name: "local API",
+  start: async () => {
+    const server = await startLocal();
+    return {
+      request: (order) => server.request(order),
+      close: () => server[Symbol.asyncDispose](),
+    };
+  },
+});
+
+on.examine("pods pull with the secrets of their account, unless they name their own", async () => {
+  const name = on.fresh("puller");
+  const imagePullSecrets = [{ name: "of-account" }];
+  await on.must("POST", `${ROOT}/serviceaccounts`, { metadata: { name }, imagePullSecrets });
+  const plain = await on.makePod({ serviceAccountName: name });
+  assert.deepEqual(plain.spec.imagePullSecrets, imagePullSecrets);
+  const own = [{ name: "own" }];
+  const other = await on.makePod({ serviceAccountName: name, imagePullSecrets: own });
+  assert.deepEqual(other.spec.imagePullSecrets, own);
+});
+
+on.examine(
+  "containers to look around are added to pods, not to mirrors of static ones",
+  async () => {
+    const ephemeralContainers = [{ name: "looker", image: "x", targetContainerName: "main" }];
+    const add = ({ metadata }: Json, containers: object[] = ephemeralContainers) =>
+      on.send({
+        method: "PATCH",
+        path: `${PODS}/${metadata.name}/ephemeralcontainers`,
+        contentType: STRATEGIC,
+        body: { spec: { ephemeralContainers: containers } },
+      });
+    const pod = await on.makePod({ nodeName: "n1" });
+    assert.equal((await add(pod)).status, 200);
+    const astray = await add(pod, [{ name: "other", image: "x", targetContainerName: "none" }]);
+    assert.match(astray.body.message, /\.targetContainerName: Not found: "none"/);
+    const annotations = { "kubernetes.io/config.mirror": "hash" };
+    const refused = await add(await on.makePod({ nodeName: "n1" }, { annotations }));
+    assert.equal(refused.status, 422);
+    assert.match(
+      refused.body.message,
+      /\[\]: Forbidden: static pods do not support ephemeral containers$/,
+    );
+  },
+);
