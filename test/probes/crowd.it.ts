@@ -61,10 +61,12 @@ for (const [kind, handler] of Object.entries(KINDS)) {
     console.log(
       `${kind}: ${perSecond.toFixed(1)} looks/s, ${failed} failed; took p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; agent ${cpu.toFixed(0)} millicores`,
     );
-    const restarts = node.agent
-      .status()
-      ?.containerStatuses?.map(({ restartCount }) => restartCount);
-    assert.deepEqual(restarts, Array(CONTAINERS).fill(0));
+    const statuses = node.agent.status()?.containerStatuses ?? [];
+    assert.equal(statuses.length, CONTAINERS);
+    const restarted = statuses
+      .filter(({ restartCount }) => restartCount !== 0)
+      .map(({ name, restartCount, lastState }) => ({ name, restartCount, lastState }));
+    assert.deepEqual(restarted, []);
     assert.equal(probes.length, CONTAINERS);
     node.agent.remove("crowd.yaml");
     await node.agent.until("it is gone", () => node.agent.statuses().size === 0, 120_000);
