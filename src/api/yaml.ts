@@ -1,4 +1,5 @@
 // pure
+
 import {
   constructFromEvents,
   DUMP_SCHEMA,
@@ -17,6 +18,7 @@ import {
   strTag,
   YAMLException,
 } from "js-yaml";
+import { base64ToBytes } from "../kit/base64.ts";
 import { UsageError } from "../kit/errors.ts";
 import { isNullText, resolveBoolean, resolveFloat, resolveInteger } from "./yaml-schema.ts";
 
@@ -109,7 +111,7 @@ function finite(text: string): number | undefined {
 const decodeBase64 = (base64: string): Uint8Array | undefined => {
   const compact = base64.replace(/\s/g, "");
   return /^[A-Za-z0-9+/]*={0,2}$/.test(compact) && compact.length % 4 === 0
-    ? Uint8Array.from(atob(compact), (c) => c.charCodeAt(0))
+    ? base64ToBytes(compact)
     : undefined;
 };
 

@@ -1,4 +1,5 @@
 /** Keys and certificates of the API: made once, kept in its folder, certificates renewed in time. */
+import { base64ToBytes } from "../../kit/base64.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import type { Files } from "../../outside/host/host.ts";
@@ -149,7 +150,7 @@ function isGood(
 
 function factsOf(pem: string) {
   const base64 = pem.replaceAll(/-----[^-]+-----|\s/g, "");
-  return { ...parseCertificate(pem), der: Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)) };
+  return { ...parseCertificate(pem), der: base64ToBytes(base64) };
 }
 
 function validity(now: WallMs, lifetimeMs: number) {

@@ -1,5 +1,6 @@
 // pure
 /** Rules of the kinds other than pods, as far as one node needs them (pkg/apis/… validation, defaults). */
+
 import { duplicate, forbidden, invalid, required, tooLong } from "../../api/field-problem.ts";
 import type {
   CertificateSigningRequest,
@@ -16,6 +17,7 @@ import type {
 } from "../../api/generated/types.ts";
 import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/names.ts";
 import { isSame } from "../../api/strategic-diff.ts";
+import { bytesToBase64 } from "../../kit/base64.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { KindRules, Problems } from "./kind.ts";
 
@@ -104,12 +106,7 @@ export const SECRET_RULES: KindRules = {
   },
 };
 
-function base64(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
+const base64 = (text: string): string => bytesToBase64(new TextEncoder().encode(text));
 
 /** What the API asks of namespaces. */
 export const NAMESPACE_RULES: KindRules = {

@@ -3,9 +3,11 @@
  * Objects in the API's binary form, as kubectl since 1.32 sends some of them. Read only: what we answer is
  * JSON, which every client takes too. Source: apimachinery `runtime/serializer/protobuf`.
  */
+
 import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { WIRE_FIELDS } from "../../api/generated/wire.ts";
 import { rfc3339FromNanos, rfc3339Micro, wallFromNanos } from "../../api/timestamps.ts";
+import { bytesToBase64 } from "../../kit/base64.ts";
 import type { Tree } from "../api-object.ts";
 import { setOwn } from "../patch/merge-patch.ts";
 
@@ -196,7 +198,7 @@ function readValue(kind: string, { value, bytes }: Field, depth: number): unknow
     case "string":
       return textOf(bytes);
     case "bytes":
-      return base64Of(bytes);
+      return bytesToBase64(bytes);
     case "int32":
     case "int64":
       return Number(value);
@@ -253,10 +255,4 @@ function textOf(bytes: Uint8Array): string {
   } catch {
     throw new WireFault("a text is not UTF-8");
   }
-}
-
-function base64Of(bytes: Uint8Array): string {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
 }

@@ -4,7 +4,9 @@
  * so that a node may change agents with devices in use. Its checksum is FNV-1a over a dump of the data in
  * the manner of Go's spew. What only nodelet keeps stands beside the data, where the reference does not look.
  */
+
 import type { PodUid } from "../../api/observation.ts";
+import { base64ToBytes, bytesToBase64 } from "../../kit/base64.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { HeldDevice, Holding } from "./ledger.ts";
 import { compareText } from "./requests.ts";
@@ -81,7 +83,7 @@ export class CheckpointEncoder {
         ContainerName: container,
         ResourceName: resource,
         DeviceIDs: Object.fromEntries(byNode),
-        AllocResp: answer ? toBase64(answer) : null,
+        AllocResp: answer ? bytesToBase64(answer) : null,
       }),
       dump: utf8.encode(dumpEntry({ podUid, container, resource, byNode, answer })),
     };
@@ -213,7 +215,7 @@ function readEntry(value: Json): DumpedEntry {
     container: textOf(entry["ContainerName"]),
     resource: textOf(entry["ResourceName"]),
     byNode,
-    answer: answer === null || answer === undefined ? undefined : fromBase64(textOf(answer)),
+    answer: answer === null || answer === undefined ? undefined : base64ToBytes(textOf(answer)),
   };
 }
 
@@ -282,14 +284,4 @@ function textOf(value: Json): string {
 function integerOf(text: string): number {
   if (!/^-?\d{1,15}$/.test(text)) throw new Error(`"${text}" is no number of a node`);
   return Number(text);
-}
-
-function toBase64(bytes: Uint8Array): string {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
-
-function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }

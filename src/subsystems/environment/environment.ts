@@ -3,6 +3,7 @@
  * pod is. In: objects and services of the API, the pod, its addresses. Out: variables, or what is missing
  * for them. Invariants: an object is followed once for each pod that names it, and no longer than that.
  */
+
 import {
   type Allocatable,
   envFieldText,
@@ -21,6 +22,7 @@ import type {
 } from "../../api/generated/types.ts";
 import { allContainers, isStaticPod } from "../../api/pod.ts";
 import { serviceEnv } from "../../api/service-env.ts";
+import { base64ToBytes } from "../../kit/base64.ts";
 import { messageOf } from "../../kit/errors.ts";
 import {
   type ApiObject,
@@ -207,7 +209,7 @@ function keyOf(
 
 /** Base64 of the API as text. */
 function textOf(base64: string): string {
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const bytes = base64ToBytes(base64);
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 

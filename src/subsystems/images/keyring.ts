@@ -1,6 +1,8 @@
 // pure
 /** Credentials for registries: reading docker's configuration, and finding what is meant for an image. */
+
 import type { JsonValue } from "../../api/generated/types.ts";
+import { base64ToBytes } from "../../kit/base64.ts";
 import { asFields, type Fields } from "./fields.ts";
 import { globMatches } from "./glob.ts";
 
@@ -77,7 +79,7 @@ function readEntry(entry: Fields | undefined): Credentials | undefined {
 
 function decodeBase64(text: string): string {
   try {
-    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const bytes = base64ToBytes(text);
     return new TextDecoder().decode(bytes);
   } catch {
     return "";

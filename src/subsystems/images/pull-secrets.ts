@@ -1,5 +1,7 @@
 /** Pull secrets of pods from the API (kubelet_pods.go getPullSecretsForPod). */
+
 import type { Secret } from "../../api/generated/types.ts";
+import { base64ToBytes } from "../../kit/base64.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { type ObjectSource, SECRETS } from "../../outside/kube/kube.ts";
@@ -55,7 +57,7 @@ function readSecret(secret: Secret, namespace: string, name: string): readonly P
 
 function textOf(base64: string): string {
   try {
-    return new TextDecoder().decode(Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)));
+    return new TextDecoder().decode(base64ToBytes(base64));
   } catch {
     return "";
   }

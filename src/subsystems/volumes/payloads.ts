@@ -1,4 +1,5 @@
 // pure
+
 import { type Allocatable, fieldText, resourceText, type Selected } from "../../api/downward.ts";
 import type {
   ConfigMap,
@@ -8,6 +9,7 @@ import type {
   Pod,
   Secret,
 } from "../../api/generated/types.ts";
+import { base64ToBytes } from "../../kit/base64.ts";
 
 /** One file of a volume. */
 export interface VolumeFile {
@@ -77,8 +79,7 @@ function keyFiles(
 
 /** Base64 as Go's decoder takes it; what is none of it is left out, since the API let nothing else in. */
 export function bytesOf(base64: string): Uint8Array {
-  const text = atob(base64.replace(/[^A-Za-z0-9+/=]/g, ""));
-  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+  return base64ToBytes(base64.replace(/[^A-Za-z0-9+/=]/g, ""));
 }
 
 /** Files with fields of the pod and resources of its containers (downwardapi CollectData). */

@@ -3,6 +3,7 @@ import type {
   PodCertificateProjection,
   PodCertificateRequest,
 } from "../../../api/generated/types.ts";
+import { bytesToBase64 } from "../../../kit/base64.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
@@ -135,7 +136,7 @@ async function create(
       signerName,
       ...{ podName, podUID, nodeName, ...uids },
       serviceAccountName: pod.spec?.serviceAccountName ?? "",
-      stubPKCS10Request: btoa(String.fromCharCode(...createStubCsr(key))),
+      stubPKCS10Request: bytesToBase64(createStubCsr(key)),
       ...(maxExpirationSeconds === undefined ? {} : { maxExpirationSeconds }),
       ...(userAnnotations === undefined ? {} : { unverifiedUserAnnotations: userAnnotations }),
     },
