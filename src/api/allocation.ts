@@ -4,7 +4,7 @@
  * waits (KEP-1287); everything that runs a pod goes by what it was given.
  */
 import type { Container, Pod, PodSpec, ResourceRequirements } from "./generated/types.ts";
-import { isRestartableInit } from "./pod.ts";
+import { sidecarsOf } from "./pod.ts";
 import { compareQuantities, parseQuantity } from "./quantity.ts";
 
 /** Requests and limits of a pod. */
@@ -36,9 +36,8 @@ type ResourceList = Readonly<Record<string, string>>;
 const NOTHING: ResourceRequirements = {};
 
 /** Containers whose resources may change in place: regular ones and sidecars. */
-export function resizableContainers({ spec }: Pod): readonly Container[] {
-  const sidecars = (spec?.initContainers ?? []).filter(isRestartableInit);
-  return [...sidecars, ...(spec?.containers ?? [])];
+export function resizableContainers(pod: Pod): readonly Container[] {
+  return [...sidecarsOf(pod), ...(pod.spec?.containers ?? [])];
 }
 
 /** What the spec says. */

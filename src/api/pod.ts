@@ -111,6 +111,9 @@ export const isRestartableInit = (container: Pick<Container, "restartPolicy">): 
 export const sidecarsOf = (pod: Pod): readonly Container[] =>
   (pod.spec?.initContainers ?? []).filter(isRestartableInit);
 
+/** What a pod is given to end, in seconds, when nobody says otherwise; the API server fills in the same. */
+export const graceSecondsOf = (pod: Pod): number => pod.spec?.terminationGracePeriodSeconds ?? 30;
+
 /** What an event about a container points at, e.g. `spec.containers{web}`. */
 export function containerFieldPath({ kind, index, container }: PlacedContainer): string {
   const list = `spec.${CONTAINER_FIELDS[kind]}`;

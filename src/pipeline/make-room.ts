@@ -1,7 +1,7 @@
 /** Making room for critical pods: others are ended, and the critical one waits until they are. */
 import { decided } from "../api/decisions.ts";
 import type { PodUid } from "../api/observation.ts";
-import { isCriticalPod, podDisplayName } from "../api/pod.ts";
+import { graceSecondsOf, isCriticalPod, podDisplayName } from "../api/pod.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import { lacksOnlyRoom, type NodeRoom, planPreemption, shortages } from "./admission/rules.ts";
 import type { AdmissionVerdict, Pods } from "./pods/pods.ts";
@@ -56,7 +56,7 @@ function wait(message: string): AdmissionVerdict {
 
 function evict(victim: PodRecord, forUid: string, { events, decisions, pods }: MakeRoomDeps): void {
   events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
-  const graceSeconds = victim.pod.spec?.terminationGracePeriodSeconds ?? 30;
+  const graceSeconds = graceSecondsOf(victim.pod);
   const reason = `pod ${forUid} is critical and needs its place`;
   decisions.decide(victim, decided("killPod", RULE, { graceSeconds, reason }));
   const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };

@@ -5,6 +5,7 @@ import { decided } from "../../api/decisions.ts";
 import type { Container, Probe } from "../../api/generated/types.ts";
 import { isSameImage } from "../../api/image-reference.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
+import { graceSecondsOf } from "../../api/pod.ts";
 import { formatDuration } from "../../config/duration.ts";
 import { after } from "../../kit/instant.ts";
 import { removalOf, type StopOrder } from "./actions.ts";
@@ -74,7 +75,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
       replace(turn, latest, {
         rule: "state unknown",
         message: `${kindOf(spec)} is in "unknown" state, try killing it before restart`,
-        again: spec.kind === "sidecar" || restartPolicyOf(record.pod, spec) !== "Never",
+        again: comesBack(record, spec),
         probe: undefined,
       });
       return;
@@ -97,7 +98,7 @@ function startAnew(turn: Turn): void {
   const { name } = spec.container;
   const before = lastMade(record.observed, name);
   const lost = before ? undefined : lastEnd(record, name);
-  if (lost && staysDown(turn, lost)) return;
+  if (lost && ruleToRestart(turn, lost) === undefined) return;
   if (before?.state === "created") parts.draft.actions.push(removalOf(before));
   const rule = lost ? "is gone from the runtime" : "never started";
   start(turn, before, before ? "all containers are restarted" : rule);
@@ -138,7 +139,7 @@ function containerFault(
   }
   const verdicts = record.probes[name];
   if (verdicts?.containerId !== running.id) return undefined;
-  const again = spec.kind === "sidecar" || restartPolicyOf(record.pod, spec) !== "Never";
+  const again = comesBack(record, spec);
   for (const kind of ["liveness", "startup"] as const) {
     if (verdicts[kind] !== "failure") continue;
     const message = said(`failed ${kind} probe`, again);
@@ -146,6 +147,10 @@ function containerFault(
   }
   return undefined;
 }
+
+/** Whether what is stopped for its own fault is started again. */
+const comesBack = ({ pod }: PodRecord, spec: SpecContainer): boolean =>
+  spec.kind === "sidecar" || restartPolicyOf(pod, spec) !== "Never";
 
 /** How the reference begins what it says of a container. */
 function kindOf({ kind }: SpecContainer): string {
@@ -186,24 +191,23 @@ export function stopOrder(
   message: string,
   probe?: Probe,
 ): StopOrder {
-  const graceSeconds =
-    probe?.terminationGracePeriodSeconds ?? record.pod.spec?.terminationGracePeriodSeconds ?? 30;
+  const graceSeconds = probe?.terminationGracePeriodSeconds ?? graceSecondsOf(record.pod);
   return { id: running.id, name: running.name, graceSeconds, message, preStop: true };
 }
 
 function restart(turn: Turn, ended: ObservedContainer): void {
-  if (!staysDown(turn, ended))
-    start(turn, ended, decideRestart(turn.record.pod, turn.spec, ended).rule);
+  const rule = ruleToRestart(turn, ended);
+  if (rule !== undefined) start(turn, ended, rule);
 }
 
-/** Whether what ended is not to run again, which then is written down. */
-function staysDown({ record, spec, parts }: Turn, ended: EndedAttempt): boolean {
+/** Why what ended is to run again; `undefined` when it is not, which then is written down. */
+function ruleToRestart({ record, spec, parts }: Turn, ended: EndedAttempt): string | undefined {
   const { restart: again, rule, policy } = decideRestart(record.pod, spec, ended);
-  if (again) return false;
+  if (again) return rule;
   const { exitCode } = ended;
   const inputs = { container: spec.container.name, policy, exitCode };
   parts.draft.standing.push(decided("leaveStopped", rule, inputs));
-  return true;
+  return undefined;
 }
 
 /** Plans the start of an attempt, or the wait for it. */

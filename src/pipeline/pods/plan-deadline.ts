@@ -1,5 +1,7 @@
 // pure
+
 import { decided } from "../../api/decisions.ts";
+import { graceSecondsOf } from "../../api/pod.ts";
 import { after } from "../../kit/instant.ts";
 import { NO_PLAN, type PodPlan } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
@@ -30,7 +32,7 @@ export function planDeadline(
     ends: {
       cause: { kind: "evicted", reason: REASON, message: MESSAGE },
       because: decided("killPod", "active deadline exceeded", {
-        graceSeconds: pod.spec?.terminationGracePeriodSeconds ?? 30,
+        graceSeconds: graceSecondsOf(pod),
         reason: `it may be active for ${deadlineSeconds} s`,
       }),
     },

@@ -1,4 +1,5 @@
 // pure
+
 import {
   allocationOf,
   isSameAllocation,
@@ -8,6 +9,7 @@ import {
 import { decided } from "../../api/decisions.ts";
 import type { Container, ResourceRequirements } from "../../api/generated/types.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
+import { graceSecondsOf } from "../../api/pod.ts";
 import type { StopOrder } from "./actions.ts";
 import { attemptIn, newestSandbox } from "./observed.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
@@ -105,7 +107,7 @@ function stopThem(
   restarts: readonly RunningContainer[],
   draft: PlanDraft,
 ): void {
-  const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? 30;
+  const graceSeconds = graceSecondsOf(pod);
   const orders = restarts.map(({ attempt: { id, name } }): StopOrder => {
     const message = `Container ${name} resize requires restart`;
     return { id, name, graceSeconds, message, preStop: true, again: true };

@@ -2,6 +2,7 @@
 
 import { decided } from "../../api/decisions.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
+import { graceSecondsOf } from "../../api/pod.ts";
 import { lastEnd } from "./lost-containers.ts";
 import { livingContainers, newestSandbox } from "./observed.ts";
 import { hasRegularAttempt } from "./phase.ts";
@@ -98,7 +99,7 @@ function prepare(record: PodRecord, draft: PlanDraft): void {
 function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): void {
   const living = livingContainers(record.observed);
   if (living.length > 0) {
-    const graceSeconds = record.pod.spec?.terminationGracePeriodSeconds ?? 30;
+    const graceSeconds = graceSecondsOf(record.pod);
     draft.actions.push({
       kind: "stopContainers",
       orders: inTurn(

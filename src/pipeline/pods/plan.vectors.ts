@@ -33,6 +33,11 @@ const withDebugger = aPod({ ephemeralContainers: [DEBUG] });
 const both = aPod({ initContainers: [PREP], ephemeralContainers: [DEBUG] });
 const gone = aSandbox({ ready: false });
 
+/** A pod that has 20 s left to end. */
+const ENDING: Partial<PodRecord> = {
+  life: { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(20_000) },
+};
+
 /** All vectors. */
 export const ROWS: readonly Row[] = [
   {
@@ -289,14 +294,7 @@ export const ROWS: readonly Row[] = [
   {
     name: "ending: regular containers first, with what is left of the grace",
     given: { pod: withSidecar, containers: [anAttempt("a"), anAttempt("side")] },
-    record: {
-      life: {
-        kind: "terminating",
-        cause: { kind: "deleted" },
-        graceSeconds: 30,
-        killBy: at(20_000),
-      },
-    },
+    record: ENDING,
     expect: ["stop a-0(20), side-0(20) after a-0"],
   },
   {
@@ -305,14 +303,7 @@ export const ROWS: readonly Row[] = [
       pod: aPod({ initContainers: [SIDE, { ...SIDE, name: "side2" }] }),
       containers: [anEnd("a", 0), anAttempt("side"), anAttempt("side2")],
     },
-    record: {
-      life: {
-        kind: "terminating",
-        cause: { kind: "deleted" },
-        graceSeconds: 30,
-        killBy: at(20_000),
-      },
-    },
+    record: ENDING,
     expect: ["stop side-0(20) after side2-0, side2-0(20)"],
   },
   {
@@ -321,27 +312,13 @@ export const ROWS: readonly Row[] = [
       pod: aPod({ initContainers: [SIDE, PREP], ephemeralContainers: [DEBUG] }),
       containers: [anAttempt("debug"), anAttempt("prep"), anAttempt("side")],
     },
-    record: {
-      life: {
-        kind: "terminating",
-        cause: { kind: "deleted" },
-        graceSeconds: 30,
-        killBy: at(20_000),
-      },
-    },
+    record: ENDING,
     expect: ["stop debug-0(20), prep-0(20), side-0(20)"],
   },
   {
     name: "ending: past the deadline all at once",
     given: { pod: withSidecar, containers: [anAttempt("a"), anAttempt("side")] },
-    record: {
-      life: {
-        kind: "terminating",
-        cause: { kind: "deleted" },
-        graceSeconds: 30,
-        killBy: at(20_000),
-      },
-    },
+    record: ENDING,
     context: { now: at(20_000) },
     expect: ["stop a-0(0), side-0(0)"],
   },

@@ -8,7 +8,7 @@
 import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { graceSecondsOf, podDisplayName } from "../../api/pod.ts";
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -288,7 +288,7 @@ export class Pods implements PodsView {
     });
     const graceSeconds =
       this.#options.orphanGraceSeconds === "own"
-        ? (pod.spec?.terminationGracePeriodSeconds ?? 30)
+        ? graceSecondsOf(pod)
         : this.#options.orphanGraceSeconds;
     const actor = this.#launch(record);
     this.#deps.ports.decisions.decide(

@@ -1,3 +1,4 @@
+import { graceSecondsOf } from "../../api/pod.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import { isOutside, messageOf, plainMessageOf } from "../../kit/errors.ts";
 import type { PodAction } from "./actions.ts";
@@ -187,7 +188,7 @@ async function abandonAfterHook(
     message: "PostStartHook failed",
     container: action.name,
   });
-  const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? 30;
+  const graceSeconds = graceSecondsOf(pod);
   const order = { id, name: action.name, graceSeconds, message: "FailedPostStartHook" };
   await stopContainer({ ...order, preStop: true }, run).catch((error: unknown) => {
     run.deps.log.warn("stopping a container after its failed post-start hook", {

@@ -1,7 +1,9 @@
 // pure
+
 import { allocationOf, withAllocation } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
+import { graceSecondsOf } from "../../api/pod.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
@@ -135,10 +137,7 @@ function end(
   switch (life.kind) {
     case "waiting":
     case "running": {
-      const seconds = Math.max(
-        1,
-        graceSeconds ?? record.pod.spec?.terminationGracePeriodSeconds ?? 30,
-      );
+      const seconds = Math.max(1, graceSeconds ?? graceSecondsOf(record.pod));
       return {
         ...record,
         life: {
