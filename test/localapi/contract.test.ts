@@ -2,7 +2,7 @@
 import { apiContract } from "../contracts/api-contract.ts";
 import { apiRulesContract } from "../contracts/api-rules-contract.ts";
 import { kubeContract } from "../contracts/kube-contract.ts";
-import { startLocal } from "./local-api.ts";
+import { LOCAL_API, startLocal } from "./local-api.ts";
 
 kubeContract("local API", async () => {
   const server = await startLocal();
@@ -17,16 +17,5 @@ kubeContract("local API", async () => {
   };
 });
 
-const local = {
-  name: "local API",
-  start: async () => {
-    const server = await startLocal();
-    return {
-      request: (order: Parameters<typeof server.request>[0]) => server.request(order),
-      close: () => server[Symbol.asyncDispose](),
-    };
-  },
-} as const;
-
-apiContract(local);
-apiRulesContract(local);
+apiContract(LOCAL_API);
+apiRulesContract(LOCAL_API);

@@ -1,4 +1,5 @@
 // The local API in this process, in a folder of its own, on a free port of the loopback.
+
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectH2 } from "node:http2";
 import { connect } from "node:net";
@@ -15,6 +16,7 @@ import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { connectKube } from "../../src/outside/kube/connect-kube.ts";
 import type { ApiTransport } from "../../src/outside/kube/kube.ts";
 import { listenHttp } from "../../src/outside/net/http-listener.ts";
+import type { ExaminationOptions } from "../contracts/api-examination.ts";
 import { type AdminReply, type AdminRequest, adminRequest } from "../kube/admin.ts";
 import type { Identity } from "../kube/pki.ts";
 
@@ -28,6 +30,18 @@ export interface LocalOptions {
   /** Default a free one. */
   readonly port?: number;
 }
+
+/** A local API for the suites about the Kubernetes API. */
+export const LOCAL_API: ExaminationOptions = {
+  name: "local API",
+  start: async () => {
+    const server = await startLocal();
+    return {
+      request: (order) => server.request(order),
+      close: () => server[Symbol.asyncDispose](),
+    };
+  },
+};
 
 /** A connection over HTTP/2 that is used for many requests. */
 export class Session implements Disposable {

@@ -2,18 +2,9 @@
 // accounts, and its containers to look around are an alpha of another shape.
 import assert from "node:assert/strict";
 import { Examination, type Json, PODS, ROOT, STRATEGIC } from "../contracts/api-examination.ts";
-import { startLocal } from "./local-api.ts";
+import { LOCAL_API } from "./local-api.ts";
 
-const on = new Examination({
-  name: "local API",
-  start: async () => {
-    const server = await startLocal();
-    return {
-      request: (order) => server.request(order),
-      close: () => server[Symbol.asyncDispose](),
-    };
-  },
-});
+const on = new Examination(LOCAL_API);
 
 on.examine("pods pull with the secrets of their account, unless they name their own", async () => {
   const name = on.fresh("puller");

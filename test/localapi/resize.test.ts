@@ -1,18 +1,9 @@
 // What `pods/resize` of the local API takes and refuses, in the words of Kubernetes 1.36.
 import assert from "node:assert/strict";
 import { Examination, MERGE_PATCH, PODS, STRATEGIC } from "../contracts/api-examination.ts";
-import { startLocal } from "./local-api.ts";
+import { LOCAL_API } from "./local-api.ts";
 
-const on = new Examination({
-  name: "local API",
-  start: async () => {
-    const server = await startLocal();
-    return {
-      request: (order) => server.request(order),
-      close: () => server[Symbol.asyncDispose](),
-    };
-  },
-});
+const on = new Examination(LOCAL_API);
 
 type List = Readonly<Record<string, string>>;
 

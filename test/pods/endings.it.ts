@@ -1,25 +1,14 @@
 // How containers and pods end, and what comes after it, on a node with real containerd: one box, one test for each.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Container, LifecycleHandler } from "../../src/api/generated/types.ts";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { type Box, startBox } from "../box/box.ts";
-import { TEST_IMAGE } from "../box/images.ts";
 import { BoxedAgent } from "../support/agent.ts";
-import { OUT, PodsOfAgent } from "./world.ts";
+import { exec, OUT, PodsOfAgent, STAY, shell } from "./world.ts";
 
 let box: Box;
 let pods: PodsOfAgent;
 
-const shell = (name: string, script: string, more: Partial<Container> = {}): Container => ({
-  name,
-  image: TEST_IMAGE,
-  command: ["sh", "-c", script],
-  volumeMounts: [{ name: "out", mountPath: "/out" }],
-  ...more,
-});
-const exec = (script: string): LifecycleHandler => ({ exec: { command: ["sh", "-c", script] } });
-const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 const DEAF = "trap '' TERM; while :; do sleep 0.1; done";
 
 before(async () => {

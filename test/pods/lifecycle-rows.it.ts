@@ -3,32 +3,19 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { Container, LifecycleHandler } from "../../src/api/generated/types.ts";
+import type { LifecycleHandler } from "../../src/api/generated/types.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { cniConfig } from "../box/containerd.ts";
-import { TEST_IMAGE } from "../box/images.ts";
 import { cniPlugins } from "../box/prerequisites.ts";
 import { BoxedAgent } from "../support/agent.ts";
-import { OUT, PodsOfAgent } from "./world.ts";
+import { exec, OUT, PodsOfAgent, STAY, shell } from "./world.ts";
 
 let box: Box;
 let pods: PodsOfAgent;
 
-/** A container of the test image that runs a shell script and has `/out`. */
-const shell = (name: string, script: string, more: Partial<Container> = {}): Container => ({
-  name,
-  image: TEST_IMAGE,
-  command: ["sh", "-c", script],
-  volumeMounts: [{ name: "out", mountPath: "/out" }],
-  ...more,
-});
-
 /** Notes that it began, runs, and notes that it was asked to end. */
 const noting = (name: string, file: string) =>
   `echo ${name} >>/out/${file}-began; trap 'echo ${name} >>/out/${file}-ended; exit 0' TERM; while :; do sleep 0.1; done`;
-
-const exec = (script: string): LifecycleHandler => ({ exec: { command: ["sh", "-c", script] } });
-const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 
 before(async () => {
   box = await startBox({});

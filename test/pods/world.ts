@@ -1,22 +1,42 @@
 // A box with an agent and several static pods, asked over the agent's own socket.
+
 import { existsSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { WebSocket } from "ws";
 import type {
+  Container,
   ContainerStatus,
   CoreEventList,
+  LifecycleHandler,
   Pod,
   PodList,
   PodSpec,
 } from "../../src/api/generated/types.ts";
 import type { Box } from "../box/box.ts";
+import { TEST_IMAGE } from "../box/images.ts";
 import { answerOf } from "../server/http.ts";
 import type { BoxedAgent } from "../support/agent.ts";
 
 const SOCKET = "/run/nodelet/agent.sock";
 /** Folder of the node into which pods write what they see. */
 export const OUT = "/var/lib/rows";
+
+/** A container of the test image that runs a shell script and has `/out`. */
+export const shell = (name: string, script: string, more: Partial<Container> = {}): Container => ({
+  name,
+  image: TEST_IMAGE,
+  command: ["sh", "-c", script],
+  volumeMounts: [{ name: "out", mountPath: "/out" }],
+  ...more,
+});
+
+export const exec = (script: string): LifecycleHandler => ({
+  exec: { command: ["sh", "-c", script] },
+});
+
+/** Runs until it is asked to end. */
+export const STAY = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 
 /** The pods of an agent in a box by their name in the manifest. */
 export class PodsOfAgent {
