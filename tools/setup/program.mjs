@@ -13,14 +13,15 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2", "SIGWINC
 export function becomeProgram([name, ...args], node) {
   const path = name.includes("/") ? resolve(ROOT, name) : name;
   const argv = /\.(mjs|js|cjs|ts)$/.test(name) ? [node, path, ...args] : [path, ...args];
+  const forward = (signal) => {
+    if (!(process.stdin.isTTY && FROM_TERMINAL.has(signal))) child.kill(signal);
+  };
+  // Before the program starts: it may be up, and be told to end, before this process has its turn again.
+  for (const signal of FORWARDED) process.on(signal, forward);
   const child = spawn(argv[0], argv.slice(1), {
     stdio: "inherit",
     env: { ...process.env, NODELET_NODE: process.env.NODELET_NODE ?? node },
   });
-  const forward = (signal) => {
-    if (!(process.stdin.isTTY && FROM_TERMINAL.has(signal))) child.kill(signal);
-  };
-  for (const signal of FORWARDED) process.on(signal, forward);
   child.on("error", (error) => {
     const problem = new SetupError(`cannot start ${path}: ${error.message}`);
     say(problem.message);

@@ -63,11 +63,12 @@ test("a signal to setup reaches the program, which may end in its own way", asyn
     "--",
     "sh",
     "-c",
-    "trap 'exit 5' TERM; echo up; while :; do sleep 0.1; done",
+    "trap 'exit 5' TERM; echo up; for _ in $(seq 300); do sleep 0.1; done",
   );
   await createInterface(child.stdout)[Symbol.asyncIterator]().next();
   child.kill("SIGTERM");
-  assert.equal((await ended(child)).code, 5);
+  const { code, signal } = await ended(child);
+  assert.deepEqual({ code, signal }, { code: 5, signal: null });
 });
 
 test("setup ends by the signal that ended the program", async () => {
