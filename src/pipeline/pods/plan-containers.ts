@@ -133,7 +133,8 @@ function containerFault(
     const suffix = again && spec.kind === "regular" ? ", will be restarted" : "";
     return `${kindOf(spec)} ${name} ${what}${suffix}`;
   };
-  if (definitionChanged(container, running)) {
+  // A plain init container finishes with what it began with, as with the reference; its next attempt is of the new image.
+  if (spec.kind !== "init" && definitionChanged(container, running)) {
     const message = said("definition changed", true);
     return { rule: "definition changed", message, again: true, probe: undefined };
   }

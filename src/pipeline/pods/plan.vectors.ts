@@ -57,6 +57,16 @@ export const ROWS: readonly Row[] = [
     expect: ["start debug#0"],
   },
   {
+    name: "an init container at work finishes although its image was changed",
+    given: { pod: withInit, containers: [anAttempt("prep", { hash: "0", image: "img:0" })] },
+    expect: [],
+  },
+  {
+    name: "a sidecar of another image is replaced",
+    given: { pod: withSidecar, containers: [anAttempt("side", { hash: "0", image: "img:0" })] },
+    expect: ["stop side-0(30)", "start prep#0"],
+  },
+  {
     name: "an ephemeral container that ended stays ended",
     given: { pod: withDebugger, containers: [anAttempt("a"), anEnd("debug", 1)] },
     expect: [],
