@@ -92,6 +92,10 @@ before(async () => {
       initContainers: [shell("side", STAY, { restartPolicy: "Always" })],
       containers: [shell("main", STAY), shell("other", STAY)],
     }),
+    podOf("preparing", {
+      initContainers: [shell("prep", "until [ -e /tmp/go ]; do sleep 0.1; done")],
+      containers: [shell("main", STAY)],
+    }),
     podOf("timed", { containers: [shell("main", `echo begun; ${STAY}`)] }),
     podOf("slow", {
       terminationGracePeriodSeconds: 300,
@@ -188,6 +192,28 @@ describe("changes", { skip }, () => {
     assert.match(events, /Killing .*Container main definition changed, will be restarted$/m);
     assert.match(events, /Killing .*Init container side definition changed$/m);
     assert.doesNotMatch(events, /BackOff/);
+  });
+
+  test("an init container at work finishes with the image it began with", async () => {
+    const at = await until(
+      "preparing",
+      "is at work",
+      (pod) => statusOf(pod, "prep")?.state?.running !== undefined,
+    );
+    await k("set", "image", "pod/preparing", `prep=${REGISTRY}/ok/app:1`);
+    await until(
+      "preparing",
+      "the change is seen",
+      ({ metadata, status }) =>
+        metadata?.generation === 2 && status?.observedGeneration === metadata.generation,
+    );
+    await sleep(2_000);
+    await k("exec", "preparing", "-c", "prep", "--", "touch", "/tmp/go");
+    const prep = statusOf(await until("preparing", "is ready", isReady), "prep");
+    assert.equal(prep?.containerID, statusOf(at, "prep")?.containerID);
+    assert.equal(prep?.state?.terminated?.exitCode, 0);
+    assert.equal(prep?.restartCount, 0);
+    assert.doesNotMatch(await eventsOf("preparing"), /Killing/);
   });
 
   test("a deadline that is set and shortened ends the pod, whose log stays", async () => {
