@@ -4,7 +4,6 @@
  * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
  * carry, and what is further along goes first.
  */
-import PQueue from "p-queue";
 import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
@@ -28,6 +27,7 @@ import type {
   UserNamespace,
 } from "../../outside/cri/generated/api.ts";
 import type { RuntimeClassList } from "../../outside/kube/kube.ts";
+import { RuntimeCalls } from "./calls.ts";
 import { type ContainerParts, containerConfig, type DeviceParts } from "./container-config.ts";
 import { dnsFaults, missingClusterDns, podDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
@@ -93,10 +93,6 @@ export interface StartOrder {
   readonly targetId: string | undefined;
 }
 
-/** Starts beyond this wait for the runtime; a broken promise above, not a load to bear. */
-const PRIORITY_SANDBOX = 0;
-const PRIORITY_CONTAINER = 1;
-
 /** What the runtime says of itself. */
 interface Said {
   readonly status: StatusResponse;
@@ -108,8 +104,7 @@ export class Runtime {
   readonly #options: RuntimeOptions;
   readonly #deps: RuntimeDeps;
   readonly #observer: Observer;
-  readonly #starts: PQueue;
-  readonly #removals: PQueue;
+  readonly #calls: RuntimeCalls;
   #said: Said | undefined;
   readonly watch: RuntimeWatch;
 
@@ -137,8 +132,7 @@ export class Runtime {
       observer: this.#observer,
       ...hooks,
     });
-    this.#starts = new PQueue({ concurrency: options.parallelStarts });
-    this.#removals = new PQueue({ concurrency: options.parallelStarts });
+    this.#calls = new RuntimeCalls(options.parallelStarts, deps);
     this.watch.health.subscribe(() => {
       this.#said = undefined;
     });
@@ -171,7 +165,7 @@ export class Runtime {
   async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
     const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
     const config = await this.#sandboxConfig(pod, attempt, await this.#idsOf(pod, handler, signal));
-    const id = await this.#start(PRIORITY_SANDBOX, signal, () =>
+    const id = await this.#calls.start("sandbox", signal, () =>
       this.#deps.cri.runtime.runSandbox(config, handler, signal),
     );
     this.#learn(id, pod);
@@ -203,14 +197,9 @@ export class Runtime {
     };
     const config = containerConfig(pod, container, parts);
     const sandbox = await this.#sandboxConfig(pod, 0, userNamespace);
-    const id = await this.#start(PRIORITY_CONTAINER, signal, () =>
+    const id = await this.#calls.start("container", signal, (over) =>
       // Short and decisive: it is waited for, so that nothing starts behind our back.
-      this.#deps.cri.runtime.createContainer(
-        order.sandboxId,
-        config,
-        sandbox,
-        this.#deps.scope.signal,
-      ),
+      this.#deps.cri.runtime.createContainer(order.sandboxId, config, sandbox, over),
     );
     this.#learn(id, pod);
     return id;
@@ -266,8 +255,8 @@ export class Runtime {
   }
 
   startContainer(id: string, signal: AbortSignal): Promise<void> {
-    return this.#start(PRIORITY_CONTAINER, signal, () =>
-      this.#deps.cri.runtime.startContainer(id, this.#deps.scope.signal),
+    return this.#calls.start("container", signal, (over) =>
+      this.#deps.cri.runtime.startContainer(id, over),
     );
   }
 
@@ -276,16 +265,16 @@ export class Runtime {
   }
 
   async stopSandbox(id: string, signal: AbortSignal): Promise<void> {
-    await this.#remove(signal, () => this.#deps.cri.runtime.stopSandbox(id, signal));
+    await this.#calls.remove(signal, (over) => this.#deps.cri.runtime.stopSandbox(id, over));
     this.#observer.stopped(id);
   }
 
   removeSandbox(id: string, signal: AbortSignal): Promise<void> {
-    return this.#remove(signal, () => this.#deps.cri.runtime.removeSandbox(id, signal));
+    return this.#calls.remove(signal, (over) => this.#deps.cri.runtime.removeSandbox(id, over));
   }
 
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
-    return this.#remove(signal, () => this.#deps.cri.runtime.removeContainer(id, signal));
+    return this.#calls.remove(signal, (over) => this.#deps.cri.runtime.removeContainer(id, over));
   }
 
   /** Changes the resources of a container as it runs. */
@@ -337,15 +326,6 @@ export class Runtime {
     this.#observer.learn(id, (pod.metadata?.uid ?? "") as PodUid);
   }
 
-  /** Runs `act` when it is its turn; gives the turn up when the signal comes first. */
-  async #start<T>(priority: number, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
-    return inTurn(this.#starts, priority, signal, act);
-  }
-
-  async #remove(signal: AbortSignal, act: () => Promise<void>): Promise<void> {
-    await inTurn(this.#removals, 0, signal, act);
-  }
-
   #exposeCounts(metrics: MetricsRegistry): void {
     metrics.collected(
       { name: "kubelet_running_containers", help: "Containers by state.", type: "gauge" },
@@ -365,7 +345,7 @@ export class Runtime {
         help: "Sandboxes and containers that wait for their turn to be made.",
         type: "gauge",
       },
-      () => [{ value: this.#starts.size }],
+      () => [{ value: this.#calls.waitingStarts }],
     );
   }
 }
@@ -375,19 +355,4 @@ function hostnameOf(pod: Pod, clusterDomain: string): string {
   const found = kernelHostname(pod, clusterDomain);
   if (found.kind === "fault") throw new OutsideError("precondition", found.message);
   return found.name;
-}
-
-async function inTurn<T>(
-  queue: PQueue,
-  priority: number,
-  signal: AbortSignal,
-  act: () => Promise<T>,
-): Promise<T> {
-  return queue.add(
-    () => {
-      signal.throwIfAborted();
-      return act();
-    },
-    { priority },
-  ) as Promise<T>;
 }

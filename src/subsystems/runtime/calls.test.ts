@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { silentLog } from "../../kit/log.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import { LEAVE_MS, RuntimeCalls } from "./calls.ts";
+
+/** One call at a time, each of which takes so long and tells how it ended. */
+function aRuntime() {
+  const clock = new SimClock();
+  const scope = new TaskScope("test", { clock, log: silentLog });
+  const calls = new RuntimeCalls(1, { clock, scope });
+  const story: string[] = [];
+  const lasting = (name: string, ms: number) => async (over: AbortSignal) => {
+    story.push(`${name} begins`);
+    await clock.sleep(ms, over).then(
+      () => story.push(`${name} ends`),
+      () => story.push(`${name} is cut off`),
+    );
+  };
+  return { clock, scope, calls, story, lasting };
+}
+
+const given = (promise: Promise<unknown>) => promise.catch((error: unknown) => String(error));
+
+test("what has begun goes on when nobody waits for it any more, what has not is given up", async () => {
+  const { clock, calls, story, lasting } = aRuntime();
+  const interest = new AbortController();
+  const first = given(calls.remove(interest.signal, lasting("first", 1_000)));
+  const second = given(calls.remove(interest.signal, lasting("second", 1_000)));
+  interest.abort(new Error("superseded"));
+  await clock.advance(1_000);
+  assert.deepEqual(story, ["first begins", "first ends"]);
+  assert.deepEqual(await Promise.all([first, second]), [undefined, "Error: superseded"]);
+});
+
+for (const [ms, end] of [
+  [LEAVE_MS - 1, "ends"],
+  [LEAVE_MS + 1, "is cut off"],
+] as const)
+  test(`a call that takes ${ms} ms when the agent leaves ${end}`, async () => {
+    const { clock, scope, calls, story, lasting } = aRuntime();
+    const { signal } = scope;
+    void given(calls.start("sandbox", signal, lasting("start", ms)));
+    void given(calls.remove(signal, lasting("removal", ms)));
+    void given(calls.start("container", signal, lasting("waiting", ms)));
+    await clock.settle();
+    let left = false;
+    void scope[Symbol.asyncDispose]().then(() => {
+      left = true;
+    });
+    await clock.advance(LEAVE_MS);
+    assert.equal(left, true);
+    assert.deepEqual(story.toSorted(), [
+      "removal begins",
+      `removal ${end}`,
+      "start begins",
+      `start ${end}`,
+    ]);
+  });
+
+test("an agent without calls leaves at once", async () => {
+  const { clock, scope } = aRuntime();
+  await scope[Symbol.asyncDispose]();
+  assert.equal(clock.pending, 0);
+});
+
+test("containers are made before sandboxes", async () => {
+  const { clock, scope, calls, story, lasting } = aRuntime();
+  const { signal } = scope;
+  for (const what of ["sandbox", "sandbox", "container"] as const)
+    void given(calls.start(what, signal, lasting(what, 10)));
+  assert.equal(calls.waitingStarts, 2);
+  await clock.advance(30);
+  assert.deepEqual(
+    story.filter((line) => line.endsWith("begins")),
+    ["sandbox begins", "container begins", "sandbox begins"],
+  );
+});

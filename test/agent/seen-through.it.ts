@@ -1,0 +1,87 @@
+// What the agent has begun at the runtime is seen through, whoever loses interest in it: a network plugin that is cut
+// off in its work leaves the pod's rules behind, and no later try takes them away.
+import assert from "node:assert/strict";
+import { readFileSync, rmSync } from "node:fs";
+import { test } from "node:test";
+import { type Box, withBox } from "../box/box.ts";
+import { cniConfig } from "../box/containerd.ts";
+import { cniPlugins } from "../box/prerequisites.ts";
+import { BoxedAgent, manifest } from "../support/agent.ts";
+
+const PLUGINS = "/run/tmp/cni";
+const STORY = "/run/tmp/story";
+const SLOW_MS = 1_500;
+
+/** A network plugin that adds nothing, and takes its time to take that away. */
+const SLOW = `#!${process.execPath}
+const { appendFileSync, readFileSync } = require("node:fs");
+const config = JSON.parse(readFileSync(0, "utf8"));
+if (process.env.CNI_COMMAND === "ADD") console.log(JSON.stringify(config.prevResult));
+if (process.env.CNI_COMMAND === "DEL") {
+  appendFileSync("${STORY}", "begins\\n");
+  setTimeout(() => appendFileSync("${STORY}", "ends\\n"), ${SLOW_MS});
+}
+`;
+
+/** The bridge is the last to be taken away, so that the slow one is cut off before it. */
+async function slowNetwork(box: Box): Promise<void> {
+  const own = cniPlugins() ?? "";
+  await box.run(["mkdir", "-p", PLUGINS]);
+  await box.run(["sh", "-c", 'cp "$0"/* "$1"', own, PLUGINS]);
+  box.write(`${PLUGINS}/slow`, SLOW);
+  await box.run(["chmod", "+x", `${PLUGINS}/slow`]);
+  await box.run(["mount", "--bind", PLUGINS, own]);
+  const network = JSON.parse(cniConfig({ ipv6: false })) as { readonly plugins: object[] };
+  network.plugins.push({ type: "slow" });
+  box.write("/etc/cni/net.d/10-box.conflist", JSON.stringify(network));
+}
+
+function storyOf(box: Box): readonly string[] {
+  try {
+    return readFileSync(box.path(STORY), "utf8").trim().split("\n");
+  } catch {
+    return [];
+  }
+}
+
+const CASES: readonly (readonly [string, (agent: BoxedAgent) => Promise<void>])[] = [
+  [
+    "the agent is told to leave",
+    async (agent) => {
+      agent.remove("p.yaml");
+      await agent.until("the network is being taken down", () => storyOf(agent.box).length > 0);
+      await agent.stop();
+      assert.deepEqual(storyOf(agent.box), ["begins", "ends"]);
+      assert.match(agent.log(), /agent is leaving/);
+      await agent.start();
+    },
+  ],
+  [
+    "the pod is removed while its dead sandbox is taken down",
+    async (agent) => {
+      const { box } = agent;
+      const pause = await box.run(["pgrep", "-x", "pause"]);
+      await box.run(["kill", "-9", pause.trim()]);
+      await agent.until("the network is being taken down", () => storyOf(box).length > 0);
+      agent.remove("p.yaml");
+      await agent.until("it has been", () => storyOf(box).length > 1);
+      assert.deepEqual(storyOf(box).slice(0, 2), ["begins", "ends"]);
+    },
+  ],
+];
+
+test("nothing that was begun at the runtime ends half way", (t) =>
+  withBox({}, async (box) => {
+    await slowNetwork(box);
+    const agent = await BoxedAgent.start(box);
+    for (const [name, disturb] of CASES)
+      await t.test(name, async () => {
+        rmSync(box.path(STORY), { force: true });
+        agent.apply("p.yaml", manifest("p"));
+        await agent.untilReady();
+        await disturb(agent);
+        await agent.until("the pod is gone", () => agent.statuses().size === 0);
+        const rules = await box.run(["iptables", "-t", "nat", "-S"]);
+        assert.doesNotMatch(rules, /CNI-[0-9a-f]/);
+      });
+  }));
