@@ -315,13 +315,19 @@ export function faultOf(kind: PodKind, pod: Pod, story: Story): string | undefin
   }
 }
 
-/** A container that the runtime was about to start when it died is seen as ended, though it never ran. */
+/**
+ * A container that the runtime was about to start when it died is seen as ended, though it never ran; one whose start
+ * it gave up when the agent died may have run.
+ */
 function isStillborn(pod: Pod, { runtimeDied }: Story): boolean {
-  const codes = (pod.status?.containerStatuses ?? []).map(
-    ({ state }) => state?.terminated?.exitCode,
-  );
-  return runtimeDied && codes.some((code) => code === 255 || code === 128 || code === 137);
+  return (pod.status?.containerStatuses ?? []).some(({ state }) => {
+    const { exitCode, reason, message = "" } = state?.terminated ?? {};
+    const wasGivenUp = reason === "StartError" && GIVEN_UP.test(message);
+    return wasGivenUp || (runtimeDied && [255, 128, 137].includes(exitCode ?? 0));
+  });
 }
+
+const GIVEN_UP = /^failed to start containerd task .*context canceled/;
 
 /** `mayBeDead`: a killed container that is not started again is all right. */
 function runFault({ status, spec: wanted }: Pod, mayBeDead: boolean): string | undefined {

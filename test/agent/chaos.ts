@@ -1,10 +1,12 @@
 /** Random deaths under many pods, then a look at what is left. Same seed, same choices; timing is the machine's. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ContainerdVersion, withBox } from "../box/box.ts";
+import { NETWORK_NAME } from "../box/containerd.ts";
 import { differences, machinePicture } from "../support/picture.ts";
 import { faultsOf, runtimeDeaths, startedTwice } from "./chaos-examination.ts";
 import { kindNamed, NOTES, OBJECTS } from "./chaos-kinds.ts";
@@ -136,15 +138,18 @@ function beyond(deaths: number, changes: readonly string[]): readonly string[] {
  * killed meanwhile. The plugin's next try finds no interface and looks no further.
  */
 function withoutCutOff({ box }: ChaosNode, changes: readonly string[]): readonly string[] {
-  const chains = [...box.logs().matchAll(CUT_OFF)].flatMap(([, sandbox = ""]) =>
-    changes.flatMap((line) => (line.includes(sandbox) ? (/-j (CNI-\w+)/.exec(line) ?? []) : [])),
-  );
-  const forgotten = new Set(chains);
-  return changes.filter((line) => ![...forgotten].some((chain) => line.includes(chain)));
+  const chains = [...box.logs().matchAll(CUT_OFF)].map(([, sandbox = ""]) => chainOf(sandbox));
+  return changes.filter((line) => !chains.some((chain) => line.includes(chain)));
 }
 
 const CUT_OFF =
   /StopPodSandbox for \\"([0-9a-f]{64})\\" failed".*\\"bridge\\" failed \(delete\).*signal: killed/g;
+
+/** The chain of the bridge plugin for a sandbox (containernetworking/plugins, pkg/utils FormatChainName). */
+function chainOf(sandbox: string): string {
+  const hash = createHash("sha512").update(`${NETWORK_NAME}${sandbox}`).digest("hex");
+  return `CNI-${hash.slice(0, 24)}`;
+}
 
 async function picture({ box }: ChaosNode): Promise<readonly string[]> {
   return (await machinePicture(box)).filter((line) => !MEMORIES.test(line));

@@ -1,14 +1,18 @@
 // What the agent has begun at the runtime is seen through, whoever loses interest in it: a network plugin that is cut
-// off in its work leaves the pod's rules behind, and no later try takes them away.
+// off in its work leaves the pod's rules behind, and no later try takes them away. Only an agent that is killed breaks
+// its calls off; no pod is to suffer from that.
 import assert from "node:assert/strict";
 import { readFileSync, rmSync } from "node:fs";
 import { test } from "node:test";
 import { type Box, withBox } from "../box/box.ts";
 import { cniConfig } from "../box/containerd.ts";
+import { TEST_IMAGE } from "../box/images.ts";
 import { cniPlugins } from "../box/prerequisites.ts";
-import { BoxedAgent, manifest } from "../support/agent.ts";
+import { runcProgram } from "../box/runc.ts";
+import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
 
 const PLUGINS = "/run/tmp/cni";
+const RUNC = "/run/tmp/runc";
 const STORY = "/run/tmp/story";
 const SLOW_MS = 1_500;
 
@@ -34,6 +38,23 @@ async function slowNetwork(box: Box): Promise<void> {
   const network = JSON.parse(cniConfig({ ipv6: false })) as { readonly plugins: object[] };
   network.plugins.push({ type: "slow" });
   box.write("/etc/cni/net.d/10-box.conflist", JSON.stringify(network));
+}
+
+/** runc that takes its time to make a container, not a sandbox. */
+async function slowStarts(box: Box): Promise<void> {
+  const own = runcProgram("machine");
+  await box.run(["cp", own, RUNC]);
+  const isContainer = `grep -q 'container-type":"container"' "$each/config.json"`;
+  const wait = `echo begins >>${STORY}; sleep ${SLOW_MS / 1000}; echo ends >>${STORY}`;
+  const script = `#!/bin/sh
+case " $* " in
+  *" create "*) for each; do [ -f "$each/config.json" ] && ${isContainer} && { ${wait}; }; done ;;
+esac
+exec ${RUNC} "$@"
+`;
+  box.write(`${RUNC}-slow`, script);
+  await box.run(["chmod", "+x", `${RUNC}-slow`]);
+  await box.run(["mount", "--bind", `${RUNC}-slow`, own]);
 }
 
 function storyOf(box: Box): readonly string[] {
@@ -85,3 +106,21 @@ test("nothing that was begun at the runtime ends half way", (t) =>
         assert.doesNotMatch(rules, /CNI-[0-9a-f]/);
       });
   }));
+
+for (const end of ["stop", "kill"] as const)
+  test(`a pod that is never restarted runs although the agent's ${end} came while its container was started`, () =>
+    withBox({}, async (box) => {
+      await slowStarts(box);
+      const agent = await BoxedAgent.start(box);
+      const main = { name: "main", image: TEST_IMAGE, command: [...STAY] };
+      agent.apply("p.yaml", manifest("p", { restartPolicy: "Never", containers: [main] }));
+      await agent.until("the container is being started", () => storyOf(box).length > 0);
+      await agent[end]();
+      await agent.start();
+      await agent.untilReady();
+      const [status] = agent.status()?.containerStatuses ?? [];
+      const starts = storyOf(box).filter((line) => line === "begins").length;
+      assert.equal(starts, end === "kill" ? 2 : 1);
+      assert.equal(status?.restartCount, starts - 1);
+      assert.deepEqual(status?.lastState, {});
+    }));

@@ -82,6 +82,9 @@ const UNUSED_PLUGINS = [
   "io.containerd.tracing.processor.v1.otlp",
 ];
 
+/** What the box's network is called. */
+export const NETWORK_NAME = "box";
+
 /** The CNI network of a box: a bridge with addresses of its own, and host ports. */
 export function cniConfig(options: { readonly ipv6: boolean }): string {
   const ranges = [[{ subnet: "10.88.0.0/16" }]];
@@ -100,7 +103,8 @@ export function cniConfig(options: { readonly ipv6: boolean }): string {
     ipam: { type: "host-local", ranges, routes },
   };
   const portmap = { type: "portmap", capabilities: { portMappings: true }, snat: true };
-  return JSON.stringify({ cniVersion: "0.4.0", name: "box", plugins: [bridge, portmap] }, null, 2);
+  const network = { cniVersion: "0.4.0", name: NETWORK_NAME, plugins: [bridge, portmap] };
+  return JSON.stringify(network, null, 2);
 }
 
 /** Whether something accepts connections on the socket. */

@@ -63,6 +63,20 @@ const STATES: Readonly<Record<number, ObservedContainer["state"]>> = {
   [ContainerState.CONTAINER_UNKNOWN]: "unknown",
 };
 
+/** What containerd says of a container whose start was given up by its caller before the program was run. */
+const GIVEN_UP = /^failed to create containerd task: .*context canceled(: unknown)?$/;
+
+/** An agent that is killed while it starts a container must not fail the pod: the container was only made. */
+function stateOf({
+  state,
+  reason,
+  startedAt,
+  message,
+}: ContainerStatus): ObservedContainer["state"] {
+  const wasGivenUp = reason === "StartError" && startedAt === 0n && GIVEN_UP.test(message);
+  return wasGivenUp ? "created" : (STATES[state] ?? "unknown");
+}
+
 /** `message` is the termination message where one was read, else the runtime's own. */
 export function readContainer(
   sandboxId: string,
@@ -77,7 +91,7 @@ export function readContainer(
     id: status.id,
     name: status.metadata?.name ?? "",
     sandboxId,
-    state: STATES[status.state] ?? "unknown",
+    state: stateOf(status),
     restartCount: Number.isSafeInteger(restartCount)
       ? restartCount
       : (status.metadata?.attempt ?? 0),
