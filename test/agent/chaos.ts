@@ -63,10 +63,10 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
       say("in order");
       assert.deepEqual(await startedTwice(node, monkey), [], "started a second time");
       await monkey.removeAll();
-      const deaths = runtimeDeaths(monkey);
       await untilInOrder(async () => {
         const changes = differences(before, await picture(node));
-        return beyond(deaths, withoutCutOff(node, changes));
+        const allowed = runtimeDeaths(monkey) + callsGivenUp(node);
+        return beyond(allowed, withoutCutOff(node, changes));
       });
       return Object.fromEntries(monkey.strokes);
     } catch (error) {
@@ -113,8 +113,9 @@ const MEMORIES = new RegExp(
 );
 
 /**
- * What containerd forgets when it is killed while it makes a sandbox is its own fault, and no other kubelet finds
- * it either: a namespace, a shim with what runc knows of its container, rules of a network.
+ * What containerd forgets when it is killed while it makes a sandbox, or when the agent is and the call is given up,
+ * is its own fault, and no other kubelet finds it either: a namespace, a shim with what runc knows of its container,
+ * rules of a network.
  */
 const FORGOTTEN = [
   { one: /^new: file \/run\/netns\/cni-/, all: /^new: (file|mount) \/run\/netns\/cni-/ },
@@ -125,11 +126,17 @@ const FORGOTTEN = [
   { one: /^new: rule nat -N CNI-/, all: /^new: rule nat .*CNI-/ },
 ];
 
-/** Changes without what the runtime forgot, as long as that is one of a kind for each of its deaths at most. */
-function beyond(deaths: number, changes: readonly string[]): readonly string[] {
+/** Starts that containerd gave up because the agent was killed meanwhile. */
+function callsGivenUp({ box }: ChaosNode): number {
+  const calls = /msg="(RunPodSandbox|StartContainer) for .* failed.*context canceled/g;
+  return [...box.logs().matchAll(calls)].length;
+}
+
+/** Changes without what the runtime forgot, as long as that is at most so many of a kind. */
+function beyond(most: number, changes: readonly string[]): readonly string[] {
   return FORGOTTEN.reduce<readonly string[]>((left, { one, all }) => {
-    const isTooMuch = left.filter((line) => one.test(line)).length > deaths;
-    return isTooMuch ? left : left.filter((line) => deaths === 0 || !all.test(line));
+    const isTooMuch = left.filter((line) => one.test(line)).length > most;
+    return isTooMuch ? left : left.filter((line) => most === 0 || !all.test(line));
   }, changes);
 }
 

@@ -16,15 +16,17 @@ const RUNC = "/run/tmp/runc";
 const STORY = "/run/tmp/story";
 const SLOW_MS = 1_500;
 
-/** A network plugin that adds nothing, and takes its time to take that away. */
+/** A network plugin that does nothing, and takes its time for it. */
 const SLOW = `#!${process.execPath}
 const { appendFileSync, readFileSync } = require("node:fs");
-const config = JSON.parse(readFileSync(0, "utf8"));
-if (process.env.CNI_COMMAND === "ADD") console.log(JSON.stringify(config.prevResult));
-if (process.env.CNI_COMMAND === "DEL") {
-  appendFileSync("${STORY}", "begins\\n");
-  setTimeout(() => appendFileSync("${STORY}", "ends\\n"), ${SLOW_MS});
-}
+const command = process.env.CNI_COMMAND;
+const { prevResult } = JSON.parse(readFileSync(0, "utf8"));
+const tell = (what) => appendFileSync("${STORY}", command + " " + what + "\\n");
+tell("begins");
+setTimeout(() => {
+  if (command === "ADD") console.log(JSON.stringify(prevResult));
+  tell("ends");
+}, ${SLOW_MS});
 `;
 
 /** The bridge is the last to be taken away, so that the slow one is cut off before it. */
@@ -65,43 +67,58 @@ function storyOf(box: Box): readonly string[] {
   }
 }
 
-const CASES: readonly (readonly [string, (agent: BoxedAgent) => Promise<void>])[] = [
-  [
-    "the agent is told to leave",
-    async (agent) => {
+/** What the network plugin has to do for one sandbox. */
+const WHOLE = ["ADD begins", "ADD ends", "DEL begins", "DEL ends"];
+
+/** Waits until the network plugin has begun with `command`. */
+async function begun(agent: BoxedAgent, command: string): Promise<void> {
+  await agent.until(command, () => storyOf(agent.box).includes(`${command} begins`));
+}
+
+/** What is done to a pod until it is gone, or will be. */
+const CASES: readonly { name: string; disturb: (agent: BoxedAgent) => Promise<void> }[] = [
+  {
+    name: "the agent is told to leave",
+    disturb: async (agent) => {
+      await agent.untilReady();
       agent.remove("p.yaml");
-      await agent.until("the network is being taken down", () => storyOf(agent.box).length > 0);
+      await begun(agent, "DEL");
       await agent.stop();
-      assert.deepEqual(storyOf(agent.box), ["begins", "ends"]);
       assert.match(agent.log(), /agent is leaving/);
+      assert.deepEqual(storyOf(agent.box), WHOLE);
       await agent.start();
     },
-  ],
-  [
-    "the pod is removed while its dead sandbox is taken down",
-    async (agent) => {
-      const { box } = agent;
-      const pause = await box.run(["pgrep", "-x", "pause"]);
-      await box.run(["kill", "-9", pause.trim()]);
-      await agent.until("the network is being taken down", () => storyOf(box).length > 0);
+  },
+  {
+    name: "the pod is removed while its dead sandbox is taken down",
+    disturb: async (agent) => {
+      await agent.untilReady();
+      const pause = await agent.box.run(["pgrep", "-x", "pause"]);
+      await agent.box.run(["kill", "-9", pause.trim()]);
+      await begun(agent, "DEL");
       agent.remove("p.yaml");
-      await agent.until("it has been", () => storyOf(box).length > 1);
-      assert.deepEqual(storyOf(box).slice(0, 2), ["begins", "ends"]);
     },
-  ],
+  },
+  {
+    name: "the pod is removed while its sandbox is made",
+    disturb: async (agent) => {
+      await begun(agent, "ADD");
+      agent.remove("p.yaml");
+    },
+  },
 ];
 
 test("nothing that was begun at the runtime ends half way", (t) =>
   withBox({}, async (box) => {
     await slowNetwork(box);
     const agent = await BoxedAgent.start(box);
-    for (const [name, disturb] of CASES)
+    for (const { name, disturb } of CASES)
       await t.test(name, async () => {
         rmSync(box.path(STORY), { force: true });
         agent.apply("p.yaml", manifest("p"));
-        await agent.untilReady();
         await disturb(agent);
         await agent.until("the pod is gone", () => agent.statuses().size === 0);
+        assert.deepEqual(storyOf(box).slice(0, WHOLE.length), WHOLE);
         const rules = await box.run(["iptables", "-t", "nat", "-S"]);
         assert.doesNotMatch(rules, /CNI-[0-9a-f]/);
       });

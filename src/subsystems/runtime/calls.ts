@@ -5,14 +5,15 @@ import type { TaskScope } from "../../kit/scope.ts";
 /** What is made first when several wait: what is further along. */
 const PRIORITIES = { sandbox: 0, container: 1 } as const;
 
-/** How long calls that are under way may go on when the agent leaves. */
-export const LEAVE_MS = 5_000;
+/** How long a call that has begun may go on when the agent leaves, or a sandbox when its pod is not wanted any more. */
+export const PATIENCE_MS = 5_000;
 
 /**
- * Starts and removals at the runtime: so many at a time, the rest waits for its turn. `over` is the signal for calls
- * that are seen through once they have begun, whoever loses interest in them, and for a while even when the agent
- * leaves. containerd kills the network plugin of a call that is given up, and the plugin's next try leaves the rules
- * of the pod where they are, since the interface is gone; a start that is given up counts as a failed one.
+ * Starts and removals at the runtime: so many at a time, the rest waits for its turn. `over` is the signal for the
+ * call itself: what has begun is seen through, whoever loses interest in it, and for a while even when the agent
+ * leaves. containerd does not clean up well behind calls that are given up: it kills the network plugin, whose next
+ * try leaves the pod's rules where they are since the interface is gone; it forgets shims; and a start counts as a
+ * failed one. Only sandboxes, whose network may hang, are given up in the end.
  */
 export class RuntimeCalls {
   readonly #starts: PQueue;
@@ -38,34 +39,54 @@ export class RuntimeCalls {
     signal: AbortSignal,
     act: (over: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    return this.#inTurn(this.#starts, PRIORITIES[what], signal, act);
+    const begin = what === "sandbox" ? () => this.#patiently(signal, act) : this.#seenThrough(act);
+    return inTurn(this.#starts, PRIORITIES[what], signal, begin);
   }
 
   /** As `start`, for what takes something away. */
   remove(signal: AbortSignal, act: (over: AbortSignal) => Promise<void>): Promise<void> {
-    return this.#inTurn(this.#removals, 0, signal, act);
+    return inTurn(this.#removals, 0, signal, this.#seenThrough(act));
   }
 
-  async #inTurn<T>(
-    queue: PQueue,
-    priority: number,
-    signal: AbortSignal,
-    act: (over: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    return queue.add(
-      () => {
-        signal.throwIfAborted();
-        return act(this.#cutOff.signal);
-      },
-      { priority },
-    ) as Promise<T>;
+  #seenThrough<T>(act: (over: AbortSignal) => Promise<T>): () => Promise<T> {
+    return () => act(this.#cutOff.signal);
+  }
+
+  async #patiently<T>(signal: AbortSignal, act: (over: AbortSignal) => Promise<T>): Promise<T> {
+    const patience = new AbortController();
+    let calm = () => {};
+    const lose = () => {
+      calm = this.#clock.alarm(PATIENCE_MS, () => patience.abort(signal.reason));
+    };
+    signal.addEventListener("abort", lose, { once: true });
+    try {
+      return await act(patience.signal);
+    } finally {
+      signal.removeEventListener("abort", lose);
+      calm();
+    }
   }
 
   async #seeThrough(): Promise<void> {
     const idle = new AbortController();
-    const late = this.#clock.sleep(LEAVE_MS, idle.signal).catch(() => {});
+    const late = this.#clock.sleep(PATIENCE_MS, idle.signal).catch(() => {});
     await Promise.race([Promise.all([this.#starts.onIdle(), this.#removals.onIdle()]), late]);
     idle.abort();
     this.#cutOff.abort(new Error("the agent is leaving"));
   }
+}
+
+async function inTurn<T>(
+  queue: PQueue,
+  priority: number,
+  signal: AbortSignal,
+  act: () => Promise<T>,
+): Promise<T> {
+  return queue.add(
+    () => {
+      signal.throwIfAborted();
+      return act();
+    },
+    { priority },
+  ) as Promise<T>;
 }

@@ -165,8 +165,8 @@ export class Runtime {
   async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
     const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
     const config = await this.#sandboxConfig(pod, attempt, await this.#idsOf(pod, handler, signal));
-    const id = await this.#calls.start("sandbox", signal, () =>
-      this.#deps.cri.runtime.runSandbox(config, handler, signal),
+    const id = await this.#calls.start("sandbox", signal, (over) =>
+      this.#deps.cri.runtime.runSandbox(config, handler, over),
     );
     this.#learn(id, pod);
     return id;
