@@ -66,11 +66,21 @@ for (const [kind, handler] of Object.entries(KINDS)) {
     const restarted = statuses
       .filter(({ restartCount }) => restartCount !== 0)
       .map(({ name, restartCount, lastState }) => ({ name, restartCount, lastState }));
-    assert.deepEqual(restarted, []);
+    const told = troubles(restarted.map(({ name }) => name));
+    assert.ok(restarted.length === 0, `${JSON.stringify(restarted)}\n${told}`);
     assert.equal(probes.length, CONTAINERS);
     node.agent.remove("crowd.yaml");
     await node.agent.until("it is gone", () => node.agent.statuses().size === 0, 120_000);
   });
+}
+
+/** What the agent said of containers that did not go on. */
+function troubles(names: readonly string[]): string {
+  const isTold = (line: string) =>
+    /Unhealthy|Killing|BackOff|Failed|runtime/.test(line) &&
+    names.some((name) => line.includes(`{${name}}`));
+  const lines = node.agent.log().split("\n").filter(isTold);
+  return `restarted: ${names.join(" ")}\n${lines.join("\n")}`;
 }
 
 async function looks(): Promise<number> {
