@@ -140,15 +140,17 @@ async function groundFaults(node: ChaosNode, ground: Ground): Promise<string[]> 
   ];
 }
 
-/** Containers that must not start twice and did. */
+/** Containers that must not start twice and did. A pod that came back has a life anew, if its absence was seen. */
 export async function startedTwice(node: ChaosNode, monkey: Monkey): Promise<readonly string[]> {
   const notes = await node.box.run(["cat", `${NOTES}/starts`]);
   const pods = await node.pods();
   const once = new Set(
     pods
       .filter((pod) => {
-        const kind = monkey.wanted.get(nameOf(pod))?.kind;
-        return kind?.spec.restartPolicy === "Never";
+        const name = nameOf(pod);
+        const kind = monkey.wanted.get(name)?.kind;
+        const mayRunAnew = kind?.source === "static" && monkey.returned.has(name);
+        return kind?.spec.restartPolicy === "Never" && !mayRunAnew;
       })
       .map(localUid),
   );

@@ -53,6 +53,8 @@ export class Monkey {
   readonly wanted = new Map<string, Wanted>();
   /** Pods, by local uid, of which a process was killed. */
   readonly hit = new Set<string>();
+  /** Names of pods that were removed and came back, with the same uid where a manifest says so. */
+  readonly returned = new Set<string>();
   readonly strokes = new Map<string, number>();
   readonly #node: ChaosNode;
   readonly #random: Random;
@@ -216,6 +218,7 @@ export class Monkey {
     const { name, kind } = wanted;
     this.#say(`${stroke}: ${name}`);
     await this.#remove(name);
+    this.returned.add(name);
     this.wanted.set(name, wanted);
     await this.#create(name, kind);
   }
