@@ -203,11 +203,14 @@ function decodeObject(
       if (good !== undefined) decoded.push([name, good]);
     }
   }
-  for (const [name, member] of Object.entries(members)) {
-    if (!member.required || (Object.hasOwn(value, name) && value[name] !== null)) continue;
+  const good = Object.fromEntries(decoded);
+  const needed = Object.keys(members).filter((name) => members[name]?.required);
+  for (const name of needed) {
+    if (Object.hasOwn(value, name) && value[name] !== null) continue;
     report(required(`${path}.${name}`, `every entry needs ${name}`));
   }
-  return Object.fromEntries(decoded);
+  // An entry that lacks what it needs is left out: what judges entries further may count on it.
+  return needed.every((name) => Object.hasOwn(good, name)) ? good : undefined;
 }
 
 function refuseMany(path: string, count: number, report: Report): undefined {

@@ -210,20 +210,41 @@ test("folders nest and files count only so far", async () => {
   );
 });
 
+/** A field as a document: `a.b` and `v` make `a: {b: v}`. */
+function written(path: string, value: string): string {
+  const [first = "", ...rest] = path.split(".");
+  const inner = rest.reduceRight((text, name) => `{${name}: ${text}}`, value);
+  return `${HEAD}${first}: ${inner}\n`;
+}
+
+test("every field answers values of any shape with problems, none throws", async () => {
+  const odd = ["null", "{}", "[null]", "[{}]", "[1]", "{a: {}}"];
+  for (const { path } of FIELDS)
+    for (const value of odd) {
+      const text = written(path, value);
+      const { problems, config } = await load(["--config=/c"], { "/c": text });
+      for (const problem of problems) assert.notEqual(formatConfigProblem(problem), "", text);
+      assert.equal(typeof config.maxPods, "number", text);
+    }
+});
+
+test("an entry that lacks what it needs is told once", async () => {
+  const text = `${HEAD}registerWithTaints: [{}, {key: [a], effect: NoSchedule}]\n`;
+  const { problems } = await load(["--config=/c"], { "/c": text });
+  assert.deepEqual(problems.map(formatConfigProblem), [
+    "/c:3: registerWithTaints[0].key: Required value: every entry needs key",
+    "/c:3: registerWithTaints[0].effect: Required value: every entry needs effect",
+    '/c:3: registerWithTaints[1].key: Invalid value: ["a"]: expected a text, got a list',
+  ]);
+});
+
 test("any text at all in files is answered with problems", async () => {
   const text = fc.oneof(
     fc.string(),
     fc.json().map((json) => `${HEAD}logging: ${json}\nevictionHard: ${json}\n`),
-    fc.constantFrom(...FIELDS.map(({ path }) => path)).chain((path) =>
-      fc.json().map((json) => {
-        const parts = path.split(".");
-        const open = parts
-          .slice(0, -1)
-          .map((name) => `{${name}: `)
-          .join("");
-        return `${HEAD}${parts[0]}: ${open.slice(`{${parts[0]}: `.length)}${parts.length > 1 ? `{${parts.at(-1)}: ${json}}` : json}${"}".repeat(Math.max(0, parts.length - 2))}\n`;
-      }),
-    ),
+    fc
+      .constantFrom(...FIELDS.map(({ path }) => path))
+      .chain((path) => fc.json().map((json) => written(path, json))),
   );
   await fc.assert(
     fc.asyncProperty(text, text, async (base, dropIn) => {
