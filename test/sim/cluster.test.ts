@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
+import type { ApiRequest } from "../../src/outside/kube/kube.ts";
 import { playClusterScenario } from "./cluster-scenario.ts";
 import type { StoredObject } from "./fake-api-objects.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
@@ -97,6 +98,53 @@ test("a node that was deleted is registered again", () =>
     await world.advance(3_000);
     assert.equal(conditionOf(node(), "Ready"), "True");
     assert.notEqual(node()?.metadata?.uid, first);
+  }));
+
+/** All that an agent may write of its node (KEP-279, NodeRestriction); who owns it is none of its business. */
+const NODE_FIELDS: readonly RegExp[] = [
+  /^(apiVersion|kind)$/,
+  /^metadata\.(name|uid)$/,
+  /^metadata\.(labels|annotations)\./,
+  /^spec\.(taints|unschedulable|providerID)/,
+  /^status\./,
+];
+
+/** Paths of the values in an object, `a.b.c`; a list is one value. */
+function pathsOf(value: unknown, path = ""): readonly string[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [path];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    pathsOf(inner, path === "" ? name : `${path}.${name}`),
+  );
+}
+
+test("CVE-2025-5187: what the agent writes of its node never says who owns it", () =>
+  inCluster(async ({ world, api, node }) => {
+    const orders: ApiRequest[] = [];
+    const answer = api.request.bind(api);
+    api.request = (order, signal) => {
+      if (order.method !== "GET" && order.path.includes("/nodes")) orders.push(order);
+      return answer(order, signal);
+    };
+    await world.advance(3_000);
+    await world.stopAgent();
+    const place = { collection: "nodes", namespace: undefined, name: "sim" };
+    api.objects.delete(place, {});
+    const owner = { apiVersion: "v1", kind: "ConfigMap", name: "a", uid: "1" };
+    const labels = { "kubernetes.io/os": "other" };
+    const metadata = { name: "sim", ownerReferences: [owner], finalizers: ["a.b/c"], labels };
+    api.objects.create(place, { apiVersion: "v1", kind: "Node", metadata });
+    world.startAgent();
+    await world.advance(600_000);
+    assert.equal(conditionOf(node(), "Ready"), "True");
+    assert.equal(node()?.metadata?.labels?.["kubernetes.io/os"], "linux");
+    assert.deepEqual(node()?.metadata?.ownerReferences, [owner]);
+    const kinds = new Set(orders.map(({ method, path }) => `${method} ${path.split("?")[0]}`));
+    const nodes = "/api/v1/nodes";
+    for (const kind of [`POST ${nodes}`, `PATCH ${nodes}/sim`, `PATCH ${nodes}/sim/status`])
+      assert.ok(kinds.has(kind), `${kind} in ${[...kinds].join(", ")}`);
+    const written = new Set(orders.flatMap(({ body }) => pathsOf(JSON.parse(body ?? "{}"))));
+    const strange = [...written].filter((path) => !NODE_FIELDS.some((field) => field.test(path)));
+    assert.deepEqual(strange, []);
   }));
 
 test("a pod of the API runs, and is gone after its deletion", () =>
