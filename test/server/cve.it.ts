@@ -1,6 +1,8 @@
 // One test for each past flaw of kubelets' servers, from the outside of an agent with real containerd; those of
 // pods, volumes and logs are in test/volumes/cve.it.ts, of writes to the API (CVE-2025-5187) in
-// test/sim/cluster.test.ts. Flaws of what nodelet does not have: no disk is accounted for yet (CVE-2020-8557). CVE-2021-25749, 2023-3676, 2023-3955, 2023-5528, 2024-5321, 2024-9042 are Windows'.
+// test/sim/cluster.test.ts, of output without end (CVE-2022-31030) in test/probes. Flaws of what nodelet does not
+// have: no disk is accounted for yet (CVE-2020-8557). CVE-2021-25749, 2023-3676, 2023-3955, 2023-5528, 2024-5321,
+// 2024-9042 are Windows'.
 import assert from "node:assert/strict";
 import { symlinkSync, unlinkSync } from "node:fs";
 import { request } from "node:http";
@@ -97,7 +99,7 @@ test("kubernetes#83465: a WebSocket that runs something is asked for as what cre
   }
 });
 
-test("floods of HTTP/2 streams: the port speaks HTTP/1.1 only", async () => {
+test("CVE-2019-9512, CVE-2023-44487, floods of HTTP/2 streams: the port speaks HTTP/1.1 only", async () => {
   const chosen = await new Promise((resolve, reject) => {
     const socket = connect({
       path: node.httpsPath,
