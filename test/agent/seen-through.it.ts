@@ -8,11 +8,10 @@ import { type Box, withBox } from "../box/box.ts";
 import { cniConfig } from "../box/containerd.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { cniPlugins } from "../box/prerequisites.ts";
-import { runcProgram } from "../box/runc.ts";
 import { BoxedAgent, manifest, STAY } from "../support/agent.ts";
+import { slowRunc } from "../support/slow-runc.ts";
 
 const PLUGINS = "/run/tmp/cni";
-const RUNC = "/run/tmp/runc";
 const STORY = "/run/tmp/story";
 const SLOW_MS = 1_500;
 
@@ -40,23 +39,6 @@ async function slowNetwork(box: Box): Promise<void> {
   const network = JSON.parse(cniConfig({ ipv6: false })) as { readonly plugins: object[] };
   network.plugins.push({ type: "slow" });
   box.write("/etc/cni/net.d/10-box.conflist", JSON.stringify(network));
-}
-
-/** runc that takes its time to make a container, not a sandbox. */
-async function slowStarts(box: Box): Promise<void> {
-  const own = runcProgram("machine");
-  await box.run(["cp", own, RUNC]);
-  const isContainer = `grep -q 'container-type":"container"' "$each/config.json"`;
-  const wait = `echo begins >>${STORY}; sleep ${SLOW_MS / 1000}; echo ends >>${STORY}`;
-  const script = `#!/bin/sh
-case " $* " in
-  *" create "*) for each; do [ -f "$each/config.json" ] && ${isContainer} && { ${wait}; }; done ;;
-esac
-exec ${RUNC} "$@"
-`;
-  box.write(`${RUNC}-slow`, script);
-  await box.run(["chmod", "+x", `${RUNC}-slow`]);
-  await box.run(["mount", "--bind", `${RUNC}-slow`, own]);
 }
 
 function storyOf(box: Box): readonly string[] {
@@ -127,7 +109,9 @@ test("nothing that was begun at the runtime ends half way", (t) =>
 for (const end of ["stop", "kill"] as const)
   test(`a pod that is never restarted runs although the agent's ${end} came while its container was started`, () =>
     withBox({}, async (box) => {
-      await slowStarts(box);
+      const tell = (what: string) => `echo ${what} >>${STORY}`;
+      const wait = `${tell("begins")}; sleep ${SLOW_MS / 1000}; ${tell("ends")}`;
+      await slowRunc(box, "create", wait);
       const agent = await BoxedAgent.start(box);
       const main = { name: "main", image: TEST_IMAGE, command: [...STAY] };
       agent.apply("p.yaml", manifest("p", { restartPolicy: "Never", containers: [main] }));

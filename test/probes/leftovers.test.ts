@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Clock } from "../../src/kit/clock.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import type { ContainerProcesses } from "../../src/subsystems/probes/exec-guard.ts";
 import type { ContainerProcess } from "../../src/subsystems/probes/exec-tree.ts";
 import { exited, pod, target, World } from "./world.ts";
 
 const SHIM = 1;
 
-/** A container's processes as a test scripts them; the clock of ticks stands still. */
+/** A container's processes as a test scripts them. */
 class FakeProcesses implements ContainerProcesses {
   readonly all = new Map<number, ContainerProcess>();
   readonly uncollected = new Set<number>();
@@ -14,16 +16,24 @@ class FakeProcesses implements ContainerProcesses {
   readonly deaf = new Set<number>();
   looks = 0;
   readonly killed: number[] = [];
+  clock: Clock | undefined;
   #lastPid = 100;
 
   nowTicks(): number {
-    return 1000;
+    return 1000 + Math.floor((this.clock?.monotonic() ?? 0) / 10);
   }
 
   start(command: string, more: Partial<ContainerProcess> = {}): number {
     this.#lastPid += 1;
     const pid = this.#lastPid;
-    const process = { pid, parentPid: SHIM, sessionId: pid, startTicks: 1001, state: "S", command };
+    const process = {
+      pid,
+      parentPid: SHIM,
+      sessionId: pid,
+      startTicks: this.nowTicks(),
+      state: "S",
+      command,
+    };
     this.all.set(pid, { ...process, ...more });
     return pid;
   }
@@ -54,6 +64,7 @@ async function hanging(start: (processes: FakeProcesses) => void, annotations = 
   const processes = new FakeProcesses();
   processes.start("server", { startTicks: 10 });
   const world = await World.create({ processes });
+  processes.clock = world.clock;
   world.exec = async (_, signal) => {
     start(processes);
     await world.clock.sleep(3_600_000, signal);
@@ -110,17 +121,60 @@ test("a probe whose processes cannot be ended fails without being started again,
   assert.deepEqual(world.looks(), [0, 15]);
 });
 
-test("a pod that wants them kept keeps them", async () => {
-  const { world, processes } = await hanging((now) => now.start("sh -c slow 9 & wait"), {
-    "nodelet.dev/probe-leftovers": "keep",
-  });
+test("a pod that wants them kept keeps them, and the runtime says when the time is over", async () => {
+  const keep = { "nodelet.dev/probe-leftovers": "keep" };
+  const { world, processes } = await hanging(() => {}, keep);
+  world.exec = async (_, signal, seconds) => {
+    processes.start("sh -c slow 9 & wait");
+    await world.clock.sleep(seconds * 1000, signal);
+    throw new OutsideError("deadline", "timeout 1s exceeded");
+  };
   await world.clock.advance(14_900);
   assert.deepEqual([world.looks().length, processes.killed, processes.all.size], [3, [], 4]);
 });
 
+/** A runtime that needs a while until the command runs, which then takes a while. */
+async function slowRuntime(startMs: number, runMs: number) {
+  const { world, processes } = await hanging(() => {});
+  world.exec = async (_, signal) => {
+    const runc = processes.start("/proc/self/fd/7 init");
+    await world.clock.sleep(startMs, signal);
+    processes.all.delete(runc);
+    const pid = processes.start("sh -c slow 9 & wait");
+    await world.clock.sleep(runMs, signal);
+    processes.all.delete(pid);
+    return exited(0);
+  };
+  return world;
+}
+
+const SLOW_STARTS: readonly (readonly [string, number, number, number | undefined])[] = [
+  ["that was long to start and answers in time succeeds", 1_700, 900, undefined],
+  ["that was long to start has its time from then on", 1_700, 60_000, 2_700],
+  ["that runs at once has its time", 0, 60_000, 1_000],
+  ["that never starts fails in the end", 60_000, 0, 11_000],
+];
+
+for (const [what, startMs, runMs, failsAtMs] of SLOW_STARTS)
+  test(`a command ${what}`, async () => {
+    const world = await slowRuntime(startMs, runMs);
+    const failures = () => world.events.filter(({ reason }) => reason === "Unhealthy").length;
+    if (failsAtMs === undefined) {
+      await world.clock.advance(4_900);
+      assert.equal(failures(), 0);
+      assert.equal(world.probes.history()[0]?.counts.successful, 1);
+      return;
+    }
+    await world.clock.advance(failsAtMs - 50);
+    assert.equal(failures(), 0);
+    await world.clock.advance(800);
+    assert.equal(failures(), 1);
+  });
+
 test("nothing is looked for as long as commands end by themselves", async () => {
   const processes = new FakeProcesses();
   const world = await World.create({ processes });
+  processes.clock = world.clock;
   const app = target({ liveness: probe }, { startedAtMs: world.clock.wall() });
   world.probes.watch(pod(), [app]);
   await world.clock.advance(60_000);
@@ -130,6 +184,7 @@ test("nothing is looked for as long as commands end by themselves", async () => 
 test("two probes that hang with the same command end each their own", async () => {
   const processes = new FakeProcesses();
   const world = await World.create({ processes });
+  processes.clock = world.clock;
   world.exec = async (_, signal) => {
     processes.start("sh -c slow 9 & wait");
     await world.clock.sleep(3_600_000, signal);

@@ -49,8 +49,12 @@ export class World {
   answer: (host: string, signal: AbortSignal) => ConnectAnswer | Promise<ConnectAnswer> = () => ({
     kind: "connected",
   });
-  exec: (containerId: string, signal: AbortSignal) => ExecResult | Promise<ExecResult> = () =>
-    exited(0);
+  /** What a command gets; `seconds` is the time that the runtime is to give it. */
+  exec: (
+    containerId: string,
+    signal: AbortSignal,
+    seconds: number,
+  ) => ExecResult | Promise<ExecResult> = () => exited(0);
   readonly probes: ReturnType<typeof createProbes>;
   /** Virtual time at which the test begins. */
   readonly zero: number;
@@ -67,8 +71,8 @@ export class World {
         scope: this.scope,
         metrics: this.metrics,
         runtime: {
-          execSync: (id, _command, _seconds, signal) =>
-            this.#looked(id, async () => await this.exec(id, signal)),
+          execSync: (id, _command, seconds, signal) =>
+            this.#looked(id, async () => await this.exec(id, signal, seconds)),
         },
         net: {
           http: () => Promise.reject(new Error("not in this world")),

@@ -1,6 +1,6 @@
 import type { Host } from "../../outside/host/host.ts";
 import type { ContainerProcesses } from "./exec-guard.ts";
-import type { ContainerProcess } from "./exec-tree.ts";
+import { type ContainerProcess, TICKS_PER_SECOND } from "./exec-tree.ts";
 
 /** What finding the processes of a container takes. */
 export interface ProcessPorts {
@@ -10,9 +10,6 @@ export interface ProcessPorts {
   /** Name of the container's control group at a path; `undefined` where there is none. */
   readonly containerGroupAt: (path: string) => string | undefined;
 }
-
-/** The kernel's clock ticks, which have been this long for every program since there are programs. */
-const TICKS_PER_SECOND = 100;
 
 /** Processes of containers, from the kernel's own files. */
 export function containerProcesses(ports: ProcessPorts): ContainerProcesses {

@@ -3,9 +3,11 @@ import {
   type ContainerProcess,
   type ExecOrigin,
   execRoots,
+  execTraces,
   isAlive,
   orphansOf,
   stemsFrom,
+  TICKS_PER_SECOND,
   treeOf,
 } from "./exec-tree.ts";
 
@@ -52,6 +54,8 @@ const NO_PAST: Past = { left: [], uncollected: [] };
 /** Ended processes that are kept in mind of one probe. */
 const MAX_UNCOLLECTED = 200;
 
+const MS_PER_TICK = 1000 / TICKS_PER_SECOND;
+
 /** Looks at a container again after these pauses, until nothing of the exec is left. */
 const PAUSES_MS = [0, 10, 20, 40, 80, 160] as const;
 
@@ -89,6 +93,18 @@ export class ExecGuard {
     );
     this.#past.set(owner, { ...past, left });
     return left;
+  }
+
+  /**
+   * How long the command of the exec has been running, in milliseconds; `undefined` before it has begun, and where
+   * nothing of it can be seen.
+   */
+  async ranMs(exec: GuardedExec): Promise<number | undefined> {
+    const all = await this.#processes.of(exec.podUid, exec.containerId);
+    const begun = execTraces(all, exec).filter((trace) => !this.#claimed.has(keyOf(trace)));
+    const own = begun.find((trace) => stemsFrom(trace, exec)) ?? begun[0];
+    if (own === undefined) return undefined;
+    return (this.#processes.nowTicks() - own.startTicks) * MS_PER_TICK;
   }
 
   /**

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type ContainerProcess, execRoots, orphansOf, stemsFrom, treeOf } from "./exec-tree.ts";
+import {
+  type ContainerProcess,
+  execRoots,
+  execTraces,
+  orphansOf,
+  stemsFrom,
+  treeOf,
+} from "./exec-tree.ts";
 
 const process = (
   pid: number,
@@ -28,6 +35,18 @@ test("execRoots finds what was started from outside since then", () => {
   const exec = process(120, SHIM);
   const child = process(121, 120, { sessionId: 120 });
   assert.deepEqual(execRoots([main, worker, later, exec, child], origin), [exec, later]);
+});
+
+test("execTraces finds what runs, not what is on its way or over, and what was left behind", () => {
+  const main = process(10, SHIM);
+  const worker = process(110, 10, { sessionId: 10 });
+  const exec = process(120, SHIM, { command: "check" });
+  const left = process(125, SHIM, { sessionId: 119, command: "slow" });
+  const over = process(126, SHIM, { state: "Z" });
+  const ways = ["runc init", "/usr/sbin/runc init", "/proc/self/fd/7 init", "/proc/self/exe init"];
+  const coming = ways.map((command, i) => process(130 + i, SHIM, { command }));
+  const all = [main, worker, left, over, exec, ...coming];
+  assert.deepEqual(execTraces(all, origin), [exec, left]);
 });
 
 test("stemsFrom knows a command by what became of it", () => {

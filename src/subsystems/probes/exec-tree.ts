@@ -1,5 +1,8 @@
 // pure
 
+/** The kernel's clock ticks, which have been this long for every program since there are programs. */
+export const TICKS_PER_SECOND = 100;
+
 /** A process in a container, as far as telling whose it is takes. */
 export interface ContainerProcess {
   readonly pid: number;
@@ -40,6 +43,26 @@ export function execRoots(
         startTicks >= sinceTicks && sessionId === pid && !inside.has(parentPid),
     )
     .toSorted((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
+}
+
+/** The runtime's own program on its way to become the command (runc's `init`). */
+const ON_ITS_WAY = /^(\S*runc|\/proc\/self\/\S+) init$/;
+
+/**
+ * What shows that something was started in the container from outside since then, and by now runs, oldest first: its
+ * first process, or what that has left behind.
+ */
+export function execTraces(
+  all: readonly ContainerProcess[],
+  origin: ExecOrigin,
+): readonly ContainerProcess[] {
+  const leaders = new Set(all.filter(isAlive).map(({ pid }) => pid));
+  const left = all.filter(
+    ({ startTicks, sessionId }) => startTicks >= origin.sinceTicks && !leaders.has(sessionId),
+  );
+  return [...execRoots(all, origin), ...left]
+    .filter((each) => isAlive(each) && !ON_ITS_WAY.test(each.command))
+    .toSorted((a, b) => a.startTicks - b.startTicks);
 }
 
 /**

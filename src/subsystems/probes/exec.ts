@@ -4,7 +4,7 @@ import { formatDuration } from "../../config/duration.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { ExecResult, RuntimeService } from "../../outside/cri/cri.ts";
-import type { Cleared, ExecGuard } from "./exec-guard.ts";
+import type { Cleared, ExecGuard, GuardedExec } from "./exec-guard.ts";
 import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest } from "./outcome.ts";
 
 /** What running a command in a container takes. */
@@ -69,7 +69,7 @@ async function runBounded(
   const call = new AbortController();
   const onAbort = () => call.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
-  const over = deadline(clock, timeoutMs);
+  const over = deadline({ clock, guard }, guarded, timeoutMs);
   const running = runtime.execSync(containerId, command, seconds, call.signal);
   // Nobody may be waiting for it any more when it fails.
   running.catch(() => {});
@@ -90,10 +90,39 @@ async function runBounded(
   }
 }
 
-/** Resolves with nothing when the time is over. */
-function deadline(clock: Clock, timeoutMs: number) {
-  const { promise: passed, resolve } = Promise.withResolvers<undefined>();
-  return { passed, cancel: clock.alarm(timeoutMs, () => resolve(undefined)) };
+/** Longest time that a runtime may take until the command runs; more is taken for a command that does not answer. */
+const MOST_START_MS = 10_000;
+/** Pause between looks whether the command runs at last. */
+const START_PAUSE_MS = 100;
+
+/**
+ * Resolves with nothing when the command has had its time, which counts from when it runs, as with containerd: what a
+ * busy machine takes to start it is not the container's fault. Without a guard the runtime tells, by whole seconds.
+ */
+function deadline(
+  { clock, guard }: Pick<BoundPorts, "clock" | "guard">,
+  exec: GuardedExec,
+  timeoutMs: number,
+) {
+  const done = new AbortController();
+  const { signal } = done;
+  const hasPassed = async (): Promise<undefined> => {
+    await clock.sleep(timeoutMs, signal);
+    if (!guard && timeoutMs % 1000 === 0) await clock.sleep(MOST_START_MS, signal);
+    for (let waitedMs = 0; guard && waitedMs < MOST_START_MS; waitedMs += START_PAUSE_MS) {
+      const ranMs = await guard.ranMs(exec);
+      if (ranMs !== undefined) {
+        if (ranMs < timeoutMs) await clock.sleep(timeoutMs - ranMs, signal);
+        return undefined;
+      }
+      await clock.sleep(START_PAUSE_MS, signal);
+    }
+    return undefined;
+  };
+  const passed = hasPassed();
+  // When the command ends in time nobody waits for this any more.
+  passed.catch(() => {});
+  return { passed, cancel: () => done.abort(new Error("the command has ended")) };
 }
 
 function timedOut(

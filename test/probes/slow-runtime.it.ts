@@ -1,0 +1,51 @@
+// Exec probes on a runtime that takes longer to start a command than the command is given: the time of a probe is the
+// command's, as with containerd alone.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Container } from "../../src/api/generated/types.ts";
+import { TEST_IMAGE } from "../box/images.ts";
+import { manifest, STAY } from "../support/agent.ts";
+import { slowRunc } from "../support/slow-runc.ts";
+import { ProbedNode } from "./box-probes.ts";
+
+const START_SECONDS = 1.6;
+
+test("a command that is long to start has its second from then on, and no more", async () => {
+  await using node = await ProbedNode.start();
+  await slowRunc(node.box, "exec", `sleep ${START_SECONDS}`);
+  const probed = (name: string, command: readonly string[]): Container => ({
+    name,
+    image: TEST_IMAGE,
+    command: [...STAY],
+    livenessProbe: {
+      exec: { command },
+      periodSeconds: 1,
+      timeoutSeconds: 1,
+      failureThreshold: 1000,
+    },
+  });
+  // A pod each: the runtime starts the commands of one pod one after the other.
+  for (const [name, command] of [
+    ["quick", ["true"]],
+    ["hangs", ["sleep", "600"]],
+  ] as const)
+    node.agent.apply(`${name}.yaml`, manifest(name, { containers: [probed(name, command)] }));
+  await node.agent.untilReady(2);
+  const counts = async (name: string) => (await node.probe(name, "liveness")).counts;
+  await node.agent.until(
+    "both were looked at",
+    async () => (await counts("quick")).successful >= 4 && (await counts("hangs")).failed >= 3,
+  );
+  await sleep(500);
+  assert.equal((await counts("quick")).failed, 0);
+  assert.equal((await counts("hangs")).successful, 0);
+  const { history } = await node.probe("hangs", "liveness");
+  for (const { durationMs } of history) {
+    assert.ok(durationMs >= START_SECONDS * 1000 + 950, `${durationMs} ms`);
+    assert.ok(
+      durationMs < START_SECONDS * 1000 + 1_900,
+      `${durationMs} ms: ended by us, not by the runtime`,
+    );
+  }
+});
