@@ -41,11 +41,8 @@ test("a command that is long to start has its second from then on, and no more",
   assert.equal((await counts("quick")).failed, 0);
   assert.equal((await counts("hangs")).successful, 0);
   const { history } = await node.probe("hangs", "liveness");
-  for (const { durationMs } of history) {
+  for (const { durationMs, killed } of history) {
     assert.ok(durationMs >= START_SECONDS * 1000 + 950, `${durationMs} ms`);
-    assert.ok(
-      durationMs < START_SECONDS * 1000 + 1_900,
-      `${durationMs} ms: ended by us, not by the runtime`,
-    );
+    assert.equal(killed, 1, "ended by the agent, not left to the runtime");
   }
 });
