@@ -1,5 +1,4 @@
-// Exec probes on a runtime that takes longer to start a command than the command is given: the time of a probe is the
-// command's, as with containerd alone.
+// Probes on a runtime that takes its time: what it takes to start a container or a command is nobody's failure.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,7 +8,34 @@ import { manifest, STAY } from "../support/agent.ts";
 import { slowRunc } from "../support/slow-runc.ts";
 import { ProbedNode } from "./box-probes.ts";
 
+/** Longer than the period of the probes and than what a command is given. */
 const START_SECONDS = 1.6;
+
+test("a container that is long to start has failed no probe meanwhile", async () => {
+  await using node = await ProbedNode.start();
+  const { agent, box } = node;
+  await slowRunc(box, "create", "sleep 3");
+  const looks = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 1000 };
+  for (const kind of ["liveness", "startup"]) {
+    const main = { name: "main", image: TEST_IMAGE, command: [...STAY], [`${kind}Probe`]: looks };
+    agent.apply(`${kind}.yaml`, manifest(kind, { containers: [main] }));
+  }
+  await agent.until("both are made", () => agent.log().split('reason="Created"').length === 3);
+  // Somebody else's container: the agent looks at everything there is, also at what is yet to start.
+  await box.ctr("run", "--rm", TEST_IMAGE, "stranger", "true");
+  const mains = () =>
+    [...agent.statuses().values()].map(({ containerStatuses: [main] = [] }) => main);
+  await agent.until("both run", () => mains().filter((main) => main?.started).length === 2);
+  await sleep(2000);
+  assert.deepEqual(
+    mains().map((main) => [main?.started, main?.restartCount]),
+    [
+      [true, 0],
+      [true, 0],
+    ],
+  );
+  assert.equal(agent.log().includes('reason="Killing"'), false);
+});
 
 test("a command that is long to start has its second from then on, and no more", async () => {
   await using node = await ProbedNode.start();

@@ -15,6 +15,7 @@ import { FAKE_IMAGE_FOLDER } from "./fake-images.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 import type { FakeRuntimeOptions } from "./fake-runtime-objects.ts";
 import { type Life, mortal } from "./mortal.ts";
+import { faultOfKilling } from "./probe-checks.ts";
 import { SimClock } from "./sim-clock.ts";
 
 export const MANIFESTS = "/etc/manifests";
@@ -125,6 +126,12 @@ export class World {
         if (this.#life !== life) return;
         this.#agent = agent;
         agent.pipeline.statuses.subscribe((uid, now) => this.#checkPhase(uid, now?.status));
+        agent.subsystems.events.addWatcher("checks", (event) => {
+          const { uid } = event.involvedObject;
+          const known = agent.pipeline.pods.list().find((record) => record.uid === uid);
+          const fault = faultOfKilling(event, known?.pod);
+          if (fault !== undefined) this.blame(fault);
+        });
       },
       (error: unknown) => {
         if (this.#life === life) this.note(`agent failed to start: ${String(error)}`);

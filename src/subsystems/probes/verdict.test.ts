@@ -89,14 +89,21 @@ const VECTORS: readonly Vector[] = [
     kind: "liveness",
     facts: { running: false },
     step: "container is not running",
-    publish: ["success", "failure"],
+    publish: ["success"],
+  },
+  {
+    name: "startup not running, comes back",
+    kind: "startup",
+    facts: { running: false, started: false },
+    step: "container is not running",
+    publish: ["unknown"],
   },
   {
     name: "not running for good",
     kind: "liveness",
     facts: { running: false, comesBack: false },
     step: "container will not come back",
-    publish: ["success", "failure"],
+    publish: ["success"],
   },
   {
     name: "ready until it stopped",

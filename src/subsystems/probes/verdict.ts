@@ -121,7 +121,11 @@ export function consider(
     const step = facts.comesBack
       ? wait("container is not running")
       : exit("container will not come back");
-    return { ...published(state, "failure", publish), step };
+    // Unlike there, liveness and startup fail by looks alone: seen in between made and started, a container would be
+    // ended for it as soon as it runs.
+    return rules.kind === "readiness"
+      ? { ...published(state, "failure", publish), step }
+      : { state, publish, step };
   }
   if (facts.podEnding && rules.kind !== "readiness") {
     return { ...published(state, "success", publish), step: exit("pod is being ended") };
