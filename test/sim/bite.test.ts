@@ -44,6 +44,12 @@ const GUARDS: readonly Guard[] = [
     without: "probes: {},",
   },
   {
+    name: "what has yet to start has failed no startup probe",
+    file: "src/subsystems/probes/verdict.ts",
+    line: `return rules.kind === "readiness"`,
+    without: `return rules.kind !== undefined`,
+  },
+  {
     name: "nothing is an orphan before every source was seen",
     file: "src/pipeline/pods/pods.ts",
     line: "else if (this.#sourcesSeen) this.#adoptOrphan(found);",
