@@ -45,9 +45,6 @@ for (const [kind, handler] of Object.entries(KINDS)) {
     );
     await node.agent.untilReady(1, 180_000);
     await sleep(2000);
-    // Fifty starts at once are a load of their own: what they cost is told, what the probes cost is judged.
-    const early = new Map(containerStatuses().map((each) => [each.name, each.restartCount ?? 0]));
-    for (const [name, count] of early) if (count > 0) console.log(`${kind}: ${troubles([name])}`);
     const cpuBefore = await node.agentCpuMs();
     const looksBefore = await looks();
     const began = performance.now();
@@ -64,20 +61,19 @@ for (const [kind, handler] of Object.entries(KINDS)) {
     console.log(
       `${kind}: ${perSecond.toFixed(1)} looks/s, ${failed} failed; took p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; agent ${cpu.toFixed(0)} millicores`,
     );
-    const statuses = containerStatuses();
+    const statuses = node.agent.status()?.containerStatuses ?? [];
     assert.equal(statuses.length, CONTAINERS);
     const restarted = statuses
-      .filter(({ name, restartCount }) => restartCount !== early.get(name))
+      .filter(({ restartCount }) => restartCount !== 0)
       .map(({ name, restartCount, lastState }) => ({ name, restartCount, lastState }));
     const told = troubles(restarted.map(({ name }) => name));
     assert.ok(restarted.length === 0, `${JSON.stringify(restarted)}\n${told}`);
     assert.equal(probes.length, CONTAINERS);
     node.agent.remove("crowd.yaml");
-    await node.agent.until("it is gone", () => node.agent.statuses().size === 0, 120_000);
+    // The shim of containerd 1.6 tells one end a second when over 32 come at once while it starts a command.
+    await node.agent.until("it is gone", () => node.agent.statuses().size === 0, 240_000);
   });
 }
-
-const containerStatuses = () => node.agent.status()?.containerStatuses ?? [];
 
 /** What the agent said of containers that did not go on. */
 function troubles(names: readonly string[]): string {
