@@ -7,6 +7,7 @@ import { parseQuantity, quantityValue } from "../api/quantity.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { retryDelayMs } from "../kit/backoff.ts";
 import type { MonotonicMs } from "../kit/clock.ts";
+import { inParallel } from "../kit/in-parallel.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
@@ -66,11 +67,9 @@ export function startLogRotation(options: LogRotationOptions, deps: LogRotationD
       const due = logs.filter(
         ({ containerId }) => (failed.get(containerId)?.notBefore ?? 0) <= clock.monotonic(),
       );
-      const worker = async () => {
-        for (let log = due.shift(); log && !signal.aborted; log = due.shift())
-          await rotateOne(log, signal);
-      };
-      await Promise.all(Array.from({ length: options.containerLogMaxWorkers }, worker));
+      await inParallel(due, options.containerLogMaxWorkers, async (log) => {
+        if (!signal.aborted) await rotateOne(log, signal);
+      });
     }
   });
 }
