@@ -148,3 +148,60 @@ test("a slow look does not take back what a faster one said", async () => {
   assert.ok((await slow) >= fastAsOf, "the slow one has looked again");
   assert.deepEqual(told, ["fast at 2000: exited", "slow at 5000: exited"]);
 });
+
+test("events in a row do not put the full listing off", async () => {
+  const clock = new SimClock();
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
+  const busy = "pod-busy" as PodUid;
+  const quiet = "pod-quiet" as PodUid;
+  const started = 100_000;
+  const labelled = (uid: PodUid) => ({ [POD_UID]: uid, [CONTAINER_NAME]: "main" });
+  // Of the quiet pod no event is ever delivered.
+  const containers = () =>
+    [busy, quiet]
+      .filter((uid) => uid === busy || clock.monotonic() >= started)
+      .map((uid) => ({ id: `c-${uid}`, uid, labels: labelled(uid) }));
+  const listedAt: number[] = [];
+  const traffic = {
+    ...runtime,
+    async *events(signal: AbortSignal) {
+      for (;;) {
+        await clock.sleep(1_000, signal);
+        yield { kind: "started" as const, containerId: "c-pod-busy", podUid: busy };
+      }
+    },
+    listSandboxes: async () => [],
+    listContainers: async ({ labelSelector = {} }: { labelSelector?: object }) => {
+      const only = (labelSelector as Record<string, string>)[POD_UID];
+      if (only === undefined) listedAt.push(clock.monotonic());
+      return containers()
+        .filter(({ uid }) => only === undefined || uid === only)
+        .map(({ id, labels }) =>
+          Container.fromPartial({ id, labels, state: ContainerState.CONTAINER_RUNNING }),
+        );
+    },
+    containerStatus: async (id: string) =>
+      ContainerStatus.fromPartial({ id, state: ContainerState.CONTAINER_RUNNING }),
+  };
+  const deps = { runtime: traffic, images, clock };
+  const observer = new Observer({ ...deps, readTail: async () => undefined });
+  let quietSeenAt: number | undefined;
+  const watch = new RuntimeWatch({
+    ...deps,
+    observer,
+    log: silentLog,
+    onFound: (pods) => {
+      if (pods.some(({ uid }) => uid === quiet)) quietSeenAt ??= clock.monotonic();
+    },
+    isBusy: () => false,
+  });
+  const leave = new AbortController();
+  const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
+  await clock.advance(600_000);
+  leave.abort();
+  await clock.advance(60_000);
+  await Promise.allSettled(work);
+  assert.ok(listedAt.length >= 19 && listedAt.length <= 25, `${listedAt.length} listings`);
+  const seenAfterMs = (quietSeenAt ?? Number.POSITIVE_INFINITY) - started;
+  assert.ok(seenAfterMs <= 31_000, `an event that was lost was made good after ${seenAfterMs} ms`);
+});

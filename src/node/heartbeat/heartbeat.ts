@@ -3,7 +3,7 @@
  * what is seen of the machine. Out: the object as the API has it. Invariants: a node that was deleted
  * is registered again; nothing is sent when nothing changed, but at the latest when the report is due.
  */
-import type { Node } from "../../api/generated/types.ts";
+import type { Node, NodeStatus } from "../../api/generated/types.ts";
 import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
@@ -70,6 +70,8 @@ export class Heartbeat {
   #registered = false;
   /** What an earlier node offered is gone from the status. */
   #reset = false;
+  /** Why the node is not ready, as the log was told. */
+  #notReadyFor: string | undefined;
 
   constructor(options: HeartbeatOptions, deps: HeartbeatDeps) {
     this.#options = options;
@@ -196,6 +198,17 @@ export class Heartbeat {
     } else if (this.#node.get() === undefined) this.#node.set(known);
     this.#reset = true;
     for (const change of conditionChanges(identity.nodeName, known.status, status)) say(change);
+    this.#logReady(status);
+  }
+
+  /** Says in the log why the node is not ready, once for each reason, and that it is again. */
+  #logReady({ conditions = [] }: NodeStatus): void {
+    const ready = conditions.find(({ type }) => type === "Ready");
+    const problem = ready?.status === "True" ? undefined : kindOfProblem(ready?.message ?? "");
+    if (problem === this.#notReadyFor) return;
+    this.#notReadyFor = problem;
+    if (problem === undefined) this.#deps.log.info("the node is ready");
+    else this.#deps.log.warn("the node is not ready", { problem: ready?.message });
   }
 
   /** Until the next look. What makes a node Ready wakes it, so that the first Ready comes at once. */
@@ -219,4 +232,9 @@ export class Heartbeat {
       if (signal.aborted) done();
     });
   }
+}
+
+/** A problem without its figures: how long it has lasted is not news. */
+function kindOfProblem(message: string): string {
+  return message.replace(/\d+/g, "#");
 }

@@ -73,10 +73,13 @@ export class StatusWriter {
   readonly #running = new Set<Promise<void>>();
   readonly #latency: ReturnType<MetricsRegistry["histogram"]>;
   #sequence = 0;
+  /** When everything was last compared with the API. */
+  #passedAt: MonotonicMs;
   #wake: (() => void) | undefined;
 
   constructor(deps: StatusWriterDeps) {
     this.#deps = deps;
+    this.#passedAt = deps.clock.monotonic();
     this.#latency = deps.metrics.histogram({
       name: "kubelet_pod_status_sync_duration_seconds",
       help: "Time from a change of a pod's status until the API has it.",
@@ -122,6 +125,7 @@ export class StatusWriter {
     const stop = this.#deps.reachable.subscribe((reachable) => reachable && this.#retryAll());
     try {
       while (!signal.aborted) {
+        if (this.#untilFullPassMs() <= 0) this.#compareAll();
         for (let next = this.#next(); next && this.#running.size < PARALLEL; next = this.#next())
           this.#start(next, signal);
         await this.#pause(signal);
@@ -302,10 +306,7 @@ export class StatusWriter {
         resolve();
       };
       const dueMs = this.#dueInMs();
-      const cancel = clock.alarm(dueMs, () => {
-        if (dueMs === FULL_PASS_MS) this.#compareAll();
-        done();
-      });
+      const cancel = clock.alarm(dueMs, () => done());
       this.#wake = done;
       signal.addEventListener("abort", done, { once: true });
       if (signal.aborted || (dueMs === 0 && this.#running.size < PARALLEL)) done();
@@ -314,13 +315,20 @@ export class StatusWriter {
 
   #dueInMs(): number {
     const now = this.#deps.clock.monotonic();
-    let due = FULL_PASS_MS;
+    const fullPassMs = this.#untilFullPassMs();
+    let due = fullPassMs;
     for (const { dirty, busy, notBefore } of this.#entries.values())
       if (dirty && !busy) due = Math.min(due, Math.max(0, notBefore - now));
-    return this.#running.size < PARALLEL ? due : FULL_PASS_MS;
+    return this.#running.size < PARALLEL ? due : fullPassMs;
+  }
+
+  /** Counted from the last one: what is written in between does not put it off. */
+  #untilFullPassMs(): number {
+    return Math.max(0, this.#passedAt + FULL_PASS_MS - this.#deps.clock.monotonic());
   }
 
   #compareAll(): void {
+    this.#passedAt = this.#deps.clock.monotonic();
     for (const entry of this.#entries.values())
       if (!entry.dirty && !entry.busy && this.#step(entry)) this.#touch(entry);
   }

@@ -55,6 +55,7 @@ export class LogReading implements AsyncDisposable {
   /** Something happened since the last look at the content, or at the names. */
   #contentChanged = true;
   #namesChanged = true;
+  #lookedAt = -Infinity;
   #closed = false;
 
   private constructor(folder: OpenFolder, name: string, query: LogQuery, deps: LogReadingDeps) {
@@ -159,7 +160,8 @@ export class LogReading implements AsyncDisposable {
     for (;;) {
       this.#contentChanged = false;
       const ended = this.#deps.ended.get();
-      const rotated = (ended || this.#namesChanged) && (await this.#isRotated(file));
+      const isDue = ended || this.#namesChanged || this.#untilLookMs() <= 0;
+      const rotated = isDue && (await this.#isRotated(file));
       // A file that was cut off is read from its new beginning.
       if ((await file.sizeBytes()) < at.from) at.from = 0;
       at.from = await this.#passPlain(file, at);
@@ -206,6 +208,7 @@ export class LogReading implements AsyncDisposable {
   /** Whether the name of the log stands for another file by now. */
   async #isRotated(file: OpenFile): Promise<boolean> {
     this.#namesChanged = false;
+    this.#lookedAt = this.#deps.clock.monotonic();
     const current = (await this.#folder.list()).find(({ name }) => name === this.#name);
     // Between the rename and the new file there is none: the file is still being written.
     if (!current) this.#namesChanged = true;
@@ -247,6 +250,11 @@ export class LogReading implements AsyncDisposable {
     throw new OutsideError("unavailable", `the log ${this.#name} is rotated all the time`);
   }
 
+  /** Until the names are due to be listed again, whatever is written in between. */
+  #untilLookMs(): number {
+    return Math.max(0, this.#lookedAt + LOOK_EVERY_MS - this.#deps.clock.monotonic());
+  }
+
   /** Waits until there may be something new. */
   #pause(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -257,10 +265,7 @@ export class LogReading implements AsyncDisposable {
         finish();
       };
       const onAbort = () => settle(() => reject(signal.reason as Error));
-      const cancel = this.#deps.clock.alarm(LOOK_EVERY_MS, () => {
-        this.#namesChanged = true;
-        settle(resolve);
-      });
+      const cancel = this.#deps.clock.alarm(this.#untilLookMs(), () => settle(resolve));
       this.#wake = () => settle(resolve);
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();

@@ -3,7 +3,7 @@ import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { isSame } from "../../api/strategic-diff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
 import type { Observer } from "./observe.ts";
@@ -35,11 +35,11 @@ export const RUNTIME_UNKNOWN: RuntimeHealth = {
 
 /** Period of the runtime's status check (kubelet updateRuntimeUp). */
 const STATUS_PERIOD_MS = 5_000;
-/** Pause between full listings with and without an event stream (generic PLEG: 1 s). */
+/** Period of full listings with and without an event stream (generic PLEG: 1 s). */
 const RELIST_WITH_EVENTS_MS = 30_000;
 const RELIST_WITHOUT_EVENTS_MS = 1_000;
-/** Pause before the runtime is listed again after it could not be. */
-const LISTING_RETRY_MS = 1_000;
+/** Least pause between the end of one full listing and the beginning of the next, also after it failed. */
+const LISTING_PAUSE_MS = 1_000;
 /** Time an event of an unknown container waits: mostly we are just being told that we made it. */
 const UNKNOWN_CONTAINER_MS = 250;
 /** Delays of the looks after an end was announced, doubled each time. */
@@ -70,6 +70,9 @@ export class RuntimeWatch {
   readonly #deps: WatchDeps;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
+  #listedUntil: MonotonicMs | undefined;
+  /** Why the runtime cannot be listed, as the log was told. */
+  #listingProblem: string | undefined;
   #streaming = false;
   #dirty = new Set<PodUid>();
   #everything = true;
@@ -98,6 +101,9 @@ export class RuntimeWatch {
     const found = await this.#deps.observer.observeAll(signal);
     this.#everything = false;
     this.#lastListing.set(began);
+    this.#listedUntil = this.#deps.clock.monotonic();
+    if (this.#listingProblem !== undefined) this.#deps.log.info("the runtime can be listed again");
+    this.#listingProblem = undefined;
     return found;
   }
 
@@ -182,7 +188,7 @@ export class RuntimeWatch {
   async followPods(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        if (this.#everything) {
+        if (this.#everything || this.#untilListingMs() <= 0) {
           const found = await this.lookOnce(signal);
           if (found.length > 0) this.#deps.onFound(found);
         } else if (this.#dirty.size > 0) await this.#lookAtDirty(signal);
@@ -191,8 +197,8 @@ export class RuntimeWatch {
         if (signal.aborted) return;
         // What was to be looked at is not lost: the next listing shows it.
         this.#everything = true;
-        this.#deps.log.verbose(2, "cannot list what the runtime has", { error });
-        await this.#deps.clock.sleep(LISTING_RETRY_MS, signal).catch(() => {});
+        this.#listingFailed(error);
+        await this.#deps.clock.sleep(LISTING_PAUSE_MS, signal).catch(() => {});
       }
     }
   }
@@ -206,14 +212,27 @@ export class RuntimeWatch {
     }
   }
 
+  /** Until the next full listing is due: a period after the last one began, whatever events come in between. */
+  #untilListingMs(): number {
+    const periodMs = this.#streaming ? RELIST_WITH_EVENTS_MS : RELIST_WITHOUT_EVENTS_MS;
+    const began = this.#lastListing.get();
+    if (began === undefined || this.#listedUntil === undefined) return 0;
+    const due = Math.max(began + periodMs, this.#listedUntil + LISTING_PAUSE_MS);
+    return due - this.#deps.clock.monotonic();
+  }
+
+  /** Said once for each cause: it is tried again every second. */
+  #listingFailed(error: unknown): void {
+    const problem = messageOf(error);
+    if (problem !== this.#listingProblem)
+      this.#deps.log.warn("cannot list what the runtime has", { problem });
+    this.#listingProblem = problem;
+  }
+
   /** Waits for an event or the next full listing. */
   #pause(signal: AbortSignal): Promise<void> {
-    const periodMs = this.#streaming ? RELIST_WITH_EVENTS_MS : RELIST_WITHOUT_EVENTS_MS;
     return new Promise((resolve) => {
-      const cancel = this.#deps.clock.alarm(periodMs, () => {
-        this.#everything = true;
-        done();
-      });
+      const cancel = this.#deps.clock.alarm(this.#untilListingMs(), () => done());
       const done = () => {
         cancel();
         signal.removeEventListener("abort", done);
