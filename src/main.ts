@@ -5,6 +5,9 @@ import { writeFileSync } from "node:fs";
  * nothing that only the command line needs: it stays in memory for months.
  */
 async function main(argv: readonly string[]): Promise<number> {
+  // Where Node was started without `--disable-sigusr1`, it would open its inspector to everybody on this machine;
+  // with it, the signal would end us.
+  process.on("SIGUSR1", () => {});
   const asKubelet = process.env["NODELET_INVOKED_AS"] === "kubelet";
   nameProcess(asKubelet ? "kubelet" : "nodelet");
   if (asKubelet || argv[0] === "run") {

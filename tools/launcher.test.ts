@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { agentNodeFlags, NODE_FLAGS } from "../src/cli/node-flags.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../bin/nodelet");
 const folders: string[] = [];
@@ -60,7 +61,7 @@ function start(
 }
 
 const OURS = { NODELET_NODE: process.execPath };
-const AGENT_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size", "--single-threaded-gc"];
+const AGENT_FLAGS = agentNodeFlags(undefined);
 
 test("arguments arrive as they are", () => {
   const launcher = join(installed(), "bin/nodelet");
@@ -68,7 +69,7 @@ test("arguments arrive as they are", () => {
   const { args: got, as, flags, arenas, trim } = start(launcher, args, OURS);
   assert.deepEqual(
     { got, as, flags, arenas, trim },
-    { got: args, as: "nodelet", flags: [], arenas: undefined, trim: undefined },
+    { got: args, as: "nodelet", flags: NODE_FLAGS, arenas: undefined, trim: undefined },
   );
 });
 
@@ -87,6 +88,20 @@ test("the agent gets a small heap, under its own name and under the kubelet's", 
       { flags: AGENT_FLAGS, arenas: "1", trim: "1048576", as: name, got: args },
     );
   }
+});
+
+test("a heap limit in NODE_OPTIONS is kept, other options there leave ours", () => {
+  const launcher = join(installed(), "bin/nodelet");
+  const flagsWith = (options: string) =>
+    start(launcher, ["run"], { ...OURS, NODE_OPTIONS: options }).flags;
+  for (const options of ["--max-old-space-size=99", "--no-warnings --max_old_space_size=99"]) {
+    const others = AGENT_FLAGS.filter((flag) => !flag.startsWith("--max-old"));
+    assert.deepEqual(flagsWith(options), others, options);
+    const ofUp = agentNodeFlags(options);
+    assert.match(ofUp.join(" "), /--max[-_]old[-_]space[-_]size=99 /);
+    assert.doesNotMatch(ofUp.join(" "), /=512/);
+  }
+  assert.deepEqual(flagsWith("--no-warnings"), AGENT_FLAGS);
 });
 
 test("symlinks are followed, relative and absolute, one after the other", () => {

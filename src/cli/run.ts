@@ -67,12 +67,7 @@ function deadContainersOf({
 /** Runs the agent until it is told to leave. */
 async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
-  const log = createLog({
-    format: config.logging.format === "json" ? "json" : "text",
-    verbosity: config.logging.verbosity,
-    fd: 2,
-  });
-  sayAboutConfig(loaded, log);
+  const log = await openLog(loaded);
   const outside = connectOutside({ ...connectOptions(config), userAgent: userAgent() }, log);
   const leave = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => leave.abort(new Error(`received ${signal}`));
@@ -152,6 +147,23 @@ function refuse(command: string, problems: readonly ConfigProblem[]): number {
   for (const problem of problems)
     process.stderr.write(`${command}: ${formatConfigProblem(problem)}\n`);
   return EXIT_USAGE;
+}
+
+/** The agent's log, which begins with what is to be said about flags and configuration. */
+async function openLog(loaded: LoadedConfig): Promise<ReturnType<typeof createLog>> {
+  const { logging } = loaded.config;
+  const log = createLog({
+    format: logging.format === "json" ? "json" : "text",
+    verbosity: logging.verbosity,
+    fd: 2,
+  });
+  sayAboutConfig(loaded, log);
+  const { inspect } = loaded.flags;
+  if (inspect !== "") {
+    const { openInspector } = await import("./inspector.ts");
+    openInspector(inspect, log);
+  }
+  return log;
 }
 
 function sayAboutConfig(

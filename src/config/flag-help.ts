@@ -30,6 +30,7 @@ const VALUE_NAME: Readonly<Record<FlagType, string>> = {
   reservedMemory: "node:type=quantity,...",
   taints: "key=value:effect,...",
   vmodule: "pattern=level,...",
+  inspector: "[=host:port]",
   version: "version[=true|raw|vX.Y.Z]",
 };
 

@@ -97,6 +97,11 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     group: "Only in nodelet",
     about: "Looks a second that probes with periods below a second may make together on this node.",
   }),
+  own("inspect", "inspect", "inspector", {
+    group: "Only in nodelet",
+    about:
+      "Open Node's inspector for debuggers, on loopback only. Whoever reaches it can do what the agent can.",
+  }),
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",
     about: "How often the usage of containers is measured.",

@@ -23,6 +23,7 @@ export type FlagType =
   | "reservedMemory"
   | "taints"
   | "vmodule"
+  | "inspector"
   | "version";
 
 /** What a flag sets: a configuration field, a flag of its own, or nothing any more. */

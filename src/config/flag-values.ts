@@ -5,6 +5,7 @@ import { readQuantity } from "../api/quantity.ts";
 import { formatNanoseconds, parseDuration } from "./duration.ts";
 import type { FlagType } from "./flag-types.ts";
 import { parseBool, parseInteger } from "./go-numbers.ts";
+import { DEFAULT_INSPECTOR } from "./inspector-address.ts";
 import { isIP } from "./ip.ts";
 import { isObject, type JsonObject } from "./tree.ts";
 
@@ -53,6 +54,8 @@ export function readFlagValue(
       return readReservedMemory(text, before);
     case "taints":
       return readTaints(text, before);
+    case "inspector":
+      return good(text === "true" ? DEFAULT_INSPECTOR : text);
     case "version":
       return text === "raw" || /^v\d/.test(text) ? good(text) : asText(parseBool(text));
     default:

@@ -60,6 +60,12 @@ test("flags of their own land in KubeletFlags, all others keep their defaults", 
   });
 });
 
+test("--inspect needs no value, and is off unless given", () => {
+  assert.equal(parseFlags([]).flags.inspect, "");
+  assert.equal(parseFlags(["--inspect"]).flags.inspect, "127.0.0.1:9229");
+  assert.equal(parseFlags(["--inspect=9230"]).flags.inspect, "9230");
+});
+
 test("--help and --version need no value", () => {
   assert.equal(parseFlags(["-h"]).flags.help, true);
   assert.equal(parseFlags(["--help"]).flags.help, true);
@@ -285,6 +291,22 @@ const FLAG_RULES: readonly (readonly [argv: readonly string[], problems: readonl
   [["--event-mode=Reference"], []],
   [["--fine-probe-rate=1", "--keep-probe-leftovers"], []],
   [["--fine-probe-rate=0"], [/--fine-probe-rate: Invalid value: 0: must be at least 1/]],
+  [["--inspect"], []],
+  [["--inspect=0"], []],
+  [["--inspect=9230"], []],
+  [["--inspect=localhost:9230"], []],
+  [["--inspect=127.0.0.2:9230"], []],
+  [["--inspect=[::1]:9230"], []],
+  [
+    ["--inspect=0.0.0.0:9229"],
+    [/--inspect: Invalid value: "0\.0\.0\.0:9229": must be .*loopback.*ssh -L/],
+  ],
+  [["--inspect=[::]:9229"], [/--inspect: Invalid value/]],
+  [["--inspect=127.0.0.1.example.com:9229"], [/--inspect: Invalid value/]],
+  [["--inspect=node-1:9229"], [/--inspect: Invalid value/]],
+  [["--inspect=:9229"], [/--inspect: Invalid value/]],
+  [["--inspect=65536"], [/--inspect: Invalid value/]],
+  [["--inspect=no"], [/--inspect: Invalid value/]],
   [["--event-mode=none"], [/--event-mode: Unsupported value: "none"/]],
   [["--cloud-provider=aws"], [/--cloud-provider: Unsupported value: "aws"/]],
   [["--image-credential-provider-config=/x"], [/bin-dir: Required value/]],

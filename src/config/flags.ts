@@ -206,7 +206,7 @@ const IGNORED = { ok: true, value: "" } as const;
 
 /** Flags that stand for `true` when no `=value` follows. */
 function hasValueWithoutEquals(spec: FlagSpec): boolean {
-  return spec.type === "bool" || spec.type === "version";
+  return spec.type === "bool" || spec.type === "version" || spec.type === "inspector";
 }
 
 function milliseconds(value: JsonValue): number {

@@ -45,6 +45,8 @@ export interface KubeletFlags {
   readonly keepProbeLeftovers: boolean;
   /** Looks a second of all probes with periods of their own; at least 1. */
   readonly fineProbeRate: number;
+  /** `host:port` of Node's inspector on loopback; empty for none. Only in nodelet. */
+  readonly inspect: string;
   /** `false`, `true`, `raw`, or a version to report such as `v1.36.1`. */
   readonly version: string;
   readonly help: boolean;
@@ -80,6 +82,7 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   keepInitDevices: false,
   keepProbeLeftovers: false,
   fineProbeRate: 200,
+  inspect: "",
   version: "false",
   help: false,
 };

@@ -1,4 +1,5 @@
 // pure
+import { parseInspectorAddress } from "./inspector-address.ts";
 import { isIP, isIPv4 } from "./ip.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
 import { labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
@@ -39,7 +40,15 @@ export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
     ...(flags.fineProbeRate >= 1
       ? []
       : [invalid("--fine-probe-rate", flags.fineProbeRate, "must be at least 1")]),
+    ...validateInspector(flags.inspect),
   ];
+}
+
+/** The inspector asks nobody who they are, so that it is for whoever is on the machine already. */
+function validateInspector(inspect: string): readonly ConfigProblem[] {
+  if (inspect === "" || parseInspectorAddress(inspect) !== undefined) return [];
+  const fix = "write --inspect=127.0.0.1:9229; from elsewhere use ssh -L 9229:127.0.0.1:9229";
+  return [invalid("--inspect", inspect, "must be a port or host:port on loopback", fix)];
 }
 
 function validateLabels({ nodeLabels }: KubeletFlags): readonly ConfigProblem[] {

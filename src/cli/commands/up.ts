@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../config/duration.ts";
 import type { CliContext } from "../context.ts";
+import { NODE_FLAGS } from "../node-flags.ts";
 import { runSupervisor } from "../up/background.ts";
 import type { UpContext } from "../up/request.ts";
 import { runUp } from "../up/up.ts";
@@ -77,6 +78,7 @@ async function up(
   const { io, onInterrupt } = context;
   const backgroundArgv: UpContext["backgroundArgv"] = [
     process.execPath,
+    ...NODE_FLAGS,
     process.argv[1] ?? "",
     ...["up", "--supervise", ...placeArguments(paths), "--", ...flags],
   ];

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_USAGE } from "../exit-codes.ts";
+import { agentNodeFlags } from "../node-flags.ts";
 import { API_FOLDER_VARIABLE, API_KUBECONFIG_VARIABLE } from "../own-api.ts";
 import { spokenDuration } from "../render/amounts.ts";
 import { SOCKET_VARIABLE } from "../socket.ts";
@@ -114,9 +115,7 @@ function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [strin
   const program = process.argv[1] ?? "";
   return [
     process.execPath,
-    "--max-semi-space-size=2",
-    "--optimize-for-size",
-    "--single-threaded-gc",
+    ...agentNodeFlags(process.env["NODE_OPTIONS"]),
     program,
     "run",
     `--config=${paths.config}`,

@@ -1,0 +1,13 @@
+import { open, url } from "node:inspector";
+import { parseInspectorAddress } from "../config/inspector-address.ts";
+import type { Log } from "../kit/log.ts";
+
+/** Opens Node's inspector where `--inspect` says, as it was validated; it ends with the process. */
+export function openInspector(inspect: string, log: Log): void {
+  const address = parseInspectorAddress(inspect);
+  if (!address) return;
+  open(address.port, address.host);
+  log.warn("Node's inspector is open: whoever reaches it can do what the agent can", {
+    url: url(),
+  });
+}

@@ -1,0 +1,30 @@
+/**
+ * How Node is started. Without `--disable-sigusr1` one stray signal opens Node's inspector, which lets any local
+ * user and any pod in the host's network act as root. `bin/nodelet` holds the same for whoever starts it there.
+ */
+export const NODE_FLAGS: readonly string[] = ["--disable-sigusr1"];
+
+/**
+ * Old space of an agent, in MiB: about eight times what it needs with 110 pods. What leaks or is flooded ends the
+ * agent, which is started again, instead of having the kernel kill pods that have a higher score than it.
+ */
+export const AGENT_HEAP_MIB = 512;
+
+const HEAP_OPTION = /(?:^|\s)--max[-_]old[-_]space[-_]size[= ]\d+/;
+
+/**
+ * How Node is started for an agent, which runs for months: a heap with a limit that is collected early and by
+ * one thread. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
+ */
+export function agentNodeFlags(nodeOptions: string | undefined): readonly string[] {
+  const limit = HEAP_OPTION.exec(nodeOptions ?? "")?.[0]
+    .trim()
+    .replace(" ", "=");
+  return [
+    ...NODE_FLAGS,
+    limit ?? `--max-old-space-size=${AGENT_HEAP_MIB}`,
+    "--max-semi-space-size=2",
+    "--optimize-for-size",
+    "--single-threaded-gc",
+  ];
+}
