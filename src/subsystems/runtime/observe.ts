@@ -1,6 +1,4 @@
 import { containerHash } from "../../api/container-hash.ts";
-import { lastLogText } from "../../api/cri-log.ts";
-import { byteLength } from "../../api/names.ts";
 import type {
   FoundPod,
   Observation,
@@ -9,35 +7,26 @@ import type {
   PodUid,
 } from "../../api/observation.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type {
   Container,
-  ContainerStatus,
   ImageService,
   PodSandbox,
   RuntimeService,
 } from "../../outside/cri/cri.ts";
-import { ContainerState } from "../../outside/cri/generated/api.ts";
-import { POD_UID, TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "./labels.ts";
+import { POD_UID } from "./labels.ts";
 import { podFromLabels, readContainer, readSandbox } from "./read-observation.ts";
+import { type ReadTail, terminationMessage } from "./termination-message.ts";
 
 /** Status calls under way at once while many pods are looked at. */
 const STATUS_CALLS = 8;
-
-/** Limits of termination messages (kubecontainer MaxContainerTerminationMessageLength and its log variant). */
-const MESSAGE_MAX_BYTES = 4096;
-const LOG_MESSAGE_MAX_BYTES = 2048;
-const LOG_MESSAGE_MAX_LINES = 80;
-/** Read of a log's end for the message; runtimes cut what a container writes into lines of up to 16 KiB. */
-const LOG_TAIL_BYTES = 64 * 1024;
 
 /** What looking needs. */
 export interface ObserveDeps {
   readonly runtime: RuntimeService;
   readonly images: Pick<ImageService, "imageStatus">;
   readonly clock: Clock;
-  /** Last bytes of a file on the host; `undefined` when there is none. */
-  readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
+  readonly readTail: ReadTail;
 }
 
 interface Lists {
@@ -216,7 +205,7 @@ export class Observer {
     if (known?.state === listed.state) return known.sight;
     const status = await unlessGone(this.#deps.runtime.containerStatus(listed.id, signal));
     if (!status) return undefined;
-    const read = readContainer(listed.podSandboxId, status, await this.#message(status));
+    const read = readContainer(listed.podSandboxId, status, await terminationMessage(status, this.#deps, signal));
     const imageNames = known ? known.sight.imageNames : await this.#imageNames(read, signal);
     const sight = imageNames ? { ...read, imageNames } : read;
     // The state may have moved on between list and status: what was read is what counts.
@@ -236,42 +225,6 @@ export class Observer {
     if (hash === "" || hash === containerHash({ name, image })) return undefined;
     const found = await this.#deps.images.imageStatus(imageRef, signal).catch(() => undefined);
     return found && [...found.repoTags, ...found.repoDigests];
-  }
-
-  /** The runtime's own word and what the container left (kuberuntime getTerminationMessage). */
-  async #message(status: ContainerStatus): Promise<string> {
-    if (status.state !== ContainerState.CONTAINER_EXITED) return "";
-    const left = (await this.#written(status)) || (await this.#fallBack(status));
-    return [status.message, left].filter((text) => text !== "").join(": ");
-  }
-
-  async #written({ annotations, mounts }: ContainerStatus): Promise<string> {
-    const path = annotations[TERMINATION_MESSAGE_PATH] ?? "";
-    const mount =
-      path === "" ? undefined : mounts.find(({ containerPath }) => containerPath === path);
-    if (!mount) return "";
-    try {
-      return (await this.#deps.readTail(mount.hostPath, MESSAGE_MAX_BYTES)) ?? "";
-    } catch (error) {
-      return `Error on reading termination log ${mount.hostPath}: ${messageOf(error)}`;
-    }
-  }
-
-  async #fallBack({ annotations, exitCode, reason, logPath }: ContainerStatus): Promise<string> {
-    const asked = annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
-    const failed = exitCode !== 0 || reason === "ContainerCannotRun";
-    return asked && failed ? await this.#logEnd(logPath) : "";
-  }
-
-  async #logEnd(logPath: string): Promise<string> {
-    const tail = logPath === "" ? undefined : await this.#deps.readTail(logPath, LOG_TAIL_BYTES);
-    if (tail === undefined) return "";
-    const cut = byteLength(tail) >= LOG_TAIL_BYTES;
-    return lastLogText(tail, {
-      maxLines: LOG_MESSAGE_MAX_LINES,
-      maxBytes: LOG_MESSAGE_MAX_BYTES,
-      cut,
-    });
   }
 
   /** Drops what is known of ids in scope that are no longer listed. */

@@ -37,6 +37,7 @@ import type { Resolver } from "./resolver.ts";
 import { runtimeHandler } from "./runtime-class.ts";
 import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
 import { nonRootViolation, type SecurityParts, seccompViolation } from "./security-context.ts";
+import type { ReadTail } from "./termination-message.ts";
 import type { UserNamespaces } from "./user-namespaces.ts";
 import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./userns-options.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
@@ -64,7 +65,7 @@ export interface RuntimeDeps {
   readonly log: Log;
   readonly metrics: MetricsRegistry;
   readonly scope: TaskScope;
-  readonly readTail: (path: string, maxBytes: number) => Promise<string | undefined>;
+  readonly readTail: ReadTail;
   readonly cgroupParent: (pod: Pod) => string;
   readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
   /** What the sandbox is told of the pod's sums. */

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../test/sim/sim-clock.ts";
+import { OutsideError } from "./errors.ts";
+import { within } from "./within.ts";
+
+const never = () => new Promise<never>(() => {});
+
+function limit(clock: SimClock) {
+  return { clock, ms: 5_000, what: "the disk" };
+}
+
+test("within: work in time gives its own result, or its own error", async () => {
+  const clock = new SimClock();
+  const { signal } = new AbortController();
+  assert.equal(await within(limit(clock), signal, async () => 7), 7);
+  const wrong = new Error("wrong");
+  await assert.rejects(
+    within(limit(clock), signal, () => Promise.reject(wrong)),
+    wrong,
+  );
+  assert.equal(clock.nextInMs, undefined, "no alarm is left");
+});
+
+test("within: work that hangs is left behind when its time is over, and told so", async () => {
+  const clock = new SimClock();
+  let told: AbortSignal | undefined;
+  const result = within(limit(clock), new AbortController().signal, (signal) => {
+    told = signal;
+    return never();
+  });
+  const refused = assert.rejects(result, (error) => {
+    assert.ok(error instanceof OutsideError);
+    assert.equal(error.code, "deadline");
+    assert.equal(error.message, "the disk did not answer within 5 s");
+    return true;
+  });
+  await clock.advance(4_999);
+  assert.equal(told?.aborted, false);
+  await clock.advance(1);
+  await refused;
+  assert.equal(told?.aborted, true);
+});
+
+test("within: the caller's abort ends it at once", async () => {
+  const clock = new SimClock();
+  const leave = new AbortController();
+  const result = within(limit(clock), leave.signal, never);
+  const reason = new Error("leaving");
+  leave.abort(reason);
+  await assert.rejects(result, reason);
+  await assert.rejects(within(limit(clock), leave.signal, never), reason);
+  assert.equal(clock.nextInMs, undefined, "no alarm is left");
+});

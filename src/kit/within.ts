@@ -1,0 +1,39 @@
+import type { Clock } from "./clock.ts";
+import { OutsideError } from "./errors.ts";
+
+/** How long something may take, and what it is in the message of the error when it takes longer. */
+export interface TimeLimit {
+  readonly clock: Clock;
+  readonly ms: number;
+  readonly what: string;
+}
+
+/**
+ * Resolves or rejects as `work` does, but not later than the limit: then with an `OutsideError` "deadline".
+ * Rejects with the signal's reason as soon as `signal` is aborted. Work that ignores the signal it is given is
+ * left behind, and what becomes of it is nobody's business any more.
+ */
+export async function within<T>(
+  { clock, ms, what }: TimeLimit,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const own = new AbortController();
+  const { promise: over, reject } = Promise.withResolvers<never>();
+  const end = (reason: Error) => {
+    reject(reason);
+    own.abort(reason);
+  };
+  const onAbort = () => end(signal.reason as Error);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const cancel = clock.alarm(ms, () =>
+    end(new OutsideError("deadline", `${what} did not answer within ${ms / 1000} s`)),
+  );
+  try {
+    return await Promise.race([work(own.signal), over]);
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", onAbort);
+  }
+}

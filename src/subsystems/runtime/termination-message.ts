@@ -1,0 +1,100 @@
+import { lastLogText } from "../../api/cri-log.ts";
+import { byteLength } from "../../api/names.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { messageOf } from "../../kit/errors.ts";
+import { within } from "../../kit/within.ts";
+import type { ContainerStatus } from "../../outside/cri/cri.ts";
+import { ContainerState } from "../../outside/cri/generated/api.ts";
+import { TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "./labels.ts";
+
+/** Limits of termination messages (kubecontainer MaxContainerTerminationMessageLength and its log variant). */
+const MESSAGE_MAX_BYTES = 4096;
+const LOG_MESSAGE_MAX_BYTES = 2048;
+const LOG_MESSAGE_MAX_LINES = 80;
+/** Read of a log's end for the message; runtimes cut what a container writes into lines of up to 16 KiB. */
+const LOG_TAIL_BYTES = 64 * 1024;
+/** Time for reading one file: the end of the container waits for it to be told. */
+const READ_WITHIN_MS = 2_000;
+
+/** Last bytes of a file on the host; `undefined` when there is none. May throw, and may hang. */
+export type ReadTail = (
+  path: string,
+  maxBytes: number,
+  signal: AbortSignal,
+) => Promise<string | undefined>;
+
+/** What reading messages needs. */
+export interface MessageDeps {
+  readonly clock: Clock;
+  readonly readTail: ReadTail;
+}
+
+/**
+ * The runtime's own word on an ended container and what the container left (kuberuntime
+ * getTerminationMessage). The files are the pod's to write: whatever is in their place, the end of the
+ * container is told, and what cannot be read is said in the Go kubelet's words. Rejects with the signal's
+ * reason only.
+ */
+export async function terminationMessage(
+  status: ContainerStatus,
+  deps: MessageDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  if (status.state !== ContainerState.CONTAINER_EXITED) return "";
+  const left =
+    (await writtenMessage(status, deps, signal)) || (await logMessage(status, deps, signal));
+  return [status.message, left].filter((text) => text !== "").join(": ");
+}
+
+async function writtenMessage(
+  { annotations, mounts }: ContainerStatus,
+  deps: MessageDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  const path = annotations[TERMINATION_MESSAGE_PATH] ?? "";
+  const mount =
+    path === "" ? undefined : mounts.find(({ containerPath }) => containerPath === path);
+  if (!mount) return "";
+  const read = await readEnd(mount.hostPath, MESSAGE_MAX_BYTES, deps, signal);
+  return read.kind === "read"
+    ? read.text
+    : `Error on reading termination log ${mount.hostPath}: ${read.problem}`;
+}
+
+async function logMessage(
+  { annotations, exitCode, reason, logPath }: ContainerStatus,
+  deps: MessageDeps,
+  signal: AbortSignal,
+): Promise<string> {
+  const asked = annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError";
+  const failed = exitCode !== 0 || reason === "ContainerCannotRun";
+  if (!asked || !failed || logPath === "") return "";
+  const read = await readEnd(logPath, LOG_TAIL_BYTES, deps, signal);
+  if (read.kind === "failed")
+    return `Error on reading termination message from logs: ${read.problem}`;
+  return lastLogText(read.text, {
+    maxLines: LOG_MESSAGE_MAX_LINES,
+    maxBytes: LOG_MESSAGE_MAX_BYTES,
+    cut: byteLength(read.text) >= LOG_TAIL_BYTES,
+  });
+}
+
+type Read =
+  | { readonly kind: "read"; readonly text: string }
+  | { readonly kind: "failed"; readonly problem: string };
+
+async function readEnd(
+  path: string,
+  maxBytes: number,
+  { clock, readTail }: MessageDeps,
+  signal: AbortSignal,
+): Promise<Read> {
+  const limit = { clock, ms: READ_WITHIN_MS, what: `read ${path}: the file system` };
+  try {
+    const text = await within(limit, signal, (own) => readTail(path, maxBytes, own));
+    return { kind: "read", text: text ?? "" };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { kind: "failed", problem: messageOf(error) };
+  }
+}
