@@ -8,12 +8,7 @@ import type {
 } from "../../api/observation.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
-import type {
-  Container,
-  ImageService,
-  PodSandbox,
-  RuntimeService,
-} from "../../outside/cri/cri.ts";
+import type { Container, ImageService, PodSandbox, RuntimeService } from "../../outside/cri/cri.ts";
 import { POD_UID } from "./labels.ts";
 import { podFromLabels, readContainer, readSandbox } from "./read-observation.ts";
 import { type ReadTail, terminationMessage } from "./termination-message.ts";
@@ -205,7 +200,11 @@ export class Observer {
     if (known?.state === listed.state) return known.sight;
     const status = await unlessGone(this.#deps.runtime.containerStatus(listed.id, signal));
     if (!status) return undefined;
-    const read = readContainer(listed.podSandboxId, status, await terminationMessage(status, this.#deps, signal));
+    const read = readContainer(
+      listed.podSandboxId,
+      status,
+      await terminationMessage(status, this.#deps, signal),
+    );
     const imageNames = known ? known.sight.imageNames : await this.#imageNames(read, signal);
     const sight = imageNames ? { ...read, imageNames } : read;
     // The state may have moved on between list and status: what was read is what counts.
