@@ -84,8 +84,10 @@ interface Parts {
 
 /** Ends whoever would start pods again. An agent that `up` did not start is none of our business. */
 async function endAgent(paths: UpPaths, say: (text: string) => void): Promise<void> {
-  const marks = [readSupervisor(paths)?.supervisor, orphanedAgent(paths)];
-  for (const mark of marks) {
+  // An agent that its supervisor could not end in time is left without one, and seen only then.
+  const supervisor = () => readSupervisor(paths)?.supervisor;
+  for (const find of [supervisor, () => orphanedAgent(paths)]) {
+    const mark = find();
     if (mark === undefined) continue;
     say("Ending the agent");
     if (!(await endProcess(mark, SUPERVISOR_MS)))

@@ -7,15 +7,25 @@ import type { ProcessMark } from "./ledger.ts";
 /** Larger logs begin anew; one old one is kept. */
 export const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
-/** Clock ticks since boot when the process began; `undefined` when there is none, or only its shell. */
-function startTicks(pid: number): number | undefined {
+/** What /proc/<pid>/stat says behind the name of the program; empty when there is no such process. */
+function statFields(pid: number): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? undefined : Number(fields[19]);
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
-    return undefined;
+    return [];
   }
+}
+
+/** Clock ticks since boot when the process began; `undefined` when there is none, or only its shell. */
+function startTicks(pid: number): number | undefined {
+  const fields = statFields(pid);
+  return fields.length === 0 || fields[0] === "Z" ? undefined : Number(fields[19]);
+}
+
+/** The kernel's letter for what the process does: R, S, D, T …; `undefined` when there is none. */
+export function processState(pid: number): string | undefined {
+  return statFields(pid)[0];
 }
 
 /** The mark of a running process. */
@@ -54,6 +64,8 @@ export async function awaitEnd(mark: ProcessMark, timeoutMs: number): Promise<bo
 /** Asks the process to end, then makes it; resolves with whether it is gone. */
 export async function endProcess(mark: ProcessMark, patienceMs: number): Promise<boolean> {
   signalProcess(mark, "SIGTERM");
+  // One that is stopped hears of it only when it goes on.
+  signalProcess(mark, "SIGCONT");
   if (await awaitEnd(mark, patienceMs)) return true;
   signalProcess(mark, "SIGKILL");
   return await awaitEnd(mark, patienceMs);

@@ -11,21 +11,27 @@ export interface SupervisorNote {
   readonly agent?: ProcessMark;
 }
 
+/** What is on disk; without a supervisor when the last one could not end its agent. */
+type WrittenNote = Partial<SupervisorNote>;
+
 /** The note of a supervisor that still runs; `undefined` when none does. */
 export function readSupervisor(paths: UpPaths): SupervisorNote | undefined {
-  const note = readNote(paths);
-  return note !== undefined && isRunning(note.supervisor) ? note : undefined;
+  const { supervisor, agent } = readNote(paths);
+  if (supervisor === undefined || !isRunning(supervisor)) return undefined;
+  return { supervisor, ...(agent ? { agent } : {}) };
 }
 
 /** The agent of a supervisor that was killed: it goes on alone. */
 export function orphanedAgent(paths: UpPaths): ProcessMark | undefined {
-  const note = readNote(paths);
-  if (note?.agent === undefined || isRunning(note.supervisor)) return undefined;
-  return isRunning(note.agent) ? note.agent : undefined;
+  const { agent } = readNote(paths);
+  if (agent === undefined || readSupervisor(paths) !== undefined) return undefined;
+  return isRunning(agent) ? agent : undefined;
 }
 
 /** The claim of this process to be the one that looks after agent and runtime; ends with `using`. */
 export interface SupervisorClaim extends Disposable {
+  /** The agent that an earlier supervisor has left behind, when it still runs. */
+  readonly orphan: ProcessMark | undefined;
   /** Says which process the agent is. */
   note(agent: ProcessMark | undefined): void;
 }
@@ -40,21 +46,32 @@ export function claimSupervisor(paths: UpPaths): SupervisorClaim {
       fix: "wait until it is done, then try again",
     });
   }
-  const write = (note: SupervisorNote) => {
+  const write = (note: WrittenNote) => {
     writeFileSync(`${paths.supervisor}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
     renameSync(`${paths.supervisor}.new`, paths.supervisor);
   };
-  write({ supervisor });
+  const orphan = orphanedAgent(paths);
+  let agent = orphan;
+  const note = (now: ProcessMark | undefined) => {
+    agent = now;
+    write({ supervisor, ...(now ? { agent: now } : {}) });
+  };
+  note(orphan);
   return {
-    note: (agent) => write({ supervisor, ...(agent ? { agent } : {}) }),
-    [Symbol.dispose]: () => rmSync(paths.supervisor, { force: true }),
+    orphan,
+    note,
+    [Symbol.dispose]: () => {
+      // Whoever comes next shall find an agent that runs on.
+      if (agent !== undefined && isRunning(agent)) write({ agent });
+      else rmSync(paths.supervisor, { force: true });
+    },
   };
 }
 
-function readNote(paths: UpPaths): SupervisorNote | undefined {
+function readNote(paths: UpPaths): WrittenNote {
   try {
-    return JSON.parse(readFileSync(paths.supervisor, "utf8")) as SupervisorNote;
+    return (JSON.parse(readFileSync(paths.supervisor, "utf8")) as WrittenNote | null) ?? {};
   } catch {
-    return undefined;
+    return {};
   }
 }

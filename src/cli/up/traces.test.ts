@@ -1,7 +1,7 @@
 // What `up` notes and leaves: ledger, processes, ports, packet filter, mounts.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { EMPTY_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
 import { endProcess, isRunning, markOf } from "./processes.ts";
-import { claimSupervisor, readSupervisor } from "./supervisor-note.ts";
+import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervisor-note.ts";
 import { holderOf, listenersByPort, parseListeners } from "./taken-ports.ts";
 
 function withFolder(use: (folder: string) => void): void {
@@ -95,6 +95,27 @@ test("`claimSupervisor` is for one process at a time", () =>
     assert.throws(() => claimSupervisor(paths), /another nodelet up/);
     writeFileSync(paths.supervisor, JSON.stringify({ supervisor: { ...stranger, startTicks: 1 } }));
     claimSupervisor(paths)[Symbol.dispose]();
+  }));
+
+test("`claimSupervisor` finds the agent of a supervisor that is gone, and leaves one that runs on to the next", () =>
+  withFolder((folder) => {
+    const paths = upPaths({ ...DEFAULT_PLACES, runDir: folder });
+    const agent = markOf(process.ppid);
+    const gone = { pid: process.pid, startTicks: 1 };
+    writeFileSync(paths.supervisor, JSON.stringify({ supervisor: gone, agent }));
+    assert.deepEqual(orphanedAgent(paths), agent);
+    {
+      using claim = claimSupervisor(paths);
+      assert.deepEqual(claim.orphan, agent);
+      assert.equal(orphanedAgent(paths), undefined, "it has a supervisor again");
+      assert.deepEqual(readSupervisor(paths)?.agent, agent, "noted from the beginning");
+    }
+    assert.deepEqual(orphanedAgent(paths), agent);
+    {
+      using claim = claimSupervisor(paths);
+      claim.note({ pid: process.pid, startTicks: 1 });
+    }
+    assert.ok(!existsSync(paths.supervisor));
   }));
 
 test("`listenersByPort` and `holderOf` find who listens", async () => {

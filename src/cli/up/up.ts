@@ -16,19 +16,23 @@ import { surveyMachine } from "./machine-report.ts";
 import type { UpPaths } from "./paths.ts";
 import { prepareNode } from "./prepare.ts";
 import type { UpContext, UpRequest } from "./request.ts";
-import { claimSupervisor, readSupervisor } from "./supervisor-note.ts";
+import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervisor-note.ts";
 
 /** Runs `up`; resolves with the exit code. */
 export async function runUp(request: UpRequest, context: UpContext): Promise<number> {
   const { paths, checkOnly, detach } = request;
   const { io } = context;
   const say = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
-  if (!checkOnly && (await agentRuns(paths))) {
+  const orphan = checkOnly ? undefined : orphanedAgent(paths);
+  if (!checkOnly && orphan === undefined && (await agentRuns(paths))) {
     say("the agent runs already");
     if (request.demo) await bringDemo(request, say);
     return detach && !request.untilReady ? EXIT_OK : await viewNode(request, context, "attached");
   }
-  if (!(await makeReady(request, context, say))) return EXIT_FAILURE;
+  // An agent that its supervisor has left is not prepared for again, it is taken over as it is.
+  if (orphan !== undefined) {
+    if (request.demo) await bringDemo(request, say);
+  } else if (!(await makeReady(request, context, say))) return EXIT_FAILURE;
   if (checkOnly) return EXIT_OK;
   return detach
     ? await goToBackground(request, context)
