@@ -10,3 +10,4 @@ export function fetchPackages(
   packages: readonly string[],
   options?: { say?: (text: string) => void },
 ): string[];
+export function withSuites<Result>(work: () => Result): Result;

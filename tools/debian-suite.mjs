@@ -1,12 +1,23 @@
 // Fetches packages of another Debian suite than the machine's own, without installing them and
 // without touching the machine's apt configuration: the source line is derived from the one in use.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { cacheDir } from "./cache-dir.mjs";
+import { withLockSync } from "./setup/lock.mjs";
 
 /** Where everything slow to get is kept, outside the checkout. */
-export const CACHE_DIR = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "nodelet");
+export const CACHE_DIR = cacheDir();
+
+const QUIET = ["ignore", "ignore", "inherit"];
 
 /** The base address of the Debian archive this machine installs from. */
 export function archiveBase() {
@@ -43,33 +54,42 @@ export function suiteEnvironment(suite, { sources = false } = {}) {
   return { ...process.env, APT_CONFIG: conf };
 }
 
+/** Runs `work` while nobody else uses apt-get in the cache, which would refuse the second one. */
+export function withSuites(work) {
+  const other = "another download into the cache of the tests";
+  return withLockSync(join(CACHE_DIR, "packages.lock"), work, { other });
+}
+
 /** Downloads `packages` of `suite` and unpacks them beneath the cache; returns the folder of each. */
 export function fetchPackages(suite, packages, { say = () => {} } = {}) {
   const unpacked = packages.map((name) => join(CACHE_DIR, "packages", suite, name));
-  if (unpacked.every((dir) => existsSync(dir))) return unpacked;
-  const env = suiteEnvironment(suite);
-  say(`reading the package lists of Debian ${suite}`);
-  execFileSync("apt-get", ["update", "-qq"], { env, stdio: ["ignore", "ignore", "inherit"] });
-  packages.forEach((name, i) => {
-    const dir = unpacked[i];
-    if (existsSync(dir)) return;
-    say(`fetching ${name} of Debian ${suite}`);
-    const downloads = join(CACHE_DIR, "downloads", suite, name);
-    mkdirSync(downloads, { recursive: true });
-    execFileSync("apt-get", ["download", "-qq", name], {
-      env,
-      cwd: downloads,
-      stdio: ["ignore", "ignore", "inherit"],
+  const isComplete = () => unpacked.every((dir) => existsSync(dir));
+  if (isComplete()) return unpacked;
+  withSuites(() => {
+    if (isComplete()) return;
+    const env = suiteEnvironment(suite);
+    say(`reading the package lists of Debian ${suite}`);
+    execFileSync("apt-get", ["update", "-qq"], { env, stdio: QUIET });
+    packages.forEach((name, i) => {
+      if (!existsSync(unpacked[i])) fetchPackage({ suite, name, folder: unpacked[i], env }, say);
     });
-    const deb = readdirSync(downloads)
-      .filter((file) => file.endsWith(".deb"))
-      .sort()
-      .at(-1);
-    mkdirSync(`${dir}.partial`, { recursive: true });
-    execFileSync("dpkg", ["-x", join(downloads, deb), `${dir}.partial`], {
-      stdio: ["ignore", "ignore", "inherit"],
-    });
-    execFileSync("mv", [`${dir}.partial`, dir]);
   });
   return unpacked;
+}
+
+/** The folder appears when all is in it: who is interrupted leaves only what the next one removes. */
+function fetchPackage({ suite, name, folder, env }, say) {
+  say(`fetching ${name} of Debian ${suite}`);
+  const downloads = join(CACHE_DIR, "downloads", suite, name);
+  const partial = `${folder}.partial`;
+  for (const path of [downloads, partial]) {
+    rmSync(path, { recursive: true, force: true });
+    mkdirSync(path, { recursive: true });
+  }
+  execFileSync("apt-get", ["download", "-qq", name], { env, cwd: downloads, stdio: QUIET });
+  const deb = readdirSync(downloads).find((file) => file.endsWith(".deb"));
+  if (!deb) throw new Error(`apt-get downloaded no ${name} of Debian ${suite}`);
+  execFileSync("dpkg", ["-x", join(downloads, deb), partial], { stdio: QUIET });
+  renameSync(partial, folder);
+  rmSync(downloads, { recursive: true, force: true });
 }

@@ -1,11 +1,14 @@
 // Runs the tests and says what passed, what failed and what was left out and why:
 //   node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard 1/3] [--jobs n] [--quiet] [part of path…]
-// The last line is always `N passed, N failed, N skipped`.
+// The last line is always `N passed, N failed, N skipped`. A skip for a reason that testing/accepted-skips.mjs
+// does not list is a failure.
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { judgeSkips } from "./testing/accepted-skips.mjs";
 import { KINDS, ROOT, testFiles } from "./testing/files.mjs";
+import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
 import { runFile } from "./testing/run-file.mjs";
 
@@ -41,14 +44,45 @@ async function main() {
   const report = createReport(files.length, { quiet: values.quiet === true });
   const options = { namePattern: values.name, signal: leave.signal };
   const jobs = Number(values.jobs ?? availableParallelism());
-  const together = files.filter(({ kind }) => KINDS[kind].parallel);
-  await runAll(together, jobs, options, report);
   const integration = files.filter(({ kind }) => !KINDS[kind].parallel);
   const obstacle = integration.length > 0 ? await integrationObstacle() : undefined;
-  if (obstacle) for (const file of integration) report.add(skipFile(file, obstacle));
-  else await runAll(integration, Number(values.jobs ?? 1), options, report);
+  const [ready, waiting] = obstacle ? [[], []] : await byProvisions(integration);
+  const provisions = provide(waiting, report, leave.signal);
+  const together = files.filter(({ kind }) => KINDS[kind].parallel);
+  await runAll(together, jobs, options, report);
+  if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
+  const integrationJobs = Number(values.jobs ?? 1);
+  await runAll(ready, integrationJobs, options, report);
+  const failures = (await provisions).map((error) => ({ name: "provisions", error }));
+  if (failures.length > 0)
+    report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
+  const later = waiting.map(({ file }) => file);
+  await runAll(later, integrationJobs, options, report);
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
+}
+
+/** A result without any test. */
+const NOTHING = { kind: "integration", passed: 0, failures: [], skips: [], output: "", seconds: 0 };
+
+/** Files that can run now, and those that have to wait for what the machine does not have yet. */
+async function byProvisions(files) {
+  const ready = [];
+  const waiting = [];
+  for (const file of files) {
+    const missing = await missingProvisions(file.path);
+    if (missing.length > 0) waiting.push({ file, missing });
+    else ready.push(file);
+  }
+  return [ready, waiting];
+}
+
+/** Begins to get what the files lack; resolves with what could not be had. */
+async function provide(waiting, report, signal) {
+  const names = [...new Set(waiting.flatMap(({ missing }) => missing))];
+  if (names.length === 0) return [];
+  report.note(`getting in the background, for the tests that run last: ${names.join(", ")}`);
+  return await startProvisions(names, report.note, signal);
 }
 
 async function runAll(files, jobs, options, report) {
@@ -56,7 +90,7 @@ async function runAll(files, jobs, options, report) {
   const worker = async () => {
     for (let file = waiting.shift(); file && !options.signal.aborted; file = waiting.shift()) {
       report.start(file);
-      report.add(await runFile(file, options));
+      report.add(judgeSkips(await runFile(file, options)));
     }
   };
   await Promise.all(Array.from({ length: jobs }, worker));
@@ -75,7 +109,7 @@ function skipFile({ path, kind }, reason) {
     (match) => match[1],
   );
   const skips = (names.length > 0 ? names : ["the file"]).map((name) => ({ name, reason }));
-  return { path, kind, passed: 0, failures: [], skips, output: "", seconds: 0 };
+  return { ...NOTHING, path, kind, skips };
 }
 
 /** Every n-th file, beginning with the i-th. */

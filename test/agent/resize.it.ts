@@ -1,29 +1,20 @@
 // Resources of pods that change as they run, with kubectl, on real containerd, as the kernel shows them.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
+import { CACHE_DIR } from "../../tools/debian-suite.mjs";
 import { cgroupRoots } from "../box/prerequisites.ts";
 import { bareMachine, type NodeBox } from "../cli/node-box.ts";
+import { PROGRAMS, programOf } from "../localapi/kubectl.ts";
 import { groupValue } from "../support/cgroup-box.ts";
 
-const KUBECTL = kubectlPath();
+const KUBECTL = PROGRAMS.map(programOf).at(-1);
 const skip = KUBECTL === undefined ? `needs kubectl from Debian (cache: ${CACHE_DIR})` : false;
 const MI = 2 ** 20;
 const { version } = cgroupRoots();
 const DEADLINE_MS = 60_000;
-
-function kubectlPath(): string | undefined {
-  try {
-    const path = join(fetchPackages("sid", ["kubectl"])[0] ?? "", "usr/bin/kubectl");
-    return existsSync(path) ? path : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 type List = Readonly<Record<string, string>>;
 

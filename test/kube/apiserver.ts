@@ -192,7 +192,9 @@ export class ApiServer implements AsyncDisposable {
     options: { readonly stdin?: string; readonly timeoutMs?: number } = {},
   ): Promise<string> {
     const config = `--kubeconfig=${this.adminKubeconfig}`;
-    return this.#place.run([this.#programs.kubectl, config, ...args], options);
+    // Its usual place is below HOME, and without one in the current folder.
+    const cache = `--cache-dir=${join(this.folder, "kubectl-cache")}`;
+    return this.#place.run([this.#programs.kubectl, config, cache, ...args], options);
   }
 
   /** A kubeconfig with a bootstrap token, as `kubeadm join` makes one; gives its path. */

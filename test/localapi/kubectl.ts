@@ -2,23 +2,26 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { fetchPackages } from "../../tools/debian-suite.mjs";
+import { CACHE_DIR, fetchPackages } from "../../tools/debian-suite.mjs";
 import type { NodeBox } from "../cli/node-box.ts";
 
 /** What `nodelet up` writes for administrators. */
 export const KUBECONFIG = "/etc/nodelet/kubeconfig";
 
-/** Programs to try, by version. Debian's are fetched once and cached. */
-export const PROGRAMS: readonly { readonly name: string; readonly path: () => string }[] = [
-  {
-    name: "1.20",
-    path: () => join(fetchPackages("bookworm", ["kubernetes-client"])[0] ?? "", "usr/bin/kubectl"),
-  },
-  {
-    name: "1.36",
-    path: () => join(fetchPackages("sid", ["kubectl"])[0] ?? "", "usr/bin/kubectl"),
-  },
-];
+/** Programs to try, by version, oldest first. Debian's are fetched once and cached. */
+export const PROGRAMS: readonly {
+  readonly name: string;
+  readonly isThere: () => boolean;
+  readonly path: () => string;
+}[] = [fromDebian("1.20", "bookworm", "kubernetes-client"), fromDebian("1.36", "sid", "kubectl")];
+
+function fromDebian(name: string, suite: string, packageName: string) {
+  return {
+    name,
+    isThere: () => existsSync(join(CACHE_DIR, "packages", suite, packageName)),
+    path: () => join(fetchPackages(suite, [packageName])[0] ?? "", "usr/bin/kubectl"),
+  };
+}
 
 /** Where that version is; `undefined` when it is not to be had. */
 export function programOf({ path }: (typeof PROGRAMS)[number]): string | undefined {

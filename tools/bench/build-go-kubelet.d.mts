@@ -5,3 +5,7 @@ export function buildProgram(
   name: string,
   options?: { readonly say?: (text: string) => void },
 ): Promise<string>;
+export function buildPrograms(
+  names: readonly string[],
+  options?: { readonly say?: (text: string) => void },
+): Promise<string[]>;

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CACHE_DIR, fetchPackages, suiteEnvironment } from "../debian-suite.mjs";
+import { CACHE_DIR, fetchPackages, suiteEnvironment, withSuites } from "../debian-suite.mjs";
 import { withLock } from "../setup/lock.mjs";
 
 /** The Debian suite whose archive has the sources, and what they are. */
@@ -24,6 +24,7 @@ const SUITE = "bookworm";
 export const VERSION = "1.20.2";
 const GO = "go-1.19";
 const HOME = join(CACHE_DIR, `kubernetes-${VERSION}`);
+const SAY_EVERY_MS = 60_000;
 const NEEDED = ["make", "bash", "dpkg-source", "tar", "find"];
 
 /** Path of a program that was built before; undefined when it was not. */
@@ -33,31 +34,54 @@ export function builtProgram(name) {
 }
 
 /** Path of the program, built now if need be. Throws with the end of the compiler's output. */
-export async function buildProgram(name, { say = () => {} } = {}) {
-  if (!/^kube[a-z-]+$/.test(name)) throw new Error(`${name} is no program of Kubernetes`);
-  return await withLock(join(CACHE_DIR, "kubernetes.lock"), async () => {
-    const known = builtProgram(name);
-    if (known) return known;
-    const missing = NEEDED.filter((program) => !onPath(program));
-    if (missing.length > 0)
-      throw new Error(`building ${name} needs ${missing.join(", ")} (Debian: make, dpkg-dev)`);
+export async function buildProgram(name, options = {}) {
+  const [path] = await buildPrograms([name], options);
+  return path;
+}
+
+/** Paths of the programs; those that are missing are built in one go, because most of their packages are the same. */
+export async function buildPrograms(names, { say = () => {} } = {}) {
+  for (const name of names)
+    if (!/^kube[a-z-]+$/.test(name)) throw new Error(`${name} is no program of Kubernetes`);
+  const other = `another build of kubernetes ${VERSION}`;
+  return await withLock(join(CACHE_DIR, "kubernetes.lock"), () => buildMissing(names, say), {
+    other,
+  });
+}
+
+async function buildMissing(names, say) {
+  const missing = names.filter((name) => builtProgram(name) === undefined);
+  if (missing.length > 0) {
+    const absent = NEEDED.filter((program) => !onPath(program));
+    if (absent.length > 0)
+      throw new Error(
+        `building ${missing.join(", ")} needs ${absent.join(", ")} (Debian: make, dpkg-dev)`,
+      );
     const work = join(CACHE_DIR, `kubernetes-${VERSION}.building`);
-    rmSync(work, { recursive: true, force: true });
+    removeWork(work);
     mkdirSync(work, { recursive: true });
     try {
       const goRoot = compiler(work, say);
       const sources = unpackSources(work, say);
-      const built = await compile({ name, work, goRoot, sources }, say);
+      const folder = await compile({ names: missing, work, goRoot, sources }, say);
       mkdirSync(HOME, { recursive: true });
-      const path = join(HOME, name);
-      copyFileSync(built, `${path}.partial`);
-      chmodSync(`${path}.partial`, 0o755);
-      renameSync(`${path}.partial`, path);
-      return path;
+      for (const name of missing) keepProgram(join(folder, name), join(HOME, name));
     } finally {
-      rmSync(work, { recursive: true, force: true });
+      removeWork(work);
     }
-  });
+  }
+  return names.map((name) => join(HOME, name));
+}
+
+function keepProgram(built, path) {
+  copyFileSync(built, `${path}.partial`);
+  chmodSync(`${path}.partial`, 0o755);
+  renameSync(`${path}.partial`, path);
+}
+
+/** A compiler that was interrupted may still write for a moment. */
+function removeWork(work) {
+  rmSync(work, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
 }
 
 /** The compiler's two packages expect to be unpacked over each other. */
@@ -71,13 +95,12 @@ function compiler(work, say) {
 /** Fetches and unpacks where a Go of that age looks for packages. */
 function unpackSources(work, say) {
   say(`fetching the sources of kubernetes ${VERSION}`);
-  const env = suiteEnvironment(SUITE, { sources: true });
   const stdio = ["ignore", "ignore", "inherit"];
-  execFileSync("apt-get", ["update", "-qq"], { env, stdio });
-  execFileSync("apt-get", ["source", "-qq", "--download-only", "kubernetes"], {
-    env,
-    cwd: work,
-    stdio,
+  withSuites(() => {
+    const env = suiteEnvironment(SUITE, { sources: true });
+    execFileSync("apt-get", ["update", "-qq"], { env, stdio });
+    const argv = ["source", "-qq", "--download-only", "kubernetes"];
+    execFileSync("apt-get", argv, { env, cwd: work, stdio });
   });
   const description = readdirSync(work).find((name) => name.endsWith(".dsc"));
   if (!description?.includes(VERSION))
@@ -91,7 +114,7 @@ function unpackSources(work, say) {
   return sources;
 }
 
-async function compile({ name, work, goRoot, sources }, say) {
+async function compile({ names, work, goRoot, sources }, say) {
   const tools = join(work, "tools");
   mkdirSync(tools);
   symlinkSync(join(goRoot, "bin", "go"), join(tools, "go"));
@@ -107,13 +130,16 @@ async function compile({ name, work, goRoot, sources }, say) {
     GOROOT: goRoot,
     GOPATH: join(work, "gopath"),
     GOCACHE: join(work, "gocache"),
+    GOENV: "off",
+    GOFLAGS: "",
     GOPROXY: "off",
     CGO_ENABLED: "0",
     KUBE_GIT_VERSION_FILE: versionFile,
   };
-  say(`compiling ${name} ${VERSION}; this takes some 10 minutes`);
-  await run(["nice", "-n", "19", "make", "all", `WHAT=cmd/${name}`], { cwd: sources, env }, say);
-  return join(sources, "_output", "bin", name);
+  say(`compiling ${names.join(", ")} ${VERSION}; this takes some 10 minutes on two idle cores`);
+  const what = names.map((name) => `cmd/${name}`).join(" ");
+  await run(["nice", "-n", "10", "make", "all", `WHAT=${what}`], { cwd: sources, env }, say);
+  return join(sources, "_output", "bin");
 }
 
 /** What the build would ask git for. */
@@ -125,9 +151,14 @@ function versionVariables() {
   );
 }
 
-/** Runs a long command; says its milestones, and its last lines when it fails. */
+/** Runs a long command; says its milestones, that it goes on, and its last lines when it fails. */
 async function run(argv, options, say) {
   let output = "";
+  const started = Date.now();
+  const alive = setInterval(
+    () => say(`still compiling after ${Math.round((Date.now() - started) / 60_000)} min`),
+    SAY_EVERY_MS,
+  );
   const code = await new Promise((resolve, reject) => {
     const child = spawn(argv[0], argv.slice(1), { ...options, stdio: ["ignore", "pipe", "pipe"] });
     const read = (chunk) => {
@@ -138,7 +169,7 @@ async function run(argv, options, say) {
     child.stderr.on("data", read);
     child.once("error", reject);
     child.once("close", resolve);
-  });
+  }).finally(() => clearInterval(alive));
   if (code !== 0) throw new Error(`${argv.join(" ")} ended with ${code}\n${output.slice(-3_000)}`);
 }
 

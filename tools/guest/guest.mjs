@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CACHE_DIR, fetchPackages, suiteEnvironment } from "../debian-suite.mjs";
+import { CACHE_DIR, fetchPackages, suiteEnvironment, withSuites } from "../debian-suite.mjs";
 
 const SUITE = "bookworm";
 const QEMU = "/usr/bin/qemu-system-x86_64";
@@ -60,18 +60,22 @@ export function guestParts({ say = () => {} } = {}) {
   return { kernel: join(boot, kernel), initramfs: initramfs(folder, say) };
 }
 
-function kernelPackage(say) {
+/** The kernel's package as it was fetched before; undefined when it was not. */
+export function knownKernel() {
   const cached = join(CACHE_DIR, "packages", SUITE);
-  const known = existsSync(cached)
-    ? readdirSync(cached).filter((name) => /^linux-image-[\d.]+-\d+-amd64$/.test(name))
-    : [];
-  if (known.length > 0) return join(cached, known.sort().at(-1));
-  const env = suiteEnvironment(SUITE);
+  if (!existsSync(cached)) return undefined;
+  const known = readdirSync(cached).filter((name) => /^linux-image-[\d.]+-\d+-amd64$/.test(name));
+  return known.length > 0 ? join(cached, known.sort().at(-1)) : undefined;
+}
+
+function kernelPackage(say) {
+  const known = knownKernel();
+  if (known) return known;
   say("reading the package lists for the kernel's name");
-  execFileSync("apt-get", ["update", "-qq"], { env, stdio: ["ignore", "ignore", "inherit"] });
-  const text = execFileSync("apt-cache", ["depends", "linux-image-amd64"], {
-    env,
-    encoding: "utf8",
+  const text = withSuites(() => {
+    const env = suiteEnvironment(SUITE);
+    execFileSync("apt-get", ["update", "-qq"], { env, stdio: ["ignore", "ignore", "inherit"] });
+    return execFileSync("apt-cache", ["depends", "linux-image-amd64"], { env, encoding: "utf8" });
   });
   const name = /Depends: (linux-image-\S+)/.exec(text)?.[1];
   if (!name) throw new Error("Debian's linux-image-amd64 names no kernel");
@@ -91,6 +95,7 @@ function initramfs(packageFolder, say) {
   if (existsSync(file)) return file;
   say("building the initramfs");
   const root = join(folder, `${digest}.${process.pid}`);
+  rmSync(root, { recursive: true, force: true });
   mkdirSync(join(root, "bin"), { recursive: true });
   mkdirSync(join(root, "modules"));
   cpSync(

@@ -6,9 +6,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildProgram, builtProgram } from "../bench/build-go-kubelet.mjs";
-import { fetchPackages } from "../debian-suite.mjs";
+import { CACHE_DIR, fetchPackages } from "../debian-suite.mjs";
 
 const SUITE = "bookworm";
+const ETCD = { variable: "ETCD", name: "etcd-server", program: "usr/bin/etcd" };
+const KUBECTL = { variable: "KUBECTL", name: "kubernetes-client", program: "usr/bin/kubectl" };
+const PACKAGES = [ETCD, KUBECTL];
 const BUILD = "node tools/kube/build-apiserver.mjs";
 
 /** Path of kube-apiserver; undefined when it was neither named nor built. */
@@ -22,15 +25,30 @@ export function apiServerObstacle() {
   return knownApiServer() === undefined ? `needs a kube-apiserver: ${BUILD}` : undefined;
 }
 
+/** Whether all three programs are there, so that a control plane starts without a download. */
+export function hasControlPlane() {
+  if (knownApiServer() === undefined) return false;
+  return PACKAGES.every(
+    ({ variable, name }) =>
+      named(variable) !== undefined || existsSync(join(CACHE_DIR, "packages", SUITE, name)),
+  );
+}
+
 /** Paths of all three programs. etcd and kubectl are fetched when the cache has none. */
 export function controlPlanePrograms({ say = () => {} } = {}) {
   const apiserver = knownApiServer();
   if (!apiserver) throw new Error(`there is no kube-apiserver yet: ${BUILD}`);
   return {
     apiserver,
-    etcd: named("ETCD") ?? packaged("etcd-server", "usr/bin/etcd", say),
-    kubectl: named("KUBECTL") ?? packaged("kubernetes-client", "usr/bin/kubectl", say),
+    etcd: packaged(ETCD, say),
+    kubectl: packaged(KUBECTL, say),
   };
+}
+
+/** Paths of all three programs, built and fetched where they are missing. */
+export async function buildControlPlane({ say = () => {} } = {}) {
+  if (!knownApiServer()) await buildProgram("kube-apiserver", { say });
+  return controlPlanePrograms({ say });
 }
 
 function named(variable) {
@@ -40,7 +58,9 @@ function named(variable) {
   return path;
 }
 
-function packaged(name, program, say) {
+function packaged({ variable, name, program }, say) {
+  const path = named(variable);
+  if (path !== undefined) return path;
   const [folder] = fetchPackages(SUITE, [name], { say });
   return join(folder, program);
 }
@@ -48,8 +68,7 @@ function packaged(name, program, say) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const say = (text) => process.stderr.write(`build: ${text}\n`);
   try {
-    if (!knownApiServer()) await buildProgram("kube-apiserver", { say });
-    console.log(controlPlanePrograms({ say }).apiserver);
+    console.log((await buildControlPlane({ say })).apiserver);
   } catch (error) {
     console.error(`build: ${error.message}`);
     process.exitCode = 1;

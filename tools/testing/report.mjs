@@ -26,6 +26,12 @@ export function createReport(total, { quiet = false } = {}) {
       if (!quiet || result.failures.length > 0) console.log(fileLine(result));
       draw();
     },
+    /** A line about what goes on beside the tests. */
+    note(text) {
+      clear();
+      console.log(text);
+      draw();
+    },
     failed: () => results.some((result) => result.failures.length > 0),
     close(interrupted) {
       clear();
