@@ -3,9 +3,10 @@ import { deriveEvictionHard } from "./config/derive.ts";
 import { resolveGates } from "./config/feature-gates.ts";
 import type { KubeletConfig } from "./config/kubelet-config.ts";
 import type { WallMs } from "./kit/clock.ts";
-import { messageOf, UsageError } from "./kit/errors.ts";
+import type { HealthRegistry } from "./kit/health.ts";
 import { MetricsRegistry } from "./kit/metrics.ts";
 import { TaskScope } from "./kit/scope.ts";
+import { awaitRuntime } from "./node/await-runtime.ts";
 import { type NodeCapacity, nodeCapacity, withDevices } from "./node/capacity.ts";
 import {
   type ClusterClients,
@@ -14,6 +15,7 @@ import {
   connectCluster,
   nodeFace,
 } from "./node/cluster.ts";
+import { startHealth } from "./node/health/health.ts";
 import { type JoinedCluster, joinCluster } from "./node/join-cluster.ts";
 import { prepareKernel } from "./node/kernel/kernel.ts";
 import { startNode } from "./node/node.ts";
@@ -100,15 +102,14 @@ export interface Agent extends AsyncDisposable {
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
   readonly scope: TaskScope;
+  /** Whether the agent itself is well. */
+  readonly health: HealthRegistry;
   readonly startedAt: WallMs;
   /** Where it listens, when it serves. */
   readonly served: RunningServer | undefined;
   /** Resolves when `leave` is aborted, rejects when something the agent cannot do without has failed. */
   untilLeaving(leave: AbortSignal): Promise<void>;
 }
-
-/** Pause before the runtime is asked again for its version at start. */
-const RUNTIME_RETRY_MS = 1_000;
 
 /**
  * Starts the agent on `outside`: looks at the machine and at what runs, then lets the sources speak.
@@ -182,7 +183,11 @@ async function startCore(
     ...clientPorts(clients, hooks.eventApi),
     ...pipelinePorts(pipelineOf),
   });
-  const parts = { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks };
+  const { rootFolder } = options;
+  const { lastListing } = subsystems.runtime.watch;
+  const health = startHealth({ outside, scope, metrics, rootFolder, lastListing });
+  const found = { facts, capacity, runtimeVersion, subsystems, scope, health };
+  const parts = { ...found, outside, hooks };
   const joined = clients && join(options, { ...parts, clients, metrics });
   pipelineOf.node = joined?.node;
   const deps = pipelineDeps(options, { ...parts, joined });
@@ -194,6 +199,7 @@ async function startCore(
   pipelineOf.current = pipeline;
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
   exposePods(metrics, pipeline);
+  health.add(...pipeline.sources.healthChecks);
   joined?.pods.join(pipeline);
   await startPipeline(pipeline, deps);
   subsystems.runtime.start();
@@ -202,19 +208,7 @@ async function startCore(
     { outside, scope, pipeline, metrics, ...subsystems },
   );
   sayStarting(subsystems.events, outside.host, facts);
-  return {
-    options,
-    facts,
-    capacity,
-    runtimeVersion,
-    metrics,
-    probeMetrics,
-    pipeline,
-    subsystems,
-    scope,
-    startedAt,
-    joined,
-  };
+  return { ...found, options, metrics, probeMetrics, pipeline, startedAt, joined };
 }
 
 /** Makes the node a part of its cluster. */
@@ -332,26 +326,6 @@ async function serve(
   });
 }
 
-/** Waits for the runtime; a runtime that speaks another CRI version is refused. */
-async function awaitRuntime(outside: Outside, signal: AbortSignal): Promise<VersionResponse> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const version = await outside.cri.runtime.version(signal);
-      if (version.runtimeApiVersion !== "v1") {
-        throw new UsageError(
-          `containerRuntimeEndpoint: the runtime ${version.runtimeName} ${version.runtimeVersion} speaks CRI ${version.runtimeApiVersion}, v1 is needed; update the runtime`,
-        );
-      }
-      return version;
-    } catch (error) {
-      if (error instanceof UsageError || signal.aborted) throw error;
-      if (tries % 10 === 0)
-        outside.log.warn("waiting for the container runtime", { problem: messageOf(error) });
-      await outside.clock.sleep(RUNTIME_RETRY_MS, signal);
-    }
-  }
-}
-
 /** Sources beside the manifests. */
 function sourcesOf(
   { sources = [] }: AgentHooks,
@@ -363,6 +337,7 @@ function sourcesOf(
 interface PipelineParts {
   readonly outside: Outside;
   readonly scope: TaskScope;
+  readonly health: HealthRegistry;
   readonly subsystems: Subsystems;
   readonly capacity: NodeCapacity;
   readonly facts: HostFacts;

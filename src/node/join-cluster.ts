@@ -1,6 +1,7 @@
 import type { Node } from "../api/generated/types.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { Cell, type Reading } from "../kit/cell.ts";
+import type { HealthRegistry } from "../kit/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";
@@ -49,6 +50,8 @@ export interface JoinDeps {
   readonly hostIps: () => readonly string[];
   readonly amounts: () => NodeCapacity;
   readonly pressure: () => NodePressure;
+  /** Whether the agent itself is well; what joining adds to it is added there. */
+  readonly health: HealthRegistry;
   /** Facts of the node whose change is to be shown at once. */
   readonly wakeOn: readonly Reading<unknown>[];
 }
@@ -78,6 +81,7 @@ export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster
   const pods = new ClusterPods(options.nodeName, {
     ...{ client, reachable, node, clock, random, log, metrics, scope },
   });
+  deps.health.add(heartbeat.leaseCheck, pods.sourceCheck);
   return { pods, node, clients, serving: startServing(options, node, deps) };
 }
 
@@ -114,6 +118,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
     amounts: deps.amounts,
     ips: deps.hostIps,
     pressure: deps.pressure,
+    health: deps.health.problems,
     volumesInUse: () => [],
   });
   return new Heartbeat(
@@ -147,7 +152,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
       log: outside.log.child("node"),
       client: clients.heartbeat,
       reachable: clients.heartbeat.transport.reachable,
-      wakeOn: [runtime.watch.health, ...deps.wakeOn],
+      wakeOn: [runtime.watch.health, deps.health.problems, ...deps.wakeOn],
       say: ({ type, reason, message }) => events.ofNode({ type, reason, message }),
     },
   );

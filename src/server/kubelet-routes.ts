@@ -2,7 +2,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import { type Handler, replyText, type ServedRoute } from "./call.ts";
 import { replyContainerLogs } from "./container-logs.ts";
-import { type HealthCheck, replyHealth, replyHealthCheck } from "./health.ts";
+import { replyHealth, replyHealthCheck, type ServedCheck } from "./health.ts";
 import {
   replyConfig,
   replyMetrics,
@@ -20,7 +20,7 @@ import { replyAttach, replyExec, replyPortForward, replyRun } from "./streaming.
 export interface KubeletRoutesDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly checks: readonly HealthCheck[];
+  readonly checks: () => readonly ServedCheck[];
 }
 
 const EVERYWHERE: readonly Face[] = ["secure", "readOnly", "health", "local"];
@@ -45,8 +45,8 @@ function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly
   const health = ["healthz", "proxy"];
   const { stats } = node.subsystems;
   return [
-    get("/healthz", EVERYWHERE, health, (call) => replyHealth(call, checks)),
-    get("/healthz/{check}", EVERYWHERE, health, (call) => replyHealthCheck(call, checks)),
+    get("/healthz", EVERYWHERE, health, (call) => replyHealth(call, checks())),
+    get("/healthz/{check}", EVERYWHERE, health, (call) => replyHealthCheck(call, checks())),
     get("/pods", OPEN, ["pods", "proxy"], (call) => replyPods(call, node)),
     get("/probes", GUARDED, ["proxy"], (call) => replyProbes(call, node)),
     get("/metrics", OPEN, ["metrics"], (call) => replyMetrics(call, node.metrics)),

@@ -1,6 +1,7 @@
 import type { ResourceAmounts } from "../api/pod-resources.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { WallMs } from "../kit/clock.ts";
+import type { HealthRegistry } from "../kit/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PodsView } from "../pipeline/pods/pods.ts";
@@ -35,6 +36,8 @@ export interface ServedNode {
   readonly amounts: NodeAmounts;
   readonly metrics: MetricsRegistry;
   readonly probeMetrics: MetricsRegistry;
+  /** Whether the agent itself is well. */
+  readonly health: HealthRegistry;
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
 }

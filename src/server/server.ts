@@ -97,6 +97,7 @@ export async function startServer(
     lastListing: node.subsystems.runtime.watch.lastListing,
     startedAt: clock.monotonic() as MonotonicMs,
     devicePlugins: node.subsystems.devices.plugins.problem,
+    registry: node.health,
   });
   const log = deps.log.child("server");
   const routes = [

@@ -248,8 +248,10 @@ describe("the other faces", () => {
       async () => (await get("/healthz").catch(() => undefined))?.status === 200,
       "the health port answers",
     );
+    const measured = "[+]event-loop ok\n[+]thread-pool ok\n[+]runtime-listing ok\n";
     const table: readonly [string, string, number, string][] = [
       ["GET", "/healthz", 200, "ok"],
+      ["GET", "/healthz/thread-pool", 200, "ok"],
       ["HEAD", "/healthz", 200, ""],
       ["GET", "/healthz/ping", 200, "ok"],
       ["GET", "/healthz/log", 200, "ok"],
@@ -258,13 +260,13 @@ describe("the other faces", () => {
         "GET",
         "/healthz?verbose",
         200,
-        "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n",
+        `[+]ping ok\n[+]log ok\n[+]syncloop ok\n${measured}healthz check passed\n`,
       ],
       [
         "GET",
         "/healthz?verbose&exclude=log",
         200,
-        "[+]ping ok\n[+]log excluded: ok\n[+]syncloop ok\nhealthz check passed\n",
+        `[+]ping ok\n[+]log excluded: ok\n[+]syncloop ok\n${measured}healthz check passed\n`,
       ],
       ["GET", "/healthz/nonsense", 404, "404 page not found\n"],
       ["POST", "/healthz", 405, "405: Method Not Allowed\n"],
@@ -289,13 +291,24 @@ describe("the other faces", () => {
     assert.equal(sick.status, 500);
     assert.equal(
       sick.body,
-      "[+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n",
+      "[+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\n" +
+        "[+]event-loop ok\n[+]thread-pool ok\n[-]runtime-listing failed: reason withheld\nhealthz check failed\n",
     );
     assert.match(
       (await get("/healthz/syncloop")).body,
       /^internal server error: pods were last looked at 3m\d+s ago; threshold is 3m0s\n$/,
     );
     assert.equal((await get("/healthz/ping")).status, 200);
+    assert.match(
+      (await get("/healthz?verbose&exclude=syncloop")).body,
+      /^\[\+\]syncloop excluded: ok\n(.*\n)*\[-\]runtime-listing failed: the runtime has not been listed for more than 90s\nhealthz check passed\n$/m,
+    );
+    assert.equal((await get("/healthz?exclude=syncloop")).status, 200, "warnings do not fail it");
+    assert.equal((await get("/healthz/runtime-listing")).status, 500);
+    const { body: metrics } = await world.local("/metrics");
+    assert.match(metrics, /^nodelet_health_check_failing\{check="runtime-listing"\} 1$/m);
+    assert.match(metrics, /^nodelet_health_lag_seconds\{check="runtime-listing"\} 2\d\d/m);
+    assert.match(metrics, /^nodelet_health_lag_seconds\{check="thread-pool"\} /m);
   });
 
   test("the read-only port shows pods and metrics, and reaches into nothing", async () => {

@@ -54,6 +54,7 @@ const SIGHT: NodeSight = {
   runtimeHandlers: [],
   features: undefined,
   troubles: [],
+  warnings: [],
   pressure: { memory: false, disk: false, pid: false },
   volumesInUse: [],
   now: Date.UTC(2026, 0, 1) as WallMs,
@@ -102,6 +103,15 @@ test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
     PIDPressure: "False KubeletHasSufficientPID: kubelet has sufficient PID available",
     Ready: "True KubeletReady: kubelet is posting ready status",
   });
+});
+
+test("deriveNodeStatus says what is wrong with the agent while the node is ready, and not beside why it is not", () => {
+  const ready = (change: Partial<NodeSight>) =>
+    conditionsOf(deriveNodeStatus(undefined, IDENTITY, later(change)))["Ready"];
+  const posting = "True KubeletReady: kubelet is posting ready status";
+  assert.equal(ready({ warnings: ["lease: old"] }), `${posting}. WARNING: lease: old`);
+  assert.equal(ready({ warnings: ["a", "b"] }), `${posting}. WARNING: [a, b]`);
+  assert.equal(ready({ warnings: ["a"], troubles: ["b"] }), "False KubeletNotReady: b");
 });
 
 test("deriveNodeStatus says why the node is not ready, and under which pressure it is", () => {

@@ -49,6 +49,8 @@ export interface NodeSight {
   readonly features: NodeFeatures | undefined;
   /** Why the node is not ready, in the words of whoever says so; empty when it is. */
   readonly troubles: readonly string[];
+  /** What is wrong with the agent while the node is ready. */
+  readonly warnings: readonly string[];
   readonly pressure: NodePressure;
   readonly volumesInUse: readonly string[];
   readonly now: WallMs;
@@ -170,9 +172,9 @@ type Verdict = Pick<NodeCondition, "type" | "status" | "reason" | "message">;
 
 function conditions(
   before: readonly NodeCondition[],
-  { troubles, pressure, now }: NodeSight,
+  { troubles, warnings, pressure, now }: NodeSight,
 ): readonly NodeCondition[] {
-  const verdicts = [...pressureVerdicts(pressure), readyVerdict(troubles)];
+  const verdicts = [...pressureVerdicts(pressure), readyVerdict(troubles, warnings)];
   const own = verdicts.map((verdict): NodeCondition => {
     const known = before.find(({ type }) => type === verdict.type);
     const time = rfc3339(now);
@@ -221,18 +223,19 @@ function verdict(
     : { type, status: "False", reason: reasonNo, message: messageNo };
 }
 
-function readyVerdict(troubles: readonly string[]): Verdict {
+/** Ready unless something says why not; warnings stand behind what the Go kubelet says, as its own did. */
+function readyVerdict(troubles: readonly string[], warnings: readonly string[]): Verdict {
   const type = "Ready";
-  const [first, ...more] = troubles;
-  if (first === undefined)
-    return {
-      type,
-      status: "True",
-      reason: "KubeletReady",
-      message: "kubelet is posting ready status",
-    };
-  const message = more.length === 0 ? first : `[${troubles.join(", ")}]`;
-  return { type, status: "False", reason: "KubeletNotReady", message };
+  if (troubles.length > 0)
+    return { type, status: "False", reason: "KubeletNotReady", message: aggregated(troubles) };
+  const posting = "kubelet is posting ready status";
+  const message = warnings.length === 0 ? posting : `${posting}. WARNING: ${aggregated(warnings)}`;
+  return { type, status: "True", reason: "KubeletReady", message };
+}
+
+/** Several messages as one (apimachinery's Aggregate). */
+function aggregated(messages: readonly string[]): string {
+  return messages.length === 1 ? `${messages[0]}` : `[${messages.join(", ")}]`;
 }
 
 /**

@@ -9,6 +9,7 @@ import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { ageCheck, type HealthCheck } from "../../kit/health.ts";
 import type { Log } from "../../kit/log.ts";
 import { jitter, type Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -66,6 +67,8 @@ export class Heartbeat {
   /** Rises when the API no longer has the node. */
   readonly #deleted = new Cell(0);
   #reportedAt: MonotonicMs | undefined;
+  /** When the lease was last renewed; at first when that began. */
+  #renewedAt: MonotonicMs | undefined;
   #reportAfterMs: number;
   #registered = false;
   /** What an earlier node offered is gone from the status. */
@@ -84,6 +87,16 @@ export class Heartbeat {
     return this.#node;
   }
 
+  /** Fails when the lease has run out: others then take the node for dead. */
+  get leaseCheck(): HealthCheck {
+    return ageCheck({
+      ...{ name: "lease", severity: "warning", clock: this.#deps.clock },
+      limitMs: this.#options.leaseSeconds * 1000,
+      since: () => this.#renewedAt,
+      missing: "the node's lease has not been renewed",
+    });
+  }
+
   /** Registers the node and keeps its object and its lease, in the scope. */
   start(): void {
     const { scope, client, clock, random, log } = this.#deps;
@@ -91,8 +104,12 @@ export class Heartbeat {
     const lease = { nodeName: identity.nodeName, durationSeconds: leaseSeconds };
     scope.spawn("node object", "restart", (signal) => this.#keepStatus(signal));
     scope.spawn("own node", "restart", (signal) => this.#follow(signal));
+    const onRenewed = () => {
+      this.#renewedAt = clock.monotonic();
+    };
+    this.#renewedAt = clock.monotonic();
     scope.spawn("lease", "restart", (signal) =>
-      keepLease(lease, { client, node: this.#node, clock, random, log }, signal),
+      keepLease(lease, { client, node: this.#node, clock, random, log, onRenewed }, signal),
     );
   }
 

@@ -21,6 +21,8 @@ export interface LeaseDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Told of every renewal. */
+  readonly onRenewed: () => void;
 }
 
 const NAMESPACE = "kube-node-lease";
@@ -44,6 +46,7 @@ export async function keepLease(
   while (!signal.aborted) {
     try {
       latest = await renew(latest, options, deps, signal);
+      deps.onRenewed();
       failures = 0;
     } catch (error) {
       if (signal.aborted || !isOutside(error)) throw error;

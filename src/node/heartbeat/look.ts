@@ -1,5 +1,6 @@
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { HealthProblem } from "../../kit/health.ts";
 import type { ListedImage } from "../../subsystems/images/images.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";
@@ -14,6 +15,8 @@ export interface LookDeps {
   readonly amounts: () => NodeCapacity;
   readonly ips: () => readonly string[];
   readonly pressure: () => NodePressure;
+  /** What is wrong with the agent itself. */
+  readonly health: Reading<readonly HealthProblem[]>;
   /** Volumes that a controller attached and pods use. */
   readonly volumesInUse: () => readonly string[];
 }
@@ -32,7 +35,8 @@ export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeS
       images: listedImages(deps.images.get(), maxImages),
       runtimeHandlers: health.handlers,
       features: health.features,
-      troubles: troublesOf(deps),
+      troubles: [...troublesOf(deps), ...notReadyFor(deps)],
+      warnings: warningsOf(deps),
       pressure: deps.pressure(),
       volumesInUse: deps.volumesInUse(),
       now: clock.wall(),
@@ -55,4 +59,28 @@ function troublesOf({ watch, clock }: LookDeps): readonly string[] {
     );
   if (!networkReady) troubles.push(networkProblem);
   return troubles;
+}
+
+/** Problems of the agent itself that have lasted so long that it cannot look after pods. */
+function notReadyFor({ health, clock }: LookDeps): readonly string[] {
+  return health
+    .get()
+    .filter((problem) => isTooLong(problem, clock))
+    .map(said);
+}
+
+/** Those with which it still can. */
+function warningsOf({ health, clock }: LookDeps): readonly string[] {
+  return health
+    .get()
+    .filter((problem) => !isTooLong(problem, clock))
+    .map(said);
+}
+
+function isTooLong({ notReadyAt }: HealthProblem, clock: Clock): boolean {
+  return notReadyAt !== undefined && clock.monotonic() >= notReadyAt;
+}
+
+function said({ name, problem }: HealthProblem): string {
+  return `${name}: ${problem}`;
 }

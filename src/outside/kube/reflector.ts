@@ -32,6 +32,8 @@ export interface FollowDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Told whether what is followed is up to date, whenever it was listed or watched, or could not be. */
+  readonly onFollowing?: (following: boolean) => void;
 }
 
 const PAGE_SIZE = 500;
@@ -192,6 +194,7 @@ class Follower<T extends ApiObject> {
     const reply = await client.watch(resource, order, this.#signal);
     if (reply.kind === "refused") throw apiErrorOf(reply.reply);
     this.#openedAt = clock.monotonic();
+    this.#deps.onFollowing?.(true);
     return parseEvents(reply.lines);
   }
 
@@ -290,6 +293,7 @@ class Follower<T extends ApiObject> {
     const { clock, random, log } = this.#deps;
     const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
     const delayMs = Math.max(asked, retryDelayMs(failures, policy) * (0.5 + random.next() / 2));
+    this.#deps.onFollowing?.(false);
     const say = { resource: this.#options.resource.plural, problem: messageOf(error) };
     // Said when it begins; while it lasts only to those who want to know more.
     if (failures === 1) log.warn("objects cannot be followed for now", say);

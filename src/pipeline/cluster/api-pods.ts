@@ -1,7 +1,8 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { isMirrorPod, podFullName } from "../../api/pod.ts";
 import { isSame } from "../../api/strategic-diff.ts";
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import { ageCheck, type HealthCheck } from "../../kit/health.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import {
@@ -23,6 +24,9 @@ export interface ApiPodsDeps {
   readonly ready: (signal: AbortSignal) => Promise<void>;
 }
 
+/** An API server that restarts is back by then. */
+const STALE_LIMIT_MS = 60_000;
+
 /**
  * The pods of this node as the API has them, mirror pods included. Owns: the latest object of each. Out:
  * wishes to the pipeline (mirror pods are none), and word of every change. What the API was seen to have
@@ -37,10 +41,23 @@ export class ApiPods implements PodSource {
   readonly #wanted = new Map<string, Pod>();
   readonly #listeners = new Set<(pod: Pod) => void>();
   #synced = false;
+  /** Since when what is known may be out of date; undefined while every change is heard of. */
+  #staleSince: MonotonicMs | undefined;
 
   constructor(nodeName: string, deps: ApiPodsDeps) {
     this.#nodeName = nodeName;
     this.#deps = deps;
+    this.#staleSince = deps.clock.monotonic();
+  }
+
+  /** Fails while the API server cannot be heard. Pods run on, so the node stays Ready. */
+  get healthCheck(): HealthCheck {
+    const { clock } = this.#deps;
+    return ageCheck({
+      ...{ name: "source-api", severity: "warning", clock, limitMs: STALE_LIMIT_MS },
+      since: () => this.#staleSince ?? clock.monotonic(),
+      missing: "pods of this node could not be followed in the API",
+    });
   }
 
   /** Whether the first list was read. */
@@ -81,7 +98,11 @@ export class ApiPods implements PodSource {
     const { ready, ...deps } = this.#deps;
     await ready(signal);
     const options = { resource: PODS, fieldSelector: `spec.nodeName=${this.#nodeName}` };
-    for await (const change of followObjects(options, deps, signal)) this.#take(change, sink);
+    const onFollowing = (following: boolean) => {
+      this.#staleSince = following ? undefined : (this.#staleSince ?? deps.clock.monotonic());
+    };
+    const changes = followObjects(options, { ...deps, onFollowing }, signal);
+    for await (const change of changes) this.#take(change, sink);
   }
 
   #take(change: ObjectChange<Pod>, sink: PodSink): void {

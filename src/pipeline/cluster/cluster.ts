@@ -10,6 +10,7 @@ import { Cell, type Reading, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { runControlLoop } from "../../kit/control-loop.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { HealthCheck } from "../../kit/health.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
@@ -69,6 +70,11 @@ export class ClusterPods {
   /** Says what the API wants of this node. */
   get source(): PodSource {
     return this.#api;
+  }
+
+  /** Whether what the API wants is heard of. */
+  get sourceCheck(): HealthCheck {
+    return this.#api.healthCheck;
   }
 
   /** Statuses that the API does not have yet. */

@@ -27,6 +27,8 @@ export interface FileSourceDeps {
   readonly log: Log;
   readonly readManifest: ReadManifest;
   readonly onChange: (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void;
+  /** Told whenever the folder was read as a whole. */
+  readonly onRead: () => void;
 }
 
 /** What one manifest gave when it was last read. */
@@ -62,6 +64,7 @@ export async function followFiles(
   while (!signal.aborted) {
     changed = false;
     await readAll(options.path, remembered, deps);
+    deps.onRead();
     const all = [...remembered.values()];
     const unsettled = all.some((manifest) => manifest.unsettled);
     // The first answer says what is wanted at all: it waits until every manifest is whole.

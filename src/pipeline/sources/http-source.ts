@@ -21,6 +21,8 @@ export interface HttpSourceDeps {
   readonly clock: Clock;
   readonly readManifest: ReadManifest;
   readonly onChange: (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void;
+  /** Told whenever the URL has answered with something to read, usable or not. */
+  readonly onRead: () => void;
 }
 
 /** Asks a URL for a Pod or PodList again and again; run it with policy `restart`. */
@@ -33,6 +35,7 @@ export async function followHttp(
   let lastBody: string | undefined;
   while (!signal.aborted) {
     const answer = await ask(options, deps, signal);
+    if (answer.kind === "body") deps.onRead();
     if (answer.kind === "failed")
       deps.onChange(pods, [{ origin: options.url, message: answer.message }]);
     else if (answer.body !== lastBody) {

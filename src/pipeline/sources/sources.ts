@@ -8,8 +8,9 @@ import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/timestamps.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { UsageError } from "../../kit/errors.ts";
+import { ageCheck, type HealthCheck } from "../../kit/health.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Files } from "../../outside/host/host.ts";
@@ -61,6 +62,10 @@ export interface WantedPod {
   readonly source: SourceKind | "api";
 }
 
+/** A source is old when so many reads in a row were missed, and never sooner than this. */
+const MISSED_READS = 3;
+const MIN_AGE_LIMIT_MS = 60_000;
+
 /** All sources together. */
 export class Sources {
   readonly #options: SourcesOptions;
@@ -70,6 +75,8 @@ export class Sources {
   readonly #problemsOf = new Map<SourceKind, readonly SourceProblem[]>();
   readonly #seen = new Cell(false);
   readonly #problems = new Cell<readonly SourceProblem[]>([]);
+  /** When each source of manifests was last read as a whole. */
+  readonly #readAt = new Map<SourceKind, MonotonicMs>();
   #wanted: ReadonlyMap<PodUid, SourcedPod> = new Map();
   #duplicates: ReadonlySet<string> = new Set();
 
@@ -87,20 +94,39 @@ export class Sources {
     return this.#problems;
   }
 
+  /** Checks of how long ago each source of manifests was read as a whole. */
+  get healthChecks(): readonly HealthCheck[] {
+    const { clock } = this.#deps;
+    const began = clock.monotonic();
+    const { file, http } = this.#options;
+    const check = (kind: SourceKind, everyMs: number, missing: string) =>
+      ageCheck({
+        ...{ name: `source-${kind}`, severity: "warning", clock, missing },
+        limitMs: Math.max(MIN_AGE_LIMIT_MS, MISSED_READS * everyMs),
+        since: () => this.#readAt.get(kind) ?? began,
+      });
+    return [
+      ...(file ? [check("file", file.everyMs, "the folder of manifests has not been read")] : []),
+      ...(http ? [check("http", http.everyMs, "the URL of manifests has not answered")] : []),
+    ];
+  }
+
   start(): void {
     const { file, http, nodeName } = this.#options;
     const { scope, files, net, clock, log } = this.#deps;
     const readManifest = manifestReader(nodeName, () => rfc3339Nano(nanosFromWall(clock.wall())));
     if (file) {
       const onChange = this.#taker("file");
+      const onRead = () => this.#readAt.set("file", clock.monotonic());
       scope.spawn("manifest files", "restart", (signal) =>
-        followFiles(file, { files, clock, log, readManifest, onChange }, signal),
+        followFiles(file, { files, clock, log, readManifest, onChange, onRead }, signal),
       );
     }
     if (http) {
       const onChange = this.#taker("http");
+      const onRead = () => this.#readAt.set("http", clock.monotonic());
       scope.spawn("manifest url", "restart", (signal) =>
-        followHttp(http, { net, clock, readManifest, onChange }, signal),
+        followHttp(http, { net, clock, readManifest, onChange, onRead }, signal),
       );
     }
     for (const source of this.#options.others ?? []) {

@@ -1,0 +1,53 @@
+import type { Clock } from "../../kit/clock.ts";
+import type { HealthCheck, HealthMeasure } from "../../kit/health.ts";
+import type { LoopDelay } from "../../outside/serving.ts";
+
+/** What timing the event loop needs. */
+export interface EventLoopDeps {
+  readonly clock: Clock;
+  /** How long its turns took lately; absent where they are not timed (a simulation). */
+  readonly turns: (() => LoopDelay) | undefined;
+}
+
+const PERIOD_MS = 10_000;
+/** A single turn, or a timer that is this late. */
+const LIMIT_MS = 5_000;
+/** One turn in a hundred. */
+const USUAL_LIMIT_MS = 1_000;
+
+/** Times the event loop: how late a timer is, and how long turns take. */
+export class EventLoopWatch {
+  readonly #deps: EventLoopDeps;
+  #lateMs = 0;
+
+  constructor(deps: EventLoopDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sleeps and looks how late it wakes; run it with policy `restart`. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    for (;;) {
+      const dueMs = clock.monotonic() + PERIOD_MS;
+      await clock.sleep(PERIOD_MS, signal);
+      this.#lateMs = Math.max(0, clock.monotonic() - dueMs);
+    }
+  }
+
+  /** Fails while the agent answers slowly; it goes on looking after pods, so the node stays Ready. */
+  get check(): HealthCheck {
+    return { name: "event-loop", severity: "warning", measure: () => this.#measure() };
+  }
+
+  #measure(): HealthMeasure {
+    const { p99Seconds = 0, maxSeconds = 0 } = this.#deps.turns?.() ?? {};
+    const lagMs = Math.max(this.#lateMs, maxSeconds * 1000);
+    if (lagMs > LIMIT_MS)
+      return { lagMs, problem: `the event loop was blocked for more than ${LIMIT_MS / 1000}s` };
+    const slow = p99Seconds * 1000 > USUAL_LIMIT_MS;
+    return {
+      lagMs,
+      problem: slow ? "one in a hundred turns of the event loop takes more than 1s" : undefined,
+    };
+  }
+}
