@@ -6,6 +6,7 @@ import type { WallMs } from "./kit/clock.ts";
 import type { HealthRegistry } from "./kit/health.ts";
 import { MetricsRegistry } from "./kit/metrics.ts";
 import { TaskScope } from "./kit/scope.ts";
+import type { StateFiles } from "./kit/state-files.ts";
 import { awaitRuntime } from "./node/await-runtime.ts";
 import { type NodeCapacity, nodeCapacity, withDevices } from "./node/capacity.ts";
 import {
@@ -19,6 +20,7 @@ import { startHealth } from "./node/health/health.ts";
 import { type JoinedCluster, joinCluster } from "./node/join-cluster.ts";
 import { prepareKernel } from "./node/kernel/kernel.ts";
 import { startNode } from "./node/node.ts";
+import { startState } from "./node/open-state.ts";
 import { exposePods } from "./node/pod-metrics.ts";
 import { sayStarting } from "./node/say-starting.ts";
 import type { VersionResponse } from "./outside/cri/cri.ts";
@@ -87,6 +89,8 @@ export interface AgentHooks {
   readonly eventApi?: EventApi;
   /** The cluster to be a node of; without it the node is on its own. */
   readonly cluster?: ClusterOptions;
+  /** The state files, where somebody has opened some of them before. */
+  readonly state?: StateFiles;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
   readonly leave?: AbortSignal;
 }
@@ -101,6 +105,8 @@ export interface Agent extends AsyncDisposable {
   readonly probeMetrics: MetricsRegistry;
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
+  /** What is wrong with the agent's own files. */
+  readonly state: StateFiles;
   readonly scope: TaskScope;
   /** Whether the agent itself is well. */
   readonly health: HealthRegistry;
@@ -168,6 +174,7 @@ async function startCore(
   const probeMetrics = new MetricsRegistry();
   const facts = await outside.host.facts();
   prepareKernel(options.config, outside);
+  const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);
   const capacity = await capacityOf(options, outside, facts);
   const runtimeVersion = await awaitRuntime(outside, scope.signal);
   const pipelineOf: LatePipeline = { current: undefined, node: undefined };
@@ -176,6 +183,7 @@ async function startCore(
   const subsystems = await startSubsystems(options, {
     outside,
     scope,
+    state,
     metrics,
     probeMetrics,
     facts,
@@ -186,7 +194,7 @@ async function startCore(
   const { rootFolder } = options;
   const { lastListing } = subsystems.runtime.watch;
   const health = startHealth({ outside, scope, metrics, rootFolder, lastListing });
-  const found = { facts, capacity, runtimeVersion, subsystems, scope, health };
+  const found = { facts, capacity, runtimeVersion, subsystems, scope, state, health };
   const parts = { ...found, outside, hooks };
   const joined = clients && join(options, { ...parts, clients, metrics });
   pipelineOf.node = joined?.node;
@@ -237,7 +245,6 @@ async function capacityOf(
   { host }: Outside,
   facts: HostFacts,
 ): Promise<NodeCapacity> {
-  await host.files.makeDirectory(rootFolder, 0o750);
   const storage = await host.diskUsage(rootFolder);
   const evictionHard = deriveEvictionHard(config);
   return nodeCapacity(facts, storage?.capacityBytes ?? 0, { ...config, evictionHard });
@@ -338,6 +345,7 @@ interface PipelineParts {
   readonly outside: Outside;
   readonly scope: TaskScope;
   readonly health: HealthRegistry;
+  readonly state: StateFiles;
   readonly subsystems: Subsystems;
   readonly capacity: NodeCapacity;
   readonly facts: HostFacts;
@@ -349,7 +357,8 @@ function pipelineDeps(
   options: AgentOptions,
   parts: PipelineParts & { readonly joined: JoinedCluster | undefined },
 ): PipelineDeps {
-  const { outside, scope, subsystems, capacity, facts, runtimeVersion, hooks, joined } = parts;
+  const { outside, scope, state, subsystems, capacity, facts, runtimeVersion, hooks, joined } =
+    parts;
   const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
   const room = {
     allocatable: capacity.allocatable,
@@ -361,6 +370,7 @@ function pipelineDeps(
     ...subsystems,
     outside,
     scope,
+    state,
     room: () => ({ ...room, ...nodeFace(options.nodeName, joined?.node.get()) }),
     hostIps: () => hostIps,
     showsDevices: resolveGates(options.config.featureGates).gates.isEnabled("ResourceHealthStatus"),

@@ -5,8 +5,16 @@ import { SimClock } from "../../test/sim/sim-clock.ts";
 import { OutsideError } from "./errors.ts";
 import { silentLog } from "./log.ts";
 import { SegmentLog, type SegmentLogOptions } from "./segment-log.ts";
+import { StateFiles } from "./state-files.ts";
 
-const OPTIONS: SegmentLogOptions = { folder: "/logs", prefix: "x", segmentBytes: 30, segments: 3 };
+const OPTIONS: SegmentLogOptions = {
+  folder: "/logs",
+  prefix: "x",
+  segmentBytes: 30,
+  segments: 3,
+  file: { name: "x", holds: "lines" },
+  isLine: () => true,
+};
 
 function world() {
   const clock = new SimClock();
@@ -16,7 +24,8 @@ function world() {
     fault: (operation) =>
       broken && operation === "append" ? new OutsideError("exhausted", "disk full") : undefined,
   });
-  const log = (options = OPTIONS) => new SegmentLog(options, { files, clock, log: silentLog });
+  const log = (options = OPTIONS) =>
+    new SegmentLog(options, { state: new StateFiles({ files, clock, log: silentLog }), clock });
   const text = (path: string) => files.readText(path, { maxBytes: 1e6 });
   const breakDisk = (now: boolean) => {
     broken = now;

@@ -1,15 +1,5 @@
 import type { Clock } from "./clock.ts";
-import type { Log } from "./log.ts";
-
-/** What a segment log needs of the machine's files; `Files` of the outside world has it. */
-export interface SegmentFiles {
-  makeDirectory(path: string, mode: number): Promise<void>;
-  list(path: string): Promise<readonly { readonly name: string }[] | undefined>;
-  facts(path: string): Promise<{ readonly sizeBytes: number } | undefined>;
-  readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
-  append(path: string, text: string, mode: number): Promise<void>;
-  remove(path: string): Promise<void>;
-}
+import type { StateFile, StateFiles } from "./state-files.ts";
 
 /** Where the lines are and how many. */
 export interface SegmentLogOptions {
@@ -21,13 +11,16 @@ export interface SegmentLogOptions {
   readonly segmentBytes: number;
   /** Segments kept, the one being written included. */
   readonly segments: number;
+  /** How the files are reported when they are damaged. */
+  readonly file: Pick<StateFile, "name" | "holds" | "important">;
+  /** Whether a text is a line of this log. */
+  readonly isLine: (line: string) => boolean;
 }
 
 /** What a segment log needs. */
 export interface SegmentLogDeps {
-  readonly files: SegmentFiles;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** Lines wait this long for others before they are written. */
@@ -58,7 +51,6 @@ export class SegmentLog {
   #segmentBytes = 0;
   /** Whether the file may end in the middle of a line. */
   #torn = false;
-  #failing = false;
   #cancelFlush: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
   #lost = 0;
@@ -81,15 +73,19 @@ export class SegmentLog {
 
   /**
    * Finds the end of what an earlier life wrote and resolves with the lines of its last segment; to be
-   * called once before anything else.
+   * called once before anything else. Segments that are damaged are set aside.
    */
   async open(): Promise<readonly string[]> {
-    await this.#deps.files.makeDirectory(this.#options.folder, FOLDER_MODE);
-    const last = (await this.#segments()).at(-1);
+    const { state } = this.#deps;
+    const { folder, isLine } = this.#options;
+    await state.makeFolder(this.#fileAt(folder), FOLDER_MODE);
+    const segments = await this.#segments({ setAside: true });
+    const last = segments.at(-1);
     if (last === undefined) return [];
-    const text = await this.#readSegment(last);
+    const limits = { maxBytes: this.#maxBytes, mode: FILE_MODE };
+    const text = await state.readLines(this.#file(last), limits, isLine);
     this.#segment = last;
-    this.#segmentBytes = (await this.#deps.files.facts(this.#path(last)))?.sizeBytes ?? 0;
+    this.#segmentBytes = text.length;
     this.#torn = text !== "" && !text.endsWith("\n");
     return linesOf(text);
   }
@@ -142,49 +138,54 @@ export class SegmentLog {
     const text = `${this.#torn ? "\n" : ""}${lines.join("\n")}\n`;
     try {
       await this.#makeRoom(segment);
-      await this.#deps.files.append(this.#path(segment), text, FILE_MODE);
+      await this.#deps.state.append(this.#file(segment), text, FILE_MODE);
       this.#torn = false;
-      if (this.#failing)
-        this.#deps.log.info("lines are written again", { log: this.#options.prefix });
-      this.#failing = false;
-    } catch (error) {
+    } catch {
       this.#torn = true;
       this.#lost += lines.length;
-      if (!this.#failing)
-        this.#deps.log.error("lines could not be written; the next ones are tried in silence", {
-          log: this.#options.prefix,
-          count: lines.length,
-          error,
-        });
-      this.#failing = true;
     }
   }
 
   /** Removes what is too old once `segment` is written to. */
   async #makeRoom(segment: number): Promise<void> {
     const oldest = segment - this.#options.segments;
-    if (oldest < 0 || (await this.#deps.files.facts(this.#path(segment))) !== undefined) return;
-    for (const old of await this.#segments())
-      if (old <= oldest) await this.#deps.files.remove(this.#path(old));
+    if (oldest < 0) return;
+    const segments = await this.#segments();
+    if (segments.includes(segment)) return;
+    for (const old of segments) if (old <= oldest) await this.#deps.state.remove(this.#file(old));
   }
 
-  async #segments(): Promise<readonly number[]> {
-    const entries = (await this.#deps.files.list(this.#options.folder)) ?? [];
-    const numbers = entries.flatMap(({ name }) => {
+  async #segments({ setAside } = { setAside: false }): Promise<readonly number[]> {
+    const { state } = this.#deps;
+    const numbers: number[] = [];
+    for (const { name, kind } of await state.list(this.#fileAt(this.#options.folder))) {
       const match = this.#name.exec(name);
-      return match ? [Number(match[1])] : [];
-    });
+      if (!match) continue;
+      const segment = Number(match[1]);
+      const isFile = kind === "file" || kind === "link";
+      if (isFile || (setAside && !(await state.setAside(this.#file(segment), "it is no file"))))
+        numbers.push(segment);
+    }
     return numbers.sort((a, b) => a - b);
   }
 
-  async #readSegment(segment: number): Promise<string> {
-    const maxBytes = this.#options.segmentBytes + READ_SLACK_BYTES;
-    return (await this.#deps.files.readText(this.#path(segment), { maxBytes })) ?? "";
+  /** What can be read of a segment; whoever reads the log of an agent that runs changes nothing in it. */
+  #readSegment(segment: number): Promise<string> {
+    return this.#deps.state.peek(this.#file(segment), this.#maxBytes);
   }
 
-  #path(segment: number): string {
+  get #maxBytes(): number {
+    return this.#options.segmentBytes + READ_SLACK_BYTES;
+  }
+
+  #file(segment: number): StateFile {
     const { folder, prefix } = this.#options;
-    return `${folder}/${prefix}-${String(segment).padStart(8, "0")}.jsonl`;
+    const path = `${folder}/${prefix}-${String(segment).padStart(8, "0")}.jsonl`;
+    return { ...this.#options.file, path, series: `${folder}/${prefix}-*.jsonl` };
+  }
+
+  #fileAt(path: string): StateFile {
+    return { ...this.#options.file, path };
   }
 }
 

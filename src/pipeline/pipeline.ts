@@ -10,6 +10,7 @@ import { qosClassOf } from "../api/qos.ts";
 import type { Reading } from "../kit/cell.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import type { StateFiles } from "../kit/state-files.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Devices } from "../subsystems/devices/devices.ts";
@@ -73,6 +74,7 @@ export interface PipelineSubsystems {
 export interface PipelineDeps extends PipelineSubsystems {
   readonly outside: Outside;
   readonly scope: TaskScope;
+  readonly state: StateFiles;
   readonly room: () => NodeRoom;
   readonly hostIps: () => readonly string[];
   readonly runtimeName: () => string;
@@ -96,14 +98,13 @@ export interface Pipeline {
 
 /** Builds the pipeline; `startPipeline` sets it going. */
 export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pipeline {
-  const { outside, scope } = deps;
+  const { outside, scope, state } = deps;
   const { clock, random, log, host, net } = outside;
   const statuses = new Statuses(
     { folder: `${options.stateFolder}/pods` },
     {
-      files: host.files,
+      state,
       clock,
-      log: log.child("status"),
       runtimeName: deps.runtimeName,
       hostIps: deps.hostIps,
       ...(deps.showsDevices
@@ -111,8 +112,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
         : {}),
     },
   );
-  const ledgerDeps = { files: host.files, log: log.child("ledger") };
-  const ledger = new AllocationLedger(options.ledger, ledgerDeps);
+  const ledger = new AllocationLedger(options.ledger, { state });
   const pods: Pods = new Pods(
     { orphanGraceSeconds: options.orphanGraceSeconds },
     {

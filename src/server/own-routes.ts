@@ -47,6 +47,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("events", (call) => replyEvents(call, subsystems.events)),
     route("decisions", (call) => replyDecisions(call, node)),
     route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),
+    route("state-files", (call) => replyJson(call, { items: node.state.problems.get() })),
     route("probes", (call) => replyProbes(call, node)),
     route("devices", (call) => replyJson(call, subsystems.devices.report())),
     route("changes", (call) => streamChanges(call, node, deps), true),

@@ -3,6 +3,7 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { WallMs } from "../kit/clock.ts";
 import type { HealthRegistry } from "../kit/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { StateFiles } from "../kit/state-files.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PodsView } from "../pipeline/pods/pods.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -40,6 +41,8 @@ export interface ServedNode {
   readonly health: HealthRegistry;
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
+  /** What is wrong with the agent's own files. */
+  readonly state: Pick<StateFiles, "problems">;
 }
 
 /** The pod of that name; of several, one that is not being taken away. */

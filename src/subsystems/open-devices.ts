@@ -6,6 +6,7 @@ import { deriveRootLayout } from "../config/derive.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import type { StateFiles } from "../kit/state-files.ts";
 import type { Outside } from "../outside/outside.ts";
 import {
   Devices,
@@ -39,6 +40,7 @@ export interface DeviceOptions {
 export interface OpenDevicesDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
+  readonly state: StateFiles;
   readonly metrics: MetricsRegistry;
   readonly events: Events;
   readonly journal: Journal;
@@ -56,8 +58,8 @@ export async function openDevices(
   { config, rootFolder, devices = {} }: DeviceOptions,
   deps: OpenDevicesDeps,
 ): Promise<Devices> {
-  const { outside, scope, metrics, events, journal, podOf, activePods, onDevices, advertised } =
-    deps;
+  const { outside, scope, state, metrics, events, journal } = deps;
+  const { podOf, activePods, onDevices, advertised } = deps;
   const { clock, host, grpc } = outside;
   const layout = deriveRootLayout(rootFolder, config.podLogsDir);
   const room = new Devices(
@@ -68,7 +70,7 @@ export async function openDevices(
       keepInitDevices: devices.keepInitDevices ?? false,
     },
     {
-      ...{ grpc, clock, scope, metrics, podOf, advertised, files: host.files },
+      ...{ grpc, clock, scope, state, metrics, podOf, advertised, files: host.files },
       log: outside.log.child("devices"),
       say: {
         ofNode: (said) => events.ofNode(said),

@@ -3,6 +3,7 @@ import type { Pod } from "../api/generated/types.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import type { StateFiles } from "../kit/state-files.ts";
 import type { ContainerRuntime } from "../outside/cri/cri.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -36,6 +37,7 @@ export interface OpenImagesOptions {
 export interface OpenImagesDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
+  readonly state: StateFiles;
   readonly metrics: MetricsRegistry;
   readonly cri: ContainerRuntime;
   readonly events: Events;
@@ -57,7 +59,8 @@ export async function openImages(
   { config, rootFolder, images: own = {} }: OpenImagesOptions,
   deps: OpenImagesDeps,
 ): Promise<Images> {
-  const { outside, scope, metrics, cri, events, journal, wantedPods, onImageProgress } = deps;
+  const { outside, scope, state, metrics, cri, events, journal, wantedPods, onImageProgress } =
+    deps;
   const { host, net, clock } = outside;
   const log = outside.log.child("images");
   const describe = outside.cri.selfDescription;
@@ -69,7 +72,7 @@ export async function openImages(
       ...(own.credentialPrograms ? { credentialPrograms: own.credentialPrograms } : {}),
     },
     {
-      ...{ cri, host, net, clock, metrics, log, signal: scope.signal },
+      ...{ cri, host, state, net, clock, metrics, log, signal: scope.signal },
       ...(describe ? { describeRuntime: (signal) => describe(signal) } : {}),
       pods: wantedPods,
       pullSecrets: pullSecretsFrom(deps.objects, log),

@@ -8,6 +8,7 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import type { StateFiles } from "../kit/state-files.ts";
 import type { ContainerRuntime, RuntimeService } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type {
@@ -87,6 +88,7 @@ export interface SubsystemDeps
     Pick<OpenImagesDeps, "wantedPods" | "onImageProgress"> {
   readonly outside: Outside;
   readonly scope: TaskScope;
+  readonly state: StateFiles;
   readonly metrics: MetricsRegistry;
   readonly probeMetrics: MetricsRegistry;
   readonly facts: HostFacts;
@@ -145,8 +147,7 @@ async function startRooms(
   const journal = await openJournal(rootFolder, deps);
   const cgroups = await connectCgroups(config, deps, cri.runtime);
   events.ofNode(enforcementEvent(await cgroups.start()));
-  const { host, log } = deps.outside;
-  const ground = { host, log: log.child("userns") };
+  const ground = { host: deps.outside.host, state: deps.state };
   const userNamespaces = await openUserNamespaces(options, ground, deps.scope.signal);
   return {
     cgroups,
@@ -167,9 +168,9 @@ async function startRooms(
 
 function openEvents(
   { config, nodeName, rootFolder, events: policy }: SubsystemOptions,
-  { outside, scope, metrics, eventApi }: SubsystemDeps,
+  { outside, scope, state, metrics, eventApi }: SubsystemDeps,
 ): Promise<Events> {
-  const { clock, random, host } = outside;
+  const { clock, random } = outside;
   return startEvents(
     {
       nodeName,
@@ -178,7 +179,7 @@ function openEvents(
       ...(policy ? { policy } : {}),
     },
     {
-      ...{ clock, random, metrics, scope, files: host.files, log: outside.log.child("events") },
+      ...{ clock, random, metrics, scope, state, log: outside.log.child("events") },
       ...(eventApi ? { api: eventApi } : {}),
     },
   );
@@ -186,7 +187,7 @@ function openEvents(
 
 async function openJournal(
   rootFolder: string,
-  { outside, scope }: SubsystemDeps,
+  { outside, scope, state }: SubsystemDeps,
 ): Promise<Journal> {
   const journal = new Journal(
     {
@@ -194,7 +195,7 @@ async function openJournal(
       segmentBytes: JOURNAL_SEGMENT_BYTES,
       segments: JOURNAL_SEGMENTS,
     },
-    { files: outside.host.files, clock: outside.clock, log: outside.log.child("journal") },
+    { state, clock: outside.clock },
   );
   await journal.open();
   scope.defer("journal", () => journal.flush());

@@ -11,6 +11,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { startEvents } from "../../src/subsystems/events/events.ts";
 import { pod } from "../events/world.ts";
@@ -103,7 +104,8 @@ async function live(folder: string): Promise<void> {
   const events = await startEvents(
     { nodeName: "n1", folder },
     {
-      ...{ clock, scope, files, log: silentLog },
+      ...{ clock, scope, log: silentLog },
+      state: new StateFiles({ files, clock, log: silentLog }),
       metrics: new MetricsRegistry(),
       random: createSystemRandom(),
     },

@@ -6,6 +6,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import {
   type DeviceEvent,
   type DevicePod,
@@ -130,6 +131,7 @@ export class DeviceWorld {
     const devices = new Devices(this.#options, {
       grpc: process.grpc,
       files: life.outside.host.files,
+      state: new StateFiles({ files: life.outside.host.files, clock, log: silentLog }),
       clock,
       log: silentLog,
       scope,

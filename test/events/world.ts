@@ -5,6 +5,7 @@ import { type Log, silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import {
   type EventPolicy,
   type Events,
@@ -71,7 +72,14 @@ export class EventWorld {
         rate: rate ?? { qps: 0, burst: 0 },
       },
       {
-        ...{ clock, files, log, scope, metrics: this.#metrics, random: createSeededRandom(7) },
+        ...{
+          clock,
+          log,
+          scope,
+          state: new StateFiles({ files, clock, log }),
+          metrics: this.#metrics,
+          random: createSeededRandom(7),
+        },
         ...(api ? { api: this.api } : {}),
       },
     );

@@ -8,6 +8,7 @@ import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { type ConnectedRuntime, connectCri } from "../../src/outside/cri/connect-cri.ts";
 import { NamespaceMode } from "../../src/outside/cri/generated/api.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
@@ -93,6 +94,7 @@ export class ImageNode implements AsyncDisposable {
         cri: this.cri,
         host: { files: host.files, diskUsage: (path) => host.diskUsage(this.box.path(path)) },
         net: { tcpConnect: async () => ({ kind: "connected" }) },
+        state: new StateFiles({ files: host.files, clock, log: silentLog }),
         clock,
         log: silentLog,
         metrics: this.metrics,

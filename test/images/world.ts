@@ -6,6 +6,7 @@ import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import type { Host } from "../../src/outside/host/host.ts";
 import {
   type ImageAnswer,
@@ -91,6 +92,7 @@ export class ImageWorld {
               ? { kind: "connected" }
               : { kind: "failure", message: "refused" },
         },
+        state: new StateFiles({ files, clock: this.clock, log: this.#log() }),
         clock: this.clock,
         log: this.#log(),
         metrics: this.metrics,
@@ -143,6 +145,7 @@ export class ImageWorld {
     return {
       ...silentLog,
       warn: (message) => this.warnings.push(message),
+      error: (message) => this.warnings.push(message),
       child: () => this.#log(),
     };
   }

@@ -9,6 +9,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { type ApiTransport, KubeClient } from "../../src/outside/kube/kube.ts";
 import {
@@ -75,7 +76,8 @@ export class EventRoom implements AsyncDisposable {
     this.#events = await startEvents(
       { nodeName: NODE, folder: join(this.folder, "events"), rate, ...(policy ? { policy } : {}) },
       {
-        ...{ clock, scope, files, log: silentLog },
+        ...{ clock, scope, log: silentLog },
+        state: new StateFiles({ files, clock, log: silentLog }),
         metrics: new MetricsRegistry(),
         random: createSystemRandom(),
         api: kubeEventApi(client),

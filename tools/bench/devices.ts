@@ -15,6 +15,7 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { connectGrpc, type GrpcChannel } from "../../src/outside/grpc/grpc.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { Files } from "../../src/outside/host/host.ts";
@@ -61,6 +62,7 @@ async function openRoom(
 ): Promise<{ devices: Devices; metrics: MetricsRegistry }> {
   const clock = createSystemClock();
   const metrics = new MetricsRegistry();
+  const { files } = connectHost({ clock, log: silentLog });
   const devices = new Devices(
     {
       folder,
@@ -70,7 +72,8 @@ async function openRoom(
     },
     {
       ...{ clock, scope, metrics, grpc: connectGrpc(), log: silentLog },
-      files: connectHost({ clock, log: silentLog }).files,
+      files,
+      state: new StateFiles({ files, clock, log: silentLog }),
       say: { ofNode: () => {}, ofPod: () => {} },
       decide: () => {},
       onPodChanged: () => {},

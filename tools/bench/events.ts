@@ -15,6 +15,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { Correlator } from "../../src/subsystems/events/correlator.ts";
 import {
@@ -198,7 +199,8 @@ async function withEvents<T>(
     const events = await startEvents(
       { nodeName: "node-1", folder: join(folder, "events"), ...options },
       {
-        ...{ clock, scope, files, log: silentLog },
+        ...{ clock, scope, log: silentLog },
+        state: new StateFiles({ files, clock, log: silentLog }),
         metrics: new MetricsRegistry(),
         random: createSystemRandom(),
         ...(api ? { api } : {}),

@@ -15,6 +15,7 @@ import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import {
   Container,
@@ -129,11 +130,13 @@ async function main(): Promise<void> {
         ],
       },
     }));
+    const host = connectHost({ clock, log: silentLog });
     const images = await Images.open(
       { ...imageSettings(DEFAULT_CONFIG), rootFolder: folder, home: "/nowhere" },
       {
         ...{ cri, clock, log: silentLog, metrics: new MetricsRegistry(), signal: leave.signal },
-        host: connectHost({ clock, log: silentLog }),
+        host,
+        state: new StateFiles({ files: host.files, clock, log: silentLog }),
         net: { tcpConnect: async () => ({ kind: "connected" }) },
         pods: () => pods,
         accounts: podAccountsFrom(undefined, undefined),

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import type { DecisionRecord } from "../../api/decisions.ts";
 import { silentLog } from "../../kit/log.ts";
+import { StateFiles } from "../../kit/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { Journal } from "../../subsystems/journal/journal.ts";
 import type { AgentClient } from "./agent-client.ts";
@@ -36,13 +37,12 @@ export async function readDecisions(
   limit: number,
 ): Promise<readonly DecisionRecord[]> {
   const { clock, host } = connectMachine(silentLog);
+  const state = new StateFiles({ files: host.files, clock, log: silentLog });
   const found: DecisionRecord[] = [];
   for (const folder of rootFolders.map(journalFolder)) {
     if (!existsSync(folder)) continue;
     const options = { folder, segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
-    found.push(
-      ...(await new Journal(options, { files: host.files, clock, log: silentLog }).read({})),
-    );
+    found.push(...(await new Journal(options, { state, clock }).read({})));
   }
   return found.toSorted((a, b) => a.atMs - b.atMs || a.sequence - b.sequence).slice(-limit);
 }

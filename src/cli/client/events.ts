@@ -4,6 +4,7 @@ import type { CoreEvent, CoreEventList } from "../../api/generated/types.ts";
 import { rfc3339Micro } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
+import { StateFiles } from "../../kit/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { readEventHistory } from "../../subsystems/events/events.ts";
 import { eventTime } from "../render/event-row.ts";
@@ -48,11 +49,10 @@ export async function readEvents(
     wanted: (event: CoreEvent) => isWanted(event, wanted),
     ...(sinceMs === undefined ? {} : { sinceMs }),
   };
+  const state = new StateFiles({ files: host.files, clock, log: silentLog });
   const found: CoreEvent[] = [];
   for (const folder of rootFolders.map(eventFolder))
-    found.push(
-      ...(await readEventHistory(folder, query, { files: host.files, clock, log: silentLog })),
-    );
+    found.push(...(await readEventHistory(folder, query, { state, clock })));
   const sorted =
     rootFolders.length > 1 ? found.toSorted((a, b) => eventTime(a) - eventTime(b)) : found;
   return sorted.slice(-limit);

@@ -6,9 +6,11 @@ import { CliError } from "../cli-error.ts";
 import type { AgentClient } from "../client/agent-client.ts";
 import { askDecisions, readDecisions } from "../client/decisions.ts";
 import { type PodReference, parsePodReference, pickPod } from "../client/pick-pod.ts";
+import type { Overview, StateProblems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
-import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
+import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
+import { renderNodeWhy } from "../render/node-why.ts";
 import { encode } from "../render/output.ts";
 import { renderStory, type Story } from "../render/story.ts";
 import { storyOf, tellDecision } from "../render/why.ts";
@@ -16,6 +18,7 @@ import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { type PodOptions, withPodOptions } from "./pod-options.ts";
 
 interface WhyOptions extends PodOptions {
+  readonly node?: true;
   readonly output?: "json" | "yaml";
   readonly rootDir?: string;
 }
@@ -30,17 +33,45 @@ const USUAL_COLUMNS = 100;
 export function addWhyCommand(program: Command, context: CliContext): void {
   const command = program
     .command("why")
-    .summary("tell what was decided about a pod, and why")
+    .summary("tell what was decided about a pod, or what is wrong with the node, and why")
     .description(
       "Tells what the agent has decided about a pod, and why, in order. Without a running agent it is read " +
-        "from the journal on disk.",
+        "from the journal on disk. With --node it tells why the node is not ready, and which of the " +
+        "agent's own files are damaged.",
     )
-    .argument("<pod>", "name, pod/name or namespace/name")
+    .argument("[pod]", "name, pod/name or namespace/name")
+    .option("--node", "what is wrong with the node and with the agent's own files")
     .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]))
     .option("--root-dir <folder>", "the root folder of an agent that does not run");
-  withPodOptions(command).action(async (reference: string, options: WhyOptions) => {
-    context.finish(await why(reference, options, context));
+  withPodOptions(command).action(async (reference: string | undefined, options: WhyOptions) => {
+    if ((reference === undefined) !== (options.node === true)) {
+      throw new CliError("why: name a pod, or ask for the node", {
+        exitCode: EXIT_USAGE,
+        fix: "nodelet why <pod>, or nodelet why --node",
+      });
+    }
+    const code =
+      reference === undefined
+        ? await whyNode(options, context)
+        : await why(reference, options, context);
+    context.finish(code);
   });
+}
+
+async function whyNode(options: WhyOptions, context: CliContext): Promise<number> {
+  const { io } = context;
+  const client = clientOf(context, options);
+  const overview = await client.json<Overview>("/nodelet/v1/overview");
+  const { items } = await client.json<StateProblems>("/nodelet/v1/state-files");
+  if (options.output !== undefined) {
+    const { node, ready, why: reason, conditions } = overview;
+    const told = { node, ready, why: reason, conditions, stateFiles: items };
+    io.stdout.write(encode(told, options.output));
+    return EXIT_OK;
+  }
+  const columns = Math.min(io.stdout.columns ?? USUAL_COLUMNS, 120);
+  writeLines(io.stdout, renderNodeWhy(overview, items, { columns, paint: io.paint }));
+  return EXIT_OK;
 }
 
 interface Found extends Omit<Story, "steps"> {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles, type Fault } from "../../../test/sim/fake-files.ts";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { allocationOf, isUnsure } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { StateFiles } from "../../kit/state-files.ts";
 import { AllocationLedger } from "./ledger.ts";
 
 const PATHS = { allocated: "/a", actuated: "/b" };
@@ -26,7 +28,9 @@ const filesOf = (fault: Fault = () => undefined) =>
   new FakeFiles({ wall: () => 0 as WallMs, fault });
 
 async function open(files: FakeFiles): Promise<AllocationLedger> {
-  const ledger = new AllocationLedger(PATHS, { files, log: silentLog });
+  const ledger = new AllocationLedger(PATHS, {
+    state: new StateFiles({ files, clock: new SimClock(), log: silentLog }),
+  });
   await ledger.open();
   return ledger;
 }

@@ -14,8 +14,7 @@ import {
   withAllocation,
 } from "../../api/allocation.ts";
 import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
-import type { Log } from "../../kit/log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
 
 /** Where the two are kept. */
@@ -26,8 +25,7 @@ export interface LedgerPaths {
 
 /** What keeping them needs. */
 export interface LedgerDeps {
-  readonly files: Files;
-  readonly log: Log;
+  readonly state: StateFiles;
 }
 
 const MODE = 0o600;
@@ -39,25 +37,22 @@ class KeptAllocations {
   readonly all = new Map<string, PodAllocation>();
   /** By which the groups of pods were made or changed, since a change in place. */
   readonly groups = new Map<string, PodAllocation>();
-  readonly #path: string;
+  readonly #file: StateFile;
   readonly #deps: LedgerDeps;
   #running: Promise<void> = Promise.resolve();
   #queued: Promise<void> | undefined;
 
-  constructor(path: string, deps: LedgerDeps) {
-    this.#path = path;
+  constructor(file: StateFile, deps: LedgerDeps) {
+    this.#file = file;
     this.#deps = deps;
   }
 
   async open(): Promise<void> {
-    const { files, log } = this.#deps;
-    const text = await files.readText(this.#path, { maxBytes: MAX_BYTES });
-    if (text === undefined) return;
-    const read = parseAllocations(text);
-    if (read.kind === "broken") {
-      log.warn("kept allocations are ignored", { file: this.#path, problem: read.why });
-      return;
-    }
+    const read = await this.#deps.state.read(this.#file, MAX_BYTES, (text) => {
+      const parsed = parseAllocations(text);
+      return parsed.kind === "broken" ? parsed : { kind: "read", value: parsed };
+    });
+    if (!read) return;
     for (const [uid, each] of read.allocations) this.all.set(uid, each);
     for (const [uid, each] of read.groups) this.groups.set(uid, each);
   }
@@ -69,19 +64,15 @@ class KeptAllocations {
       .then(() => {
         this.#queued = undefined;
         const text = encodeAllocations(this.all, this.groups);
-        this.#running = this.#deps.files.writeAtomic(this.#path, text, MODE);
+        this.#running = this.#deps.state.write(this.#file, text, MODE);
         return this.#running;
       });
     return this.#queued;
   }
 
-  /** As `write`, for what may be lost: a failure is logged. */
+  /** As `write`, for what may be lost: a failure is only reported, by the state files. */
   async writeSoon(): Promise<void> {
-    try {
-      await this.write();
-    } catch (error) {
-      this.#deps.log.warn("allocations could not be kept", { file: this.#path, error });
-    }
+    await this.write().catch(() => {});
   }
 }
 
@@ -91,11 +82,21 @@ export class AllocationLedger {
   readonly #actuated: KeptAllocations;
 
   constructor(paths: LedgerPaths, deps: LedgerDeps) {
-    this.#allocated = new KeptAllocations(paths.allocated, deps);
-    this.#actuated = new KeptAllocations(paths.actuated, deps);
+    const file = (path: string, name: string, holds: string) =>
+      new KeptAllocations({ name, path, holds, important: true }, deps);
+    this.#allocated = file(
+      paths.allocated,
+      "allocated_pods_state",
+      "resources that pods were given in place of those of their specs",
+    );
+    this.#actuated = file(
+      paths.actuated,
+      "actuated_pods_state",
+      "resources that a change in place under way has set already",
+    );
   }
 
-  /** Reads what an earlier life kept. What cannot be read is reported and left out. */
+  /** Reads what an earlier life kept. What cannot be read is set aside. */
   async open(): Promise<void> {
     await Promise.all([this.#allocated.open(), this.#actuated.open()]);
   }

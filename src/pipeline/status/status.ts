@@ -6,8 +6,7 @@
 import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { Decoded, StateFile, StateFiles } from "../../kit/state-files.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
 
@@ -19,9 +18,8 @@ export interface StatusOptions {
 
 /** What deriving and keeping statuses needs. */
 export interface StatusDeps {
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
   /** Devices of a container with their health; left out when statuses are not to show them. */
@@ -64,22 +62,17 @@ export class Statuses {
     this.#deps = deps;
   }
 
-  /** Reads what an earlier life kept. What cannot be read is reported and left out. */
+  /** Reads what an earlier life kept. What cannot be read is set aside. */
   async open(): Promise<void> {
-    const { files, log } = this.#deps;
-    await files.makeDirectory(this.#options.folder, 0o700);
-    for (const { name } of (await files.list(this.#options.folder)) ?? []) {
+    const { state } = this.#deps;
+    const folder = stateFile(this.#options.folder);
+    await state.makeFolder(folder, 0o700);
+    for (const { name } of await state.list(folder)) {
       const uid = FILE.exec(name)?.[1] as PodUid | undefined;
       if (uid === undefined) continue;
-      const kept = parseKept(
-        await files.readText(`${this.#options.folder}/${name}`, { maxBytes: MAX_BYTES }),
-      );
+      const kept = await state.read(this.#file(uid), MAX_BYTES, parseKept);
       if (kept) this.#kept.set(uid, kept.status);
       if (kept?.going === true) this.#goneBefore.add(uid);
-      if (kept) continue;
-      log.warn("a kept pod status cannot be read and is ignored", {
-        file: `${this.#options.folder}/${name}`,
-      });
     }
   }
 
@@ -178,25 +171,26 @@ export class Statuses {
   async #write(): Promise<void> {
     for (const uid of this.#dirty) {
       this.#dirty.delete(uid);
-      const path = `${this.#options.folder}/${uid}.json`;
+      const { state } = this.#deps;
+      const file = this.#file(uid);
       const status = this.#current.get(uid)?.status;
-      try {
-        if (!status) await this.#deps.files.remove(path);
-        else
-          await this.#deps.files.writeAtomic(
-            path,
-            JSON.stringify({
-              format: FORMAT,
-              status,
-              ...(this.#going.has(uid) ? { going: true } : {}),
-            }),
-            0o600,
-          );
-      } catch (error) {
-        this.#deps.log.warn("a pod status could not be kept", { uid, error });
-      }
+      const going = this.#going.has(uid) ? { going: true } : {};
+      const kept = status && JSON.stringify({ format: FORMAT, status, ...going });
+      // What cannot be written is reported by the state files, and is in memory.
+      await (kept === undefined ? state.remove(file) : state.write(file, kept, 0o600)).catch(
+        () => {},
+      );
     }
   }
+
+  #file(uid: PodUid): StateFile {
+    return stateFile(`${this.#options.folder}/${uid}.json`);
+  }
+}
+
+function stateFile(path: string): StateFile {
+  const holds = "readiness, conditions and times of a pod from before the agent was started";
+  return { name: "pod_status", path, holds, important: true };
 }
 
 /** What the API has of a pod that came from there, for a node that has lost its own notes. */
@@ -215,18 +209,18 @@ interface KeptStatus {
   readonly going: boolean;
 }
 
-function parseKept(text: string | undefined): KeptStatus | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const kept = JSON.parse(text) as {
-      format?: unknown;
-      status?: unknown;
-      going?: unknown;
-    } | null;
-    if (kept?.format !== FORMAT || typeof kept.status !== "object" || kept.status === null)
-      return undefined;
-    return { status: kept.status as PodStatus, going: kept.going === true };
-  } catch {
-    return undefined;
-  }
+function parseKept(text: string): Decoded<KeptStatus> {
+  const kept = JSON.parse(text) as {
+    format?: unknown;
+    status?: unknown;
+    going?: unknown;
+  } | null;
+  if (kept?.format !== FORMAT)
+    return { kind: "broken", why: `format ${kept?.format} is not known; this is ${FORMAT}` };
+  if (typeof kept.status !== "object" || kept.status === null)
+    return { kind: "broken", why: "it holds no status" };
+  return {
+    kind: "read",
+    value: { status: kept.status as PodStatus, going: kept.going === true },
+  };
 }

@@ -1,16 +1,13 @@
 /** The checkpoint on disk: read once, written after changes, all that changed meanwhile in one go. */
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
-import type { Log } from "../../kit/log.ts";
 import type { Counter } from "../../kit/metrics.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import { CheckpointEncoder, decodeCheckpoint, type KeptDevices } from "./checkpoint.ts";
 
 /** What reading and writing needs. */
 export interface CheckpointStoreDeps {
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
   readonly writes: Counter;
   /** What is to be kept now. */
   readonly content: () => KeptDevices;
@@ -21,8 +18,8 @@ export type LoadedCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   /** There is none: a new node, or somebody removed it. */
   | { readonly kind: "missing" }
-  /** It was set aside, to be looked at by a person. */
-  | { readonly kind: "broken"; readonly why: string; readonly keptAs: string };
+  /** It was set aside where that could be done, to be looked at by a person. */
+  | { readonly kind: "broken"; readonly why: string; readonly keptAs: string | undefined };
 
 const FILE_MODE = 0o600;
 /** A node of 500 pods with 8 devices each needs some 2 MiB; plugins with 100,000 devices some 8. */
@@ -34,7 +31,7 @@ const RETRY_MS = 5_000;
 
 /** The checkpoint's one writer. */
 export class CheckpointStore {
-  readonly #path: string;
+  readonly #file: StateFile;
   readonly #deps: CheckpointStoreDeps;
   readonly #encoder = new CheckpointEncoder();
   #text = "";
@@ -46,26 +43,23 @@ export class CheckpointStore {
   #closed = false;
 
   constructor(path: string, deps: CheckpointStoreDeps) {
-    this.#path = path;
+    const holds = "which containers have which devices; it is made anew from what runs";
+    this.#file = { name: "device_checkpoint", path, holds, important: true };
     this.#deps = deps;
   }
 
   /** Reads what an earlier life, or another agent, kept. A file that makes no sense is set aside. */
   async load(): Promise<LoadedCheckpoint> {
-    const { files } = this.#deps;
-    let why: string;
-    try {
-      const text = await files.readText(this.#path, { maxBytes: MAX_BYTES });
-      if (text === undefined) return { kind: "missing" };
-      const read = decodeCheckpoint(text);
-      if (read.kind === "read") return read;
-      why = read.why;
-    } catch (error) {
-      why = messageOf(error);
-    }
-    const keptAs = `${this.#path}.broken`;
-    await files.rename(this.#path, keptAs).catch(() => {});
-    return { kind: "broken", why, keptAs };
+    const { state } = this.#deps;
+    const read = await state.read(this.#file, MAX_BYTES, (text) => {
+      const decoded = decodeCheckpoint(text);
+      return decoded.kind === "read" ? { kind: "read", value: decoded } : decoded;
+    });
+    if (read) return read;
+    const problem = state.problems.get().findLast(({ path }) => path === this.#file.path);
+    return problem
+      ? { kind: "broken", why: problem.why, keptAs: problem.keptAs }
+      : { kind: "missing" };
   }
 
   /** Something changed that may be written later. */
@@ -97,7 +91,7 @@ export class CheckpointStore {
   }
 
   async #write(): Promise<void> {
-    const { files, clock, log, writes, content } = this.#deps;
+    const { state, clock, writes, content } = this.#deps;
     this.#cancelLazy?.();
     this.#cancelLazy = undefined;
     // Whoever changes something in this very turn is written along.
@@ -106,16 +100,12 @@ export class CheckpointStore {
     const text = this.#encoder.encode(content());
     try {
       if (text !== this.#text) {
-        await files.writeAtomic(this.#path, text, FILE_MODE);
+        await state.write(this.#file, text, FILE_MODE);
         writes.add();
       }
       this.#text = text;
       this.#written = upTo;
     } catch (error) {
-      log.error("grants of devices cannot be kept", {
-        path: this.#path,
-        problem: messageOf(error),
-      });
       if (!this.#closed)
         this.#cancelLazy ??= clock.alarm(RETRY_MS, () => {
           this.#cancelLazy = undefined;

@@ -14,6 +14,7 @@ import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import type { StateFiles } from "../../kit/state-files.ts";
 import type { Grpc } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
@@ -61,6 +62,7 @@ export interface DevicesDeps {
   /** Without it no plugin can come, and no pod gets a device. */
   readonly grpc: Grpc | undefined;
   readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
@@ -155,7 +157,7 @@ export class Devices {
 
   /** Reads what was granted in an earlier life, and lets plugins come. */
   async start(): Promise<void> {
-    const { scope, clock, log } = this.#deps;
+    const { scope, clock } = this.#deps;
     scope.defer("devices", () => this.#close());
     const loaded = await this.#store.load();
     switch (loaded.kind) {
@@ -177,11 +179,8 @@ export class Devices {
       case "broken": {
         const { why, keptAs } = loaded;
         this.#checkpointLost = true;
-        log.error("the record of devices is broken and is made anew from what runs", {
-          why,
-          keptAs,
-        });
-        this.#note(`the checkpoint could not be read (${why}); it was kept as ${keptAs}`);
+        const kept = keptAs === undefined ? "it could not be renamed" : `it was kept as ${keptAs}`;
+        this.#note(`the checkpoint could not be read (${why}); ${kept}`);
         break;
       }
       default:
@@ -325,7 +324,7 @@ export class Devices {
   }
 
   #makeStore(): CheckpointStore {
-    const { files, clock, log, metrics } = this.#deps;
+    const { state, clock, metrics } = this.#deps;
     const writes = metrics.counter({
       name: "nodelet_device_checkpoint_writes_total",
       help: "Times the grants of devices were written down.",
@@ -336,7 +335,7 @@ export class Devices {
       preStart: this.#plugins.preStart,
     });
     const path = `${this.#options.folder}/${CHECKPOINT}`;
-    return new CheckpointStore(path, { files, clock, log, writes, content });
+    return new CheckpointStore(path, { state, clock, writes, content });
   }
 
   async #close(): Promise<void> {

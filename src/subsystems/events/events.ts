@@ -12,7 +12,7 @@ import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { StateFiles } from "../../kit/state-files.ts";
 import { Broadcaster, type EventHandler } from "./broadcaster.ts";
 import { Correlator } from "./correlator.ts";
 import { EventCounts } from "./counts.ts";
@@ -54,7 +54,7 @@ export interface EventsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly metrics: MetricsRegistry;
   readonly scope: TaskScope;
   /** The API server; without one events go to the log and to the history only. */
@@ -264,12 +264,12 @@ export class Events {
   }
 
   #createSink(api: EventApi): Sink {
-    const { files, clock, log } = this.#deps;
+    const { state, clock } = this.#deps;
     const { folder, rate = DEFAULT_RATE } = this.#options;
     const { waitingEvents, waitingBytes } = this.#rules;
     const spool = new Spool(
       { path: `${folder}/waiting.jsonl` },
-      { files, clock, log, onSpooled: ({ event }) => this.#history.follow(event, "spooled") },
+      { state, clock, onSpooled: ({ event }) => this.#history.follow(event, "spooled") },
     );
     return new Sink(
       { rate, waitingEvents, waitingBytes },

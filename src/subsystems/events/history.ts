@@ -2,9 +2,8 @@ import { LRUCache } from "lru-cache";
 import { withMarks } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
 import { SegmentLog } from "../../kit/segment-log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { StateFiles } from "../../kit/state-files.ts";
 import type { Correlation } from "./correlator.ts";
 import {
   type EventLine,
@@ -33,9 +32,8 @@ export interface HistoryOptions {
 
 /** What the history needs. */
 export interface HistoryDeps {
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
 }
 
 /**
@@ -50,6 +48,8 @@ export function readEventHistory(
   return new History({ folder, bytes: HISTORY_BYTES }, deps).read(query);
 }
 
+const FILE = { name: "event_history", holds: "events of the past" } as const;
+const isLine = (line: string) => parseHistoryLine(line).length > 0;
 /** Events kept in memory. */
 const KEPT_EVENTS = 1_000;
 /** Segments of each file; the oldest goes as a whole. */
@@ -71,8 +71,8 @@ export class History {
   constructor({ folder, bytes }: HistoryOptions, deps: HistoryDeps) {
     this.#deps = deps;
     const segmentBytes = Math.max(SMALLEST_SEGMENT, Math.floor(bytes / 2 / SEGMENTS));
-    const ring = (prefix: string) =>
-      new Ring(new SegmentLog({ folder, prefix, segmentBytes, segments: SEGMENTS }, deps));
+    const common = { folder, segmentBytes, segments: SEGMENTS, file: FILE, isLine };
+    const ring = (prefix: string) => new Ring(new SegmentLog({ ...common, prefix }, deps));
     this.#rings = { lifecycle: ring("lifecycle"), ordinary: ring("events") };
   }
 

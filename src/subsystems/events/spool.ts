@@ -1,7 +1,6 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import type { EventWrite } from "./event-api.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";
 import type { LostEvents } from "./sink.ts";
@@ -14,9 +13,8 @@ export interface SpoolOptions {
 
 /** What a spool needs. */
 export interface SpoolDeps {
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
   /** Told of every entry that is on disk now. */
   readonly onSpooled: (entry: OutboxEntry) => void;
 }
@@ -67,13 +65,21 @@ export class Spool {
     this.#deps = deps;
   }
 
+  get #file(): StateFile {
+    const holds = "events that waited for the API server";
+    return { name: "waiting_events", path: this.#options.path, holds };
+  }
+
   /** Reads what is there; from now on the file follows `outbox`, and `lostOf` for what was lost. */
   async open(outbox: Outbox, lostOf: () => LostEvents | undefined): Promise<SpoolContent> {
     this.#outbox = outbox;
     this.#lostOf = lostOf;
     const { path } = this.#options;
-    await this.#deps.files.makeDirectory(path.slice(0, path.lastIndexOf("/")), FOLDER_MODE);
-    const text = (await this.#deps.files.readText(path, { maxBytes: MAX_BYTES })) ?? "";
+    const { state } = this.#deps;
+    const folder = { ...this.#file, path: path.slice(0, path.lastIndexOf("/")) };
+    await state.makeFolder(folder, FOLDER_MODE);
+    const limits = { maxBytes: MAX_BYTES, mode: FILE_MODE };
+    const text = await state.readLines(this.#file, limits, (line) => parseLine(line).length > 0);
     const entries = new Map<number, EventWrite>();
     let lost: LostEvents | undefined;
     for (const line of text.split("\n").flatMap(parseLine)) {
@@ -117,23 +123,21 @@ export class Spool {
       await this.#follow(fresh, outbox);
       for (const entry of fresh) this.#hold(entry);
       this.#failing = false;
-    } catch (error) {
-      if (!this.#failing)
-        this.#deps.log.error("events that wait could not be written to disk", { error });
+    } catch {
+      // What cannot be written is reported by the state files.
       this.#failing = true;
     }
     if (young > 0 || this.#failing) this.changed();
   }
 
   async #follow(fresh: readonly OutboxEntry[], outbox: Outbox): Promise<void> {
-    const { files } = this.#deps;
+    const { state } = this.#deps;
     const lost = this.#lostOf();
-    const { path } = this.#options;
     const gone = [...this.#held].filter((order) => !outbox.has(order));
     const lostText = JSON.stringify(lost ?? null);
     const left = this.#held.size - gone.length + fresh.length;
     if (left === 0 && lost === undefined) {
-      if (this.#lines > 0) await files.remove(path);
+      if (this.#lines > 0) await state.remove(this.#file);
       this.#lines = 0;
     } else if (this.#lines + fresh.length > 2 * left + STALE_LINES) {
       const wanted = new Set(fresh);
@@ -141,7 +145,7 @@ export class Spool {
         (entry) => this.#held.has(entry.order) || wanted.has(entry),
       );
       const lines = [...(await this.#linesOf(held)), `{"lost":${lostText}}`];
-      await files.writeAtomic(path, `${lines.join("\n")}\n`, FILE_MODE);
+      await state.write(this.#file, `${lines.join("\n")}\n`, FILE_MODE);
       this.#lines = lines.length;
     } else {
       const lines = [
@@ -150,7 +154,7 @@ export class Spool {
         ...(lostText === this.#lostText ? [] : [`{"lost":${lostText}}`]),
       ];
       // A line that a crash has torn must not take the next one along.
-      if (lines.length > 0) await files.append(path, `\n${lines.join("\n")}\n`, FILE_MODE);
+      if (lines.length > 0) await state.append(this.#file, `\n${lines.join("\n")}\n`, FILE_MODE);
       this.#lines += lines.length;
     }
     for (const order of gone) this.#held.delete(order);

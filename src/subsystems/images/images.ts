@@ -11,6 +11,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { StateFiles } from "../../kit/state-files.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Host } from "../../outside/host/host.ts";
 import type { Net } from "../../outside/net/net.ts";
@@ -59,6 +60,7 @@ export interface ImageDeps {
   readonly cri: ContainerRuntime;
   readonly host: Pick<Host, "files" | "diskUsage" | "runProgram">;
   readonly net: Pick<Net, "tcpConnect">;
+  readonly state: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: MetricsRegistry;
@@ -96,8 +98,7 @@ export class Images {
     deps: ImageDeps,
     parts: { readonly metrics: ImageMetrics; readonly programs: CredentialPrograms | undefined },
   ) {
-    const { cri, host, clock, log, pods } = deps;
-    const { files } = host;
+    const { cri, clock, log, pods, state } = deps;
     const holds = new Holds();
     this.#settings = options;
     this.#deps = deps;
@@ -107,13 +108,13 @@ export class Images {
         rememberWantedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),
       },
       {
-        ...{ images: cri.images, runtime: cri.runtime, files, clock, log, pods },
+        ...{ images: cri.images, runtime: cri.runtime, state, clock, pods },
         ...(deps.describeRuntime ? { describeRuntime: deps.describeRuntime } : {}),
       },
     );
     this.#records = new PulledRecords(
       { folder: `${options.rootFolder}/image_manager`, ...options.verification },
-      { files, clock, log },
+      { state, clock, log },
     );
     this.#collector = this.#createCollector(holds, parts.metrics);
     this.#ensure = new Ensure({

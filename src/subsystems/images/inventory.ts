@@ -7,10 +7,9 @@ import type { Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
-import type { Log } from "../../kit/log.ts";
+import { isOutside } from "../../kit/errors.ts";
+import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
-import type { Files } from "../../outside/host/host.ts";
 import { decodeKept, encodeKept, type KeptImage, type WantedImage } from "./checkpoint.ts";
 import { normalImageName } from "./image-names.ts";
 import {
@@ -34,9 +33,8 @@ export interface InventoryOptions {
 export interface InventoryDeps {
   readonly images: Pick<ImageService, "listImages">;
   readonly runtime: Pick<RuntimeService, "listContainers" | "containerStatus">;
-  readonly files: Pick<Files, "readText" | "writeAtomic" | "rename" | "makeDirectory">;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
   /** Pods that have or may get containers. */
   readonly pods: () => readonly Pod[];
   /** The runtime's description of itself (verbose status); absent where it has none. */
@@ -90,27 +88,16 @@ export class Inventory {
 
   /** Reads what an earlier life has kept. A checkpoint that makes no sense is set aside. */
   async load(): Promise<void> {
-    const { files, clock, log } = this.#deps;
-    const { checkpointPath: path } = this.#options;
-    let why: string | undefined;
-    try {
-      const text = await files.readText(path, { maxBytes: MAX_CHECKPOINT_BYTES });
-      if (text === undefined) return;
-      const kept = decodeKept(text, clock.wall());
-      if (kept) {
-        this.#kept = kept.images;
-        for (const [name, wanted] of kept.wanted) this.#wanted.set(name, wanted);
-        return;
-      }
-      why = "it is no checkpoint of images";
-    } catch (error) {
-      why = messageOf(error);
-    }
-    log.warn("times of images are not known from before and count from now", {
-      path,
-      problem: why,
+    const { state, clock } = this.#deps;
+    const kept = await state.read(this.#file, MAX_CHECKPOINT_BYTES, (text) => {
+      const value = decodeKept(text, clock.wall());
+      return value
+        ? { kind: "read", value }
+        : { kind: "broken", why: "it is no checkpoint of images, or of a version not known" };
     });
-    await files.rename(path, `${path}.broken`).catch(() => {});
+    if (!kept) return;
+    this.#kept = kept.images;
+    for (const [name, wanted] of kept.wanted) this.#wanted.set(name, wanted);
   }
 
   /** Lists images for the node's status; throws `OutsideError`. */
@@ -164,18 +151,24 @@ export class Inventory {
 
   /** Writes the checkpoint when something changed; a disk that does not take it costs times, nothing else. */
   async save(): Promise<void> {
-    const { files, log } = this.#deps;
-    const { checkpointPath: path } = this.#options;
+    const { state } = this.#deps;
     if (!this.#detected) return;
     const text = encodeKept({ images: this.#records, wanted: this.#wanted });
     if (text === this.#written) return;
+    const { path } = this.#file;
+    const folder = { ...this.#file, path: path.slice(0, path.lastIndexOf("/")) };
+    await state.makeFolder(folder, FOLDER_MODE);
     try {
-      await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), FOLDER_MODE);
-      await files.writeAtomic(path, text, CHECKPOINT_MODE);
+      await state.write(this.#file, text, CHECKPOINT_MODE);
       this.#written = text;
-    } catch (error) {
-      log.warn("times of images cannot be kept", { path, problem: messageOf(error) });
+    } catch {
+      // What cannot be written is reported by the state files, and tried again with the next look.
     }
+  }
+
+  get #file(): StateFile {
+    const holds = "when images were first seen and last used; they count from now";
+    return { name: "images", path: this.#options.checkpointPath, holds };
   }
 
   /** What the runtime needs for its sandboxes counts as pinned, whether the runtime says so or not. */

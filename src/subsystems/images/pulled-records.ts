@@ -6,8 +6,8 @@
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import type { Decoded, StateFile, StateFiles } from "../../kit/state-files.ts";
 import { sha256Hex } from "../../outside/digest.ts";
-import type { Files } from "../../outside/host/host.ts";
 import { normalImageName, repositoryOf } from "./image-names.ts";
 import type { ListedImage } from "./image-record.ts";
 import { ImageIndex } from "./image-record.ts";
@@ -37,7 +37,7 @@ export interface PulledRecordsOptions {
 
 /** What the records stand on. */
 export interface PulledRecordsDeps {
-  readonly files: Pick<Files, "readText" | "writeAtomic" | "list" | "remove" | "makeDirectory">;
+  readonly state: StateFiles;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -68,17 +68,12 @@ export class PulledRecords {
     this.#deps = deps;
   }
 
-  /** Reads what is on disk; what cannot be read is said and counts as not there. */
+  /** Reads what is on disk; what cannot be read is set aside and counts as not there. */
   async load(): Promise<void> {
     if (!this.#options.policy) return;
-    for (const text of await this.#texts("pulled")) {
-      const record = decodeRecord(text);
-      if (record) this.#records.set(record.imageRef, record);
-    }
-    for (const text of await this.#texts("pulling")) {
-      const image = decodeIntent(text);
-      if (image !== undefined) this.#intents.set(image, 0);
-    }
+    for (const record of await this.#readAll("pulled", decodeRecord))
+      this.#records.set(record.imageRef, record);
+    for (const image of await this.#readAll("pulling", decodeIntent)) this.#intents.set(image, 0);
   }
 
   /**
@@ -180,32 +175,40 @@ export class PulledRecords {
   }
 
   async #write(kind: "pulling" | "pulled", key: string, text: string): Promise<void> {
-    const folder = `${this.#options.folder}/${kind}`;
-    await this.#deps.files.makeDirectory(folder, FOLDER_MODE);
-    await this.#deps.files.writeAtomic(`${folder}/sha256-${sha256Hex(key)}`, text, FILE_MODE);
+    const { state } = this.#deps;
+    await state.makeFolder(this.#file(kind), FOLDER_MODE);
+    await state.write(this.#file(kind, `sha256-${sha256Hex(key)}`), text, FILE_MODE);
   }
 
   async #remove(kind: "pulling" | "pulled", key: string): Promise<void> {
-    const path = `${this.#options.folder}/${kind}/sha256-${sha256Hex(key)}`;
-    await this.#deps.files.remove(path).catch((error: unknown) => {
-      this.#deps.log.warn("a record of a pull cannot be removed", { path, error });
-    });
+    // What cannot be removed is reported by the state files.
+    await this.#deps.state.remove(this.#file(kind, `sha256-${sha256Hex(key)}`)).catch(() => {});
   }
 
-  async #texts(kind: "pulling" | "pulled"): Promise<readonly string[]> {
-    const { files, log } = this.#deps;
-    const folder = `${this.#options.folder}/${kind}`;
-    const texts: string[] = [];
-    try {
-      const entries = (await files.list(folder)) ?? [];
-      for (const { name, kind: type } of entries.slice(0, MAX_RECORDS)) {
-        if (type !== "file" || !FILE_NAME.test(name)) continue;
-        const text = await files.readText(`${folder}/${name}`, { maxBytes: MAX_RECORD_BYTES });
-        if (text !== undefined) texts.push(text);
-      }
-    } catch (error) {
-      log.warn("records of pulls cannot be read", { folder, problem: messageOf(error) });
+  async #readAll<T>(
+    kind: "pulling" | "pulled",
+    decode: (text: string) => T | undefined,
+  ): Promise<readonly T[]> {
+    const { state } = this.#deps;
+    const found: T[] = [];
+    const decoded = (text: string): Decoded<T> => {
+      const value = decode(text);
+      return value === undefined
+        ? { kind: "broken", why: "it is no record of a pull" }
+        : { kind: "read", value };
+    };
+    for (const { name } of (await state.list(this.#file(kind))).slice(0, MAX_RECORDS)) {
+      if (!FILE_NAME.test(name)) continue;
+      const value = await state.read(this.#file(kind, name), MAX_RECORD_BYTES, decoded);
+      if (value !== undefined) found.push(value);
     }
-    return texts;
+    return found;
+  }
+
+  /** The folder of a kind of records, or one of its files. */
+  #file(kind: "pulling" | "pulled", name?: string): StateFile {
+    const folder = `${this.#options.folder}/${kind}`;
+    const path = name === undefined ? folder : `${folder}/${name}`;
+    return { name: "image_manager", path, holds: "with whose credentials an image was pulled" };
   }
 }

@@ -5,9 +5,8 @@
  */
 import type { Because, DecisionRecord } from "../../api/decisions.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
 import { SegmentLog } from "../../kit/segment-log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { StateFiles } from "../../kit/state-files.ts";
 
 /** Where the journal is and how much of it. */
 export interface JournalOptions {
@@ -21,9 +20,8 @@ export interface JournalOptions {
 
 /** What the journal needs. */
 export interface JournalDeps {
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** What a decision is on. */
@@ -38,15 +36,23 @@ export interface DecisionQuery {
   readonly limit?: number;
 }
 
+const FILE = {
+  name: "journal",
+  holds: "decisions that nodelet why tells",
+  important: true,
+} as const;
+
 /** See the head of this file. */
 export class Journal {
   readonly #clock: Clock;
   readonly #lines: SegmentLog;
   #sequence = 0;
 
-  constructor(options: JournalOptions, { files, clock, log }: JournalDeps) {
+  constructor(options: JournalOptions, { state, clock }: JournalDeps) {
     this.#clock = clock;
-    this.#lines = new SegmentLog({ ...options, prefix: "decisions" }, { files, clock, log });
+    const isLine = (line: string) => parseLine(line).length > 0;
+    const log = { ...options, prefix: "decisions", file: FILE, isLine };
+    this.#lines = new SegmentLog(log, { state, clock });
   }
 
   /** Decisions that could not be kept because the disk did not take them. */

@@ -4,6 +4,7 @@ import { FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { isOutside, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { StateFiles } from "../../kit/state-files.ts";
 import type { Program } from "../../outside/host/host.ts";
 import { openUserNamespaces } from "./user-namespaces.ts";
 
@@ -30,11 +31,8 @@ async function world(more: { readonly subIds?: string; readonly subGids?: string
   const open = (maxPods = 2) => {
     const config = { userNamespaces: { idsPerPod: U }, maxPods };
     const machine = { files: host.files, runProgram };
-    return openUserNamespaces(
-      { config, rootFolder: "/r" },
-      { host: machine, log: silentLog },
-      signal,
-    );
+    const state = new StateFiles({ files: host.files, clock: new SimClock(), log: silentLog });
+    return openUserNamespaces({ config, rootFolder: "/r" }, { host: machine, state }, signal);
   };
   return { host, open };
 }

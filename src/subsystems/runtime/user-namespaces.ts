@@ -4,8 +4,8 @@
  * nothing of it runs.
  */
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
-import { OutsideError, UsageError } from "../../kit/errors.ts";
-import type { Log } from "../../kit/log.ts";
+import { messageOf, OutsideError, UsageError } from "../../kit/errors.ts";
+import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import type { Files, Host } from "../../outside/host/host.ts";
 import {
   defaultRange,
@@ -27,7 +27,7 @@ export interface UserNamespaceOptions {
 /** What the ranges stand on. */
 export interface UserNamespaceDeps {
   readonly files: Files;
-  readonly log: Log;
+  readonly state: StateFiles;
 }
 
 const FILE = "userns";
@@ -47,16 +47,23 @@ export class UserNamespaces {
     this.#deps = deps;
   }
 
-  /** Takes note of what pods had before the agent was started. */
+  /**
+   * Takes note of what pods had before the agent was started. A file that cannot be used stays where it is:
+   * its pod may run with ids that nobody else knows, and must not get others.
+   */
   async open(): Promise<void> {
-    const { files, log } = this.#deps;
-    for (const { name } of (await files.list(this.#options.podsFolder)) ?? []) {
-      const text = await this.#read(name);
-      if (text === undefined) continue;
-      const found = this.#record(name, text);
-      if (typeof found === "string")
-        log.warn("the ids of a pod's user namespace cannot be used", { uid: name, problem: found });
+    const { state } = this.#deps;
+    for (const { name } of await state.list(stateFile(this.#options.podsFolder))) {
+      const why = await this.#adopt(name).catch(messageOf);
+      if (why !== undefined) state.note(this.#file(name), { kind: "unusable", why });
     }
+  }
+
+  /** What is wrong with the file of the pod; `undefined` when it could be used, or there is none. */
+  async #adopt(uid: string): Promise<string | undefined> {
+    const text = await this.#read(uid);
+    const found = text === undefined ? undefined : this.#record(uid, text);
+    return typeof found === "string" ? found : undefined;
   }
 
   /** The pod's ids, given to it now if it has none. Throws `OutsideError`. */
@@ -83,7 +90,7 @@ export class UserNamespaces {
     const range = { first, length: idsPerPod };
     try {
       const content = formatMappings(range);
-      await this.#deps.files.writeAtomic(this.#path(uid), content, FILE_MODE);
+      await this.#deps.state.write(this.#file(uid), content, FILE_MODE);
     } catch (error) {
       this.#drop(uid);
       throw error;
@@ -94,16 +101,16 @@ export class UserNamespaces {
   /** The pod has no processes and no volumes any more: its ids may go to another one. */
   async release(uid: string): Promise<void> {
     if (!this.#firstOf.has(uid)) return;
-    await this.#deps.files.remove(this.#path(uid));
+    await this.#deps.state.remove(this.#file(uid));
     this.#drop(uid);
   }
 
-  #path(uid: string): string {
-    return `${this.#options.podsFolder}/${uid}/${FILE}`;
+  #file(uid: string): StateFile {
+    return stateFile(`${this.#options.podsFolder}/${uid}/${FILE}`);
   }
 
   #read(uid: string): Promise<string | undefined> {
-    return this.#deps.files.readText(this.#path(uid), { maxBytes: MAX_BYTES });
+    return this.#deps.files.readText(this.#file(uid).path, { maxBytes: MAX_BYTES });
   }
 
   #take(uid: string, first: number): void {
@@ -146,20 +153,28 @@ export class UserNamespaces {
   }
 }
 
+function stateFile(path: string): StateFile {
+  const holds = "the ids of a pod's user namespace; its containers run on, a new sandbox waits";
+  return { name: "user_namespace", path, holds, important: true };
+}
+
 /** Opens the room of ranges for this machine; throws `UsageError` when its ids cannot serve the node's pods. */
 export async function openUserNamespaces(
   settings: {
     readonly config: Pick<KubeletConfig, "userNamespaces" | "maxPods">;
     readonly rootFolder: string;
   },
-  { host, log }: { readonly host: Pick<Host, "files" | "runProgram">; readonly log: Log },
+  {
+    host,
+    state,
+  }: { readonly host: Pick<Host, "files" | "runProgram">; readonly state: StateFiles },
   signal: AbortSignal,
 ): Promise<UserNamespaces> {
   const { config, rootFolder } = settings;
   const range = await readIdRange(config, host, signal);
   const { idsPerPod } = config.userNamespaces;
   const options = { podsFolder: `${rootFolder}/pods`, range, idsPerPod };
-  const opened = new UserNamespaces(options, { files: host.files, log });
+  const opened = new UserNamespaces(options, { files: host.files, state });
   await opened.open();
   return opened;
 }
