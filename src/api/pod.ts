@@ -145,6 +145,12 @@ export function matchingRestartRule(
   });
 }
 
+/** Whether any container of the pod may have all of them restarted (restart rule RestartAllContainers). */
+export const mayRestartAll = (pod: Pod): boolean =>
+  allContainers(pod).some(({ container }) =>
+    container.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers"),
+  );
+
 /** What follows when a container has exited. */
 export type RestartVerdict = "restart" | "restartAllContainers" | "stay";
 

@@ -153,6 +153,34 @@ export function apiRulesContract(options: ExaminationOptions): void {
     assert.deepEqual([written.status.phase, written.spec.nodeName], ["Running", "n1"]);
   });
 
+  on.examine(
+    "a container that has terminated for good does not run again in a status",
+    async () => {
+      const of = (name: string, state: object) => ({
+        ...{ name, image: "x", imageID: "", ready: false, restartCount: 0, state },
+      });
+      const main = (state: object) => ({ status: { containerStatuses: [of("main", state)] } });
+      const ended = (exitCode: number) => main({ terminated: { exitCode } });
+      for (const [restartPolicy, exitCode, expected] of [
+        ["Always", 0, 200],
+        ["OnFailure", 1, 200],
+        ["OnFailure", 0, 422],
+        ["Never", 1, 422],
+      ] as const) {
+        const pod = await on.makePod({ nodeName: "n1", restartPolicy });
+        const path = `${PODS}/${pod.metadata.name}/status`;
+        await on.must("PATCH", path, ended(exitCode), MERGE_PATCH);
+        const body = main({ running: { startedAt: "2026-01-01T00:00:00Z" } });
+        const reply = await on.send({ method: "PATCH", path, body, contentType: MERGE_PATCH });
+        assert.equal(reply.status, expected, `${restartPolicy} ${exitCode}: ${reply.body.message}`);
+        if (expected === 200) continue;
+        const said = /Forbidden: may not be transitioned to non-terminated state/;
+        assert.match(reply.body.message, said);
+        assert.match(reply.body.details.causes[0].field, /^status\.containerStatuses.*state$/);
+      }
+    },
+  );
+
   on.examine("tables have kubectl's columns", async () => {
     const pod = await on.makePod();
     const reply = await on.send({

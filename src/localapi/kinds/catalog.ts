@@ -93,6 +93,7 @@ export const NODES = kind({
   shortNames: ["no"],
   namespaced: false,
   hasStatus: true,
+  rules: rules.NODE_RULES,
   table: core.NODE_TABLE,
   selectable: {
     "spec.unschedulable": (object) =>

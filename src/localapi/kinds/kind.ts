@@ -33,6 +33,8 @@ export interface KindRules {
   readonly begin?: (object: ApiObject) => ApiObject;
   /** What an update cannot touch is taken from what was there before. */
   readonly keep?: (now: ApiObject, before: ApiObject) => ApiObject;
+  /** Of a status that is written through its own path: what is left out and nevertheless stays. */
+  readonly keepStatus?: (now: ApiObject, before: ApiObject) => ApiObject;
   readonly validate?: (object: ApiObject) => Problems;
   /** Beside `validate`, for updates. */
   readonly validateChange?: (now: ApiObject, before: ApiObject, subresource: string) => Problems;

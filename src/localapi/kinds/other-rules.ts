@@ -8,6 +8,7 @@ import type {
   CoreEvent,
   Lease,
   Namespace,
+  Node,
   PersistentVolume,
   PersistentVolumeClaim,
   PriorityClass,
@@ -17,6 +18,7 @@ import type {
 } from "../../api/generated/types.ts";
 import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/names.ts";
 import { isSame } from "../../api/strategic-diff.ts";
+import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { KindRules, Problems } from "./kind.ts";
@@ -47,6 +49,11 @@ function dataProblems(
     ...(bytes > MAX_DATA_BYTES ? [tooLong("", MAX_DATA_BYTES)] : []),
   ];
 }
+
+/** What the API asks of nodes. */
+export const NODE_RULES: KindRules = {
+  validateChange: (now, before) => nodeUpdateProblems(as<Node>(now), as<Node>(before)),
+};
 
 /** What the API asks of config maps. */
 export const CONFIG_MAP_RULES: KindRules = {

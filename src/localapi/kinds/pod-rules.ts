@@ -5,6 +5,7 @@ import { isTerminalPhase } from "../../api/pod.ts";
 import { defaultPod } from "../../api/pod-defaults.ts";
 import { computeQosClass } from "../../api/qos.ts";
 import { isSame } from "../../api/strategic-diff.ts";
+import { podStatusProblems, withQosClass } from "../../api/validation/pod-status.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { KindRules, Problems } from "./kind.ts";
@@ -147,6 +148,8 @@ function validateChange(now: ApiObject, before: ApiObject, subresource: string):
   switch (subresource) {
     case "":
       return specChangeProblems(spec, old);
+    case "status":
+      return podStatusProblems(podOf(now), podOf(before));
     case "resize":
       return resizeProblems(podOf(now), podOf(before));
     case "ephemeralcontainers":
@@ -174,6 +177,7 @@ export const POD_RULES: KindRules = {
     const generation = (before.metadata.generation ?? 1) + (changed ? 1 : 0);
     return { ...now, metadata: { ...metadata, generation } };
   },
+  keepStatus: (now, before) => objectOf(withQosClass(podOf(now), podOf(before))),
   validate: (object) => validatePod(podOf(object), { isNew: object.metadata.uid === undefined }),
   validateChange,
   graceSeconds,

@@ -62,18 +62,21 @@ function withOwnersOf(now: ApiObject, before: ApiObject, given: ApiObject): ApiO
 
 function nextState(order: Order, given: ApiObject, before: ApiObject): ApiObject {
   const { kind, subresource } = order;
-  const { complete = same, keep = same } = kind.rules;
+  const { complete = same, keep = same, keepStatus = same } = kind.rules;
   const metadata = keptMetadata(given.metadata, before.metadata);
   const owners = before.metadata.ownerReferences;
   if (subresource === "status" || subresource === "approval")
-    return {
-      ...before,
-      metadata: {
-        ...metadata,
-        ...(owners ? { ownerReferences: owners } : {}),
+    return keepStatus(
+      {
+        ...before,
+        metadata: {
+          ...metadata,
+          ...(owners ? { ownerReferences: owners } : {}),
+        },
+        ...(given["status"] === undefined ? {} : { status: given["status"] }),
       },
-      ...(given["status"] === undefined ? {} : { status: given["status"] }),
-    };
+      before,
+    );
   if (SPEC_ONLY.has(subresource)) {
     const spec = subresource === "resize" ? resizedOf(before, given) : given["spec"];
     const changed = complete({ ...before, spec });

@@ -6,17 +6,8 @@
  */
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../api/observation.ts";
-import { restartVerdict } from "../../api/pod.ts";
+import { mayRestartAll, restartVerdict } from "../../api/pod.ts";
 import { type SpecContainer, specContainers } from "./restart.ts";
-
-const ACTION = "RestartAllContainers";
-
-/** Whether any container of the pod may have all of them restarted. */
-export function mayRestartAll(pod: Pod): boolean {
-  return specContainers(pod).some(({ container }) =>
-    container.restartPolicyRules?.some(({ action }) => action === ACTION),
-  );
-}
 
 /** Whether this end has all containers of the pod restarted. */
 export function restartsAll(

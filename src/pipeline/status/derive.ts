@@ -1,7 +1,7 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
-import { isTerminalPhase } from "../../api/pod.ts";
+import { isTerminalPhase, mayRestartAll } from "../../api/pod.ts";
 import { qosClassOf } from "../../api/qos.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
@@ -9,7 +9,7 @@ import { newestSandbox } from "../pods/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { ephemeralContainers, initContainers, regularContainers } from "../pods/restart.ts";
-import { isBetweenRounds, mayRestartAll } from "../pods/rounds.ts";
+import { isBetweenRounds } from "../pods/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
 import { podLevelResources, resizeConditions } from "./resize-status.ts";
