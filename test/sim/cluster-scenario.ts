@@ -4,10 +4,11 @@ import { isMirrorPod, isTerminalPhase } from "../../src/api/pod.ts";
 import { isSame } from "../../src/api/strategic-diff.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { ownPart } from "../../src/pipeline/cluster/merge-status.ts";
+import type { StoredObject } from "./fake-api-objects.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { CALM_API } from "./fake-apiserver.ts";
 import { CALM } from "./fake-runtime-objects.ts";
-import { manifest, TEMPLATES, type Template } from "./pod-templates.ts";
+import { manifest, REPLACED_TEMPLATES, TEMPLATES, type Template } from "./pod-templates.ts";
 import { crash, loseSandbox, pick } from "./scenario.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
@@ -82,11 +83,12 @@ async function disturb(
   random: Random,
 ): Promise<void> {
   const deed = random.next();
-  if (deed < 0.25) wishFor(world, api, wishes, random);
-  else if (deed < 0.37) drop(world, api, wishes, random);
-  else if (deed < 0.42) await wishForStatic(world, wishes, random);
-  else if (deed < 0.46) await dropStatic(world, wishes, random);
-  else if (deed < 0.54) say(world, "API goes down", () => api.goDown());
+  if (deed < 0.23) wishFor(world, api, wishes, random);
+  else if (deed < 0.33) drop(world, api, wishes, random);
+  else if (deed < 0.37) await wishForStatic(world, wishes, random);
+  else if (deed < 0.4) await dropStatic(world, wishes, random);
+  else if (deed < 0.5) changeImage(world, api, wishes, random);
+  else if (deed < 0.56) say(world, "API goes down", () => api.goDown());
   else if (deed < 0.64) say(world, "API comes back", () => api.comeBack());
   else if (deed < 0.68) say(world, "watches are cut", () => api.cutWatches());
   else if (deed < 0.72) say(world, "API forgets", () => api.objects.forget());
@@ -112,7 +114,7 @@ function forgetNode(api: FakeApiServer): void {
 function wishFor(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
   const name = `p${Math.floor(random.next() * 6)}`;
   if (api.objects.find({ collection: "pods", namespace: NAMESPACE, name })) return;
-  const template = pick(random, TEMPLATES);
+  const template = pick(random, random.next() < 0.3 ? REPLACED_TEMPLATES : TEMPLATES);
   const pod = JSON.parse(
     manifest(name, template, {
       graceSeconds: pick(random, [1, 5, 30]),
@@ -126,6 +128,22 @@ function wishFor(world: World, api: FakeApiServer, wishes: Wishes, random: Rando
     { collection: "pods", namespace: NAMESPACE },
     { ...pod, spec: { ...pod.spec, nodeName: "sim" } },
   );
+}
+
+function changeImage(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
+  const names = [...wishes.pods.keys()];
+  if (names.length === 0) return;
+  const name = pick(random, names);
+  const place = { collection: "pods", namespace: NAMESPACE, name };
+  const found = api.objects.find(place) as unknown as Pod | undefined;
+  if (!found?.spec || found.metadata?.deletionTimestamp !== undefined) return;
+  const image = pick(random, ["nodelet.test/nodelet-test:1", "nodelet.test/nodelet-test:2"]);
+  world.note(`pod ${name} is to have ${image}`);
+  const containers = found.spec.containers.map((container) => ({ ...container, image }));
+  const generation = (found.metadata?.generation ?? 1) + 1;
+  const metadata = { ...found.metadata, generation };
+  const changed = { ...found, metadata, spec: { ...found.spec, containers } };
+  api.objects.update(place, false, changed as unknown as StoredObject);
 }
 
 function drop(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
@@ -206,7 +224,8 @@ function checkPods(world: World, api: FakeApiServer, wishes: Wishes): void {
     if (!uids.has(config.metadata?.uid ?? "")) world.fail(`sandbox ${id} is left`);
 }
 
-function checkPhase(world: World, { metadata, status }: Pod, { becomes }: Template): void {
+function checkPhase(world: World, { metadata, status }: Pod, { becomes, mayEnd }: Template): void {
+  if (mayEnd) return;
   const phase = {
     running: "Running",
     looping: "Running",
@@ -235,7 +254,7 @@ async function checkRestartChangesNothing(
 ): Promise<void> {
   if (
     [...wishes.pods.values(), ...wishes.statics.values()].some(
-      ({ becomes }) => becomes === "looping",
+      ({ becomes, mayEnd }) => becomes === "looping" || mayEnd === true,
     )
   )
     return;

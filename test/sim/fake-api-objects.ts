@@ -1,7 +1,12 @@
 // The objects of a simulated API server: versions, history, deletion in steps, patches.
+import { formatProblems } from "../../src/api/field-problem.ts";
 import type { Pod, Status } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod-defaults.ts";
+import { computeQosClass } from "../../src/api/qos.ts";
 import { rfc3339 } from "../../src/api/timestamps.ts";
+import type { Problems } from "../../src/api/validation/fields.ts";
+import { nodeUpdateProblems } from "../../src/api/validation/node-update.ts";
+import { podStatusProblems, withQosClass } from "../../src/api/validation/pod-status.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import type { Random } from "../../src/kit/random.ts";
 import { applyMergePatch } from "./strategic-merge.ts";
@@ -201,7 +206,7 @@ export class FakeApiObjects {
     const now: StoredObject = !separate
       ? { ...given, metadata: { ...given.metadata, uid, resourceVersion } }
       : status
-        ? { ...before, ...(given.status ? { status: given.status } : {}) }
+        ? withStatus(place, before, given)
         : {
             ...given,
             metadata: { ...given.metadata, uid, resourceVersion },
@@ -267,7 +272,23 @@ function stale(place: Place): Refusal {
 
 function newPod(made: object): object {
   const pod = defaultPod(made as Pod);
-  return { ...pod, status: { phase: "Pending", ...pod.status } };
+  return { ...pod, status: { phase: "Pending", qosClass: computeQosClass(pod), ...pod.status } };
+}
+
+/** The object with the status that is given, unless the rules of the API refuse it. */
+function withStatus(place: Place, before: StoredObject, given: StoredObject): StoredObject {
+  const written = { ...before, ...(given.status ? { status: given.status } : {}) };
+  if (place.collection === "nodes")
+    return accepted(place, written, nodeUpdateProblems(written, before));
+  const old = before as unknown as Pod;
+  const now = withQosClass(written as unknown as Pod, old);
+  return accepted(place, now as unknown as StoredObject, podStatusProblems(now, old));
+}
+
+function accepted(place: Place, now: StoredObject, problems: Problems): StoredObject {
+  if (problems.length === 0) return now;
+  const what = `${KINDS[place.collection]} "${place.name}" is invalid`;
+  throw new Refusal(422, "Invalid", `${what}: ${formatProblems(problems)}`, place);
 }
 
 /** Pods nobody runs, or that have ended, are gone at once. */

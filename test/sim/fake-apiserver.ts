@@ -52,6 +52,8 @@ export class FakeApiServer implements ApiTransport {
   #down = false;
   /** Requests that had an effect, as `METHOD path`. */
   readonly effects: string[] = [];
+  /** Told of what the rules of the API refuse. */
+  onInvalid: (message: string) => void = () => {};
   /** Answers that are not made from objects, by path. */
   readonly special = new Map<string, (body: unknown) => unknown>();
 
@@ -158,6 +160,7 @@ export class FakeApiServer implements ApiTransport {
       return replyOf(order.method === "POST" ? 201 : 200, result);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
+      if (error.status.code === 422) this.onInvalid(error.message);
       return replyOf(error.status.code ?? 500, error.status);
     }
   }

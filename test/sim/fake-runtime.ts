@@ -30,7 +30,7 @@ import {
   updateResources,
   VERSION,
 } from "./fake-runtime-objects.ts";
-import { programOf } from "./programs.ts";
+import { codeWhenStopped, programOf } from "./programs.ts";
 import type { SimClock } from "./sim-clock.ts";
 
 const SIGKILL_CODE = 137;
@@ -310,9 +310,9 @@ export class FakeRuntime implements ContainerRuntime {
       await this.#clock.sleep(graceSeconds * 1000, signal);
       if (this.#down) throw unavailable();
     }
-    if (container.state === "running") {
-      this.#exit(container, container.program?.kind === "stubborn" ? SIGKILL_CODE : 143, "Error");
-    }
+    if (container.state !== "running") return;
+    const code = codeWhenStopped(container.program);
+    this.#exit(container, code, code === 0 ? "Completed" : "Error");
   }
 
   #exit(container: FakeContainer, exitCode: number, reason: string): void {

@@ -15,10 +15,13 @@ export interface Template {
   readonly ownIds?: boolean;
   /** Liveness probes that fail. */
   readonly sick?: boolean;
+  /** It may have ended: an agent that was killed as it replaced a container judges that by its exit code. */
+  readonly mayEnd?: boolean;
 }
 
 const SLEEP: Program = { kind: "sleep" };
 const STUBBORN: Program = { kind: "stubborn" };
+const POLITE: Program = { kind: "polite" };
 const exits = (code: number, afterMs: number): Program => ({ kind: "exit", code, afterMs });
 
 const RESTART_ALL_CODE = 42;
@@ -63,6 +66,32 @@ export const TEMPLATES: readonly Template[] = [
     init: [{ ...SLEEP, sidecar: true }, exits(0, 300)],
     containers: [STUBBORN, { ...exits(RESTART_ALL_CODE, 4_000), restartsAll: true }],
     becomes: "looping",
+  },
+];
+
+/** Pods whose containers the agent stops and starts again although their policy lets what has ended lie. */
+export const REPLACED_TEMPLATES: readonly Template[] = [
+  {
+    restartPolicy: "OnFailure",
+    init: [],
+    containers: [POLITE],
+    becomes: "running",
+    mayEnd: true,
+    sick: true,
+  },
+  {
+    restartPolicy: "OnFailure",
+    init: [exits(0, 300)],
+    containers: [POLITE],
+    becomes: "running",
+    mayEnd: true,
+  },
+  {
+    restartPolicy: "Never",
+    init: [],
+    containers: [POLITE, SLEEP],
+    becomes: "running",
+    mayEnd: true,
   },
 ];
 

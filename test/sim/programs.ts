@@ -5,6 +5,8 @@
 export type Program =
   /** Runs until it is told to end, then ends with 0 + the signal. */
   | { readonly kind: "sleep" }
+  /** Runs until it is told to end, then ends well. */
+  | { readonly kind: "polite" }
   /** Runs until it is killed by force. */
   | { readonly kind: "stubborn" }
   | { readonly kind: "exit"; readonly code: number; readonly afterMs: number };
@@ -14,6 +16,8 @@ export function commandOf(program: Program): readonly string[] {
   switch (program.kind) {
     case "sleep":
       return ["/bin/sh", "-c", "trap 'exit 143' TERM; while true; do sleep 0.05; done"];
+    case "polite":
+      return ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.05; done"];
     case "stubborn":
       return ["/bin/sh", "-c", "trap '' TERM; while true; do sleep 0.05; done"];
     case "exit":
@@ -28,9 +32,16 @@ export function programOf(command: readonly string[]): Program | undefined {
   const [shell, flag, script = ""] = command;
   if (shell !== "/bin/sh" || flag !== "-c") return undefined;
   if (script.startsWith("trap ''")) return { kind: "stubborn" };
+  if (script.startsWith("trap 'exit 0'")) return { kind: "polite" };
   if (script.startsWith("trap 'exit 143'")) return { kind: "sleep" };
   const exit = /^sleep ([0-9.]+); exit ([0-9]+)$/.exec(script);
   return exit
     ? { kind: "exit", afterMs: Number(exit[1]) * 1000, code: Number(exit[2]) }
     : undefined;
+}
+
+/** The exit code of a program that was told to end, and killed where it does not. */
+export function codeWhenStopped(program: Program | undefined): number {
+  if (program?.kind === "polite") return 0;
+  return program?.kind === "stubborn" ? 137 : 143;
 }

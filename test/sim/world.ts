@@ -75,6 +75,8 @@ export class World {
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
     void this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
     this.api = cluster ? new FakeApiServer(this.clock, createSeededRandom(seed + 3)) : undefined;
+    // Nothing leaves the agent that the API refuses.
+    if (this.api) this.api.onInvalid = (message) => this.blame(message);
     this.grpc = new FakeGrpc({
       clock: this.clock,
       files: this.host.files,

@@ -19,6 +19,7 @@ import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
 import { ownPart, statusPatch, urgencyOf } from "./merge-status.ts";
+import { writableStatus } from "./writable-status.ts";
 
 /** What writing statuses needs. */
 export interface StatusWriterDeps {
@@ -59,7 +60,12 @@ interface Entry {
 }
 
 type Step =
-  | { readonly kind: "patch"; readonly target: Pod; readonly body: object }
+  | {
+      readonly kind: "patch";
+      readonly target: Pod;
+      readonly body: object;
+      readonly heldBack: readonly string[];
+    }
   | { readonly kind: "delete"; readonly target: Pod };
 
 /**
@@ -235,8 +241,11 @@ export class StatusWriter {
       written?.target === uid &&
       isSame(ownPart(written.sent), ownPart(status)) &&
       isSame(written.kept, ownPart(target.status));
-    const body = isThere ? undefined : statusPatch(target, status);
-    if (body) return { kind: "patch", target, body };
+    if (!isThere) {
+      const { status: writable, heldBack } = writableStatus(target, status);
+      const body = statusPatch(target, writable);
+      if (body) return { kind: "patch", target, body, heldBack };
+    }
     const mayGo =
       entry.finished &&
       !entry.released &&
@@ -257,11 +266,16 @@ export class StatusWriter {
 
   async #patch(
     entry: Entry,
-    { target, body }: Extract<Step, { kind: "patch" }>,
+    { target, body, heldBack }: Extract<Step, { kind: "patch" }>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, api, clock } = this.#deps;
+    const { client, api, clock, log } = this.#deps;
     const { status, changedAt } = entry;
+    for (const problem of heldBack)
+      log.error("part of a pod's status is not written: the API would refuse all of it", {
+        pod: podDisplayName(target),
+        problem,
+      });
     const place = { ...placeOf(target), subresource: "status" };
     const reply = await client.patch(PODS, place, { kind: "strategic", body }, signal);
     api.learn(reply);

@@ -52,3 +52,26 @@ test("containerStatuses: one end is not shown as this one and the last", () => {
   const again = of(aRecord({ pod, containers: [next] }), waiting);
   assert.equal(again?.lastState?.terminated?.exitCode, 3);
 });
+
+test("containerStatuses: what is stopped to be started again waits, whatever its policy", () => {
+  for (const restartPolicy of ["Always", "OnFailure", "Never"]) {
+    const pod = aPod({ restartPolicy });
+    const of = (more: object, record: object = {}) =>
+      containerStatuses(
+        aRecord({ pod, containers: [anEnd("a", 0, more)] }, record),
+        regularContainers(pod),
+        context,
+      )[0];
+    const between = of({ replaced: true });
+    assert.equal(between?.state?.waiting?.reason, "ContainerCreating", restartPolicy);
+    assert.equal(between?.lastState?.terminated?.exitCode, 0);
+    assert.deepEqual([between?.ready, between?.started, between?.restartCount], [false, false, 0]);
+    const pulls = of({ replaced: true }, { progress: { a: "pulling" } });
+    assert.equal(pulls?.state?.waiting?.message, "pulling");
+    const waits = { a: { reason: "ErrImagePull", message: "no" } };
+    assert.equal(of({ replaced: true }, { waits })?.state?.waiting?.reason, "ErrImagePull");
+    const life = { kind: "terminated", cause: { kind: "deleted" } };
+    assert.equal(of({ replaced: true }, { life })?.state?.terminated?.exitCode, 0);
+    assert.equal(of({})?.state?.terminated?.exitCode, 0);
+  }
+});

@@ -3,6 +3,7 @@ import type {
   Container,
   ContainerState,
   ContainerStateTerminated,
+  ContainerStateWaiting,
   ContainerStatus,
   PodStatus,
   ResourceStatus,
@@ -229,16 +230,32 @@ function waitingInstead(
 ): { readonly state: ContainerState; readonly lastState: ContainerState } {
   if (latest.state === "running" || latest.state === "unknown" || record.life.kind !== "running")
     return as;
-  const again = latest.outdated === true;
-  if (latest.state === "exited" && !again && !decideRestart(record.pod, spec, latest).restart)
+  if (
+    latest.state === "exited" &&
+    latest.outdated !== true &&
+    !decideRestart(record.pod, spec, latest).restart
+  )
     return as;
-  const why = record.waits[spec.container.name] ?? record.troubles[spec.container.name];
-  if ((!why || why.reason === "") && !again) return as;
-  const waiting =
-    why && why.reason !== ""
-      ? { reason: why.reason, message: why.message }
-      : { reason: "RestartingAllContainers" };
+  const waiting = waitingAgain(record, spec, latest);
+  if (!waiting) return as;
   return { state: { waiting }, lastState: as.state.terminated ? as.state : as.lastState };
+}
+
+/**
+ * What a container waits for that is to run again. One that we have stopped to start it again waits from then
+ * on: shown as terminated in between, under Never or OnFailure the API would let it run no more.
+ */
+function waitingAgain(
+  record: PodRecord,
+  { container: { name } }: SpecContainer,
+  latest: ObservedContainer,
+): ContainerStateWaiting | undefined {
+  const why = record.waits[name] ?? record.troubles[name];
+  if (why && why.reason !== "") return { reason: why.reason, message: why.message };
+  if (latest.outdated) return { reason: "RestartingAllContainers" };
+  if (!latest.replaced) return undefined;
+  const message = record.progress[name];
+  return { reason: "ContainerCreating", ...(message === undefined ? {} : { message }) };
 }
 
 function isStarted(
