@@ -67,6 +67,16 @@ test("a full disk is brought down to the low threshold, oldest first, users of a
   assert.deepEqual(world.nodeEvents, []);
 });
 
+test("containers whose status cannot be had keep their own images, and do not stop the collection", async () => {
+  const world = await new ImageWorld().open();
+  await oldImages(world, A, B, C);
+  await container(world, B);
+  world.runtime.refused.add("containerStatus");
+  world.fill(85);
+  await world.run(world.images.upkeep(true, world.signal));
+  assert.deepEqual(names(world), [B]);
+});
+
 test("what frees too little says so at once; a failure is an event from the second in a row on", async () => {
   const world = await new ImageWorld().open();
   await oldImages(world, A);
@@ -222,6 +232,21 @@ test("rules of the owner keep images, and the report says which", async () => {
     result.removed.map(({ tags }) => tags[0]),
     ["reachable.test/x:1"],
   );
+});
+
+test("an image whose labels cannot be read stays, and does not stop the collection of others", async () => {
+  const labels = [[{ key: "team", operator: "in" as const, values: ["infra"] }]];
+  const world = await new ImageWorld({ policy: { keep: { labels } } }).open();
+  await oldImages(world, A);
+  await world.run(world.images.upkeep(true, world.signal));
+  world.runtime.refused.add("imageLabels");
+  await oldImages(world, B);
+  const { plan } = await world.run(world.images.collect({ kind: "unused" }, world.signal));
+  assert.deepEqual(
+    plan.kept.map(({ image, rule, detail }) => [image.tags[0], rule, detail]),
+    [[B, "held", "labels that cannot be read"]],
+  );
+  assert.deepEqual(names(world), [B]);
 });
 
 test("images of pods that are known stay, although no container of them is there yet", async () => {

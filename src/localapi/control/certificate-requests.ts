@@ -2,19 +2,20 @@
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { POD_CERTIFICATE_REQUESTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import type { Duty } from "./duties.ts";
+import { type Duty, stepsForEach } from "./duties.ts";
 
 const EVERY_MS = 60_000;
 /** As old a request may become (PCRCleanerController). */
 const OLD_MS = 30 * 60_000;
 
 /** See the head of this file. */
-export function certificateRequestDuty({ store, clock }: ObjectsCore): Duty {
+export function certificateRequestDuty(core: ObjectsCore): Duty {
+  const { store, clock } = core;
   return {
     name: "local API: requests for certificates of pods",
     everyMs: EVERY_MS,
     plan: () =>
-      store.list(POD_CERTIFICATE_REQUESTS.collection).flatMap((object) => {
+      stepsForEach(core, store.list(POD_CERTIFICATE_REQUESTS.collection), (object) => {
         const made = parseTimestamp(object.metadata.creationTimestamp ?? "") ?? 0;
         if (clock.wall() - made <= OLD_MS) return [];
         return [() => void store.remove(POD_CERTIFICATE_REQUESTS.collection, object)];

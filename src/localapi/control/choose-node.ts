@@ -4,6 +4,7 @@ import type { Node, Pod, Taint, Toleration } from "../../api/generated/types.ts"
 import { isTerminalPhase } from "../../api/pod.ts";
 import { podResources, type ResourceAmounts, resourceAmounts } from "../../api/pod-resources.ts";
 import { tolerates } from "../../api/taints.ts";
+import { UsageError } from "../../kit/errors.ts";
 
 /** Where a pod can go, or why it can go nowhere. */
 export type Placement =
@@ -54,6 +55,16 @@ const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: 
 const toleratesUnschedulable = (tolerations: readonly Toleration[]): boolean =>
   tolerations.some((own) => tolerates(own, UNSCHEDULABLE));
 
+/** What a pod on the node asks for; one whose amounts cannot be read must not keep all others away. */
+function requestsOf(pod: Pod): readonly ResourceAmounts[] {
+  try {
+    return [podResources(asScheduled(pod)).requests];
+  } catch (error) {
+    if (error instanceof UsageError) return [];
+    throw error;
+  }
+}
+
 function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | undefined {
   const room = status?.allocatable;
   if (!room) return undefined;
@@ -62,7 +73,7 @@ function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | und
   if (most > 0 && live.length + 1 > most) return "Too many pods";
   const total = resourceAmounts(room);
   const asked = podResources(pod).requests;
-  const used = live.map((each) => podResources(asScheduled(each)).requests);
+  const used = live.flatMap(requestsOf);
   const fits = (of: (amounts: ResourceAmounts) => number) =>
     of(asked) === 0 || used.reduce((sum, each) => sum + of(each), 0) + of(asked) <= of(total);
   if (!fits(({ cpuMilli }) => cpuMilli)) return "Insufficient cpu";

@@ -1,7 +1,9 @@
 /** What a cluster's controllers do as far as one node needs it; each duty is one loop over the objects. */
 import type { Clock } from "../../kit/clock.ts";
 import { runControlLoop } from "../../kit/control-loop.ts";
+import { messageOf } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import type { ApiObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { Order, User } from "../objects/order.ts";
@@ -16,19 +18,60 @@ export interface Duty {
   readonly plan: () => readonly (() => void)[];
 }
 
+/** Objects whose planning failed in the version they are in, so that each is told of once. */
+const failedObjects = new WeakSet<ApiObject>();
+
+/**
+ * The steps for each object on its own. One that cannot be made sense of (kept by another version, or
+ * damaged) is told of once and has no steps; the others have theirs.
+ */
+export function stepsForEach(
+  { log }: Pick<ObjectsCore, "log">,
+  objects: readonly ApiObject[],
+  stepsOf: (object: ApiObject) => readonly (() => void)[],
+): readonly (() => void)[] {
+  return objects.flatMap((object) => {
+    try {
+      return stepsOf(object);
+    } catch (error) {
+      const { kind, metadata } = object;
+      const name = [metadata.namespace ?? [], metadata.name ?? ""].flat().join("/");
+      if (!failedObjects.has(object))
+        log.warn("an object makes no sense and is left alone", {
+          ...{ kind, name },
+          problem: messageOf(error),
+        });
+      failedObjects.add(object);
+      return [];
+    }
+  });
+}
+
+/** Texts of failures that are remembered. */
+const MAX_FAILED = 100;
+
 /** Refusals that the next look settles. */
 const PASSING = ["AlreadyExists", "Conflict", "Forbidden", "NotFound"];
 
 /** Keeps a duty going until the scope closes. */
 export function startDuty(duty: Duty, core: ObjectsCore, scope: TaskScope): void {
   const { clock, store, log } = core;
+  let failed = new Set<string>();
   const act = async (steps: readonly (() => void)[]) => {
+    const before = failed;
+    failed = new Set();
     for (const step of steps) {
       try {
         step();
       } catch (error) {
-        if (!isRefusal(error, ...PASSING)) throw error;
-        log.verbose(2, "a step was refused", { duty: duty.name, problem: error.message });
+        const problem = messageOf(error);
+        if (isRefusal(error, ...PASSING)) {
+          log.verbose(2, "a step was refused", { duty: duty.name, problem });
+          continue;
+        }
+        // Said once while it lasts: it is tried again at every look.
+        if (!before.has(problem)) log.warn("a step failed", { duty: duty.name, problem });
+        if (failed.size < MAX_FAILED) failed.add(problem);
       }
     }
     await store.settled();

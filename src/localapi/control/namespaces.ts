@@ -13,7 +13,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
 import { finalizeNamespace } from "../serve/subresources.ts";
-import { type Duty, ownOrder } from "./duties.ts";
+import { type Duty, ownOrder, stepsForEach } from "./duties.ts";
 
 const USUAL = ["default", "kube-node-lease", "kube-public", "kube-system"];
 const ROOT_CA = "kube-root-ca.crt";
@@ -48,7 +48,7 @@ export function namespaceDuty(core: ObjectsCore, authorityPem: string): Duty {
     name: "local API: namespaces",
     everyMs: EVERY_MS,
     plan: () =>
-      store.list(NAMESPACES.collection).flatMap((namespace) => {
+      stepsForEach(core, store.list(NAMESPACES.collection), (namespace) => {
         const name = namespace.metadata.name ?? "";
         if (namespace.metadata.deletionTimestamp !== undefined)
           return emptyingSteps(core, namespace, name);

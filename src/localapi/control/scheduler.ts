@@ -7,7 +7,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { bindPod } from "../serve/subresources.ts";
 import { choosePlacement } from "./choose-node.ts";
-import { type Duty, ownOrder } from "./duties.ts";
+import { type Duty, ownOrder, stepsForEach } from "./duties.ts";
 
 const EVERY_MS = 30_000;
 const SCHEDULER = "default-scheduler";
@@ -18,10 +18,11 @@ export function schedulingDuty(core: ObjectsCore): Duty {
   return {
     name: "local API: scheduler",
     everyMs: EVERY_MS,
-    plan: () => {
-      const pods = store.list(PODS.collection) as unknown as readonly Pod[];
-      return pods.filter(isWaiting).flatMap((pod) => stepsFor(core, pod));
-    },
+    plan: () =>
+      stepsForEach(core, store.list(PODS.collection), (object) => {
+        const pod = object as unknown as Pod;
+        return isWaiting(pod) ? stepsFor(core, pod) : [];
+      }),
   };
 }
 

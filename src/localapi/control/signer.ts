@@ -13,7 +13,7 @@ import {
 import type { ApiObject } from "../api-object.ts";
 import { SIGNING_REQUESTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import type { Duty } from "./duties.ts";
+import { type Duty, stepsForEach } from "./duties.ts";
 
 const EVERY_MS = 60_000;
 const DEFAULT_SECONDS = 365 * 24 * 3600;
@@ -39,7 +39,7 @@ export function signingDuty(
     name: "local API: certificates",
     everyMs: EVERY_MS,
     plan: () =>
-      store.list(SIGNING_REQUESTS.collection).flatMap((object) => {
+      stepsForEach(core, store.list(SIGNING_REQUESTS.collection), (object) => {
         const request = object as unknown as CertificateSigningRequest;
         if (isDone(request))
           return isOld(request, clock.wall())

@@ -4,6 +4,7 @@ import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { B, BE } from "../../../test/support/cgroup-room.ts";
 import { Cell } from "../../kit/cell.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
@@ -46,5 +47,38 @@ test("groups of unknown pods go; one that cannot go yet is left hardly any CPU t
   host.cgroups.removeProcess(77);
   await clock.advance(61_000);
   assert.equal(await host.cgroups.exists(stuck), false, "and goes when it can");
+  await scope[Symbol.asyncDispose]();
+});
+
+test("what cannot be listed keeps nothing else from being removed", async () => {
+  const clock = new SimClock();
+  const broken = (op: string, path: string) =>
+    op === "list" && path === "/root/pods"
+      ? new OutsideError("io", "input/output error")
+      : undefined;
+  const host = new FakeHost({ clock, cgroupVersion: 1, fault: broken });
+  await host.files.makeDirectory("/logs/default_web_uid-1", 0o755);
+  const cgroups = createCgroups(
+    { tree: host.cgroups, facts: FAKE_FACTS, clock, log: silentLog },
+    defaultCgroupOptions(1),
+  );
+  await cgroups.start();
+  await cgroups.ensurePod(BE, BE.metadata?.uid ?? "");
+  const scope = new TaskScope("test", { clock, log: silentLog });
+  startHousekeeping(
+    { roots: { root: "/root", logs: "/logs" } },
+    {
+      outside: { clock, log: silentLog, host } as unknown as Outside,
+      scope,
+      cgroups,
+      volumes: { clearOrphan: async () => {} },
+      seen: new Cell(true),
+      released: new Cell(0),
+      isKnown: () => false,
+    },
+  );
+  await clock.advance(1_000);
+  assert.equal(await host.cgroups.exists("/kubepods/besteffort/podbe"), false);
+  assert.deepEqual(await host.files.list("/logs"), []);
   await scope[Symbol.asyncDispose]();
 });

@@ -5,7 +5,7 @@
  */
 import type { Reading } from "../../kit/cell.ts";
 import { type ControlLoop, runControlLoop } from "../../kit/control-loop.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
@@ -42,14 +42,11 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     everyMs: PERIOD_MS,
     plan: async () => {
       if (!deps.seen.get()) return undefined;
-      const groups = await deps.cgroups.listPods();
-      const found = {
-        podFolders: await folders(deps.outside, `${options.roots.root}/pods`),
-        logFolders: await folders(deps.outside, options.roots.logs),
-        cgroups: groups,
-      };
+      const found = await findGround(options.roots, deps);
       const orphans = planOrphans(found, deps.isKnown);
-      return orphans && { ...orphans, groups: groups.filter(({ uid }) => !deps.isKnown(uid)) };
+      return (
+        orphans && { ...orphans, groups: found.cgroups.filter(({ uid }) => !deps.isKnown(uid)) }
+      );
     },
     act: async (orphans) => {
       for (const { uid, qos } of orphans.groups) {
@@ -68,6 +65,36 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     },
   };
   deps.scope.spawn("housekeeping", "restart", (signal) => runControlLoop(loop, clock, signal));
+}
+
+/**
+ * What there is of pods. Of a place that cannot be listed nothing is removed, the others are looked after all
+ * the same; but folders of pods stay as long as it is not known which processes may still write to them.
+ */
+async function findGround(roots: HousekeepingOptions["roots"], deps: HousekeepingDeps) {
+  const foldersAt = (path: string) => listed(deps, path, () => folders(deps.outside, path));
+  const cgroups = await listed(deps, "cgroups of pods", () => deps.cgroups.listPods());
+  return {
+    podFolders: (cgroups && (await foldersAt(`${roots.root}/pods`))) ?? [],
+    logFolders: (await foldersAt(roots.logs)) ?? [],
+    cgroups: cgroups ?? [],
+  };
+}
+
+/** What `list` finds; `undefined` when it cannot, which is logged. */
+async function listed<T>(
+  { outside }: HousekeepingDeps,
+  place: string,
+  list: () => Promise<readonly T[]>,
+): Promise<readonly T[] | undefined> {
+  try {
+    return await list();
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    const problem = messageOf(error);
+    outside.log.warn("what unknown pods left cannot be listed", { place, problem });
+    return undefined;
+  }
 }
 
 async function folders({ host }: Outside, path: string): Promise<readonly string[]> {

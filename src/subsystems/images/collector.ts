@@ -6,7 +6,7 @@
 import { type Because, decided } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter } from "../../kit/metrics.ts";
 import type { ImageService } from "../../outside/cri/cri.ts";
@@ -256,12 +256,15 @@ export class Collector {
     for (const record of look.records.values()) {
       const { id, tags, digests } = record;
       const names = [...tags, ...digests];
+      const labels = await this.#labelsOf(id, signal);
+      const held = holds.holdersOf([id, ...names]);
       described.push({
         ...record,
         usedBy: look.users.get(id) ?? [],
-        heldFor: holds.holdersOf([id, ...names]),
+        // A rule may want to keep it for its labels: without them it is not removed.
+        heldFor: labels === undefined ? [...held, "labels that cannot be read"] : held,
         neededBy: needed.get(id) ?? [],
-        labels: await this.#labelsOf(id, signal),
+        labels: labels ?? {},
         wanted: inventory.wantedAs(names),
       });
     }
@@ -269,14 +272,26 @@ export class Collector {
     return described;
   }
 
-  /** An image's labels never change, so each image is asked about once, and only when a rule wants to know. */
-  async #labelsOf(id: string, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+  /**
+   * An image's labels never change, so each image is asked about once, and only when a rule wants to know;
+   * `undefined` when the runtime cannot say.
+   */
+  async #labelsOf(
+    id: string,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, string>> | undefined> {
     if (this.policy.keep.labels.length === 0) return {};
     const known = this.#labels.get(id);
     if (known) return known;
-    const labels = await this.#deps.images.imageLabels(id, signal);
-    this.#labels.set(id, labels);
-    return labels;
+    try {
+      const labels = await this.#deps.images.imageLabels(id, signal);
+      this.#labels.set(id, labels);
+      return labels;
+    } catch (error) {
+      if (!isOutside(error) || isOutside(error, "unavailable", "aborted")) throw error;
+      this.#deps.log.verbose(2, "labels of an image cannot be read", { image: id, error });
+      return undefined;
+    }
   }
 
   async #unreachable(

@@ -108,7 +108,7 @@ export class Images {
         rememberWantedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),
       },
       {
-        ...{ images: cri.images, runtime: cri.runtime, state, clock, pods },
+        ...{ images: cri.images, runtime: cri.runtime, state, clock, log, pods },
         ...(deps.describeRuntime ? { describeRuntime: deps.describeRuntime } : {}),
       },
     );

@@ -7,7 +7,9 @@ import type { Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { isOutside } from "../../kit/errors.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import { doneValues, inParallel } from "../../kit/in-parallel.ts";
+import type { Log } from "../../kit/log.ts";
 import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
 import { decodeKept, encodeKept, type KeptImage, type WantedImage } from "./checkpoint.ts";
@@ -35,6 +37,7 @@ export interface InventoryDeps {
   readonly runtime: Pick<RuntimeService, "listContainers" | "containerStatus">;
   readonly state: StateFiles;
   readonly clock: Clock;
+  readonly log: Log;
   /** Pods that have or may get containers. */
   readonly pods: () => readonly Pod[];
   /** The runtime's description of itself (verbose status); absent where it has none. */
@@ -52,6 +55,8 @@ export interface Look {
 const CHECKPOINT_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const MAX_CHECKPOINT_BYTES = 16 * 1024 * 1024;
+/** Status calls under way at once. */
+const STATUS_CALLS = 8;
 /** Names of images that pods wanted; the oldest go first. */
 const MAX_WANTED = 4096;
 
@@ -68,6 +73,10 @@ export class Inventory {
   /** Of an earlier life, for images not seen yet in this one. */
   #kept: ReadonlyMap<string, KeptImage> = new Map();
   #records: ReadonlyMap<string, ImageRecord> = new Map();
+  /** Images that containers mount, by container, as last seen. */
+  readonly #mounts = new Map<string, readonly string[]>();
+  /** Containers whose status could not be had, as the log was told. */
+  readonly #unclear = new Set<string>();
   #detected = false;
   #written = "";
 
@@ -211,31 +220,49 @@ export class Inventory {
 
   async #containers(signal: AbortSignal): Promise<readonly UsingContainer[]> {
     const listed = await this.#deps.runtime.listContainers({}, signal);
-    const plain = new Set(
-      this.#deps
-        .pods()
-        .filter(({ spec }) => !spec?.volumes?.some(({ image }) => image !== undefined))
-        .map(({ metadata }) => metadata?.uid ?? ""),
-    );
-    const using: UsingContainer[] = [];
-    for (const container of listed) {
-      // What is mounted only the full status tells; for most pods the spec says that there is nothing.
-      const mounted = plain.has(container.labels[POD_UID] ?? "")
-        ? []
-        : await this.#mountedBy(container.id, signal);
-      using.push({ references: referencesOf(container), mounted, name: nameOf(container) });
-    }
-    return using;
+    const pods = new Map(this.#deps.pods().map((pod) => [pod.metadata?.uid ?? "", pod]));
+    const ids = new Set(listed.map(({ id }) => id));
+    for (const id of this.#mounts.keys()) if (!ids.has(id)) this.#mounts.delete(id);
+    for (const id of this.#unclear) if (!ids.has(id)) this.#unclear.delete(id);
+    const outcomes = await inParallel(listed, STATUS_CALLS, async (container) => {
+      const pod = pods.get(container.labels[POD_UID] ?? "");
+      const mounted = await this.#mountedBy(container, pod, signal);
+      return { references: referencesOf(container), mounted, name: nameOf(container) };
+    });
+    const failed = outcomes.find(({ kind }) => kind === "failed");
+    if (failed?.kind === "failed") throw failed.error;
+    return doneValues(outcomes);
   }
 
-  async #mountedBy(id: string, signal: AbortSignal): Promise<readonly string[]> {
+  /**
+   * What is mounted only the full status tells; for most pods the spec says that there is nothing. Of a
+   * container whose status cannot be had, what it mounted before or what its pod names counts as mounted:
+   * neither may it lose an image, nor may it stop the collection of all others.
+   */
+  async #mountedBy(
+    { id }: Container,
+    pod: Pod | undefined,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const named = pod?.spec?.volumes?.flatMap(({ image }) => image?.reference ?? []);
+    if (pod && (named ?? []).length === 0) return [];
     try {
       const { mounts } = await this.#deps.runtime.containerStatus(id, signal);
-      return mounts.flatMap(({ image }) => (image?.image ? [image.image] : []));
+      const mounted = mounts.flatMap(({ image }) => (image?.image ? [image.image] : []));
+      this.#mounts.set(id, mounted);
+      this.#unclear.delete(id);
+      return mounted;
     } catch (error) {
       // It went away since it was listed: then it mounts nothing either.
       if (isOutside(error, "notFound")) return [];
-      throw error;
+      if (!isOutside(error) || isOutside(error, "unavailable", "aborted")) throw error;
+      if (!this.#unclear.has(id))
+        this.#deps.log.warn("it is not known which images a container mounts", {
+          container: id,
+          problem: messageOf(error),
+        });
+      this.#unclear.add(id);
+      return this.#mounts.get(id) ?? named ?? [];
     }
   }
 }

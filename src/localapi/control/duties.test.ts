@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createSystemClock } from "../../kit/clock.ts";
+import { type Log, silentLog } from "../../kit/log.ts";
+import { createSeededRandom } from "../../kit/random.ts";
+import { TaskScope } from "../../kit/scope.ts";
+import { openDatabase } from "../../outside/database/database.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NODES, PODS } from "../kinds/catalog.ts";
+import { ObjectStore, STORE_OPTIONS } from "../store/store.ts";
+import { type Duty, startDuty } from "./duties.ts";
+import { schedulingDuty } from "./scheduler.ts";
+
+/** Objects in a database in memory, and what was warned of. */
+function aCore() {
+  const warned: string[] = [];
+  const log: Log = {
+    ...silentLog,
+    warn: (message, fields = {}) => {
+      warned.push(`${message}: ${fields["name"] ?? fields["problem"]}`);
+    },
+  };
+  const clock = createSystemClock();
+  const store = new ObjectStore(STORE_OPTIONS, { database: openDatabase(":memory:"), clock, log });
+  const core = { store, clock, random: createSeededRandom(1), log };
+  const scope = new TaskScope("duties", { clock, log });
+  return { core, scope, warned };
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error(`not in time: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+const aPod = (name: string, cpu: string, nodeName?: string): ApiObject => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "default", uid: `uid-${name}` },
+  spec: {
+    schedulerName: "default-scheduler",
+    ...(nodeName === undefined ? {} : { nodeName }),
+    containers: [{ name: "a", image: "b", resources: { requests: { cpu } } }],
+  },
+  status: { phase: "Pending" },
+});
+
+test("one pod that makes no sense keeps no other from being scheduled, and is told of once", async () => {
+  const { core, scope, warned } = aCore();
+  const { store } = core;
+  store.put(NODES.collection, {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: "n1" },
+    status: { allocatable: { cpu: "4", memory: "4Gi", pods: "110" } },
+  });
+  store.put(PODS.collection, aPod("a-broken", "many"));
+  store.put(PODS.collection, aPod("on-the-node", "few", "n1"));
+  store.put(PODS.collection, aPod("z-good", "1"));
+  await store.settled();
+  startDuty(schedulingDuty(core), core, scope);
+  const placeOf = (name: string) => {
+    const spec = store.get(PODS.collection, `default/${name}`)?.["spec"] ?? {};
+    return (spec as { readonly nodeName?: string }).nodeName;
+  };
+  await until("the good pod has a node", () => placeOf("z-good") === "n1");
+  store.put(PODS.collection, aPod("zz-next", "1"));
+  await store.settled();
+  await until("so has the next", () => placeOf("zz-next") === "n1");
+  assert.equal(placeOf("a-broken"), undefined);
+  assert.deepEqual(warned, ["an object makes no sense and is left alone: default/a-broken"]);
+  await scope[Symbol.asyncDispose]();
+});
+
+test("a step that fails keeps no later one from being taken, and is told of once", async () => {
+  const { core, scope, warned } = aCore();
+  let taken = 0;
+  let planned = 0;
+  const duty: Duty = {
+    name: "test",
+    everyMs: 5,
+    plan: () => {
+      planned += 1;
+      const broken = () => {
+        throw new Error("disk full");
+      };
+      return [
+        broken,
+        () => {
+          taken += 1;
+        },
+      ];
+    },
+  };
+  startDuty(duty, core, scope);
+  await until("it was planned several times", () => planned > 3);
+  await scope[Symbol.asyncDispose]();
+  assert.ok(taken >= 3);
+  assert.deepEqual(warned, ["a step failed: disk full"]);
+});
