@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import { createSystemClock } from "../../kit/clock.ts";
 import { type Log, silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
@@ -11,7 +14,11 @@ import { ObjectStore, STORE_OPTIONS } from "../store/store.ts";
 import { type Duty, startDuty } from "./duties.ts";
 import { schedulingDuty } from "./scheduler.ts";
 
-/** Objects in a database in memory, and what was warned of. */
+const folder = mkdtempSync(join(tmpdir(), "nodelet-duties-"));
+after(() => rmSync(folder, { recursive: true }));
+let databases = 0;
+
+/** Objects in a database of their own, and what was warned of. */
 function aCore() {
   const warned: string[] = [];
   const log: Log = {
@@ -21,7 +28,9 @@ function aCore() {
     },
   };
   const clock = createSystemClock();
-  const store = new ObjectStore(STORE_OPTIONS, { database: openDatabase(":memory:"), clock, log });
+  databases += 1;
+  const database = openDatabase(join(folder, `${databases}.db`));
+  const store = new ObjectStore(STORE_OPTIONS, { database, clock, log });
   const core = { store, clock, random: createSeededRandom(1), log };
   const scope = new TaskScope("duties", { clock, log });
   return { core, scope, warned };
