@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "./generated/types.ts";
-import { isStaticPod } from "./pod.ts";
+import { isStaticPod, CONFIG_SOURCE_ANNOTATION as SOURCE } from "./pod.ts";
 import { stableJson, staticPodUid } from "./pod-keys.ts";
-import { bindStaticPod } from "./static-pod.ts";
+import { bindStaticPod, seenFromApi } from "./static-pod.ts";
 
 const manifest: Pod = {
   metadata: { name: "etcd", labels: { a: "1", b: "2" } },
@@ -85,4 +85,14 @@ test("stableJson: sorted keys, harmless with odd ones", () => {
   assert.equal(stableJson({ b: [{ d: 1, c: 2 }], a: undefined }), '{"b":[{"c":2,"d":1}]}');
   const odd: unknown = JSON.parse('{"z": 1, "__proto__": {"b": 1, "a": 2}}');
   assert.equal(stableJson(odd), '{"__proto__":{"a":2,"b":1},"z":1}');
+});
+
+test("seenFromApi: source and time are the node's own words, all else stays", () => {
+  const annotations = { [SOURCE]: "file", "kubernetes.io/config.seen": "then", note: "kept" };
+  const pod = seenFromApi({ metadata: { name: "a", uid: "u", annotations } }, "now");
+  assert.deepEqual(pod.metadata, {
+    ...{ name: "a", uid: "u" },
+    annotations: { [SOURCE]: "api", "kubernetes.io/config.seen": "now", note: "kept" },
+  });
+  assert.equal(isStaticPod(pod), false);
 });

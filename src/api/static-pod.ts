@@ -62,3 +62,21 @@ export function bindStaticPod(manifest: Pod, context: StaticPodContext): Pod {
     status: { ...manifest.status, phase: "Pending" },
   };
 }
+
+/**
+ * An API pod as this node has seen it: where it comes from and since when is ours to say, whatever it says of
+ * itself (kubelet config.go updatePodsFunc).
+ */
+export function seenFromApi(pod: Pod, seen: string): Pod {
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      annotations: {
+        ...pod.metadata?.annotations,
+        [CONFIG_SOURCE_ANNOTATION]: "api",
+        [CONFIG_SEEN_ANNOTATION]: seen,
+      },
+    },
+  };
+}

@@ -6,6 +6,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod.ts";
+import { seenFromApi } from "../../api/static-pod.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/timestamps.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -77,6 +78,8 @@ export class Sources {
   readonly #problems = new Cell<readonly SourceProblem[]>([]);
   /** When each source of manifests was last read as a whole. */
   readonly #readAt = new Map<SourceKind, MonotonicMs>();
+  /** When pods of other sources were first seen, by UID. */
+  readonly #seenAt = new Map<string, string>();
   #wanted: ReadonlyMap<PodUid, SourcedPod> = new Map();
   #duplicates: ReadonlySet<string> = new Set();
 
@@ -114,7 +117,7 @@ export class Sources {
   start(): void {
     const { file, http, nodeName } = this.#options;
     const { scope, files, net, clock, log } = this.#deps;
-    const readManifest = manifestReader(nodeName, () => rfc3339Nano(nanosFromWall(clock.wall())));
+    const readManifest = manifestReader(nodeName, () => this.#now());
     if (file) {
       const onChange = this.#taker("file");
       const onRead = () => this.#readAt.set("file", clock.monotonic());
@@ -137,6 +140,10 @@ export class Sources {
     this.#checkSeen();
   }
 
+  #now(): string {
+    return rfc3339Nano(nanosFromWall(this.#deps.clock.wall()));
+  }
+
   #taker(
     kind: SourceKind,
   ): (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void {
@@ -156,9 +163,14 @@ export class Sources {
           throw new UsageError(
             `pod ${podDisplayName(pod)} of ${source.name}: metadata.uid: Required value`,
           );
-        this.#deps.onWanted({ uid: uid as PodUid, pod, source: "api" });
+        const seen = this.#seenAt.get(uid) ?? this.#now();
+        this.#seenAt.set(uid, seen);
+        this.#deps.onWanted({ uid: uid as PodUid, pod: seenFromApi(pod, seen), source: "api" });
       },
-      drop: (uid, graceSeconds) => this.#deps.onUnwanted(uid as PodUid, graceSeconds),
+      drop: (uid, graceSeconds) => {
+        this.#seenAt.delete(uid);
+        this.#deps.onUnwanted(uid as PodUid, graceSeconds);
+      },
       synced: () => {
         this.#synced.add(source);
         this.#checkSeen();
