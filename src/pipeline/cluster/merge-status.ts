@@ -2,7 +2,7 @@
 import type { Pod, PodCondition, PodStatus } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod.ts";
 import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
-import { isOwnCondition } from "../status/pod-conditions.ts";
+import { isOwnCondition, newerConditions } from "../status/pod-conditions.ts";
 
 /** Fields of a pod's status that the kubelet writes; all others belong to somebody else. */
 const OWN_FIELDS = [
@@ -57,7 +57,7 @@ export function mergeStatus(known: PodStatus | undefined, own: PodStatus): PodSt
   const merged: PodStatus = {
     ...others,
     ...mine,
-    conditions: [...(mine.conditions ?? []), ...shared, ...foreign],
+    conditions: [...laterTimes(mine.conditions ?? [], known?.conditions), ...shared, ...foreign],
   };
   if (!isTerminalPhase(known?.phase) || isTerminalPhase(own.phase)) return merged;
   const { reason: _, message: __, ...rest } = merged;
@@ -68,6 +68,19 @@ export function mergeStatus(known: PodStatus | undefined, own: PodStatus): PodSt
     ...(known?.message === undefined ? {} : { message: known.message }),
   };
 }
+
+/** A condition that became what it is later, by the API's account, keeps that time: another agent had the node then. */
+const laterTimes = (
+  own: readonly PodCondition[],
+  known: readonly PodCondition[] = [],
+): readonly PodCondition[] =>
+  newerConditions(own, known).map((newer, i) => {
+    const mine = own[i] ?? newer;
+    const { lastTransitionTime } = newer;
+    if (newer === mine || newer.status !== mine.status || lastTransitionTime === undefined)
+      return mine;
+    return { ...mine, lastTransitionTime };
+  });
 
 /** The strategic merge patch that brings our status to the API; undefined when it is there. */
 export function statusPatch(known: Pod, own: PodStatus): object | undefined {

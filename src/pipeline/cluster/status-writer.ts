@@ -19,6 +19,7 @@ import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
 import { ownPart, statusPatch, urgencyOf } from "./merge-status.ts";
+import { UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
 /** What writing statuses needs. */
@@ -55,6 +56,8 @@ interface Entry {
   notBefore: MonotonicMs;
   /** When the status that is not yet written came. */
   changedAt: MonotonicMs;
+  /** Why the last request came to nothing, until one succeeds. */
+  problem?: string;
   /** Our status as it was last brought there, and what the API made of it. */
   written?: { readonly target: string; readonly sent: PodStatus; readonly kept: PodStatus };
 }
@@ -78,6 +81,7 @@ export class StatusWriter {
   readonly #entries = new Map<PodUid, Entry>();
   readonly #running = new Set<Promise<void>>();
   readonly #latency: ReturnType<MetricsRegistry["histogram"]>;
+  readonly #unwritten: UnwrittenStatuses;
   #sequence = 0;
   /** When everything was last compared with the API. */
   #passedAt: MonotonicMs;
@@ -86,6 +90,7 @@ export class StatusWriter {
   constructor(deps: StatusWriterDeps) {
     this.#deps = deps;
     this.#passedAt = deps.clock.monotonic();
+    this.#unwritten = new UnwrittenStatuses(deps.clock, deps.log);
     this.#latency = deps.metrics.histogram({
       name: "kubelet_pod_status_sync_duration_seconds",
       help: "Time from a change of a pod's status until the API has it.",
@@ -225,6 +230,7 @@ export class StatusWriter {
         entry.released = true;
       }
       entry.failures = 0;
+      delete entry.problem;
       if (this.#step(entry)) this.#touch(entry);
     } catch (error) {
       if (!signal.aborted) this.#failed(entry, step, error);
@@ -271,19 +277,20 @@ export class StatusWriter {
   ): Promise<void> {
     const { client, api, clock, log } = this.#deps;
     const { status, changedAt } = entry;
-    for (const problem of heldBack)
-      log.error("part of a pod's status is not written: the API would refuse all of it", {
-        pod: podDisplayName(target),
-        problem,
-      });
     const place = { ...placeOf(target), subresource: "status" };
     const reply = await client.patch(PODS, place, { kind: "strategic", body }, signal);
     api.learn(reply);
+    this.#unwritten.written(entry.uid);
     entry.written = {
       target: target.metadata?.uid ?? "",
       sent: status,
       kept: ownPart(reply.status),
     };
+    for (const problem of heldBack)
+      log.error("part of a pod's status is not written: the API would refuse all of it", {
+        pod: podDisplayName(target),
+        problem,
+      });
     this.#latency.observe((clock.monotonic() - changedAt) / 1000);
   }
 
@@ -301,6 +308,7 @@ export class StatusWriter {
     // Word of it comes with the watch.
     const isGone = isApiError(error, 404);
     entry.failures += 1;
+    entry.problem = messageOf(error);
     entry.notBefore = (clock.monotonic() + retryDelayMs(entry.failures, RETRY)) as MonotonicMs;
     if (!isGone) this.#touch(entry);
     const said = { pod: podDisplayName(entry.pod), step: step.kind, problem: messageOf(error) };
@@ -343,8 +351,28 @@ export class StatusWriter {
 
   #compareAll(): void {
     this.#passedAt = this.#deps.clock.monotonic();
-    for (const entry of this.#entries.values())
+    const entries = [...this.#entries.values()];
+    this.#unwritten.check(
+      entries.flatMap((entry) => {
+        const reason = this.#whyUnwritten(entry);
+        return reason === undefined ? [] : [{ uid: entry.uid, pod: entry.pod, reason }];
+      }),
+    );
+    for (const entry of entries)
       if (!entry.dirty && !entry.busy && this.#step(entry)) this.#touch(entry);
+  }
+
+  /** What keeps the pod's status from the API; `undefined` when it is there, or the pod is not. */
+  #whyUnwritten(entry: Entry): string | undefined {
+    const target = this.#targetOf(entry);
+    if (!target)
+      return isStaticPod(entry.pod) ? "the API server has no mirror pod of it" : undefined;
+    const { heldBack } = writableStatus(target, entry.status);
+    if (heldBack.length === 0 && this.#step(entry)?.kind !== "patch") return undefined;
+    if (!this.#deps.reachable.get()) return "the API server does not answer";
+    if (heldBack.length > 0) return heldBack.join("; ");
+    if (entry.problem !== undefined) return entry.problem;
+    return entry.busy ? "a request is under way" : "others go first";
   }
 }
 

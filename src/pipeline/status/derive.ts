@@ -11,7 +11,12 @@ import type { PodRecord } from "../pods/record.ts";
 import { ephemeralContainers, initContainers, regularContainers } from "../pods/restart.ts";
 import { isBetweenRounds } from "../pods/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
-import { type ConditionVerdict, isOwnCondition, podConditions } from "./pod-conditions.ts";
+import {
+  type ConditionVerdict,
+  isOwnCondition,
+  newerConditions,
+  podConditions,
+} from "./pod-conditions.ts";
 import { podLevelResources, resizeConditions } from "./resize-status.ts";
 import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
 
@@ -87,7 +92,10 @@ function shownStatuses(record: PodRecord, context: StatusContext): PodContainerS
   return record.life.kind === "terminated" ? whenTerminated(specs, all) : all;
 }
 
-/** Our own conditions as we last said them; those of others as the API has them, where it does. */
+/**
+ * Our own conditions as we last said them, or as another agent has since, which had the node meanwhile; those
+ * of others as the API has them, where it does.
+ */
 function publishedConditions(
   { source, pod }: PodRecord,
   previous: PodStatus | undefined,
@@ -96,7 +104,8 @@ function publishedConditions(
   if (previous?.conditions === undefined) return given;
   if (source !== "api") return previous.conditions;
   const isOwn = ({ type }: PodCondition) => isOwnCondition(type);
-  return [...previous.conditions.filter(isOwn), ...given.filter((each) => !isOwn(each))];
+  const own = previous.conditions.filter(isOwn);
+  return [...newerConditions(own, given), ...given.filter((each) => !isOwn(each))];
 }
 
 function byName(a: { readonly name: string }, b: { readonly name: string }): number {

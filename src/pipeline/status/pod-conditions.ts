@@ -16,6 +16,22 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set([
 /** Whether only a kubelet sets conditions of this type. */
 export const isOwnCondition = (type: string): boolean => OWN_CONDITIONS.has(type);
 
+/** The conditions, each as `others` has it where it changed there later. */
+export const newerConditions = (
+  conditions: readonly PodCondition[],
+  others: readonly PodCondition[],
+): readonly PodCondition[] =>
+  conditions.map((own) => {
+    const other = others.find(({ type }) => type === own.type);
+    return other && changedAt(other) > changedAt(own) ? other : own;
+  });
+
+/** Milliseconds; what has no time has never changed. */
+function changedAt({ lastTransitionTime }: PodCondition): number {
+  const ms = Date.parse(lastTransitionTime ?? "");
+  return Number.isNaN(ms) ? 0 : ms;
+}
+
 /** A condition without its times, which belong to whoever keeps the last one. */
 export interface ConditionVerdict {
   readonly type: string;
