@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { doneValues, inParallel } from "./in-parallel.ts";
+import { allValues, doneValues, inParallel } from "./in-parallel.ts";
 
 test("inParallel works on no more than width items at once and keeps their order", async () => {
   let running = 0;
@@ -28,6 +28,14 @@ test("inParallel lets one item fail alone, whether it throws or rejects", async 
     { kind: "failed", error: bad },
     { kind: "done", value: "b" },
   ]);
+});
+
+test("allValues throws the first failure, in the order of the items", async () => {
+  const fail = (item: number) =>
+    item > 1 ? Promise.reject(new Error(`${item}`)) : Promise.resolve(item);
+  assert.deepEqual(allValues(await inParallel([0, 1], 2, fail)), [0, 1]);
+  const outcomes = await inParallel([0, 2, 3], 3, fail);
+  assert.throws(() => allValues(outcomes), /^Error: 2$/);
 });
 
 test("inParallel goes on beside an item that hangs", async () => {

@@ -28,6 +28,14 @@ export function doneValues<R>(outcomes: readonly Outcome<R>[]): readonly R[] {
   return outcomes.flatMap((outcome) => (outcome.kind === "done" ? [outcome.value] : []));
 }
 
+/** The values of all, in order. Throws the failure of the first that failed. */
+export function allValues<R>(outcomes: readonly Outcome<R>[]): readonly R[] {
+  return outcomes.map((outcome) => {
+    if (outcome.kind === "failed") throw outcome.error;
+    return outcome.value;
+  });
+}
+
 async function outcomeOf<T, R>(work: (item: T) => Promise<R>, item: T): Promise<Outcome<R>> {
   try {
     return { kind: "done", value: await work(item) };

@@ -1,4 +1,5 @@
 import { isOutside } from "../../kit/errors.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { StopOrder } from "./actions.ts";
 import type { Run } from "./run.ts";
 
@@ -36,7 +37,8 @@ export async function stopContainers(
     }
   };
   for (const { promise } of ends.values()) promise.catch(() => {});
-  await Promise.all(orders.map(stopInTurn));
+  // All at once: those that wait for their turn are begun, too, as they wait for the others.
+  allValues(await inParallel(orders, orders.length, stopInTurn));
   run.signal.throwIfAborted();
   return faults;
 }

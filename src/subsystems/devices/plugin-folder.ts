@@ -5,6 +5,7 @@
 import { Cell, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Grpc, GrpcChannel } from "../../outside/grpc/grpc.ts";
@@ -84,11 +85,10 @@ async function reconcile(
     const before = known.get(path);
     return !before || (before.retryAt !== undefined && before.retryAt <= now);
   });
-  await Promise.all(
-    open.map(async ([path, modifiedMs]) =>
-      known.set(path, { modifiedMs, ...(await introduce(path, deps)) }),
-    ),
+  const outcomes = await inParallel(open, MOST_SOCKETS, async ([path, modifiedMs]) =>
+    known.set(path, { modifiedMs, ...(await introduce(path, deps)) }),
   );
+  allValues(outcomes);
 }
 
 /** Asks a plugin who it is, registers it, and tells it what became of it. */

@@ -1,6 +1,7 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { laneOf } from "./lanes.ts";
 
@@ -93,7 +94,9 @@ export class Broadcaster {
     this.#handOut(Number.POSITIVE_INFINITY);
     const patience = new AbortController();
     const tired = this.#deps.clock.sleep(CLOSE_WAIT_MS, patience.signal).catch(() => {});
-    await Promise.race([Promise.all([...this.#watchers].map((each) => each.drained())), tired]);
+    const watchers = [...this.#watchers];
+    const drained = inParallel(watchers, watchers.length, (each) => each.drained());
+    await Promise.race([drained, tired]);
     patience.abort();
   }
 

@@ -7,6 +7,7 @@ import { type Because, decided } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter } from "../../kit/metrics.ts";
 import type { ImageService } from "../../outside/cri/cri.ts";
@@ -86,6 +87,9 @@ interface Pass {
   readonly errors: string[];
   freedBytes: number;
 }
+
+/** Registries that are tried at once. */
+const MAX_DIALS = 16;
 
 /** See the head of this file. */
 export class Collector {
@@ -299,9 +303,15 @@ export class Collector {
     signal: AbortSignal,
   ): Promise<ReadonlySet<string>> {
     const registries = [...registriesToTry(this.policy.keep, images)];
-    const answers = await Promise.all(
-      registries.map((registry) => this.#deps.reachable(registry, signal)),
+    const answers = await inParallel(registries, MAX_DIALS, (registry) =>
+      this.#deps.reachable(registry, signal),
     );
-    return new Set(registries.filter((_, at) => answers[at] === false));
+    signal.throwIfAborted();
+    return new Set(
+      registries.filter((_, at) => {
+        const answer = answers[at];
+        return answer?.kind === "done" && answer.value === false;
+      }),
+    );
   }
 }

@@ -9,6 +9,7 @@ import { podDisplayName } from "../../api/pod.ts";
 import { parseYamlDocument } from "../../api/yaml.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, UsageError } from "../../kit/errors.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram } from "../../kit/metrics.ts";
 import { sha256Hex } from "../../outside/digest.ts";
@@ -47,6 +48,8 @@ export interface CredentialProgramsDeps {
 }
 
 const TIMEOUT_MS = 60_000;
+/** Programs asked at once for one pull. */
+const MAX_PROGRAMS = 8;
 const MAX_CONFIG_BYTES = 1024 * 1024;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const CACHED_ANSWERS = 1_000;
@@ -107,14 +110,13 @@ export class CredentialPrograms {
     signal: AbortSignal,
   ): Promise<readonly KeyringPart[]> {
     const meant = this.#providers.filter((provider) => providerMatches(provider, repository));
-    const parts = await Promise.all(
-      meant.map(async (provider): Promise<KeyringPart | undefined> => {
-        const identity = await this.#identify(provider, pod, signal);
-        if (identity === undefined) return undefined;
-        const config = await this.#ask({ provider, repository, ...identity });
-        return identity.account ? { config, account: identity.account } : { config };
-      }),
-    );
+    const ask = async (provider: CredentialProvider): Promise<KeyringPart | undefined> => {
+      const identity = await this.#identify(provider, pod, signal);
+      if (identity === undefined) return undefined;
+      const config = await this.#ask({ provider, repository, ...identity });
+      return identity.account ? { config, account: identity.account } : { config };
+    };
+    const parts = allValues(await inParallel(meant, MAX_PROGRAMS, ask));
     return parts.filter((part) => part !== undefined);
   }
 

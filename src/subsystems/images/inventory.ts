@@ -8,7 +8,7 @@ import { podDisplayName } from "../../api/pod.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
-import { doneValues, inParallel } from "../../kit/in-parallel.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { StateFile, StateFiles } from "../../kit/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
@@ -229,9 +229,7 @@ export class Inventory {
       const mounted = await this.#mountedBy(container, pod, signal);
       return { references: referencesOf(container), mounted, name: nameOf(container) };
     });
-    const failed = outcomes.find(({ kind }) => kind === "failed");
-    if (failed?.kind === "failed") throw failed.error;
-    return doneValues(outcomes);
+    return allValues(outcomes);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Host } from "../../outside/host/host.ts";
 import type { ContainerProcesses } from "./exec-guard.ts";
 import { type ContainerProcess, TICKS_PER_SECOND } from "./exec-tree.ts";
@@ -10,6 +11,9 @@ export interface ProcessPorts {
   /** Name of the container's control group at a path; `undefined` where there is none. */
   readonly containerGroupAt: (path: string) => string | undefined;
 }
+
+/** Processes that are read about at once. */
+const MAX_AT_ONCE = 32;
 
 /** Processes of containers, from the kernel's own files. */
 export function containerProcesses(ports: ProcessPorts): ContainerProcesses {
@@ -29,8 +33,8 @@ export function containerProcesses(ports: ProcessPorts): ContainerProcesses {
       Math.floor(parseFloat(host.readKernel("/proc/uptime") ?? "0") * TICKS_PER_SECOND),
     of: async (podUid, containerId) => {
       const pids = await podProcesses(podUid);
-      const all = await Promise.all(pids.map((pid) => describe(pid, containerId)));
-      return all.filter((process) => process !== undefined);
+      const all = await inParallel(pids, MAX_AT_ONCE, (pid) => describe(pid, containerId));
+      return allValues(all).filter((process) => process !== undefined);
     },
     kill: (process) => host.killProcess(process),
     isUncollected: async ({ pid, startTicks }) => {
