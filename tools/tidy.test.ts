@@ -8,6 +8,8 @@ import { formatViolation, type Violation } from "./tidy/violation.ts";
 const RULES: Readonly<Record<Violation["rule"], string>> = {
   rooms: "imports keep to the rooms, doors, packages and Node modules of rooms.json",
   pure: "pure files are pure",
+  blocking: "file system and process calls block the thread only where rooms.json says why",
+  parallel: "work on the elements of a list is started with a bound, each failing alone",
   size: "files, functions and parameter lists keep their limits",
   names: "names say what a thing does; no barrels, no default exports",
   docs: "what src/ exports has a docstring",

@@ -16,6 +16,10 @@ export interface House {
   readonly packages: Readonly<Record<string, readonly string[]>>;
   /** Folders or files below src/ that may import `node:` modules. */
   readonly nodeModules: readonly string[];
+  /** Folders or files below src/ whose file system and process calls may block the thread, by the reason. */
+  readonly synchronous?: Readonly<Record<string, string | readonly string[]>>;
+  /** Where work on a list is started through `kit/in-parallel.ts` only. */
+  readonly boundedParallel?: readonly string[];
 }
 
 /** An import with both ends resolved; paths are relative to the checkout. */
@@ -106,6 +110,7 @@ function passesDoor(source: string, target: string, house: House): boolean {
   return doors.includes(rest.join("/"));
 }
 
-function isWithin(place: string, rooms: readonly string[]): boolean {
+/** Whether a file below src/ is one of the rooms or in one of them. */
+export function isWithin(place: string, rooms: readonly string[]): boolean {
   return rooms.some((room) => place === room || place.startsWith(`${room}/`));
 }

@@ -9,6 +9,8 @@ export interface Import {
   /** Nothing of it is left when the program runs. */
   readonly typeOnly: boolean;
   readonly line: number;
+  /** What stands between the braces; undefined where there are none. */
+  readonly names: string | undefined;
 }
 
 /** A declaration that the file exports where it stands. */
@@ -60,13 +62,15 @@ function importsOf(text: string, code: string): Import[] {
       specifier: literalAt(text, quote),
       typeOnly: isTypeOnly(match[2] ?? ""),
       line: lineAt(text, quote),
+      names: /\{([^}]*)\}/.exec(match[2] ?? "")?.[1],
     });
   }
   for (const match of code.matchAll(/(\btypeof\s+|[:<|&=]\s*)?\bimport\(\s*["']/g)) {
     const quote = match.index + match[0].length - 1;
     const before = match[1] ?? "";
     const typeOnly = /^[:<|&]|^typeof/.test(before);
-    found.push({ specifier: literalAt(text, quote), typeOnly, line: lineAt(text, quote) });
+    const line = lineAt(text, quote);
+    found.push({ specifier: literalAt(text, quote), typeOnly, line, names: undefined });
   }
   return found;
 }

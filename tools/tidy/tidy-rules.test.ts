@@ -327,3 +327,50 @@ test("words: this machine and open ends, in any file", () => {
     `tools/a.sh:1 says ${open}`,
   ]);
 });
+
+test("blocking: synchronous calls of the file system and of processes stand where a reason is given", () => {
+  const house: House = {
+    ...HOUSE,
+    nodeModules: ["outside", "pipeline"],
+    synchronous: { about: "text", "the kernel answers": ["outside/proc.ts"] },
+  };
+  const found = (path: string, text: string) => violations({ [path]: text }, { house });
+  const table: readonly [string, string, readonly string[]][] = [
+    ["src/outside/a.ts", 'import { readFileSync } from "node:fs";', ["readFileSync of node:fs"]],
+    [
+      "src/pipeline/b.ts",
+      'import { execFile, execFileSync, spawnSync } from "node:child_process";',
+      ["execFileSync of node:child_process", "spawnSync of node:child_process"],
+    ],
+    ["src/outside/a.ts", 'import fs from "node:fs";', ["the whole module of node:fs"]],
+    ["src/outside/a.ts", 'import * as fs from "node:fs";', ["the whole module of node:fs"]],
+    ["src/outside/proc.ts", 'import { readFileSync } from "node:fs";', []],
+    ["src/outside/a.ts", 'import { readFile } from "node:fs/promises";', []],
+    ["src/outside/a.ts", 'import type { Stats } from "node:fs";', []],
+    ["src/outside/a.ts", 'import { createReadStream } from "node:fs";', []],
+    ["src/outside/a.test.ts", 'import { readFileSync } from "node:fs";', []],
+  ];
+  for (const [path, text, expected] of table)
+    assert.deepEqual(
+      found(path, text),
+      expected.map((what) => `${path}:1 ${what} blocks the thread for all pods`),
+      `${path}: ${text}`,
+    );
+});
+
+test("parallel: work on a list is started through the kit", () => {
+  const house: House = { ...HOUSE, boundedParallel: ["pipeline", "kit"] };
+  const table: readonly [string, string, boolean][] = [
+    ["src/pipeline/a.ts", "await Promise.all(pods.map((pod) => look(pod)));", true],
+    ["src/pipeline/a.ts", "await Promise.allSettled(\n  [...pods.values()].map(look),\n);", true],
+    ["src/pipeline/a.ts", "await Promise.all(Array.from({ length: n }, work));", true],
+    ["src/pipeline/a.ts", "await Promise.all([a(), b()]);", false],
+    ["src/pipeline/a.ts", "await Promise.all(running); other.map(name);", false],
+    ["src/pipeline/a.ts", "// Promise.all(pods.map(look))", false],
+    ["src/kit/in-parallel.ts", "await Promise.all(items.map(work));", false],
+    ["src/outside/a.ts", "await Promise.all(items.map(work));", false],
+    ["src/pipeline/a.test.ts", "await Promise.all(items.map(work));", false],
+  ];
+  for (const [path, text, wrong] of table)
+    assert.equal(violations({ [path]: text }, { house }).length, wrong ? 1 : 0, `${path}: ${text}`);
+});

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { archiveBase } from "../debian-suite.mjs";
+import { checkBlocking, checkParallel } from "./blocking.ts";
 import { checkEdge, type Edge, type House, isTestFile, roomsOfPackage } from "./house.ts";
 import { checkNames, checkWords } from "./naming.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
@@ -31,6 +32,7 @@ export function findViolations(tree: Tree): Violation[] {
     found.push(...checkPurity(file, purityLookup(file.path, sources, tree.house)));
     if (isGenerated(file.path)) continue;
     found.push(...checkSizes(file), ...checkNames(file));
+    found.push(...checkBlocking(file, tree.house), ...checkParallel(file, tree.house));
   }
   found.push(...deadFiles(sources, tree.entries));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));

@@ -3,7 +3,17 @@
 
 /** One finding. `line` counts from 1; 0 means the file as a whole. */
 export interface Violation {
-  readonly rule: "rooms" | "pure" | "size" | "names" | "docs" | "dead" | "words" | "files";
+  readonly rule:
+    | "rooms"
+    | "pure"
+    | "blocking"
+    | "parallel"
+    | "size"
+    | "names"
+    | "docs"
+    | "dead"
+    | "words"
+    | "files";
   readonly path: string;
   readonly line: number;
   readonly message: string;
