@@ -9,6 +9,7 @@ import { build } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "..");
 const PROGRAM = join(ROOT, "src/main.ts");
+const FILE_WORKER = join(ROOT, "src/outside/host/worker/main.ts");
 const LIBRARY = join(ROOT, "src/library.ts");
 const DIST = join(ROOT, "dist");
 /** Native code cannot live in a bundle; it is loaded when it is installed. */
@@ -29,6 +30,7 @@ export async function buildAll({ types = false, say = console.error } = {}) {
   mkdirSync(DIST, { recursive: true });
   if (existsSync(PROGRAM)) await buildProgram(say);
   else say("build: src/main.ts does not exist, no dist/nodelet.cjs");
+  await buildFileWorker(say);
   if (!existsSync(LIBRARY)) return say("build: src/library.ts does not exist, no dist/library.js");
   await buildLibrary(say);
   if (types) emitTypes(say);
@@ -57,6 +59,20 @@ async function buildProgram(say) {
   const bytes = Object.entries(result.metafile.outputs).find(([name]) => name.endsWith(".cjs"))[1]
     .bytes;
   say(`build: dist/nodelet.cjs, ${Math.round(bytes / 1024)} KiB`);
+}
+
+/** The program of file workers, small because it is started whenever one is replaced. */
+async function buildFileWorker(say) {
+  await build({
+    ...COMMON,
+    entryPoints: [FILE_WORKER],
+    outfile: join(DIST, "file-worker.cjs"),
+    format: "cjs",
+    minifyWhitespace: true,
+    minifySyntax: true,
+    define: { "import.meta.filename": "__filename", "import.meta.dirname": "__dirname" },
+  });
+  say("build: dist/file-worker.cjs");
 }
 
 async function buildLibrary(say) {

@@ -5,6 +5,7 @@ import { createSystemRandom } from "../kit/random.ts";
 import { type ConnectedRuntime, connectCri } from "./cri/connect-cri.ts";
 import { connectGrpc } from "./grpc/grpc.ts";
 import { connectHost } from "./host/connect-host.ts";
+import { createFileWorkers } from "./host/worker/file-workers.ts";
 import { connectKube } from "./kube/connect-kube.ts";
 import type { ApiTransport, Kube } from "./kube/kube.ts";
 import { connectNet } from "./net/connect-net.ts";
@@ -39,7 +40,9 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     imageEndpoint: options.imageEndpoint,
     timeoutMs: options.runtimeTimeoutMs,
   });
-  const serving = connectServing();
+  const fileWorkers = createFileWorkers({ clock, log: log.child("files") });
+  fileWorkers.warm();
+  const serving = connectServing(fileWorkers.openFolder);
   const random = createSystemRandom();
   const { userAgent = "nodelet" } = options;
   const { kube, closeAll } = closable(
@@ -50,7 +53,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     random,
     log,
     kube,
-    host: connectHost({ clock, log: log.child("host") }),
+    host: connectHost({ clock, log: log.child("host"), fileWorkers }),
     cri,
     net: connectNet(),
     grpc: connectGrpc(),
@@ -58,6 +61,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
     close: () => {
       closeAll();
       serving.close();
+      fileWorkers.close();
       cri.close();
     },
   };

@@ -1,6 +1,5 @@
 /** What only an agent that serves others needs of the world; a simulation goes without. */
 import type { OpenFolderBeneath } from "./host/open-folder.ts";
-import { openFolderBeneath } from "./host/open-folder.ts";
 import { connectOwnProcess, type OwnProcess } from "./host/own-process.ts";
 import { listenHttp } from "./net/http-listener.ts";
 import type { Listen } from "./net/listen.ts";
@@ -26,16 +25,17 @@ export type {
 /** Listening, reading logs, and looking at oneself. */
 export interface Serving {
   readonly listen: Listen;
+  /** As `Host.podFiles`, in a worker process. */
   readonly openFolder: OpenFolderBeneath;
   readonly process: OwnProcess;
 }
 
 /** Serving on this machine. `close` ends its measuring; listeners are closed by whoever made them. */
-export function connectServing(): Serving & { close(): void } {
+export function connectServing(openFolder: OpenFolderBeneath): Serving & { close(): void } {
   const process = connectOwnProcess();
   return {
     listen: listenHttp,
-    openFolder: openFolderBeneath,
+    openFolder,
     process,
     close: () => process.close(),
   };

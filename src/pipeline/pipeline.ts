@@ -302,7 +302,7 @@ function groundPort(
   deps: PipelineDeps,
   pods: () => Pods,
 ): PodPorts["ground"] {
-  const { files } = deps.outside.host;
+  const { podFiles: files } = deps.outside.host;
   const uidOf = (pod: Pod) => pod.metadata?.uid ?? "";
   return {
     makeDirectories: async (pod) => {

@@ -57,7 +57,7 @@ export function connectVolumes(
   const volumes = new Volumes(
     { roots, clusterDomain: config.clusterDomain, allocatable },
     {
-      ...{ clock, files: host.files, volumes: host.volumes },
+      ...{ clock, files: host.podFiles, volumes: host.volumes },
       ...(objects ? { objects } : {}),
       ...(tokens ? { tokens } : {}),
       ...(certificates ? { certificates } : {}),

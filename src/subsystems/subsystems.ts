@@ -256,7 +256,7 @@ function createRuntime(
     },
     {
       ...{ cri, clock, metrics, scope, log: log.child("runtime") },
-      readTail: (path, maxBytes) => host.files.readTail(path, maxBytes),
+      readTail: (path, maxBytes) => host.podFiles.readTail(path, maxBytes),
       cgroupParent: (pod) => cgroups.criParent(pod),
       resources: (pod, container) => cgroups.containerResources(pod, container),
       sandboxResources: (pod) => cgroups.sandboxResources(pod),
@@ -318,7 +318,7 @@ function startLogs(
   const logs = new Logs(
     { root: config.podLogsDir, linkFolder: LOG_LINK_FOLDER },
     {
-      files: host.files,
+      files: host.podFiles,
       openFolder: serving?.openFolder,
       clock,
       log: log.child("logs"),

@@ -5,12 +5,13 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createCgroupTreeV2 } from "../../src/outside/host/cgroup-tree-v2.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
-import type { CgroupTree } from "../../src/outside/host/host.ts";
+import type { Host } from "../../src/outside/host/host.ts";
+import { createFileWorkers } from "../../src/outside/host/worker/file-workers.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { LoopDevice } from "../support/loop-device.ts";
@@ -52,9 +53,13 @@ for (const version of [1, 2] as const) {
   });
 }
 
-async function realHost(tree?: CgroupTree): Promise<HostUnderTest> {
-  const connected = connectHost({ clock: createSystemClock(), log: silentLog });
-  const host = tree ? { ...connected, cgroups: tree } : connected;
+const clock = createSystemClock();
+const fileWorkers = createFileWorkers({ clock, log: silentLog });
+after(() => fileWorkers.close());
+
+async function realHost(parts: (host: Host) => Partial<Host> = () => ({})): Promise<HostUnderTest> {
+  const connected = connectHost({ clock, log: silentLog, fileWorkers });
+  const host: Host = { ...connected, ...parts(connected) };
   const folder = mkdtempSync(join(tmpdir(), "host-contract-"));
   const group = `/host-contract-${randomBytes(6).toString("hex")}`;
   const servers: Server[] = [];
@@ -101,7 +106,14 @@ async function realHost(tree?: CgroupTree): Promise<HostUnderTest> {
 const notRoot = process.getuid?.() !== 0 && "needs root: control groups of the machine are made";
 
 if (notRoot) test("the real host", { skip: notRoot }, () => {});
-else hostContract("the real host", () => realHost());
+else {
+  hostContract("the real host", () => realHost());
+  hostContract("the real host with its files in workers", () =>
+    realHost(({ files, podFiles }) => ({
+      files: { ...podFiles, watchDirectory: files.watchDirectory },
+    })),
+  );
+}
 
 /** The unified hierarchy of a machine that runs v1: few controllers, but the same tree. */
 const HYBRID = "/sys/fs/cgroup/unified";
@@ -112,7 +124,7 @@ describe("the unified hierarchy beside v1", () => {
   if (skip) test("v2 on the real kernel", { skip }, () => {});
   else {
     hostContract("the real host with v2", () =>
-      realHost(createCgroupTreeV2(createSystemClock(), HYBRID)),
+      realHost(() => ({ cgroups: createCgroupTreeV2(createSystemClock(), HYBRID) })),
     );
   }
 });

@@ -11,6 +11,7 @@ import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
+import { openFolderBeneath } from "../../src/outside/host/open-folder.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import { connectServing } from "../../src/outside/serving.ts";
 import type { PodSink } from "../../src/pipeline/sources/sources.ts";
@@ -48,7 +49,7 @@ export class ServedWorld implements AsyncDisposable {
   /** Asked about callers, in a cluster. */
   readonly api = new FakeApiServer(this.clock, createSeededRandom(3));
   readonly #options: WorldOptions;
-  readonly #serving = connectServing();
+  readonly #serving = connectServing(openFolderBeneath);
   #moving: Promise<void> = Promise.resolve();
   #mover: NodeJS.Timeout | undefined;
   #agent: Agent | undefined;

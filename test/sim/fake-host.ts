@@ -56,6 +56,7 @@ const FAKE_DISK: DiskUsage = {
 /** A machine in memory for tests and simulation; deterministic, without timers of its own. */
 export class FakeHost implements Host {
   readonly files: FakeFiles;
+  readonly podFiles: FakeFiles;
   readonly volumes: FakeVolumeFiles;
   readonly cgroups: FakeCgroups;
   /** Answer of `diskUsage`; may be replaced at any time. */
@@ -69,6 +70,7 @@ export class FakeHost implements Host {
     const fault = options.fault ?? (() => undefined);
     this.#facts = { ...FAKE_FACTS, ...options.facts };
     this.files = new FakeFiles({ wall: () => options.clock.wall(), fault });
+    this.podFiles = this.files;
     this.volumes = new FakeVolumeFiles(this.files, fault);
     this.cgroups = new FakeCgroups({
       version,

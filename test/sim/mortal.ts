@@ -25,6 +25,7 @@ export function mortal(world: Outside): Life {
         watchDirectory: (path, onChange, signal) =>
           world.host.files.watchDirectory(path, () => isAlive() && onChange(), signal),
       },
+      podFiles: bindAll(world.host.podFiles, isAlive),
       volumes: bindAll(world.host.volumes, isAlive),
       cgroups: bindAll(world.host.cgroups, isAlive),
       facts: () => forLiving(world.host.facts(), isAlive),

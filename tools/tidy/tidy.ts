@@ -143,7 +143,12 @@ export function readTree(root: string): Tree {
     house: JSON.parse(files.get("tools/rooms.json") ?? "{}") as House,
     dependencies: dependenciesOf(manifest),
     // Documentation is generated from the tables of the configuration.
-    entries: ["src/main.ts", "src/library.ts", "src/config/config-docs.ts"],
+    entries: [
+      "src/main.ts",
+      "src/library.ts",
+      "src/config/config-docs.ts",
+      "src/outside/host/worker/main.ts",
+    ],
     machineWords: machineWords(root),
   };
 }

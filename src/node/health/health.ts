@@ -10,6 +10,7 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import { EventLoopWatch } from "./event-loop.ts";
+import { exposeFileWorkers, fileWorkersCheck } from "./file-workers.ts";
 import { ThreadPoolWatch } from "./thread-pool.ts";
 
 /** What measuring the agent needs. */
@@ -37,6 +38,11 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
   });
   const pool = new ThreadPoolWatch({ clock, touch: () => host.files.facts(rootFolder) });
   registry.add(loop.check, pool.check, listingCheck(clock, lastListing));
+  const { fileWorkers } = host;
+  if (fileWorkers) {
+    registry.add(fileWorkersCheck(clock, fileWorkers));
+    exposeFileWorkers(metrics, fileWorkers);
+  }
   scope.spawn("health of the event loop", "restart", (signal) => loop.follow(signal));
   scope.spawn("health of the thread pool", "restart", (signal) => pool.follow(signal));
   scope.spawn("health checks", "restart", (signal) => registry.follow(signal));

@@ -56,7 +56,7 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
         const folder = `${options.roots.root}/pods/${uid}`;
         await remove(deps, uid, folder, async () => {
           await deps.volumes.clearOrphan(uid);
-          await deps.outside.host.files.removeTree(folder);
+          await deps.outside.host.podFiles.removeTree(folder);
         });
       }
       for (const name of orphans.logFolders) {
@@ -98,12 +98,12 @@ async function listed<T>(
 }
 
 async function folders({ host }: Outside, path: string): Promise<readonly string[]> {
-  const entries = (await host.files.list(path)) ?? [];
+  const entries = (await host.podFiles.list(path)) ?? [];
   return entries.filter(({ kind }) => kind === "directory").map(({ name }) => name);
 }
 
 function removeFolder(deps: HousekeepingDeps, uid: string, path: string): Promise<void> {
-  return remove(deps, uid, path, () => deps.outside.host.files.removeTree(path));
+  return remove(deps, uid, path, () => deps.outside.host.podFiles.removeTree(path));
 }
 
 /** What cannot go yet, since something in it does not die, gets hardly any CPU time meanwhile. */

@@ -7,8 +7,6 @@ import { readQuietly, writeControl } from "./cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
-import { createVolumeFiles } from "./create-volume-files.ts";
-import { readDiskUsage } from "./disk.ts";
 import { readHostFacts } from "./facts.ts";
 import { createFiles } from "./files.ts";
 import type { CgroupTree, Host } from "./host.ts";
@@ -17,11 +15,14 @@ import { openKernelLog } from "./kernel-log.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
 import { killProcess, readProcess } from "./processes.ts";
 import { runProgram } from "./run-program.ts";
+import { createFileWorkers, type FileWorkers } from "./worker/file-workers.ts";
 
 /** What the connection to the machine needs. */
 export interface HostOptions {
   readonly clock: Clock;
   readonly log: Log;
+  /** Who makes the system calls on files of pods; workers of its own unless given. */
+  readonly fileWorkers?: FileWorkers;
   /** Where the control groups are; found in `/proc/self/mountinfo` unless told. */
   readonly cgroupMounts?: CgroupMounts;
 }
@@ -31,17 +32,20 @@ export interface HostOptions {
  * without them is an `OutsideError` "precondition" then, and everything else works.
  */
 export function connectHost(options: HostOptions): Host {
+  const { fileWorkers = createFileWorkers(options) } = options;
   let cgroups: CgroupTree | undefined;
   return {
     files: createFiles(options),
-    volumes: createVolumeFiles(),
+    podFiles: fileWorkers.podFiles,
+    volumes: fileWorkers.volumes,
     get cgroups() {
       cgroups ??= connectCgroups(options);
       return cgroups;
     },
     systemd: connectSystemd({ clock: options.clock }),
     facts: async () => readHostFacts(),
-    diskUsage: readDiskUsage,
+    diskUsage: fileWorkers.diskUsage,
+    fileWorkers: () => fileWorkers.facts(),
     readKernel: readKernelFile,
     writeKernel: writeKernelFile,
     openKernelLog: () => openKernelLog(),

@@ -10,8 +10,8 @@ import { holdBeneath } from "./resolve-beneath.ts";
 import type { VolumeFiles } from "./volume-files.ts";
 import { giveToGroup } from "./volume-group.ts";
 
-/** Volumes of this machine. */
-export function createVolumeFiles(): VolumeFiles {
+/** Volumes of this machine; `onProgress` is called after each step of a walk. */
+export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
   const mounts = new Mounts(createPrograms().run);
   // Formatting takes its time and keeps no other mount waiting.
   const devices = new BlockDevices(createPrograms());
@@ -26,7 +26,7 @@ export function createVolumeFiles(): VolumeFiles {
     unmapDevice: (target) => devices.unmap(target),
     unmount: (path) => mounts.unmount(path),
     writePayload,
-    giveToGroup,
+    giveToGroup: (folder, order) => giveToGroup(folder, order, onProgress),
     readBeneath,
     overwrite,
   };

@@ -14,10 +14,13 @@ import {
   unlink,
 } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
+import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { FileEntry, FileFacts, FileKind, Files } from "./host.ts";
 import { errnoOf, hostError, isMissing } from "./host-errors.ts";
 import { measureTree } from "./measure-tree.ts";
+import { mountTable } from "./mounts.ts";
+import type { MountEntry } from "./parse-mountinfo.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type WatchDeps, watchDirectory } from "./watch-directory.ts";
 import { zipFile } from "./zip-file.ts";
@@ -30,8 +33,15 @@ const MODE_BITS = 0o7777;
 
 const CREATE_ATTEMPTS = 5;
 
+/** What files need; `onProgress` is called after each step of a walk. */
+export interface FilesDeps extends WatchDeps {
+  readonly onProgress?: () => void;
+}
+
 /** The files of this machine. */
-export function createFiles(deps: WatchDeps): Files {
+export function createFiles(deps: FilesDeps): Files {
+  const { onProgress = () => {}, clock } = deps;
+  const mounts = recentMounts(clock);
   return {
     readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
     readTail: (path, maxBytes) => guarded("read", path, () => readTail(path, maxBytes)),
@@ -50,12 +60,24 @@ export function createFiles(deps: WatchDeps): Files {
       ),
     remove: (path) => guarded("remove", path, () => remove(path)),
     measureTree: (path, limits, signal) =>
-      guarded("measure", path, () => measureTree(path, limits, signal)),
-    removeTree: (path) => guarded("remove", path, () => removeTree(path)),
+      guarded("measure", path, () => measureTree(path, { ...limits, mounts, onProgress }, signal)),
+    removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
     link: (target, path) => guarded("link", path, () => link(target, path)),
     zip: (from, to) => guarded("zip", from, () => zipFile(from, to)),
     rename: (from, to) => guarded("rename", `${from} to ${to}`, () => rename(from, to), from),
     watchDirectory: (path, onChange, signal) => watchDirectory(deps, path, onChange, signal),
+  };
+}
+
+/** A pass over many folders reads the table of mounts once. */
+const MOUNTS_MAX_AGE_MS = 500;
+
+function recentMounts(clock: Pick<Clock, "monotonic">): () => readonly MountEntry[] {
+  let known: { readonly at: number; readonly table: readonly MountEntry[] } | undefined;
+  return () => {
+    const at = clock.monotonic();
+    if (!known || at - known.at > MOUNTS_MAX_AGE_MS) known = { at, table: mountTable() };
+    return known.table;
   };
 }
 

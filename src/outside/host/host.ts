@@ -3,6 +3,7 @@
  * simulation brings its own, and both pass the contract suite in `test/contracts/`.
  */
 
+import type { MonotonicMs } from "../../kit/clock.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
 import type { VolumeFiles } from "./volume-files.ts";
 
@@ -95,6 +96,13 @@ export interface Files {
   watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void;
 }
 
+/**
+ * `Files` for paths that pods, mounts or network file systems control: each call is made in a worker process
+ * and ends in time. "deadline" and "unavailable" then mean that the file system does not answer. Folders are
+ * watched by the agent itself, its own ones only.
+ */
+export type PodFiles = Omit<Files, "watchDirectory">;
+
 /** Generation of the kernel's control groups. */
 export type CgroupVersion = 1 | 2;
 
@@ -140,6 +148,22 @@ export interface ProcessFacts {
   readonly startTicks: number;
   /** Path of its group by controller (v1, named hierarchies as `name=…`), under `""` on v2. */
   readonly cgroups: Readonly<Record<string, string>>;
+}
+
+/** How the worker processes for `podFiles` are. */
+export interface FileWorkerFacts {
+  /** Processes that take requests. */
+  readonly workers: number;
+  /** Of these, how many have a request without progress for a while. */
+  readonly late: number;
+  /** Processes that were given up and have not returned from their system call. */
+  readonly stuck: number;
+  /** How long the oldest request has waited for a worker. */
+  readonly waitingMs: number;
+  /** Requests that got no answer in time, since the start. */
+  readonly timeouts: number;
+  /** File systems that do not answer, since when (monotonic), oldest first. */
+  readonly unanswered: readonly { readonly shown: string; readonly sinceMs: MonotonicMs }[];
 }
 
 /** What does not change while the machine is up, apart from memory and disk sizes by hot-plug. */
@@ -204,13 +228,19 @@ export interface ProgramResult {
 
 /** The machine beneath the agent. */
 export interface Host {
+  /** The agent's own state and configuration. */
   readonly files: Files;
+  /** What belongs to pods: their folders, volumes and logs, and what they name on the host. */
+  readonly podFiles: PodFiles;
+  /** As `podFiles`, in a worker process. */
   readonly volumes: VolumeFiles;
   readonly cgroups: CgroupTree;
   /** Asked only where systemd keeps the control groups. */
   readonly systemd?: SystemdUnits;
+  /** State of the worker processes; absent where there are none (a simulation). */
+  fileWorkers?(): FileWorkerFacts;
   facts(): Promise<HostFacts>;
-  /** Usage of the file system that holds `path`; `undefined` when the path is missing. */
+  /** Usage of the file system that holds `path`, asked by a worker process; `undefined` when the path is missing. */
   diskUsage(path: string): Promise<DiskUsage | undefined>;
   /** Runs a program; absent where there are none (a simulation). Throws `OutsideError`. */
   runProgram?(program: Program, signal: AbortSignal): Promise<ProgramResult>;

@@ -31,8 +31,8 @@ const TARGET_FILE_MODE = 0o640;
 /** Mounts on top of one another that are taken away before it is given up. */
 const MOUNTS_LIMIT = 32;
 
-/** All mounts this process sees. */
-function mountTable(): readonly MountEntry[] {
+/** All mounts this process sees. The kernel makes the table up from memory and asks no file system for it. */
+export function mountTable(): readonly MountEntry[] {
   return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 }
 

@@ -180,33 +180,41 @@ class HeldFile implements OpenFile {
     return buffer.subarray(0, filled);
   }
 
-  async *unzipped(): AsyncIterable<Uint8Array> {
-    const unzip = createGunzip();
-    const source = Readable.from(this.#chunks(), { objectMode: false });
-    source.on("error", (error) => unzip.destroy(error));
-    source.pipe(unzip);
-    try {
-      yield* unzip as AsyncIterable<Buffer>;
-    } catch (thrown) {
-      throw hostError("unzip", this.#shown, invalidWhereZlib(thrown));
-    } finally {
-      source.destroy();
-      unzip.destroy();
-    }
-  }
-
-  /** The whole file. Closing the stream over it leaves the file open, which Node's own stream would not. */
-  async *#chunks(): AsyncGenerator<Uint8Array> {
-    for (let offset = 0; ; ) {
-      const chunk = await this.read(offset, READ_CHUNK_BYTES);
-      if (chunk.length === 0) return;
-      yield chunk;
-      offset += chunk.length;
-    }
+  unzipped(): AsyncIterable<Uint8Array> {
+    return unzipChunks((offset, maxBytes) => this.read(offset, maxBytes), this.#shown);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#handle.close();
+  }
+}
+
+/** Reads up to `maxBytes` from `offset` on; nothing at the end. */
+type ReadAt = (offset: number, maxBytes: number) => Promise<Uint8Array>;
+
+/** The content of the gzip file that `read` reads, piece by piece; see `OpenFile.unzipped`. */
+export async function* unzipChunks(read: ReadAt, shown: string): AsyncGenerator<Uint8Array> {
+  const unzip = createGunzip();
+  const source = Readable.from(chunksOf(read), { objectMode: false });
+  source.on("error", (error) => unzip.destroy(error));
+  source.pipe(unzip);
+  try {
+    yield* unzip as AsyncIterable<Buffer>;
+  } catch (thrown) {
+    throw hostError("unzip", shown, invalidWhereZlib(thrown));
+  } finally {
+    source.destroy();
+    unzip.destroy();
+  }
+}
+
+/** The whole file. Closing the stream over it leaves the file open, which Node's own stream would not. */
+async function* chunksOf(read: ReadAt): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; ; ) {
+    const chunk = await read(offset, READ_CHUNK_BYTES);
+    if (chunk.length === 0) return;
+    yield chunk;
+    offset += chunk.length;
   }
 }
 

@@ -23,6 +23,7 @@ interface Removal {
   readonly path: string;
   readonly top: FileHandle;
   readonly mountId: number;
+  readonly onProgress: () => void;
   /** Folders that were moved up so far. */
   moved: number;
 }
@@ -36,11 +37,11 @@ interface Removal {
  *
  * Errors: "precondition" when `path` is a mount point, one lies beneath it, or the folder keeps being filled.
  */
-export async function removeTree(path: string): Promise<void> {
+export async function removeTree(path: string, onProgress = () => {}): Promise<void> {
   let parent: FileHandle | undefined;
   try {
     parent = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
-    await removeTopIn(parent, basename(path), path);
+    await removeTopIn(parent, basename(path), { path, onProgress });
   } catch (thrown) {
     if (!isMissing(thrown)) throw hostError("remove", path, thrown);
   } finally {
@@ -48,7 +49,11 @@ export async function removeTree(path: string): Promise<void> {
   }
 }
 
-async function removeTopIn(parent: FileHandle, name: string, path: string): Promise<void> {
+async function removeTopIn(
+  parent: FileHandle,
+  name: string,
+  { path, onProgress }: Pick<Removal, "path" | "onProgress">,
+): Promise<void> {
   const top = await openOrUnlink(parent, Buffer.from(name));
   if (top === undefined) return;
   try {
@@ -57,7 +62,7 @@ async function removeTopIn(parent: FileHandle, name: string, path: string): Prom
       throw new OutsideError("precondition", `remove ${path}: it is a mount point`);
     }
     refuseMounts(path, readlinkSync(`/proc/self/fd/${top.fd}`));
-    await empty({ path, top, mountId, moved: 0 }, top, 1);
+    await empty({ path, top, mountId, onProgress, moved: 0 }, top, 1);
   } finally {
     await top.close();
   }
@@ -121,6 +126,7 @@ async function removeEntry(
   name: Buffer,
   depth: number,
 ): Promise<void> {
+  removal.onProgress();
   const child = await openOrUnlink(folder, name);
   if (child === undefined) return;
   try {

@@ -22,12 +22,20 @@ export function groupMode(
   return mode | rights | (kind === "directory" ? 0o110 | SETGID : 0);
 }
 
+interface GroupWalk extends GroupOrder {
+  readonly onProgress: () => void;
+}
+
 /** See `VolumeFiles.giveToGroup`. */
-export async function giveToGroup(folder: string, order: GroupOrder): Promise<void> {
+export async function giveToGroup(
+  folder: string,
+  order: GroupOrder,
+  onProgress = () => {},
+): Promise<void> {
   try {
     await using top = await openFolder(folder);
     if (order.onlyOnMismatch && (await isRight(top, order))) return;
-    await giveBelow(top, order);
+    await giveBelow(top, { ...order, onProgress });
     await giveFolder(top, order);
   } catch (thrown) {
     throw hostError("give to its group", folder, thrown);
@@ -41,10 +49,11 @@ async function isRight(folder: FileHandle, order: GroupOrder): Promise<boolean> 
 }
 
 /** The topmost folder comes last, so that a walk that was cut short is done again. */
-async function giveBelow(folder: FileHandle, order: GroupOrder): Promise<void> {
+async function giveBelow(folder: FileHandle, order: GroupWalk): Promise<void> {
   const reader = await opendir(`/proc/self/fd/${folder.fd}`, { encoding: "latin1" });
   for await (const entry of reader) {
     const name = Buffer.from(entry.name, "latin1");
+    order.onProgress();
     try {
       await giveEntry(folder, name, order);
     } catch (thrown) {
@@ -54,7 +63,7 @@ async function giveBelow(folder: FileHandle, order: GroupOrder): Promise<void> {
   }
 }
 
-async function giveEntry(folder: FileHandle, name: Buffer, order: GroupOrder): Promise<void> {
+async function giveEntry(folder: FileHandle, name: Buffer, order: GroupWalk): Promise<void> {
   await using held = await open(nameIn(folder, name), O_PATH | constants.O_NOFOLLOW);
   const facts = await held.stat();
   if (facts.isDirectory()) {

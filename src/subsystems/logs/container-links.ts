@@ -2,7 +2,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import { podFullName } from "../../api/pod.ts";
 import { containerLogFile, podPaths } from "../../api/pod-paths.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { PodFiles } from "../../outside/host/host.ts";
 
 /** One attempt of a container. */
 export interface LinkedContainer {
@@ -31,14 +31,14 @@ export function linkName({ pod, container }: LinkedContainer, containerId: strin
 export class ContainerLinks {
   readonly #folder: string;
   readonly #logs: string;
-  readonly #files: Files;
+  readonly #files: PodFiles;
   readonly #log: Log;
   readonly #created = new Map<string, LinkedContainer>();
   #dead: ReadonlySet<string> = new Set();
 
   constructor(
     options: { readonly folder: string; readonly logs: string },
-    deps: { readonly files: Files; readonly log: Log },
+    deps: { readonly files: PodFiles; readonly log: Log },
   ) {
     this.#folder = options.folder;
     this.#logs = options.logs;

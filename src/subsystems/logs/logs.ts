@@ -9,7 +9,7 @@ import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { PodFiles } from "../../outside/host/host.ts";
 import type { OpenFolderBeneath } from "../../outside/serving.ts";
 import { ContainerLinks } from "./container-links.ts";
 import { type LogQuery, LogReading } from "./read-log.ts";
@@ -29,7 +29,7 @@ export interface LogsOptions {
 
 /** What reading logs needs of the world. */
 export interface LogsDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   /** Absent where logs cannot be read (a simulation). */
   readonly openFolder: OpenFolderBeneath | undefined;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { PodFiles } from "../../outside/host/host.ts";
 import { planRotation } from "./plan-rotation.ts";
 
 /** When logs are rotated and what is kept of them. */
@@ -12,7 +12,7 @@ export interface RotationLimits {
 
 /** What rotating needs of the world. */
 export interface RotationDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   readonly clock: Clock;
   readonly log: Log;
   /** Asks the runtime to write to a new file under the log's name. */
@@ -77,7 +77,7 @@ function localTime(wall: WallMs): WallMs {
 }
 
 /** Removes an attempt's log with all that was rotated away; the container is gone. */
-export async function removeLog(path: string, files: Files): Promise<void> {
+export async function removeLog(path: string, files: PodFiles): Promise<void> {
   const end = path.lastIndexOf("/");
   const folder = path.slice(0, end);
   const name = path.slice(end + 1);

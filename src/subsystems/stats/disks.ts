@@ -3,14 +3,14 @@ import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { ContainerStats, FilesystemUsage } from "../../outside/cri/cri.ts";
-import type { DiskUsage, Files, Host } from "../../outside/host/host.ts";
+import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
 import type { MeasuredPod } from "./pods.ts";
 import { measuredVolumes } from "./volumes.ts";
 
 /** What looking at file systems stands on. */
 export interface DisksDeps {
-  readonly host: Pick<Host, "diskUsage"> & { readonly files: Pick<Files, "measureTree"> };
+  readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTree"> };
   readonly runtime: {
     listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
     filesystems(signal: AbortSignal): Promise<readonly FilesystemUsage[]>;
@@ -167,7 +167,7 @@ export class Disks {
     if (known && at - known.at <= maxAgeMs) return false;
     const size = await this.#tolerant(
       path,
-      host.files.measureTree(path, { maxEntries: MOST_ENTRIES }, signal),
+      host.podFiles.measureTree(path, { maxEntries: MOST_ENTRIES }, signal),
     );
     if (!size) {
       this.#sizes.delete(path);

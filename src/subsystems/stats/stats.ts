@@ -41,7 +41,7 @@ export type { NodeUsage, PodUsage } from "./usage-metrics.ts";
 
 /** What the room stands on. */
 export interface StatsDeps {
-  readonly host: Pick<Host, "cgroups" | "readKernel" | "diskUsage" | "files">;
+  readonly host: Pick<Host, "cgroups" | "readKernel" | "diskUsage" | "podFiles">;
   readonly runtime: DisksDeps["runtime"];
   readonly facts: HostFacts;
   readonly clock: Clock;

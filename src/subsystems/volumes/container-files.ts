@@ -4,7 +4,7 @@ import { podHostname } from "../../api/pod-hostname.ts";
 import { containerDirectory, podPaths } from "../../api/pod-paths.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
-import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 
 const HOSTS = "/etc/hosts";
 const HOSTS_MODE = 0o644;
@@ -14,7 +14,7 @@ const FOLDER_MODE = 0o750;
 
 /** What files that the agent keeps for containers are made with. */
 export interface ContainerFileDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   readonly volumes: VolumeFiles;
 }
 

@@ -3,7 +3,7 @@ import type { PersistentVolume, Pod, Volume } from "../../api/generated/types.ts
 import type { LabelSet } from "../../api/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
-import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import type {
   ApiObject,
   ObjectSource,
@@ -51,7 +51,7 @@ export const wrong = (message: string): OutsideError => new OutsideError("precon
 
 /** What kinds of volumes are made with. */
 export interface KindDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   readonly clock: Clock;
   /** Volumes that stay when a pod goes. */

@@ -1,14 +1,14 @@
 import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/turns.ts";
-import type { Files, GroupOrder, VolumeFiles } from "../../outside/host/host.ts";
+import type { GroupOrder, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { VolumeStepError, wrong } from "./kind.ts";
 
 const FOLDER_MODE = 0o750;
 
 /** What local volumes are made through. */
 export interface LocalVolumeDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   readonly volumes: VolumeFiles;
 }
 

@@ -1,11 +1,11 @@
 import type { PodPaths } from "../../api/pod-paths.ts";
 import { OutsideError } from "../../kit/errors.ts";
-import type { Files, VolumeFiles } from "../../outside/host/host.ts";
+import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { OWN_PLUGINS } from "./kinds.ts";
 
 /** What is needed to take volumes away. */
 export interface TeardownDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   /** Gives back what stays when a pod goes, once nothing of the pod is mounted any more. */
   readonly release: () => Promise<void>;

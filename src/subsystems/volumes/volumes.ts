@@ -15,7 +15,7 @@ import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
-import type { DiskUsage, Files, VolumeFiles } from "../../outside/host/host.ts";
+import type { DiskUsage, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
 import { ClaimStats } from "./claim-stats.ts";
 import {
@@ -46,7 +46,7 @@ export interface VolumeOptions {
 
 /** What the room needs of the outside. */
 export interface VolumeDeps {
-  readonly files: Files;
+  readonly files: PodFiles;
   readonly volumes: VolumeFiles;
   readonly clock: Clock;
   /** Absent where there is no API server. */

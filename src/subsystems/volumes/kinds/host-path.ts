@@ -1,6 +1,6 @@
 import type { HostPathVolumeSource } from "../../../api/generated/types.ts";
 import { OutsideError } from "../../../kit/errors.ts";
-import type { FileFacts, Files } from "../../../outside/host/host.ts";
+import type { FileFacts, PodFiles } from "../../../outside/host/host.ts";
 import type { VolumeKind } from "../kind.ts";
 
 const DIRECTORY_MODE = 0o755;
@@ -20,7 +20,7 @@ const EXPECTED: Readonly<
 };
 
 /** Looks at a path of the node, and makes it where its type says so (hostpath checkTypeInternal). */
-export async function checkHostPath(files: Files, source: HostPathVolumeSource): Promise<void> {
+export async function checkHostPath(files: PodFiles, source: HostPathVolumeSource): Promise<void> {
   const { path, type = "" } = source;
   if (type === "") return;
   const found = await files.facts(path, { follow: true });

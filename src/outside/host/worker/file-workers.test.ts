@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fuseObstacle, TestFilesystem } from "../../../../test/support/fuse/test-filesystem.ts";
+import { createSystemClock } from "../../../kit/clock.ts";
+import { isOutside } from "../../../kit/errors.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { createFileWorkers, type FileWorkers } from "./file-workers.ts";
+
+const obstacle = process.getuid?.() === 0 ? fuseObstacle() : "needs root: file systems are mounted";
+
+describe("createFileWorkers", { skip: obstacle ?? false }, () => {
+  let folder: string;
+  let dead: string;
+  let filesystem: TestFilesystem;
+  let workers: FileWorkers;
+
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), "file-workers-"));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  beforeEach(async () => {
+    dead = mkdtempSync(join(folder, "mount-"));
+    filesystem = await TestFilesystem.mount(dead);
+    workers = createFileWorkers({ clock: createSystemClock(), log: silentLog });
+  });
+  afterEach(() => {
+    filesystem.end();
+    workers.close();
+  });
+
+  const threadsOf = () => readdirSync("/proc/self/task").length;
+
+  test("a file system that does not answer costs its own requests a limit, others nothing", async () => {
+    writeFileSync(join(folder, "near"), "near");
+    await workers.podFiles.facts(join(folder, "near"));
+    await filesystem.become("hang");
+    const before = threadsOf();
+    const asked = [
+      workers.podFiles.facts(dead),
+      workers.podFiles.list(dead),
+      workers.podFiles.readTail(join(dead, "file"), 10),
+      workers.diskUsage(dead),
+      workers.podFiles.removeTree(join(dead, "file")),
+      workers.volumes.giveToGroup(dead, { groupId: 7, readOnly: false }),
+    ];
+    const settled = Promise.allSettled(asked);
+    const waits: number[] = [];
+    for (let i = 0; i < 200; i += 1) {
+      const began = performance.now();
+      assert.equal(await workers.podFiles.readTail(join(folder, "near"), 10), "near");
+      waits.push(performance.now() - began);
+    }
+    const longest = Math.max(...waits);
+    assert.ok(longest < 8_000, `a local file was kept waiting for ${longest} ms`);
+    for (const result of await settled) {
+      assert.equal(result.status, "rejected");
+      assert.ok(isOutside(result.reason, "deadline", "unavailable"), String(result.reason));
+      assert.match(result.reason.message, /unknown, because fuse at .*\/mount-/);
+    }
+    assert.equal(threadsOf(), before, "threads of this process hang");
+    const { stuck, unanswered } = workers.facts();
+    assert.ok(stuck >= 1 && stuck <= 4, `${stuck} processes were left behind`);
+    assert.deepEqual(
+      unanswered.map(({ shown }) => shown),
+      [`fuse at ${dead}`],
+    );
+  });
+
+  test("what has not answered is not asked again, and is as soon as it answers", async () => {
+    await filesystem.become("hang");
+    await assert.rejects(workers.podFiles.facts(dead), /did not answer within 10 s/);
+    const began = performance.now();
+    await assert.rejects(workers.podFiles.facts(dead), /has not answered for \d+ s/);
+    await assert.rejects(workers.podFiles.list(join(dead, "x")), /has not answered/);
+    assert.ok(performance.now() - began < 2_000, "it was asked again");
+    await sleep(1_500);
+    await filesystem.become("answer");
+    for (let tries = 0; workers.facts().stuck > 0 && tries < 100; tries += 1) await sleep(20);
+    assert.equal((await workers.podFiles.facts(dead))?.kind, "directory");
+    assert.deepEqual(workers.facts().unanswered, []);
+    assert.equal(await workers.podFiles.readTail(join(dead, "file"), 10), "hello\n");
+  });
+
+  test("a mount below a folder is left out of its size without being asked", async () => {
+    const above = mkdtempSync(join(folder, "volume-"));
+    mkdirSync(join(above, "deep"));
+    writeFileSync(join(above, "deep/a"), "x".repeat(5000));
+    const inside = await TestFilesystem.mount(join(above, "deep"));
+    try {
+      await inside.become("hang");
+      const size = await workers.podFiles.measureTree(
+        above,
+        { maxEntries: 100 },
+        AbortSignal.timeout(9_000),
+      );
+      assert.equal(size?.inodes, 1);
+      assert.equal(size?.complete, true);
+      assert.equal(workers.facts().timeouts, 0);
+    } finally {
+      inside.end();
+    }
+  });
+
+  test("a reader of logs goes on when its worker is replaced", async () => {
+    mkdirSync(join(folder, "logs/c"), { recursive: true });
+    writeFileSync(join(folder, "logs/c/0.log"), "one\n");
+    await using logs = await workers.openFolder(folder, "logs/c");
+    assert.ok(logs);
+    await using file = await logs.open("0.log");
+    assert.ok(file);
+    await using hanging = await workers.openFolder(dead, ".");
+    await filesystem.become("hang");
+    await assert.rejects(async () => hanging?.list(), /did not answer within 10 s/);
+    assert.equal(Buffer.from(await file.read(0, 100)).toString(), "one\n");
+    assert.deepEqual(
+      (await logs.list()).map(({ name }) => name),
+      ["0.log"],
+    );
+    let changes = 0;
+    const stop = logs.watch(() => {
+      changes += 1;
+    });
+    await sleep(200);
+    writeFileSync(join(folder, "logs/c/0.log"), "one\ntwo\n");
+    for (let tries = 0; changes === 0 && tries < 100; tries += 1) await sleep(20);
+    stop();
+    assert.ok(changes > 0, "no change was told");
+  });
+
+  test("workers are few, and gone when they are not needed", async () => {
+    const path = join(folder, "shared");
+    writeFileSync(path, "x");
+    const all = Array.from({ length: 500 }, () => workers.podFiles.facts(path));
+    await Promise.all(all);
+    const { workers: count } = workers.facts();
+    assert.ok(count >= 1 && count <= 4, `${count} workers`);
+    workers.close();
+    for (let tries = 0; workerPids().length > 0 && tries < 100; tries += 1) await sleep(20);
+    assert.deepEqual(workerPids(), []);
+    await assert.rejects(workers.podFiles.facts(path), /leaving/);
+  });
+});
+
+/** Children of this process that are file workers. */
+function workerPids(): readonly string[] {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
+  return children.split(" ").filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("worker/main.ts");
+    } catch {
+      return false;
+    }
+  });
+}

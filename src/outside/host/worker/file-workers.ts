@@ -1,0 +1,59 @@
+/**
+ * File workers: processes that make the system calls on files which pods, mounts and network file systems
+ * control. In: requests. Out: answers, or that there is none and why. Invariants: nothing that such a file
+ * system does or leaves undone makes the agent wait beyond a limit or takes its threads; the number of
+ * processes is bounded; a place that does not answer is asked by one process at a time.
+ */
+import type { Clock } from "../../../kit/clock.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { DiskUsage, FileWorkerFacts, PodFiles } from "../host.ts";
+import type { OpenFolderBeneath } from "../open-folder.ts";
+import type { VolumeFiles } from "../volume-files.ts";
+import { HandleWorker } from "./handle-worker.ts";
+import { WorkerPool } from "./pool.ts";
+import {
+  createDiskUsage,
+  createPodFiles,
+  createRemoteVolumes,
+  type RunInWorker,
+} from "./remote-files.ts";
+import { openFolderIn } from "./remote-folder.ts";
+import { UnansweredPlaces } from "./unanswered-places.ts";
+
+/** Everything that workers do. */
+export interface FileWorkers {
+  readonly podFiles: PodFiles;
+  readonly volumes: VolumeFiles;
+  readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
+  readonly openFolder: OpenFolderBeneath;
+  /** Starts the first worker, so that the first request need not wait for it. */
+  warm(): void;
+  facts(): FileWorkerFacts;
+  /** Ends all of them; what is under way fails. */
+  close(): void;
+}
+
+/** Workers of this agent; the first is started by the first request. */
+export function createFileWorkers(deps: { readonly clock: Clock; readonly log: Log }): FileWorkers {
+  const places = new UnansweredPlaces(deps);
+  const pool = new WorkerPool(deps, places);
+  const handles = new HandleWorker(deps.clock, places);
+  const run = ((operation, args, paths) => pool.run(operation, args, paths)) as RunInWorker;
+  return {
+    podFiles: createPodFiles(run),
+    volumes: createRemoteVolumes(run),
+    diskUsage: createDiskUsage(run),
+    openFolder: openFolderIn(handles),
+    warm: () => pool.warm(),
+    facts: () => ({
+      ...pool.facts(),
+      stuck: places.stuck,
+      timeouts: places.timeouts,
+      unanswered: places.list(),
+    }),
+    close: () => {
+      pool.close();
+      handles.close();
+    },
+  };
+}

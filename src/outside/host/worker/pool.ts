@@ -1,0 +1,267 @@
+import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
+import { OutsideError } from "../../../kit/errors.ts";
+import type { Log } from "../../../kit/log.ts";
+import { mountTable } from "../mounts.ts";
+import { OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
+import { isWithin, type Place, placeOf } from "./unanswered.ts";
+import { UNDOING, type UnansweredPlaces } from "./unanswered-places.ts";
+import { WorkerProcess } from "./worker-process.ts";
+
+/** Workers at work on requests that are not late. */
+const MAX_ACTIVE = 4;
+
+/** Workers that are late or were left behind, beyond which only local disks are asked. */
+const MAX_STUCK = 16;
+
+/** Walks that get on for longer than `LATE_MS`, which no longer count among the active ones. */
+const MAX_WALKS = 4;
+
+/** A request without progress for this long is late: others go on beside it, but not at the same place. */
+const LATE_MS = 500;
+
+/** A request waits this long for a worker before another one is started. */
+const GROW_AFTER_MS = 30;
+
+/** Workers beyond the first end when they had nothing to do for this long. */
+const IDLE_MS = 30_000;
+
+/** Requests that wait for a worker. */
+const MAX_WAITING = 10_000;
+
+/** What a pool of workers needs. */
+export interface PoolDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Job {
+  readonly operation: OperationName;
+  readonly args: readonly unknown[];
+  /** What it is about; messages name the first. */
+  readonly paths: readonly string[];
+  readonly queuedAt: MonotonicMs;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** How a request gets on: quickly, slowly but steadily, or not at all for the moment. */
+type Pace =
+  | { readonly kind: "quick" }
+  | { readonly kind: "walking" }
+  | { readonly kind: "late"; readonly at: Place };
+
+interface Work {
+  readonly job: Job;
+  readonly beganAt: MonotonicMs;
+  pace: Pace;
+  cancelAlarms: () => void;
+}
+
+interface Slot {
+  readonly process: WorkerProcess;
+  work: Work | undefined;
+  cancelIdle: () => void;
+}
+
+/**
+ * File workers, each with one request at a time. One whose request runs into its limit is killed, left behind
+ * if the kernel does not let it go, and replaced; the file system it hangs in is not asked again before it
+ * answers (`UnansweredPlaces`).
+ */
+export class WorkerPool {
+  readonly #deps: PoolDeps;
+  readonly #places: UnansweredPlaces;
+  readonly #waiting: Job[] = [];
+  readonly #slots = new Set<Slot>();
+  #cancelGrow: (() => void) | undefined;
+  #closed = false;
+
+  constructor(deps: PoolDeps, places: UnansweredPlaces) {
+    this.#deps = deps;
+    this.#places = places;
+  }
+
+  /** Starts the first worker, so that the first request need not wait for it. */
+  warm(): void {
+    if (this.#slots.size === 0 && !this.#closed) this.#start();
+  }
+
+  /** Workers that run, and how long the oldest request has waited for one. */
+  facts(): { readonly workers: number; readonly late: number; readonly waitingMs: number } {
+    const [oldest] = this.#waiting;
+    const late = this.#count("late");
+    const waitingMs = oldest ? this.#deps.clock.monotonic() - oldest.queuedAt : 0;
+    return { workers: this.#slots.size, late, waitingMs };
+  }
+
+  /**
+   * Runs an operation in a worker. Errors are those of the operation, and "deadline" when the file system does
+   * not answer, "unavailable" when it has not answered others before.
+   */
+  run(
+    operation: OperationName,
+    args: readonly unknown[],
+    paths: readonly string[],
+  ): Promise<unknown> {
+    const [path = ""] = paths;
+    if (this.#closed) return Promise.reject(leaving());
+    if (this.#waiting.length >= MAX_WAITING) {
+      const message = `${operation} ${path}: ${MAX_WAITING} file operations are waiting`;
+      return Promise.reject(new OutsideError("exhausted", message));
+    }
+    const queuedAt = this.#deps.clock.monotonic();
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ operation, args, paths, queuedAt, resolve, reject });
+      this.#dispatch();
+    });
+  }
+
+  /** Ends all workers; what is under way fails. */
+  close(): void {
+    this.#closed = true;
+    const reason = leaving();
+    this.#cancelGrow?.();
+    for (const { reject } of this.#waiting.splice(0)) reject(reason);
+    for (const slot of this.#slots) this.#retire(slot, reason);
+  }
+
+  /** Why a request is not made: its place does not answer, or too many others do not. */
+  #refusal({ operation, paths }: Job): OutsideError | undefined {
+    const refused = this.#places.refusal(operation, paths);
+    if (refused || this.#places.stuck + this.#count("late") < MAX_STUCK) return refused;
+    const mounts = mountTable();
+    if (!paths.some((path) => placeOf(path, mounts).below)) return undefined;
+    const message = `${operation} ${paths[0]}: unknown, because ${MAX_STUCK} file workers wait for file systems that do not answer`;
+    return new OutsideError("unavailable", message);
+  }
+
+  #count(kind: Pace["kind"]): number {
+    let count = 0;
+    for (const { work } of this.#slots) if (work?.pace.kind === kind) count += 1;
+    return count;
+  }
+
+  /** Hands waiting requests to workers that are free, and starts one when none is for a while. */
+  #dispatch(): void {
+    for (let at = 0; at < this.#waiting.length; ) {
+      const job = this.#waiting[at] as Job;
+      if (this.#waitsForLate(job)) {
+        at += 1;
+        continue;
+      }
+      const slot = this.#freeSlot(job);
+      if (!slot) break;
+      this.#waiting.splice(at, 1);
+      const refused = this.#refusal(job);
+      if (refused) job.reject(refused);
+      else this.#work(slot, job);
+    }
+    this.#growLater();
+  }
+
+  /** Whether another request for the same place is late: this one would only be the next to hang. */
+  #waitsForLate({ operation, paths }: Job): boolean {
+    if (UNDOING.has(operation)) return false;
+    for (const { work } of this.#slots) {
+      const pace = work?.pace;
+      if (pace?.kind === "late" && paths.some((path) => isWithin(path, pace.at))) return true;
+    }
+    return false;
+  }
+
+  #freeSlot(job: Job): Slot | undefined {
+    for (const slot of this.#slots) if (slot.work === undefined) return slot;
+    const active = this.#count("quick") + Math.max(0, this.#count("walking") - MAX_WALKS);
+    if (active >= MAX_ACTIVE) return undefined;
+    const waitedMs = this.#deps.clock.monotonic() - job.queuedAt;
+    return active === 0 || waitedMs >= GROW_AFTER_MS ? this.#start() : undefined;
+  }
+
+  #growLater(): void {
+    if (this.#waiting.length === 0 || this.#cancelGrow) return;
+    this.#cancelGrow = this.#deps.clock.alarm(GROW_AFTER_MS, () => {
+      this.#cancelGrow = undefined;
+      this.#dispatch();
+    });
+  }
+
+  #start(): Slot {
+    const slot: Slot = { process: new WorkerProcess(), work: undefined, cancelIdle: () => {} };
+    this.#slots.add(slot);
+    // One that ends by itself is not given work again; what it had fails with the reason.
+    void slot.process.exited.then(() => {
+      this.#slots.delete(slot);
+      slot.cancelIdle();
+    });
+    return slot;
+  }
+
+  #work(slot: Slot, job: Job): void {
+    slot.cancelIdle();
+    const beganAt = this.#deps.clock.monotonic();
+    const work: Work = { job, beganAt, pace: { kind: "quick" }, cancelAlarms: () => {} };
+    slot.work = work;
+    this.#arm(slot, work);
+    const onProgress = () => {
+      work.pace = { kind: "walking" };
+      this.#arm(slot, work);
+      this.#dispatch();
+    };
+    slot.process.call(job.operation, job.args, onProgress).then(
+      (value) => this.#answered(slot, work, () => job.resolve(value)),
+      (error: Error) => this.#answered(slot, work, () => job.reject(error)),
+    );
+  }
+
+  /** Lateness and limit count from the last sign of progress. */
+  #arm(slot: Slot, work: Work): void {
+    const { clock } = this.#deps;
+    work.cancelAlarms();
+    const cancelLate = clock.alarm(LATE_MS, () => {
+      work.pace = { kind: "late", at: placeOf(work.job.paths[0] ?? "/", mountTable()) };
+      this.#dispatch();
+    });
+    const limitMs = OPERATION_LIMITS_MS[work.job.operation];
+    const cancelLimit = clock.alarm(limitMs, () => this.#giveUp(slot, work));
+    work.cancelAlarms = () => {
+      cancelLate();
+      cancelLimit();
+    };
+  }
+
+  #answered(slot: Slot, work: Work, settle: () => void): void {
+    work.cancelAlarms();
+    settle();
+    if (slot.work !== work) return;
+    slot.work = undefined;
+    for (const path of work.job.paths) this.#places.answered(path);
+    if (slot.process.ended) this.#slots.delete(slot);
+    else slot.cancelIdle = this.#deps.clock.alarm(IDLE_MS, () => this.#shrink(slot));
+    this.#dispatch();
+  }
+
+  #shrink(slot: Slot): void {
+    if (slot.work || this.#slots.size <= 1) return;
+    this.#retire(slot, new OutsideError("unavailable", "the file worker was not needed"));
+  }
+
+  #retire(slot: Slot, reason: OutsideError): void {
+    this.#slots.delete(slot);
+    slot.cancelIdle();
+    slot.work?.cancelAlarms();
+    slot.process.kill(reason);
+  }
+
+  /** The request ran into its limit: its worker is left behind, and the place is not asked again for now. */
+  #giveUp(slot: Slot, work: Work): void {
+    const { operation, paths } = work.job;
+    const error = this.#places.timedOut(operation, paths, work.beganAt, slot.process);
+    this.#retire(slot, error);
+    slot.work = undefined;
+    this.#dispatch();
+  }
+}
+
+function leaving(): OutsideError {
+  return new OutsideError("aborted", "the agent is leaving");
+}

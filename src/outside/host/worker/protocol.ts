@@ -1,0 +1,38 @@
+// pure
+import { messageOf, type OutsideCode, OutsideError } from "../../../kit/errors.ts";
+
+/** What a file worker is asked for: an operation by name with its arguments. */
+export interface WorkerRequest {
+  readonly id: number;
+  readonly operation: string;
+  readonly args: readonly unknown[];
+}
+
+/** A failure as it goes through a pipe; `code` is absent for what is no `OutsideError`. */
+export interface WorkerFailure {
+  readonly code: OutsideCode | undefined;
+  readonly message: string;
+  readonly retryable: boolean;
+}
+
+/**
+ * What a file worker sends: the result of a request, its failure, that a long request gets on, or that
+ * something changed in a folder that is being watched (`watch` is the id of the request for it).
+ */
+export type WorkerMessage =
+  | { readonly kind: "done"; readonly id: number; readonly value: unknown }
+  | { readonly kind: "failed"; readonly id: number; readonly failure: WorkerFailure }
+  | { readonly kind: "progress"; readonly id: number }
+  | { readonly kind: "changed"; readonly watch: number; readonly change: "names" | "content" };
+
+/** What was thrown, ready for the pipe. */
+export function describeFailure(thrown: unknown): WorkerFailure {
+  if (thrown instanceof OutsideError)
+    return { code: thrown.code, message: thrown.message, retryable: thrown.retryable };
+  return { code: undefined, message: messageOf(thrown), retryable: false };
+}
+
+/** The failure as it was thrown in the worker. */
+export function restoreFailure({ code, message, retryable }: WorkerFailure): Error {
+  return code === undefined ? new Error(message) : new OutsideError(code, message, { retryable });
+}

@@ -1,0 +1,69 @@
+import type { DiskUsage, PodFiles } from "../host.ts";
+import type { VolumeFiles } from "../volume-files.ts";
+import type { OperationName } from "./operations.ts";
+
+/** Runs an operation in a worker; `paths` are what it is about. */
+export type RunInWorker = <T>(
+  operation: OperationName,
+  args: readonly unknown[],
+  paths: readonly string[],
+) => Promise<T>;
+
+/** Files whose system calls are made by workers. */
+export function createPodFiles(run: RunInWorker): PodFiles {
+  return {
+    readText: (path, options) => run("files.readText", [path, options], [path]),
+    readTail: (path, maxBytes) => run("files.readTail", [path, maxBytes], [path]),
+    writeAtomic: (path, content, mode) => run("files.writeAtomic", [path, content, mode], [path]),
+    append: (path, text, mode) => run("files.append", [path, text, mode], [path]),
+    makeDirectory: (path, mode) => run("files.makeDirectory", [path, mode], [path]),
+    list: (path) => run("files.list", [path], [path]),
+    facts: (path, options) => run("files.facts", [path, options], [path]),
+    remove: (path) => run("files.remove", [path], [path]),
+    removeTree: (path) => run("files.removeTree", [path], [path]),
+    measureTree: (path, limits, signal) =>
+      unlessAborted(run("files.measureTree", [path, limits], [path]), signal),
+    link: (target, path) => run("files.link", [target, path], [path]),
+    rename: (from, to) => run("files.rename", [from, to], [from, to]),
+    zip: (from, to) => run("files.zip", [from, to], [from, to]),
+  };
+}
+
+/** Volumes whose system calls are made by workers. */
+export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
+  return {
+    mountsWithin: (path) => run("volumes.mountsWithin", [path], [path]),
+    mountMemory: (path, options) => run("volumes.mountMemory", [path, options], [path]),
+    mountHugePages: (path, options) => run("volumes.mountHugePages", [path, options], [path]),
+    bind: (source, target, options) =>
+      run("volumes.bind", [source, target, options], [source, target]),
+    bindBeneath: (order) => run("volumes.bindBeneath", [order], [order.root, order.target]),
+    mountDevice: (order) => run("volumes.mountDevice", [order], [order.target, order.source]),
+    mapDevice: (source, target) => run("volumes.mapDevice", [source, target], [source, target]),
+    unmapDevice: (target) => run("volumes.unmapDevice", [target], [target]),
+    unmount: (path) => run("volumes.unmount", [path], [path]),
+    writePayload: (folder, files, group) =>
+      run("volumes.writePayload", [folder, files, group], [folder]),
+    giveToGroup: (folder, order) => run("volumes.giveToGroup", [folder, order], [folder]),
+    readBeneath: (root, relativePath, maxBytes) =>
+      run("volumes.readBeneath", [root, relativePath, maxBytes], [root]),
+    overwrite: (path, text, mode) => run("volumes.overwrite", [path, text, mode], [path]),
+  };
+}
+
+/** Usage of file systems, asked by workers. */
+export function createDiskUsage(
+  run: RunInWorker,
+): (path: string) => Promise<DiskUsage | undefined> {
+  return (path) => run("disk.usage", [path], [path]);
+}
+
+/** The answer, unless nobody waits for it any more; the worker finishes what it began. */
+function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return Promise.reject(signal.reason as Error);
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,0 +1,157 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { dirname, join } from "node:path";
+import { OutsideError } from "../../../kit/errors.ts";
+import { encodeFrame, FrameReader } from "./frames.ts";
+import { restoreFailure, type WorkerMessage, type WorkerRequest } from "./protocol.ts";
+
+/** Beside the bundle, or this file's neighbour where the sources are run. */
+const PROGRAM = import.meta.filename.endsWith(".ts")
+  ? join(import.meta.dirname, "main.ts")
+  : join(dirname(import.meta.filename), "file-worker.cjs");
+
+/**
+ * Light rather than fast, for what a worker does is system calls: a small heap, one thread that collects, no
+ * optimizing compilers. No debugger on SIGUSR1.
+ */
+const NODE_FLAGS = [
+  "--disable-sigusr1",
+  "--max-semi-space-size=1",
+  "--max-old-space-size=128",
+  "--v8-pool-size=0",
+  "--no-opt",
+  "--no-maglev",
+  "--single-threaded-gc",
+  "--optimize-for-size",
+];
+
+/** The administrator's programs, and little that Node reads. */
+const ENVIRONMENT = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  MALLOC_ARENA_MAX: "1",
+};
+
+interface Pending {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+  readonly onProgress: (() => void) | undefined;
+}
+
+/** One worker: a child process that answers requests. */
+export class WorkerProcess {
+  readonly #child: ChildProcess;
+  readonly #pending = new Map<number, Pending>();
+  readonly #watchers = new Map<number, (change: "names" | "content") => void>();
+  readonly #exited: Promise<void>;
+  #lastId = 0;
+  #ended: Error | undefined;
+
+  /** Starts it. Failing to start is told by the requests that are sent to it. */
+  constructor() {
+    // A session of its own: Ctrl-C is for the agent, which still needs it to put things in order.
+    this.#child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: ENVIRONMENT,
+      cwd: "/",
+      detached: true,
+    });
+    const child = this.#child;
+    // Neither the process nor its pipes keep an agent that has nothing left to do.
+    child.unref();
+    const reader = new FrameReader();
+    child.stdout?.on("data", (piece: Buffer) => {
+      for (const message of reader.push(piece)) this.#receive(message as WorkerMessage);
+    });
+    child.stdin?.on("error", () => {});
+    this.#exited = new Promise((resolve) => {
+      child.once("error", (error) => {
+        this.#fail(
+          new OutsideError("unavailable", `failed to start file worker: ${error.message}`),
+        );
+        resolve();
+      });
+      child.once("exit", (code, signal) => {
+        const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
+        this.#fail(new OutsideError("unavailable", `the file worker ended with ${how}`));
+        resolve();
+      });
+    });
+    this.#keepAlive(false);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Resolves when the process is gone. One in a system call that does not return stays until it does. */
+  get exited(): Promise<void> {
+    return this.#exited;
+  }
+
+  /** Whether it takes no requests any more. */
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** Requests without an answer. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Sends a request; rejects with what went wrong, or "unavailable" when the worker ends before. */
+  call(operation: string, args: readonly unknown[], onProgress?: () => void): Promise<unknown> {
+    if (this.#ended) return Promise.reject(this.#ended);
+    this.#lastId += 1;
+    const request: WorkerRequest = { id: this.#lastId, operation, args };
+    return new Promise((resolve, reject) => {
+      this.#pending.set(request.id, { resolve, reject, onProgress });
+      if (this.#pending.size === 1) this.#keepAlive(true);
+      this.#child.stdin?.write(encodeFrame(request));
+    });
+  }
+
+  /** Calls `onChange` for changes of a watch that `folder.watch` gave, until the result is called. */
+  onChange(watch: number, onChange: (change: "names" | "content") => void): () => void {
+    this.#watchers.set(watch, onChange);
+    return () => this.#watchers.delete(watch);
+  }
+
+  /** Ends it. What is under way fails with `reason`. */
+  kill(reason: Error): void {
+    this.#fail(reason);
+    this.#child.kill("SIGKILL");
+  }
+
+  #receive(message: WorkerMessage): void {
+    if (message.kind === "changed") {
+      this.#watchers.get(message.watch)?.(message.change);
+      return;
+    }
+    const pending = this.#pending.get(message.id);
+    if (!pending) return;
+    if (message.kind === "progress") {
+      pending.onProgress?.();
+      return;
+    }
+    this.#pending.delete(message.id);
+    if (this.#pending.size === 0) this.#keepAlive(false);
+    if (message.kind === "done") pending.resolve(message.value);
+    else pending.reject(restoreFailure(message.failure));
+  }
+
+  #fail(reason: Error): void {
+    this.#ended ??= reason;
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    this.#watchers.clear();
+    for (const { reject } of pending) reject(reason);
+  }
+
+  /** The pipes keep the process only while an answer is awaited. */
+  #keepAlive(on: boolean): void {
+    for (const stream of [this.#child.stdin, this.#child.stdout]) {
+      const handle = stream as unknown as { ref?(): void; unref?(): void } | null;
+      if (on) handle?.ref?.();
+      else handle?.unref?.();
+    }
+  }
+}
