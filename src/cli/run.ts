@@ -17,7 +17,7 @@ import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { imageOptions } from "./image-options.ts";
 import { startOwnApi } from "./own-api.ts";
-import { agentSocket } from "./socket.ts";
+import { agentSocket, otherAgentSockets } from "./socket.ts";
 import {
   KUBERNETES_VERSION,
   kubeletVersion,
@@ -100,6 +100,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         server: {
           certFolder: flags.certDir,
           socketPath: agentSocket(process.env),
+          otherSocketPaths: otherAgentSockets(process.env),
           versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
         },
       },

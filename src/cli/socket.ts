@@ -11,3 +11,18 @@ export function agentSocket(env: Readonly<Record<string, string | undefined>>): 
   const chosen = env[SOCKET_VARIABLE];
   return chosen === undefined || chosen === "" ? DEFAULT_SOCKET : chosen;
 }
+
+const OTHER_NAMES = 8;
+
+/**
+ * Where an agent may listen instead while another one holds its socket, in this order: `agent-2.sock` and so on
+ * beside it. None for a socket that the environment names, because whoever named it looks for the agent there.
+ */
+export function otherAgentSockets(
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  if (agentSocket(env) !== DEFAULT_SOCKET) return [];
+  return Array.from({ length: OTHER_NAMES }, (_, i) =>
+    DEFAULT_SOCKET.replace(/\.sock$/, `-${i + 2}.sock`),
+  );
+}

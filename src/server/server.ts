@@ -1,12 +1,12 @@
 /**
  * The agent's server. Owns: its listeners and the certificate it makes. In: requests. Out: what the agent
  * knows, and connections into containers. Invariants: it changes nothing of the agent; nobody is answered
- * on the HTTPS port who has not proved who they are, unless the configuration says so; without a way to
- * prove it the port is on loopback; no answer holds what only a caller of another face may see.
+ * on the HTTPS port who has not proved who they are, unless the configuration says so; the port is where the
+ * configuration says; no answer holds what only a caller of another face may see.
  */
 import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
-import { isOutside, messageOf, UsageError } from "../kit/errors.ts";
+import { InvariantError, isOutside, messageOf, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Files } from "../outside/host/host.ts";
@@ -46,6 +46,8 @@ export interface ServerOptions {
   readonly certFolder: string;
   /** The agent's own socket; none without. */
   readonly socketPath?: string;
+  /** Where that socket is instead while somebody else listens there; the first that is free. Default none. */
+  readonly otherSocketPaths?: readonly string[];
 }
 
 /** What the server needs of the world. */
@@ -109,11 +111,9 @@ export async function startServer(
     new FaceServer({ face, routes, admission, metrics: httpMetrics, log });
   const everybody: Admission = { kind: "everybody", identity: NOBODY };
   const addresses: Partial<Record<Face, ListenAddress>> = {};
-  const { socketPath } = options;
-  if (socketPath !== undefined) {
+  if (options.socketPath !== undefined) {
     const local = faceOf("local", { kind: "everybody", identity: LOCAL });
-    const at = await listen(deps, local, { kind: "unix", path: socketPath });
-    addresses.local = at.address;
+    addresses.local = await startLocal(options.socketPath, options, { ...deps, log }, local);
   }
   if (config.enableServer) {
     addresses.secure = await startSecure(options, deps, (admission) => faceOf("secure", admission));
@@ -128,6 +128,30 @@ export async function startServer(
     startHealth(deps, faceOf("health", everybody), at);
   }
   return { addresses };
+}
+
+/** The agent's own socket, under its own name or another one. */
+async function startLocal(
+  socketPath: string,
+  { otherSocketPaths = [] }: ServerOptions,
+  deps: ServerDeps,
+  face: FaceServer,
+): Promise<ListenAddress> {
+  const paths = [socketPath, ...otherSocketPaths];
+  for (const [i, path] of paths.entries()) {
+    try {
+      const { address } = await listen(deps, face, { kind: "unix", path });
+      if (i > 0)
+        deps.log.warn("another agent listens on the socket; this agent's own has another name", {
+          held: socketPath,
+          socket: path,
+        });
+      return address;
+    } catch (error) {
+      if (!isOutside(error, "alreadyExists") || i === paths.length - 1) throw error;
+    }
+  }
+  throw new InvariantError("a list of sockets is never empty");
 }
 
 /** The HTTPS port, with certificates that are followed. */
@@ -171,11 +195,10 @@ async function startSecure(
   const material = await certificate.load();
   const provable =
     authentication.x509.clientCAFile !== "" || (delegated?.authenticators ?? []).length > 0;
-  const host = provable ? config.address : loopbackLike(config.address);
   sayWhoMayAsk(log, { provable, anonymous: authentication.anonymous.enabled, authorizer });
   const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
   const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
-  const at = { kind: "tcp", host, port: config.port } as const;
+  const at = { kind: "tcp", host: config.address, port: config.port } as const;
   const listener = await listen(deps, face, at, { material, settings });
   scope.spawn("server certificates", "restart", (signal) =>
     certificate.follow(material, (next) => listener.setTls(next), signal),
@@ -183,23 +206,19 @@ async function startSecure(
   return listener.address;
 }
 
-function loopbackLike(address: string): string {
-  return address.includes(":") ? "::1" : "127.0.0.1";
-}
-
+/** Warns of what is a hole in the node, or of a port that nobody can use. */
 function sayWhoMayAsk(
   log: Log,
   by: { readonly provable: boolean; readonly anonymous: boolean; readonly authorizer: Authorizer },
 ): void {
-  if (!by.provable) {
-    log.warn("the HTTPS port is on loopback only: nobody could prove who they are", {
-      fix: "set authentication.x509.clientCAFile",
+  if (by.anonymous && by.authorizer === alwaysAllow)
+    log.error("anybody who reaches the HTTPS port may run commands in every container", {
+      fix: "set authentication.anonymous.enabled: false and authorization.mode: Webhook, or an address that only trusted programs reach",
     });
-  } else if (by.anonymous && by.authorizer === alwaysAllow) {
-    log.warn("anybody who reaches the HTTPS port may run commands in every container", {
-      fix: "set authentication.anonymous.enabled: false and authorization.mode: Webhook",
+  else if (!by.provable && !by.anonymous)
+    log.warn("the HTTPS port refuses everybody: nobody can prove who they are", {
+      fix: "set authentication.x509.clientCAFile, or enableServer: false",
     });
-  }
 }
 
 /** Starts a listener that closes with the scope. */

@@ -201,15 +201,30 @@ async function hostileRequests(to: { host: string; port: number }, count: number
 }
 
 describe("the HTTPS port without authorities", () => {
-  test("is on loopback only, and lets nobody in", async () => {
+  test("is where the configuration says, and lets nobody in", async () => {
     await using world = await startWorld({ config: { address: "0.0.0.0" } });
     const at = world.agent.served?.addresses.secure;
-    assert.equal(at?.kind === "tcp" && at.host, "127.0.0.1");
+    assert.equal(at?.kind === "tcp" && at.host, "0.0.0.0");
     assert.equal((await world.secure("/healthz")).status, 401);
     assert.equal(
       (await world.secure("/healthz", clients.options("a", ["system:masters"]))).status,
       401,
     );
+  });
+
+  test("lets everybody in where the configuration says so, on the address that it says", async () => {
+    const authentication = {
+      anonymous: { enabled: true },
+      webhook: { enabled: false },
+      x509: { clientCAFile: "" },
+    };
+    const authorization = { mode: "AlwaysAllow", webhook: {} };
+    await using world = await startWorld({
+      config: { address: "0.0.0.0", authentication, authorization } as never,
+    });
+    const at = world.agent.served?.addresses.secure;
+    assert.equal(at?.kind === "tcp" && at.host, "0.0.0.0");
+    assert.equal((await world.secure("/configz")).status, 200);
   });
 
   test("lets anonymous callers through where the configuration says so", async () => {

@@ -21,6 +21,8 @@ export interface AgentOptions {
   readonly config?: string;
   /** Authorities of those who may ask at the HTTPS port; default the machine's own. */
   readonly clientCaFile?: string;
+  /** Default true; with false the configuration says nothing of who may ask but what `config` says. */
+  readonly usualAuthentication?: boolean;
   /** Flags beside `--config`. */
   readonly flags?: readonly string[];
   /** Flags of the Node that runs it. */
@@ -70,7 +72,11 @@ export class BoxedAgent {
         "failCgroupV1: false",
         "containerRuntimeEndpoint: unix:///run/containerd/containerd.sock",
         "logging: {verbosity: 3}",
-        `authentication: {x509: {clientCAFile: ${this.#options.clientCaFile ?? AUTHORITIES}}}`,
+        ...(this.#options.usualAuthentication === false
+          ? []
+          : [
+              `authentication: {x509: {clientCAFile: ${this.#options.clientCaFile ?? AUTHORITIES}}}`,
+            ]),
         this.#options.config ?? "",
       ].join("\n"),
     );

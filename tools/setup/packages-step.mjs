@@ -52,6 +52,7 @@ const NEEDS = [
   { debian: "dbus-daemon", profiles: ["test"], met: program("dbus-daemon") },
   { debian: "procps", profiles: ["test"], met: program("ps") },
   { debian: "e2fsprogs", profiles: ["test"], met: program("mkfs.ext4") },
+  { debian: "openssl", profiles: ["test"], met: program("openssl") },
   { debian: "perl-base", profiles: ["test"], met: program("perl") },
   // What the programs of a control plane are built with; see tools/testing/provisions.mjs.
   {
