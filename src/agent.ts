@@ -2,6 +2,7 @@ import type { PodUid } from "./api/observation.ts";
 import { deriveEvictionHard } from "./config/derive.ts";
 import { resolveGates } from "./config/feature-gates.ts";
 import type { KubeletConfig } from "./config/kubelet-config.ts";
+import type { Reading } from "./kit/cell.ts";
 import type { WallMs } from "./kit/clock.ts";
 import type { HealthRegistry } from "./kit/health.ts";
 import { MetricsRegistry } from "./kit/metrics.ts";
@@ -89,6 +90,13 @@ export interface AgentHooks {
   readonly eventApi?: EventApi;
   /** The cluster to be a node of; without it the node is on its own. */
   readonly cluster?: ClusterOptions;
+  /** The API that the node itself serves, where it is its own cluster. */
+  readonly ownApi?: {
+    /** Why it does not run; undefined when it does. */
+    readonly problem: Reading<string | undefined>;
+    /** Whether the pod's object was lost to damage: what runs of such a pod is not ended. */
+    isBrokenPod(namespace: string, name: string): boolean;
+  };
   /** The state files, where somebody has opened some of them before. */
   readonly state?: StateFiles;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
@@ -142,7 +150,7 @@ export async function startAgent(
   try {
     hooks.leave?.throwIfAborted();
     const core = await startCore(options, outside, hooks, { scope, metrics });
-    const { joined, ...rest } = core;
+    const { joined, ownApi, ...rest } = core;
     const served = await serve(core, outside, hostIpsOf(core));
     return {
       ...rest,
@@ -161,6 +169,7 @@ export async function startAgent(
 /** The agent without its ports. */
 type AgentCore = Omit<Agent, "served" | "untilLeaving" | typeof Symbol.asyncDispose> & {
   readonly joined: JoinedCluster | undefined;
+  readonly ownApi: AgentHooks["ownApi"];
 };
 
 /** Looks at the machine, builds the rooms and sets pods going. */
@@ -216,7 +225,8 @@ async function startCore(
     { outside, scope, pipeline, metrics, ...subsystems },
   );
   sayStarting(subsystems.events, outside.host, facts);
-  return { ...found, options, metrics, probeMetrics, pipeline, startedAt, joined };
+  const { ownApi } = hooks;
+  return { ...found, options, metrics, probeMetrics, pipeline, startedAt, joined, ownApi };
 }
 
 /** Makes the node a part of its cluster. */
@@ -308,8 +318,10 @@ async function serve(
   const { server, config, nodeName } = options;
   if (!server || !serving) return undefined;
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
+  const { ownApi, ...shown } = agent;
   const node = {
-    ...agent,
+    ...shown,
+    ...(ownApi ? { ownApi } : {}),
     nodeName,
     addresses,
     config,
@@ -376,6 +388,7 @@ function pipelineDeps(
     showsDevices: resolveGates(options.config.featureGates).gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,
     ...(hooks.admit ? { admit: hooks.admit } : {}),
+    isSpared: (namespace, name) => hooks.ownApi?.isBrokenPod(namespace, name) ?? false,
   };
 }
 

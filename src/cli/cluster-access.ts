@@ -48,7 +48,7 @@ export async function openCluster(
   world: AccessWorld,
   signal: AbortSignal,
 ): Promise<ClusterOptions | undefined> {
-  const { flags, config, kubeletVersion } = request;
+  const { flags, config } = request;
   if (flags.kubeconfig === "") {
     if (flags.bootstrapKubeconfig === "") return undefined;
     throw new UsageError("--bootstrap-kubeconfig: --kubeconfig must say where to keep the result");
@@ -62,10 +62,23 @@ export async function openCluster(
   return {
     transport: world.kube.connect(endpoint),
     heartbeatTransport: world.kube.connect(endpoint),
+    keepFresh,
+    ...clusterFacts(request),
+  };
+}
+
+/** What the flags say of the node's part in a cluster, whatever the way there. */
+export function clusterFacts({
+  flags,
+  kubeletVersion,
+}: Pick<AccessRequest, "flags" | "kubeletVersion">): Omit<
+  ClusterOptions,
+  "transport" | "heartbeatTransport" | "keepFresh"
+> {
+  return {
     nodeLabels: flags.nodeLabels,
     schedulable: flags.registerSchedulable,
     externalCloud: flags.cloudProvider === "external",
-    keepFresh,
     kubeletVersion,
   };
 }

@@ -11,6 +11,7 @@ import { validateNodeAddresses } from "../config/validate-flags.ts";
 import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { TaskScope } from "../kit/scope.ts";
+import { openState } from "../node/open-state.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
 import { createLog } from "../outside/log/log.ts";
 import { openCluster } from "./cluster-access.ts";
@@ -75,16 +76,12 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   process.once("SIGTERM", onSignal);
   try {
     await using apiScope = new TaskScope("local API", { clock: outside.clock, log });
+    const state = openState(flags.rootDir, outside);
+    const access = { flags, config, nodeName, kubeletVersion: kubeletVersion() };
     const own = isAlone(flags)
-      ? await startOwnApi(process.env, nodeName, outside, apiScope)
+      ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;
-    const access = {
-      flags: own ? { ...flags, kubeconfig: own.nodeKubeconfigPath } : flags,
-      config,
-      nodeName,
-      kubeletVersion: kubeletVersion(),
-    };
-    const cluster = await openCluster(access, outside, leave.signal);
+    const cluster = own?.cluster ?? (await openCluster(access, outside, leave.signal));
     const nodeIps = deriveNodeIps(flags.nodeIP, (await outside.host.facts()).addresses);
     await using agent = await startAgent(
       {
@@ -105,7 +102,11 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         },
       },
       outside,
-      { leave: leave.signal, ...(cluster ? { cluster } : {}) },
+      {
+        ...{ leave: leave.signal, state },
+        ...(cluster ? { cluster } : {}),
+        ...(own ? { ownApi: own } : {}),
+      },
     );
     log.info("agent is running", { node: nodeName, runtime: agent.runtimeVersion.runtimeName });
     await agent.untilLeaving(leave.signal);

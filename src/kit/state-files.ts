@@ -56,9 +56,10 @@ export interface StateProblem {
   readonly path: string;
   /**
    * `setAside`: what was there could not be used and was renamed. `unusable`: it could not even be renamed;
-   * it counts as missing. `unwritten`: new content cannot be written and is kept in memory only.
+   * it counts as missing. `unwritten`: new content cannot be written and is kept in memory only. `refused`:
+   * whoever reads it does without it for now, and it is left as it is.
    */
-  readonly kind: "setAside" | "unusable" | "unwritten";
+  readonly kind: "setAside" | "unusable" | "unwritten" | "refused";
   readonly why: string;
   /** Path under which a person finds what was set aside. */
   readonly keptAs?: string;
@@ -249,7 +250,7 @@ export class StateFiles {
     }
   }
 
-  /** Reports something that is kept elsewhere than in a file of its own, e.g. a row of a database. */
+  /** Reports what somebody else found, e.g. of a row of a database. */
   note(file: StateFile, said: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
     if (said.kind === "setAside")
       this.#setAside.set(file.name, (this.#setAside.get(file.name) ?? 0) + 1);
@@ -348,6 +349,9 @@ export class StateFiles {
         break;
       case "unwritten":
         log.error("state file cannot be written; its content is kept in memory only", fields);
+        break;
+      case "refused":
+        log.error("state file is refused and left as it is; the agent goes on without it", fields);
         break;
       default:
         said.kind satisfies never;

@@ -6,11 +6,12 @@
  * who they are; an error says what is wrong and never where in our code.
  */
 import type { Clock } from "../kit/clock.ts";
-import { isOutside } from "../kit/errors.ts";
+import { isOutside, OutsideError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { Random } from "../kit/random.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { OpenDatabase } from "../outside/database/database.ts";
+import type { StateFile, StateFiles } from "../kit/state-files.ts";
+import type { Database, OpenDatabase } from "../outside/database/database.ts";
 import type { Files } from "../outside/host/host.ts";
 import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
@@ -21,6 +22,7 @@ import { eventDuty } from "./control/event-expiry.ts";
 import { makeUsualObjects, namespaceDuty } from "./control/namespaces.ts";
 import { schedulingDuty } from "./control/scheduler.ts";
 import { signingDuty } from "./control/signer.ts";
+import { PODS as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
 import { ApiServer } from "./serve/server.ts";
 import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts";
@@ -48,6 +50,7 @@ export interface LocalApiDeps {
   readonly random: Random;
   readonly log: Log;
   readonly files: Files;
+  readonly state: StateFiles;
   readonly listen: Listen;
   readonly openDatabase: OpenDatabase;
   readonly scope: TaskScope;
@@ -60,6 +63,11 @@ export interface LocalApi {
   readonly kubeconfigPath: string;
   /** Path of the kubeconfig that the node's agent joins with (0600). */
   readonly nodeKubeconfigPath: string;
+  /**
+   * Whether the pod was set aside because its object cannot be used: nobody has deleted it. False again once a
+   * pod of that name was written.
+   */
+  isBrokenPod(namespace: string, name: string): boolean;
 }
 
 /** As the reference's server has them where it has any. */
@@ -74,6 +82,8 @@ const LIMITS: ListenLimits = {
 };
 const FILE_MODE = 0o600;
 const DATABASE = "objects.db";
+/** Collection of the pods. */
+const PODS = PODS_KIND.collection;
 const NODE_KUBECONFIG = "node.kubeconfig";
 
 /**
@@ -85,15 +95,16 @@ export async function startLocalApi(
   deps: LocalApiDeps,
 ): Promise<LocalApi> {
   const { folder, nodeName, kubeconfigPath, address } = options;
-  const { clock, random, files, scope } = deps;
+  const { clock, random, state, scope } = deps;
   const log = deps.log.child("local API");
   const credentials = await loadCredentials(
     { folder: `${folder}/pki`, nodeName },
-    { files, clock },
+    { state, clock },
   );
-  const database = deps.openDatabase(`${folder}/${DATABASE}`);
+  const database = await openObjects(folder, deps);
   scope.defer("local API: database", () => database.close());
   const store = new ObjectStore(options.store ?? STORE_OPTIONS, { database, clock, log });
+  const broken = reportBroken(store, folder, state);
   scope.defer("local API: last writes", () => store.flush());
   const core: ObjectsCore = { store, clock, random, log };
   makeUsualObjects(core);
@@ -118,15 +129,50 @@ export async function startLocalApi(
   const url = `https://${address.host.includes(":") ? `[${address.host}]` : address.host}:${port}`;
   const nodeKubeconfigPath = `${folder}/${NODE_KUBECONFIG}`;
   const write = (path: string, name: string, identity: typeof credentials.admin) =>
-    files.writeAtomic(
-      path,
+    state.write(
+      { name: "local_api_kubeconfig", path, holds: "the way to the local API" },
       kubeconfigText(url, credentials.authority.certificatePem, { name, identity }),
       FILE_MODE,
     );
   await write(nodeKubeconfigPath, "node", credentials.node);
   await write(kubeconfigPath, "admin", credentials.admin);
   log.info("the local API serves this node", { url, kubeconfig: kubeconfigPath });
-  return { url, kubeconfigPath, nodeKubeconfigPath };
+  const isBrokenPod = (namespace: string, name: string) =>
+    broken.has(`${namespace}/${name}`) && store.get(PODS, `${namespace}/${name}`) === undefined;
+  return { url, kubeconfigPath, nodeKubeconfigPath, isBrokenPod };
+}
+
+/**
+ * Opens the objects. A node that had some and has lost the file is not to begin with none by itself: all
+ * its pods would be ended. Throws `OutsideError`.
+ */
+async function openObjects(folder: string, deps: LocalApiDeps): Promise<Database> {
+  const path = `${folder}/${DATABASE}`;
+  const isLost = ((await deps.files.facts(path, { follow: true }))?.sizeBytes ?? 0) === 0;
+  const hadSome = (await deps.files.facts(`${folder}/${NODE_KUBECONFIG}`)) !== undefined;
+  if (isLost && hadSome) {
+    throw new OutsideError(
+      "precondition",
+      `database ${path}: it is missing or empty, though this node had objects; restore it, or remove ${folder} to begin without any, which ends their pods`,
+    );
+  }
+  return deps.openDatabase(path);
+}
+
+/** Says which objects were set aside; gives the keys of the pods among them. */
+function reportBroken(store: ObjectStore, folder: string, state: StateFiles): ReadonlySet<string> {
+  const pods = new Set<string>();
+  for (const { collection, key, why } of store.broken) {
+    const file: StateFile = {
+      name: "local_api_object",
+      path: `${folder}/${DATABASE}: ${collection} ${key}`,
+      holds: collection === PODS ? "the pod; what runs of it runs on" : "the object",
+    };
+    const keptAs = `table broken_rows of ${folder}/${DATABASE}`;
+    state.note(file, { kind: "setAside", why, keptAs });
+    if (collection === PODS) pods.add(key);
+  }
+  return pods;
 }
 
 async function listen(

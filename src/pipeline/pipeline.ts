@@ -80,6 +80,8 @@ export interface PipelineDeps extends PipelineSubsystems {
   readonly runtimeName: () => string;
   /** Whether statuses show the devices of containers with their health. */
   readonly showsDevices: boolean;
+  /** Whether a pod that no source names is to be left alone: its object is lost, nobody has deleted it. */
+  readonly isSpared: (namespace: string, name: string) => boolean;
   /** Admission rules of whoever embeds the agent; asked after our own. */
   readonly admit?: Admit;
 }
@@ -124,6 +126,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       admit: admission({ ...deps, ledger }, () => pods),
       context: () => planContext(options, deps, pods),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
+      isSpared: deps.isSpared,
       knownBefore: (uid) => statuses.knownBefore(uid),
     },
   );

@@ -4,7 +4,7 @@ import type { ServedNode } from "./served-node.ts";
 
 /** Something the node depends on. */
 export interface OverviewCondition {
-  readonly type: "RuntimeReady" | "NetworkReady" | "SourcesSeen";
+  readonly type: "RuntimeReady" | "NetworkReady" | "LocalAPIReady" | "SourcesSeen";
   readonly status: "True" | "False";
   /** Why not, in the words of whoever says so. */
   readonly message: string;
@@ -81,7 +81,11 @@ export function readOverview(node: ServedNode, own: OwnProcess): Overview {
   };
 }
 
-function readConditions({ pipeline, subsystems }: ServedNode): readonly OverviewCondition[] {
+function readConditions({
+  pipeline,
+  subsystems,
+  ownApi,
+}: ServedNode): readonly OverviewCondition[] {
   const health = subsystems.runtime.watch.health.get();
   const condition = (
     type: OverviewCondition["type"],
@@ -92,9 +96,11 @@ function readConditions({ pipeline, subsystems }: ServedNode): readonly Overview
     status: holds ? "True" : "False",
     message: holds ? "" : message,
   });
+  const api = ownApi?.problem.get();
   return [
     condition("RuntimeReady", health.ready, health.message || "the runtime is not ready"),
     condition("NetworkReady", health.networkReady, health.networkMessage || "no pod network"),
+    ...(ownApi ? [condition("LocalAPIReady", api === undefined, api ?? "")] : []),
     condition("SourcesSeen", pipeline.seen.get(), "not every source of pods has answered yet"),
   ];
 }

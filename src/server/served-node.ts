@@ -1,5 +1,6 @@
 import type { ResourceAmounts } from "../api/pod-resources.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { Reading } from "../kit/cell.ts";
 import type { WallMs } from "../kit/clock.ts";
 import type { HealthRegistry } from "../kit/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
@@ -41,6 +42,8 @@ export interface ServedNode {
   readonly health: HealthRegistry;
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
+  /** The API that the node itself serves, where it is its own cluster; why it does not run. */
+  readonly ownApi?: { readonly problem: Reading<string | undefined> };
   /** What is wrong with the agent's own files. */
   readonly state: Pick<StateFiles, "problems">;
 }

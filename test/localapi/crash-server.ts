@@ -3,6 +3,7 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { startLocalApi } from "../../src/localapi/localapi.ts";
 import { openDatabase } from "../../src/outside/database/database.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
@@ -11,6 +12,7 @@ import { listenHttp } from "../../src/outside/net/http-listener.ts";
 const folder = process.argv[2] ?? "";
 const clock = createSystemClock();
 const scope = new TaskScope("local API", { clock, log: silentLog });
+const { files } = connectHost({ clock, log: silentLog });
 await startLocalApi(
   {
     folder: `${folder}/api`,
@@ -23,7 +25,8 @@ await startLocalApi(
     clock,
     log: silentLog,
     random: createSystemRandom(),
-    files: connectHost({ clock, log: silentLog }).files,
+    files,
+    state: new StateFiles({ files, clock, log: silentLog }),
     listen: listenHttp,
     openDatabase,
     scope,

@@ -10,6 +10,7 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { type LocalApi, startLocalApi } from "../../src/localapi/localapi.ts";
 import { openDatabase } from "../../src/outside/database/database.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
@@ -117,6 +118,8 @@ export function accessIn(path: string): Access {
 export class LocalApiUnderTest implements AsyncDisposable {
   readonly folder: string;
   readonly #options: LocalOptions;
+  /** What became of damaged files, in the present life. */
+  state!: StateFiles;
   #scope: TaskScope | undefined;
   #api: LocalApi | undefined;
   #port: number;
@@ -148,6 +151,8 @@ export class LocalApiUnderTest implements AsyncDisposable {
     const log = this.#options.log ?? silentLog;
     const scope = new TaskScope("local API", { clock, log });
     this.#scope = scope;
+    const { files } = connectHost({ clock, log });
+    this.state = new StateFiles({ files, clock, log });
     const { agentSocket, bodyWithinMs, nodeName = "n1" } = this.#options;
     this.#api = await startLocalApi(
       {
@@ -163,7 +168,8 @@ export class LocalApiUnderTest implements AsyncDisposable {
         clock,
         log,
         random: createSystemRandom(),
-        files: connectHost({ clock, log }).files,
+        files,
+        state: this.state,
         listen: listenHttp,
         openDatabase,
         scope,

@@ -11,6 +11,7 @@ const TITLES: Readonly<Record<StateProblem["kind"], string>> = {
   setAside: "set aside",
   unusable: "cannot be used",
   unwritten: "cannot be written",
+  refused: "refused",
 };
 
 /** What keeps the node from being ready, and which of the agent's own files were or are damaged. */
@@ -47,6 +48,8 @@ function consequence({ kind, keptAs, holds }: StateProblem): string {
       return `kept as: ${keptAs}; lost: ${holds}`;
     case "unusable":
       return `it counts as missing; lost: ${holds}`;
+    case "refused":
+      return `it is left as it is; meanwhile missing: ${holds}`;
     case "unwritten":
       return `kept in memory, lost with the next restart of the agent: ${holds}`;
     default:

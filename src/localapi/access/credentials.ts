@@ -1,13 +1,13 @@
 /** Keys and certificates of the API: made once, kept in its folder, certificates renewed in time. */
 import { base64ToBytes } from "../../kit/base64.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { isOutside, OutsideError } from "../../kit/errors.ts";
-import type { Files } from "../../outside/host/host.ts";
+import type { Decoded, StateFile, StateFiles } from "../../kit/state-files.ts";
 import {
   type CertificateUsage,
   generateKeyPair,
   isIssuedBy,
   keyBelongsTo,
+  keyPairOf,
   parseCertificate,
   signCertificate,
 } from "../../outside/x509/x509.ts";
@@ -37,7 +37,7 @@ export interface CredentialOptions {
 }
 
 interface Deps {
-  readonly files: Files;
+  readonly state: StateFiles;
   readonly clock: Clock;
 }
 
@@ -57,12 +57,15 @@ const SERVING_NAMES = {
   ipAddresses: ["127.0.0.1", "::1"],
 };
 
-/** Reads what is there and makes what is missing, broken or about to end. Throws `OutsideError`. */
+/**
+ * Reads what is there and makes what is missing, broken or about to end. What is broken is set aside; what cannot be
+ * written is good until the next start.
+ */
 export async function loadCredentials(
   { folder, nodeName }: CredentialOptions,
   deps: Deps,
 ): Promise<Credentials> {
-  await deps.files.makeDirectory(folder, FOLDER_MODE);
+  await deps.state.makeFolder(stateFile(folder), FOLDER_MODE);
   const authority = await loadAuthority(folder, deps);
   const leaf = (name: string, order: Leaf) => loadLeaf(`${folder}/${name}`, order, authority, deps);
   return {
@@ -161,35 +164,48 @@ function validity(now: WallMs, lifetimeMs: number) {
 }
 
 /** What was kept; undefined when there is none, or none that can be used. */
-async function readIdentity(path: string, { files }: Deps): Promise<Identity | undefined> {
-  const certificatePem = await files.readText(`${path}.crt`, { maxBytes: MAX_BYTES });
-  const privateKeyPem = await files.readText(`${path}.key`, { maxBytes: MAX_BYTES });
+async function readIdentity(path: string, { state }: Deps): Promise<Identity | undefined> {
+  const [certFile, keyFile] = [stateFile(`${path}.crt`), stateFile(`${path}.key`)];
+  const certificatePem = await state.read(certFile, MAX_BYTES, certificateOf);
+  const privateKeyPem = await state.read(keyFile, MAX_BYTES, keyOf);
   if (certificatePem === undefined || privateKeyPem === undefined) return undefined;
-  try {
-    return keyBelongsTo(privateKeyPem, certificatePem)
-      ? { certificatePem, privateKeyPem }
-      : undefined;
-  } catch (error) {
-    if (isOutside(error, "invalid")) return undefined;
-    throw error;
-  }
+  if (keyBelongsTo(privateKeyPem, certificatePem)) return { certificatePem, privateKeyPem };
+  await state.setAside(keyFile, "it is not the key of the certificate");
+  return undefined;
+}
+
+function stateFile(path: string): StateFile {
+  const holds = "a key or certificate of the local API; it is made anew";
+  return { name: "local_api_pki", path, holds, important: true };
+}
+
+/** Decoders may throw: then the text is broken. */
+function certificateOf(text: string): Decoded<string> {
+  factsOf(text);
+  return { kind: "read", value: text };
+}
+
+function keyOf(text: string): Decoded<string> {
+  keyPairOf(text);
+  return { kind: "read", value: text };
 }
 
 /** The certificate comes last: without it the pair is made anew. */
-async function keep(path: string, identity: Identity, { files }: Deps): Promise<Identity> {
-  await files.writeAtomic(`${path}.key`, identity.privateKeyPem, FILE_MODE);
-  await files.writeAtomic(`${path}.crt`, identity.certificatePem, FILE_MODE);
+async function keep(path: string, identity: Identity, { state }: Deps): Promise<Identity> {
+  try {
+    await state.write(stateFile(`${path}.key`), identity.privateKeyPem, FILE_MODE);
+    await state.write(stateFile(`${path}.crt`), identity.certificatePem, FILE_MODE);
+  } catch {
+    // Reported by the state files; the next start makes another.
+  }
   return identity;
 }
 
-async function loadTokenKey(path: string, { files }: Deps): Promise<string> {
-  const found = await files.readText(path, { maxBytes: MAX_BYTES });
-  if (found !== undefined) {
-    if (!found.includes("PRIVATE KEY")) throw new OutsideError("invalid", `${path} holds no key`);
-    return found;
-  }
+async function loadTokenKey(path: string, { state }: Deps): Promise<string> {
+  const found = await state.read(stateFile(path), MAX_BYTES, keyOf);
+  if (found !== undefined) return found;
   const { privateKeyPem } = await generateKeyPair();
-  await files.writeAtomic(path, privateKeyPem, FILE_MODE);
+  await state.write(stateFile(path), privateKeyPem, FILE_MODE).catch(() => {});
   return privateKeyPem;
 }
 

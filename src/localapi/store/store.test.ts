@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import type { Batch, Database, Row } from "../../outside/database/database.ts";
+import type { Batch, BrokenRow, Database, Row } from "../../outside/database/database.ts";
 import type { ApiObject } from "../api-object.ts";
 import { ObjectStore } from "./store.ts";
 
@@ -11,7 +11,7 @@ class MemoryDatabase implements Database {
   readonly kept = new Map<string, Row>();
   readonly settings = new Map<string, string>();
   readonly batches: Batch[] = [];
-  broken = false;
+  refuses = false;
 
   rows(): Iterable<Row> {
     return this.kept.values();
@@ -22,7 +22,7 @@ class MemoryDatabase implements Database {
   }
 
   commit(batch: Batch): void {
-    if (this.broken) throw new Error("disk full");
+    if (this.refuses) throw new Error("disk full");
     this.batches.push(batch);
     for (const { collection, key, content } of batch.rows) {
       if (content === undefined) this.kept.delete(`${collection} ${key}`);
@@ -30,6 +30,19 @@ class MemoryDatabase implements Database {
     }
     for (const [name, value] of Object.entries(batch.settings ?? {}))
       this.settings.set(name, value);
+  }
+
+  readonly aside: BrokenRow[] = [];
+
+  setAside(rows: readonly BrokenRow[]): void {
+    for (const row of rows) {
+      this.kept.delete(`${row.collection} ${row.key}`);
+      this.aside.push(row);
+    }
+  }
+
+  broken(): readonly BrokenRow[] {
+    return this.aside.filter(({ collection, key }) => !this.kept.has(`${collection} ${key}`));
   }
 
   close(): void {}
@@ -81,13 +94,13 @@ describe("ObjectStore", () => {
     const store = storeOn(database);
     store.put("maps", map("x", "1"));
     await store.settled();
-    database.broken = true;
+    database.refuses = true;
     store.put("maps", map("x", "2"));
     store.put("maps", map("y", "1"));
     store.remove("maps", map("x", "2"));
     await assert.rejects(store.settled(), /disk full/);
     assert.deepEqual(valuesOf(store.list("maps")), ["x=1"]);
-    database.broken = false;
+    database.refuses = false;
     store.put("maps", map("z", "1"));
     await store.settled();
     assert.deepEqual(valuesOf(store.list("maps")), ["x=1", "z=1"]);
@@ -138,5 +151,64 @@ describe("ObjectStore", () => {
     await store.settled();
     assert.ok(store.forgotten >= before + 6, `${store.forgotten}`);
     assert.ok((store.since(store.forgotten)?.length ?? 0) <= 3);
+  });
+
+  const BROKEN: Readonly<Record<string, readonly [content: string, why: RegExp]>> = {
+    "cut off": ['{"apiVersion":"v1","ki', /JSON/],
+    empty: ["", /JSON/],
+    "no object": ["[1]", /no object/],
+    "without metadata": ['{"apiVersion":"v1","kind":"ConfigMap"}', /no metadata/],
+    "without kind": ['{"metadata":{"name":"bad","namespace":"a"}}', /no kind/],
+    "of another object": [JSON.stringify(map("other", "1")), /it is of a\/other/],
+  };
+  for (const [what, [content, why]] of Object.entries(BROKEN)) {
+    test(`a row that is ${what} is set aside with the reason, and the rest serves`, async () => {
+      const database = new MemoryDatabase();
+      const first = storeOn(database);
+      first.put("maps", map("x", "1"));
+      await first.settled();
+      database.kept.set("maps a/bad", { collection: "maps", key: "a/bad", content });
+      const store = storeOn(database);
+      assert.deepEqual(valuesOf(store.list("maps")), ["x=1"]);
+      assert.equal(store.version, first.version);
+      assert.deepEqual(
+        store.broken.map((row) => [row.collection, row.key, row.content]),
+        [["maps", "a/bad", content]],
+      );
+      assert.match(store.broken[0]?.why ?? "", why);
+      store.put("maps", map("bad", "anew"));
+      await store.settled();
+      assert.deepEqual(store.broken, [], "it is there again");
+    });
+  }
+
+  for (const version of [undefined, "", "abc", "NaN", "-1", "1e9", 7])
+    test(`an object of version ${JSON.stringify(version)} gets one, and the store has a number`, async () => {
+      const database = new MemoryDatabase();
+      const first = storeOn(database);
+      first.put("maps", map("x", "1"));
+      await first.settled();
+      const { metadata, ...rest } = map("y", "2");
+      const content = JSON.stringify({
+        ...rest,
+        metadata: { ...metadata, resourceVersion: version },
+      });
+      database.kept.set("maps a/y", { collection: "maps", key: "a/y", content });
+      const store = storeOn(database);
+      await store.settled();
+      assert.deepEqual(valuesOf(store.list("maps")), ["x=1", "y=2"]);
+      assert.equal(store.version, first.version + 1);
+      assert.equal(store.get("maps", "a/y")?.metadata.resourceVersion, String(store.version));
+      assert.match(database.kept.get("maps a/y")?.content ?? "", /"resourceVersion":"\d+"/);
+    });
+
+  test("versions never go back, also when the one that was kept makes no sense", async () => {
+    const database = new MemoryDatabase();
+    const first = storeOn(database);
+    for (let i = 0; i < 5; i += 1) first.put("maps", map("x", `${i}`));
+    first.remove("maps", map("x", "4"));
+    await first.settled();
+    database.settings.set("version", "NaN");
+    assert.ok(storeOn(database).version > first.version);
   });
 });

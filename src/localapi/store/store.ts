@@ -5,9 +5,9 @@
  */
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { InvariantError, messageOf } from "../../kit/errors.ts";
+import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Database, RowChange } from "../../outside/database/database.ts";
+import type { BrokenRow, Database, Row, RowChange } from "../../outside/database/database.ts";
 import { type ApiObject, isTree, keyOf } from "../api-object.ts";
 
 /** One change: what there was, and what there is now. At least one of the two is there. */
@@ -40,6 +40,8 @@ export interface StoreOptions {
 export const STORE_OPTIONS: StoreOptions = { maxChanges: 1_000, maxBytes: 8 * 1024 * 1024 };
 
 const VERSION = "version";
+/** More changes than are ever made between two commits of the version. */
+const VERSION_MARGIN = 100_000;
 
 interface Waiting {
   readonly changes: { readonly change: Change; readonly row: RowChange }[];
@@ -61,23 +63,42 @@ export class ObjectStore {
   #forgotten: number;
   #waiting: Waiting | undefined;
 
-  /** Reads what the database has. */
+  /** Reads what the database has; rows that are no objects are set aside. Throws as `Database`. */
   constructor(options: StoreOptions, deps: StoreDeps) {
     this.#deps = deps;
     this.#options = options;
     const { database } = deps;
-    let version = Number(database.setting(VERSION) ?? "1");
-    for (const { collection, key, content } of database.rows()) {
-      const object: unknown = JSON.parse(content);
-      if (!isTree(object) || !isTree(object["metadata"]))
-        throw new InvariantError(`${collection} ${key} in the database is no object`);
-      const kept = object as unknown as ApiObject;
-      version = Math.max(version, Number(kept.metadata.resourceVersion));
-      this.#collection(collection).set(key, kept);
+    const said = versionOf(database.setting(VERSION) ?? "1");
+    let version = said ?? 1;
+    const broken: BrokenRow[] = [];
+    const unversioned: { readonly collection: string; readonly object: ApiObject }[] = [];
+    for (const row of database.rows()) {
+      const read = objectOf(row);
+      if (typeof read === "string") {
+        broken.push({ ...row, why: read });
+        continue;
+      }
+      this.#collection(row.collection).set(row.key, read);
+      const own = versionOf(read.metadata.resourceVersion);
+      if (own === undefined) unversioned.push({ collection: row.collection, object: read });
+      else version = Math.max(version, own);
     }
+    // Versions given out may have been higher than any that is still to be seen.
+    if (said === undefined) version += VERSION_MARGIN;
     this.#staged = version;
     this.#committed = new Cell(version);
     this.#forgotten = version;
+    database.setAside(broken);
+    for (const { collection, key, why } of broken)
+      deps.log.error("object in the database cannot be used and was set aside", {
+        ...{ collection, key, why },
+      });
+    for (const { collection, object } of unversioned) this.put(collection, object);
+  }
+
+  /** Rows that were set aside, now or before, and whose objects were not written anew. */
+  get broken(): readonly BrokenRow[] {
+    return this.#deps.database.broken();
   }
 
   /** Of the last change that is on the disk. */
@@ -248,6 +269,30 @@ export class ObjectStore {
     }
     return collection;
   }
+}
+
+/** A version of objects; `undefined` when it is none. */
+function versionOf(text: unknown): number | undefined {
+  if (typeof text !== "string" || !/^[1-9]\d{0,14}$/.test(text)) return undefined;
+  return Number(text);
+}
+
+/** The object of a row, or what is wrong with the row. */
+function objectOf({ key, content }: Row): ApiObject | string {
+  let object: unknown;
+  try {
+    object = JSON.parse(content);
+  } catch (error) {
+    return messageOf(error);
+  }
+  if (!isTree(object)) return "it is no object";
+  const { metadata, kind, apiVersion } = object;
+  if (!isTree(metadata)) return "it has no metadata";
+  if (typeof kind !== "string" || typeof apiVersion !== "string")
+    return "it has no kind or apiVersion";
+  const found = keyOf(metadata as ApiObject["metadata"]);
+  if (found !== key) return `it is of ${found}`;
+  return object as unknown as ApiObject;
 }
 
 function stamped(object: ApiObject, version: number): ApiObject {

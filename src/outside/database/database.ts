@@ -28,25 +28,39 @@ export interface Batch {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+/** A row that cannot be used, and why. */
+export interface BrokenRow extends Row {
+  readonly why: string;
+}
+
 /** An open database; used by one process at a time. */
 export interface Database {
   /** All rows, in no order. */
   rows(): Iterable<Row>;
   setting(name: string): string | undefined;
+  /** Moves rows out of sight into a table of their own, for a person to look at. Throws as `commit`. */
+  setAside(rows: readonly BrokenRow[]): void;
+  /** The rows that were set aside and not written anew since, oldest first. */
+  broken(): readonly BrokenRow[];
   /** Throws `OutsideError` "io" when it could not be kept; nothing of it is then. */
   commit(batch: Batch): void;
   close(): void;
 }
 
-/** Opens a database, or makes it (mode 0600). Throws `OutsideError` "io". */
+/**
+ * Opens a database, or makes it (mode 0600). Throws `OutsideError` "io" when it cannot be used: it is damaged, or of
+ * a newer layout.
+ */
 export type OpenDatabase = (path: string) => Database;
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** How long another process that is just ending may hold the file. */
 const BUSY_MS = 5_000;
-/** Number of the layout of tables, kept in the file; another one is refused. */
+/** Number of the layout of tables, kept in the file; a newer one is refused. */
 const LAYOUT = 1;
+/** Rows that are kept after they were set aside; the oldest go first. */
+const MAX_BROKEN_ROWS = 1_000;
 
 /**
  * Commits wait for the disk (`synchronous=FULL`): what was acknowledged survives a loss of power. The
@@ -64,6 +78,10 @@ const TABLES = `
     PRIMARY KEY (collection, key)
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS broken_rows (
+    id INTEGER PRIMARY KEY, collection TEXT NOT NULL, key TEXT NOT NULL, content TEXT NOT NULL,
+    why TEXT NOT NULL
+  );
 `;
 
 /** The database of this machine: SQLite, which Node brings along. */
@@ -87,6 +105,7 @@ class SqliteDatabase implements Database {
     try {
       this.#file.exec(SETTINGS);
       this.#checkLayout();
+      this.#checkPages();
       this.#file.exec(TABLES);
       this.#put = this.#file.prepare(
         "INSERT INTO rows VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET content = excluded.content",
@@ -104,13 +123,7 @@ class SqliteDatabase implements Database {
 
   *rows(): Iterable<Row> {
     const all = this.#file.prepare("SELECT collection, key, content FROM rows");
-    for (const row of all.iterate()) {
-      yield {
-        collection: String(row["collection"]),
-        key: String(row["key"]),
-        content: String(row["content"]),
-      };
-    }
+    for (const row of all.iterate()) yield rowOf(row);
   }
 
   setting(name: string): string | undefined {
@@ -119,10 +132,39 @@ class SqliteDatabase implements Database {
   }
 
   commit(batch: Batch): void {
+    this.#transaction(() => this.#write(batch));
+  }
+
+  setAside(rows: readonly BrokenRow[]): void {
+    if (rows.length === 0) return;
+    this.#transaction(() => {
+      const keep = this.#file.prepare(
+        "INSERT INTO broken_rows (collection, key, content, why) VALUES (?, ?, ?, ?)",
+      );
+      for (const { collection, key, content, why } of rows) {
+        keep.run(collection, key, content, why);
+        this.#remove.run(collection, key);
+      }
+      this.#file.exec(
+        `DELETE FROM broken_rows WHERE id <= (SELECT max(id) FROM broken_rows) - ${MAX_BROKEN_ROWS}`,
+      );
+    });
+  }
+
+  broken(): readonly BrokenRow[] {
+    const all = this.#file.prepare(
+      `SELECT collection, key, content, why FROM broken_rows AS b WHERE NOT EXISTS (
+        SELECT 1 FROM rows WHERE rows.collection = b.collection AND rows.key = b.key
+      ) ORDER BY id`,
+    );
+    return all.all().map((row) => ({ ...rowOf(row), why: String(row["why"]) }));
+  }
+
+  #transaction(work: () => void): void {
     guarded(this.#path, () => {
       this.#file.exec("BEGIN IMMEDIATE");
       try {
-        this.#write(batch);
+        work();
         this.#file.exec("COMMIT");
       } catch (error) {
         if (this.#file.isTransaction) this.#file.exec("ROLLBACK");
@@ -143,11 +185,29 @@ class SqliteDatabase implements Database {
     for (const [name, value] of Object.entries(settings)) this.#set.run(name, value);
   }
 
+  /** Damage is to be found now, and not by the one request that meets it. */
+  #checkPages(): void {
+    const found = Object.values(this.#file.prepare("PRAGMA quick_check(1)").get() ?? {})[0];
+    if (found !== "ok") throw new Error(`it is damaged: ${String(found)}`);
+  }
+
   #checkLayout(): void {
     const found = Number(this.#file.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
-    if (found > LAYOUT) throw new Error(`it has layout ${found}, this program knows ${LAYOUT}`);
+    if (found > LAYOUT) {
+      throw new Error(
+        `it has layout ${found}, this program knows ${LAYOUT}: run the newer nodelet that wrote it, or move the file away`,
+      );
+    }
     if (found === 0) this.#file.exec(`PRAGMA user_version = ${LAYOUT}`);
   }
+}
+
+function rowOf(row: Readonly<Record<string, unknown>>): Row {
+  return {
+    collection: String(row["collection"]),
+    key: String(row["key"]),
+    content: String(row["content"]),
+  };
 }
 
 function guarded<T>(path: string, work: () => T): T {

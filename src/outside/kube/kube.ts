@@ -14,6 +14,7 @@ export type {
   Selection,
 } from "./client.ts";
 export { KubeClient } from "./client.ts";
+export { DeferredTransport } from "./deferred-transport.ts";
 export type { EndpointDeps, LoadedEndpoint } from "./endpoint.ts";
 export { loadEndpoint } from "./endpoint.ts";
 export type { Kubeconfig } from "./kubeconfig.ts";

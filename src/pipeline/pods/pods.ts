@@ -75,6 +75,8 @@ export interface PodsDeps extends PodDeps {
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
   /** What was published of the pod in an earlier life of the agent. */
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
+  /** Whether a pod that no source names is to be left alone. */
+  readonly isSpared: (namespace: string, name: string) => boolean;
   /** Whether an earlier life of the agent has had to do with the pod, whatever came of it. */
   readonly knownBefore: (uid: PodUid) => boolean;
 }
@@ -147,7 +149,7 @@ export class Pods implements PodsView {
       if (actor) actor.post({ kind: "observed", observed: found.observed });
       else if (found.observed.sandboxes.length + found.observed.containers.length === 0)
         this.#found.delete(found.uid);
-      else if (this.#sourcesSeen) this.#adoptOrphan(found);
+      else if (this.#sourcesSeen && !this.#isSpared(found)) this.#adoptOrphan(found);
       else this.#found.set(found.uid, found);
     }
   }
@@ -156,13 +158,14 @@ export class Pods implements PodsView {
   sourcesSeen(): void {
     if (this.#sourcesSeen) return;
     this.#sourcesSeen = true;
-    for (const found of this.#found.values())
-      if (!this.#actors.has(found.uid)) this.#adoptOrphan(found);
-    this.#found.clear();
+    for (const uid of this.#actors.keys()) this.#found.delete(uid);
+    this.#adoptOrphans();
     this.#admissions.resizes.open();
   }
 
   accept(change: PodChange): void {
+    // A pod that was spared may have a successor now.
+    if (this.#sourcesSeen && this.#found.size > 0) this.#adoptOrphans(change.uid);
     if (change.kind === "removed") {
       this.#dropSuccessor(change.uid);
       const { graceSeconds } = change;
@@ -273,6 +276,16 @@ export class Pods implements PodsView {
     )
       actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
     else this.#admissions.queue(change.uid);
+  }
+
+  #adoptOrphans(wanted?: PodUid): void {
+    for (const found of [...this.#found.values()])
+      if (found.uid !== wanted && !this.#isSpared(found)) this.#adoptOrphan(found);
+  }
+
+  #isSpared(found: FoundPod): boolean {
+    const { namespace = "", name = "" } = found.describe().metadata ?? {};
+    return this.#deps.isSpared(namespace, name);
   }
 
   #adoptOrphan(found: FoundPod): PodActor {

@@ -55,7 +55,7 @@ export class UserNamespaces {
     const { state } = this.#deps;
     for (const { name } of await state.list(stateFile(this.#options.podsFolder))) {
       const why = await this.#adopt(name).catch(messageOf);
-      if (why !== undefined) state.note(this.#file(name), { kind: "unusable", why });
+      if (why !== undefined) state.note(this.#file(name), { kind: "refused", why });
     }
   }
 
