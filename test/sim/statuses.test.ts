@@ -52,11 +52,13 @@ test("a status that is not written for more than 10 s is told with its reason, o
     world.runtime.killSandbox(sandbox ?? "");
     await world.advance(35_000);
     assert.equal(conditionOf(pod("again"), "Ready"), "False", "what the API takes is written");
+    assert.equal(pod("again")?.status?.phase, "Pending", "it is being initialized again");
     const told = () => world.trace.filter((line) => UNWRITTEN.test(line));
     assert.match(told().join(), /terminated init container prep attempted illegal transition/);
     assert.equal(told().length, 1);
     await world.advance(60_000);
     assert.equal(conditionOf(pod("again"), "Ready"), "True");
+    assert.equal(pod("again")?.status?.phase, "Running");
     api.goDown();
     world.runtime.killSandbox([...world.runtime.sandboxes.keys()].at(-1) ?? "");
     await world.advance(60_000);

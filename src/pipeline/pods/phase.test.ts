@@ -6,6 +6,7 @@ import {
   anEnd,
   aPod,
   aRecord,
+  aSandbox,
   at,
   type Given,
 } from "../../../test/support/pods.ts";
@@ -19,13 +20,65 @@ const ending: Partial<PodRecord> = {
   life: { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(1) },
 };
 
-const ROWS: readonly (readonly [
-  name: string,
-  given: Given,
-  phase: PodPhase,
-  record?: Partial<PodRecord>,
-])[] = [
+type Row = readonly [name: string, given: Given, phase: PodPhase, record?: Partial<PodRecord>];
+
+/** Nothing runs any more, and there may be a new sandbox; what ran is in the old one, or forgotten. */
+const sandboxes = [aSandbox({ id: "sb-1", attempt: 1 }), aSandbox({ ready: false })];
+const prepared = aPod({ initContainers: [PREP, aContainer("prep2")] });
+const past = [anEnd("prep", 0), anEnd("prep2", 0), anEnd("a", 137)];
+const now = { sandboxId: "sb-1", restartCount: 1 };
+
+const AFTER_REBOOT: readonly Row[] = [
+  ["again: a new sandbox", { pod: prepared, sandboxes, containers: past }, "Pending"],
+  [
+    "again: its first init container runs",
+    { pod: prepared, sandboxes, containers: [anAttempt("prep", now), ...past] },
+    "Pending",
+  ],
+  [
+    "again: between two init containers",
+    { pod: prepared, sandboxes, containers: [anEnd("prep", 0, now), ...past] },
+    "Pending",
+  ],
+  [
+    "again: initialized",
+    {
+      pod: prepared,
+      sandboxes,
+      containers: [anAttempt("a", now), anEnd("prep2", 0, now), anEnd("prep", 0, now), ...past],
+    },
+    "Running",
+  ],
+  [
+    "again: an init container fails for good",
+    {
+      pod: aPod({ initContainers: [PREP], restartPolicy: "Never" }),
+      sandboxes,
+      containers: [anEnd("prep", 2, now), anEnd("prep", 0)],
+    },
+    "Failed",
+  ],
+  [
+    "again: the runtime has forgotten everything",
+    { pod: prepared, sandboxes: [] },
+    "Pending",
+    { lost: { a: 137 } },
+  ],
+  ["again, without init containers", { sandboxes, containers: [anEnd("a", 137)] }, "Running"],
+  [
+    "the sandbox is lost, nothing is to run again",
+    {
+      pod: aPod({ initContainers: [PREP], restartPolicy: "Never" }),
+      sandboxes: [aSandbox({ ready: false })],
+      containers: [anEnd("prep", 0), anEnd("a", 0)],
+    },
+    "Succeeded",
+  ],
+];
+
+const ROWS: readonly Row[] = [
   ["nothing started", {}, "Pending"],
+  ...AFTER_REBOOT,
   ["one of two started", { pod: aPod(two), containers: [anAttempt("a")] }, "Pending"],
   ["all running", { pod: aPod(two), containers: [anAttempt("a"), anAttempt("b")] }, "Running"],
   [

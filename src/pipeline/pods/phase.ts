@@ -2,7 +2,7 @@
 
 import type { Pod } from "../../api/generated/types.ts";
 import { lastEnd } from "./lost-containers.ts";
-import { lastMade, latestAttempt } from "./observed.ts";
+import { attemptIn, lastMade, latestAttempt, newestSandbox } from "./observed.ts";
 import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
@@ -75,6 +75,20 @@ function everInitialized(record: PodRecord): boolean {
   );
 }
 
+/**
+ * Whether a pod that ran before is to be initialized anew: its sandbox is another one, as after a reboot, and none
+ * of its regular containers is in it yet.
+ */
+function initializesAgain(record: PodRecord): boolean {
+  if (!everInitialized(record) || isFinished(record)) return false;
+  const { observed, pod } = record;
+  const sandbox = newestSandbox(observed);
+  const names = new Set(regularContainers(pod).map(({ container }) => container.name));
+  return !observed.containers.some(
+    ({ name, sandboxId }) => names.has(name) && sandboxId === sandbox?.id,
+  );
+}
+
 /** Whether the running attempt of a container counts as started: its startup probe succeeded, or it has none. */
 export function isStarted(record: PodRecord, { container }: SpecContainer): boolean {
   if (!container.startupProbe) return true;
@@ -137,9 +151,14 @@ function countContainers(record: PodRecord): Counts {
     succeeded: 0,
     unknown: 0,
   };
-  const initialized = everInitialized(record);
+  const again = initializesAgain(record);
+  const initialized = everInitialized(record) && !again;
+  const sandboxId = newestSandbox(record.observed)?.id ?? "";
   for (const spec of specContainers(record.pod)) {
-    const standing = standingOf(record, spec);
+    const { name } = spec.container;
+    const isPast = again && !attemptIn(record.observed, sandboxId, name);
+    const standing: Standing =
+      isPast && spec.kind !== "regular" ? { kind: "notStarted" } : standingOf(record, spec);
     if (spec.kind === "init") countInit(record.pod, { spec, standing, initialized }, counts);
     else if (spec.kind === "sidecar") countSidecar(record, { spec, standing, initialized }, counts);
     else countRegular(standing, counts);
