@@ -86,6 +86,9 @@ export class FakeApiObjects {
   /** Changes up to this version are forgotten. */
   forgottenUpTo = 2;
   version = 2;
+  /** Namespaces that are being deleted: nothing is made in them. */
+  readonly terminating = new Set<string>();
+  refusedCreations = 0;
   onChange: (entry: HistoryEntry) => void = () => {};
 
   constructor(clock: Clock, random: Random) {
@@ -115,6 +118,11 @@ export class FakeApiObjects {
       metadata["name"] ?? `${metadata["generateName"]}${this.#random.hex(3).slice(0, 5)}`,
     );
     const place = { ...at, name };
+    if (this.terminating.has(at.namespace ?? "")) {
+      this.refusedCreations += 1;
+      const why = `unable to create new content in namespace ${at.namespace} because it is being terminated`;
+      throw new Refusal(403, "Forbidden", `${at.collection} "${name}" is forbidden: ${why}`, place);
+    }
     if (this.find(place))
       throw new Refusal(409, "AlreadyExists", `${at.collection} "${name}" already exists`, place);
     const made = {

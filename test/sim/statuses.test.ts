@@ -106,3 +106,24 @@ test("what another agent has written since stands: a condition keeps the later t
       own?.flat().some((each) => each?.type === "Ready" && (each.lastTransitionTime ?? "") > later),
     );
   }));
+
+test("a mirror pod is tried less and less often in a namespace that is being deleted", () =>
+  inCluster(async ({ world, api, pod }) => {
+    api.objects.terminating.add("going");
+    const own = podOf("own", SLEEP, "Always") as unknown as Pod;
+    const manifest = { ...own, metadata: { name: "own", namespace: "going" } };
+    const other = podOf("other", SLEEP, "Always");
+    for (const [name, text] of [
+      ["own", manifest],
+      ["other", other],
+    ] as const)
+      await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, JSON.stringify(text), 0o644);
+    await world.advance(600_000);
+    const tries = api.objects.refusedCreations;
+    assert.ok(tries >= 8 && tries <= 20, `${tries} tries in 10 minutes`);
+    assert.equal(conditionOf(pod("other-sim"), "Ready"), "True", "others are not held up");
+    api.objects.terminating.delete("going");
+    await world.advance(75_000);
+    const place = { ...PODS, namespace: "going", name: "own-sim" };
+    assert.ok(api.objects.find(place), "made once the namespace takes it");
+  }));

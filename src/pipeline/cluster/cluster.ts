@@ -4,13 +4,15 @@
  * nothing is deleted from the API before nothing of it is left here; while the API is away pods run on,
  * and what it missed is brought to it later.
  */
-import type { Node } from "../../api/generated/types.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import type { Node, Pod } from "../../api/generated/types.ts";
+import { podDisplayName, podFullName } from "../../api/pod.ts";
+import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading, until } from "../../kit/cell.ts";
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { runControlLoop } from "../../kit/control-loop.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { HealthCheck } from "../../kit/health.ts";
+import { after } from "../../kit/instant.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
@@ -47,6 +49,8 @@ export interface JoinedRooms {
 const MIRROR_PERIOD_MS = 10_000;
 /** Pause after a mirror could not be made or deleted. */
 const MIRROR_RETRY_MS = 2_000;
+/** Of one that the API refuses, e.g. in a namespace that is being deleted. */
+const REFUSED_RETRY = { initialMs: 2_000, maxMs: 60_000 };
 
 /** Pods and statuses of one node in the API. */
 export class ClusterPods {
@@ -55,6 +59,8 @@ export class ClusterPods {
   readonly #writer: StatusWriter;
   /** Rises when mirror pods may have to be looked at. */
   readonly #mirrorsChanged = new Cell(0);
+  /** Mirrors that the API has refused, by full name; only of static pods that there are. */
+  readonly #refused = new Map<string, Refused>();
 
   constructor(nodeName: string, deps: ClusterPodsDeps) {
     this.#deps = deps;
@@ -136,7 +142,12 @@ export class ClusterPods {
         ? { name: metadata.name, uid: metadata.uid }
         : undefined;
     const mirrors = this.#api.mirrors();
-    const actions = planMirrors({ statics, mirrors, node, seen: seen.get() });
+    const names = new Set(statics.map(({ pod }) => podFullName(pod)));
+    for (const name of this.#refused.keys()) if (!names.has(name)) this.#refused.delete(name);
+    const now = this.#deps.clock.monotonic();
+    const actions = planMirrors({ statics, mirrors, node, seen: seen.get() }).filter(
+      (action) => (this.#refused.get(podFullName(objectOf(action)))?.notBefore ?? 0) <= now,
+    );
     return actions.length === 0 ? undefined : actions;
   }
 
@@ -146,18 +157,30 @@ export class ClusterPods {
     for (const action of actions) {
       try {
         await this.#applyMirror(action, signal);
+        this.#refused.delete(podFullName(objectOf(action)));
       } catch (error) {
         if (signal.aborted) return;
         if (!isOutside(error)) throw error;
-        failed = true;
-        const pod = podDisplayName(action.kind === "create" ? action.pod : action.mirror);
+        failed ||= error.retryable;
+        const isKnown = !error.retryable && this.#noteRefusal(action);
+        const pod = podDisplayName(objectOf(action));
         const said = { pod, step: action.kind, problem: messageOf(error) };
-        if (error.retryable) log.verbose(2, "a mirror pod is not as it must be", said);
+        if (error.retryable || isKnown) log.verbose(2, "a mirror pod is not as it must be", said);
         else log.warn("a mirror pod is not as it must be", said);
       }
     }
     // The watch brings what became of it; until then nothing is to be done twice.
     await clock.sleep(failed ? MIRROR_RETRY_MS : MIRROR_SETTLE_MS, signal).catch(() => {});
+  }
+
+  /** Puts off the next try; gives whether it was refused before. */
+  #noteRefusal(action: MirrorAction): boolean {
+    const name = podFullName(objectOf(action));
+    const failures = (this.#refused.get(name)?.failures ?? 0) + 1;
+    const delayMs = retryDelayMs(failures, REFUSED_RETRY);
+    const notBefore = after(this.#deps.clock.monotonic(), delayMs);
+    this.#refused.set(name, { failures, notBefore });
+    return failures > 1;
   }
 
   async #applyMirror(action: MirrorAction, signal: AbortSignal): Promise<void> {
@@ -180,6 +203,15 @@ export class ClusterPods {
     }
   }
 }
+
+/** How often the API has refused a mirror, and when it is tried again. */
+interface Refused {
+  readonly failures: number;
+  readonly notBefore: MonotonicMs;
+}
+
+const objectOf = (action: MirrorAction): Pod =>
+  action.kind === "create" ? action.pod : action.mirror;
 
 /** Time for the watch to bring what was just done. */
 const MIRROR_SETTLE_MS = 200;
