@@ -32,6 +32,46 @@ test("PARITY: the tests that are named are there", () => {
     }
 });
 
+/** Ids of the features of the Go kubelet 1.36, a line for each letter. */
+const FEATURES = readFileSync(join(ROOT, "tools/testdata/feature-ids-1.36.txt"), "utf8")
+  .trim()
+  .split(/\s+/);
+/** Ours, which no other kubelet has. */
+const OWN = ["G13"];
+
+test("PARITY: every feature of the Go kubelet has a row, and there is no row of another", () => {
+  assert.equal(FEATURES.length, 302);
+  const ids = new Set(rows.flatMap(({ id }) => id.split(", ")).filter((id) => id !== "–"));
+  assert.deepEqual(
+    FEATURES.filter((id) => !ids.has(id)),
+    [],
+    "without a row",
+  );
+  assert.deepEqual(
+    [...ids].filter((id) => !FEATURES.includes(id) && !OWN.includes(id)),
+    [],
+    "not a feature of the Go kubelet",
+  );
+});
+
+test("PARITY: names of tests in quotes are in the file before them", () => {
+  let names = 0;
+  for (const { id, tests } of rows)
+    for (const [, file = "", after = ""] of tests.matchAll(/`([\w/.-]+\.ts)`([^`]*)/g)) {
+      const texts = files
+        .filter((name) => name === file || name.endsWith(`/${file}`))
+        .map((name) => readFileSync(join(ROOT, name), "utf8"));
+      for (const [, name = ""] of after.matchAll(/"([^"]+)"/g)) {
+        names += 1;
+        assert.ok(
+          texts.some((text) => text.includes(name)),
+          `${id}: no test in ${file} is called "${name}"`,
+        );
+      }
+    }
+  assert.ok(names > 200, `${names} names are quoted`);
+});
+
 test("PARITY: a feature has one row", () => {
   const ids = rows.flatMap(({ id }) => id.split(", ")).filter((id) => id !== "–");
   assert.deepEqual(
