@@ -54,7 +54,7 @@ const GUARDS: readonly Guard[] = [
   {
     name: "nothing is an orphan before every source was seen",
     file: "src/pipeline/pods/pods.ts",
-    line: "else if (this.#sourcesSeen) this.#adoptOrphan(found);",
+    line: "else if (this.#sourcesSeen && !this.#isSpared(found)) this.#adoptOrphan(found);",
     without: "else if (true) this.#adoptOrphan(found);",
   },
   {
