@@ -51,6 +51,10 @@ describe("ports", () => {
     );
     assert.equal((await get("HEAD", "/healthz")).status, 200);
     assert.equal((await get("GET", "/healthz/syncloop")).body, "ok");
+    const { status, body } = await get("GET", "/healthz?verbose");
+    assert.equal(status, 200);
+    for (const name of ["event-loop", "thread-pool", "runtime-listing", "source-file"])
+      assert.match(body, new RegExp(`^\\[\\+\\]${name} ok$`, "m"));
     assert.equal((await get("GET", "/metrics")).status, 404);
     await assert.rejects(
       answerOf(request({ socketPath: await node.box.forward(10248), path: "/healthz" })),
