@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../src/kit/cell.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import { unaryCall } from "../../src/outside/grpc/grpc.ts";
@@ -109,10 +110,26 @@ test("a plugin in the registry folder is found, registered, told so, and forgott
         }),
       ],
     });
-  const listener = await introduce("/registry/gpu-reg.sock", {});
+  // A folder beside it that cannot be read hides nobody.
+  await host.files.makeDirectory("/registry/a-broken", 0o755);
+  const list = host.files.list.bind(host.files);
+  let broken = "/registry/a-broken";
+  host.files.list = (path) =>
+    path === broken ? Promise.reject(new OutsideError("io", "input/output error")) : list(path);
+  await host.files.makeDirectory("/registry/gpu", 0o755);
+  const listener = await introduce("/registry/gpu/gpu-reg.sock", {});
   await clock.advance(2_000);
   assert.deepEqual(told, [{ pluginRegistered: true, error: "" }]);
   assert.equal(world.devices.capacity.get().counts.get(GPU)?.allocatable, 2);
+  broken = "/registry/gpu";
+  await clock.advance(5_000);
+  assert.equal(
+    world.devices.capacity.get().counts.get(GPU)?.allocatable,
+    2,
+    "not seen is not gone",
+  );
+  assert.equal(told.length, 1, "and it is not registered anew");
+  broken = "";
   await introduce("/registry/old.sock", { supportedVersions: ["v1alpha1"] });
   await introduce("/registry/csi.sock", { type: "CSIPlugin" });
   await clock.advance(2_000);

@@ -4,7 +4,7 @@
  */
 import { Cell, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -56,7 +56,7 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
     files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal);
     while (!signal.aborted) {
       const seen = changes.get();
-      await reconcile(await socketsBelow(folder, files, DEPTH), known, { ...deps, signal });
+      await reconcile(await findSockets(folder, files), known, { ...deps, signal });
       // What is below a folder in the folder is not told of, and what failed is to be tried again.
       const folders = ((await files.list(folder)) ?? []).some(({ kind }) => kind === "directory");
       const open = [...known.values()].some(({ retryAt }) => retryAt !== undefined);
@@ -71,12 +71,14 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
 type Looking = PluginFolderDeps & { readonly signal: AbortSignal };
 
 async function reconcile(
-  sockets: ReadonlyMap<string, number>,
+  { sockets, unreadable }: FoundSockets,
   known: Map<string, Known>,
   deps: Looking,
 ): Promise<void> {
   for (const [path, { modifiedMs, registered }] of known) {
     if (sockets.get(path) === modifiedMs) continue;
+    // A plugin is not gone because it cannot be seen.
+    if (unreadable.some((each) => path === each || path.startsWith(`${each}/`))) continue;
     known.delete(path);
     if (registered) deps.plugins.deregister(registered.resource, registered.socketPath);
   }
@@ -145,21 +147,38 @@ async function dial(channel: GrpcChannel, path: string, { clock, signal }: Looki
   }
 }
 
-/** Sockets by path with the time they were made. Names that begin with a dot are not looked at. */
-async function socketsBelow(
+/** What is in the folder. */
+interface FoundSockets {
+  /** Sockets by path with the time they were made. */
+  readonly sockets: Map<string, number>;
+  /** Names below the folder that could not be read; they hide no other. */
+  readonly unreadable: string[];
+}
+
+/** Finds the sockets in the folder and those in it; names that begin with a dot are left out. */
+async function findSockets(folder: string, files: Files): Promise<FoundSockets> {
+  const found: FoundSockets = { sockets: new Map(), unreadable: [] };
+  await addSockets(folder, files, DEPTH, found);
+  return found;
+}
+
+async function addSockets(
   folder: string,
   files: Files,
   depth: number,
-): Promise<ReadonlyMap<string, number>> {
-  const found = new Map<string, number>();
+  found: FoundSockets,
+): Promise<void> {
   for (const { name, kind } of (await files.list(folder)) ?? []) {
-    if (name.startsWith(".") || found.size >= MOST_SOCKETS) continue;
+    if (name.startsWith(".") || found.sockets.size >= MOST_SOCKETS) continue;
     const path = `${folder}/${name}`;
-    if (kind === "directory" && depth > 1)
-      for (const [below, at] of await socketsBelow(path, files, depth - 1)) found.set(below, at);
-    if (kind !== "socket") continue;
-    const facts = await files.facts(path);
-    if (facts) found.set(path, facts.modifiedMs);
+    try {
+      if (kind === "directory" && depth > 1) await addSockets(path, files, depth - 1, found);
+      if (kind !== "socket") continue;
+      const facts = await files.facts(path);
+      if (facts) found.sockets.set(path, facts.modifiedMs);
+    } catch (error) {
+      if (!isOutside(error)) throw error;
+      found.unreadable.push(path);
+    }
   }
-  return found;
 }
