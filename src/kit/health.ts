@@ -46,13 +46,10 @@ export interface HealthReport {
 
 /** What the checks need. */
 export interface HealthDeps {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "monotonic">;
   readonly log: Log;
   readonly metrics: MetricsRegistry;
 }
-
-/** Pause between two measurements of all checks. */
-const SAMPLE_PERIOD_MS = 10_000;
 
 interface Entry {
   readonly check: HealthCheck;
@@ -60,8 +57,8 @@ interface Entry {
 }
 
 /**
- * Whether the agent itself is well, check by check. Owns: what each check has come to. In: measurements,
- * every ten seconds. Out: the problems there are, metrics, and a line in the log when one begins and ends.
+ * Whether the agent itself is well, check by check. Owns: what each check has come to. In: measurements.
+ * Out: the problems there are, metrics, and a line in the log when one begins and ends.
  */
 export class HealthRegistry {
   readonly #deps: HealthDeps;
@@ -115,15 +112,7 @@ export class HealthRegistry {
     }));
   }
 
-  /** Measures all checks again and again; run it with policy `restart`. */
-  async follow(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await this.#deps.clock.sleep(SAMPLE_PERIOD_MS, signal);
-      this.sample();
-    }
-  }
-
-  /** Measures all checks once. */
+  /** Measures all checks once; to be called again and again. */
   sample(): void {
     const now = this.#deps.clock.monotonic();
     for (const entry of this.#entries.values()) {

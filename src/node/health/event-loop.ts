@@ -1,15 +1,12 @@
-import type { Clock } from "../../kit/clock.ts";
 import type { HealthCheck, HealthMeasure } from "../../kit/health.ts";
 import type { LoopDelay } from "../../outside/serving.ts";
 
 /** What timing the event loop needs. */
 export interface EventLoopDeps {
-  readonly clock: Clock;
   /** How long its turns took lately; absent where they are not timed (a simulation). */
   readonly turns: (() => LoopDelay) | undefined;
 }
 
-const PERIOD_MS = 10_000;
 /** A single turn, or a timer that is this late. */
 const LIMIT_MS = 5_000;
 /** One turn in a hundred. */
@@ -24,14 +21,9 @@ export class EventLoopWatch {
     this.#deps = deps;
   }
 
-  /** Sleeps and looks how late it wakes; run it with policy `restart`. */
-  async follow(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    for (;;) {
-      const dueMs = clock.monotonic() + PERIOD_MS;
-      await clock.sleep(PERIOD_MS, signal);
-      this.#lateMs = Math.max(0, clock.monotonic() - dueMs);
-    }
+  /** Takes how late the latest timer was. */
+  woken(lateMs: number): void {
+    this.#lateMs = Math.max(0, lateMs);
   }
 
   /** Fails while the agent answers slowly; it goes on looking after pods, so the node stays Ready. */

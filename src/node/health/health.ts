@@ -24,6 +24,8 @@ export interface NodeHealthDeps {
   readonly lastListing: Reading<MonotonicMs | undefined>;
 }
 
+/** Pause between two measurements of all checks. */
+const SAMPLE_PERIOD_MS = 10_000;
 /** Three times the pause between full listings where the runtime streams events. */
 const LISTING_LIMIT_MS = 90_000;
 
@@ -33,7 +35,6 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
   const { clock, log, host, serving } = outside;
   const registry = new HealthRegistry({ clock, log: log.child("health"), metrics });
   const loop = new EventLoopWatch({
-    clock,
     turns: serving && (() => serving.process.loopDelay()),
   });
   const pool = new ThreadPoolWatch({ clock, touch: () => host.files.facts(rootFolder) });
@@ -43,9 +44,16 @@ export function startHealth(deps: NodeHealthDeps): HealthRegistry {
     registry.add(fileWorkersCheck(clock, fileWorkers));
     exposeFileWorkers(metrics, fileWorkers);
   }
-  scope.spawn("health of the event loop", "restart", (signal) => loop.follow(signal));
-  scope.spawn("health of the thread pool", "restart", (signal) => pool.follow(signal));
-  scope.spawn("health checks", "restart", (signal) => registry.follow(signal));
+  // One timer for all: an agent at rest is woken as seldom as can be.
+  scope.spawn("health checks", "restart", async (signal) => {
+    for (;;) {
+      const dueMs = clock.monotonic() + SAMPLE_PERIOD_MS;
+      await clock.sleep(SAMPLE_PERIOD_MS, signal);
+      loop.woken(clock.monotonic() - dueMs);
+      registry.sample();
+      pool.ask();
+    }
+  });
   return registry;
 }
 

@@ -8,8 +8,6 @@ export interface ThreadPoolDeps {
   readonly touch: () => Promise<unknown>;
 }
 
-/** Pause between two operations. */
-const PERIOD_MS = 10_000;
 /** A pool that takes longer for an operation of no size has no thread to spare, or the disk is stuck. */
 const LIMIT_MS = 10_000;
 /** As long as the runtime may go without a listing (PLEG relist threshold). */
@@ -29,13 +27,9 @@ export class ThreadPoolWatch {
     this.#deps = deps;
   }
 
-  /** Asks again and again; run it with policy `restart`. */
-  async follow(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    for (;;) {
-      if (this.#pendingSince === undefined) void this.#ask(clock.monotonic());
-      await clock.sleep(PERIOD_MS, signal);
-    }
+  /** Begins an operation, unless the last one is still under way. To be called again and again. */
+  ask(): void {
+    if (this.#pendingSince === undefined) void this.#time(this.#deps.clock.monotonic());
   }
 
   /** Fails while the pool takes long; without file work no pod can be looked after. */
@@ -54,7 +48,7 @@ export class ThreadPoolWatch {
     return { lagMs, problem: (lagMs ?? 0) > LIMIT_MS ? PROBLEM : undefined };
   }
 
-  async #ask(began: MonotonicMs): Promise<void> {
+  async #time(began: MonotonicMs): Promise<void> {
     this.#pendingSince = began;
     try {
       await this.#deps.touch();
