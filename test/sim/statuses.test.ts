@@ -127,3 +127,24 @@ test("a mirror pod is tried less and less often in a namespace that is being del
     const place = { ...PODS, namespace: "going", name: "own-sim" };
     assert.ok(api.objects.find(place), "made once the namespace takes it");
   }));
+
+test("labels that describe the machine are put right while the node runs", () =>
+  inCluster(async ({ world, api, node }) => {
+    await world.advance(15_000);
+    const own = ["kubernetes.io/os", "kubernetes.io/arch", "kubernetes.io/hostname"];
+    const labels = () => own.map((label) => node()?.metadata?.labels?.[label]);
+    const right = labels();
+    assert.equal(right[0], "linux");
+    const place = { collection: "nodes", namespace: undefined, name: "sim" };
+    const found = api.objects.get(place);
+    const { "kubernetes.io/arch": _, ...rest } = found.metadata.labels ?? {};
+    const changed = { ...rest, "kubernetes.io/os": "plan9", mine: "stays" };
+    api.objects.update(place, false, {
+      ...found,
+      metadata: { ...found.metadata, labels: changed },
+    });
+    assert.equal(labels()[1], undefined);
+    await world.advance(25_000);
+    assert.deepEqual(labels(), right);
+    assert.equal(node()?.metadata?.labels?.["mine"], "stays");
+  }));

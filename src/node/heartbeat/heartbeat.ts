@@ -23,7 +23,12 @@ import {
   type NodeSight,
   withoutExtended,
 } from "./derive-status.ts";
-import { initialNode, type RegistrationOptions, reconcilePatch } from "./initial-node.ts";
+import {
+  initialNode,
+  labelPatch,
+  type RegistrationOptions,
+  reconcilePatch,
+} from "./initial-node.ts";
 import { keepLease } from "./lease.ts";
 
 /** How the node shows itself. */
@@ -195,7 +200,7 @@ export class Heartbeat {
     const { client, clock, random, look, say } = this.#deps;
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
-    const known = await client.get(NODES, place, signal);
+    const known = await this.#withOwnLabels(await client.get(NODES, place, signal), signal);
     const sight = await look();
     const resets = sight.amounts.resetsExtended === true && !this.#reset;
     const before = resets ? withoutExtended(known.status ?? {}) : known.status;
@@ -216,6 +221,17 @@ export class Heartbeat {
     this.#reset = true;
     for (const change of conditionChanges(identity.nodeName, known.status, status)) say(change);
     this.#logReady(status);
+  }
+
+  /** What somebody has made of the labels that describe the machine is put right: pods are judged by them. */
+  async #withOwnLabels(known: Node, signal: AbortSignal): Promise<Node> {
+    const { identity, registration } = this.#options;
+    const body = registration && labelPatch(known, identity, registration);
+    if (!body) return known;
+    const { client, log } = this.#deps;
+    log.info("labels of the node are put right", { patch: JSON.stringify(body) });
+    const place = { name: identity.nodeName };
+    return await client.patch(NODES, place, { kind: "strategic", body }, signal);
   }
 
   /** Says in the log why the node is not ready, once for each reason, and that it is again. */

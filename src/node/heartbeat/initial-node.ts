@@ -90,13 +90,7 @@ export function initialNode(
  * annotation for volumes. What its owner has set beside them stays. Undefined when nothing differs.
  */
 export function reconcilePatch(existing: Node, initial: Node): object | undefined {
-  const labels = Object.fromEntries(
-    OWN_LABELS.flatMap((label) => {
-      const wanted = initial.metadata?.labels?.[label];
-      const has = existing.metadata?.labels?.[label];
-      return wanted !== undefined && wanted !== has ? [[label, wanted]] : [];
-    }),
-  );
+  const labels = changedLabels(existing, initial);
   const wanted = initial.metadata?.annotations?.[ATTACH_ANNOTATION];
   const has = existing.metadata?.annotations?.[ATTACH_ANNOTATION];
   const annotations = wanted === has ? {} : { [ATTACH_ANNOTATION]: wanted ?? null };
@@ -105,4 +99,25 @@ export function reconcilePatch(existing: Node, initial: Node): object | undefine
     ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
   };
   return Object.keys(metadata).length > 0 ? { metadata } : undefined;
+}
+
+/** The merge patch that puts labels right which only the agent may set; undefined when they are right. */
+export function labelPatch(
+  existing: Node,
+  identity: NodeIdentity,
+  options: RegistrationOptions,
+): object | undefined {
+  const labels = changedLabels(existing, initialNode(identity, options, {}));
+  const { uid = "" } = existing.metadata ?? {};
+  return Object.keys(labels).length > 0 ? { metadata: { uid, labels } } : undefined;
+}
+
+function changedLabels(existing: Node, initial: Node): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    OWN_LABELS.flatMap((label) => {
+      const wanted = initial.metadata?.labels?.[label];
+      const has = existing.metadata?.labels?.[label];
+      return wanted !== undefined && wanted !== has ? [[label, wanted]] : [];
+    }),
+  );
 }
