@@ -30,8 +30,17 @@ test("containerStatuses: an init container that the runtime forgot has ended wel
     containerStatuses(aRecord({ pod, containers }), initContainers(pod), context)[0];
   const gone = of([anAttempt("a")]);
   assert.equal(gone?.state?.terminated?.reason, "Completed");
-  assert.match(gone?.state?.terminated?.message ?? "", /consider it as exited normally/);
+  assert.equal(
+    gone?.state?.terminated?.message,
+    "Unable to get init container status from container runtime and pod has been initialized, treat it as exit normally",
+  );
+  assert.equal(gone?.state?.terminated?.exitCode, 0);
   assert.equal(gone?.ready, true);
+  const ran = { ...gone, state: { running: {} }, ready: false } as ContainerStatus;
+  const previous = { initContainerStatuses: [ran] };
+  const record = aRecord({ pod, containers: [anAttempt("a")] });
+  const [unseen] = containerStatuses(record, initContainers(pod), { ...context, previous });
+  assert.equal(unseen?.state?.terminated?.reason, "Completed", "its end was seen by nobody");
   assert.equal(of([])?.state?.waiting?.reason, "PodInitializing");
 });
 

@@ -142,6 +142,15 @@ function withoutAttempt(
   if (before?.state?.terminated)
     return { ...before, ready: spec.kind === "init" && before.ready, started: false };
   const restartCount = before?.restartCount ?? 0;
+  // Nobody keeps it for ever, and without it having ended well the others would not be there.
+  if (spec.kind === "init" && hasRegularAttempt(record))
+    return {
+      ...base,
+      restartCount,
+      ready: true,
+      state: { terminated: EXITED_NORMALLY },
+      lastState: before?.lastState ?? {},
+    };
   if (before?.state?.running) {
     const lost: ContainerStateTerminated = {
       reason: "ContainerStatusUnknown",
@@ -159,22 +168,13 @@ function withoutAttempt(
     };
   }
   const lastState = before?.lastState ?? {};
-  // Nobody keeps it for ever, and without it having ended well the others would not be there.
-  if (spec.kind === "init" && hasRegularAttempt(record))
-    return {
-      ...base,
-      restartCount,
-      ready: true,
-      state: { terminated: EXITED_NORMALLY },
-      lastState,
-    };
   return { ...base, restartCount, state: { waiting: waitingOf(record, container) }, lastState };
 }
 
 const EXITED_NORMALLY: ContainerStateTerminated = {
   reason: "Completed",
   message:
-    "Unable to get init container status from container runtime and pod has been initialized, consider it as exited normally",
+    "Unable to get init container status from container runtime and pod has been initialized, treat it as exit normally",
   exitCode: 0,
 };
 
