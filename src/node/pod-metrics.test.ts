@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { aPod, aRecord, wall } from "../../test/support/pods.ts";
+import { aPod, aRecord, at, wall } from "../../test/support/pods.ts";
 import { MetricsRegistry } from "../kit/metrics.ts";
 import { asSpecified, type PodRecord } from "../pipeline/pods/record.ts";
 import { countedReason, exposePods } from "./pod-metrics.ts";
@@ -52,4 +52,39 @@ test("exposePods counts resizes that wait and that go on", () => {
     "kubelet_pod_in_progress_resizes 1",
   ])
     assert.ok(metrics.expose().includes(line), line);
+});
+
+test("exposePods counts pods that are desired, active and worked on, with the Go kubelet's labels", () => {
+  const metrics = new MetricsRegistry();
+  const cause = { kind: "deleted" } as const;
+  const ending = { kind: "terminating", cause, graceSeconds: 1, killBy: at(1) } as const;
+  const ended = { kind: "terminated", cause } as const;
+  const list = () => [
+    aRecord({}, { source: "api" }),
+    aRecord({}, { source: "api", life: ending }),
+    aRecord({}, { source: "api", life: ended }),
+    aRecord({}, { source: "api", life: ending, removal: true }),
+    aRecord({}, { source: "file" }),
+    aRecord({}, { source: "http", life: ended, removal: true }),
+    aRecord({}, { source: "runtime", life: ending }),
+  ];
+  exposePods(metrics, { pods: { subscribe: () => () => {}, list } });
+  const page = metrics.expose();
+  for (const [line, value] of [
+    ['kubelet_desired_pods{static=""}', 3],
+    ['kubelet_desired_pods{static="true"}', 1],
+    ['kubelet_active_pods{static=""}', 2],
+    ['kubelet_active_pods{static="true"}', 1],
+    ['kubelet_working_pods{config="desired",lifecycle="sync",static=""}', 1],
+    ['kubelet_working_pods{config="desired",lifecycle="sync",static="true"}', 1],
+    ['kubelet_working_pods{config="desired",lifecycle="terminating",static=""}', 1],
+    ['kubelet_working_pods{config="desired",lifecycle="terminating",static="true"}', 0],
+    ['kubelet_working_pods{config="desired",lifecycle="terminated",static=""}', 1],
+    ['kubelet_working_pods{config="orphan",lifecycle="terminating",static=""}', 1],
+    ['kubelet_working_pods{config="orphan",lifecycle="terminated",static="true"}', 1],
+    ['kubelet_working_pods{config="runtime_only",lifecycle="terminating",static="unknown"}', 1],
+    ['kubelet_working_pods{config="runtime_only",lifecycle="terminated",static="unknown"}', 0],
+  ] as const)
+    assert.ok(page.includes(`${line} ${value}\n`), `${line} ${value}\n${page}`);
+  assert.equal(page.match(/^kubelet_working_pods\{/gm)?.length, 12);
 });

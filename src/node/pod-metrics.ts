@@ -1,6 +1,7 @@
 import { qosClassOf } from "../api/qos.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { Pods } from "../pipeline/pods/pods.ts";
+import type { PodRecord } from "../pipeline/pods/record.ts";
 
 /** Reasons of refusals that are told apart (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([
@@ -66,6 +67,76 @@ function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void 
   );
 }
 
+const isStatic = ({ source }: PodRecord): boolean => source === "file" || source === "http";
+const isDesired = ({ source, removal }: PodRecord): boolean => source !== "runtime" && !removal;
+
+/** A pod that has ended, or was refused, takes no room. */
+const isActive = (record: PodRecord): boolean =>
+  isDesired(record) &&
+  record.admission.kind !== "rejected" &&
+  record.life.kind !== "terminated" &&
+  record.life.kind !== "released";
+
+/** Why the agent works on a pod, where that comes from, and in which phases that can be (kubelet_pods.go HandlePodCleanups). */
+const WORKING = [
+  { config: "desired", statics: ["", "true"], lifecycles: ["sync", "terminating", "terminated"] },
+  { config: "orphan", statics: ["", "true"], lifecycles: ["terminating", "terminated"] },
+  { config: "runtime_only", statics: ["unknown"], lifecycles: ["terminating", "terminated"] },
+] as const;
+
+function workOn(record: PodRecord): { config: string; lifecycle: string; static: string } {
+  const { life, source } = record;
+  const config = isDesired(record) ? "desired" : source === "runtime" ? "runtime_only" : "orphan";
+  const begun = config === "desired" ? "sync" : "terminating";
+  const lifecycle = life.kind === "waiting" || life.kind === "running" ? begun : life.kind;
+  return {
+    config,
+    lifecycle: lifecycle === "released" ? "terminated" : lifecycle,
+    static: source === "runtime" ? "unknown" : isStatic(record) ? "true" : "",
+  };
+}
+
+function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
+  const byOrigin = (name: string, help: string, counts: (record: PodRecord) => boolean) =>
+    metrics.collected({ name, help, type: "gauge" }, () =>
+      [false, true].map((wanted) => ({
+        labels: { static: wanted ? "true" : "" },
+        value: pods.list().filter((each) => counts(each) && isStatic(each) === wanted).length,
+      })),
+    );
+  byOrigin(
+    "kubelet_desired_pods",
+    "Pods the agent is to run; static is true if the pod is not from the API server.",
+    isDesired,
+  );
+  byOrigin(
+    "kubelet_active_pods",
+    "Pods that count when others are admitted; static is true if the pod is not from the API server.",
+    isActive,
+  );
+  metrics.collected(
+    {
+      name: "kubelet_working_pods",
+      help: "Pods the agent works on, by phase, by whether they are desired, and by whether they are static.",
+      type: "gauge",
+    },
+    () => {
+      const works = pods.list().map(workOn);
+      return WORKING.flatMap(({ config, statics, lifecycles }) =>
+        lifecycles.flatMap((lifecycle) =>
+          statics.map((origin) => ({
+            labels: { config, lifecycle, static: origin },
+            value: works.filter(
+              (work) =>
+                work.config === config && work.lifecycle === lifecycle && work.static === origin,
+            ).length,
+          })),
+        ),
+      );
+    },
+  );
+}
+
 /** Counts pods by life and by quality of service, and those that were refused. */
 export function exposePods(
   metrics: MetricsRegistry,
@@ -73,14 +144,7 @@ export function exposePods(
 ): void {
   countRefusals(metrics, pods);
   countResizes(metrics, pods);
-  metrics.collected(
-    { name: "kubelet_desired_pods", help: "Pods the agent knows, by life.", type: "gauge" },
-    () => {
-      const lives = new Map<string, number>();
-      for (const { life } of pods.list()) lives.set(life.kind, (lives.get(life.kind) ?? 0) + 1);
-      return [...lives].map(([life, value]) => ({ labels: { life }, value }));
-    },
-  );
+  countByLife(metrics, pods);
   metrics.collected(
     { name: "nodelet_pods_by_qos", help: "Pods by quality of service.", type: "gauge" },
     () => {

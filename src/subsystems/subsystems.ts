@@ -342,7 +342,7 @@ async function connectCgroups(
 ): Promise<Cgroups> {
   const { host, clock } = outside;
   const log = outside.log.child("cgroups");
-  const runtimeDriver = await runtimeCgroupDriver(runtime, log, scope.signal);
+  const runtimeDriver = await runtimeCgroupDriver(runtime, { log, metrics }, scope.signal);
   const { systemd } = host;
   return createCgroups(
     { tree: host.cgroups, facts, clock, log, metrics, ...(systemd ? { systemd } : {}) },

@@ -1,5 +1,6 @@
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
 import type { CgroupDriver } from "./names.ts";
 
@@ -13,7 +14,7 @@ const DRIVERS: Readonly<Record<number, CgroupDriver>> = { 0: "systemd", 1: "cgro
  */
 export async function runtimeCgroupDriver(
   runtime: Pick<RuntimeService, "runtimeConfig">,
-  log: Log,
+  { log, metrics }: { readonly log: Log; readonly metrics: MetricsRegistry },
   signal: AbortSignal,
 ): Promise<CgroupDriver | undefined> {
   try {
@@ -21,11 +22,24 @@ export async function runtimeCgroupDriver(
     return linux && DRIVERS[linux.cgroupDriver];
   } catch (thrown) {
     if (!isOutside(thrown) || signal.aborted) throw thrown;
-    if (thrown.code !== "unimplemented") {
+    if (thrown.code === "unimplemented") tellLostSupport(metrics);
+    else {
       log.warn("runtime does not tell its cgroup driver; the configured one is used", {
         problem: messageOf(thrown),
       });
     }
     return undefined;
   }
+}
+
+/** The version from which the Go kubelet 1.36 says that it demands a runtime that tells its driver. */
+const LAST_SUPPORT = "1.37.0";
+
+function tellLostSupport(metrics: MetricsRegistry): void {
+  metrics
+    .gauge({
+      name: "kubelet_cri_losing_support",
+      help: "The Kubernetes version from which on the runtime is not supported unless it is upgraded.",
+    })
+    .set(1, { version: LAST_SUPPORT });
 }

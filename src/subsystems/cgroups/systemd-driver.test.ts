@@ -8,6 +8,7 @@ import { withSystemdRoom } from "../../../test/support/cgroup-systemd.ts";
 import { busObstacle } from "../../../test/systemd/private-bus.ts";
 import { OutsideError, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
 import { createCgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
 import { runtimeCgroupDriver } from "./runtime-driver.ts";
@@ -114,12 +115,17 @@ test("without systemd its driver is refused with what to do", async () => {
 
 test("the runtime's driver is asked for, and not having one is fine", async () => {
   const signal = new AbortController().signal;
-  const ask = (answer: () => Promise<{ linux: { cgroupDriver: 0 | 1 } | undefined }>) =>
-    runtimeCgroupDriver({ runtimeConfig: answer }, silentLog, signal);
+  let metrics = new MetricsRegistry();
+  const ask = (answer: () => Promise<{ linux: { cgroupDriver: 0 | 1 } | undefined }>) => {
+    metrics = new MetricsRegistry();
+    return runtimeCgroupDriver({ runtimeConfig: answer }, { log: silentLog, metrics }, signal);
+  };
+  const losing = 'kubelet_cri_losing_support{version="1.37.0"} 1';
   assert.equal(await ask(async () => ({ linux: { cgroupDriver: 0 } })), "systemd");
   assert.equal(await ask(async () => ({ linux: { cgroupDriver: 1 } })), "cgroupfs");
   assert.equal(await ask(async () => ({ linux: undefined })), undefined);
   for (const code of ["unimplemented", "deadline"] as const) {
     assert.equal(await ask(() => Promise.reject(new OutsideError(code, "no"))), undefined);
+    assert.equal(metrics.expose().includes(losing), code === "unimplemented", code);
   }
 });
