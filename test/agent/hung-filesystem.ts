@@ -4,9 +4,9 @@ import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Box } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
+import { answerOf } from "../server/http.ts";
 import { type BoxedAgent, conditionOf, type Manifest, manifest, STAY } from "../support/agent.ts";
 import { TestFilesystem } from "../support/fuse/test-filesystem.ts";
-import { answerOf } from "../server/http.ts";
 
 const DEAD = "/srv/dead";
 /** What anybody waits for an answer of the agent's at most; a blocked agent gives none at all. */
@@ -29,7 +29,9 @@ export interface HangFigures {
 function neighbour(name: string): Manifest {
   const readinessProbe = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 1 };
   const command = ["sh", "-c", `echo I am ${name}; ${STAY[2]}`];
-  return manifest(name, { containers: [{ name: "main", image: TEST_IMAGE, command, readinessProbe }] });
+  return manifest(name, {
+    containers: [{ name: "main", image: TEST_IMAGE, command, readinessProbe }],
+  });
 }
 
 /** A pod that uses a folder of the host, which is looked at before it starts. */
