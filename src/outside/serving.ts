@@ -1,7 +1,7 @@
 /** What only an agent that serves others needs of the world; a simulation goes without. */
 import type { OpenFolderBeneath } from "./host/open-folder.ts";
 import { connectOwnProcess, type OwnProcess } from "./host/own-process.ts";
-import { listenHttp } from "./net/http-listener.ts";
+import { createListen } from "./net/http-listener.ts";
 import type { Listen } from "./net/listen.ts";
 
 export type { NamedFile, OpenFile, OpenFolder, OpenFolderBeneath } from "./host/open-folder.ts";
@@ -34,7 +34,7 @@ export interface Serving {
 export function connectServing(openFolder: OpenFolderBeneath): Serving & { close(): void } {
   const process = connectOwnProcess();
   return {
-    listen: listenHttp,
+    listen: createListen(),
     openFolder,
     process,
     close: () => process.close(),

@@ -1,7 +1,12 @@
 import { isOutside, messageOf } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { Exchange, ListenProblem } from "../outside/serving.ts";
-import { type Authenticator, bearerTokenOf, type Identity } from "./authenticate.ts";
+import {
+  ALL_AUTHENTICATED,
+  type Authenticator,
+  bearerTokenOf,
+  type Identity,
+} from "./authenticate.ts";
 import { type Authorizer, decideAccess } from "./authorize.ts";
 import { type Call, replyText, type ServedRoute, TEXT_HEADERS } from "./call.ts";
 import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
@@ -136,6 +141,7 @@ export class FaceServer {
       return undefined;
     }
     const { identity } = who;
+    if (identity.groups.includes(ALL_AUTHENTICATED)) exchange.authenticated();
     const access = match.kind === "found" ? match.route.access : UNKNOWN_ACCESS;
     const question = { identity, access, method, path, nodeName };
     const answer = await decideAccess(question, authorizer, signal);

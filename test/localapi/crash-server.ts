@@ -7,7 +7,7 @@ import { StateFiles } from "../../src/kit/state-files.ts";
 import { startLocalApi } from "../../src/localapi/localapi.ts";
 import { openDatabase } from "../../src/outside/database/database.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
-import { listenHttp } from "../../src/outside/net/http-listener.ts";
+import { createListen } from "../../src/outside/net/http-listener.ts";
 
 const folder = process.argv[2] ?? "";
 const clock = createSystemClock();
@@ -27,7 +27,7 @@ await startLocalApi(
     random: createSystemRandom(),
     files,
     state: new StateFiles({ files, clock, log: silentLog }),
-    listen: listenHttp,
+    listen: createListen(),
     openDatabase,
     scope,
   },

@@ -16,7 +16,7 @@ import { openDatabase } from "../../src/outside/database/database.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { connectKube } from "../../src/outside/kube/connect-kube.ts";
 import type { ApiTransport } from "../../src/outside/kube/kube.ts";
-import { listenHttp } from "../../src/outside/net/http-listener.ts";
+import { createListen } from "../../src/outside/net/http-listener.ts";
 import type { ExaminationOptions } from "../contracts/api-examination.ts";
 import { type AdminReply, type AdminRequest, adminRequest } from "../kube/admin.ts";
 import type { Identity } from "../kube/pki.ts";
@@ -170,7 +170,7 @@ export class LocalApiUnderTest implements AsyncDisposable {
         random: createSystemRandom(),
         files,
         state: this.state,
-        listen: listenHttp,
+        listen: createListen(),
         openDatabase,
         scope,
       },

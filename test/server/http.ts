@@ -7,7 +7,7 @@ import {
 } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect, type Server } from "node:net";
-import { listenHttp } from "../../src/outside/net/http-listener.ts";
+import { createListen } from "../../src/outside/net/http-listener.ts";
 import type {
   Exchange,
   HttpListener,
@@ -40,7 +40,7 @@ export async function start(
   more: Partial<ListenOptions> = {},
 ): Promise<Started> {
   const problems: ListenProblem[] = [];
-  const listener = await listenHttp({
+  const listener = await createListen()({
     address: { kind: "tcp", host: "127.0.0.1", port: 0 },
     limits: LIMITS,
     mayUpgrade: () => true,

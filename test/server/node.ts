@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Container, Pod, PodList } from "../../src/api/generated/types.ts";
+import { agentNodeFlags } from "../../src/cli/node-flags.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Box, type BoxOptions, startBox } from "../box/box.ts";
@@ -41,21 +42,22 @@ export class ServedNode implements AsyncDisposable {
     this.#https = https;
   }
 
-  /** Makes a box and starts the agent in it. */
-  static async start(options: BoxOptions = {}): Promise<ServedNode> {
+  /** Makes a box and starts the agent in it as users do, with `env` beside the usual variables. */
+  static async start(
+    options: BoxOptions = {},
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<ServedNode> {
     const box = await startBox(options);
     try {
       const clients = await writeClients(box);
       box.write(CONFIG, `${CONFIG_TEXT}\n`);
       mkdirSync(box.path(MANIFESTS));
-      box.spawnLogged("agent", [
-        process.execPath,
-        MAIN,
-        "run",
-        `--config=${CONFIG}`,
-        `--hostname-override=${NODE}`,
-        "-v=4",
-      ]);
+      const flags = [`--config=${CONFIG}`, `--hostname-override=${NODE}`, "-v=4"];
+      box.spawnLogged(
+        "agent",
+        [process.execPath, ...agentNodeFlags(undefined), MAIN, "run", ...flags],
+        { env: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576", ...env } },
+      );
       const node = new ServedNode(box, clients, await box.forward(10250));
       await node.until(
         async () => (await node.local("/healthz").catch(() => undefined))?.status === 200,

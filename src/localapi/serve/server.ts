@@ -68,6 +68,7 @@ export class ApiServer {
   async #answer(exchange: Exchange): Promise<void> {
     const user = authenticate(exchange, this.#deps.tokens, this.#log);
     if (!user) throw unauthorized();
+    exchange.authenticated();
     const target = parseTarget(exchange.target);
     if (!target) throw unknownPath();
     const { at } = target;

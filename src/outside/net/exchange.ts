@@ -46,6 +46,8 @@ export interface ExchangeParts {
   readonly client: ClientCertificate;
   readonly peer: string;
   readonly stalledMs: number;
+  /** The peer has proved who it is. */
+  readonly onAuthenticated: () => void;
 }
 
 /** A request of Node's server as the rest of the agent sees it. */
@@ -59,6 +61,7 @@ export class NodeExchange implements Exchange {
   readonly #request: IncomingMessage | Http2ServerRequest;
   readonly #switching: Switching | undefined;
   readonly #stalledMs: number;
+  readonly #onAuthenticated: () => void;
   readonly #abort = new AbortController();
   #response: PlainResponse | undefined;
   #answered = false;
@@ -75,6 +78,7 @@ export class NodeExchange implements Exchange {
     this.#request = request;
     this.#switching = switching;
     this.#stalledMs = parts.stalledMs;
+    this.#onAuthenticated = parts.onAuthenticated;
     this.#response = parts.response;
     // Of a plain request the connection may serve others after it; its response ends with either.
     parts.response?.once("close", () => this.cancel("the exchange is over"));
@@ -89,6 +93,10 @@ export class NodeExchange implements Exchange {
   get status(): number | undefined {
     if (this.#switched) return 101;
     return this.#answered ? this.#response?.statusCode : undefined;
+  }
+
+  authenticated(): void {
+    this.#onAuthenticated();
   }
 
   /** Ends what is still under way. */

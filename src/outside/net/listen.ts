@@ -98,6 +98,11 @@ export interface Exchange {
   readonly signal: AbortSignal;
   /** Status of the reply, once there is one. */
   readonly status: number | undefined;
+  /**
+   * Tells that the peer has proved who it is: its connection is no longer one of those that share a small budget
+   * and give way to others. Who shows a good client certificate, or comes over a unix socket, is known before.
+   */
+  authenticated(): void;
   /** The whole body; a longer one is an `OutsideError` "exhausted". */
   readBody(maxBytes: number): Promise<Uint8Array>;
   /** Answers and is done. Resolves when it was handed to the kernel or the peer is gone. */
