@@ -42,6 +42,9 @@ export interface DecisionInputs {
   };
   readonly killPod: { readonly graceSeconds: number; readonly reason: string };
   readonly release: { readonly cause: string };
+  /** Nothing is started, ended or removed while the runtime's word on the pod cannot be read. */
+  readonly holdPod: { readonly problem: string };
+  readonly resumePod: Readonly<Record<string, never>>;
   readonly grantDevices: {
     readonly container: string;
     readonly resource: string;

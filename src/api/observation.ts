@@ -78,9 +78,24 @@ export interface Observation {
 }
 
 /** A pod as the runtime has it, whether anybody wants it or not. */
-export interface FoundPod {
+export interface ObservedPod {
+  readonly kind: "observed";
   readonly uid: PodUid;
   /** The pod as labels and annotations describe it: enough to end it properly. */
   readonly describe: () => Pod;
   readonly observed: Observation;
 }
+
+/** A pod that the runtime has, and of which at least one sandbox or container could not be read. */
+export interface UnobservedPod {
+  readonly kind: "unobserved";
+  readonly uid: PodUid;
+  readonly describe: () => Pod;
+  /** When the runtime was asked. */
+  readonly asOf: MonotonicMs;
+  /** What could not be read and why, once that has lasted; `undefined` as long as it may pass by itself. */
+  readonly problem: string | undefined;
+}
+
+/** What became of looking at one pod. */
+export type FoundPod = ObservedPod | UnobservedPod;

@@ -60,6 +60,11 @@ export function plainMessageOf(thrown: unknown): string {
   return messageOf(thrown).replace(/^rpc error: code = \S+ desc = /, "");
 }
 
+/** A message without its figures: whether two tell of the same cause does not depend on times and counts. */
+export function withoutFigures(message: string): string {
+  return message.replace(/\d+/g, "#");
+}
+
 /** Whether `thrown` is an `OutsideError` with one of `codes`. */
 export function isOutside(
   thrown: unknown,

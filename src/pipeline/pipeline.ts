@@ -165,7 +165,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
   await statuses.open();
   await ledger.open();
   const found = await lookUntilSeen(deps);
-  deps.devices.adopt(found);
+  deps.devices.adopt(found.filter((pod) => pod.kind === "observed"));
   pods.found(found);
   const onSeen = () => {
     pods.sourcesSeen();

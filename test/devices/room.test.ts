@@ -12,6 +12,7 @@ const forever = new AbortController().signal;
 /** What runs of a pod, as the runtime tells it at start. */
 function found(uid: string, ...containers: ReturnType<typeof runningContainer>[]) {
   return {
+    kind: "observed" as const,
     uid: uid as PodUid,
     describe: () => podOf(uid, "c=0"),
     observed: { asOf: 0 as never, sandboxes: [], containers },

@@ -1,7 +1,7 @@
 /** The room of devices with plugins and pods, on virtual time; the pods' lives are what the test says. */
 import type { Because } from "../../src/api/decisions.ts";
 import type { Container, Pod } from "../../src/api/generated/types.ts";
-import type { FoundPod, ObservedContainer, PodUid } from "../../src/api/observation.ts";
+import type { ObservedContainer, ObservedPod, PodUid } from "../../src/api/observation.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
@@ -114,7 +114,7 @@ export class DeviceWorld {
   }
 
   /** Starts the agent's room; `found` is what runs. */
-  async open(found: readonly FoundPod[] = []): Promise<this> {
+  async open(found: readonly ObservedPod[] = []): Promise<this> {
     const process = this.net.process();
     const life = mortal({
       clock: this.clock,

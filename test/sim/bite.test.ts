@@ -54,8 +54,36 @@ const GUARDS: readonly Guard[] = [
   {
     name: "nothing is an orphan before every source was seen",
     file: "src/pipeline/pods/pods.ts",
-    line: "else if (this.#sourcesSeen && !this.#isSpared(found)) this.#adoptOrphan(found);",
-    without: "else if (true) this.#adoptOrphan(found);",
+    line: "if (this.#sourcesSeen && !held?.wanted && !this.#isSpared(found))",
+    without: "if (!held?.wanted)",
+  },
+  {
+    name: "one object that fails for ever is its own pod's matter",
+    file: "src/subsystems/runtime/observe.ts",
+    line: `return { kind: "failed", uid, asOf, describe, problem: messageOf(error) };`,
+    without: "throw error;",
+    play: "play-isolation.ts",
+  },
+  {
+    name: "one object that hangs for ever is waited for so long and no longer",
+    file: "src/subsystems/runtime/observe.ts",
+    line: "return await within(limit, signal, ask);",
+    without: "return await ask(signal);",
+    play: "play-isolation.ts",
+  },
+  {
+    name: "nothing is started for a pod that was found and cannot be read",
+    file: "src/pipeline/pods/pods.ts",
+    line: "if (this.#unobserved.has(change.uid)) {",
+    without: "if (false) {",
+    play: "play-isolation.ts",
+  },
+  {
+    name: "the full listing is due a period after the last one",
+    file: "src/subsystems/runtime/watch-runtime.ts",
+    line: "const began = this.#lastListing.get();",
+    without: "const began = this.#deps.clock.monotonic();",
+    play: "play-traffic.ts",
   },
   {
     name: "what is stopped to be started again is not shown as terminated",

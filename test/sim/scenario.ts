@@ -5,7 +5,7 @@ import { faultOfMounts } from "./pod-volumes.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 /** What a manifest of the simulation asks for, and what is to become of it once everything is calm. */
-interface Wish {
+export interface Wish {
   readonly name: string;
   readonly text: string;
   readonly becomes: Fate;
@@ -165,7 +165,8 @@ function checkConverged(world: World, wishes: ReadonlyMap<string, Wish>): void {
   checkGround(world, wanted);
 }
 
-function checkBecame(world: World, wish: Wish, uid: string, phase: string): void {
+/** The pod has become what it must. */
+export function checkBecame(world: World, wish: Wish, uid: string, phase: string): void {
   const { becomes, name } = wish;
   const expected = {
     running: "Running",

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodUid } from "../../src/api/observation.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { Container, ContainerState, ContainerStatus } from "../../src/outside/cri/generated/api.ts";
 import { CONTAINER_NAME, POD_UID } from "../../src/subsystems/runtime/labels.ts";
@@ -34,6 +35,7 @@ async function listingsInTenMinutes(options: Partial<FakeRuntimeOptions>): Promi
     runtime: counted,
     clock,
     log: silentLog,
+    metrics: new MetricsRegistry(),
     observer,
     onFound: () => {},
     isBusy: () => false,
@@ -92,9 +94,12 @@ test("the end of a container that ended before it was ever looked at is seen soo
     runtime: late,
     clock,
     log: silentLog,
+    metrics: new MetricsRegistry(),
     observer,
     onFound: (pods) => {
-      if (pods[0]?.observed.containers[0]?.state === "exited") seenAt ??= clock.monotonic();
+      const [found] = pods;
+      const isOver = found?.kind === "observed" && found.observed.containers[0]?.state === "exited";
+      if (isOver) seenAt ??= clock.monotonic();
     },
     isBusy: () => clock.monotonic() < 6_000,
   });
@@ -137,7 +142,9 @@ test("a slow look does not take back what a faster one said", async () => {
   });
   const told: string[] = [];
   const look = async (name: string) => {
-    const { observed } = await observer.observePod(uid, signal);
+    const look = await observer.observePod(uid, signal);
+    assert.equal(look.kind, "observed");
+    const { observed } = look;
     told.push(`${name} at ${clock.monotonic()}: ${observed.containers[0]?.state}`);
     return observed.asOf;
   };
@@ -190,6 +197,7 @@ test("events in a row do not put the full listing off", async () => {
     ...deps,
     observer,
     log: silentLog,
+    metrics: new MetricsRegistry(),
     onFound: (pods) => {
       if (pods.some(({ uid }) => uid === quiet)) quietSeenAt ??= clock.monotonic();
     },

@@ -4,6 +4,7 @@ import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import type { DeviceSettings } from "../../src/subsystems/open-devices.ts";
@@ -48,6 +49,8 @@ export class World {
   readonly trace: string[] = [];
   /** Checks of a scenario of its own, made whenever ours are. */
   watch: () => void = () => {};
+  /** What stands between agent and runtime. */
+  around: (cri: ContainerRuntime) => ContainerRuntime = (cri) => cri;
   readonly #net: Net;
   readonly #devices: DeviceSettings | undefined;
   #life: Life | undefined;
@@ -258,7 +261,7 @@ export class World {
       random: createSeededRandom(Math.floor(this.random.next() * 2 ** 31)),
       log: this.#log("agent"),
       host: this.host,
-      cri: this.runtime,
+      cri: this.around(this.runtime),
       net: this.#net,
     };
   }

@@ -44,6 +44,16 @@ const VECTORS: {
       'It has to wait and is asked again (NoPlugin, rule "devices"): plugin not back yet.',
     ],
   ],
+  holdPod: [
+    [
+      "it cannot be observed",
+      { problem: "container web (0123456789abc): input/output error" },
+      "What runs of it cannot be read, so that nothing is started, ended or removed: container web (0123456789abc): input/output error.",
+    ],
+  ],
+  resumePod: [
+    ["it can be observed again", {}, "What runs of it can be read again: work on it goes on."],
+  ],
   adopt: [
     [
       "already running",

@@ -55,6 +55,9 @@ const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
   killPod: ({ graceSeconds, reason }) =>
     `The pod is ended, with ${counted(graceSeconds, "second")} to finish: ${oneLine(reason)}.`,
   release: ({ cause }) => `Nothing of it is left on the node (${RELEASE_CAUSES[cause] ?? cause}).`,
+  holdPod: ({ problem }) =>
+    `What runs of it cannot be read, so that nothing is started, ended or removed: ${sentence(problem)}`,
+  resumePod: () => "What runs of it can be read again: work on it goes on.",
   grantDevices: ({ container, resource, devices }, rule) =>
     `${container} gets of ${resource}: ${listed(devices)} (${rule}).`,
   collectImage: ({ idleMs, sizeBytes, usagePercent }, rule) =>
@@ -78,6 +81,8 @@ const TITLES: { readonly [K in DecisionKind]: string } = {
   refuseResize: "resize refused",
   resizePod: "resized",
   adopt: "taken over",
+  holdPod: "held",
+  resumePod: "resumed",
   replace: "replaced",
   startSandbox: "sandbox",
   startContainer: "started",

@@ -8,7 +8,7 @@ import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside, messageOf, withoutFigures } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck } from "../../kit/health.ts";
 import type { Log } from "../../kit/log.ts";
 import { jitter, type Random } from "../../kit/random.ts";
@@ -237,7 +237,7 @@ export class Heartbeat {
   /** Says in the log why the node is not ready, once for each reason, and that it is again. */
   #logReady({ conditions = [] }: NodeStatus): void {
     const ready = conditions.find(({ type }) => type === "Ready");
-    const problem = ready?.status === "True" ? undefined : kindOfProblem(ready?.message ?? "");
+    const problem = ready?.status === "True" ? undefined : withoutFigures(ready?.message ?? "");
     if (problem === this.#notReadyFor) return;
     this.#notReadyFor = problem;
     if (problem === undefined) this.#deps.log.info("the node is ready");
@@ -265,9 +265,4 @@ export class Heartbeat {
       if (signal.aborted) done();
     });
   }
-}
-
-/** A problem without its figures: how long it has lasted is not news. */
-function kindOfProblem(message: string): string {
-  return message.replace(/\d+/g, "#");
 }

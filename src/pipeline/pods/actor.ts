@@ -10,6 +10,7 @@ import type { PlanContext } from "./plan-draft.ts";
 import type { PodDeps } from "./ports.ts";
 import type { Footings, PodRecord, PodResize, RestartBackoff } from "./record.ts";
 import { resizeCompleted } from "./resize-text.ts";
+import { sayDegraded, signalOf } from "./say-degraded.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
 
@@ -77,9 +78,10 @@ export class PodActor {
 
   #takeIn(batch: readonly PodSignal[]): void {
     for (const signal of batch) {
-      const { life: before, resize } = this.#record;
+      const { life: before, resize, degraded } = this.#record;
       this.#record = transition(this.#record, signal, this.#deps.clock.monotonic());
       this.#sayResized(resize);
+      sayDegraded(degraded, this.#record, this.#deps.ports);
       if (supersedes(before, this.#record.life)) this.#inFlight?.abort(new Error("superseded"));
     }
   }
@@ -146,8 +148,7 @@ export class PodActor {
   async #observe(leave: AbortSignal): Promise<void> {
     for (;;) {
       try {
-        const observed = await this.#deps.ports.runtime.observe(this.#record.uid, leave);
-        this.post({ kind: "observed", observed });
+        this.post(signalOf(await this.#deps.ports.runtime.observe(this.#record.uid, leave)));
         return;
       } catch (error) {
         if (leave.aborted) return;
@@ -213,6 +214,7 @@ export class PodActor {
 function coalesceKey(signal: PodSignal): string | undefined {
   switch (signal.kind) {
     case "observed":
+    case "unobserved":
     case "desired":
     case "tick":
       return signal.kind;

@@ -7,9 +7,8 @@
 
 import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
-import type { FoundPod, PodUid } from "../../api/observation.ts";
+import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import { graceSecondsOf, podDisplayName } from "../../api/pod.ts";
-import { parseTimestamp } from "../../api/timestamps.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
@@ -28,7 +27,9 @@ import {
   type TerminationCause,
 } from "./record.ts";
 import { keptResize } from "./resize-state.ts";
+import { sayDegraded, signalOf } from "./say-degraded.ts";
 import type { PodSignal } from "./signals.ts";
+import { knownBefore, nameOf, UnobservedPods } from "./unobserved-pods.ts";
 
 /** What a source wants of one pod. */
 export type PodChange =
@@ -100,7 +101,8 @@ export class Pods implements PodsView {
   readonly #deps: PodsDeps;
   readonly #options: PodsOptions;
   readonly #actors = new Map<PodUid, PodActor>();
-  readonly #found = new Map<PodUid, FoundPod>();
+  readonly #found = new Map<PodUid, ObservedPod>();
+  readonly #unobserved = new UnobservedPods();
   /** Pods that wait for the release of another one, by full name; the latest wish counts. */
   readonly #successors = new Map<string, Extract<PodChange, { kind: "desired" }>>();
   readonly #listeners = new Set<(record: PodRecord) => void>();
@@ -119,11 +121,14 @@ export class Pods implements PodsView {
   }
 
   list(): readonly PodRecord[] {
-    return [...this.#actors.values()].map(({ record }) => record);
+    return [
+      ...[...this.#actors.values()].map(({ record }) => record),
+      ...this.#unobserved.records(),
+    ];
   }
 
   get(uid: PodUid): PodRecord | undefined {
-    return this.#actors.get(uid)?.record;
+    return this.#actors.get(uid)?.record ?? this.#unobserved.record(uid);
   }
 
   /** Whether the pod has an actor, was found running, or waits for its turn. */
@@ -131,6 +136,7 @@ export class Pods implements PodsView {
     return (
       this.#actors.has(uid) ||
       this.#found.has(uid) ||
+      this.#unobserved.has(uid) ||
       [...this.#successors.values()].some((change) => change.uid === uid)
     );
   }
@@ -146,12 +152,38 @@ export class Pods implements PodsView {
   found(pods: readonly FoundPod[]): void {
     for (const found of pods) {
       const actor = this.#actors.get(found.uid);
-      if (actor) actor.post({ kind: "observed", observed: found.observed });
-      else if (found.observed.sandboxes.length + found.observed.containers.length === 0)
-        this.#found.delete(found.uid);
-      else if (this.#sourcesSeen && !this.#isSpared(found)) this.#adoptOrphan(found);
-      else this.#found.set(found.uid, found);
+      if (actor) actor.post(signalOf(found));
+      else if (found.kind === "unobserved")
+        this.#hold(found.uid, () => this.#unobserved.note(found));
+      else this.#observed(found);
     }
+  }
+
+  /** Takes in what is seen of a pod that has no actor. */
+  #observed(found: ObservedPod): void {
+    const { uid, observed } = found;
+    const before = this.#unobserved.record(uid);
+    const held = this.#unobserved.take(uid);
+    const isEmpty = observed.sandboxes.length + observed.containers.length === 0;
+    if (isEmpty) this.#found.delete(uid);
+    else {
+      this.#found.set(uid, found);
+      if (this.#sourcesSeen && !held?.wanted && !this.#isSpared(found)) this.#adoptOrphan(found);
+    }
+    if (held?.wanted) {
+      const actor = this.#start(held.wanted.change, held.wanted.before);
+      sayDegraded(before?.degraded, actor.record, this.#deps.ports);
+      if (held.removed) actor.post({ kind: "removed", ...held.removed });
+    } else if (held && isEmpty) this.#letIn(nameOf(held));
+  }
+
+  /** Readers are told of a pod on which nothing is done until it can be observed. */
+  #hold(uid: PodUid, change: () => PodRecord | undefined): void {
+    const before = this.#unobserved.record(uid);
+    const record = change();
+    if (!record) return;
+    sayDegraded(before?.degraded, record, this.#deps.ports);
+    for (const listener of this.#listeners) listener(record);
   }
 
   /** Every source has been seen once: what nobody wants by now is an orphan. */
@@ -168,10 +200,15 @@ export class Pods implements PodsView {
     if (this.#sourcesSeen && this.#found.size > 0) this.#adoptOrphans(change.uid);
     if (change.kind === "removed") {
       this.#dropSuccessor(change.uid);
-      const { graceSeconds } = change;
-      this.#actors
-        .get(change.uid)
-        ?.post({ kind: "removed", ...(graceSeconds === undefined ? {} : { graceSeconds }) });
+      const { kind: _, uid, ...how } = change;
+      this.#actors.get(uid)?.post({ kind: "removed", ...how });
+      this.#hold(uid, () => this.#unobserved.drop(uid, how));
+      return;
+    }
+    if (this.#unobserved.has(change.uid)) {
+      this.#hold(change.uid, () =>
+        this.#unobserved.want(change, () => knownBefore(change, this.#deps)),
+      );
       return;
     }
     const actor = this.#actors.get(change.uid);
@@ -230,7 +267,7 @@ export class Pods implements PodsView {
       if (found.uid !== change.uid && podDisplayName(found.describe()) === name)
         return this.#adoptOrphan(found).record;
     }
-    return undefined;
+    return this.#unobserved.named(name, change.uid);
   }
 
   #dropSuccessor(uid: PodUid): void {
@@ -238,10 +275,12 @@ export class Pods implements PodsView {
       if (change.uid === uid) this.#successors.delete(name);
   }
 
-  #start(change: Extract<PodChange, { kind: "desired" }>): void {
+  #start(
+    change: Extract<PodChange, { kind: "desired" }>,
+    { published, known, startedAt } = knownBefore(change, this.#deps),
+  ): PodActor {
     const found = this.#found.get(change.uid);
     this.#found.delete(change.uid);
-    const published = this.#deps.publishedBefore(change.uid) ?? change.pod.status;
     const { resizes } = this.#deps.ports;
     const pod = resizes.asAllocated(change.pod);
     const record = newRecord({
@@ -251,8 +290,8 @@ export class Pods implements PodsView {
       resize: keptResize({ pod, desired: change.pod }, resizes.actuated(pod), published),
       source: change.source,
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
-      startedAt: parseTimestamp(published?.startTime ?? "") ?? this.#deps.clock.wall(),
-      mayHaveGround: found !== undefined || this.#deps.knownBefore(change.uid),
+      startedAt,
+      mayHaveGround: found !== undefined || known,
       lost: lostBefore(published, found?.observed ?? NOTHING_OBSERVED),
       ...(found ? { probes: keptVerdicts(found.observed, published) } : {}),
     });
@@ -276,6 +315,7 @@ export class Pods implements PodsView {
     )
       actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
     else this.#admissions.queue(change.uid);
+    return actor;
   }
 
   #adoptOrphans(wanted?: PodUid): void {
@@ -283,12 +323,12 @@ export class Pods implements PodsView {
       if (found.uid !== wanted && !this.#isSpared(found)) this.#adoptOrphan(found);
   }
 
-  #isSpared(found: FoundPod): boolean {
+  #isSpared(found: ObservedPod): boolean {
     const { namespace = "", name = "" } = found.describe().metadata ?? {};
     return this.#deps.isSpared(namespace, name);
   }
 
-  #adoptOrphan(found: FoundPod): PodActor {
+  #adoptOrphan(found: ObservedPod): PodActor {
     this.#found.delete(found.uid);
     const pod = found.describe();
     const record = newRecord({
@@ -341,7 +381,11 @@ export class Pods implements PodsView {
         cause: "cause" in record.life ? record.life.cause.kind : "removed",
       }),
     );
-    const name = podDisplayName(record.pod);
+    this.#letIn(podDisplayName(record.pod));
+  }
+
+  /** Nothing is left of a pod of that name: the one that waits for it starts. */
+  #letIn(name: string): void {
     const successor = this.#successors.get(name);
     if (!successor) return;
     this.#successors.delete(name);

@@ -1,7 +1,7 @@
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/allocation.ts";
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import type { Observation, PodUid } from "../../api/observation.ts";
+import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -51,8 +51,8 @@ export interface ContainerAttempt {
 
 /** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */
 export interface PodRuntimePort {
-  /** Asks the runtime for everything it has of the pod. */
-  observe(uid: PodUid, signal: AbortSignal): Promise<Observation>;
+  /** Asks the runtime for everything it has of the pod. Of one that cannot be read it is told later by itself. */
+  observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod>;
   createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string>;
   /**
    * Makes the container and resolves with its id. A configuration that cannot be made throws

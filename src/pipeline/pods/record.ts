@@ -81,8 +81,11 @@ export interface ProbeVerdicts {
   readonly liveness?: ProbeResult;
 }
 
-/** How far `observed` can be trusted: not while an action runs, nor until something was seen after it. */
-export type Sight = "acting" | "stale" | "fresh";
+/**
+ * How far `observed` can be trusted: not while an action runs, nor until something was seen after it; not at all
+ * where the pod was found when the agent began and could not be read yet.
+ */
+export type Sight = "acting" | "stale" | "fresh" | "unobserved";
 
 /** A container that is to be started but not yet, and why; set with every plan. */
 export interface Wait {
@@ -122,6 +125,8 @@ export interface PodRecord {
   readonly admission: Admission;
   readonly sight: Sight;
   readonly observed: Observation;
+  /** Why the pod cannot be observed, once that has lasted; `observed` is what was last known then. */
+  readonly degraded: string | undefined;
   /** When the last run of actions ended. */
   readonly actedAt: MonotonicMs;
   readonly footings: Footings;
@@ -204,6 +209,7 @@ export function newRecord(from: NewRecord): PodRecord {
     admission: { kind: "undecided" },
     sight: "fresh",
     observed: inRounds(from.pod, from.observed),
+    degraded: undefined,
     actedAt: from.observed.asOf,
     footings: { directories: footing, cgroup: footing, volumes: footing },
     removal: false,

@@ -51,6 +51,12 @@ export type PodSignal =
   | { readonly kind: "resizePending"; readonly pending: PendingResize }
   | { readonly kind: "terminate"; readonly cause: TerminationCause; readonly graceSeconds?: number }
   | { readonly kind: "observed"; readonly observed: Observation }
+  /** What the runtime had at `asOf` could not be read; with `problem` once that has lasted. */
+  | {
+      readonly kind: "unobserved";
+      readonly asOf: MonotonicMs;
+      readonly problem: string | undefined;
+    }
   /** A run of actions began; what was planned into the record goes with it. */
   | {
       readonly kind: "acting";

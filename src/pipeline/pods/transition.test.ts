@@ -45,6 +45,32 @@ test("transition: a pod whose work is done ends by itself", () => {
   assert.deepEqual(done.life, { kind: "terminated", cause: { kind: "completed" } });
 });
 
+test("transition: a pod that cannot be observed stands still until it can", () => {
+  const record = aRecord({ containers: [anAttempt("a")] }, { sight: "fresh" });
+  const blind = play(record, [
+    { kind: "unobserved", asOf: at(5), problem: undefined },
+    { kind: "terminate", cause: { kind: "deleted" } },
+    { kind: "unobserved", asOf: at(6), problem: "container a: broken" },
+    { kind: "unobserved", asOf: at(7), problem: undefined },
+  ]);
+  assert.equal(blind.sight, "stale");
+  assert.equal(blind.degraded, "container a: broken");
+  assert.deepEqual(blind.observed, record.observed, "what was last known is kept");
+  assert.equal(blind.life.kind, "terminating");
+  const healed = transition(blind, { kind: "observed", observed: seen(8, [anEnd("a", 0)]) }, at(9));
+  assert.equal(healed.degraded, undefined);
+  assert.equal(healed.life.kind, "terminated");
+});
+
+test("transition: an older failure takes nothing back", () => {
+  const record = play(aRecord({}), [
+    { kind: "observed", observed: seen(10, [anAttempt("a")]) },
+    { kind: "unobserved", asOf: at(9), problem: "late" },
+  ]);
+  assert.equal(record.sight, "fresh");
+  assert.equal(record.degraded, undefined);
+});
+
 test("transition: nothing is called ended on a sight from before the last action", () => {
   const ending = play(aRecord({ containers: [anEnd("a", 1)] }), [
     { kind: "acting", backoff: {}, touches: [], replaces: [] },

@@ -59,6 +59,8 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
       return end(record, signal.cause, signal.graceSeconds, now);
     case "observed":
       return observe(record, signal.observed);
+    case "unobserved":
+      return unobserved(record, signal);
     case "acting":
       return begin(record, signal);
     case "acted":
@@ -174,7 +176,18 @@ function observe(record: PodRecord, observed: Observation): PodRecord {
     ...record,
     ...withReplaced(inRounds(record.pod, observed), record.replaced),
     lost: lostSince(record, observed),
+    degraded: undefined,
     sight: record.sight === "acting" ? "acting" : fresh ? "fresh" : "stale",
+  };
+}
+
+/** What was last seen may be wrong by now: until the pod can be observed nothing is planned on it. */
+function unobserved(record: PodRecord, { asOf, problem }: Signal<"unobserved">): PodRecord {
+  if (asOf < record.observed.asOf) return record;
+  return {
+    ...record,
+    degraded: problem ?? record.degraded,
+    sight: record.sight === "acting" ? "acting" : "stale",
   };
 }
 

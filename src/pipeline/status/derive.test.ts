@@ -238,3 +238,30 @@ test("deriveStatus: readiness gates hold Ready back, and nothing else", () => {
   );
   assert.equal(conditionsOf(withGate("True"))[2], "Ready=True");
 });
+
+const DEGRADED = { degraded: "container a (0123): broken" } as const;
+const SAID = {
+  reason: "ObservationFailed",
+  message: "error determining status: container a (0123): broken",
+};
+
+test("deriveStatus: a pod that cannot be observed says so beside what was last known", () => {
+  const given = { containers: [anAttempt("a")] };
+  const before = statusOf(given);
+  assert.deepEqual(statusOf(given, DEGRADED, before), { ...before, ...SAID });
+  assert.deepEqual(statusOf(given, {}, { ...before, ...SAID }), before, "and no more once it can");
+});
+
+test("deriveStatus: a pod found at the start that cannot be observed shows what it showed before", () => {
+  const before = statusOf({ containers: [anAttempt("a")] });
+  const unobserved = { ...DEGRADED, sight: "unobserved" } as const;
+  assert.deepEqual(statusOf({}, unobserved, before), { ...before, ...SAID });
+});
+
+test("deriveStatus: the reason of a terminal phase stays, whatever can be observed", () => {
+  const failed = statusOf({}, { ...evicted, ...DEGRADED });
+  assert.equal(failed.reason, "DeadlineExceeded");
+  const ended = { life: { kind: "terminated", cause: { kind: "completed" } } } as const;
+  const given = { containers: [anEnd("a", 1)] };
+  assert.equal(statusOf(given, { ...ended, ...DEGRADED }).reason, undefined);
+});

@@ -33,6 +33,8 @@ export interface StatusContext extends ContainerStatusContext {
  */
 export function deriveStatus(record: PodRecord, context: StatusContext): PodStatus {
   const { previous } = context;
+  if (record.sight === "unobserved" && previous)
+    return { ...previous, ...degradedReason(record, previous.phase) };
   const phase = stickyPhase(derivePhase(record), previous, record);
   const init = initContainers(record.pod);
   const { init: initStatuses, regular: statuses } = shownStatuses(record, context);
@@ -154,17 +156,27 @@ function addresses(kind: "host" | "pod", ips: readonly string[]): Partial<PodSta
 
 /** A phase that stays keeps its reason: a restarted agent knows it from nowhere else. */
 function reasonOf(
-  { admission, life }: PodRecord,
+  record: PodRecord,
   phase: PodPhase,
   previous: PodStatus | undefined,
 ): Pick<PodStatus, "reason" | "message"> {
+  const { admission, life } = record;
   if (admission.kind === "rejected")
     return { reason: admission.reason, message: admission.message };
   const cause = "cause" in life ? life.cause : undefined;
   if (cause?.kind === "evicted") return { reason: cause.reason, message: cause.message };
-  if (phase !== "Failed" || previous?.phase !== phase) return {};
+  if (phase !== "Failed" || previous?.phase !== phase) return degradedReason(record, phase);
   const { reason, message } = previous;
   return { ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
+}
+
+/** Shown with what was last known of a pod that cannot be observed: whether that still holds nobody can tell. */
+function degradedReason(
+  { degraded }: PodRecord,
+  phase: string | undefined,
+): Pick<PodStatus, "reason" | "message"> {
+  if (degraded === undefined || isTerminalPhase(phase ?? "")) return {};
+  return { reason: "ObservationFailed", message: `error determining status: ${degraded}` };
 }
 
 /** Said together with the end, so that nobody counts it as the pod's own (KEP-3329). */

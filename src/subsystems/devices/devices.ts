@@ -6,7 +6,7 @@
  */
 import type { Because } from "../../api/decisions.ts";
 import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
-import type { FoundPod, PodUid } from "../../api/observation.ts";
+import type { ObservedPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -190,7 +190,7 @@ export class Devices {
   }
 
   /** What the runtime has at start: the truth about who holds what, before anything is given away. */
-  adopt(found: readonly FoundPod[]): void {
+  adopt(found: readonly ObservedPod[]): void {
     const running = found.flatMap(({ uid, observed }) =>
       observed.containers
         .filter(({ state }) => state === "running" || state === "unknown")

@@ -1,20 +1,26 @@
 import { containerHash } from "../../api/container-hash.ts";
+import type { Pod } from "../../api/generated/types.ts";
 import type {
-  FoundPod,
   Observation,
   ObservedContainer,
+  ObservedPod,
   ObservedSandbox,
   PodUid,
 } from "../../api/observation.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside } from "../../kit/errors.ts";
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
+import { inParallel, type Outcome } from "../../kit/in-parallel.ts";
+import { within } from "../../kit/within.ts";
 import type { Container, ImageService, PodSandbox, RuntimeService } from "../../outside/cri/cri.ts";
+import type { FailedObservation } from "./degraded-pods.ts";
 import { POD_UID } from "./labels.ts";
 import { podFromLabels, readContainer, readSandbox } from "./read-observation.ts";
 import { type ReadTail, terminationMessage } from "./termination-message.ts";
 
-/** Status calls under way at once while many pods are looked at. */
+/** Status calls under way at once for the sandboxes or the containers of one pod. */
 const STATUS_CALLS = 8;
+/** Time for the status of one sandbox or container: runtimes answer from memory. */
+export const STATUS_WITHIN_MS = 10_000;
 
 /** What looking needs. */
 export interface ObserveDeps {
@@ -22,6 +28,30 @@ export interface ObserveDeps {
   readonly images: Pick<ImageService, "imageStatus">;
   readonly clock: Clock;
   readonly readTail: ReadTail;
+}
+
+/** A pod of which something could not be read. */
+export type FailedLook = FailedObservation & { readonly kind: "failed" };
+
+/** What became of reading what is listed of one pod; `outdated` when a later look was faster. */
+export type Look = ObservedPod | FailedLook | { readonly kind: "outdated" };
+
+/** A pod that changed since it was last told of. */
+export interface ChangedPod {
+  readonly uid: PodUid;
+  readonly asOf: MonotonicMs;
+  readonly describe: () => Pod;
+  /** Nobody was told of it yet. */
+  readonly isNew: boolean;
+  /** Reads what changed. Rejects with the signal's reason only. */
+  readonly observe: (signal: AbortSignal) => Promise<Look>;
+}
+
+/** What a listing of everything shows. */
+export interface Listing {
+  readonly changed: readonly ChangedPod[];
+  /** Pods that the runtime has nothing of any more. */
+  readonly vanished: readonly ObservedPod[];
 }
 
 interface Lists {
@@ -92,16 +122,61 @@ export class Observer {
     this.#podOf.set(containerId, { uid, since: this.#deps.clock.monotonic() });
   }
 
-  /** Everything the runtime has of one pod. */
-  async observePod(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
+  /**
+   * Everything the runtime has of one pod. What cannot be read of it is an outcome; throws when the runtime
+   * cannot list.
+   */
+  async observePod(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | FailedLook> {
     for (;;) {
       const lists = await this.#list({ labelSelector: { [POD_UID]: uid } }, signal);
-      const observed = await this.#observation(uid, lists, signal);
-      // A look that began later was faster: what it told would be taken back by this one.
-      if (!this.#mayTell(uid, lists.asOf)) continue;
-      this.#tell(uid, lists);
       this.#forget((owner) => owner === uid, lists);
-      return { uid, observed, describe: () => podFromLabels(lists.sandboxes, lists.containers) };
+      const look = await this.#lookAt(uid, lists, signal);
+      // A look that began later was faster: what it told would be taken back by this one.
+      if (look.kind !== "outdated") return look;
+    }
+  }
+
+  /** Lists everything: which pods changed since they were last told of, and which vanished. */
+  async listAll(signal: AbortSignal): Promise<Listing> {
+    const lists = await this.#list({}, signal);
+    const byPod = groupByPod(lists);
+    const changed = [...byPod].filter(
+      ([uid, ofPod]) => this.#told.get(uid)?.signature !== signatureOf(ofPod),
+    );
+    const vanished = [...this.#told].flatMap(([uid, { asOf }]) =>
+      byPod.has(uid) || asOf > lists.asOf ? [] : [uid],
+    );
+    for (const uid of vanished) this.#told.delete(uid);
+    this.#forget(() => true, lists);
+    const observed = { asOf: lists.asOf, sandboxes: [], containers: [] };
+    return {
+      changed: changed.map(([uid, ofPod]) => ({
+        uid,
+        asOf: lists.asOf,
+        describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers),
+        isNew: !this.#told.has(uid),
+        observe: (own) => this.#lookAt(uid, ofPod, own),
+      })),
+      vanished: vanished.map((uid) => ({
+        ...{ kind: "observed", uid, observed },
+        describe: () => podFromLabels([], []),
+      })),
+    };
+  }
+
+  /** Reads what is listed of one pod. Its errors are its own: whatever they are, no other pod has to do with them. */
+  async #lookAt(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<Look> {
+    const { asOf } = lists;
+    const describe = () => podFromLabels(lists.sandboxes, lists.containers);
+    try {
+      const observed = await this.#observation(uid, lists, signal);
+      if (!this.#mayTell(uid, asOf)) return { kind: "outdated" };
+      this.#tell(uid, lists);
+      return { kind: "observed", uid, observed, describe };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!this.#mayTell(uid, asOf)) return { kind: "outdated" };
+      return { kind: "failed", uid, asOf, describe, problem: messageOf(error) };
     }
   }
 
@@ -113,37 +188,6 @@ export class Observer {
   #tell(uid: PodUid, lists: Lists): void {
     this.#told.set(uid, { signature: signatureOf(lists), asOf: lists.asOf });
     if (lists.sandboxes.length + lists.containers.length === 0) this.#told.delete(uid);
-  }
-
-  /** Every pod that changed since it was last told of; one that vanished comes with nothing. */
-  async observeAll(signal: AbortSignal): Promise<readonly FoundPod[]> {
-    const lists = await this.#list({}, signal);
-    const byPod = groupByPod(lists);
-    const changed = [...byPod].filter(
-      ([uid, ofPod]) => this.#told.get(uid)?.signature !== signatureOf(ofPod),
-    );
-    const observations = await inParallel(changed, STATUS_CALLS, async ([uid, ofPod]) => ({
-      uid,
-      ofPod,
-      observed: await this.#observation(uid, ofPod, signal),
-    }));
-    // Only now: had a status failed above, nobody would have been told of anything.
-    const found = observations.filter(({ uid }) => this.#mayTell(uid, lists.asOf));
-    for (const { uid, ofPod } of found) this.#tell(uid, ofPod);
-    const vanished = [...this.#told].flatMap(([uid, { asOf }]) =>
-      byPod.has(uid) || asOf > lists.asOf ? [] : [uid],
-    );
-    for (const uid of vanished) this.#told.delete(uid);
-    this.#forget(() => true, lists);
-    const observed = { asOf: lists.asOf, sandboxes: [], containers: [] };
-    return [
-      ...found.map(({ uid, observed, ofPod }) => ({
-        uid,
-        observed,
-        describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers),
-      })),
-      ...vanished.map((uid) => ({ uid, observed, describe: () => podFromLabels([], []) })),
-    ];
   }
 
   async #list(
@@ -159,9 +203,11 @@ export class Observer {
   }
 
   async #observation(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<Observation> {
+    for (const { id } of [...lists.sandboxes, ...lists.containers])
+      if (!this.#podOf.has(id)) this.learn(id, uid);
     const [sandboxes, containers] = await Promise.all([
-      inParallel(lists.sandboxes, STATUS_CALLS, (listed) => this.#sandbox(uid, listed, signal)),
-      inParallel(lists.containers, STATUS_CALLS, (listed) => this.#container(uid, listed, signal)),
+      inParallel(lists.sandboxes, STATUS_CALLS, (listed) => this.#sandbox(listed, signal)),
+      inParallel(lists.containers, STATUS_CALLS, (listed) => this.#container(listed, signal)),
     ]);
     return {
       asOf: lists.asOf,
@@ -174,31 +220,27 @@ export class Observer {
     };
   }
 
-  async #sandbox(
-    uid: PodUid,
-    listed: PodSandbox,
-    signal: AbortSignal,
-  ): Promise<ObservedSandbox | undefined> {
+  async #sandbox(listed: PodSandbox, signal: AbortSignal): Promise<ObservedSandbox | undefined> {
     const known = this.#sandboxes.get(listed.id);
     if (known?.state === listed.state) return known.sight;
-    const status = await unlessGone(this.#deps.runtime.sandboxStatus(listed.id, signal));
+    const status = await this.#status(`sandbox ${shortId(listed.id)}`, signal, (own) =>
+      this.#deps.runtime.sandboxStatus(listed.id, own),
+    );
     if (!status) return undefined;
     const read = readSandbox(listed, status, this.#stopped.has(listed.id));
     // A sandbox that stops being ready has no address any more; the pod keeps the one it had.
     const sight = read.ips.length === 0 && known ? { ...read, ips: known.sight.ips } : read;
     this.#sandboxes.set(listed.id, { state: listed.state, sight });
-    this.learn(listed.id, uid);
     return sight;
   }
 
-  async #container(
-    uid: PodUid,
-    listed: Container,
-    signal: AbortSignal,
-  ): Promise<ObservedContainer | undefined> {
+  async #container(listed: Container, signal: AbortSignal): Promise<ObservedContainer | undefined> {
     const known = this.#containers.get(listed.id);
     if (known?.state === listed.state) return known.sight;
-    const status = await unlessGone(this.#deps.runtime.containerStatus(listed.id, signal));
+    const what = `container ${listed.metadata?.name ?? ""} (${shortId(listed.id)})`;
+    const status = await this.#status(what, signal, (own) =>
+      this.#deps.runtime.containerStatus(listed.id, own),
+    );
     if (!status) return undefined;
     const read = readContainer(
       listed.podSandboxId,
@@ -209,8 +251,23 @@ export class Observer {
     const sight = imageNames ? { ...read, imageNames } : read;
     // The state may have moved on between list and status: what was read is what counts.
     this.#containers.set(listed.id, { state: status.state, sight });
-    this.learn(listed.id, uid);
     return sight;
+  }
+
+  /** The status of one object in time; what was removed between list and status is not there. */
+  async #status<T>(
+    what: string,
+    signal: AbortSignal,
+    ask: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const limit = { clock: this.#deps.clock, ms: STATUS_WITHIN_MS, what: "the runtime" };
+    try {
+      return await within(limit, signal, ask);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isOutside(error, "notFound")) return undefined;
+      throw new OutsideError("unavailable", `${what}: ${messageOf(error)}`, { cause: error });
+    }
   }
 
   /**
@@ -222,7 +279,9 @@ export class Observer {
     signal: AbortSignal,
   ): Promise<readonly string[] | undefined> {
     if (hash === "" || hash === containerHash({ name, image })) return undefined;
-    const found = await this.#deps.images.imageStatus(imageRef, signal).catch(() => undefined);
+    const limit = { clock: this.#deps.clock, ms: STATUS_WITHIN_MS, what: "the runtime" };
+    const ask = (own: AbortSignal) => this.#deps.images.imageStatus(imageRef, own);
+    const found = await within(limit, signal, ask).catch(() => undefined);
     return found && [...found.repoTags, ...found.repoDigests];
   }
 
@@ -267,30 +326,15 @@ function signatureOf({ sandboxes, containers }: Pick<Lists, "sandboxes" | "conta
     .join(" ");
 }
 
-/** What was removed between list and status is not there. */
-async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (isOutside(error, "notFound")) return undefined;
-    throw error;
-  }
+/** What is there; throws what any of them failed with. */
+function present<T>(outcomes: readonly Outcome<T | undefined>[]): T[] {
+  return outcomes.flatMap((outcome) => {
+    if (outcome.kind === "failed") throw outcome.error;
+    return outcome.value ?? [];
+  });
 }
 
-function present<T>(items: readonly (T | undefined)[]): T[] {
-  return items.filter((item) => item !== undefined);
-}
-
-async function inParallel<T, R>(
-  items: readonly T[],
-  width: number,
-  work: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results = new Array<R>(items.length);
-  let next = 0;
-  const worker = async () => {
-    for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i] as T);
-  };
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, worker));
-  return results;
+/** As people know them from crictl. */
+function shortId(id: string): string {
+  return id.slice(0, 13);
 }

@@ -6,7 +6,7 @@
  */
 import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
-import type { FoundPod, Observation, PodUid } from "../../api/observation.ts";
+import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { kernelHostname } from "../../api/pod-hostname.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -14,9 +14,11 @@ import { isOutside, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import { within } from "../../kit/within.ts";
 import type {
   ContainerRuntime,
   DeepPartial,
+  PodSandboxStatus,
   RuntimeService,
   StatusResponse,
   VersionResponse,
@@ -32,7 +34,7 @@ import { type ContainerParts, containerConfig, type DeviceParts } from "./contai
 import { dnsFaults, missingClusterDns, podDns } from "./dns.ts";
 import { featuresOf, type RuntimeFeatures } from "./features.ts";
 import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
-import { Observer } from "./observe.ts";
+import { Observer, STATUS_WITHIN_MS } from "./observe.ts";
 import type { Resolver } from "./resolver.ts";
 import { runtimeHandler } from "./runtime-class.ts";
 import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
@@ -130,6 +132,7 @@ export class Runtime {
       runtime,
       clock: deps.clock,
       log: deps.log,
+      metrics: deps.metrics,
       observer: this.#observer,
       ...hooks,
     });
@@ -158,8 +161,9 @@ export class Runtime {
     return createHooks(deps);
   }
 
-  async observe(uid: PodUid, signal: AbortSignal): Promise<Observation> {
-    return (await this.#observer.observePod(uid, signal)).observed;
+  /** Looks at one pod; throws when the runtime cannot list. */
+  observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
+    return this.watch.observe(uid, signal);
   }
 
   /** Makes a running sandbox and resolves with its id. */
@@ -208,20 +212,26 @@ export class Runtime {
 
   /** Addresses of a sandbox, primary first. */
   async addresses(sandboxId: string, signal: AbortSignal): Promise<readonly string[]> {
-    const { network } = await this.#deps.cri.runtime.sandboxStatus(sandboxId, signal);
+    const { network } = await this.#sandboxStatus(sandboxId, signal);
     const more = (network?.additionalIps ?? []).map(({ ip }) => ip);
     return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
   }
 
   /** What the runtime can do for the pod in this sandbox; asked anew when the runtime has changed. */
   async features(pod: Pod, sandboxId: string, signal: AbortSignal): Promise<RuntimeFeatures> {
-    const { runtime } = this.#deps.cri;
     // The class may have changed since, or be gone.
     const handler = pod.spec?.runtimeClassName
-      ? (await runtime.sandboxStatus(sandboxId, signal)).runtimeHandler
+      ? (await this.#sandboxStatus(sandboxId, signal)).runtimeHandler
       : "";
     const { status, version } = await this.#asked(signal);
     return featuresOf(status, version, handler);
+  }
+
+  /** In time: a pod that waits for ever for the status of its sandbox could not even be ended. */
+  #sandboxStatus(id: string, signal: AbortSignal): Promise<PodSandboxStatus> {
+    const { clock, cri } = this.#deps;
+    const limit = { clock, ms: STATUS_WITHIN_MS, what: "the runtime" };
+    return within(limit, signal, (own) => cri.runtime.sandboxStatus(id, own));
   }
 
   async #asked(signal: AbortSignal): Promise<Said> {

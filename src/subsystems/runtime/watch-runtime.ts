@@ -5,8 +5,11 @@ import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
+import { DegradedPods } from "./degraded-pods.ts";
 import type { Observer } from "./observe.ts";
+import { PodObservations, type Tell } from "./pod-observations.ts";
 
 /** How the runtime is, as far as pods and the node must know. */
 export interface RuntimeHealth {
@@ -55,6 +58,7 @@ export interface WatchDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: MetricsRegistry;
   readonly observer: Observer;
   /** Told of every pod that changed. */
   readonly onFound: (pods: readonly FoundPod[]) => void;
@@ -68,18 +72,30 @@ export interface WatchDeps {
  */
 export class RuntimeWatch {
   readonly #deps: WatchDeps;
+  readonly #degraded: DegradedPods;
+  readonly #observations: PodObservations;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
   #listedUntil: MonotonicMs | undefined;
   /** Why the runtime cannot be listed, as the log was told. */
   #listingProblem: string | undefined;
   #streaming = false;
-  #dirty = new Set<PodUid>();
+  readonly #dirty = new Set<PodUid>();
   #everything = true;
   #wake: (() => void) | undefined;
 
   constructor(deps: WatchDeps) {
     this.#deps = deps;
+    this.#degraded = new DegradedPods(deps);
+    this.#observations = new PodObservations({
+      ...{ clock: deps.clock, log: deps.log, observer: deps.observer, degraded: this.#degraded },
+      onLate: (found) => {
+        deps.onFound([found]);
+        this.#wake?.();
+      },
+      onChangedMeanwhile: (uid) => this.#lookAt(uid),
+      onUnlisted: () => this.requestListing(),
+    });
   }
 
   get health(): Reading<RuntimeHealth> {
@@ -95,15 +111,20 @@ export class RuntimeWatch {
     return this.#streaming;
   }
 
-  /** Lists everything once, so that the agent has looked before it acts. */
+  /**
+   * Lists everything once, so that the agent has looked before it acts. A pod that cannot be read, or not soon, is
+   * among what is found as such; what becomes of it is told later.
+   */
   async lookOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
-    const began = this.#deps.clock.monotonic();
-    const found = await this.#deps.observer.observeAll(signal);
-    this.#everything = false;
-    this.#lastListing.set(began);
-    this.#listedUntil = this.#deps.clock.monotonic();
-    if (this.#listingProblem !== undefined) this.#deps.log.info("the runtime can be listed again");
-    this.#listingProblem = undefined;
+    const found: FoundPod[] = [];
+    await this.#listAll((pod) => found.push(pod), signal);
+    return found;
+  }
+
+  /** Looks at one pod for whoever waits for it; one that cannot be read is looked at again later. */
+  async observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
+    const found = await this.#observations.one(uid, signal);
+    if (found.kind === "unobserved") this.#wake?.();
     return found;
   }
 
@@ -186,30 +207,38 @@ export class RuntimeWatch {
 
   /** Looks at what is due, again and again; run it with policy `restart`. */
   async followPods(signal: AbortSignal): Promise<void> {
+    const tell = (found: FoundPod) => this.#deps.onFound([found]);
     while (!signal.aborted) {
       try {
-        if (this.#everything || this.#untilListingMs() <= 0) {
-          const found = await this.lookOnce(signal);
-          if (found.length > 0) this.#deps.onFound(found);
-        } else if (this.#dirty.size > 0) await this.#lookAtDirty(signal);
+        this.#observations.retryDue(this.#deps.isBusy, signal);
+        if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(tell, signal);
+        else if (this.#dirty.size > 0) await this.#lookAtDirty(tell, signal);
         else await this.#pause(signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) break;
         // What was to be looked at is not lost: the next listing shows it.
         this.#everything = true;
         this.#listingFailed(error);
         await this.#deps.clock.sleep(LISTING_PAUSE_MS, signal).catch(() => {});
       }
     }
+    await this.#observations.ended();
   }
 
-  async #lookAtDirty(signal: AbortSignal): Promise<void> {
-    const dirty = this.#dirty;
-    this.#dirty = new Set();
-    for (const uid of dirty) {
-      if (this.#deps.isBusy(uid)) continue;
-      this.#deps.onFound([await this.#deps.observer.observePod(uid, signal)]);
-    }
+  async #listAll(tell: Tell, signal: AbortSignal): Promise<void> {
+    const began = this.#deps.clock.monotonic();
+    this.#everything = false;
+    await this.#observations.all(tell, signal);
+    this.#lastListing.set(began);
+    this.#listedUntil = this.#deps.clock.monotonic();
+    if (this.#listingProblem !== undefined) this.#deps.log.info("the runtime can be listed again");
+    this.#listingProblem = undefined;
+  }
+
+  async #lookAtDirty(tell: Tell, signal: AbortSignal): Promise<void> {
+    const dirty = [...this.#dirty].filter((uid) => !this.#deps.isBusy(uid));
+    this.#dirty.clear();
+    await this.#observations.some(dirty, tell, signal);
   }
 
   /** Until the next full listing is due: a period after the last one began, whatever events come in between. */
@@ -229,10 +258,11 @@ export class RuntimeWatch {
     this.#listingProblem = problem;
   }
 
-  /** Waits for an event or the next full listing. */
+  /** Waits for an event, the next full listing, or the next try of a pod that could not be observed. */
   #pause(signal: AbortSignal): Promise<void> {
+    const dueMs = Math.min(this.#untilListingMs(), this.#degraded.untilDueMs());
     return new Promise((resolve) => {
-      const cancel = this.#deps.clock.alarm(this.#untilListingMs(), () => done());
+      const cancel = this.#deps.clock.alarm(dueMs, () => done());
       const done = () => {
         cancel();
         signal.removeEventListener("abort", done);

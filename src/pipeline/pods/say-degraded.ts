@@ -1,0 +1,30 @@
+import { decided } from "../../api/decisions.ts";
+import type { FoundPod } from "../../api/observation.ts";
+import { withoutFigures } from "../../kit/errors.ts";
+import type { PodPorts } from "./ports.ts";
+import type { PodRecord } from "./record.ts";
+import type { PodSignal } from "./signals.ts";
+
+/** What the pod is told of a look at it. */
+export function signalOf(found: FoundPod): PodSignal {
+  if (found.kind === "observed") return { kind: "observed", observed: found.observed };
+  return { kind: "unobserved", asOf: found.asOf, problem: found.problem };
+}
+
+/** Writes down and tells users that a pod cannot be observed, once for each cause, and that it can again. */
+export function sayDegraded(
+  before: string | undefined,
+  record: PodRecord,
+  { decisions, events }: Pick<PodPorts, "decisions" | "events">,
+): void {
+  const { degraded, pod } = record;
+  if (before === degraded) return;
+  if (degraded === undefined) {
+    decisions.decide(record, decided("resumePod", "it can be observed again", {}));
+    return;
+  }
+  if (before !== undefined && withoutFigures(before) === withoutFigures(degraded)) return;
+  decisions.decide(record, decided("holdPod", "it cannot be observed", { problem: degraded }));
+  const message = `error determining status: ${degraded}`;
+  events.record(pod, { type: "Warning", reason: "FailedSync", message });
+}

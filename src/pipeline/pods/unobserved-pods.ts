@@ -1,0 +1,146 @@
+import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { PodUid, UnobservedPod } from "../../api/observation.ts";
+import { podDisplayName } from "../../api/pod.ts";
+import { parseTimestamp } from "../../api/timestamps.ts";
+import type { Clock, WallMs } from "../../kit/clock.ts";
+import { NOTHING_OBSERVED, newRecord, type PodRecord, type PodSource } from "./record.ts";
+
+/** What an earlier life of the agent knew of a pod. */
+export interface KnownBefore {
+  readonly published: PodStatus | undefined;
+  readonly known: boolean;
+  /** When the pod began, as far as it can be told. */
+  readonly startedAt: WallMs;
+}
+
+/** What is kept of a pod that is wanted, for when it can be observed. */
+export function knownBefore(
+  { uid, pod }: Wanted,
+  { clock, ...kept }: KnownBeforeDeps,
+): KnownBefore {
+  const published = kept.publishedBefore(uid) ?? pod.status;
+  const startedAt = parseTimestamp(published?.startTime ?? "") ?? clock.wall();
+  return { published, startedAt, known: kept.knownBefore(uid) };
+}
+
+/** What is known of pods from an earlier life of the agent. */
+interface KnownBeforeDeps {
+  readonly clock: Pick<Clock, "wall">;
+  readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
+  readonly knownBefore: (uid: PodUid) => boolean;
+}
+
+/** Who wants the pod. */
+interface Wanted {
+  readonly kind: "desired";
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  readonly source: PodSource;
+}
+
+/** What is to be done with a pod once it was observed. */
+export interface Held {
+  readonly found: UnobservedPod;
+  /** Absent while no source has named it. */
+  readonly wanted?: { readonly change: Wanted; readonly before: KnownBefore };
+  /** The source has dropped it since. */
+  readonly removed?: { readonly graceSeconds?: number };
+}
+
+/**
+ * Pods that were found when the agent began and cannot be read yet. The runtime has something of them, so they
+ * must not be started as new ones, and what it has is not known, so they must not be ended either: what sources
+ * say of them is kept until they are observed. Meanwhile they show the status that they had.
+ */
+export class UnobservedPods {
+  readonly #held = new Map<PodUid, Held>();
+  readonly #records = new Map<PodUid, PodRecord>();
+
+  has(uid: PodUid): boolean {
+    return this.#held.has(uid);
+  }
+
+  /** Records of those that a source wants. */
+  records(): readonly PodRecord[] {
+    return [...this.#records.values()];
+  }
+
+  record(uid: PodUid): PodRecord | undefined {
+    return this.#records.get(uid);
+  }
+
+  /** Takes down that the pod cannot be read; with its record if somebody wants it. */
+  note(found: UnobservedPod): PodRecord | undefined {
+    this.#held.set(found.uid, { ...this.#held.get(found.uid), found });
+    return this.#refresh(found.uid);
+  }
+
+  /** A source wants the pod; `before` counts the first time. */
+  want(change: Wanted, before: () => KnownBefore): PodRecord | undefined {
+    const held = this.#held.get(change.uid);
+    if (!held) return undefined;
+    const { found, wanted } = held;
+    this.#held.set(change.uid, { found, wanted: { change, before: wanted?.before ?? before() } });
+    return this.#refresh(change.uid);
+  }
+
+  /** The source has dropped the pod: once it can be observed, it is to go. */
+  drop(uid: PodUid, removed: { readonly graceSeconds?: number }): PodRecord | undefined {
+    const held = this.#held.get(uid);
+    if (!held?.wanted) return undefined;
+    this.#held.set(uid, { ...held, removed });
+    return this.#refresh(uid);
+  }
+
+  /** A pod of that name other than `uid`, as far as it can be told. */
+  named(name: string, uid: PodUid): PodRecord | undefined {
+    for (const held of this.#held.values())
+      if (held.found.uid !== uid && nameOf(held) === name) return recordOf(held);
+    return undefined;
+  }
+
+  /** The pod was observed, or is gone: it is held no more. */
+  take(uid: PodUid): Held | undefined {
+    const held = this.#held.get(uid);
+    this.#held.delete(uid);
+    this.#records.delete(uid);
+    return held;
+  }
+
+  #refresh(uid: PodUid): PodRecord | undefined {
+    const held = this.#held.get(uid);
+    if (!held?.wanted) return undefined;
+    const record = recordOf(held, this.#records.get(uid));
+    this.#records.set(uid, record);
+    return record;
+  }
+}
+
+/** The name by which others may wait for it. */
+export function nameOf({ found, wanted }: Held): string {
+  return podDisplayName(wanted?.change.pod ?? found.describe());
+}
+
+/** Of a pod that nobody wants it is shown nowhere. */
+const UNKNOWN_START = 0 as WallMs;
+
+/** It was admitted once, else the runtime had nothing of it; on a stale sight nothing is done about it. */
+function recordOf({ found, wanted, removed }: Held, before?: PodRecord): PodRecord {
+  const pod = wanted?.change.pod ?? found.describe();
+  const record = newRecord({
+    uid: found.uid,
+    pod,
+    source: wanted?.change.source ?? "runtime",
+    observed: { asOf: found.asOf, ...NOTHING_OBSERVED },
+    startedAt: wanted?.before.startedAt ?? UNKNOWN_START,
+    mayHaveGround: true,
+  });
+  return {
+    ...record,
+    life: { kind: "running" },
+    admission: { kind: "admitted" },
+    sight: "unobserved",
+    degraded: found.problem ?? before?.degraded,
+    removal: removed !== undefined,
+  };
+}

@@ -1,0 +1,194 @@
+import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { inParallel } from "../../kit/in-parallel.ts";
+import type { Log } from "../../kit/log.ts";
+import type { DegradedPods } from "./degraded-pods.ts";
+import type { ChangedPod, Look, Observer } from "./observe.ts";
+
+/** Pods that are looked at at once. */
+const LOOKS = 8;
+/** A look that takes longer goes on without being waited for, so that those behind it have their turn. */
+const WAIT_MS = 1_000;
+/** Looks that go on without being waited for; when there are more, the others wait for their turn. */
+const MOST_LATE = 64;
+/** Failed pods that are tried again at once. */
+const MOST_RETRIES = 8;
+
+/** What observing pods, each alone, needs. */
+export interface PodObservationsDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observer: Observer;
+  readonly degraded: DegradedPods;
+  /** Told of pods whose look was not waited for. */
+  readonly onLate: Tell;
+  /** Something changed on the pod while it was looked at. */
+  readonly onChangedMeanwhile: (uid: PodUid) => void;
+  /** The runtime could not even list what it has of a pod that nobody waited for. */
+  readonly onUnlisted: () => void;
+}
+
+/** Takes what became of one pod. */
+export type Tell = (found: FoundPod) => void;
+
+/** One look at a pod. */
+interface Job {
+  readonly uid: PodUid;
+  /** May throw when the runtime cannot list. */
+  readonly observe: (signal: AbortSignal) => Promise<Look>;
+  /** What is said of the pod when the look is not waited for; absent where nothing need be said. */
+  readonly late?: FoundPod;
+}
+
+/** A look that is under way; dropped when the pod vanished meanwhile. */
+interface Run {
+  dropped: boolean;
+}
+
+/**
+ * Observes pods, each alone: one whose look fails or takes its time holds up no other. Of each pod one look is
+ * under way at a time; one that failed is tried again after a pause.
+ */
+export class PodObservations {
+  readonly #deps: PodObservationsDeps;
+  readonly #running = new Map<PodUid, Run>();
+  readonly #changedMeanwhile = new Set<PodUid>();
+  readonly #late = new Set<Promise<void>>();
+  #retries = 0;
+
+  constructor(deps: PodObservationsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lists everything and tells of what changed, each pod as soon as it was read. Throws when it cannot list. */
+  async all(tell: Tell, signal: AbortSignal): Promise<void> {
+    const { observer, degraded } = this.#deps;
+    const { changed, vanished } = await observer.listAll(signal);
+    for (const pod of vanished) this.#vanished(pod, tell);
+    const ready = changed.filter(({ uid }) => !degraded.isPausing(uid));
+    await this.#run(ready.map(jobOf), tell, signal);
+  }
+
+  /** Looks at some pods. Throws when the runtime cannot list. */
+  async some(uids: readonly PodUid[], tell: Tell, signal: AbortSignal): Promise<void> {
+    const { degraded } = this.#deps;
+    const ready = uids.filter((uid) => !degraded.isPausing(uid));
+    await this.#run(
+      ready.map((uid) => this.#jobFor(uid)),
+      tell,
+      signal,
+    );
+  }
+
+  /** Looks at one pod for whoever asks. Throws when the runtime cannot list. */
+  async one(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
+    const look = await this.#deps.observer.observePod(uid, signal);
+    return this.#judged(look);
+  }
+
+  /** Tries pods again whose pause is over, without being waited for; those in `isBusy` are looked at anyway. */
+  retryDue(isBusy: (uid: PodUid) => boolean, signal: AbortSignal): void {
+    for (const uid of this.#deps.degraded.due()) {
+      if (isBusy(uid) || this.#running.has(uid) || this.#retries >= MOST_RETRIES) {
+        this.#deps.degraded.postpone(uid);
+        continue;
+      }
+      this.#retries += 1;
+      const retry = this.#carryOut(this.#jobFor(uid), this.#deps.onLate, signal)
+        .catch(() => this.#deps.onUnlisted())
+        .finally(() => {
+          this.#retries -= 1;
+        });
+      this.#leaveBehind(retry);
+    }
+  }
+
+  /** Resolves when no look is under way any more; to be asked once the signal of all of them was aborted. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#late);
+  }
+
+  #jobFor(uid: PodUid): Job {
+    return { uid, observe: (signal) => this.#deps.observer.observePod(uid, signal) };
+  }
+
+  async #run(jobs: readonly Job[], tell: Tell, signal: AbortSignal): Promise<void> {
+    const outcomes = await inParallel(jobs, LOOKS, (job) => this.#inItsTurn(job, tell, signal));
+    for (const outcome of outcomes) if (outcome.kind === "failed") throw outcome.error;
+  }
+
+  /** Resolves when the look has ended or is not waited for any more. */
+  async #inItsTurn(job: Job, tell: Tell, signal: AbortSignal): Promise<void> {
+    if (this.#running.has(job.uid)) {
+      this.#changedMeanwhile.add(job.uid);
+      return;
+    }
+    let isLate = false;
+    const run = this.#carryOut(job, (found) => (isLate ? this.#deps.onLate : tell)(found), signal);
+    const waited = new AbortController();
+    const patience = this.#deps.clock
+      .sleep(WAIT_MS, waited.signal)
+      .then(() => "late" as const)
+      .catch(() => "ended" as const);
+    const ended = run.then(() => "ended" as const).finally(() => waited.abort());
+    if ((await Promise.race([ended, patience])) === "ended" || this.#late.size >= MOST_LATE) {
+      await ended;
+      return;
+    }
+    if (job.late) this.#tell(job.late, tell);
+    isLate = true;
+    this.#leaveBehind(ended.then(() => {}).catch(() => this.#deps.onUnlisted()));
+  }
+
+  #leaveBehind(work: Promise<void>): void {
+    this.#late.add(work);
+    void work.finally(() => this.#late.delete(work));
+  }
+
+  async #carryOut(job: Job, tell: Tell, signal: AbortSignal): Promise<void> {
+    const run: Run = { dropped: false };
+    this.#running.set(job.uid, run);
+    try {
+      const look = await job.observe(signal);
+      if (!run.dropped && look.kind !== "outdated") this.#tell(this.#judged(look), tell);
+    } finally {
+      if (this.#running.get(job.uid) === run) this.#running.delete(job.uid);
+      if (this.#changedMeanwhile.delete(job.uid)) this.#deps.onChangedMeanwhile(job.uid);
+    }
+  }
+
+  /** What is told of a look that has ended. */
+  #judged(look: Exclude<Look, { readonly kind: "outdated" }>): FoundPod {
+    const { degraded } = this.#deps;
+    if (look.kind === "failed") {
+      const { kind: _, ...failed } = look;
+      return degraded.failed(failed);
+    }
+    degraded.observed(look.uid);
+    return look;
+  }
+
+  #vanished(pod: ObservedPod, tell: Tell): void {
+    const run = this.#running.get(pod.uid);
+    if (run) run.dropped = true;
+    this.#deps.degraded.gone(pod.uid);
+    this.#tell(pod, tell);
+  }
+
+  /** One pod that whoever is told of it cannot take keeps no other from being told. */
+  #tell(found: FoundPod, tell: Tell): void {
+    try {
+      tell(found);
+    } catch (error) {
+      this.#deps.log.error("what was observed of a pod could not be taken in", {
+        uid: found.uid,
+        error,
+      });
+    }
+  }
+}
+
+function jobOf({ uid, asOf, describe, isNew, observe }: ChangedPod): Job {
+  const late = { kind: "unobserved", uid, asOf, describe, problem: undefined } as const;
+  return isNew ? { uid, observe, late } : { uid, observe };
+}

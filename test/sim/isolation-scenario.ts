@@ -1,0 +1,200 @@
+// A tenth of all sandboxes, containers and logs cannot be read for ever or hangs for ever: all other pods meet
+// their specs.
+import { createSeededRandom, type Random } from "../../src/kit/random.ts";
+import { BrokenObjects } from "./broken-objects.ts";
+import { CALM } from "./fake-runtime-objects.ts";
+import { manifest, TEMPLATES } from "./pod-templates.ts";
+import { checkBecame, crash, loseSandbox, pick, type Wish } from "./scenario.ts";
+import { MANIFESTS, SimFailure, World } from "./world.ts";
+
+/** What the seeds held together, so that a run with nothing in it does not pass for one. */
+export interface IsolationTally {
+  [name: string]: number;
+  /** Pods that nothing broken was in. */
+  healthy: number;
+  /** Pods that had something broken in them. */
+  degraded: number;
+  fails: number;
+  hangs: number;
+}
+
+export const NO_ISOLATION: IsolationTally = { healthy: 0, degraded: 0, fails: 0, hangs: 0 };
+
+const PODS = 12;
+const STEPS = 30;
+const STEP_MS = 6_000;
+const CALM_MS = 900_000;
+/** An agent is up well within this, whatever it finds. */
+const UP_WITHIN_MS = 15_000;
+/** An end of which no event tells is seen with the next full listing. */
+const SEEN_WITHIN_MS = 35_000;
+/** The runtime counts as looked at for so long (PLEG relist threshold). */
+const LISTING_LIMIT_MS = 180_000;
+
+/** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
+export async function playIsolation(
+  seed: number,
+  tally: IsolationTally = { ...NO_ISOLATION },
+): Promise<void> {
+  const world = new World(seed);
+  const broken = new BrokenObjects(seed + 11, world.runtime);
+  world.around = (cri) => broken.around(cri);
+  world.host.files.readTail = broken.readTail;
+  const wishes = new Map<string, Wish>();
+  try {
+    await storm(world, wishes, createSeededRandom(seed + 2));
+    await calm(world);
+    checkHealthy(world, wishes, broken);
+    checkDegraded(world, broken);
+    await checkEndIsSeen(world, broken);
+    count(world, broken, tally);
+    await checkCleanEnd(world, wishes, broken);
+  } catch (error) {
+    if (!(error instanceof SimFailure)) throw error;
+    throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
+  }
+}
+
+async function storm(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  const { options } = world.runtime;
+  await world.host.files.makeDirectory(MANIFESTS, 0o755);
+  options.latencyMs = pick(random, [0, 50, 500]);
+  options.eventLoss = pick(random, [0, 0.2]);
+  options.events = random.next() < 0.7;
+  world.startAgent();
+  for (let step = 0; step < STEPS; step += 1) {
+    if (step < PODS) await wishFor(world, wishes, `p${step}`, random);
+    await disturb(world, wishes, random);
+    await world.advance(Math.floor(random.next() * 2 * STEP_MS));
+  }
+}
+
+async function disturb(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  const deed = random.next();
+  if (deed < 0.3) crash(world, random);
+  else if (deed < 0.4) loseSandbox(world, random);
+  else if (deed < 0.5) await drop(world, wishes, random);
+  else if (deed < 0.6) {
+    world.killAgent();
+    world.startAgent();
+    await checkComesUp(world);
+  }
+}
+
+async function wishFor(
+  world: World,
+  wishes: Map<string, Wish>,
+  name: string,
+  random: Random,
+): Promise<void> {
+  const template = pick(random, TEMPLATES);
+  const details = { graceSeconds: pick(random, [1, 5]), revision: 0, probed: random.next() < 0.3 };
+  const text = manifest(name, template, details).replaceAll(
+    '"image":',
+    '"terminationMessagePolicy":"FallbackToLogsOnError","image":',
+  );
+  wishes.set(name, { name, text, becomes: template.becomes });
+  world.note(`manifest ${name}: ${template.restartPolicy} -> ${template.becomes}`);
+  await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
+}
+
+async function drop(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+  if (wishes.size === 0) return;
+  const name = pick(random, [...wishes.keys()]);
+  wishes.delete(name);
+  world.note(`manifest ${name} removed`);
+  await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+}
+
+/** The start does not wait for the last pod. */
+async function checkComesUp(world: World): Promise<void> {
+  const until = world.clock.monotonic() + UP_WITHIN_MS;
+  while (!world.agent && world.clock.monotonic() < until) await world.advance(100);
+  if (!world.agent) world.fail(`the agent does not come up within ${UP_WITHIN_MS} ms`);
+}
+
+async function calm(world: World): Promise<void> {
+  Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
+  await checkComesUp(world);
+  world.note("calm");
+  const began = world.clock.monotonic();
+  world.watch = () => {
+    const listedAt = world.agent?.subsystems.runtime.watch.lastListing.get() ?? began;
+    const silentMs = world.clock.monotonic() - Math.max(listedAt, began);
+    if (silentMs > LISTING_LIMIT_MS) world.fail("the runtime is not listed any more");
+  };
+  await world.advance(CALM_MS);
+}
+
+/** Pods with nothing broken in them have become what they must; of those that went nothing is left. */
+function checkHealthy(
+  world: World,
+  wishes: ReadonlyMap<string, Wish>,
+  { pods: broken }: BrokenObjects,
+): void {
+  const statuses = world.agent?.pipeline.statuses.list() ?? [];
+  for (const wish of wishes.values()) {
+    const fullName = `${wish.name}-sim`;
+    if (broken.has(fullName)) continue;
+    const [found, ...more] = statuses.filter(({ pod }) => pod.metadata?.name === fullName);
+    if (!found || more.length > 0) {
+      world.fail(`pod ${fullName} is not there once`);
+      return;
+    }
+    checkBecame(world, wish, found.uid, found.status.phase ?? "");
+    if (found.status.reason === "ObservationFailed")
+      world.fail(`pod ${fullName} is shown as one that cannot be observed`);
+  }
+  for (const { id, config } of world.runtime.sandboxes.values()) {
+    const name = config.metadata?.name ?? "";
+    if (!broken.has(name) && !wishes.has(name.replace(/-sim$/, "")))
+      world.fail(`sandbox ${id} is left of pod ${name}, which nobody wants`);
+  }
+}
+
+/** A pod that cannot be observed says so. */
+function checkDegraded(world: World, broken: BrokenObjects): void {
+  for (const { uid, pod, status } of world.agent?.pipeline.statuses.list() ?? []) {
+    const isTerminal = status.phase === "Succeeded" || status.phase === "Failed";
+    if (isTerminal || !broken.isBroken(uid)) continue;
+    if (status.reason !== "ObservationFailed")
+      world.fail(`pod ${pod.metadata?.name} cannot be observed and does not say so`);
+  }
+}
+
+/** A container of a healthy pod ends, and no event tells of it. */
+async function checkEndIsSeen(world: World, { pods: broken }: BrokenObjects): Promise<void> {
+  const found = [...world.runtime.containers.values()].find(({ sandboxId, state }) => {
+    const uid = world.runtime.sandboxes.get(sandboxId)?.config.metadata?.uid ?? "";
+    return state === "running" && !broken.has(uid);
+  });
+  if (!found) return;
+  world.runtime.options.eventLoss = 1;
+  world.runtime.exitContainer(found.id, 1);
+  world.runtime.options.eventLoss = 0;
+  await world.advance(SEEN_WITHIN_MS);
+  for (const { observed } of world.agent?.pipeline.pods.list() ?? [])
+    if (observed.containers.some(({ id, state }) => id === found.id && state === "running"))
+      world.fail(`the end of container ${found.id} is not seen`);
+}
+
+async function checkCleanEnd(
+  world: World,
+  wishes: Map<string, Wish>,
+  broken: BrokenObjects,
+): Promise<void> {
+  for (const name of wishes.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+  wishes.clear();
+  world.note("all manifests removed");
+  await world.advance(180_000);
+  checkHealthy(world, wishes, broken);
+}
+
+function count(world: World, broken: BrokenObjects, tally: IsolationTally): void {
+  const uids = (world.agent?.pipeline.statuses.list() ?? []).map(({ uid }) => uid);
+  const degraded = uids.filter((uid) => broken.pods.has(uid)).length;
+  tally.degraded += degraded;
+  tally.healthy += uids.length - degraded;
+  tally.fails += broken.counts.fails;
+  tally.hangs += broken.counts.hangs;
+}
