@@ -161,6 +161,28 @@ describe("StateFiles", () => {
     assert.deepEqual(state.problems.get(), []);
   });
 
+  test("a folder that could not be made is made with the first file that is written", async () => {
+    const { open, failWith, text } = await world();
+    const folder = { ...FOLDER, path: "/state/pods" };
+    const file = { ...FILE, path: "/state/pods/a.json" };
+    const state = open();
+    failWith((operation, path) =>
+      operation === "makeDirectory"
+        ? new OutsideError("exhausted", `make folder ${path}: ENOSPC`)
+        : undefined,
+    );
+    await state.makeFolder(folder, 0o700);
+    await assert.rejects(state.write(file, GOOD, 0o600));
+    assert.deepEqual(
+      state.problems.get().map(({ path, kind }) => `${path} ${kind}`),
+      ["/state/pods unwritten", "/state/pods/a.json unwritten"],
+    );
+    failWith(() => undefined);
+    await state.write(file, GOOD, 0o600);
+    assert.equal(await text(file.path), GOOD);
+    assert.deepEqual(state.problems.get(), []);
+  });
+
   test("damaged files are numbered, and only so many are kept", async () => {
     const { clock, files, open, text } = await world();
     const state = open();

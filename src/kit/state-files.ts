@@ -91,6 +91,8 @@ export class StateFiles {
   /** Paths at which something stands that can neither be used nor renamed. */
   readonly #stuck = new Set<string>();
   readonly #setAside = new Map<string, number>();
+  /** Folders that were asked for, with their modes: one that could not be made then is made with a file. */
+  readonly #folders = new Map<string, number>();
 
   constructor(deps: StateFilesDeps) {
     this.#deps = deps;
@@ -204,6 +206,7 @@ export class StateFiles {
   /** Makes sure that there is a folder; what stands in its place is set aside. */
   async makeFolder(folder: StateFile, mode: number): Promise<void> {
     const { files } = this.#deps;
+    this.#folders.set(folder.path, mode);
     const make = () => this.#withReserve(folder, () => files.makeDirectory(folder.path, mode));
     try {
       await make();
@@ -215,8 +218,10 @@ export class StateFiles {
         await make();
       } catch (again) {
         this.#report(folder, { kind: "unwritten", why: messageOf(again) });
+        return;
       }
     }
+    this.settle(folder);
   }
 
   /** Replaces the content. Throws `OutsideError`; the problem is reported and ends with the next success. */
@@ -271,19 +276,27 @@ export class StateFiles {
     if (this.#stuck.has(file.path) && !(await this.setAside(file, "it is in the way")))
       throw new OutsideError("precondition", `write ${file.path}: what is there cannot be renamed`);
     try {
-      await this.#withReserve(file, work);
-    } catch (error) {
-      if (!(await this.#clearFolder(file))) {
-        this.#report(file, { kind: "unwritten", why: messageOf(error) });
-        throw error;
+      try {
+        await this.#withReserve(file, work);
+      } catch (error) {
+        if (!(await this.#isCured(file, error))) throw error;
+        await this.#withReserve(file, work);
       }
-      await this.#withReserve(file, work);
+    } catch (error) {
+      this.#report(file, { kind: "unwritten", why: messageOf(error) });
+      throw error;
     }
     this.settle(file);
   }
 
-  /** Sets aside a folder that stands where a file is to be written. */
-  async #clearFolder(file: StateFile): Promise<boolean> {
+  /** Makes a folder that is missing; sets aside one that stands where a file is to be written. */
+  async #isCured(file: StateFile, error: unknown): Promise<boolean> {
+    const parent = file.path.slice(0, file.path.lastIndexOf("/"));
+    const mode = this.#folders.get(parent);
+    if (mode !== undefined && isOutside(error, "notFound")) {
+      await this.makeFolder({ ...file, path: parent }, mode);
+      return true;
+    }
     const facts = await this.#deps.files.facts(file.path).catch(() => undefined);
     if (facts?.kind !== "directory") return false;
     return await this.setAside(file, "there is a folder in its place");

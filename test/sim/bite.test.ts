@@ -52,6 +52,12 @@ const GUARDS: readonly Guard[] = [
     without: `return rules.kind !== undefined`,
   },
   {
+    name: "a damaged state file does not stop the start",
+    file: "src/kit/state-files.ts",
+    line: "why = messageOf(error);",
+    without: "throw error;",
+  },
+  {
     name: "nothing is an orphan before every source was seen",
     file: "src/pipeline/pods/pods.ts",
     line: "if (this.#sourcesSeen && !held?.wanted && !this.#isSpared(found))",

@@ -2,6 +2,7 @@ import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { CALM } from "./fake-runtime-objects.ts";
 import { type Fate, manifest, TEMPLATES } from "./pod-templates.ts";
 import { faultOfMounts } from "./pod-volumes.ts";
+import { damageState } from "./state-damage.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 /** What a manifest of the simulation asks for, and what is to become of it once everything is calm. */
@@ -27,6 +28,7 @@ export async function playScenario(seed: number): Promise<void> {
     checkConverged(world, wishes);
     await checkQuiet(world, wishes);
     await checkRestartChangesNothing(world, wishes);
+    await checkDamageTouchesNothing(world, wishes, createSeededRandom(seed + 11));
     await checkCleanEnd(world, wishes);
   } catch (error) {
     if (!(error instanceof SimFailure)) throw error;
@@ -262,6 +264,27 @@ async function checkRestartChangesNothing(
       `a restart changed statuses: ${lost.slice(0, 5).join("; ")} became ${come.slice(0, 5).join("; ")}`,
     );
   }
+}
+
+/** An agent that finds its own files damaged starts all the same, and touches no pod. */
+async function checkDamageTouchesNothing(
+  world: World,
+  wishes: ReadonlyMap<string, Wish>,
+  random: Random,
+): Promise<void> {
+  const deeds = deedsOfSteady(world, wishes).length;
+  world.killAgent();
+  const damage = await damageState(world, random, pick(random, [0.1, 0.5, 1]));
+  world.startAgent();
+  await world.advance(60_000);
+  const now = deedsOfSteady(world, wishes);
+  if (now.length !== deeds) {
+    world.fail(
+      `damaged state files changed something: ${JSON.stringify(now.slice(deeds))} after ${damage.join(", ")}`,
+    );
+  }
+  checkConverged(world, wishes);
+  world.unreadable.clear();
 }
 
 /** Every leaf of every steady pod's status as `uid.path=value`. */

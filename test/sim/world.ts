@@ -46,6 +46,8 @@ export class World {
   readonly api: FakeApiServer | undefined;
   /** How programs of the machine speak to each other. */
   readonly grpc: FakeGrpc;
+  /** Files that fail to be read. */
+  readonly unreadable = new Set<string>();
   readonly trace: string[] = [];
   /** Checks of a scenario of its own, made whenever ours are. */
   watch: () => void = () => {};
@@ -226,12 +228,14 @@ export class World {
     this.#wrong ??= message;
   }
 
-  /** Mounting and writing of volumes fails as often as the runtime does. */
+  /** Mounting and writing of volumes fails as often as the runtime does, reading of what is unreadable always. */
   #mountFault(random: Random): Fault {
     return (operation, path) =>
-      VOLUME_WORK.has(operation) && random.next() < (this.runtime?.options.faults ?? 0)
-        ? new OutsideError("io", `${operation} ${path}: made to fail`, { retryable: true })
-        : undefined;
+      operation === "readText" && this.unreadable.has(path)
+        ? new OutsideError("io", `read ${path}: EIO`)
+        : VOLUME_WORK.has(operation) && random.next() < (this.runtime?.options.faults ?? 0)
+          ? new OutsideError("io", `${operation} ${path}: made to fail`, { retryable: true })
+          : undefined;
   }
 
   fail(message: string): never {

@@ -30,6 +30,10 @@ export class RegistrationService {
   readonly #deps: RegistrationDeps;
   readonly #problem = new Cell<string | undefined>("the socket for device plugins is not open yet");
   #listener: GrpcListener | undefined;
+  /** Whether the sockets of an earlier life are gone. */
+  #isCleared = false;
+  /** A reason that lasts is logged once. */
+  #said: string | undefined;
 
   constructor(folder: string, deps: RegistrationDeps) {
     this.#folder = folder;
@@ -43,16 +47,22 @@ export class RegistrationService {
 
   /**
    * Removes the sockets that an earlier life and its plugins left, which tells plugins that watch them to
-   * come again, and opens ours. A socket that cannot be opened is tried again in the background.
+   * come again, and opens ours. What cannot be done of it is tried again in the background.
    */
   async open(): Promise<void> {
-    const { files, scope } = this.#deps;
-    await files.makeDirectory(this.#folder, FOLDER_MODE);
-    for (const { name, kind } of (await files.list(this.#folder)) ?? [])
-      if (kind === "socket") await files.remove(`${this.#folder}/${name}`);
+    const { scope } = this.#deps;
     await this.#listen();
     scope.spawn("device plugin socket", "restart", (signal) => this.#guard(signal));
     scope.defer("device plugin socket", () => this.#listener?.close());
+  }
+
+  async #prepareFolder(): Promise<void> {
+    const { files } = this.#deps;
+    await files.makeDirectory(this.#folder, FOLDER_MODE);
+    if (this.#isCleared) return;
+    for (const { name, kind } of (await files.list(this.#folder)) ?? [])
+      if (kind === "socket") await files.remove(`${this.#folder}/${name}`);
+    this.#isCleared = true;
   }
 
   async #listen(): Promise<void> {
@@ -69,6 +79,7 @@ export class RegistrationService {
       },
     );
     try {
+      await this.#prepareFolder();
       this.#listener = await grpc.listen({
         path,
         calls: [register],
@@ -77,11 +88,14 @@ export class RegistrationService {
           this.#listener = undefined;
         },
       });
+      this.#said = undefined;
       this.#problem.set(undefined);
     } catch (error) {
       this.#listener = undefined;
-      this.#problem.set(messageOf(error));
-      log.error("device plugins cannot register", { path, problem: messageOf(error) });
+      const problem = messageOf(error);
+      if (this.#said !== problem) log.error("device plugins cannot register", { path, problem });
+      this.#said = problem;
+      this.#problem.set(problem);
     }
   }
 
