@@ -12,6 +12,7 @@ import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { runControlLoop } from "../../kit/control-loop.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { HealthCheck } from "../../kit/health.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import { after } from "../../kit/instant.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -47,6 +48,8 @@ export interface JoinedRooms {
 }
 
 const MIRROR_PERIOD_MS = 10_000;
+/** Mirrors made or deleted at once. */
+const MIRROR_WRITES = 4;
 /** Pause after a mirror could not be made or deleted. */
 const MIRROR_RETRY_MS = 2_000;
 /** Of one that the API refuses, e.g. in a namespace that is being deleted. */
@@ -154,7 +157,7 @@ export class ClusterPods {
   async #applyMirrors(actions: readonly MirrorAction[], signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#deps;
     let failed = false;
-    for (const action of actions) {
+    const apply = async (action: MirrorAction) => {
       try {
         await this.#applyMirror(action, signal);
         this.#refused.delete(podFullName(objectOf(action)));
@@ -168,7 +171,9 @@ export class ClusterPods {
         if (error.retryable || isKnown) log.verbose(2, "a mirror pod is not as it must be", said);
         else log.warn("a mirror pod is not as it must be", said);
       }
-    }
+    };
+    // One that the API does not answer (a webhook may hang) holds up no other.
+    allValues(await inParallel(actions, MIRROR_WRITES, apply));
     // The watch brings what became of it; until then nothing is to be done twice.
     await clock.sleep(failed ? MIRROR_RETRY_MS : MIRROR_SETTLE_MS, signal).catch(() => {});
   }

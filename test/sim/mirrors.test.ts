@@ -1,0 +1,35 @@
+// Mirror pods in an API that is slow for one of them, on virtual time.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { OutsideError } from "../../src/kit/errors.ts";
+import { MANIFESTS, World } from "./world.ts";
+
+const manifestOf = (name: string) =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec: { containers: [{ name: "main", image: "nodelet.test/nodelet-test:1" }] },
+  });
+
+test("a mirror pod that the API does not answer holds up no other", async () => {
+  const world = new World(7, {}, { cluster: true });
+  const { api, host, clock } = world;
+  assert.ok(api);
+  const request = api.request.bind(api);
+  api.request = async (order, signal) => {
+    const isStuck = order.method === "POST" && order.body?.includes('"a-stuck-sim"');
+    if (!isStuck || !order.path.endsWith("/pods")) return await request(order, signal);
+    await clock.sleep(order.timeoutMs, signal);
+    throw new OutsideError("deadline", "the server did not answer");
+  };
+  await host.files.makeDirectory(MANIFESTS, 0o755);
+  for (const name of ["a-stuck", "fixed"])
+    await host.files.writeAtomic(`${MANIFESTS}/${name}.yaml`, manifestOf(name), 0o644);
+  world.startAgent();
+  await world.advance(20_000);
+  const mirrorOf = (name: string) =>
+    api.objects.find({ collection: "pods", namespace: "default", name });
+  assert.equal(mirrorOf("a-stuck-sim"), undefined);
+  assert.ok(mirrorOf("fixed-sim"));
+});
