@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect as connectH2 } from "node:http2";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -158,4 +160,30 @@ test("listenGrpc outlives peers that speak nonsense or leave in the middle", asy
   const channel = grpc.connect({ target: `unix://${path}` });
   assert.equal(await channel.unary(SAY, SERVICE, "still", { signal: never }), "STILL");
   channel.close();
+});
+
+test("a connection without a call is told to end, one with a call is not", async () => {
+  const at = join(folder, "idle.sock");
+  const idle = await grpc.listen({ path: at, calls, onBroken: () => {}, idleMs: 200 });
+  const open = () => {
+    const session = connectH2("http://localhost", { createConnection: () => connect(at) });
+    session.on("error", () => {});
+    return session;
+  };
+  const [quiet, busy] = [open(), open()];
+  const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 4]), Buffer.from("hang")]);
+  const stream = busy.request({
+    ":method": "POST",
+    ":path": `/${SERVICE}/Say`,
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  stream.on("error", () => {});
+  stream.end(body);
+  await once(quiet, "goaway");
+  assert.ok(!busy.closed && !stream.closed);
+  quiet.destroy();
+  busy.destroy();
+  await eventually(() => gaveUp.length === 1);
+  await idle.close();
 });

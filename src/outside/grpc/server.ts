@@ -75,6 +75,8 @@ export interface GrpcListenOptions {
   /** Where the socket is made; a socket that stands there is replaced, whoever made it. */
   readonly path: string;
   readonly calls: readonly ServedCall[];
+  /** A connection without a call is told to end after this; default five minutes. */
+  readonly idleMs?: number;
   /** Told when the listener breaks by itself. */
   readonly onBroken: (error: OutsideError) => void;
 }
@@ -86,6 +88,10 @@ export interface GrpcListener {
 
 const SOCKET_MODE = 0o600;
 const MAX_CONNECTIONS = 256;
+/** Streams of one connection at once. */
+const MAX_STREAMS = 100;
+/** A connection without a call is told to end after this; clients of gRPC come back when they need to. */
+const IDLE_MS = 5 * 60_000;
 /** `sun_path` of the kernel, without its closing zero. */
 const MAX_PATH_BYTES = 107;
 
@@ -100,7 +106,11 @@ export async function listenGrpc(options: GrpcListenOptions): Promise<GrpcListen
       "invalid",
       `listen on ${path}: a socket's path has at most ${MAX_PATH_BYTES} bytes`,
     );
-  const grpc = new Server({ "grpc.enable_channelz": 0 });
+  const grpc = new Server({
+    "grpc.enable_channelz": 0,
+    "grpc.max_concurrent_streams": MAX_STREAMS,
+    "grpc.max_connection_idle_ms": options.idleMs ?? IDLE_MS,
+  });
   for (const [service, calls] of Map.groupBy(options.calls, (call) => call.service))
     grpc.addService(definitionOf(service, calls), implementationOf(calls));
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());

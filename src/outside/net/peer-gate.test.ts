@@ -83,8 +83,8 @@ describe("PeerGate", () => {
     c?.authenticate();
     c?.begin(10 * CONNECTION_BYTES);
     assert.deepEqual(crowd.closed, []);
-    // As long as what every connection is reckoned with.
-    const end = b?.begin(UNKNOWN_HEADER_BYTES / 2);
+    // Not longer than what every connection is reckoned with.
+    const end = b?.begin(UNKNOWN_HEADER_BYTES / 4);
     assert.deepEqual(crowd.closed, []);
     end?.();
     b?.begin(UNKNOWN_HEADER_BYTES);
@@ -94,6 +94,13 @@ describe("PeerGate", () => {
     a?.begin(CONNECTION_BYTES);
     assert.deepEqual(crowd.closed, ["b: budget is used up"]);
     assert.deepEqual(crowd.gate.count, { placed: 1, waiting: 1 });
+  });
+
+  test("requests one behind the other are not for nothing", () => {
+    const crowd = new Crowd();
+    const a = crowd.come("a");
+    for (let i = 0; i < 1_000 && crowd.closed.length === 0; i += 1) a.begin(10);
+    assert.deepEqual(crowd.closed, ["a: budget is used up"]);
   });
 
   test("of too many authenticated ones the idle one goes, a busy one never", () => {

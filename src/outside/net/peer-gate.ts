@@ -33,6 +33,8 @@ export const PEER_LIMITS: PeerLimits = {
   readyMs: 500,
 };
 
+/** What a request that is being answered costs beside its headers; a connection may have many, one behind the other. */
+const REQUEST_BYTES = 4 * 1024;
 /** Each byte of a header is a byte of text and its share of what holds it. */
 const BYTES_PER_HEADER_BYTE = 2;
 
@@ -213,7 +215,7 @@ class Place implements PeerPlace, Peer, KnownPeer {
   }
 
   begin(headerBytes: number): () => void {
-    const bytes = headerBytes * BYTES_PER_HEADER_BYTE;
+    const bytes = REQUEST_BYTES + headerBytes * BYTES_PER_HEADER_BYTE;
     this.#requests += 1;
     this.#requestBytes += bytes;
     this.idleSinceMs = undefined;
