@@ -45,7 +45,7 @@ export interface ServedNode {
   /** The API that the node itself serves, where it is its own cluster; why it does not run. */
   readonly ownApi?: { readonly problem: Reading<string | undefined> };
   /** What is wrong with the agent's own files. */
-  readonly state: Pick<StateFiles, "problems">;
+  readonly state: StateFiles;
 }
 
 /** The pod of that name; of several, one that is not being taken away. */

@@ -179,7 +179,7 @@ async function startSecure(
       addresses,
       clientCaFile: authentication.x509.clientCAFile,
     },
-    { files, clock, log, ...(deps.issued ? { issued: deps.issued } : {}) },
+    { files, clock, log, state: node.state, ...(deps.issued ? { issued: deps.issued } : {}) },
   );
   const authorizer =
     authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);

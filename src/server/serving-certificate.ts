@@ -4,6 +4,7 @@ import type { Clock, WallMs } from "../kit/clock.ts";
 import { runControlLoop } from "../kit/control-loop.ts";
 import { isOutside, messageOf, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
+import type { StateFile, StateFiles } from "../kit/state-files.ts";
 import type { Files } from "../outside/host/host.ts";
 import type { TlsMaterial } from "../outside/serving.ts";
 import {
@@ -30,6 +31,7 @@ export interface CertificateOptions {
 /** What certificates need of the world. */
 export interface CertificateDeps {
   readonly files: Files;
+  readonly state: Pick<StateFiles, "makeFolder" | "write" | "setAside">;
   readonly clock: Clock;
   readonly log: Log;
   /** One that somebody else issues and renews; goes before all others as soon as it is there. */
@@ -151,7 +153,8 @@ export class ServingCertificate {
     const { folder } = this.#options;
     const certFile = `${folder}/kubelet.crt`;
     const keyFile = `${folder}/kubelet.key`;
-    if (await this.#deps.files.facts(certFile, { follow: true })) {
+    const { state } = this.#deps;
+    if (await this.#isThere(certFile)) {
       try {
         const pair = await this.#readPair(certFile, keyFile, "--cert-dir");
         const why = this.#whyAnother(pair.certificatePem);
@@ -159,10 +162,8 @@ export class ServingCertificate {
         this.#deps.log.info("the certificate of the server is made anew", { file: certFile, why });
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
-        this.#deps.log.warn("the certificate of the server is made anew", {
-          file: certFile,
-          why: error.message,
-        });
+        for (const path of [certFile, keyFile])
+          if (await this.#isThere(path)) await state.setAside(stateFile(path), error.message);
       }
     }
     const pair = await makePair(this.#options, this.#deps.clock.wall());
@@ -171,17 +172,24 @@ export class ServingCertificate {
   }
 
   async #keep(folder: string, content: Readonly<Record<string, string>>): Promise<void> {
-    const { files, log } = this.#deps;
+    const { state } = this.#deps;
+    if (!(await this.#isThere(folder))) await state.makeFolder(stateFile(folder), FOLDER_MODE);
     try {
-      if (!(await files.facts(folder, { follow: true })))
-        await files.makeDirectory(folder, FOLDER_MODE);
       for (const [path, text] of Object.entries(content))
-        await files.writeAtomic(path, text, PRIVATE_MODE);
+        await state.write(stateFile(path), text, PRIVATE_MODE);
+    } catch (error) {
+      // Reported by the state files; the next start makes another.
+      if (!isOutside(error)) throw error;
+    }
+  }
+
+  /** What cannot even be looked at counts as there: reading it says what is wrong. */
+  async #isThere(path: string): Promise<boolean> {
+    try {
+      return (await this.#deps.files.facts(path, { follow: true })) !== undefined;
     } catch (error) {
       if (!isOutside(error)) throw error;
-      log.warn("the certificate of the server cannot be kept; the next start makes another", {
-        error,
-      });
+      return true;
     }
   }
 
@@ -195,6 +203,10 @@ export class ServingCertificate {
     ];
     return missing.length > 0 ? `it does not name ${missing.join(", ")}` : undefined;
   }
+}
+
+function stateFile(path: string): StateFile {
+  return { name: "serving_certificate", path, holds: "the certificate of the HTTPS port" };
 }
 
 function usable<T>(setting: string, path: string, read: () => T): T {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
@@ -7,6 +7,7 @@ import type { WallMs } from "../../src/kit/clock.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { UsageError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import { StateFiles } from "../../src/kit/state-files.ts";
 import { createFiles } from "../../src/outside/host/files.ts";
 import {
   generateKeyPair,
@@ -31,7 +32,9 @@ beforeEach(() => {
 });
 
 const clock = createSystemClock();
-const deps = { files: createFiles({ clock, log: silentLog }), clock, log: silentLog };
+const files = createFiles({ clock, log: silentLog });
+const state = new StateFiles({ files, clock, log: silentLog });
+const deps = { files, state, clock, log: silentLog };
 const certificate = (more: Partial<CertificateOptions> = {}, wallMs = Date.now()) =>
   new ServingCertificate(
     { folder, nodeName: "node-1", addresses: ["192.0.2.1"], clientCaFile: "", ...more },
@@ -53,6 +56,29 @@ describe("ServingCertificate", () => {
     for (const name of ["kubelet.crt", "kubelet.key"])
       assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name);
   });
+
+  for (const [damage, apply] of Object.entries({
+    empty: (path: string) => writeFileSync(path, ""),
+    garbage: (path: string) => writeFileSync(path, "garbage"),
+    folder: (path: string) => {
+      rmSync(path);
+      mkdirSync(path);
+    },
+  }))
+    test(`sets aside a file that is damaged (${damage}) and serves another`, async () => {
+      const first = await certificate().load();
+      for (const name of ["kubelet.crt", "kubelet.key"]) apply(join(folder, name));
+      const second = await certificate().load();
+      assert.notEqual(second.certificatePem, first.certificatePem);
+      assert.deepEqual(await certificate().load(), second);
+      const names = readdirSync(folder).toSorted();
+      assert.deepEqual(names, [
+        "kubelet.crt",
+        "kubelet.crt.broken",
+        "kubelet.key",
+        "kubelet.key.broken",
+      ]);
+    });
 
   test("makes another one when the old one cannot serve", async () => {
     const first = await certificate().load();

@@ -3,8 +3,9 @@
  * after a crash, and by another version.
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { KEPT_BROKEN } from "../../kit/state-files.ts";
 
 /** A process that cannot be mistaken for another one that got its number later. */
 export interface ProcessMark {
@@ -64,14 +65,30 @@ export function writeLedger(path: string, ledger: Ledger): void {
   renameSync(`${path}.new`, path);
 }
 
+/** Renames notes that cannot be understood; with all names taken the first is replaced. */
+function setAside(path: string): string {
+  const names = Array.from({ length: KEPT_BROKEN }, (_, at) =>
+    at === 0 ? `${path}.broken` : `${path}.broken.${at + 1}`,
+  );
+  const [first = `${path}.broken`] = names;
+  const name = names.find((each) => !existsSync(each)) ?? first;
+  if (name === first) rmSync(name, { recursive: true, force: true });
+  renameSync(path, name);
+  return name;
+}
+
 /** The notes in the hand of a running `up`: every change is on disk when the call returns. */
 export class OpenLedger {
+  /** Where notes are that could not be understood; `undefined` when they could, or there were none. */
+  readonly setAsideAs: string | undefined;
   readonly #path: string;
   #now: Ledger;
 
   constructor(path: string) {
     this.#path = path;
-    this.#now = readLedger(path) ?? EMPTY_LEDGER;
+    const read = readLedger(path);
+    this.#now = read ?? EMPTY_LEDGER;
+    if (read === undefined && existsSync(path)) this.setAsideAs = setAside(path);
   }
 
   get now(): Ledger {

@@ -175,3 +175,21 @@ test("`mountsBelow` finds mounts of our folders, deepest first, and no others", 
   assert.deepEqual(mountsBelow(real, [join(tmpdir(), "nodelet-cli-none")]), []);
   rmSync(join(tmpdir(), "nodelet-cli-none"), { recursive: true });
 });
+
+for (const [what, damage] of Object.entries({
+  empty: (path: string) => writeFileSync(path, ""),
+  "cut off": (path: string) => writeFileSync(path, '{"format":1,"fold'),
+  "of a newer version": (path: string) => writeFileSync(path, '{"format":99}'),
+  "a folder": (path: string) => mkdirSync(path),
+}))
+  test(`\`OpenLedger\` sets notes that are ${what} aside and begins anew`, () =>
+    withFolder((folder) => {
+      const path = join(folder, "made.json");
+      damage(path);
+      const first = new OpenLedger(path);
+      assert.equal(first.setAsideAs, `${path}.broken`);
+      assert.ok(existsSync(`${path}.broken`));
+      first.change({ folders: ["/made"] });
+      assert.deepEqual(readLedger(path)?.folders, ["/made"]);
+      assert.equal(new OpenLedger(path).setAsideAs, undefined);
+    }));

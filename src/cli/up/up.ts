@@ -54,6 +54,8 @@ async function makeReady(
   if (checks.some(({ level }) => level === "fail")) return false;
   if (checkOnly) return true;
   const open = new OpenLedger(paths.ledger);
+  if (open.setAsideAs !== undefined)
+    say(`notes of what up has made cannot be read; they were kept as ${open.setAsideAs}`);
   open.expectFolders([paths.stateDir, paths.runDir]);
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   using _claim = claimSupervisor(paths);
