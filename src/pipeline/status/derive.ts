@@ -56,7 +56,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     published,
   });
   const disruption = isTerminalPhase(phase) ? disruptionOf(record) : [];
-  const generation = record.pod.metadata?.generation;
+  const generation = observedGeneration(record, previous);
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase,
@@ -82,6 +82,20 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     qosClass: qosClassOf(record.pod),
     ...podLevelResources(record),
   };
+}
+
+/**
+ * The generation of the spec that the rest of the status is about: one that asks for other resources counts once it
+ * was decided on, or a watcher takes a change in place for done that nobody has begun.
+ */
+function observedGeneration(
+  { pod, desired, resize, life }: PodRecord,
+  previous: PodStatus | undefined,
+): number | undefined {
+  const generation = desired.metadata?.generation;
+  const isDecided =
+    pod === desired || resize.pending?.generation === generation || life.kind !== "running";
+  return isDecided ? generation : previous?.observedGeneration;
 }
 
 /** Statuses of init and regular containers; of a pod that has ended none waits any more. */

@@ -177,7 +177,7 @@ test("resizePod refuses to cut below what is in use, and changes nothing then", 
     host.cgroups.set(`${path}${group}`, "memory.current", String(200 * 2 ** 20));
     assert.deepEqual(await cgroups.resizePod(order), {
       kind: "refused",
-      message: `attempting to set ${group === "" ? "pod" : 'container "a"'} memory limits (104857600) below current usage (209715200)`,
+      message: `attempting to set ${group === "" ? "pod" : 'container "a"'} memory limit (104857600) below current usage (209715200)`,
     });
     assert.deepEqual(told, []);
     assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));

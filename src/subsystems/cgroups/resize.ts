@@ -134,5 +134,5 @@ async function refusal(
 }
 
 function belowUsage(what: string, limit: number, used: number): string {
-  return `attempting to set ${what} memory limits (${limit}) below current usage (${used})`;
+  return `attempting to set ${what} memory limit (${limit}) below current usage (${used})`;
 }

@@ -48,12 +48,6 @@ export function resourcePage({ node, pods }: Measurement): string {
       type: "gauge",
       samples: [{ value: 0 }],
     },
-    {
-      name: "scrape_error",
-      help: "[ALPHA] (Deprecated since 1.29.0) 1 if there was an error while getting container metrics, 0 otherwise",
-      type: "gauge",
-      samples: [{ value: 0 }],
-    },
   ]);
 }
 

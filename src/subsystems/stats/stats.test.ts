@@ -286,6 +286,8 @@ test("pages hold the names that dashboards and metrics-server use", async () => 
     resource,
     /^container_start_time_seconds\{container="c",namespace="shop",pod="web"\} 2000$/m,
   );
+  assert.match(resource, /^resource_scrape_error 0$/m);
+  assert.doesNotMatch(resource, /^(# (HELP|TYPE) )?scrape_error/m);
   const cadvisor = await stats.cadvisorPage();
   const labels = `container="c",id="${POD}/${ID}",image="img",name="${ID}",namespace="shop",pod="web"`;
   for (const line of [

@@ -1,0 +1,76 @@
+// What the API is told of changes of resources in place, on virtual time.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod, PodSpec } from "../../src/api/generated/types.ts";
+import { type ClusterWorld, inCluster, podOf } from "./cluster-world.ts";
+import type { StoredObject } from "./fake-api-objects.ts";
+import type { Program } from "./programs.ts";
+
+const SLEEP: Program = { kind: "sleep" };
+const PODS = { collection: "pods", namespace: "default" };
+
+/** Changes the spec as a resize does. */
+function resize({ api }: ClusterWorld, name: string, change: (spec: PodSpec) => PodSpec): void {
+  const place = { ...PODS, name };
+  const found = api.objects.find(place) as unknown as Pod;
+  const metadata = { ...found.metadata, generation: (found.metadata?.generation ?? 1) + 1 };
+  const spec = change(found.spec as PodSpec);
+  api.objects.update(place, false, { ...found, metadata, spec } as unknown as StoredObject);
+}
+
+/** Every status of the pod that the API has had since, oldest first. */
+function written({ api }: ClusterWorld, name: string): readonly Pod[] {
+  const seen: Pod[] = [];
+  const tell = api.objects.onChange;
+  api.objects.onChange = (entry) => {
+    if (entry.collection === "pods" && entry.now?.metadata.name === name)
+      seen.push(entry.now as unknown as Pod);
+    tell(entry);
+  };
+  return seen;
+}
+
+const withCpu = (cpu: string) => (spec: PodSpec) => ({
+  ...spec,
+  containers: spec.containers.map((each) => ({ ...each, resources: { requests: { cpu } } })),
+});
+
+test("a status that has seen the new spec says what becomes of it, or has it", () =>
+  inCluster(async (cluster) => {
+    const { world, api, pod } = cluster;
+    const template = podOf("web", SLEEP, "Always") as unknown as Pod;
+    api.objects.create(PODS, { ...template, spec: withCpu("100m")(template.spec as PodSpec) });
+    await world.advance(15_000);
+    const statuses = written(cluster, "web");
+    for (const cpu of ["200m", "1000", "300m"]) {
+      resize(cluster, "web", withCpu(cpu));
+      await world.advance(15_000);
+    }
+    assert.equal(pod("web")?.status?.observedGeneration, 4);
+    for (const { metadata, spec, status } of statuses) {
+      const { observedGeneration, conditions = [], containerStatuses } = status ?? {};
+      if (observedGeneration !== metadata?.generation) continue;
+      const wanted = spec?.containers[0]?.resources?.requests?.["cpu"];
+      const has = containerStatuses?.[0]?.resources?.requests?.["cpu"];
+      const isTold = conditions.some(({ type }) => type.startsWith("PodResize"));
+      assert.ok(
+        isTold || has === wanted,
+        `${observedGeneration}: ${wanted} ${JSON.stringify(status)}`,
+      );
+    }
+    const generations = statuses.map(({ status }) => status?.observedGeneration);
+    assert.ok(generations.includes(3), "what cannot be had was seen as well");
+  }));
+
+test("resources of the pod that are added show what was given", () =>
+  inCluster(async (cluster) => {
+    const { world, pod, create } = cluster;
+    create("web", SLEEP);
+    await world.advance(15_000);
+    assert.equal(pod("web")?.status?.allocatedResources, undefined);
+    const resources = { requests: { cpu: "100m" }, limits: { cpu: "200m", memory: "64Mi" } };
+    resize(cluster, "web", (spec) => ({ ...spec, resources }));
+    await world.advance(30_000);
+    assert.deepEqual(pod("web")?.status?.resources, resources);
+    assert.deepEqual(pod("web")?.status?.allocatedResources, resources.requests);
+  }));
