@@ -100,10 +100,15 @@ export class PodsOfAgent {
   }
 
   async ask<T>(path: string): Promise<T> {
+    return JSON.parse(await this.text(path)) as T;
+  }
+
+  /** What the agent's own socket answers. */
+  async text(path: string): Promise<string> {
     const socketPath = this.#box.path(SOCKET);
     const answer = await answerOf(request({ socketPath, path, agent: false }));
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${answer.body}`);
-    return JSON.parse(answer.body) as T;
+    return answer.body;
   }
 
   /** What a container of the pod wrote to its outputs. */

@@ -164,15 +164,19 @@ function checkDegraded(world: World, broken: BrokenObjects): void {
 
 /** A container of a healthy pod ends, and no event tells of it. */
 async function checkEndIsSeen(world: World, { pods: broken }: BrokenObjects): Promise<void> {
-  const found = [...world.runtime.containers.values()].find(({ sandboxId, state }) => {
-    const uid = world.runtime.sandboxes.get(sandboxId)?.config.metadata?.uid ?? "";
-    return state === "running" && !broken.has(uid);
-  });
+  const podOf = (sandboxId: string) =>
+    world.runtime.sandboxes.get(sandboxId)?.config.metadata?.uid ?? "";
+  const found = [...world.runtime.containers.values()].find(
+    ({ sandboxId, state }) => state === "running" && !broken.has(podOf(sandboxId)),
+  );
   if (!found) return;
+  const uid = podOf(found.sandboxId);
   world.runtime.options.eventLoss = 1;
   world.runtime.exitContainer(found.id, 1);
   world.runtime.options.eventLoss = 0;
   await world.advance(SEEN_WITHIN_MS);
+  // What was started in its place may be broken: then nothing more is seen of the pod.
+  if (broken.has(uid)) return;
   for (const { observed } of world.agent?.pipeline.pods.list() ?? [])
     if (observed.containers.some(({ id, state }) => id === found.id && state === "running"))
       world.fail(`the end of container ${found.id} is not seen`);
