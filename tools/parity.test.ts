@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { countEffects, FIELDS } from "../src/config/fields.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const lines = readFileSync(join(ROOT, "docs/PARITY.md"), "utf8").split("\n");
@@ -70,6 +71,20 @@ test("PARITY: names of tests in quotes are in the file before them", () => {
       }
     }
   assert.ok(names > 200, `${names} names are quoted`);
+});
+
+test("README: its numbers are those of the tables", () => {
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  const countOf = (word: string) =>
+    rows
+      .filter(({ state }) => state.startsWith(word))
+      .flatMap(({ id }) => id.split(", "))
+      .filter((id) => FEATURES.includes(id)).length;
+  const features = `of ${FEATURES.length}: ${countOf("done")} done, ${countOf("part")} in part`;
+  assert.ok(readme.includes(`(${features})`), `README.md must say: ${features}`);
+  const effects = countEffects();
+  const fields = `of ${FIELDS.length} fields ${effects.active}, and ${effects.inert} have none in any kubelet`;
+  assert.ok(readme.includes(`(${fields})`), `README.md must say: ${fields}`);
 });
 
 test("PARITY: a feature has one row", () => {

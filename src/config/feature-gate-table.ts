@@ -84,14 +84,13 @@ const GA_LOCKED = `
   APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
   AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
   CRDValidationRatcheting CSIMigrationPortworx CSIServiceAccountTokenSecrets ComponentSLIs
-  ConsistentListFromCache CustomResourceFieldSelectors DRAAdminAccess DRAPrioritizedList
-  DeclarativeValidation DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
+  ConsistentListFromCache CustomResourceFieldSelectors DRAAdminAccess   DeclarativeValidation DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout
   ExternalServiceAccountTokenSigner HonorPVReclaimPolicy ImageMaximumGCAge ImageVolume
-  InPlacePodVerticalScaling InformerResourceVersion JobBackoffLimitPerIndex JobManagedBy
+  InPlacePodVerticalScaling JobBackoffLimitPerIndex JobManagedBy
   JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz
   KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
   LogarithmicScaleDown MatchLabelKeysInPodAffinity MemoryManager MultiCIDRServiceAllocator
-  MutableCSINodeAllocatableCount MutatingAdmissionPolicy NFTablesProxyMode
+  MutableCSINodeAllocatableCount NFTablesProxyMode
   NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion
   PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PodObservedGenerationTracking
   PodSchedulingReadiness PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure
@@ -102,20 +101,29 @@ const GA_LOCKED = `
   ServiceAccountTokenPodNodeInfo ServiceTrafficDistribution SidecarContainers
   StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf
   StructuredAuthenticationConfiguration StructuredAuthorizationConfiguration
-  SupplementalGroupsPolicy SystemdWatchdog TopologyAwareHints UserNamespacesSupport
+  SupplementalGroupsPolicy SystemdWatchdog TopologyAwareHints TopologyManagerPolicyOptions InOrderInformers
+  UserNamespacesSupport
   VolumeAttributesClass WinDSR WinOverlay`;
 
-const GA_FREE =
-  "CustomCPUCFSQuotaPeriod DisableCPUQuotaWithExclusiveCPUs TopologyManagerPolicyOptions";
+const GA_FREE = `
+  AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
+  MutatingAdmissionPolicy`;
 
 const DEPRECATED_OFF = `
   AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-  ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover GitRepoVolumeDriver
+  ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover
   InPlacePodVerticalScalingAllocatedStatus KMSv1 KubeletRegistrationGetOnExistsOnly
-  SeparateCacheWatchRPC WindowsHostNetwork`;
+  WindowsHostNetwork`;
 
-const DEPRECATED_ON =
-  "DisableNodeKubeProxyVersion KubeletPodResourcesListUseActivePods StorageNamespaceIndex";
+const DEPRECATED_OFF_LOCKED = `
+  AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC
+  WatchFromStorageWithoutResourceVersion`;
+
+const DEPRECATED_ON = `
+  DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods ServiceCIDRStatusFieldWiping
+  StorageNamespaceIndex`;
+
+const DEPRECATED_ON_LOCKED = "AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion";
 
 /**
  * All feature gates that a binary of Kubernetes 1.36 knows, sorted by name. The kubelet accepts the gates
@@ -130,9 +138,8 @@ export const FEATURE_GATES: readonly FeatureGate[] = [
   ...rows("GA", true, false, GA_FREE),
   ...rows("deprecated", false, false, DEPRECATED_OFF),
   ...rows("deprecated", true, false, DEPRECATED_ON),
-  ...rows("deprecated", false, true, "AllowOverwriteTerminationGracePeriodSeconds"),
-  ...rows("deprecated", false, true, "WatchFromStorageWithoutResourceVersion"),
-  ...rows("deprecated", true, true, "AggregatedDiscoveryRemoveBetaType"),
+  ...rows("deprecated", false, true, DEPRECATED_OFF_LOCKED),
+  ...rows("deprecated", true, true, DEPRECATED_ON_LOCKED),
 ].sort((a, b) => (a.name < b.name ? -1 : 1));
 
 /** What a gate needs to be on as well; only gates that concern a node. */
@@ -158,7 +165,16 @@ export const GATE_NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
 /** Gates that change something in nodelet; add a name when its behaviour is built. */
 export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "CustomCPUCFSQuotaPeriod",
+  "InPlacePodLevelResourcesVerticalScaling",
+  "InPlacePodVerticalScaling",
+  "InPlacePodVerticalScalingExclusiveCPUs",
+  "InPlacePodVerticalScalingExclusiveMemory",
   "KubeletCrashLoopBackOffMax",
   "KubeletEnsureSecretPulledImages",
+  "MemoryQoS",
+  "PodLogsQuerySplitStreams",
+  "QOSReserved",
+  "ReduceDefaultCrashLoopBackOffDecay",
   "ResourceHealthStatus",
+  "RotateKubeletServerCertificate",
 ]);

@@ -28,7 +28,7 @@ const KNOWN: readonly (readonly [string, string, boolean, boolean])[] = [
   ["NodeLogQuery", "GA", true, true],
   ["CustomCPUCFSQuotaPeriod", "GA", true, false],
   ["ChangeContainerStatusOnKubeletRestart", "deprecated", false, false],
-  ["GitRepoVolumeDriver", "deprecated", false, false],
+  ["GitRepoVolumeDriver", "deprecated", false, true],
 ];
 
 test("the matrix holds the gates of 1.36", () => {
@@ -139,9 +139,9 @@ test("a gate that changes nothing, is GA or deprecated gives a warning", () => {
   assert.deepEqual(warningsOf({ SidecarContainers: true }), [
     "Setting GA feature gate SidecarContainers=true. It will be removed in a future release.",
   ]);
-  assert.deepEqual(warningsOf({ GitRepoVolumeDriver: true }), [
-    "Setting deprecated feature gate GitRepoVolumeDriver=true. It will be removed in a future release.",
-    "feature gate GitRepoVolumeDriver has no effect in nodelet",
+  assert.deepEqual(warningsOf({ ChangeContainerStatusOnKubeletRestart: true }), [
+    "Setting deprecated feature gate ChangeContainerStatusOnKubeletRestart=true. It will be removed in a future release.",
+    "feature gate ChangeContainerStatusOnKubeletRestart has no effect in nodelet",
   ]);
 });
 

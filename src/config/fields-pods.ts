@@ -33,7 +33,11 @@ export const POD_FIELDS = [
   ),
   active("fileCheckFrequency", duration("20s"), "How often staticPodPath is read again."),
   active("httpCheckFrequency", duration("20s"), "How often staticPodURL is fetched again."),
-  active("syncFrequency", duration("1m0s"), "How long a pod goes at most without being looked at."),
+  planned(
+    "syncFrequency",
+    duration("1m0s"),
+    "How long a pod goes at most without being looked at; here whatever changes it is an event.",
+  ),
   active(
     "podLogsDir",
     text("/var/log/pods"),

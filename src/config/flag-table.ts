@@ -59,11 +59,13 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("lock-file", "lockFile", "string", {
     group: "Files and folders",
-    about: "File that is locked while the agent runs.",
+    about: "File that the Go kubelet locks while it runs.",
+    noEffect: "two agents are kept apart by their sockets and ports",
   }),
   own("exit-on-lock-contention", "exitOnLockContention", "bool", {
     group: "Other",
-    about: "Exit when another process opens the file of --lock-file.",
+    about: "The Go kubelet exits when another process opens the file of --lock-file.",
+    noEffect: "no file is locked",
   }),
   own("event-mode", "eventMode", "string", {
     group: "Only in nodelet",
@@ -77,6 +79,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
     about: "Control group that holds the container runtime.",
+    noEffect: "usage of the runtime is not reported as a system container",
   }),
   own("device-wait", "deviceWait", "duration", {
     group: "Only in nodelet",
@@ -104,7 +107,13 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",
-    about: "How often the usage of containers is measured.",
+    about: "How often the Go kubelet's cAdvisor measures containers.",
+    noEffect: "usage is measured when it is asked for",
+  }),
+  own("max-housekeeping-interval", "maxHousekeepingInterval", "duration", {
+    group: "Other",
+    about: "Longest pause between two measurements of the Go kubelet's cAdvisor.",
+    noEffect: "usage is measured when it is asked for",
   }),
   {
     ...forField("v", "logging.verbosity", "level"),
@@ -142,11 +151,13 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     group: "Deprecated",
     about: "Program used for mounts; empty is the usual one.",
     deprecated: "use a CSI driver instead",
+    noEffect: "mounts are made by system calls",
   }),
   own("experimental-allocatable-ignore-eviction", "experimentalAllocatableIgnoreEviction", "bool", {
     group: "Deprecated",
     about: "Do not subtract the hard eviction thresholds from what pods may use.",
     deprecated: "there is no replacement",
+    noEffect: "the thresholds are always subtracted",
   }),
 ];
 
@@ -155,6 +166,7 @@ const FIELD_FLAGS: readonly FlagSpec[] = [
   forField("fail-swap-on", "failSwapOn"),
   forField("pod-manifest-path", "staticPodPath"),
   forField("sync-frequency", "syncFrequency"),
+  forField("fail-cgroupv1", "failCgroupV1"),
   forField("file-check-frequency", "fileCheckFrequency"),
   forField("http-check-frequency", "httpCheckFrequency"),
   forField("manifest-url", "staticPodURL"),

@@ -58,6 +58,8 @@ export interface FlagSpec {
   readonly about: string;
   /** What to use instead; `undefined` while the flag is in good standing. */
   readonly deprecated?: string;
+  /** Why it is accepted and changes nothing here; said at the start when it is given. */
+  readonly noEffect?: string;
 }
 
 /** A flag of its own, see `KubeletFlags`. */
@@ -65,7 +67,7 @@ export function own(
   name: string,
   key: keyof KubeletFlags,
   type: FlagType,
-  words: { readonly group: FlagGroup; readonly about: string; readonly deprecated?: string },
+  words: Pick<FlagSpec, "group" | "about" | "deprecated" | "noEffect">,
 ): FlagSpec {
   return { name, type, target: { kind: "flag", key }, ...words };
 }

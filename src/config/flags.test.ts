@@ -340,7 +340,6 @@ test("every field that had a flag in Kubernetes has it here", () => {
     "enableProfilingHandler",
     "enableSystemLogHandler",
     "enableSystemLogQuery",
-    "failCgroupV1",
     "imageMaximumGCAge",
     "imagePullCredentialsVerificationPolicy",
     "maxParallelImagePulls",

@@ -172,8 +172,11 @@ class FlagReader {
   }
 
   #warnDeprecated(spec: FlagSpec): void {
-    if (spec.deprecated === undefined || this.#warned.has(spec.name)) return;
+    if (this.#warned.has(spec.name)) return;
     this.#warned.add(spec.name);
+    if (spec.noEffect !== undefined)
+      this.#warnings.push(`Flag --${spec.name} has no effect in nodelet, ${spec.noEffect}`);
+    if (spec.deprecated === undefined) return;
     const effect = spec.target.kind === "ignored" ? "has no effect" : "has been deprecated";
     this.#warnings.push(`Flag --${spec.name} ${effect}, ${spec.deprecated}`);
   }

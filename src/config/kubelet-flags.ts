@@ -35,6 +35,7 @@ export interface KubeletFlags {
   readonly experimentalMounterPath: string;
   readonly experimentalAllocatableIgnoreEviction: boolean;
   readonly housekeepingInterval: DurationMs;
+  readonly maxHousekeepingInterval: DurationMs;
   /** Not of the kubelet: `Protected`, or `Reference` for events exactly as the kubelet treats them. */
   readonly eventMode: string;
   /** How long a pod waits for a device plugin that is known but not there; zero refuses at once. */
@@ -77,6 +78,7 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   experimentalMounterPath: "",
   experimentalAllocatableIgnoreEviction: false,
   housekeepingInterval: durationMs(10_000),
+  maxHousekeepingInterval: durationMs(15_000),
   eventMode: "Protected",
   deviceWait: durationMs(120_000),
   keepInitDevices: false,

@@ -20,6 +20,9 @@ export interface PipelineSettings {
 /** Back-off of containers that fall over (MaxContainerBackOff and its first step). */
 const MAX_RESTART_BACKOFF_MS = 300_000;
 const INITIAL_RESTART_BACKOFF_MS = 10_000;
+/** The same with the gate ReduceDefaultCrashLoopBackOffDecay (KEP-4603). */
+const REDUCED_MAX_RESTART_BACKOFF_MS = 60_000;
+const REDUCED_INITIAL_RESTART_BACKOFF_MS = 1_000;
 
 /** Folders, sources and times as the configuration says them; `others` are sources beside manifests. */
 export function pipelineOptionsOf(
@@ -30,8 +33,6 @@ export function pipelineOptionsOf(
   const headers = Object.entries(config.staticPodURLHeader).flatMap(([name, values]) =>
     values.map((value) => ({ name, value })),
   );
-  const maxRestartBackoffMs =
-    config.crashLoopBackOff.maxContainerRestartPeriod ?? MAX_RESTART_BACKOFF_MS;
   return {
     roots: { root: rootFolder, logs: config.podLogsDir },
     stateFolder: `${rootFolder}/nodelet`,
@@ -52,9 +53,21 @@ export function pipelineOptionsOf(
     },
     orphanGraceSeconds,
     deadContainers: settings.deadContainers ?? ONE_OF_EACH,
-    initialRestartBackoffMs: Math.min(INITIAL_RESTART_BACKOFF_MS, maxRestartBackoffMs),
-    maxRestartBackoffMs,
+    ...restartBackoffOf(config),
   };
+}
+
+/** First and longest pause of a container that falls over (kubelet newCrashLoopBackOff). */
+export function restartBackoffOf(
+  config: KubeletConfig,
+): Pick<PipelineOptions, "initialRestartBackoffMs" | "maxRestartBackoffMs"> {
+  const { gates } = resolveGates(config.featureGates);
+  const isReduced = gates.isEnabled("ReduceDefaultCrashLoopBackOffDecay");
+  const initialMs = isReduced ? REDUCED_INITIAL_RESTART_BACKOFF_MS : INITIAL_RESTART_BACKOFF_MS;
+  const maxMs =
+    config.crashLoopBackOff.maxContainerRestartPeriod ??
+    (isReduced ? REDUCED_MAX_RESTART_BACKOFF_MS : MAX_RESTART_BACKOFF_MS);
+  return { initialRestartBackoffMs: Math.min(initialMs, maxMs), maxRestartBackoffMs: maxMs };
 }
 
 function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOptions["resizes"] {
