@@ -14,8 +14,6 @@ const KUBELET_PORT = 10250;
 const MIB = 2 ** 20;
 /** What strangers may cost, all together. */
 const MAX_GROWTH_MIB = 30;
-/** How long each crowd is watched once all have come. */
-const WATCHED_MS = 1_000;
 /** A caller that has got no answer by then gets none. */
 const ANSWER_WITHIN_MS = 20_000;
 
@@ -79,15 +77,17 @@ class Crowd implements AsyncDisposable {
   /** Waits until nothing changes any more, and gives the most memory that the agent had meanwhile. */
   async settle(): Promise<number> {
     let most = 0;
-    let before = "";
-    for (let still = 0, looks = 0; still < WATCHED_MS / 200 && looks < 75; looks += 1) {
+    for (let looks = 0; looks < 100 && !this.#isStill(); looks += 1) {
       most = Math.max(most, await residentMib());
       await sleep(200);
-      const now = JSON.stringify(this.count);
-      still = now === before && this.count.open > 0 ? still + 1 : 0;
-      before = now;
     }
     return most;
+  }
+
+  /** Whether the crowd itself has seen no change for a second: a busy one that says nothing has not settled. */
+  #isStill(): boolean {
+    const last = this.#said.split("\n").slice(-6, -1);
+    return last.length === 5 && new Set(last).size === 1 && this.count.open > 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
