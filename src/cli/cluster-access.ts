@@ -2,6 +2,7 @@ import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { KubeletFlags } from "../config/kubelet-flags.ts";
 import { Cell } from "../kit/cell.ts";
 import { messageOf, UsageError } from "../kit/errors.ts";
+import type { StateFiles } from "../kit/state-files.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
 import {
   type ApiEndpoint,
@@ -31,6 +32,8 @@ export interface AccessRequest {
   readonly config: KubeletConfig;
   readonly nodeName: string;
   readonly kubeletVersion: string;
+  /** Where given, pairs of certificate and key that are damaged are set aside first. */
+  readonly state?: StateFiles;
 }
 
 /** The world as far as reaching an API server needs it. */
@@ -53,6 +56,7 @@ export async function openCluster(
     if (flags.bootstrapKubeconfig === "") return undefined;
     throw new UsageError("--bootstrap-kubeconfig: --kubeconfig must say where to keep the result");
   }
+  if (request.state) await storeOf(request, world).repair(request.state);
   if (flags.bootstrapKubeconfig !== "" && !(await isUsable(flags.kubeconfig, world)))
     await bootstrap(request, world, signal);
   const loaded = await load(flags.kubeconfig, world);
@@ -81,6 +85,11 @@ export function clusterFacts({
     externalCloud: flags.cloudProvider === "external",
     kubeletVersion,
   };
+}
+
+function storeOf({ flags }: AccessRequest, { clock, log, host }: AccessWorld): CertificateStore {
+  const deps = { clock, log: log.child("certificates"), files: host.files };
+  return new CertificateStore(flags.certDir, CLIENT_STORE, deps);
 }
 
 async function read(path: string, { host }: AccessWorld): Promise<Kubeconfig | undefined> {
@@ -135,17 +144,15 @@ async function bootstrap(
 /** The same endpoint with a certificate that is renewed through the API (`rotateCertificates`). */
 async function rotating(
   { endpoint, keepFresh }: LoadedEndpoint,
-  { flags, nodeName }: AccessRequest,
+  request: AccessRequest,
   world: AccessWorld,
 ): Promise<{ readonly endpoint: ApiEndpoint; readonly keepFresh: LoadedEndpoint["keepFresh"] }> {
-  const { clock, random, kube, host } = world;
+  const { clock, random, kube } = world;
   const given = endpoint.credentials.identity?.get();
   // Whoever is known by a token or a program has no certificate to renew.
   if (!given) return { endpoint, keepFresh };
   const log = world.log.child("certificates");
-  const store = new CertificateStore(flags.certDir, CLIENT_STORE, {
-    ...{ clock, log, files: host.files },
-  });
+  const store = storeOf(request, world);
   const first = later(given, await store.current());
   const identity = new Cell<ClientIdentity | undefined>(first);
   const own = { ...endpoint, credentials: { ...endpoint.credentials, identity } };
@@ -158,7 +165,7 @@ async function rotating(
         const take = (pair: ClientIdentity) => identity.set(pair);
         const deps = { client, clock, random, log, store, take, wakeOn: [] };
         const now = identity.get();
-        await keepCertificate(clientRotation(nodeName), deps, { first: now, signal });
+        await keepCertificate(clientRotation(request.nodeName), deps, { first: now, signal });
       } finally {
         transport.close();
       }

@@ -77,7 +77,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   try {
     await using apiScope = new TaskScope("local API", { clock: outside.clock, log });
     const state = openState(flags.rootDir, outside);
-    const access = { flags, config, nodeName, kubeletVersion: kubeletVersion() };
+    const access = { flags, config, nodeName, kubeletVersion: kubeletVersion(), state };
     const own = isAlone(flags)
       ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;

@@ -7,6 +7,7 @@ import type { CertificateSigningRequest } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
+import { StateFiles } from "../../kit/state-files.ts";
 import { KubeClient, readKubeconfig } from "../../outside/kube/kube.ts";
 import {
   generateKeyPair,
@@ -228,3 +229,44 @@ test("nodeKubeconfig names the same server and the pair", () => {
   assert.deepEqual(read.privateKey, read.certificate);
   assert.deepEqual(read.authorities, { kind: "text", text: "CA" });
 });
+
+for (const [what, damage] of Object.entries({
+  empty: (files: FakeFiles, path: string) => files.writeAtomic(path, "", 0o600),
+  "cut off": (files: FakeFiles, path: string) =>
+    files.writeAtomic(path, "-----BEGIN CERTIFICATE-----\nMIIB", 0o600),
+  "a folder": async (files: FakeFiles, path: string) => {
+    await files.remove(path);
+    await files.makeDirectory(path, 0o700);
+  },
+  missing: (files: FakeFiles, path: string) => files.remove(path),
+}))
+  test(`the newest pair is ${what}: the one before counts, and nothing is lost`, async () => {
+    const { clock, files, store } = await world();
+    const pairOf = async () => {
+      const { publicKey, privateKeyPem } = await generateKeyPair();
+      const certificatePem = signCertificate(
+        {
+          ...{ subject: { commonName: "n", organizations: [] }, publicKey, use: ["clientAuth"] },
+          ...{ notBefore: clock.wall(), notAfter: (clock.wall() + HOUR_MS) as WallMs },
+        },
+        { privateKeyPem },
+      );
+      return { certificatePem, privateKeyPem };
+    };
+    const first = await pairOf();
+    await store.update(first);
+    await clock.advance(60_000);
+    await store.update(await pairOf());
+    const newest =
+      files.paths
+        .filter((path) => /-\d+\.pem$/.test(path))
+        .toSorted()
+        .at(-1) ?? "";
+    await damage(files, newest);
+    const state = new StateFiles({ files, clock, log: silentLog });
+    await store.repair(state);
+    assert.equal((await store.current())?.certificatePem, first.certificatePem);
+    if (what !== "missing") assert.ok(files.paths.includes(`${newest}.broken`));
+    await store.repair(state);
+    assert.equal((await store.current())?.certificatePem, first.certificatePem);
+  });

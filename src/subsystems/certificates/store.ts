@@ -1,6 +1,7 @@
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import type { Decoded, StateFiles } from "../../kit/state-files.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { keyBelongsTo, parseCertificate } from "../../outside/x509/x509.ts";
 
@@ -55,6 +56,28 @@ export class CertificateStore {
     }
   }
 
+  /**
+   * Sets aside what cannot be used, and makes the newest pair that can be used the one that counts. To be
+   * called before anybody reads `currentPath`.
+   */
+  async repair(state: Pick<StateFiles, "read" | "list">): Promise<void> {
+    const { files, log } = this.#deps;
+    const holds = "a certificate that the cluster has signed; the one before is used";
+    const file = (path: string) => ({ name: "signed_certificate", path, holds });
+    const good = (path: string) => state.read(file(path), MAX_BYTES, decodePair);
+    if (await good(this.currentPath)) return;
+    const names = (await state.list(file(this.#folder))).map(({ name }) => name);
+    const dated = names.filter((name) => this.#isDated(name)).toSorted();
+    for (const name of dated.toReversed()) {
+      const path = `${this.#folder}/${name}`;
+      if (!(await good(path))) continue;
+      await files.link(path, this.currentPath).catch((error: unknown) => {
+        log.warn("the certificate before cannot be made the present one", { path, error });
+      });
+      return;
+    }
+  }
+
   /** Keeps a new pair and makes it the one that counts, in one step. */
   async update(pair: CertificatePair): Promise<void> {
     const { files, clock } = this.#deps;
@@ -69,17 +92,27 @@ export class CertificateStore {
     await this.#removeOld(path);
   }
 
+  #isDated(name: string): boolean {
+    return new RegExp(`^${this.#name}-\\d[\\d-]*\\.pem$`).test(name);
+  }
+
   /** Only the present pair and the one before are of use. */
   async #removeOld(present: string): Promise<void> {
     const { files } = this.#deps;
-    const pattern = new RegExp(`^${this.#name}-\\d[\\d-]*\\.pem$`);
     const names = ((await files.list(this.#folder)) ?? []).map(({ name }) => name);
     const old = names
-      .filter((name) => pattern.test(name) && `${this.#folder}/${name}` !== present)
+      .filter((name) => this.#isDated(name) && `${this.#folder}/${name}` !== present)
       .toSorted()
       .slice(0, -1);
     for (const name of old) await files.remove(`${this.#folder}/${name}`);
   }
+}
+
+function decodePair(text: string): Decoded<CertificatePair> {
+  const value = splitPair(text);
+  return value
+    ? { kind: "read", value }
+    : { kind: "broken", why: "it holds no certificate with its key" };
 }
 
 /** `2026-01-02-03-04-05`. */
