@@ -27,9 +27,9 @@ const podOf = (own?: ResourceRequirements): Pod => ({
   },
 });
 
-test("allocationOf: regular containers, sidecars and the pod itself", () => {
+test("allocationOf: containers, init containers and the pod itself", () => {
   assert.deepEqual(allocationOf(podOf()), {
-    containers: { side: cpu("100m"), a: cpu("1", "2"), b: {} },
+    containers: { init: cpu("1"), side: cpu("100m"), a: cpu("1", "2"), b: {} },
   });
   assert.deepEqual(allocationOf(podOf(cpu("3"))).pod, cpu("3"));
 });

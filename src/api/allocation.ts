@@ -4,7 +4,6 @@
  * waits (KEP-1287); everything that runs a pod goes by what it was given.
  */
 import type { Container, Pod, PodSpec, ResourceRequirements } from "./generated/types.ts";
-import { sidecarsOf } from "./pod.ts";
 import { compareQuantities, parseQuantity } from "./quantity.ts";
 
 /** Requests and limits of a pod. */
@@ -35,9 +34,9 @@ type ResourceList = Readonly<Record<string, string>>;
 
 const NOTHING: ResourceRequirements = {};
 
-/** Containers whose resources may change in place: regular ones and sidecars. */
+/** Containers whose resources may change in place: init containers, sidecars among them, and regular ones. */
 export function resizableContainers(pod: Pod): readonly Container[] {
-  return [...sidecarsOf(pod), ...(pod.spec?.containers ?? [])];
+  return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
 }
 
 /** What the spec says. */

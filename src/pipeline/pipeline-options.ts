@@ -75,6 +75,7 @@ function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOp
   const isOn = (gate: string) => gates.isEnabled(`InPlacePod${gate}`);
   return {
     podScaling: isOn("VerticalScaling"),
+    initContainerScaling: isOn("VerticalScalingInitContainers"),
     podLevelScaling: isOn("LevelResourcesVerticalScaling"),
     exclusiveCpuScaling: isOn("VerticalScalingExclusiveCPUs"),
     exclusiveMemoryScaling: isOn("VerticalScalingExclusiveMemory"),

@@ -74,3 +74,30 @@ test("resources of the pod that are added show what was given", () =>
     assert.deepEqual(pod("web")?.status?.resources, resources);
     assert.deepEqual(pod("web")?.status?.allocatedResources, resources.requests);
   }));
+
+test("an init container that runs gets other resources as well", () =>
+  inCluster(async (cluster) => {
+    const { world, api, pod } = cluster;
+    const template = podOf("web", SLEEP, "Always") as unknown as Pod;
+    const [main] = template.spec?.containers ?? [];
+    const specOf = (cpu: string, spec: PodSpec): PodSpec => {
+      const prep = { image: "", ...main, name: "prep", resources: { requests: { cpu } } };
+      return { ...spec, initContainers: [prep] };
+    };
+    api.objects.create(PODS, { ...template, spec: specOf("100m", template.spec as PodSpec) });
+    await world.advance(15_000);
+    const before = pod("web")?.status?.initContainerStatuses?.[0];
+    assert.ok(before?.state?.running);
+    resize(cluster, "web", (spec) => specOf("250m", spec));
+    await world.advance(15_000);
+    const after = pod("web")?.status?.initContainerStatuses?.[0];
+    assert.equal(after?.containerID, before.containerID);
+    assert.deepEqual(after?.resources?.requests, { cpu: "250m" });
+    assert.deepEqual(after?.allocatedResources, { cpu: "250m" });
+    const told = world.runtime.deeds.filter(({ op }) => op === "updateContainer");
+    assert.ok(told.length > 0, "the runtime was told");
+    assert.deepEqual(
+      pod("web")?.status?.conditions?.filter(({ type }) => type.startsWith("PodResize")),
+      [],
+    );
+  }));

@@ -14,6 +14,7 @@ const GI = 2 ** 30;
 const SETTINGS: ResizeSettings = {
   podScaling: true,
   podLevelScaling: true,
+  initContainerScaling: true,
   exclusiveCpuScaling: false,
   exclusiveMemoryScaling: false,
   cpuManagerPolicy: "none",
@@ -41,6 +42,16 @@ function pod(
     metadata: { name: "p", uid: "p" },
     spec: { containers: [{ name: "c", resources, ...container }], ...spec },
   };
+}
+
+/** A pod with an init container, a sidecar where it has a policy of its own. */
+function withInit(cpu: string, restartPolicy?: string): Pod {
+  const { spec, ...rest } = pod({ cpu: "1", memory: "1Gi" });
+  const init = {
+    ...{ name: "init", resources: { requests: { cpu } } },
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+  };
+  return { ...rest, spec: { containers: [], ...spec, initContainers: [init] } };
 }
 
 interface Row {
@@ -134,6 +145,21 @@ const ROWS: readonly Row[] = [
     from: pod(ONE),
     to: pod(TWO),
     settings: { podLevelScaling: false },
+    said: "fits",
+  },
+  { what: "an init container", from: withInit("1"), to: withInit("2"), said: "fits" },
+  {
+    what: "the gate of init containers",
+    from: withInit("1"),
+    to: withInit("2"),
+    settings: { initContainerScaling: false },
+    said: "infeasible init container feature gate: InPlacePodVerticalScalingInitContainers is disabled",
+  },
+  {
+    what: "the gate of init containers does not concern sidecars",
+    from: withInit("1", "Always"),
+    to: withInit("2", "Always"),
+    settings: { initContainerScaling: false },
     said: "fits",
   },
   {

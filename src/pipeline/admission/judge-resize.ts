@@ -10,7 +10,7 @@ import {
   resizableContainers,
 } from "../../api/allocation.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { isCriticalPod, isStaticPod } from "../../api/pod.ts";
+import { isCriticalPod, isRestartableInit, isStaticPod } from "../../api/pod.ts";
 import { podResources } from "../../api/pod-resources.ts";
 import { qosClassOf } from "../../api/qos.ts";
 import { judge, type RuleInputs } from "./rules.ts";
@@ -20,6 +20,8 @@ export interface ResizeSettings {
   /** Feature gates of the same names. */
   readonly podScaling: boolean;
   readonly podLevelScaling: boolean;
+  /** Of init containers that are no sidecars. */
+  readonly initContainerScaling: boolean;
   readonly exclusiveCpuScaling: boolean;
   readonly exclusiveMemoryScaling: boolean;
   readonly cpuManagerPolicy: string;
@@ -52,6 +54,7 @@ const NEVER: readonly ResizeRule[] = [
   { name: "static pod", refuse: refuseStatic },
   { name: "swap", refuse: refuseSwap },
   { name: "pod-level feature gate", refuse: refusePodLevelGate },
+  { name: "init container feature gate", refuse: refuseInitContainers },
   { name: "static CPU manager", refuse: refuseStaticCpus },
   { name: "static memory manager", refuse: refuseStaticMemory },
   { name: "capacity", refuse: refuseTooLargeForNode },
@@ -82,6 +85,16 @@ function refusePodLevelGate({ desired, allocated, settings }: ResizeInputs): str
   return isSame || settings.podLevelScaling
     ? undefined
     : "InPlacePodLevelResourcesVerticalScaling is disabled";
+}
+
+function refuseInitContainers({ desired, allocated, settings }: ResizeInputs): string | undefined {
+  if (settings.initContainerScaling) return undefined;
+  const given = new Map((allocated.spec?.initContainers ?? []).map((each) => [each.name, each]));
+  const changed = (desired.spec?.initContainers ?? []).find(
+    (each) =>
+      !isRestartableInit(each) && !isSameResources(each.resources, given.get(each.name)?.resources),
+  );
+  return changed ? "InPlacePodVerticalScalingInitContainers is disabled" : undefined;
 }
 
 const SWAP = "In-place resize of containers with swap is not supported.";

@@ -13,7 +13,9 @@ const SEVERAL = aPod({
   containers: [aContainer("a", { resources: list("100m") }), aContainer("b")],
 });
 
-const SIDE = '"initContainers":[{"name":"side","resources":{"requests":{"cpu":"100m"}}}]';
+const INIT =
+  '{"name":"init","resources":{"limits":{"cpu":"200m"},"requests":{"cpu":"9","memory":"1Gi"}}}';
+const SIDE = `"initContainers":[${INIT},{"name":"side","resources":{"requests":{"cpu":"100m"}}}]`;
 const A =
   '{"name":"a","resources":{"limits":{"cpu":"200m"},"requests":{"cpu":"100m","memory":"1Gi"}}}';
 const CONTAINERS = `${SIDE},"containers":[${A},{"name":"b","resources":{}}]`;

@@ -1,8 +1,7 @@
 // pure
 /** What is said about changes in place, in the reference's words (kubelet events/resize.go). */
 import { resizableContainers } from "../../api/allocation.ts";
-import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
-import { isRestartableInit } from "../../api/pod.ts";
+import type { Container, Pod, ResourceRequirements } from "../../api/generated/types.ts";
 import { canonicalQuantity, parseQuantity } from "../../api/quantity.ts";
 import type { PodEvent } from "./actions.ts";
 import type { PendingResize } from "./record.ts";
@@ -60,15 +59,13 @@ function said(what: string, pod: Pod, generation: number, error?: string): strin
 /** Resources of the pod as a whole are said too, which the reference leaves out. */
 function summary(pod: Pod): object {
   const own = pod.spec?.resources;
-  const all = resizableContainers(pod);
-  const sidecars = all.filter(isRestartableInit);
-  const regular = all.filter((container) => !sidecars.includes(container));
-  const lines = (list: typeof all) =>
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const lines = (list: readonly Container[]) =>
     list.map(({ name, resources }) => ({ name, resources: plain(resources) }));
   return {
     ...(own ? { resources: plain(own) } : {}),
-    ...(sidecars.length > 0 ? { initContainers: lines(sidecars) } : {}),
-    ...(regular.length > 0 ? { containers: lines(regular) } : {}),
+    ...(initContainers.length > 0 ? { initContainers: lines(initContainers) } : {}),
+    ...(containers.length > 0 ? { containers: lines(containers) } : {}),
   };
 }
 
