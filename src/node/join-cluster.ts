@@ -1,4 +1,6 @@
 import type { Node } from "../api/generated/types.ts";
+import { declaredFeatures } from "../config/declared-features.ts";
+import { resolveGates } from "../config/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { Cell, type Reading } from "../kit/cell.ts";
 import type { HealthRegistry } from "../kit/health.ts";
@@ -113,6 +115,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
   const { clock, random } = outside;
   const externalCloud = cluster.externalCloud ?? false;
+  const features = declaredFeatures(resolveGates(config.featureGates).gates);
   const look = nodeLook(config.nodeStatusMaxImages, {
     ...{ clock, images: deps.images.listing, watch: runtime.watch },
     amounts: deps.amounts,
@@ -131,6 +134,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
         port: config.enableServer ? config.port : 0,
         cloudAddresses: externalCloud && givenIps === undefined,
+        ...(features ? { declaredFeatures: features } : {}),
       },
       registration: config.registerNode
         ? {

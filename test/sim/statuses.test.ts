@@ -128,6 +128,16 @@ test("a mirror pod is tried less and less often in a namespace that is being del
     assert.ok(api.objects.find(place), "made once the namespace takes it");
   }));
 
+test("the node declares what an API server asks of it for resizes and restart rules", () =>
+  inCluster(async ({ world, node }) => {
+    await world.advance(15_000);
+    assert.deepEqual(node()?.status?.declaredFeatures, [
+      "InPlacePodLevelResourcesVerticalScaling",
+      "InPlacePodVerticalScalingInitContainers",
+      "RestartAllContainersOnContainerExits",
+    ]);
+  }));
+
 test("labels that describe the machine are put right while the node runs", () =>
   inCluster(async ({ world, api, node }) => {
     await world.advance(15_000);

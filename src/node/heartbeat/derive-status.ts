@@ -30,6 +30,8 @@ export interface NodeIdentity {
   readonly port: number;
   /** Addresses are somebody else's matter (`--cloud-provider=external`). */
   readonly cloudAddresses: boolean;
+  /** What pods may need of a node; absent where nothing is declared. */
+  readonly declaredFeatures?: readonly string[];
 }
 
 /** Which pressures the node is under. */
@@ -109,7 +111,7 @@ export function deriveNodeStatus(
       ...(facts.swapBytes > 0 ? { swap: { capacity: facts.swapBytes } } : {}),
     },
     images: sight.images,
-    declaredFeatures: DECLARED_FEATURES,
+    ...(identity.declaredFeatures ? { declaredFeatures: identity.declaredFeatures } : {}),
     ...(runtimeHandlers.length > 0 ? { runtimeHandlers } : {}),
     ...(features ? { features } : {}),
     ...(volumesInUse.length > 0 || previous?.volumesInUse ? { volumesInUse } : {}),
@@ -164,9 +166,6 @@ function addresses(
   const found: NodeAddress[] = ips.map((address) => ({ type: "InternalIP", address }));
   return { addresses: [...found, { type: "Hostname", address: facts.hostname }] };
 }
-
-/** What this agent can do for pods that other kubelets may not; schedulers look for it (KEP-5328). */
-const DECLARED_FEATURES = ["RestartAllContainersOnContainerExits"] as const;
 
 type Verdict = Pick<NodeCondition, "type" | "status" | "reason" | "message">;
 

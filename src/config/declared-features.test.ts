@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nodeUpdateProblems } from "../api/validation/node-update.ts";
+import { declaredFeatures } from "./declared-features.ts";
+import { resolveGates } from "./feature-gates.ts";
+
+const of = (settings: Readonly<Record<string, boolean>>) =>
+  declaredFeatures(resolveGates(settings).gates);
+
+const ALL = [
+  "InPlacePodLevelResourcesVerticalScaling",
+  "InPlacePodVerticalScalingInitContainers",
+  "RestartAllContainersOnContainerExits",
+];
+
+test("declaredFeatures: what is on and served here, as the API takes it", () => {
+  assert.deepEqual(of({}), ALL);
+  assert.deepEqual(of({ InPlacePodVerticalScalingInitContainers: false }), [ALL[0], ALL[2]]);
+  assert.equal(
+    of({
+      NodeDeclaredFeatures: false,
+      InPlacePodLevelResourcesVerticalScaling: false,
+      RestartAllContainersOnContainerExits: false,
+    }),
+    undefined,
+  );
+  assert.deepEqual(nodeUpdateProblems({ status: { declaredFeatures: of({}) ?? [] } }, {}), []);
+});
