@@ -103,7 +103,6 @@ const ROWS: readonly Row[] = [
       initContainers: [{ name: "init", image: "i:1", ...resources(HALF) }],
     },
     asked: { initContainers: [{ name: "init", ...resources(ONE) }] },
-    refused: /spec: Forbidden: resources for non-sidecar init containers are immutable/,
   },
   {
     what: "a node that knows nothing of it",

@@ -1,6 +1,5 @@
 // pure
 /** What `pods/resize` may change, and how (validation.go ValidatePodResize, strategy.go dropNonResizeUpdates). */
-import { isSameResources } from "../../api/allocation.ts";
 import { type FieldProblem, forbidden, invalid } from "../../api/field-problem.ts";
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../api/generated/types.ts";
 import { isMirrorPod, isRestartableInit } from "../../api/pod.ts";
@@ -90,7 +89,7 @@ function removedFrom(
   });
 }
 
-/** Only CPU and memory change, of regular containers, of sidecars and of the pod itself. */
+/** Only CPU and memory change, of containers and init containers and of the pod itself. */
 function fixedProblems(now: PodSpec, before: PodSpec): Problems {
   const differs = (list: "containers" | "initContainers", kind: (each: Container) => boolean) =>
     (before[list] ?? []).some((old, i) => {
@@ -98,10 +97,6 @@ function fixedProblems(now: PodSpec, before: PodSpec): Problems {
       return kind(old) && !isSame(next && withoutResized(next), withoutResized(old));
     });
   const isSidecar = isRestartableInit;
-  const plainChanged = (before.initContainers ?? []).some((old, i) => {
-    const next = now.initContainers?.[i];
-    return !isSidecar(old) && !isSameResources(old.resources, next?.resources);
-  });
   const own = isSame(fixedPart(now.resources), fixedPart(before.resources));
   return [
     ...(differs("containers", () => true) || !own
@@ -110,8 +105,8 @@ function fixedProblems(now: PodSpec, before: PodSpec): Problems {
     ...(differs("initContainers", isSidecar)
       ? [forbidden("spec", "only cpu and memory resources for sidecar containers are mutable")]
       : []),
-    ...(plainChanged || differs("initContainers", (each) => !isSidecar(each))
-      ? [forbidden("spec", "resources for non-sidecar init containers are immutable")]
+    ...(differs("initContainers", (each) => !isSidecar(each))
+      ? [forbidden("spec", "only cpu and memory resources for init containers are mutable")]
       : []),
   ];
 }
