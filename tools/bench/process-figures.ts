@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What the kernel says of a process at one moment. */
+/** What the kernel says of a process and of the children it has at one moment. */
 export interface ProcessFigures {
-  /** CPU time of all its threads and of the children it waited for. */
+  /** CPU time of all threads, and of the children it waited for. */
   readonly cpuMs: number;
+  /** Resident memory of the process, and what its children have beside it that they share with nobody. */
   readonly rssMib: number;
   readonly anonymousMib: number;
 }
@@ -11,8 +12,50 @@ export interface ProcessFigures {
 /** Unit of times in /proc/<pid>/stat; the same on every Linux since 2.6. */
 const TICK_MS = 10;
 
-/** Reads the figures of a process of this machine; throws when it is gone. */
+/** Reads the figures of a process of this machine and of its children; throws when it is gone. */
 export function processFigures(pid: number): ProcessFigures {
+  const { cpuMs, rssMib, anonymousMib } = figuresOf(pid);
+  const children = childrenOf(pid).flatMap((child) => {
+    try {
+      return [figuresOf(child)];
+    } catch {
+      // It ended meanwhile.
+      return [];
+    }
+  });
+  return {
+    cpuMs: cpuMs + sum(children.map((child) => child.cpuMs)),
+    rssMib: rssMib + sum(children.map((child) => child.privateMib)),
+    anonymousMib: anonymousMib + sum(children.map((child) => child.anonymousMib)),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** Children of a process and their children. */
+function childrenOf(pid: number): readonly number[] {
+  const own = readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      const text = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8");
+      return text.split(" ").filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  });
+  return own.flatMap((child) => [child, ...childrenOrNone(child)]);
+}
+
+function childrenOrNone(pid: number): readonly number[] {
+  try {
+    return childrenOf(pid);
+  } catch {
+    return [];
+  }
+}
+
+function figuresOf(pid: number): ProcessFigures & { readonly privateMib: number } {
   const ticks = cpuTicksOf(readFileSync(`/proc/${pid}/stat`, "utf8"));
   // The first counts threads that ended, the second is exact to the nanosecond.
   const own = Math.max(ticks.own * TICK_MS, threadsMs(pid));
@@ -44,9 +87,17 @@ export function cpuTicksOf(stat: string): { readonly own: number; readonly child
   return { own, children };
 }
 
-/** Resident and anonymous memory from the text of smaps_rollup. */
-export function memoryOf(rollup: string): { rssMib: number; anonymousMib: number } {
-  return { rssMib: mib(rollup, "Rss"), anonymousMib: mib(rollup, "Anonymous") };
+/** Resident, private and anonymous memory from the text of smaps_rollup. */
+export function memoryOf(rollup: string): {
+  rssMib: number;
+  privateMib: number;
+  anonymousMib: number;
+} {
+  return {
+    rssMib: mib(rollup, "Rss"),
+    privateMib: mib(rollup, "Private_Clean") + mib(rollup, "Private_Dirty"),
+    anonymousMib: mib(rollup, "Anonymous"),
+  };
 }
 
 function mib(rollup: string, name: string): number {
