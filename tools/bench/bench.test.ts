@@ -162,7 +162,8 @@ test("cpuTicksOf and memoryOf read what the kernel writes", () => {
   const stat = "12 (a (b) c) S 1 1 1 0 -1 4194560 9 8 0 0 100 20 3 4 20 0 1 0 77 1000 200 18446744";
   assert.deepEqual(cpuTicksOf(stat), { own: 120, children: 7 });
   assert.throws(() => cpuTicksOf("12 (a) S 1"), /not a stat line/);
-  const rollup = "00400000-7ffe rollup\nRss:   2048 kB\nPss:  9 kB\nPrivate_Clean: 768 kB\nPrivate_Dirty: 256 kB\nAnonymous:    512 kB\n";
+  const rollup =
+    "00400000-7ffe rollup\nRss:   2048 kB\nPss:  9 kB\nPrivate_Clean: 768 kB\nPrivate_Dirty: 256 kB\nAnonymous:    512 kB\n";
   assert.deepEqual(memoryOf(rollup), { rssMib: 2, privateMib: 1, anonymousMib: 0.5 });
   assert.throws(() => memoryOf("Rss: 1 MB"), /no Rss/);
 });

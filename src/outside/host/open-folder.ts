@@ -3,6 +3,7 @@ import { type FileHandle, lstat, readdir } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { isOutside } from "../../kit/errors.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import { nameIn, openBeneath } from "./beneath.ts";
 import type { FileKind } from "./host.ts";
 import { hostError, isMissing } from "./host-errors.ts";
@@ -53,6 +54,8 @@ export type OpenFolderBeneath = (
 const READ_CHUNK_BYTES = 64 * 1024;
 /** Times a folder whose names change while it is listed is listed again. */
 const LIST_ATTEMPTS = 10;
+/** Files of a folder that are looked at side by side. */
+const STATS_AT_ONCE = 8;
 
 /** Folders of this machine. */
 export const openFolderBeneath: OpenFolderBeneath = async (root, relativePath) => {
@@ -75,7 +78,8 @@ class HeldFolder implements OpenFolder {
     try {
       let names = await this.#names();
       for (let attempt = 1; ; attempt += 1) {
-        const found = await Promise.all(names.map((name) => this.#look(name)));
+        const looked = await inParallel(names, STATS_AT_ONCE, (name) => this.#look(name));
+        const found = allValues(looked);
         const after = await this.#names();
         // A file that was renamed while we looked would be seen under neither name.
         if (attempt >= LIST_ATTEMPTS || after.join("/") === names.join("/"))

@@ -1,3 +1,4 @@
+import { doneValues, inParallel } from "../../kit/in-parallel.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { DiskUsage } from "../../outside/host/host.ts";
 
@@ -23,6 +24,8 @@ export interface ClaimMeasures {
 
 /** The kernel counts the size of devices in these, whatever the device's own are. */
 const SECTOR_BYTES = 512;
+/** Claims measured side by side. */
+const MEASURED_AT_ONCE = 4;
 
 /** One figure of a claim's file system. */
 const FIGURES: Readonly<
@@ -75,13 +78,11 @@ export class ClaimStats {
   /** Measures the claims that are mounted now; those that are gone are forgotten. */
   async look(claims: readonly MountedClaim[]): Promise<void> {
     const byName = new Map(claims.map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
-    const measured = await Promise.all(
-      [...byName.values()].map(async (claim) => {
-        const usage = await this.#measure(claim).catch(() => undefined);
-        return usage ? [{ ...claim, usage }] : [];
-      }),
-    );
-    this.#known = measured.flat();
+    const measured = await inParallel([...byName.values()], MEASURED_AT_ONCE, async (claim) => {
+      const usage = await this.#measure(claim);
+      return usage ? [{ ...claim, usage }] : [];
+    });
+    this.#known = doneValues(measured).flat();
   }
 
   /** As the reference measures (volume/metrics_statfs.go, metrics_block.go). */

@@ -5,6 +5,7 @@ import type {
   VolumeProjection,
 } from "../../../api/generated/types.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
+import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import { CONFIG_MAPS, SECRETS } from "../../../outside/kube/kube.ts";
 import {
   type Followed,
@@ -26,6 +27,8 @@ import { configMapPayload, secretPayload } from "./object-files.ts";
 import { anchorsOf, trustBundles } from "./trust-bundles.ts";
 
 const PLUGIN = "kubernetes.io~projected";
+/** Sources of one volume that are asked side by side. */
+const SOURCES_AT_ONCE = 8;
 
 /** Of tokens whose reader is known: nobody else may read them. */
 const PRIVATE_MODE = 0o600;
@@ -70,14 +73,13 @@ function followedBy(source: VolumeProjection, { pod }: VolumeOrder): readonly Fo
 }
 
 async function collect(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<Payload> {
-  const parts = await Promise.all(
-    sourcesOf(order.volume).map((source, index) =>
-      source.podCertificate
-        ? certificatePart(source.podCertificate, index, { ...order, ...deps }, signal)
-        : partOf(source, order, deps, signal),
-    ),
+  const sources = [...sourcesOf(order.volume).entries()];
+  const parts = await inParallel(sources, SOURCES_AT_ONCE, ([index, source]) =>
+    source.podCertificate
+      ? certificatePart(source.podCertificate, index, { ...order, ...deps }, signal)
+      : partOf(source, order, deps, signal),
   );
-  return mergePayloads(parts);
+  return mergePayloads(allValues(parts));
 }
 
 async function partOf(
