@@ -154,12 +154,17 @@ function checkHealthy(
 
 /** A pod that cannot be observed says so. */
 function checkDegraded(world: World, broken: BrokenObjects): void {
+  let degraded = 0;
   for (const { uid, pod, status } of world.agent?.pipeline.statuses.list() ?? []) {
     const isTerminal = status.phase === "Succeeded" || status.phase === "Failed";
     if (isTerminal || !broken.isBroken(uid)) continue;
     if (status.reason !== "ObservationFailed")
       world.fail(`pod ${pod.metadata?.name} cannot be observed and does not say so`);
+    degraded += 1;
   }
+  const metrics = world.agent?.metrics.expose() ?? "";
+  const counted = Number(/^nodelet_degraded_pods (\d+)$/m.exec(metrics)?.[1] ?? 0);
+  if (counted < degraded) world.fail(`${degraded} pods are degraded, ${counted} are counted`);
 }
 
 /** A container of a healthy pod ends, and no event tells of it. */

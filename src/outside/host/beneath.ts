@@ -7,7 +7,7 @@ import { errnoOf, hostError } from "./host-errors.ts";
 // the names that led to it, and with O_NOFOLLOW on a single further name nothing else is resolved.
 
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
-const O_PATH = 0o10000000;
+export const O_PATH = 0o10000000;
 
 /** Opens a folder, never through a link. */
 const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -35,6 +36,26 @@ test("reading a named pipe is refused instead of waiting for a writer", async ()
     await assert.rejects(read, (thrown) => isOutside(thrown, "invalid"));
   }
   await assert.rejects(files.append(`${folder}/pipe`, "x", 0o600), (thrown) => isOutside(thrown));
+});
+
+test("what is no regular file is not even opened to be read", async () => {
+  execFileSync("mkfifo", [`${folder}/pipe`]);
+  // Writers of a pipe wait in their open until somebody opens it to read.
+  const script = `echo first > ${folder}/pipe; touch ${folder}/opened`;
+  const writer = spawn("sh", ["-c", script], { stdio: "ignore" });
+  const ended = once(writer, "exit");
+  try {
+    for (let tries = 0; tries < 20; tries += 1) {
+      await assert.rejects(files.readTail(`${folder}/pipe`, 10), (thrown) =>
+        isOutside(thrown, "invalid"),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.equal(existsSync(`${folder}/opened`), false, "the writer of the pipe went on");
+  } finally {
+    writer.kill("SIGKILL");
+    await ended;
+  }
 });
 
 test("readText reads files of the kernel, which tell no size", async () => {

@@ -16,6 +16,7 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
+import { O_PATH } from "./beneath.ts";
 import type { FileEntry, FileFacts, FileKind, Files } from "./host.ts";
 import { errnoOf, hostError, isMissing } from "./host-errors.ts";
 import { measureTree } from "./measure-tree.ts";
@@ -132,16 +133,27 @@ async function withRegularFile<T>(
   path: string,
   use: (handle: FileHandle, sizeBytes: number) => Promise<T>,
 ): Promise<T | undefined> {
-  // Without O_NONBLOCK a named pipe would hold a thread until somebody writes into it.
-  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
-  const handle = await orMissing(() => open(path, flags));
+  const handle = await orMissing(() => openRegular(path));
   if (handle === undefined) return undefined;
   try {
-    const facts = await handle.stat();
-    if (!facts.isFile()) throw new OutsideError("invalid", `read ${path}: not a regular file`);
-    return await use(handle, facts.size);
+    return await use(handle, (await handle.stat()).size);
   } finally {
     await handle.close();
+  }
+}
+
+/**
+ * Looks at what the name stands for before that very object is opened: opening alone rewinds a tape, starts a
+ * watchdog and lets the writer of a pipe go on, and pods may put such things in the place of their files.
+ */
+async function openRegular(path: string): Promise<FileHandle> {
+  const held = await open(path, O_PATH);
+  try {
+    if (!(await held.stat()).isFile())
+      throw new OutsideError("invalid", `read ${path}: not a regular file`);
+    return await open(`/proc/self/fd/${held.fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  } finally {
+    await held.close();
   }
 }
 

@@ -62,12 +62,12 @@ const ROWS: readonly Row[] = [
   {
     name: "a file that hangs is said",
     read: (path) => (path === FILE ? hang() : line("from the log")),
-    message: `said by the runtime: Error on reading termination log ${FILE}: read ${FILE}: the file system did not answer within 2 s`,
+    message: `said by the runtime: Error on reading termination log ${FILE}: read ${FILE}: the file system did not answer within 5 s`,
   },
   {
     name: "a log that hangs is said",
     read: (path) => (path === FILE ? "" : hang()),
-    message: `said by the runtime: Error on reading termination message from logs: read ${LOG}: the file system did not answer within 2 s`,
+    message: `said by the runtime: Error on reading termination message from logs: read ${LOG}: the file system did not answer within 5 s`,
   },
   {
     name: "nothing is read of a container that succeeded",
@@ -89,6 +89,6 @@ for (const { name, read, message, status = failed } of ROWS)
     const readTail: ReadTail = async (path) => read(path);
     const { signal } = new AbortController();
     const result = terminationMessage(status, { clock, readTail }, signal);
-    await clock.advance(5_000);
+    await clock.advance(12_000);
     assert.equal(await result, message);
   });

@@ -13,8 +13,8 @@ const LOG_MESSAGE_MAX_BYTES = 2048;
 const LOG_MESSAGE_MAX_LINES = 80;
 /** Read of a log's end for the message; runtimes cut what a container writes into lines of up to 16 KiB. */
 const LOG_TAIL_BYTES = 64 * 1024;
-/** Time for reading one file: the end of the container waits for it to be told. */
-const READ_WITHIN_MS = 2_000;
+/** Time for reading one file: the end of the container waits for it, and a busy machine is not a hung one. */
+const READ_WITHIN_MS = 5_000;
 
 /** Last bytes of a file on the host; `undefined` when there is none. May throw, and may hang. */
 export type ReadTail = (
