@@ -1,7 +1,11 @@
 /** A picture of a machine in a box, and how two of them differ. */
+import { existsSync } from "node:fs";
 import type { Box } from "../box/box.ts";
 
-/** Everything on the machine that an agent and its pods could leave behind, one thing a line, sorted. */
+/**
+ * Everything that an agent and its pods could leave behind in the box, one thing a line, sorted. What others do on the
+ * machine around it is not in the picture.
+ */
 export async function machinePicture(box: Box): Promise<readonly string[]> {
   const script = `
     for pid in $(ps -eo pid= --no-headers); do
@@ -10,7 +14,13 @@ export async function machinePicture(box: Box): Promise<readonly string[]> {
     done
     awk '{ print "mount", $5 }' /proc/self/mountinfo
     find /sys/fs/cgroup/ -type d -printf 'cgroup %p\\n' 2>/dev/null
-    find /run /etc /var/lib /var/log /opt /usr/libexec -xdev -printf 'file %p\\n'
+    # Of /etc, /opt and /var only what was written in the box: the machine's own files show through, and other
+    # programs of the machine change them.
+    for place in etc opt var/lib var/log; do
+      (cd ${box.folder}/store/layers 2>/dev/null && find $place -type c -printf 'deleted /%p\\n' \\
+        -o -printf 'written /%p\\n' 2>/dev/null)
+    done
+    find /run /usr/libexec -xdev -printf 'file %p\\n'
     for table in filter nat mangle; do
       iptables -t $table -S | grep -v -- '^-P' | sed "s/^/rule $table /"
     done
@@ -20,7 +30,15 @@ export async function machinePicture(box: Box): Promise<readonly string[]> {
   return text
     .split("\n")
     .filter((line) => line !== "" && !/iptables\.lock/.test(line))
+    .flatMap(madeInBox)
     .sort();
+}
+
+/** Writing to what the machine has, or into its folders, makes copies in the box, which are nothing new. */
+function madeInBox(line: string): string[] {
+  const [, path] = /^written (.*)$/.exec(line) ?? [];
+  if (path === undefined) return [line];
+  return existsSync(path) ? [] : [`file ${path}`];
 }
 
 /** What is there now and was not before, and the other way round. */
