@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { fuseObstacle, TestFilesystem } from "../../../test/support/fuse/test-filesystem.ts";
 import { LoopDevice, loopObstacle } from "../../../test/support/loop-device.ts";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { createSystemClock } from "../../kit/clock.ts";
@@ -39,6 +40,31 @@ test("removeMounts gives devices back and unmounts file systems", {
     assert.equal(existsSync(`${nodes}/raw/uid`), false);
   } finally {
     for (const disk of disks) disk?.detach();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("removeMounts takes away a file system that does not answer", {
+  skip: notRoot || (fuseObstacle() ?? false),
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const paths = upPaths({
+    ...DEFAULT_PLACES,
+    stateDir: `${folder}/state`,
+    runDir: `${folder}/run`,
+  });
+  const dead = `${paths.agentRoot}/pods/uid/volumes/dead`;
+  mkdirSync(dead, { recursive: true });
+  const filesystem = await TestFilesystem.mount(dead);
+  try {
+    await filesystem.become("hang");
+    const removal = newRemoval();
+    await removeMounts(paths, host, removal);
+    assert.deepEqual(removal.left, []);
+    assert.deepEqual(await host.volumes.mountsWithin(folder), []);
+  } finally {
+    filesystem.end();
     rmSync(folder, { recursive: true });
   }
 });

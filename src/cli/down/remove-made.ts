@@ -1,5 +1,4 @@
 /** Takes away what `up` has made, and nothing else. */
-import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
@@ -7,7 +6,6 @@ import { messageOf } from "../../kit/errors.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { fileState, type Ledger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { searchPath } from "../up/programs.ts";
 
 /** What became of what was there. */
 export interface Removal {
@@ -52,7 +50,7 @@ export async function removeMounts(
     try {
       // A device that is shown to a pod is held as well.
       if (path.startsWith(`${nodes}/`)) await host.volumes.unmapDevice(path);
-      else execFileSync("umount", [path], { env: { PATH: searchPath() }, stdio: "pipe" });
+      else await host.volumes.unmount(path);
     } catch (thrown) {
       removal.left.push(`mount ${path}: ${lastLine(messageOf(thrown))}`);
     }
@@ -139,8 +137,9 @@ export async function removeFolders(
 async function removeTree(path: string, what: string, host: Host, removal: Removal): Promise<void> {
   if (!existsSync(path)) return;
   try {
-    const isFolder = (await host.files.facts(path))?.kind === "directory";
-    await (isFolder ? host.files.removeTree(path) : host.files.remove(path));
+    const { podFiles } = host;
+    const isFolder = (await podFiles.facts(path))?.kind === "directory";
+    await (isFolder ? podFiles.removeTree(path) : podFiles.remove(path));
     removal.removed.push(what === "" ? path : `${path} (${what})`);
   } catch (thrown) {
     removal.left.push(`${path}: ${messageOf(thrown)}`);
