@@ -225,7 +225,7 @@ export const POD_STORIES: readonly Story[] = [
       world.faults.set("sandboxStatus", "broken store");
       await world.want("web");
     },
-    said: ["Warning FailedSync: error determining status: broken store"],
+    said: ["Warning FailedSync: error determining status: sandbox sandbox-1: broken store"],
   },
   {
     name: "a control group that cannot be made",
