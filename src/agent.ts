@@ -376,6 +376,7 @@ function pipelineDeps(
     allocatable: capacity.allocatable,
     pods: capacity.pods,
     runtimeClasses: joined !== undefined,
+    waitsForUnserved: joined !== undefined && hooks.ownApi === undefined,
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
   };
   return {

@@ -94,7 +94,9 @@ export const EVENT_REASONS = {
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
   SystemOOM: WARNING,
-  // Our own: the reference says nothing about events that it loses, about device plugins, nor whose memory ran out.
+  // Our own: the reference says nothing about events that it loses, about device plugins, nor whose memory ran out;
+  // of fields it does not know it says nothing either.
+  UnknownField: WARNING,
   OOMKilling: WARNING,
   EventsDropped: WARNING,
   DevicePluginRegistered: NORMAL,

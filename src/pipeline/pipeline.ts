@@ -137,11 +137,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     deps.volumes.podChanged(record.pod);
   });
   const sources = new Sources(options.sources, {
-    files: host.files,
-    net,
-    clock,
+    ...{ files: host.files, net, clock, scope },
     log: log.child("sources"),
-    scope,
     onWanted: ({ uid, pod, source }) => pods.accept({ kind: "desired", uid, pod, source }),
     onUnwanted: (uid, graceSeconds) =>
       pods.accept({
@@ -155,6 +152,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
         reason: "FailedValidation",
         message: `Error validating pod ${podDescription(pod)} from ${source} due to duplicate pod name ${JSON.stringify(pod.metadata?.name)}, ignoring`,
       }),
+    onUnknownFields: (pod, message) =>
+      deps.events.ofPod(pod, { type: "Warning", reason: "UnknownField", message }),
   });
   return { pods, statuses, sources, ledger, seen: sources.seen };
 }

@@ -109,6 +109,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   DevicePluginRegistered: DEVICES,
   DevicePluginGone: DEVICES,
   DeviceUnhealthy: { file: "subsystems/devices/devices.ts" },
+  UnknownField: { file: "pipeline/pipeline.ts" },
 };
 
 const SOURCES = join(import.meta.dirname, "../../src");

@@ -1,5 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
+import { isStaticPod } from "../../api/pod.ts";
 import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
 import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";
 import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
@@ -17,6 +18,11 @@ export interface NodeRoom extends Room {
   readonly security?: NodeSecurity;
   /** Whether runtime classes can be looked up. */
   readonly runtimeClasses: boolean;
+  /**
+   * Pods come from the API server of a cluster: what cannot be served leaves them waiting, as a controller would
+   * make a pod that failed again and again. Manifests, and pods of a node's own API, are refused.
+   */
+  readonly waitsForUnserved?: boolean;
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
 }
@@ -75,7 +81,8 @@ export function judge(inputs: RuleInputs): (Refusal & { readonly rule: string })
   return undefined;
 }
 
-function refuseUnsupported({ candidate }: RuleInputs): Refusal | undefined {
+function refuseUnsupported({ candidate, room }: RuleInputs): Refusal | undefined {
+  if (room.waitsForUnserved && !isStaticPod(candidate)) return undefined;
   const fields = unsupportedFields(candidate);
   if (fields.length === 0) return undefined;
   return {

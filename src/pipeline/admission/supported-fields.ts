@@ -50,6 +50,7 @@ const POD_FIELDS: FieldTable = {
   runtimeClassName: "yes",
   schedulerName: "elsewhere",
   schedulingGates: "elsewhere",
+  schedulingGroup: "elsewhere",
   securityContext: "yes",
   serviceAccount: "elsewhere",
   serviceAccountName: "elsewhere",

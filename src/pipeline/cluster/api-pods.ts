@@ -34,6 +34,7 @@ const STALE_LIMIT_MS = 60_000;
  */
 export class ApiPods implements PodSource {
   readonly name = "the API server";
+  readonly mayBeLater = true;
   readonly #nodeName: string;
   readonly #deps: ApiPodsDeps;
   readonly #latest = new Map<string, Pod>();

@@ -21,6 +21,8 @@ export interface PodSink {
 export interface PodSource {
   /** For messages. */
   readonly name: string;
+  /** Its pods may have fields of a later API, which are ignored with a warning; elsewhere they are refused. */
+  readonly mayBeLater?: boolean;
   /** Says what is wanted until `signal` is aborted; when it throws it is started again. */
   follow(sink: PodSink, signal: AbortSignal): Promise<void>;
 }

@@ -27,6 +27,7 @@ import {
   type SourceProblem,
 } from "./merge.ts";
 import type { PodSink, PodSource } from "./pod-source.ts";
+import { knownFields, unknownFieldsMessage } from "./unknown-fields.ts";
 
 export type { PodSink, PodSource, SourcedPod, SourceProblem };
 
@@ -54,6 +55,8 @@ export interface SourcesDeps {
   readonly onUnwanted: (uid: PodUid, graceSeconds?: number) => void;
   /** Told once of a pod that is left out because another one has its name. */
   readonly onDuplicate: (pod: SourcedPod) => void;
+  /** Told once of a pod with fields that are ignored. */
+  readonly onUnknownFields: (pod: Pod, message: string) => void;
 }
 
 /** A pod as any source wants it. */
@@ -80,6 +83,8 @@ export class Sources {
   readonly #readAt = new Map<SourceKind, MonotonicMs>();
   /** When pods of other sources were first seen, by UID. */
   readonly #seenAt = new Map<string, string>();
+  /** Ignored fields that were told of, by UID. */
+  readonly #ignored = new Map<string, string>();
   #wanted: ReadonlyMap<PodUid, SourcedPod> = new Map();
   #duplicates: ReadonlySet<string> = new Set();
 
@@ -165,10 +170,12 @@ export class Sources {
           );
         const seen = this.#seenAt.get(uid) ?? this.#now();
         this.#seenAt.set(uid, seen);
-        this.#deps.onWanted({ uid: uid as PodUid, pod: seenFromApi(pod, seen), source: "api" });
+        const known = source.mayBeLater ? this.#ignoreUnknown(uid, pod) : pod;
+        this.#deps.onWanted({ uid: uid as PodUid, pod: seenFromApi(known, seen), source: "api" });
       },
       drop: (uid, graceSeconds) => {
         this.#seenAt.delete(uid);
+        this.#ignored.delete(uid);
         this.#deps.onUnwanted(uid as PodUid, graceSeconds);
       },
       synced: () => {
@@ -176,6 +183,17 @@ export class Sources {
         this.#checkSeen();
       },
     };
+  }
+
+  /** The pod without fields that are not known, which are told of when they are new. */
+  #ignoreUnknown(uid: string, found: Pod): Pod {
+    const { pod, unknown } = knownFields(found);
+    const paths = unknown.join(" ");
+    if (paths !== (this.#ignored.get(uid) ?? "")) {
+      this.#ignored.set(uid, paths);
+      if (unknown.length > 0) this.#deps.onUnknownFields(pod, unknownFieldsMessage(unknown));
+    }
+    return pod;
   }
 
   #checkSeen(): void {

@@ -20,6 +20,8 @@ export interface VolumeStep {
   /** The volume's own name: of a claim its persistent volume's. */
   readonly volume: string;
   readonly reason: "FailedMount" | "FailedMapVolume";
+  /** Left out for a volume. */
+  readonly of?: "resource claim";
 }
 
 /** What is said of a volume beside that it could not be made. */

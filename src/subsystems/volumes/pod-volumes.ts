@@ -12,6 +12,7 @@ import {
   type VolumeStep,
   VolumeStepError,
 } from "./kind.ts";
+import { resourceClaimKind } from "./kinds/resource-claim.ts";
 import { kindOf } from "./kinds.ts";
 
 /** What the volumes of one pod need beside what kinds need. */
@@ -58,21 +59,13 @@ export class PodVolumes {
     this.#shown = shownOf(pod);
     this.#paths = paths;
     this.#deps = deps;
-    const volumes = pod.spec?.volumes ?? [];
-    this.#entries = new Map(
-      volumes.map((volume) => [
-        volume.name,
-        {
-          volume,
-          kind: kindOf(volume),
-          made: undefined,
-          queued: false,
-          behind: false,
-          running: Promise.resolve(),
-          lastFault: undefined,
-        },
-      ]),
-    );
+    const { volumes = [], resourceClaims = [] } = pod.spec ?? {};
+    this.#entries = new Map([
+      ...volumes.map((volume) => [volume.name, entryOf(volume, kindOf(volume))] as const),
+      ...resourceClaims.map(
+        ({ name }) => [`resourceClaims/${name}`, entryOf({ name }, resourceClaimKind)] as const,
+      ),
+    ]);
     for (const entry of this.#entries.values()) this.#follow(entry);
   }
 
@@ -194,9 +187,13 @@ export class PodVolumes {
   }
 
   #fault(entry: Entry, error: unknown): void {
-    const { step, volume, reason } =
-      error instanceof VolumeStepError ? error.at : setUpOf(entry.volume);
-    const message = `${step} failed for volume "${volume}" : ${messageOf(error)}`;
+    const {
+      step,
+      volume,
+      reason,
+      of = "volume",
+    } = error instanceof VolumeStepError ? error.at : setUpOf(entry.volume);
+    const message = `${step} failed for ${of} "${volume}" : ${messageOf(error)}`;
     const at = this.#deps.clock.monotonic();
     const { lastFault: last } = entry;
     entry.lastFault = { message, at };
@@ -205,6 +202,11 @@ export class PodVolumes {
     if (!isSaid) this.#deps.onFault(this.#pod, message, reason);
   }
 }
+
+const entryOf = (volume: Volume, kind: VolumeKind | undefined): Entry => ({
+  ...{ volume, kind, made: undefined, lastFault: undefined },
+  ...{ queued: false, behind: false, running: Promise.resolve() },
+});
 
 const setUpOf = ({ name }: Volume): VolumeStep => ({
   step: "MountVolume.SetUp",

@@ -1,0 +1,33 @@
+// pure
+import { decodeObject } from "../../api/decode.ts";
+import type { Pod } from "../../api/generated/types.ts";
+
+/** A pod without what this agent's API does not have. */
+export interface KnownFields {
+  readonly pod: Pod;
+  /** Paths of the fields that were left out, in the order of decoding. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Leaves out the fields of a pod's spec that a later API has and this agent's does not, as decoding into Go's
+ * types does. A pod without such fields is given back as it is.
+ */
+export function knownFields(pod: Pod): KnownFields {
+  const { value, problems } = decodeObject("Pod", { spec: pod.spec });
+  const unknown = problems.flatMap(({ kind, path }) => (kind === "unknownField" ? [path] : []));
+  if (unknown.length === 0 || !value.spec) return { pod, unknown: [] };
+  return { pod: { ...pod, spec: value.spec }, unknown };
+}
+
+/** Paths that one message names. */
+const MAX_NAMED = 8;
+
+/** What the event about unknown fields says. */
+export function unknownFieldsMessage(unknown: readonly string[]): string {
+  const named = unknown.slice(0, MAX_NAMED).map((path) => JSON.stringify(path));
+  const rest = unknown.length - named.length;
+  const more = rest === 0 ? "" : ` and ${rest} more`;
+  const [fields, are] = unknown.length === 1 ? ["field", "is"] : ["fields", "are"];
+  return `unknown ${fields} ${named.join(", ")}${more} ${are} ignored: this agent knows Kubernetes 1.36`;
+}

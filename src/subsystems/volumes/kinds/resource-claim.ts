@@ -1,0 +1,13 @@
+import { OutsideError } from "../../../kit/errors.ts";
+import { type VolumeKind, VolumeStepError } from "../kind.ts";
+
+/** A claim of dynamic resource allocation: it cannot be served here, and its pod waits as for a volume. */
+export const resourceClaimKind: VolumeKind = {
+  plugin: "",
+  setUp: ({ volume }) => {
+    const step = "NodePrepareResources";
+    const at = { step, of: "resource claim", volume: volume.name, reason: "FailedMount" } as const;
+    const why = "dynamic resource allocation is not supported";
+    return Promise.reject(new VolumeStepError(at, new OutsideError("unimplemented", why)));
+  },
+};
