@@ -1,4 +1,5 @@
 import type { PodUid } from "./api/observation.ts";
+import { declaredFeatures } from "./config/declared-features.ts";
 import { deriveEvictionHard } from "./config/derive.ts";
 import { resolveGates } from "./config/feature-gates.ts";
 import type { KubeletConfig } from "./config/kubelet-config.ts";
@@ -236,13 +237,12 @@ function join(
 ): JoinedCluster {
   const { hooks, subsystems, facts, capacity } = parts;
   const cluster = hooks.cluster as ClusterOptions;
-  const ips = givenIps ?? facts.addresses.slice(0, 1);
   return joinCluster(
     { nodeName, config, cluster, givenIps, certFolder: server?.certFolder },
     {
       ...parts,
       ...subsystems,
-      hostIps: () => ips,
+      hostIps: () => givenIps ?? facts.addresses.slice(0, 1),
       amounts: () => withDevices(capacity, subsystems.devices.capacity.get()),
       pressure: () => ({ memory: false, disk: false, pid: false }),
       wakeOn: [subsystems.devices.capacity],
@@ -369,24 +369,25 @@ function pipelineDeps(
   options: AgentOptions,
   parts: PipelineParts & { readonly joined: JoinedCluster | undefined },
 ): PipelineDeps {
-  const { outside, scope, state, subsystems, capacity, facts, runtimeVersion, hooks, joined } =
-    parts;
+  const { outside, scope, state, capacity, facts, runtimeVersion, hooks, joined } = parts;
   const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
+  const { gates } = resolveGates(options.config.featureGates);
   const room = {
     allocatable: capacity.allocatable,
     pods: capacity.pods,
     runtimeClasses: joined !== undefined,
     waitsForUnserved: joined !== undefined && hooks.ownApi === undefined,
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
+    declaredFeatures: declaredFeatures(gates),
   };
   return {
-    ...subsystems,
+    ...parts.subsystems,
     outside,
     scope,
     state,
     room: () => ({ ...room, ...nodeFace(options.nodeName, joined?.node.get()) }),
     hostIps: () => hostIps,
-    showsDevices: resolveGates(options.config.featureGates).gates.isEnabled("ResourceHealthStatus"),
+    showsDevices: gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,
     ...(hooks.admit ? { admit: hooks.admit } : {}),
     isSpared: (namespace, name) => hooks.ownApi?.isBrokenPod(namespace, name) ?? false,

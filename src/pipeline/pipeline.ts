@@ -36,9 +36,9 @@ import { type Admit, Pods } from "./pods/pods.ts";
 import type { PodPorts } from "./pods/ports.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
-import { collecting, sayAboutDns } from "./port-events.ts";
+import { collecting, sayAboutDns, tellMissingFeatures } from "./port-events.ts";
 import { heldBy, resizePort } from "./resize-port.ts";
-import { Sources, type SourcesOptions } from "./sources/sources.ts";
+import { Sources, type SourcesOptions, type WantedPod } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
 /** Folders, sources and times of the pipeline. */
@@ -139,7 +139,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const sources = new Sources(options.sources, {
     ...{ files: host.files, net, clock, scope },
     log: log.child("sources"),
-    onWanted: ({ uid, pod, source }) => pods.accept({ kind: "desired", uid, pod, source }),
+    onWanted: (wanted) => acceptWanted(pods, wanted, deps),
     onUnwanted: (uid, graceSeconds) =>
       pods.accept({
         kind: "removed",
@@ -156,6 +156,16 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       deps.events.ofPod(pod, { type: "Warning", reason: "UnknownField", message }),
   });
   return { pods, statuses, sources, ledger, seen: sources.seen };
+}
+
+function acceptWanted(
+  pods: Pods,
+  { uid, pod, source }: WantedPod,
+  { events, room }: PipelineDeps,
+): void {
+  const before = pods.get(uid)?.desired;
+  tellMissingFeatures(events, { before, now: pod }, room().declaredFeatures);
+  pods.accept({ kind: "desired", uid, pod, source });
 }
 
 /** Looks first, then lets the sources speak: nothing is started or ended before both were seen. */

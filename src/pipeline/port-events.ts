@@ -1,5 +1,6 @@
 /** What users are told about pods on the way to the runtime. */
 import type { Pod } from "../api/generated/types.ts";
+import { featuresForUpdate, missingFeatures } from "../api/node-features.ts";
 import { podDescription } from "../api/pod.ts";
 import { isOutside, messageOf } from "../kit/errors.ts";
 import type { Events } from "../subsystems/events/events.ts";
@@ -20,6 +21,20 @@ export async function sayAboutDns({ runtime, events }: SayingDeps, pod: Pod): Pr
   events.ofNode({ type: "Warning", reason: "MissingClusterDNS", message: missing });
   const message = `pod: "${podDescription(pod)}". ${missing}`;
   events.ofPod(pod, { type: "Warning", reason: "MissingClusterDNS", message });
+}
+
+/** Tells of an update that needs what the node does not declare (kubelet.go HandlePodUpdates). */
+export function tellMissingFeatures(
+  events: Events,
+  update: { readonly before: Pod | undefined; readonly now: Pod },
+  declared: readonly string[] | undefined,
+): void {
+  const { before, now } = update;
+  if (!before || !declared || before === now) return;
+  const missing = missingFeatures(featuresForUpdate(before, now), declared);
+  if (missing === undefined) return;
+  const message = `Pod requires node features that are not available: ${missing}`;
+  events.ofPod(now, { type: "Warning", reason: "FailedNodeDeclaredFeaturesCheck", message });
 }
 
 /** A container or sandbox that should go and does not is the node's trouble (StartGarbageCollection). */

@@ -74,7 +74,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   DNSConfigForming: "story",
   MissingClusterDNS: "story",
   HostIPsIPFamilyMismatch: { without: "addresses given by a cloud" },
-  FailedNodeDeclaredFeaturesCheck: { without: "features that a node declares" },
+  FailedNodeDeclaredFeaturesCheck: { file: "pipeline/port-events.ts" },
   CertificateExpired: POD_CERTIFICATES,
   CertificateOverdueForRefresh: POD_CERTIFICATES,
   Denied: { file: "subsystems/volumes/pod-certificates/answer.ts" },

@@ -16,8 +16,11 @@ export interface ClusterWorld {
 }
 
 /** Runs `use` with an agent that has just been started; on failure says what happened last. */
-export async function inCluster(use: (cluster: ClusterWorld) => Promise<void>): Promise<void> {
-  const world = new World(7, {}, { cluster: true });
+export async function inCluster(
+  use: (cluster: ClusterWorld) => Promise<void>,
+  featureGates: Readonly<Record<string, boolean>> = {},
+): Promise<void> {
+  const world = new World(7, {}, { cluster: true, featureGates });
   const { api } = world;
   assert.ok(api);
   const found = (collection: string, name: string, namespace?: string) =>

@@ -34,6 +34,7 @@ export interface WorldOptions {
   readonly cluster?: boolean;
   /** How devices are treated. */
   readonly devices?: DeviceSettings;
+  readonly featureGates?: Readonly<Record<string, boolean>>;
 }
 
 /** One seeded world: a machine, a runtime and, most of the time, an agent. */
@@ -55,6 +56,7 @@ export class World {
   around: (cri: ContainerRuntime) => ContainerRuntime = (cri) => cri;
   readonly #net: Net;
   readonly #devices: DeviceSettings | undefined;
+  readonly #featureGates: Readonly<Record<string, boolean>>;
   #life: Life | undefined;
   #process: GrpcProcess | undefined;
   #leave: AbortController | undefined;
@@ -68,9 +70,10 @@ export class World {
   constructor(
     seed: number,
     options: Partial<FakeRuntimeOptions> = {},
-    { cluster = false, devices }: WorldOptions = {},
+    { cluster = false, devices, featureGates = {} }: WorldOptions = {},
   ) {
     this.#devices = devices;
+    this.#featureGates = featureGates;
     this.random = createSeededRandom(seed);
     this.host = new FakeHost({
       clock: this.clock,
@@ -115,7 +118,10 @@ export class World {
     const leave = new AbortController();
     this.#life = life;
     this.#leave = leave;
-    const config = { ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" };
+    const config = {
+      ...{ ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" },
+      featureGates: this.#featureGates,
+    };
     this.#starting = startAgent(
       {
         config,

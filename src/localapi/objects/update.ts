@@ -5,6 +5,7 @@ import { resizedSpec } from "../kinds/resize-rules.ts";
 import { afterUpdate } from "../patch/managed-fields.ts";
 import { structShape } from "../schema/shapes.ts";
 import { invalidObject } from "../status-error.ts";
+import { admitChange } from "./admit-features.ts";
 import type { ObjectsCore } from "./core.ts";
 import { typeOf, withoutRepetition, writerOf } from "./create.ts";
 import { checkSame, keptMetadata, placed, sharedProblems } from "./metadata.ts";
@@ -46,6 +47,7 @@ export function updateObject(
           structShape(typeOf(order)),
         );
   if (isSameButOwners(owned, before, how)) return before;
+  admitChange(core, order, { before, now: owned });
   if (dryRun) return owned;
   return isOver(owned)
     ? core.store.remove(kind.collection, owned)

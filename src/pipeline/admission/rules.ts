@@ -1,5 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
+import { featuresForPod, missingFeatures } from "../../api/node-features.ts";
 import { isStaticPod } from "../../api/pod.ts";
 import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
 import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";
@@ -23,6 +24,8 @@ export interface NodeRoom extends Room {
    * make a pod that failed again and again. Manifests, and pods of a node's own API, are refused.
    */
   readonly waitsForUnserved?: boolean;
+  /** Features the node declares; absent without the gate NodeDeclaredFeatures, and then not asked. */
+  readonly declaredFeatures?: readonly string[] | undefined;
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
 }
@@ -60,6 +63,7 @@ export const RULES: readonly Rule[] = [
   { name: "resources", refuse: refuseTooLarge },
   { name: "node affinity", refuse: refuseOtherNode },
   { name: "taints", refuse: refuseTaint },
+  { name: "declared features", refuse: refuseUndeclared },
 ];
 
 /** The rules about what others can make room for. */
@@ -122,6 +126,17 @@ function refuseTaint({ candidate, room: { node } }: RuleInputs): Refusal | undef
   return {
     reason: "TaintToleration",
     message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+  };
+}
+
+/** After all others, as in the Go kubelet (lifecycle/handlers.go declaredFeaturesAdmitHandler). */
+function refuseUndeclared({ candidate, room }: RuleInputs): Refusal | undefined {
+  if (!room.declaredFeatures) return undefined;
+  const missing = missingFeatures(featuresForPod(candidate), room.declaredFeatures);
+  if (missing === undefined) return undefined;
+  return {
+    reason: "PodFeatureUnsupported",
+    message: `Pod requires node features that are not available: ${missing}`,
   };
 }
 

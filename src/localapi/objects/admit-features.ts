@@ -1,0 +1,34 @@
+import type { Node, Pod } from "../../api/generated/types.ts";
+import { featuresForUpdate, missingFeatures } from "../../api/node-features.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NODES, PODS } from "../kinds/catalog.ts";
+import { forbidden } from "../status-error.ts";
+import type { ObjectsCore } from "./core.ts";
+import type { Order } from "./order.ts";
+
+/**
+ * Refuses the change of a pod that needs features its node does not declare, as the admission plugin
+ * NodeDeclaredFeatureValidator does. Throws `StatusError` Forbidden.
+ */
+export function admitChange(
+  core: ObjectsCore,
+  { kind, subresource }: Order,
+  change: { readonly before: ApiObject; readonly now: ApiObject },
+): void {
+  if (kind !== PODS || (subresource !== "" && subresource !== "resize")) return;
+  const { metadata, spec } = change.now as unknown as Pod;
+  const nodeName = spec?.nodeName ?? "";
+  if (nodeName === "" || change.before.metadata.generation === metadata?.generation) return;
+  const needed = featuresForUpdate(change.before as unknown as Pod, change.now as unknown as Pod);
+  if (needed.length === 0) return;
+  const name = metadata?.name ?? "";
+  const node = core.store.get(NODES.collection, `/${nodeName}`) as unknown as Node | undefined;
+  if (!node) throw forbidden(PODS, name, `node "${nodeName}" not found`);
+  const missing = missingFeatures(needed, node.status?.declaredFeatures ?? []);
+  if (missing === undefined) return;
+  throw forbidden(
+    PODS,
+    name,
+    `pod update requires features ${missing} which are not available on node "${nodeName}"`,
+  );
+}

@@ -1,0 +1,81 @@
+// Pods are judged by the features that the node declares, on virtual time.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod, PodSpec } from "../../src/api/generated/types.ts";
+import { type ClusterWorld, inCluster, podOf } from "./cluster-world.ts";
+import type { StoredObject } from "./fake-api-objects.ts";
+import type { Program } from "./programs.ts";
+
+const SLEEP: Program = { kind: "sleep" };
+const PODS = { collection: "pods", namespace: "default" };
+
+function createWith(api: ClusterWorld["api"], name: string, more: Partial<PodSpec>): void {
+  const template = podOf(name, SLEEP, "Never") as unknown as Pod;
+  api.objects.create(PODS, { ...template, spec: { ...template.spec, ...more } });
+}
+
+const restartAll = (name: string): Partial<PodSpec> => {
+  const [main] = (podOf(name, SLEEP, "Never") as unknown as Pod).spec?.containers ?? [];
+  const exitCodes = { operator: "In", values: [42] };
+  const rules = [{ action: "RestartAllContainers", exitCodes }];
+  return {
+    containers: [{ ...main, name: "main", restartPolicy: "Never", restartPolicyRules: rules }],
+  };
+};
+
+const UNSUPPORTED = "Pod requires node features that are not available: ";
+const REJECTED = `Pod was rejected: ${UNSUPPORTED}`;
+
+test("a pod that needs what the node does not declare is refused, others run", () =>
+  inCluster(async ({ world, api, pod }) => {
+    createWith(api, "userns", { hostNetwork: true, hostUsers: false });
+    createWith(api, "rules", restartAll("rules"));
+    await world.advance(15_000);
+    const { phase, reason, message } = pod("userns")?.status ?? {};
+    assert.deepEqual(
+      [phase, reason, message],
+      ["Failed", "PodFeatureUnsupported", `${REJECTED}UserNamespacesHostNetworkSupport`],
+    );
+    assert.equal(pod("rules")?.status?.phase, "Running");
+  }));
+
+test("without the feature's gate a restart rule for all containers is refused", () =>
+  inCluster(
+    async ({ world, api, pod }) => {
+      createWith(api, "rules", restartAll("rules"));
+      await world.advance(15_000);
+      const { phase, message } = pod("rules")?.status ?? {};
+      assert.deepEqual(
+        [phase, message],
+        ["Failed", `${REJECTED}RestartAllContainersOnContainerExits`],
+      );
+    },
+    { RestartAllContainersOnContainerExits: false },
+  ));
+
+const GATES = [
+  [{ InPlacePodLevelResourcesVerticalScaling: false }, 1],
+  [{ NodeDeclaredFeatures: false, InPlacePodLevelResourcesVerticalScaling: false }, 0],
+  [{}, 0],
+] as const;
+
+for (const [gates, expected] of GATES)
+  test(`a resize of the pod as a whole with ${JSON.stringify(gates)} gives ${expected} warnings`, () =>
+    inCluster(async ({ world, api, pod }) => {
+      createWith(api, "web", { resources: { requests: { cpu: "100m" } } });
+      await world.advance(15_000);
+      const found = pod("web") as Pod;
+      const metadata = { ...found.metadata, generation: 2 };
+      const spec = { ...found.spec, resources: { requests: { cpu: "200m" } } };
+      const place = { ...PODS, name: "web" };
+      api.objects.update(place, false, { ...found, metadata, spec } as unknown as StoredObject);
+      await world.advance(15_000);
+      const told = api.objects
+        .list("events")
+        .filter(({ reason }) => reason === "FailedNodeDeclaredFeaturesCheck");
+      const message = `${UNSUPPORTED}InPlacePodLevelResourcesVerticalScaling`;
+      assert.deepEqual(
+        told.map(({ type, message: text }) => [type, text]),
+        Array.from({ length: expected }, () => ["Warning", message]),
+      );
+    }, gates));
