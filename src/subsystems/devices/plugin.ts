@@ -1,7 +1,7 @@
 /** One connection to one device plugin, from dialling it until it ends. A plugin that comes back is another connection. */
 import { Cell, type Reading, until } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Grpc, GrpcChannel } from "../../outside/grpc/grpc.ts";
 import {
@@ -75,16 +75,22 @@ export class PluginConnection {
     const connection = new PluginConnection(target, deps);
     try {
       await connection.#dial(signal);
-      const options = await connection.#call(
-        (at) =>
-          connection.#channel.unary(
-            METHODS.getDevicePluginOptions,
-            SERVICE,
-            {},
-            { signal: at, timeoutMs: OPTIONS_MS },
-          ),
-        signal,
-      );
+      const options = await connection
+        .#call(
+          (at) =>
+            connection.#channel.unary(
+              METHODS.getDevicePluginOptions,
+              SERVICE,
+              {},
+              { signal: at, timeoutMs: OPTIONS_MS },
+            ),
+          signal,
+        )
+        .catch((error: unknown) => {
+          if (!isOutside(error)) throw error;
+          const message = `failed to get device plugin options: ${messageOf(error)}`;
+          throw new OutsideError(error.code, message, { cause: error });
+        });
       connection.#state.set({ kind: "ready", options });
       return connection;
     } catch (error) {

@@ -67,17 +67,17 @@ const FAULTS: readonly (readonly [Partial<VolumeMount>, MountFeatures, string])[
   [
     { readOnly: true, recursiveReadOnly: "Enabled" },
     NONE,
-    'volume "data" requested recursive read-only mode, but it is not supported by the runtime',
+    'failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not supported by the runtime',
   ],
   [
     { recursiveReadOnly: "Enabled" },
     ALL,
-    'volume "data" requested recursive read-only mode, but it is not read-only',
+    'failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not read-only',
   ],
   [
     { readOnly: true, recursiveReadOnly: "IfPossible", mountPropagation: "HostToContainer" },
     ALL,
-    'volume "data" requested recursive read-only mode, but it is not compatible with propagation "HostToContainer"',
+    'failed to resolve recursive read-only mode: volume "data" requested recursive read-only mode, but it is not compatible with propagation "HostToContainer"',
   ],
   [
     { name: "picture", subPath: "etc" },

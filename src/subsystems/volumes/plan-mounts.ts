@@ -2,6 +2,7 @@
 import type { EnvEntry } from "../../api/env.ts";
 import { expandVariables } from "../../api/expand.ts";
 import type { Container, VolumeMount } from "../../api/generated/types.ts";
+import { resolveRecursiveReadOnly } from "../../api/recursive-read-only.ts";
 import type { MadeVolume } from "./kind.ts";
 
 /** What the runtime can do about mounts. */
@@ -48,8 +49,9 @@ export function planMounts(container: Container, parts: MountParts): MountPlan {
       );
     const subPath = subPathOf(mount, parts.env);
     if (typeof subPath !== "string") return subPath;
-    const recursive = recursiveReadOnly(mount, parts.features);
-    if (typeof recursive !== "boolean") return recursive;
+    const recursive = resolveRecursiveReadOnly(mount, parts.features.recursiveReadOnly);
+    if (recursive.kind === "fault")
+      return fault(`failed to resolve recursive read-only mode: ${recursive.message}`);
     const imageFault = made.image && imageProblem(mount.name, subPath, parts.features);
     if (imageFault) return imageFault;
     mounts.push({
@@ -59,7 +61,7 @@ export function planMounts(container: Container, parts: MountParts): MountPlan {
       subPath,
       index,
       readOnly: mount.readOnly === true || made.readOnly,
-      recursiveReadOnly: recursive,
+      recursiveReadOnly: recursive.enabled,
       propagation: propagationOf(mount),
     });
   }
@@ -112,17 +114,4 @@ function subPathOf(
   if (path.split("/").includes(".."))
     return fault(`unable to provision SubPath \`${path}\`: must not contain '..'`);
   return path;
-}
-
-function recursiveReadOnly(
-  { name, readOnly, mountPropagation = "None", recursiveReadOnly: mode = "Disabled" }: VolumeMount,
-  { recursiveReadOnly: supported }: MountFeatures,
-): boolean | ReturnType<typeof fault> {
-  if (mode === "Disabled") return false;
-  const asked = `volume "${name}" requested recursive read-only mode, but it is`;
-  if (readOnly !== true) return fault(`${asked} not read-only`);
-  if (mountPropagation !== "None")
-    return fault(`${asked} not compatible with propagation "${mountPropagation}"`);
-  if (mode === "IfPossible" || supported) return supported;
-  return fault(`${asked} not supported by the runtime`);
 }

@@ -355,6 +355,8 @@ test("mounts binds sub paths and writes /etc/hosts", async () => {
   const { host, volumes, mounted, read } = await world();
   const pod = podWith([{ name: "e", emptyDir: {} }]);
   await mounted(pod);
+  const volume = "/r/pods/u1/volumes/kubernetes.io~empty-dir/e";
+  await host.files.makeDirectory(volume, 0o3775);
   const volumeMounts = [{ name: "e", mountPath: "/d", subPathExpr: "x/$(WHO)" }];
   const container: Container = { name: "c", volumeMounts, terminationMessagePath: "/dev/end" };
   const env = [{ name: "WHO", value: "me" }];
@@ -371,6 +373,8 @@ test("mounts binds sub paths and writes /etc/hosts", async () => {
       ["/dev/end", "/r/pods/u1/containers/c/00000011"],
     ],
   );
+  for (const made of ["x", "x/me"])
+    assert.equal((await host.files.facts(`${volume}/${made}`))?.mode, 0o3775);
   const message = mounts[2]?.hostPath ?? "";
   assert.equal((await host.files.facts(message))?.mode, 0o666);
   await volumes.removed({ pod, container: "c", restartCount: 17 });

@@ -96,10 +96,11 @@ const RETRY = { initialMs: 500, maxMs: 122_000 };
 const AGING_MS = 60_000;
 /** Longest file of variables that is read from a volume (KEP-3721). */
 const VOLUME_FILE_MAX_BYTES = 64 * 1024;
-/** A folder that a sub path makes gets the rights of its volume's topmost folder, these when there is none. */
+/**
+ * A folder that a sub path makes gets the whole mode of its volume's topmost folder, this when there is none. With
+ * set-gid the volume's group comes to what is made in it, with the sticky bit users cannot remove each other's files.
+ */
 const SUB_PATH_MODE = 0o750;
-/** Rights that are passed on; with set-gid the volume's group comes to what is made in the folder. */
-const PASSED_ON = 0o2777;
 
 const PROPAGATION = {
   None: MountPropagation.PROPAGATION_PRIVATE,
@@ -257,7 +258,7 @@ export class Volumes {
     const { subPaths } = podPaths(this.#options.roots, pod);
     const target = `${subPaths}/${volumeName}/${container.name}/${index}`;
     const facts = await this.#deps.files.facts(made.hostPath, { follow: true });
-    const createMode = (facts?.mode ?? SUB_PATH_MODE) & PASSED_ON;
+    const createMode = facts?.mode ?? SUB_PATH_MODE;
     try {
       const relativePath = subPath;
       await this.#deps.volumes.bindBeneath({
