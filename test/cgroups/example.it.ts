@@ -74,7 +74,7 @@ async function sameUsage(box: Box): Promise<void> {
     const counted = Number(groupValue(box, path, MEMORY_USAGE));
     assert.ok(Math.abs(memory.usageBytes - counted) < 4 * MI, `${path} uses ${counted}`);
     assert.ok(cpu.usageCoreNanoSeconds > 0 && cpu.usageCoreNanoSeconds <= cpuUsed(box, path));
-    assert.equal("psi" in cpu, version === 2, "the kernel tells pressure on version 2 only");
+    assert.ok("psi" in cpu, "pressure is shown, as zeros on version 1");
     assert.equal(containers.length, podRef.uid === "b" ? 2 : 1);
     assert.equal(network?.name, "eth0");
     assert.ok(process_stats.process_count >= containers.length + 1);

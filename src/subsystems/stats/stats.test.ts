@@ -41,6 +41,9 @@ const LAYER = {
   writableLayer: { timestamp: 0n, usedBytes: { value: 700n }, inodesUsed: { value: 7n } },
 } as unknown as ContainerStats;
 
+const NONE_WAITED = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+const NO_PRESSURE = { full: NONE_WAITED, some: NONE_WAITED };
+
 interface World {
   readonly clock: SimClock;
   readonly host: FakeHost;
@@ -195,6 +198,7 @@ test("the summary has the reference's fields", async () => {
     time,
     usageNanoCores: 200_000_000,
     usageCoreNanoSeconds: 3e9,
+    psi: NO_PRESSURE,
   });
   assert.deepEqual(container?.["memory"], {
     time,
@@ -203,6 +207,7 @@ test("the summary has the reference's fields", async () => {
     rssBytes: 5000,
     pageFaults: 0,
     majorPageFaults: 0,
+    psi: NO_PRESSURE,
   });
   assert.equal(container?.["rootfs"]?.["usedBytes"], 700);
   assert.equal(container?.["logs"]?.["usedBytes"], 4096);
@@ -229,6 +234,7 @@ test("a runtime that does not answer leaves out its part only", async () => {
     "startTime",
     "cpu",
     "memory",
+    "io",
     "logs",
   ]);
 });
@@ -299,3 +305,14 @@ test("pages hold the names that dashboards and metrics-server use", async () => 
   ])
     assert.ok(cadvisor.split("\n").includes(line), `${line}\n${cadvisor}`);
 });
+
+for (const version of [1, 2] as const)
+  test(`v${version}: pressure is shown as zeros where the kernel counts none`, async () => {
+    const { stats } = await world(version);
+    const { node, pods } = await stats.summary();
+    const [pod] = pods as readonly { readonly containers: readonly object[] }[];
+    for (const shown of [node, pod, pod?.containers[0]]) {
+      const { cpu, memory, io } = shown as Record<string, { readonly psi: object } | undefined>;
+      for (const figures of [cpu, memory, io]) assert.deepEqual(figures?.psi, NO_PRESSURE);
+    }
+  });

@@ -142,9 +142,10 @@ function cpuAndMemory(group: GroupFigures): object {
   };
 }
 
-function psi(pressure: Pressure | undefined): object {
-  if (!pressure) return {};
-  const { full, some } = pressure;
+const NO_PRESSURE: Pressure["some"] = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+
+/** Zeros where the kernel counts none, as the Go kubelet shows it (cadvisorPSIToStatsPSI). */
+function psi({ full, some }: Pressure = { full: NO_PRESSURE, some: NO_PRESSURE }): object {
   return { psi: { full: psiData(full), some: psiData(some) } };
 }
 
@@ -153,7 +154,7 @@ function psiData({ total, avg10, avg60, avg300 }: Pressure["some"]): object {
 }
 
 function ioStats({ atMs, pressure }: GroupFigures): object {
-  return pressure.io ? { io: { time: rfc3339(atMs), ...psi(pressure.io) } } : {};
+  return { io: { time: rfc3339(atMs), ...psi(pressure.io) } };
 }
 
 function swapStats({ atMs, swap }: GroupFigures): object {
