@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants, type Stats } from "node:fs";
+import { constants, type Dirent, type Stats } from "node:fs";
 import {
   chmod,
   type FileHandle,
@@ -250,8 +250,13 @@ async function openToAppend(path: string, mode: number): Promise<FileHandle> {
 
 async function list(path: string): Promise<readonly FileEntry[] | undefined> {
   const entries = await orMissing(() => readdir(path, { withFileTypes: true }));
+  return entries && namedEntries(entries);
+}
+
+/** What a folder holds, sorted by name. */
+export function namedEntries(entries: readonly Dirent[]): readonly FileEntry[] {
   return entries
-    ?.map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
+    .map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -264,7 +269,8 @@ function kindOf(
   return entry.isSocket() ? "socket" : "other";
 }
 
-function factsOf(stats: Stats): FileFacts {
+/** The facts of a name out of what stat(2) says. */
+export function factsOf(stats: Stats): FileFacts {
   return {
     kind: kindOf(stats),
     sizeBytes: stats.size,

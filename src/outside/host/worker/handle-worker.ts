@@ -29,7 +29,7 @@ export class HandleWorker {
   current(): WorkerProcess {
     if (this.#closed) throw new OutsideError("aborted", "the agent is leaving");
     if (!this.#process || this.#process.ended) {
-      this.#process = new WorkerProcess();
+      this.#process = new WorkerProcess("side by side");
       this.#held = 0;
     }
     return this.#process;

@@ -186,7 +186,11 @@ export class WorkerPool {
   }
 
   #start(): Slot {
-    const slot: Slot = { process: new WorkerProcess(), work: undefined, cancelIdle: () => {} };
+    const slot: Slot = {
+      process: new WorkerProcess("in turn"),
+      work: undefined,
+      cancelIdle: () => {},
+    };
     this.#slots.add(slot);
     // One that ends by itself is not given work again; what it had fails with the reason.
     void slot.process.exited.then(() => {

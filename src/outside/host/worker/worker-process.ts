@@ -20,6 +20,7 @@ const NODE_FLAGS = [
   "--v8-pool-size=0",
   "--no-opt",
   "--no-maglev",
+  "--no-sparkplug",
   "--single-threaded-gc",
   "--optimize-for-size",
 ];
@@ -45,15 +46,19 @@ export class WorkerProcess {
   #lastId = 0;
   #ended: Error | undefined;
 
-  /** Starts it. Failing to start is told by the requests that are sent to it. */
-  constructor() {
+  /** Starts it, to serve one request after the other, or all that come. Failing to start is told by the requests that are sent to it. */
+  constructor(serves: "in turn" | "side by side") {
     // A session of its own: Ctrl-C is for the agent, which still needs it to put things in order.
-    this.#child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM], {
-      stdio: ["pipe", "pipe", "inherit"],
-      env: ENVIRONMENT,
-      cwd: "/",
-      detached: true,
-    });
+    this.#child = spawn(
+      process.execPath,
+      [...NODE_FLAGS, PROGRAM, ...(serves === "in turn" ? [] : ["--side-by-side"])],
+      {
+        stdio: ["pipe", "pipe", "inherit"],
+        env: ENVIRONMENT,
+        cwd: "/",
+        detached: true,
+      },
+    );
     const child = this.#child;
     // Neither the process nor its pipes keep an agent that has nothing left to do.
     child.unref();
