@@ -64,6 +64,8 @@ export interface ConditionChange {
   readonly reason:
     | "NodeReady"
     | "NodeNotReady"
+    | "NodeSchedulable"
+    | "NodeNotSchedulable"
     | "NodeHasSufficientMemory"
     | "NodeHasInsufficientMemory"
     | "NodeHasNoDiskPressure"
@@ -282,6 +284,12 @@ export function conditionChanges(
       message: `Node ${nodeName} has been rebooted, boot id: ${nowId}`,
     });
   return changes;
+}
+
+/** What is told when somebody cordons the node or lifts that (recordNodeSchedulableEvent). */
+export function schedulableChange(nodeName: string, unschedulable: boolean): ConditionChange {
+  const reason = unschedulable ? "NodeNotSchedulable" : "NodeSchedulable";
+  return { type: "Normal", reason, message: `Node ${nodeName} status is now: ${reason}` };
 }
 
 /** The largest images with at most five names each, digests first (setters.go Images). */

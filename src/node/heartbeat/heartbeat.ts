@@ -21,6 +21,7 @@ import {
   deriveNodeStatus,
   type NodeIdentity,
   type NodeSight,
+  schedulableChange,
   withoutExtended,
 } from "./derive-status.ts";
 import {
@@ -78,6 +79,8 @@ export class Heartbeat {
   #registered = false;
   /** What an earlier node offered is gone from the status. */
   #reset = false;
+  /** Whether new pods are kept away, as events have told; at first they are not. */
+  #unschedulable = false;
   /** Why the node is not ready, as the log was told. */
   #notReadyFor: string | undefined;
 
@@ -182,17 +185,30 @@ export class Heartbeat {
   async #createOrAdopt(initial: Node, signal: AbortSignal): Promise<Node> {
     const { client } = this.#deps;
     const { nodeName } = this.#options.identity;
+    let existing: Node | undefined;
     try {
       const made = await client.create(NODES, {}, initial, signal);
       this.#reportedAt = this.#deps.clock.monotonic();
       return made;
     } catch (error) {
-      if (!isApiError(error, 409)) throw error;
+      // Who may not make nodes can still have been given one (tryRegisterWithAPIServer).
+      if (isApiError(error, 403)) existing = await this.#given(error, signal);
+      else if (!isApiError(error, 409)) throw error;
     }
-    const existing = await client.get(NODES, { name: nodeName }, signal);
+    existing ??= await client.get(NODES, { name: nodeName }, signal);
     const body = reconcilePatch(existing, initial);
     if (!body) return existing;
     return await client.patch(NODES, { name: nodeName }, { kind: "strategic", body }, signal);
+  }
+
+  /** The node that somebody else has made; throws what forbids to make it when there is none. */
+  async #given(forbidden: unknown, signal: AbortSignal): Promise<Node> {
+    const { nodeName } = this.#options.identity;
+    try {
+      return await this.#deps.client.get(NODES, { name: nodeName }, signal);
+    } catch (error) {
+      throw isApiError(error, 404) ? forbidden : error;
+    }
   }
 
   /** Sends the status if it changed or its report is due (kubelet_node_status.go tryUpdateNodeStatus). */
@@ -220,6 +236,10 @@ export class Heartbeat {
     } else if (this.#node.get() === undefined) this.#node.set(known);
     this.#reset = true;
     for (const change of conditionChanges(identity.nodeName, known.status, status)) say(change);
+    const unschedulable = known.spec?.unschedulable === true;
+    if (unschedulable !== this.#unschedulable)
+      say(schedulableChange(identity.nodeName, unschedulable));
+    this.#unschedulable = unschedulable;
     this.#logReady(status);
   }
 
