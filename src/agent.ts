@@ -1,3 +1,4 @@
+import { hostIpsOfNode } from "./api/node-addresses.ts";
 import type { PodUid } from "./api/observation.ts";
 import { declaredFeatures } from "./config/declared-features.ts";
 import { deriveEvictionHard } from "./config/derive.ts";
@@ -304,7 +305,7 @@ function pipelinePorts(pipelineOf: Readonly<LatePipeline>): PipelinePorts {
   };
 }
 
-function hostIpsOf({ options, facts }: AgentCore): readonly string[] {
+function hostIpsOf({ options, facts }: Pick<AgentCore, "options" | "facts">): readonly string[] {
   return options.nodeIps ?? facts.addresses.slice(0, 1);
 }
 
@@ -370,7 +371,6 @@ function pipelineDeps(
   parts: PipelineParts & { readonly joined: JoinedCluster | undefined },
 ): PipelineDeps {
   const { outside, scope, state, capacity, facts, runtimeVersion, hooks, joined } = parts;
-  const hostIps = options.nodeIps ?? facts.addresses.slice(0, 1);
   const { gates } = resolveGates(options.config.featureGates);
   const room = {
     allocatable: capacity.allocatable,
@@ -386,7 +386,7 @@ function pipelineDeps(
     scope,
     state,
     room: () => ({ ...room, ...nodeFace(options.nodeName, joined?.node.get()) }),
-    hostIps: () => hostIps,
+    hostIps: () => hostIpsOfNode(joined?.node.get()) ?? hostIpsOf({ options, facts }),
     showsDevices: gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,
     ...(hooks.admit ? { admit: hooks.admit } : {}),

@@ -1,6 +1,7 @@
 /** One attempt of a container out of what the subsystems know of it: variables, mounts, devices. */
 import type { EnvEntry } from "../api/env.ts";
 import type { Container, Pod } from "../api/generated/types.ts";
+import { sortPodIps } from "../api/node-addresses.ts";
 import type { PodUid } from "../api/observation.ts";
 import { isHostNetworkPod, podDisplayName } from "../api/pod.ts";
 import { InvariantError, messageOf } from "../kit/errors.ts";
@@ -91,9 +92,9 @@ async function addressesOf(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (isHostNetworkPod(pod)) return hostIps();
-  if (podIps.length > 0) return podIps;
+  if (podIps.length > 0) return sortPodIps(podIps, hostIps());
   try {
-    return await runtime.addresses(sandboxId, signal);
+    return sortPodIps(await runtime.addresses(sandboxId, signal), hostIps());
   } catch (error) {
     signal.throwIfAborted();
     const message = `Unable to get pod sandbox status: ${messageOf(error)}`;

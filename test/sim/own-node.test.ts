@@ -46,3 +46,22 @@ test("events tell once when the node is cordoned, and when that is lifted", () =
     const yes = "Normal NodeSchedulable Node sim status is now: NodeSchedulable";
     assert.deepEqual(told().toSorted(), [no, yes]);
   }));
+
+test("pods show the addresses that the node has in the API", () =>
+  inCluster(async ({ world, api, pod, node, create }) => {
+    await world.advance(15_000);
+    const addresses = [
+      { type: "ExternalIP", address: "198.51.100.7" },
+      { type: "InternalIP", address: "192.0.2.77" },
+      { type: "InternalIP", address: "2001:db8::77" },
+    ];
+    const now = { ...node(), status: { ...node()?.status, addresses } };
+    api.objects.update(NODE, true, now as unknown as StoredObject);
+    create("web", { kind: "sleep" });
+    await world.advance(3_000);
+    const { hostIP, hostIPs } = pod("web")?.status ?? {};
+    assert.deepEqual(
+      [hostIP, hostIPs],
+      ["192.0.2.77", [{ ip: "192.0.2.77" }, { ip: "2001:db8::77" }]],
+    );
+  }));

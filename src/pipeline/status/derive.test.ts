@@ -265,3 +265,9 @@ test("deriveStatus: the reason of a terminal phase stays, whatever can be observ
   const given = { containers: [anEnd("a", 1)] };
   assert.equal(statusOf(given, { ...ended, ...DEGRADED }).reason, undefined);
 });
+
+test("deriveStatus: no two addresses of one family, the node's family first", () => {
+  const ips = ["fd01::5", "10.1.0.5", "10.2.0.5"];
+  const { podIP, podIPs } = statusOf({ sandboxes: [aSandbox({ ips })] });
+  assert.deepEqual([podIP, podIPs], ["10.1.0.5", [{ ip: "10.1.0.5" }, { ip: "fd01::5" }]]);
+});

@@ -1,5 +1,6 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
+import { sortPodIps } from "../../api/node-addresses.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
 import { isTerminalPhase, mayRestartAll } from "../../api/pod.ts";
 import { qosClassOf } from "../../api/qos.ts";
@@ -42,7 +43,10 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
   const sandbox = newestSandbox(record.observed);
   const published = publishedConditions(record, previous);
   const hostNetwork = record.pod.spec?.hostNetwork === true;
-  const podIps = hostNetwork ? context.hostIps : knownIps(sandbox, previous);
+  const podIps = sortPodIps(
+    hostNetwork ? context.hostIps : knownIps(sandbox, previous),
+    context.hostIps,
+  );
   const verdicts = podConditions({
     pod: record.pod,
     phase,

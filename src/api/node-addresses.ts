@@ -1,0 +1,31 @@
+// pure
+/** Which addresses of nodes and pods are shown, and in which order. */
+import type { Node } from "./generated/types.ts";
+
+const isIPv6 = (ip: string): boolean => ip.includes(":");
+
+/**
+ * The addresses of a node by its object: internal ones before external ones, at most one of each family. Undefined as
+ * long as the object has none (component-helpers GetNodeHostIPs).
+ */
+export function hostIpsOfNode(node: Node | undefined): readonly string[] | undefined {
+  const all = node?.status?.addresses ?? [];
+  const ofType = (wanted: string) =>
+    all.flatMap((each) => (each.type === wanted ? each.address : []));
+  const ips = [...ofType("InternalIP"), ...ofType("ExternalIP")];
+  const [first] = ips;
+  if (first === undefined) return undefined;
+  const second = ips.find((ip) => isIPv6(ip) !== isIPv6(first));
+  return second === undefined ? [first] : [first, second];
+}
+
+/**
+ * At most one address of each family, the family of the node's first address before the other: an API server takes no
+ * more (kubelet sortPodIPs).
+ */
+export function sortPodIps(ips: readonly string[], hostIps: readonly string[]): readonly string[] {
+  const primary = isIPv6(hostIps[0] ?? "");
+  const first = ips.find((ip) => isIPv6(ip) === primary);
+  const second = ips.find((ip) => isIPv6(ip) !== primary);
+  return [first, second].filter((ip) => ip !== undefined);
+}
