@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, networkInterfaces, hostname as nodeHostname } from "node:os";
+import { type InterfaceAddress, rankAddresses } from "./default-route.ts";
 import type { HostFacts } from "./host.ts";
 
 /** Names of architectures as the API spells them (Go's), where they differ from Node's. */
@@ -42,7 +43,10 @@ export function readHostFacts(root = ""): HostFacts {
       text("/proc/sys/kernel/threads-max"),
     ]),
     hugepages: readHugepages(`${root}/sys/kernel/mm/hugepages`),
-    addresses: interfaceAddresses(),
+    addresses: rankAddresses(interfaceAddresses(), {
+      v4: text("/proc/net/route"),
+      v6: text("/proc/net/ipv6_route"),
+    }),
   };
 }
 
@@ -126,9 +130,10 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function interfaceAddresses(): readonly string[] {
-  return Object.values(networkInterfaces())
-    .flatMap((addresses) => addresses ?? [])
-    .filter((address) => !address.internal)
-    .map((address) => address.address);
+function interfaceAddresses(): readonly InterfaceAddress[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
+    (addresses ?? [])
+      .filter(({ internal }) => !internal)
+      .map(({ address }) => ({ interface: name, address })),
+  );
 }

@@ -184,7 +184,7 @@ export interface HostFacts {
   readonly pidMax: number;
   /** Page sizes the kernel offers, in bytes, with how many pages are reserved of each. */
   readonly hugepages: readonly { readonly sizeBytes: number; readonly pages: number }[];
-  /** Addresses of the machine's interfaces that are up, loopback left out, in the order found. */
+  /** Addresses of the machine's interfaces that are up, loopback left out; those of the default routes first. */
   readonly addresses: readonly string[];
 }
 
