@@ -137,9 +137,9 @@ export class BoxedAgent {
     const folder = this.box.path(`${STATE}/pods`);
     const statuses = new Map<string, PodStatus>();
     for (const name of list(folder).filter((entry) => entry.endsWith(".json"))) {
-      const { status } = JSON.parse(readFileSync(join(folder, name), "utf8")) as {
-        status: PodStatus;
-      };
+      const text = textOf(join(folder, name));
+      if (text === undefined) continue;
+      const { status } = JSON.parse(text) as { status: PodStatus };
       statuses.set(name.replace(/\.json$/, ""), status);
     }
     return statuses;
@@ -212,6 +212,16 @@ export async function podTraces(box: Box): Promise<Readonly<Record<string, reado
     namespaces: await lines("ls -d /var/run/netns/* 2>/dev/null || true"),
     processes: await lines("pgrep -f '[c]ontainerd-shim' || true"),
   };
+}
+
+/** The file's text; undefined when it was removed since it was listed. */
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 function list(folder: string): readonly string[] {
