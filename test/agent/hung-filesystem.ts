@@ -27,7 +27,9 @@ export interface HangFigures {
 
 /** A pod that is probed all the time. */
 function neighbour(name: string): Manifest {
-  const readinessProbe = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 1 };
+  // A busy machine alone must not fail it; an agent that hangs does.
+  const times = { periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1 };
+  const readinessProbe = { exec: { command: ["true"] }, ...times };
   const command = ["sh", "-c", `echo I am ${name}; ${STAY[2]}`];
   return manifest(name, {
     containers: [{ name: "main", image: TEST_IMAGE, command, readinessProbe }],

@@ -76,7 +76,7 @@ test(`a busy node with hostile pods stays Ready for ${MINUTES} minutes`, (t) =>
 function busyPods(): Readonly<Record<string, Manifest>> {
   const pods: Record<string, Manifest> = {};
   for (let i = 0; i < 15; i += 1) {
-    const probe = { exec: { command: ["true"] }, periodSeconds: 2 };
+    const probe = { exec: { command: ["true"] }, periodSeconds: 2, timeoutSeconds: 10 };
     const steady = { name: "steady", image: TEST_IMAGE, command: [...STAY] };
     pods[`steady-${i}`] = manifest(`steady-${i}`, {
       containers: [{ ...steady, livenessProbe: probe, readinessProbe: probe }],
