@@ -8,7 +8,7 @@ interface Row {
   readonly field: keyof ProcessUsage;
 }
 
-/** Prometheus' own names and texts for what every process has. */
+/** Names and texts of Prometheus' clients: what every process has, and what every Node.js process has. */
 const ROWS: readonly Row[] = [
   {
     name: "process_cpu_seconds_total",
@@ -45,6 +45,24 @@ const ROWS: readonly Row[] = [
     help: "Maximum number of open file descriptors.",
     type: "gauge",
     field: "maxFiles",
+  },
+  {
+    name: "nodejs_heap_size_total_bytes",
+    help: "Process heap size from Node.js in bytes.",
+    type: "gauge",
+    field: "heapTotalBytes",
+  },
+  {
+    name: "nodejs_heap_size_used_bytes",
+    help: "Process heap size used from Node.js in bytes.",
+    type: "gauge",
+    field: "heapUsedBytes",
+  },
+  {
+    name: "nodejs_external_memory_bytes",
+    help: "Node.js external memory size in bytes.",
+    type: "gauge",
+    field: "externalBytes",
   },
 ];
 

@@ -239,6 +239,7 @@ describe("the kubelet's reports", () => {
       "process_resident_memory_bytes",
       "process_start_time_seconds",
       "process_open_fds",
+      "nodejs_heap_size_used_bytes",
       'nodelet_eventloop_delay_seconds{quantile="0.99"}',
       'kubelet_node_name{node="node-1"} 1',
       "kubelet_http_inflight_requests",

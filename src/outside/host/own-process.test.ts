@@ -10,6 +10,9 @@ test("usage is that of this process", () => {
     assert.ok(usage.residentBytes > 1024 * 1024 && usage.residentBytes <= usage.virtualBytes);
     assert.ok(Math.abs(usage.startTimeSeconds - (Date.now() / 1000 - process.uptime())) < 1);
     assert.ok(usage.openFiles >= 3 && usage.openFiles < usage.maxFiles);
+    assert.ok(usage.heapUsedBytes > 2 ** 20 && usage.heapUsedBytes <= usage.heapTotalBytes);
+    const buffer = Buffer.alloc(8 * 2 ** 20, 1);
+    assert.ok(own.usage().externalBytes - usage.externalBytes >= buffer.length / 2);
     const before = usage.cpuSeconds;
     const until = performance.now() + 30;
     while (performance.now() < until);

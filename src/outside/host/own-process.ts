@@ -10,6 +10,12 @@ export interface ProcessUsage {
   readonly startTimeSeconds: number;
   readonly openFiles: number;
   readonly maxFiles: number;
+  /** What the JavaScript heap has taken from the system. */
+  readonly heapTotalBytes: number;
+  /** What the JavaScript heap holds, garbage that is not yet collected included. */
+  readonly heapUsedBytes: number;
+  /** Memory outside the heap that its objects keep: buffers and native state. */
+  readonly externalBytes: number;
 }
 
 /** How long turns of the event loop took, while everything else waited, within the last one to two minutes. */
@@ -105,12 +111,16 @@ function readUsage(): Omit<ProcessUsage, "startTimeSeconds"> {
   const { user, system } = process.cpuUsage();
   const status = readFileSync("/proc/self/status", "utf8");
   const limits = readFileSync("/proc/self/limits", "utf8");
+  const { heapTotal, heapUsed, external } = process.memoryUsage();
   return {
     cpuSeconds: (user + system) / MICROS_PER_SECOND,
     residentBytes: kibibytes(status, "VmRSS") * 1024,
     virtualBytes: kibibytes(status, "VmSize") * 1024,
     openFiles: readdirSync("/proc/self/fd").length,
     maxFiles: Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN),
+    heapTotalBytes: heapTotal,
+    heapUsedBytes: heapUsed,
+    externalBytes: external,
   };
 }
 

@@ -53,7 +53,7 @@ describe("ContainerLinks", () => {
     await links.started("abc");
     assert.equal(readlinkSync(join(folder, name("abc"))), join(root, "shop_web_u1/c/2.log"));
     await links.started("abc");
-    await links.removed("abc");
+    await links.removed("abc", attempt(2));
     assert.deepEqual(readdirSync(folder), []);
     assert.equal(warnings, 0);
   });
@@ -64,12 +64,12 @@ describe("ContainerLinks", () => {
     assert.equal(existsSync(folder), false);
   });
 
-  test("removes links of an earlier life by the container's id, and no others", async () => {
+  test("removes links that an agent made before it was started again, and no others", async () => {
     mkdirSync(folder);
     symlinkSync(join(root, "x"), join(folder, name("abc")));
     symlinkSync(join(root, "x"), join(folder, name("abcd")));
     writeFileSync(join(folder, "web_shop_c-abc.log.txt"), "");
-    await links.removed("abc");
+    await links.removed("abc", attempt(0));
     assert.deepEqual(readdirSync(folder).sort(), [name("abcd"), "web_shop_c-abc.log.txt"].sort());
   });
 

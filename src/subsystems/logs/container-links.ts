@@ -1,6 +1,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { podFullName } from "../../api/pod.ts";
 import { containerLogFile, podPaths } from "../../api/pod-paths.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PodFiles } from "../../outside/host/host.ts";
 
@@ -35,6 +36,7 @@ export class ContainerLinks {
   readonly #log: Log;
   readonly #created = new Map<string, LinkedContainer>();
   #dead: ReadonlySet<string> = new Set();
+  #isFolderMade = false;
 
   constructor(
     options: { readonly folder: string; readonly logs: string },
@@ -66,20 +68,27 @@ export class ContainerLinks {
     const path = `${this.#folder}/${linkName(container, containerId)}`;
     await this.#quietly("make", path, async () => {
       if (!(await this.#files.facts(target))) return;
-      await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
-      await this.#files.link(target, path);
+      if (!this.#isFolderMade) await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
+      this.#isFolderMade = true;
+      try {
+        await this.#files.link(target, path);
+      } catch (error) {
+        // Somebody may have removed the folder.
+        if (!isOutside(error, "notFound")) throw error;
+        await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
+        await this.#files.link(target, path);
+      }
     });
   }
 
   /** The container is gone, and its link with it. */
-  async removed(containerId: string): Promise<void> {
+  async removed(containerId: string, container: LinkedContainer): Promise<void> {
     this.#created.delete(containerId);
-    await this.#quietly("remove", this.#folder, async () => {
-      for (const name of await this.#names()) {
-        if (name.endsWith(`-${containerId}${SUFFIX}`))
-          await this.#files.remove(`${this.#folder}/${name}`);
-      }
-    });
+    const name = linkName(container, containerId);
+    // A name that was cut may be another container's, too: `sweep` removes it when it leads nowhere.
+    if (!name.endsWith(`-${containerId}${SUFFIX}`)) return;
+    const path = `${this.#folder}/${name}`;
+    await this.#quietly("remove", path, () => this.#files.remove(path));
   }
 
   /** Removes links that led nowhere now and at the last sweep; while a log is rotated, one does for a moment. */

@@ -79,7 +79,7 @@ export class Logs {
     } catch (error) {
       this.#deps.log.warn("the log of a removed container stays", { path, error });
     }
-    await this.links.removed(id);
+    await this.links.removed(id, { pod, container, restartCount });
   }
 
   /**

@@ -62,6 +62,10 @@ export class LocalVolumes {
   readonly #mounts: string;
   readonly #nodes: string;
   readonly #turns = new Turns();
+  /** Volumes that were begun to be made. */
+  #begun = 0;
+  /** What `#begun` was when neither mounts nor devices of any pod were there. */
+  #unusedAt: number | undefined;
 
   constructor(root: string, deps: LocalVolumeDeps) {
     this.#deps = deps;
@@ -84,6 +88,7 @@ export class LocalVolumes {
   /** Mounts the volume for a pod; one that the pod has already stays what it is. */
   async mount(order: LocalMount): Promise<void> {
     checkNames(order);
+    this.#begun += 1;
     await this.#turns.take(order.name, async () => {
       const { files, volumes } = this.#deps;
       const isThere = await this.isMounted(order.target);
@@ -110,6 +115,7 @@ export class LocalVolumes {
   async map(order: LocalMap): Promise<MappedVolume> {
     checkNames(order);
     const { name, path, podUid, links } = order;
+    this.#begun += 1;
     const { files, volumes } = this.#deps;
     return await this.#turns.take(name, async () => {
       const nodes = `${this.#nodes}/${name}`;
@@ -126,11 +132,17 @@ export class LocalVolumes {
    * volume that is just being made for another pod is left to that pod's end.
    */
   async release(podUid: string): Promise<void> {
+    const begun = this.#begun;
+    // Most nodes have no local volumes: their pods end without a look for them.
+    if (this.#unusedAt === begun) return;
     const { files } = this.#deps;
-    for (const name of await this.#names(this.#nodes))
+    const nodes = await this.#names(this.#nodes);
+    const mounts = await this.#names(this.#mounts);
+    if (nodes.length === 0 && mounts.length === 0) this.#unusedAt = begun;
+    for (const name of nodes)
       if (await files.facts(`${this.#nodes}/${name}/${podUid}`))
         await this.#turns.take(name, () => this.#unmap(name, podUid));
-    for (const name of await this.#names(this.#mounts))
+    for (const name of mounts)
       if (!this.#turns.isTaken(name)) await this.#turns.take(name, () => this.#unmountUnused(name));
   }
 

@@ -23,13 +23,13 @@ export async function tearDown(
   const mounts = await volumes.mountsWithin(paths.directory);
   // Last made, first taken away: what covers others goes before them.
   for (const { path } of mounts.toReversed()) if (isOwn(path, paths)) await volumes.unmount(path);
-  const left = (await volumes.mountsWithin(paths.directory))[0];
+  const left = mounts.length > 0 ? (await volumes.mountsWithin(paths.directory))[0] : undefined;
   if (left) throw new OutsideError("precondition", `${left.path} is still mounted`);
   // The pod's folder goes last: as long as it is there, an agent that starts anew comes here again.
   await release();
-  await files.removeTree(paths.volumeDevices);
-  await files.removeTree(paths.subPaths);
-  await files.removeTree(paths.volumes);
+  const present = new Set((await files.list(paths.directory))?.map(({ name }) => name));
+  for (const path of [paths.volumeDevices, paths.subPaths, paths.volumes])
+    if (present.has(path.slice(paths.directory.length + 1))) await files.removeTree(path);
 }
 
 /** Beneath a volume of a kind of ours everything counts: a container may have mounted there in its turn. */

@@ -19,11 +19,14 @@ const MAX_WALKS = 4;
 /** A request without progress for this long is late: others go on beside it, but not at the same place. */
 const LATE_MS = 500;
 
-/** A request waits this long for a worker before another one is started. */
-const GROW_AFTER_MS = 30;
+/**
+ * A request waits this long for a worker before another one is started. Starting one takes as much CPU as several
+ * hundred requests, so that it pays only where a request hangs, and not where the machine is busy.
+ */
+const GROW_AFTER_MS = 150;
 
-/** Workers beyond the first end when they had nothing to do for this long. */
-const IDLE_MS = 30_000;
+/** Workers beyond the first end when they had nothing to do for this long: each holds 15 MiB. */
+const IDLE_MS = 10_000;
 
 /** Requests that wait for a worker. */
 const MAX_WAITING = 10_000;
