@@ -27,7 +27,7 @@ export type { ApiReply, ApiRequest, ApiTransport } from "./outside/kube/kube.ts"
 export { createLog } from "./outside/log/log.ts";
 export type { Net } from "./outside/net/net.ts";
 export type { Outside } from "./outside/outside.ts";
-export type { AdmissionVerdict, Admit } from "./pipeline/pods/pods.ts";
+export type { AdmissionVerdict, Admit } from "./pipeline/pods/admit.ts";
 export type { PodSink, PodSource } from "./pipeline/sources/sources.ts";
 export type { PodWithStatus, StatusSink } from "./pipeline/status/status.ts";
 export type {

@@ -1,23 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../test/sim/sim-clock.ts";
+import { aFact } from "../../test/support/pod-facts.ts";
 import type { Pod } from "../api/generated/types.ts";
+import type { PodUid } from "../api/observation.ts";
+import type { PodFact, PodLifeName } from "../api/pod-facts.ts";
 import { Cell } from "../kit/cell.ts";
+import { CellMap } from "../kit/cell-map.ts";
 import { OutsideError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { TaskScope } from "../kit/scope.ts";
-import type { Pods } from "../pipeline/pods/pods.ts";
-import type { PodRecord } from "../pipeline/pods/record.ts";
 import type { NodeEnforcement } from "../subsystems/cgroups/cgroups.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
-
-type Life = PodRecord["life"]["kind"];
 
 function scene() {
   const clock = new SimClock();
   const seen = new Cell(false);
-  const records = new Map<string, PodRecord>();
-  const listeners = new Set<(record: PodRecord) => void>();
+  const podFacts = new CellMap<PodUid, PodFact>();
   const passes: string[][] = [];
   const events: string[] = [];
   const at = {
@@ -32,24 +31,14 @@ function scene() {
       if (at.failing) throw new OutsideError("io", "no");
     },
   };
-  const put = (uid: string, life: Life, pod: Pod = { metadata: { uid } }) => {
-    const record = { uid, pod, life: { kind: life } } as unknown as PodRecord;
-    records.set(uid, record);
-    for (const listener of listeners) listener(record);
-  };
-  const pods = {
-    list: () => [...records.values()],
-    subscribe: (listener: (record: PodRecord) => void) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-  } as unknown as Pods;
+  const put = (uid: string, life: PodLifeName, pod: Pod = { metadata: { uid } }) =>
+    podFacts.set(uid as PodUid, aFact(pod, { life }));
   const scope = new TaskScope("test", { clock, log: silentLog });
   const said = { ofNode: ({ reason }: { readonly reason: string }) => events.push(reason) };
   startCgroupLoop({
     outside: { clock, log: silentLog },
     scope,
-    pipeline: { pods, seen },
+    pipeline: { podFacts, seen },
     cgroups: at,
     events: said as never,
   });

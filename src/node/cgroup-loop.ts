@@ -4,12 +4,13 @@
  * before every source was seen, so that pods which outlived the agent keep their share meanwhile.
  */
 import type { Pod } from "../api/generated/types.ts";
+import { activePods, isActive } from "../api/pod-facts.ts";
 import { Cell } from "../kit/cell.ts";
 import { type ControlLoop, runControlLoop } from "../kit/control-loop.ts";
 import { isOutside } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
-import { activePods, type Pipeline } from "../pipeline/pipeline.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
 import { type Cgroups, enforcementEvent } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 
@@ -17,7 +18,7 @@ import type { Events } from "../subsystems/events/events.ts";
 export interface CgroupLoopDeps {
   readonly outside: Pick<Outside, "clock" | "log">;
   readonly scope: TaskScope;
-  readonly pipeline: Pick<Pipeline, "pods" | "seen">;
+  readonly pipeline: Pick<Pipeline, "podFacts" | "seen">;
   readonly cgroups: Pick<Cgroups, "enforceNode" | "enforcement" | "updateQos">;
   readonly events: Pick<Events, "ofNode">;
 }
@@ -30,10 +31,10 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
   const { outside, scope, pipeline } = deps;
   const changes = new Cell(0);
   const active = new Map<string, Pod>();
-  const stop = pipeline.pods.subscribe(({ uid, pod, life }) => {
-    const isActive = life.kind === "running" || life.kind === "terminating";
-    if (isActive ? active.get(uid) === pod : !active.has(uid)) return;
-    if (isActive) active.set(uid, pod);
+  const stop = pipeline.podFacts.subscribe((uid, fact) => {
+    const pod = fact && isActive(fact) ? fact.pod : undefined;
+    if (active.get(uid) === pod) return;
+    if (pod) active.set(uid, pod);
     else active.delete(uid);
     changes.set(changes.get() + 1);
   });
@@ -42,7 +43,7 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
     name: "cgroups of the classes",
     wakeOn: [changes, pipeline.seen],
     everyMs: PERIOD_MS,
-    plan: () => (pipeline.seen.get() ? activePods(pipeline.pods) : undefined),
+    plan: () => (pipeline.seen.get() ? activePods(pipeline.podFacts) : undefined),
     act: async (pods) => {
       await retryNode(deps);
       try {

@@ -116,18 +116,27 @@ function objectsBy(strategy: string, deps: ObjectSourceDeps): ObjectSource {
   return new PolledObjects({ freshMs, everyMs: POLL_MS }, deps);
 }
 
-/** What subsystems are handed of the API; events go elsewhere when somebody else takes them. */
+/** What subsystems are handed of the API; all but `eventApi` is absent where there is no API server. */
+export interface ClientPorts {
+  /** Where events are written to. */
+  readonly eventApi?: EventApi;
+  /** For requests of certificates. */
+  readonly client?: KubeClient;
+  /** Objects that pods refer to. */
+  readonly objects?: ObjectSource;
+  /** Tokens of service accounts. */
+  readonly tokens?: ServiceAccountTokens;
+  /** Services that pods are told of. */
+  readonly services?: ServiceList;
+  /** Classes that pods name. */
+  readonly runtimeClasses?: RuntimeClassList;
+}
+
+/** The ports of subsystems; events go elsewhere when somebody else takes them. */
 export function clientPorts(
   clients: ClusterClients | undefined,
   eventApi: EventApi | undefined,
-): {
-  readonly eventApi?: EventApi;
-  readonly client?: KubeClient;
-  readonly objects?: ObjectSource;
-  readonly tokens?: ServiceAccountTokens;
-  readonly services?: ServiceList;
-  readonly runtimeClasses?: RuntimeClassList;
-} {
+): ClientPorts {
   const eventsTo = eventApi ?? clients?.events;
   const events = eventsTo ? { eventApi: eventsTo } : {};
   if (!clients) return events;

@@ -1,5 +1,5 @@
 import type { Pod } from "../api/generated/types.ts";
-import { activePods } from "../pipeline/pipeline.ts";
+import { isActive } from "../api/pod-facts.ts";
 import { replyJson, type ServedRoute } from "./call.ts";
 import type { ServedNode } from "./served-node.ts";
 
@@ -28,10 +28,9 @@ export function cgroupRoutes(node: ServedNode): readonly ServedRoute[] {
 
 /** Pods that hold groups; their statuses tell which containers run. */
 function podsWithStatus({ pipeline }: ServedNode): readonly Pod[] {
-  const statuses = new Map(pipeline.pods.list().map(({ uid, pod }) => [pod, uid] as const));
-  return activePods(pipeline.pods).map((pod) => {
-    const uid = statuses.get(pod);
-    const status = uid && pipeline.statuses.get(uid)?.status;
+  const active = pipeline.podFacts.values().filter(isActive);
+  return active.map(({ uid, pod }) => {
+    const status = pipeline.statuses.get(uid)?.status;
     return status ? { ...pod, status } : pod;
   });
 }

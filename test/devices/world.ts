@@ -19,6 +19,7 @@ import { FakeHost } from "../sim/fake-host.ts";
 import { type Life, mortal } from "../sim/mortal.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { type TestDevice, TestPlugin, type TestPluginOptions } from "../support/device-plugin.ts";
+import { factsOf } from "../support/pod-facts.ts";
 
 /** Where plugins and the checkpoint are. */
 export const FOLDER = "/var/lib/kubelet/device-plugins";
@@ -141,8 +142,10 @@ export class DeviceWorld {
         ofPod: (_, said) => this.podEvents.push(said),
       },
       decide: (_, because) => this.decisions.push(because),
-      onPodChanged: (uid, what) => this.changed.push(`${uid} ${what}`),
-      podOf: (uid) => this.pods.get(uid),
+      news: {
+        publish: (news) => news.kind === "devices" && this.changed.push(`${news.uid} ${news.what}`),
+      },
+      pods: factsOf(() => this.pods.values()),
     });
     await this.settled(devices.start());
     devices.adopt(found);

@@ -17,7 +17,7 @@ type Emitter =
 
 const EVICTION = { without: "eviction" };
 const RESIZE = { file: "pipeline/pods/resize-text.ts" };
-const VOLUME_EVENTS = { file: "subsystems/connect-volumes.ts" };
+const VOLUME_EVENTS = { file: "assembly/volumes.ts" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
 const POD_CERTIFICATES = { file: "subsystems/volumes/pod-certificates/kept-certificate.ts" };
 const IMAGE_COLLECTION = { file: "subsystems/images/collector.ts" };
@@ -40,7 +40,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   Unhealthy: "story",
   ProbeWarning: "story",
   ExceededGracePeriod: EVICTION,
-  Preempting: { file: "pipeline/make-room.ts" },
+  Preempting: { file: "pipeline/admission/make-room.ts" },
   FailedSync: "story",
   FailedKillPod: "story",
   FailedCreatePodContainer: "story",
@@ -74,7 +74,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   DNSConfigForming: "story",
   MissingClusterDNS: "story",
   HostIPsIPFamilyMismatch: { without: "addresses given by a cloud" },
-  FailedNodeDeclaredFeaturesCheck: { file: "pipeline/port-events.ts" },
+  FailedNodeDeclaredFeaturesCheck: { file: "pipeline/ports/port-events.ts" },
   CertificateExpired: POD_CERTIFICATES,
   CertificateOverdueForRefresh: POD_CERTIFICATES,
   Denied: { file: "subsystems/volumes/pod-certificates/answer.ts" },
@@ -99,7 +99,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   InvalidDiskCapacity: IMAGE_COLLECTION,
   InvalidImageID: { without: "images without an id" },
   EvictionThresholdMet: EVICTION,
-  KubeletSetupFailed: { file: "subsystems/subsystems.ts" },
+  KubeletSetupFailed: { file: "assembly/subsystems.ts" },
   CheckLimitsForResolvConf: "story",
   PossibleMemoryBackedVolumesOnDisk: "story",
   CgroupV1: "story",

@@ -23,6 +23,7 @@ import {
 } from "../../src/subsystems/images/images.ts";
 import { type Box, startBox } from "../box/box.ts";
 import { standardImages, TEST_IMAGE, testImage } from "../box/images.ts";
+import { factsOf } from "../support/pod-facts.ts";
 import { podOf } from "./world.ts";
 
 const MIB = 1024 * 1024;
@@ -100,14 +101,19 @@ export class ImageNode implements AsyncDisposable {
         metrics: this.metrics,
         signal: this.signal,
         describeRuntime: (signal) => this.cri.selfDescription(signal),
-        pods: () => this.pods,
+        pods: factsOf(() => this.pods),
         accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (async () => ({ secrets: [], missing: [] })),
         recordEvent: (pod, _, event) =>
           this.events.push({ ...event, pod: pod.metadata?.name ?? "" }),
         recordNodeEvent: (event) => this.nodeEvents.push(event),
         decide: (name, _, because) => this.decisions.push({ name, because }),
-        onProgress: (_, __, message) => message !== undefined && this.progress.push(message),
+        news: {
+          publish: (news) => {
+            if (news.kind === "progress" && news.message !== undefined)
+              this.progress.push(news.message);
+          },
+        },
       },
     );
   }

@@ -24,6 +24,7 @@ import { FAKE_IMAGE_FOLDER } from "../sim/fake-images.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
 import type { FakeRuntimeOptions } from "../sim/fake-runtime-objects.ts";
 import { SimClock } from "../sim/sim-clock.ts";
+import { factsOf } from "../support/pod-facts.ts";
 
 const ROOT = "/var/lib/kubelet";
 
@@ -97,13 +98,15 @@ export class ImageWorld {
         log: this.#log(),
         metrics: this.metrics,
         signal: this.signal,
-        pods: () => this.pods,
+        pods: factsOf(() => this.pods),
         accounts: accounts ?? podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (() => Promise.resolve({ secrets: [], missing: [] })),
         recordEvent: (_, container, event) => this.events.push({ ...event, container }),
         recordNodeEvent: (event) => this.nodeEvents.push(event),
         decide: (name, _, because) => this.decisions.push({ name, because }),
-        onProgress: (_, __, message) => this.progress.push(message),
+        news: {
+          publish: (news) => news.kind === "progress" && this.progress.push(news.message),
+        },
       },
     );
     return this;

@@ -153,7 +153,7 @@ function startProbes(peer: Peer, scope: TaskScope, seconds: number) {
             { signal, timeoutMs: 10_000 },
           ),
       },
-      onVerdict: () => {},
+      news: { publish: () => {} },
       recordEvent: () => {
         state.failures += 1;
       },

@@ -183,7 +183,7 @@ test("what was ready before the agent restarted is not called unready", async ()
     world.looks().every((at) => at > 0),
     "each at its own time within the first period",
   );
-  assert.deepEqual(world.verdicts.map(({ kind, result }) => `${kind} ${result}`).sort(), [
+  assert.deepEqual(world.verdicts.map(({ probe, result }) => `${probe} ${result}`).sort(), [
     "liveness success",
   ]);
 });

@@ -239,9 +239,9 @@ test("whatever happens to pods: one look at a time per probe, verdicts only of w
         return exited(random.next() < 0.5 ? 0 : 1);
       };
       const check = () => {
-        for (const { podUid, containerId, kind, result } of world.verdicts.slice(told)) {
-          assert.equal(containerId, current.get(podUid), "of the container that is there");
-          const key = `${containerId} ${kind}`;
+        for (const { uid, containerId, probe, result } of world.verdicts.slice(told)) {
+          assert.equal(containerId, current.get(uid), "of the container that is there");
+          const key = `${containerId} ${probe}`;
           assert.notEqual(verdicts.get(key), result, "a change");
           verdicts.set(key, result);
         }

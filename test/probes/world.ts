@@ -1,4 +1,7 @@
+import assert from "node:assert/strict";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
+import type { PodNews } from "../../src/api/pod-news.ts";
+import type { ProbeKind } from "../../src/api/probe-result.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
@@ -12,10 +15,8 @@ import {
   DEFAULT_PROBES_OPTIONS,
   type ProbedPod,
   type ProbeEvent,
-  type ProbeKind,
   type ProbesOptions,
   type ProbeTarget,
-  type ProbeVerdict,
 } from "../../src/subsystems/probes/probes.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
@@ -25,6 +26,9 @@ export interface Seen {
   /** Host of a TCP probe, or container id of an exec probe. */
   readonly target: string;
 }
+
+/** What a probe said, and when. */
+export type Verdict = Extract<PodNews, { readonly kind: "probed" }> & { readonly atMs: WallMs };
 
 export interface WorldOptions extends Partial<ProbesOptions> {
   readonly processes?: ContainerProcesses;
@@ -41,7 +45,7 @@ export class World {
   readonly clock = new SimClock();
   readonly metrics = new MetricsRegistry();
   readonly scope: TaskScope;
-  readonly verdicts: ProbeVerdict[] = [];
+  readonly verdicts: Verdict[] = [];
   readonly events: ProbeEvent[] = [];
   readonly seen: Seen[] = [];
   lookingNow = 0;
@@ -81,7 +85,7 @@ export class World {
             this.#looked(host, async () => await this.answer(host, signal)),
         },
         ...(options.processes ? { processes: options.processes } : {}),
-        onVerdict: (verdict) => this.verdicts.push(verdict),
+        news: { publish: (news) => this.#heard(news) },
         recordEvent: (event) => this.events.push(event),
       },
       { ...DEFAULT_PROBES_OPTIONS, ...options },
@@ -112,8 +116,13 @@ export class World {
   told(): readonly string[] {
     const zeroWall = this.clock.wall() - (this.clock.monotonic() - this.zero);
     return this.verdicts.map(
-      ({ kind, result, atMs }) => `${kind} ${result} ${Math.floor((atMs - zeroWall) / 10) / 100}`,
+      ({ probe, result, atMs }) => `${probe} ${result} ${Math.floor((atMs - zeroWall) / 10) / 100}`,
     );
+  }
+
+  #heard(news: PodNews): void {
+    assert.equal(news.kind, "probed");
+    if (news.kind === "probed") this.verdicts.push({ ...news, atMs: this.clock.wall() });
   }
 
   async #looked<T>(target: string, look: () => Promise<T>): Promise<T> {

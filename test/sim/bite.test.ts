@@ -34,6 +34,12 @@ const GUARDS: readonly Guard[] = [
     without: "false",
   },
   {
+    name: "what other modules know of a pod follows every record",
+    file: "src/pipeline/pods/actor.ts",
+    line: "this.#deps.onRecord(record);",
+    without: "",
+  },
+  {
     name: "only a look after the last action is fresh",
     file: "src/pipeline/pods/transition.ts",
     line: "observed.asOf >= record.actedAt",

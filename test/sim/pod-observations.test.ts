@@ -2,14 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FoundPod } from "../../src/api/observation.ts";
+import type { PodNews } from "../../src/api/pod-news.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
+import type { Publisher } from "../../src/kit/topic.ts";
 import { Container, ContainerState, ContainerStatus } from "../../src/outside/cri/generated/api.ts";
 import { CONTAINER_NAME, POD_UID } from "../../src/subsystems/runtime/labels.ts";
 import { Observer } from "../../src/subsystems/runtime/observe.ts";
 import { RuntimeWatch } from "../../src/subsystems/runtime/watch-runtime.ts";
+import { NO_FACTS } from "../support/pod-facts.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 import { SimClock } from "./sim-clock.ts";
 
@@ -52,10 +55,13 @@ function worldOf(answers: Record<string, Answer>) {
           : `${pod.uid} unobserved ${pod.problem ?? ""}`.trim(),
       );
   };
+  const news: Publisher<PodNews> = {
+    publish: (item) => item.kind === "found" && take([item.found]),
+  };
   const metrics = new MetricsRegistry();
   const deps = { runtime: broken, images, clock, log: silentLog, metrics };
   const observer = new Observer({ ...deps, readTail: async () => undefined });
-  const watch = new RuntimeWatch({ ...deps, observer, onFound: take, isBusy: () => false });
+  const watch = new RuntimeWatch({ ...deps, observer, news, pods: NO_FACTS });
   const leave = new AbortController();
   const work: Promise<void>[] = [];
   return {

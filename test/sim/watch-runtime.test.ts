@@ -9,6 +9,7 @@ import { Container, ContainerState, ContainerStatus } from "../../src/outside/cr
 import { CONTAINER_NAME, POD_UID } from "../../src/subsystems/runtime/labels.ts";
 import { Observer } from "../../src/subsystems/runtime/observe.ts";
 import { RuntimeWatch } from "../../src/subsystems/runtime/watch-runtime.ts";
+import { aFact, NO_FACTS } from "../support/pod-facts.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 import type { FakeRuntimeOptions } from "./fake-runtime-objects.ts";
 import { SimClock } from "./sim-clock.ts";
@@ -37,8 +38,8 @@ async function listingsInTenMinutes(options: Partial<FakeRuntimeOptions>): Promi
     log: silentLog,
     metrics: new MetricsRegistry(),
     observer,
-    onFound: () => {},
-    isBusy: () => false,
+    news: { publish: () => {} },
+    pods: NO_FACTS,
   });
   const leave = new AbortController();
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
@@ -96,12 +97,15 @@ test("the end of a container that ended before it was ever looked at is seen soo
     log: silentLog,
     metrics: new MetricsRegistry(),
     observer,
-    onFound: (pods) => {
-      const [found] = pods;
-      const isOver = found?.kind === "observed" && found.observed.containers[0]?.state === "exited";
-      if (isOver) seenAt ??= clock.monotonic();
+    news: {
+      publish: (news) => {
+        const found = news.kind === "found" ? news.found : undefined;
+        const isOver =
+          found?.kind === "observed" && found.observed.containers[0]?.state === "exited";
+        if (isOver) seenAt ??= clock.monotonic();
+      },
     },
-    isBusy: () => clock.monotonic() < 6_000,
+    pods: { get: () => aFact({}, { busy: clock.monotonic() < 6_000 }) },
   });
   await watch.lookOnce(leave.signal);
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
@@ -198,10 +202,12 @@ test("events in a row do not put the full listing off", async () => {
     observer,
     log: silentLog,
     metrics: new MetricsRegistry(),
-    onFound: (pods) => {
-      if (pods.some(({ uid }) => uid === quiet)) quietSeenAt ??= clock.monotonic();
+    news: {
+      publish: (news) => {
+        if (news.kind === "found" && news.found.uid === quiet) quietSeenAt ??= clock.monotonic();
+      },
     },
-    isBusy: () => false,
+    pods: NO_FACTS,
   });
   const leave = new AbortController();
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];

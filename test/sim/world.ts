@@ -1,5 +1,6 @@
 import { type Agent, startAgent } from "../../src/agent.ts";
 import type { PodStatus } from "../../src/api/generated/types.ts";
+import type { DeviceSettings } from "../../src/assembly/agent-options.ts";
 import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
@@ -7,7 +8,7 @@ import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
-import type { DeviceSettings } from "../../src/subsystems/open-devices.ts";
+import { wrongFact } from "./fact-checks.ts";
 import { FakeApiServer } from "./fake-apiserver.ts";
 import type { Fault } from "./fake-files.ts";
 import { FakeGrpc, type GrpcProcess } from "./fake-grpc.ts";
@@ -193,6 +194,8 @@ export class World {
   checkAlways(): void {
     if (this.#wrong !== undefined) this.fail(this.#wrong);
     this.watch();
+    const wrong = this.#agent && wrongFact(this.#agent);
+    if (wrong !== undefined) this.fail(wrong);
     const forced = this.runtime.deeds.slice(this.#checkedDeeds).find(({ op }) => op === "forced");
     if (forced)
       this.fail(

@@ -78,7 +78,10 @@ export async function world(seed = 1) {
       say: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
     });
     const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };
-    const volumes = new Volumes(OPTIONS, { ...deps, onFault: (_, text) => faults.push(text) });
+    const volumes = new Volumes(OPTIONS, {
+      ...deps,
+      recordFailure: (_, text) => faults.push(text),
+    });
     return { volumes, metrics, scope };
   };
   const requests = () => server.objects.list(AT.collection) as unknown as PodCertificateRequest[];

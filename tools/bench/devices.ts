@@ -76,8 +76,8 @@ async function openRoom(
       state: new StateFiles({ files, clock, log: silentLog }),
       say: { ofNode: () => {}, ofPod: () => {} },
       decide: () => {},
-      onPodChanged: () => {},
-      podOf: () => undefined,
+      news: { publish: () => {} },
+      pods: { get: () => undefined },
     },
   );
   await devices.start();

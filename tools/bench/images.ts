@@ -26,6 +26,7 @@ import {
 import { connectGrpc, unaryCall } from "../../src/outside/grpc/grpc.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { Images, imageSettings, podAccountsFrom } from "../../src/subsystems/images/images.ts";
+import { aFact } from "../../test/support/pod-facts.ts";
 import { renderTable, short } from "./table.ts";
 
 const IMAGES = 2_000;
@@ -130,6 +131,7 @@ async function main(): Promise<void> {
         ],
       },
     }));
+    const facts = pods.map((pod) => aFact(pod));
     const host = connectHost({ clock, log: silentLog });
     const images = await Images.open(
       { ...imageSettings(DEFAULT_CONFIG), rootFolder: folder, home: "/nowhere" },
@@ -138,13 +140,13 @@ async function main(): Promise<void> {
         host,
         state: new StateFiles({ files: host.files, clock, log: silentLog }),
         net: { tcpConnect: async () => ({ kind: "connected" }) },
-        pods: () => pods,
+        pods: { values: () => facts },
         accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: async () => ({ secrets: [], missing: [] }),
         recordEvent: () => {},
         recordNodeEvent: () => {},
         decide: () => {},
-        onProgress: () => {},
+        news: { publish: () => {} },
       },
     );
     await cri.images.listImages(leave.signal);

@@ -58,6 +58,8 @@ export interface HeartbeatDeps {
   readonly look: () => Promise<NodeSight>;
   /** A change of any of these is looked at without waiting for the period. */
   readonly wakeOn: readonly Reading<unknown>[];
+  /** The node as the API has it; undefined as long as it has none. The heartbeat is its writer. */
+  readonly node: Cell<Node | undefined>;
   readonly say: (change: ConditionChange) => void;
 }
 
@@ -69,7 +71,7 @@ const UPDATE_RETRY = { initialMs: 200, maxMs: 10_000 };
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #deps: HeartbeatDeps;
-  readonly #node = new Cell<Node | undefined>(undefined);
+  readonly #node: Cell<Node | undefined>;
   /** Rises when the API no longer has the node. */
   readonly #deleted = new Cell(0);
   #reportedAt: MonotonicMs | undefined;
@@ -87,12 +89,8 @@ export class Heartbeat {
   constructor(options: HeartbeatOptions, deps: HeartbeatDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#node = deps.node;
     this.#reportAfterMs = options.reportMs;
-  }
-
-  /** The node as the API has it; undefined as long as it has none. */
-  get node(): Reading<Node | undefined> {
-    return this.#node;
   }
 
   /** Fails when the lease has run out: others then take the node for dead. */

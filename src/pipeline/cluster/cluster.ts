@@ -11,7 +11,6 @@ import { Cell, type Reading, until } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { runControlLoop } from "../../kit/control-loop.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
-import type { HealthCheck } from "../../kit/health.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import { after } from "../../kit/instant.ts";
 import type { Log } from "../../kit/log.ts";
@@ -21,29 +20,32 @@ import type { TaskScope } from "../../kit/scope.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import { isReleasable } from "../pods/observed.ts";
 import type { PodsView } from "../pods/pods.ts";
-import type { PodSource } from "../sources/sources.ts";
 import type { Statuses } from "../status/status.ts";
 import { ApiPods } from "./api-pods.ts";
 import { type MirrorAction, planMirrors } from "./plan-mirrors.ts";
 import { StatusWriter } from "./status-writer.ts";
 
-/** What the room stands on. */
-export interface ClusterPodsDeps {
+export type { ApiPods } from "./api-pods.ts";
+
+/** What following the pods of the node in the API needs. */
+export interface FollowedPodsDeps {
   readonly client: KubeClient;
-  readonly reachable: Reading<boolean>;
   /** The node's own object, as soon as the API has it. */
   readonly node: Reading<Node | undefined>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: MetricsRegistry;
-  readonly scope: TaskScope;
 }
 
-/** The rooms that are joined with the API. */
-export interface JoinedRooms {
+/** What bringing statuses and mirror pods to the API needs. */
+export interface ClusterPodsDeps extends FollowedPodsDeps {
+  readonly api: ApiPods;
+  readonly reachable: Reading<boolean>;
+  readonly metrics: MetricsRegistry;
+  readonly scope: TaskScope;
   readonly pods: PodsView;
   readonly statuses: Pick<Statuses, "subscribe">;
+  /** Whether every source was seen. */
   readonly seen: Reading<boolean>;
 }
 
@@ -55,7 +57,16 @@ const MIRROR_RETRY_MS = 2_000;
 /** Of one that the API refuses, e.g. in a namespace that is being deleted. */
 const REFUSED_RETRY = { initialMs: 2_000, maxMs: 60_000 };
 
-/** Pods and statuses of one node in the API. */
+/** The pods of the node in the API: a source of pods, and what statuses are written beside. */
+export function followApiPods(nodeName: string, deps: FollowedPodsDeps): ApiPods {
+  const { client, clock, random, log, node } = deps;
+  return new ApiPods(nodeName, {
+    ...{ client, clock, random, log: log.child("cluster") },
+    ready: (signal) => until(node, (now) => now !== undefined, signal),
+  });
+}
+
+/** Brings statuses and mirror pods of one node to the API; made and started before the first record is. */
 export class ClusterPods {
   readonly #deps: ClusterPodsDeps;
   readonly #api: ApiPods;
@@ -65,35 +76,17 @@ export class ClusterPods {
   /** Mirrors that the API has refused, by full name; only of static pods that there are. */
   readonly #refused = new Map<string, Refused>();
 
-  constructor(nodeName: string, deps: ClusterPodsDeps) {
+  constructor(deps: ClusterPodsDeps) {
     this.#deps = deps;
-    const { client, clock, random, metrics, reachable } = deps;
+    const { client, clock, metrics, reachable, api } = deps;
+    this.#api = api;
     const log = deps.log.child("cluster");
-    this.#api = new ApiPods(nodeName, {
-      ...{ client, clock, random, log },
-      ready: (signal) => until(deps.node, (node) => node !== undefined, signal),
-    });
-    this.#writer = new StatusWriter({ client, reachable, clock, log, metrics, api: this.#api });
+    this.#writer = new StatusWriter({ client, reachable, clock, log, metrics, api });
   }
 
-  /** Says what the API wants of this node. */
-  get source(): PodSource {
-    return this.#api;
-  }
-
-  /** Whether what the API wants is heard of. */
-  get sourceCheck(): HealthCheck {
-    return this.#api.healthCheck;
-  }
-
-  /** Statuses that the API does not have yet. */
-  get pendingStatuses(): number {
-    return this.#writer.pending;
-  }
-
-  /** Begins to bring statuses and mirror pods to the API; before the first record is made. */
-  join({ pods, statuses, seen }: JoinedRooms): void {
-    const { scope } = this.#deps;
+  /** Begins to bring statuses and mirror pods to the API. */
+  start(): void {
+    const { scope, pods, statuses } = this.#deps;
     const stops = [
       statuses.subscribe((uid, now) => this.#writer.set(uid, now)),
       pods.subscribe((record) => {
@@ -109,21 +102,21 @@ export class ClusterPods {
       for (const stop of stops) stop();
     });
     scope.spawn("statuses to the API", "restart", (signal) => this.#writer.run(signal));
-    scope.spawn("mirror pods", "restart", (signal) => this.#keepMirrors(pods, seen, signal));
+    scope.spawn("mirror pods", "restart", (signal) => this.#keepMirrors(signal));
   }
 
   #lookAtMirrors(): void {
     this.#mirrorsChanged.set(this.#mirrorsChanged.get() + 1);
   }
 
-  async #keepMirrors(pods: PodsView, seen: Reading<boolean>, signal: AbortSignal): Promise<void> {
-    const { node, clock } = this.#deps;
+  async #keepMirrors(signal: AbortSignal): Promise<void> {
+    const { node, clock, seen } = this.#deps;
     await runControlLoop<readonly MirrorAction[]>(
       {
         name: "mirror pods",
         wakeOn: [this.#mirrorsChanged, node, seen],
         everyMs: MIRROR_PERIOD_MS,
-        plan: () => this.#planMirrors(pods, seen),
+        plan: () => this.#planMirrors(),
         act: (actions, abort) => this.#applyMirrors(actions, abort),
       },
       clock,
@@ -131,7 +124,8 @@ export class ClusterPods {
     );
   }
 
-  #planMirrors(pods: PodsView, seen: Reading<boolean>): readonly MirrorAction[] | undefined {
+  #planMirrors(): readonly MirrorAction[] | undefined {
+    const { pods, seen } = this.#deps;
     if (!this.#api.synced) return undefined;
     const statics = pods
       .list()

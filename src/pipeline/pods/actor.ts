@@ -24,6 +24,8 @@ const REOBSERVE_MS = 1_000;
 export interface ActorDeps extends PodDeps {
   /** Facts of the node that planning needs. */
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
+  /** Told of every record, also between the steps of a turn. */
+  readonly onRecord: (record: PodRecord) => void;
   /** Told of every new record, before anything is done about it. */
   readonly onChange: (record: PodRecord) => void;
 }
@@ -76,10 +78,15 @@ export class PodActor {
     }
   }
 
+  #become(record: PodRecord): void {
+    this.#record = record;
+    this.#deps.onRecord(record);
+  }
+
   #takeIn(batch: readonly PodSignal[]): void {
     for (const signal of batch) {
       const { life: before, resize, degraded } = this.#record;
-      this.#record = transition(this.#record, signal, this.#deps.clock.monotonic());
+      this.#become(transition(this.#record, signal, this.#deps.clock.monotonic()));
       this.#sayResized(resize);
       sayDegraded(degraded, this.#record, this.#deps.ports);
       if (supersedes(before, this.#record.life)) this.#inFlight?.abort(new Error("superseded"));
@@ -98,7 +105,7 @@ export class PodActor {
       wallNow: this.#deps.clock.wall() as WallMs,
     });
     this.#sayWhatIsNew(plan);
-    this.#record = { ...this.#record, waits: plan.waits, standing: plan.standing };
+    this.#become({ ...this.#record, waits: plan.waits, standing: plan.standing });
     if (plan.ends) {
       this.#deps.ports.decisions.decide(this.#record, plan.ends.because);
       this.post({ kind: "terminate", cause: plan.ends.cause });
@@ -113,16 +120,13 @@ export class PodActor {
       for (const because of reasonsOf(action))
         this.#deps.ports.decisions.decide(this.#record, because);
     }
-    this.#record = transition(
-      this.#record,
-      {
-        kind: "acting",
-        backoff: backoffOf(plan.actions),
-        touches: touchesOf(plan.actions),
-        replaces: replacesOf(plan.actions),
-      },
-      this.#deps.clock.monotonic(),
-    );
+    const acting = {
+      kind: "acting",
+      backoff: backoffOf(plan.actions),
+      touches: touchesOf(plan.actions),
+      replaces: replacesOf(plan.actions),
+    } as const;
+    this.#become(transition(this.#record, acting, this.#deps.clock.monotonic()));
     void this.#act(plan.actions, leave);
   }
 

@@ -1,6 +1,7 @@
 import { decided } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
-import type { Admit } from "./pods.ts";
+import type { AdmissionVerdict, Admit } from "./admit.ts";
+import { isFinished } from "./phase.ts";
 import type { PodDeps } from "./ports.ts";
 import type { PodRecord } from "./record.ts";
 import { Resizes } from "./resizes.ts";
@@ -101,11 +102,26 @@ export class Admissions {
     );
   }
 
+  /** Devices last: what is granted need not be given back then. */
+  async #judge(candidate: PodRecord): Promise<AdmissionVerdict> {
+    const { uid, pod } = candidate;
+    const verdict = await this.#deps.admit(candidate, this.#holders(uid));
+    // A pod that is done, or was dropped meanwhile, would never give back what it gets now.
+    const now = this.#deps.get(uid);
+    if (verdict.kind !== "admit" || now?.life.kind !== "waiting" || isFinished(now)) return verdict;
+    const devices = await this.#deps.ports.devices.grant(uid, pod);
+    if (devices.kind === "granted") return verdict;
+    const { reason, message } = devices;
+    return devices.kind === "refused"
+      ? { kind: "reject", rule: "devices", reason, message }
+      : { kind: "defer", rule: "devices", reason, message, retryInMs: devices.retryInMs };
+  }
+
   async #admitOne(uid: PodUid): Promise<void> {
     this.#cancelRetry(uid);
     const candidate = this.#deps.get(uid);
     if (candidate?.life.kind !== "waiting") return;
-    const verdict = await this.#deps.admit(candidate, this.#holders(uid));
+    const verdict = await this.#judge(candidate);
     const { decisions, events, resizes } = this.#deps.ports;
     switch (verdict.kind) {
       case "admit":

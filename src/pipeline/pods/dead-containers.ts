@@ -25,13 +25,16 @@ export const ONE_OF_EACH: DeadContainerLimits = { perContainer: 1, onNode: -1, m
  * How many ended attempts each container may keep now. A limit of the node that is exceeded is shared out
  * evenly (kuberuntime_gc.go evictContainers), but never to less than one.
  */
-export function keptDead(limits: DeadContainerLimits, records: readonly PodRecord[]): KeptDead {
+export function keptDead(
+  limits: DeadContainerLimits,
+  pods: readonly Pick<PodRecord, "observed">[],
+): KeptDead {
   const { minAgeMs, onNode } = limits;
   const perContainer = limits.perContainer < 0 ? Number.POSITIVE_INFINITY : limits.perContainer;
   if (onNode < 0) return { perContainer: Math.max(1, perContainer), minAgeMs };
   let dead = 0;
   let containers = 0;
-  for (const { observed } of records) {
+  for (const { observed } of pods) {
     const ended = observed.containers.filter(({ state }) => state === "exited");
     dead += ended.length;
     containers += new Set(ended.map(({ name }) => name)).size;

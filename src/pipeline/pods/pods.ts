@@ -9,15 +9,19 @@ import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import { graceSecondsOf, podDisplayName } from "../../api/pod.ts";
+import type { PodFact } from "../../api/pod-facts.ts";
+import type { CellMap } from "../../kit/cell-map.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { PodActor } from "./actor.ts";
 import { Admissions } from "./admissions.ts";
+import type { Admit } from "./admit.ts";
 import { causeOf, hasEnded } from "./ended-before.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { lostBefore } from "./lost-containers.ts";
 import { livingContainers } from "./observed.ts";
 import type { PlanContext } from "./plan-draft.ts";
+import { factOf } from "./pod-fact.ts";
 import type { PodDeps } from "./ports.ts";
 import {
   NOTHING_OBSERVED,
@@ -46,32 +50,11 @@ export type PodChange =
       readonly graceSeconds?: number;
     };
 
-/** What admission says of a new pod; `defer` asks again later. */
-export type AdmissionVerdict =
-  | { readonly kind: "admit"; readonly rules: number }
-  | {
-      readonly kind: "reject";
-      readonly rule: string;
-      readonly reason: string;
-      readonly message: string;
-    }
-  | {
-      readonly kind: "defer";
-      readonly rule: string;
-      readonly reason: string;
-      readonly message: string;
-      readonly retryInMs: number;
-    };
-
-/** Asked once for every new pod, one at a time. `others` are the pods that hold or may hold resources. */
-export type Admit = (
-  candidate: PodRecord,
-  others: readonly PodRecord[],
-) => Promise<AdmissionVerdict>;
-
 /** What the room stands on. */
 export interface PodsDeps extends PodDeps {
   readonly scope: TaskScope;
+  /** What other modules may know of pods; the room is its writer. */
+  readonly facts: CellMap<PodUid, PodFact>;
   readonly admit: Admit;
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
   /** What was published of the pod in an earlier life of the agent. */
@@ -182,6 +165,7 @@ export class Pods implements PodsView {
     const before = this.#unobserved.record(uid);
     const record = change();
     if (!record) return;
+    this.#publish(record);
     sayDegraded(before?.degraded, record, this.#deps.ports);
     for (const listener of this.#listeners) listener(record);
   }
@@ -359,12 +343,14 @@ export class Pods implements PodsView {
     const actor = new PodActor(record, {
       ...this.#deps,
       log: this.#deps.log.child("pod", { pod: podDisplayName(record.pod), uid: record.uid }),
+      onRecord: (now) => this.#publish(now),
       onChange: (now) => {
         for (const listener of this.#listeners) listener(now);
         this.#admissions.resizes.notice(now);
       },
     });
     this.#actors.set(record.uid, actor);
+    this.#publish(record);
     this.#deps.scope.spawn(`pod ${record.uid}`, "restart", async (signal) => {
       await actor.run(signal);
       if (!signal.aborted) this.#released(actor.record);
@@ -372,8 +358,13 @@ export class Pods implements PodsView {
     return actor;
   }
 
+  #publish(record: PodRecord): void {
+    this.#deps.facts.set(record.uid, factOf(record));
+  }
+
   #released(record: PodRecord): void {
     this.#actors.delete(record.uid);
+    this.#deps.facts.delete(record.uid);
     this.#admissions.forget(record.uid);
     this.#deps.ports.decisions.decide(
       record,

@@ -171,17 +171,36 @@ export interface PodResizePort {
   ): Promise<{ readonly kind: "done" } | { readonly kind: "failed"; readonly message: string }>;
 }
 
+/** What became of granting devices. */
+export type DeviceGrant =
+  | { readonly kind: "granted" }
+  | { readonly kind: "refused"; readonly reason: string; readonly message: string }
+  /** Asked again after a while. */
+  | {
+      readonly kind: "deferred";
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number;
+    };
+
+/** Devices of pods. */
+export interface PodDevicePort {
+  /** Grants what the containers of the pod ask for, all of it or nothing; asked again it goes on where it was. */
+  grant(uid: PodUid, pod: Pod): Promise<DeviceGrant>;
+}
+
 /** Keeping decisions. */
 export interface DecisionPort {
   /** Keeps a decision on a pod; never throws, never waits. */
   decide(record: PodRecord, because: Because): void;
 }
 
-/** What the pods room needs from the others. Declared here, built in `pipeline.ts`. */
+/** What the pods room needs from the others. Declared here, built in `pipeline/ports/`. */
 export interface PodPorts {
   readonly ground: PodGroundPort;
   readonly runtime: PodRuntimePort;
   readonly images: PodImagePort;
+  readonly devices: PodDevicePort;
   readonly hooks: PodHookPort;
   readonly events: PodEventPort;
   readonly resizes: PodResizePort;

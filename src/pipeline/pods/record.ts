@@ -3,6 +3,7 @@ import { type ActuatedPod, allocationOf } from "../../api/allocation.ts";
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
+import type { ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { LostContainers } from "./lost-containers.ts";
@@ -66,12 +67,6 @@ export type Admission =
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
-
-/** The three kinds of probes. */
-export type ProbeKind = "liveness" | "readiness" | "startup";
-
-/** What a probe concluded. */
-export type ProbeResult = "success" | "failure" | "unknown";
 
 /** What the probes of one attempt of a container last said. */
 export interface ProbeVerdicts {

@@ -3,9 +3,10 @@
 import type { ActuatedPod, PodAllocation } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import type { PendingResize, ProbeKind, ProbeResult, TerminationCause } from "./record.ts";
+import type { PendingResize, TerminationCause } from "./record.ts";
 
 /** What became of one action, as far as the record must know. */
 export type ActionOutcome =

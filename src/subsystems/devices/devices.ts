@@ -8,6 +8,8 @@ import type { Because } from "../../api/decisions.ts";
 import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod.ts";
+import type { PodFacts } from "../../api/pod-facts.ts";
+import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -15,12 +17,14 @@ import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { StateFiles } from "../../kit/state-files.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { Grpc } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { DeviceAdmission, type GrantOutcome } from "./admission.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { type ContainerDeviceParts, mergeAnswers, NO_DEVICE_PARTS } from "./container-parts.ts";
+import type { DevicePod } from "./device-pod.ts";
 import { Grants } from "./grants.ts";
 import { expectAgain, isReportedHealthy } from "./inventory.ts";
 import { allHoldings, type Holding, holdingsOf, ownerOf } from "./ledger.ts";
@@ -39,6 +43,7 @@ import { Strangers } from "./strangers.ts";
 import type { TopologySettings } from "./topology.ts";
 
 export { DEVICES_ANNOTATION } from "./container-parts.ts";
+export type { DevicePod } from "./device-pod.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
 export { followPluginFolder } from "./plugin-folder.ts";
 export type { DeviceEvent } from "./plugin-side.ts";
@@ -69,25 +74,11 @@ export interface DevicesDeps {
   readonly metrics: MetricsRegistry;
   readonly say: { ofNode(said: DeviceEvent): void; ofPod(pod: Pod, said: DeviceEvent): void };
   readonly decide: (pod: Pod, because: Because) => void;
-  /** The pod's status may be another now (`health`), or admission's word on it (`admission`). */
-  readonly onPodChanged: (podUid: PodUid, what: "health" | "admission") => void;
-  readonly podOf: (podUid: PodUid) => Pod | undefined;
+  /** Told when a pod's status may be another now (`health`), or admission's word on it (`admission`). */
+  readonly news: Publisher<PodNews>;
+  readonly pods: Pick<PodFacts, "get">;
   /** Whether the node was last shown to offer the resource, so that its plugin is worth waiting for. */
   readonly advertised?: (resource: string) => boolean;
-}
-
-/** A pod as the pipeline sees it. */
-export interface DevicePod {
-  readonly uid: PodUid;
-  readonly pod: Pod;
-  /** Whether its spec comes from a source, and not from what the runtime remembers of it. */
-  readonly known: boolean;
-  /** Whether all of it was seen ended for good. */
-  readonly ended: boolean;
-  /** Whether its init containers are done, so that what they had beyond the others is not needed. */
-  readonly initsDone: boolean;
-  /** Containers with a living process. */
-  readonly running: ReadonlySet<string>;
 }
 
 /** A container cannot have its devices now; the message is for the pod's status. */
@@ -145,7 +136,7 @@ export class Devices {
       state,
       grants: this.#grants,
       deferMs: options.deferMs,
-      onWorthRetry: (podUid) => deps.onPodChanged(podUid, "admission"),
+      onWorthRetry: (podUid) => this.#publish(podUid, "admission"),
     });
     this.#releases = new Releases({
       state,
@@ -240,7 +231,7 @@ export class Devices {
       this.#admission.cancel(uid);
       this.#releases.release(uid, pod, "the pod has ended");
     } else if (initsDone && !this.#options.keepInitDevices) {
-      if (this.#releases.releaseInits(uid, pod)) this.#deps.onPodChanged(uid, "health");
+      if (this.#releases.releaseInits(uid, pod)) this.#publish(uid, "health");
     }
   }
 
@@ -316,7 +307,7 @@ export class Devices {
       inventory: this.#state.inventory.get(),
       ledger: this.#state.ledger,
       plugins: new Map(this.#plugins.list().map((target) => [target.resource, target])),
-      podOf: this.#deps.podOf,
+      podOf: (uid) => this.#deps.pods.get(uid)?.pod,
       notes: this.#notes,
       now: this.#deps.clock.monotonic(),
       decode: decodeAnswer,
@@ -356,13 +347,17 @@ export class Devices {
     for (const [podUid, changed] of Map.groupBy(ids, (id) => ownerOf(ledger, resource, id))) {
       if (podUid === undefined) continue;
       const sick = changed.filter((id) => !isReportedHealthy(record, id));
-      const pod = this.#deps.podOf(podUid);
+      const pod = this.#deps.pods.get(podUid)?.pod;
       if (pod && sick.length > 0) {
         const message = `${resource} ${sick.join(", ")} became unhealthy`;
         this.#deps.say.ofPod(pod, { type: "Warning", reason: "DeviceUnhealthy", message });
       }
-      this.#deps.onPodChanged(podUid, "health");
+      this.#publish(podUid, "health");
     }
+  }
+
+  #publish(uid: PodUid, what: "health" | "admission"): void {
+    this.#deps.news.publish({ kind: "devices", uid, what });
   }
 
   #note(text: string): void {

@@ -6,12 +6,15 @@
  */
 import { LRUCache } from "lru-cache";
 import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod.ts";
+import type { PodNews } from "../../api/pod-news.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import { type BackoffEntry, backoffLeftMs, backoffNext } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { Image, ImageService } from "../../outside/cri/cri.ts";
 import type { Hold, Holds } from "./holds.ts";
 import { progressMessage, TEXTS } from "./image-texts.ts";
@@ -77,8 +80,8 @@ export interface EnsureDeps {
   readonly records: PulledRecords;
   readonly metrics: ImageMetrics;
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
-  /** What a container that waits for its image shows; `undefined` when it waits no more. */
-  readonly onProgress: (pod: Pod, container: string, message: string | undefined) => void;
+  /** Told what containers wait for whose images are being pulled. */
+  readonly news: Publisher<PodNews>;
   /** Told of every pull that succeeded. */
   readonly onPulled: (id: string, pullMs: number) => void;
 }
@@ -240,17 +243,20 @@ export class Ensure {
     request: ImageRequest,
     standing: () => ReturnType<Parameters<NonNullable<Parameters<Puller["pull"]>[2]>>[0]>,
   ): () => void {
-    const { clock, onProgress } = this.#deps;
+    const { clock, news } = this.#deps;
     const { pod, container, image } = request;
+    const uid = (pod.metadata?.uid ?? "") as PodUid;
+    const publish = (message: string | undefined) =>
+      news.publish({ kind: "progress", uid, container, message });
     let cancel = () => {};
     const show = () => {
-      onProgress(pod, container, progressMessage(image, standing()));
+      publish(progressMessage(image, standing()));
       cancel = clock.alarm(PROGRESS_MS, show);
     };
     show();
     return () => {
       cancel();
-      onProgress(pod, container, undefined);
+      publish(undefined);
     };
   }
 

@@ -6,12 +6,15 @@
  */
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import { type PodFacts, wantedPods } from "../../api/pod-facts.ts";
+import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { StateFiles } from "../../kit/state-files.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { ContainerRuntime } from "../../outside/cri/cri.ts";
 import type { Host } from "../../outside/host/host.ts";
 import type { Net } from "../../outside/net/net.ts";
@@ -68,16 +71,16 @@ export interface ImageDeps {
   readonly describeRuntime?: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
   /** Aborted when the agent leaves. */
   readonly signal: AbortSignal;
-  /** Pods that have or may get containers; their images are kept. */
-  readonly pods: () => readonly Pod[];
+  /** Images of pods that have or may get containers are kept. */
+  readonly pods: Pick<PodFacts, "values">;
   readonly pullSecrets: PullSecretPort;
   readonly accounts: PodAccountPort;
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
   readonly recordNodeEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; its name and id. */
   readonly decide: (name: string, id: string, because: Because) => void;
-  /** What a container that waits for its image shows; `undefined` when it waits no more. */
-  readonly onProgress: (pod: Pod, container: string, message: string | undefined) => void;
+  /** Told what containers wait for whose images are being pulled. */
+  readonly news: Publisher<PodNews>;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -98,7 +101,8 @@ export class Images {
     deps: ImageDeps,
     parts: { readonly metrics: ImageMetrics; readonly programs: CredentialPrograms | undefined },
   ) {
-    const { cri, clock, log, pods, state } = deps;
+    const { cri, clock, log, state } = deps;
+    const pods = () => wantedPods(deps.pods);
     const holds = new Holds();
     this.#settings = options;
     this.#deps = deps;
@@ -122,7 +126,7 @@ export class Images {
       puller: new Puller(options.pulls, cri.images, clock),
       access: createAccess(options, deps, parts.programs),
       recordEvent: deps.recordEvent,
-      onProgress: deps.onProgress,
+      news: deps.news,
       onPulled: (id, pullMs) => this.#inventory.pulled(id, pullMs),
     });
   }
@@ -223,7 +227,8 @@ export class Images {
   }
 
   #createCollector(holds: Holds, metrics: ImageMetrics): Collector {
-    const { cri, host, clock, log, pods, net, recordNodeEvent, decide } = this.#deps;
+    const { cri, host, clock, log, net, recordNodeEvent, decide } = this.#deps;
+    const pods = () => wantedPods(this.#deps.pods);
     return new Collector(this.#settings.gc, {
       ...{ images: cri.images, host, clock, log, holds, pods, decide },
       inventory: this.#inventory,

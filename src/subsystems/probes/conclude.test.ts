@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  conclude,
-  consider,
-  type ProbeKind,
-  type ProbeResult,
-  type ProbeRules,
-} from "./verdict.ts";
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
+import { conclude, consider, type ProbeRules } from "./verdict.ts";
 import { adopted, at, facts, rules } from "./verdict.vectors.ts";
 
 /** What is published of results that come one after the other. */

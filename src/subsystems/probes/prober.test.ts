@@ -32,7 +32,7 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     agentStartedAt: clock.monotonic(),
     historyLength: 5,
     endLeftovers: true,
-    onVerdict: () => {},
+    news: { publish: () => {} },
     recordEvent: () => {},
     onLook: () => {},
     ...more,

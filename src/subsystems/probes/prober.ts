@@ -1,12 +1,16 @@
+import type { PodUid } from "../../api/observation.ts";
+import type { PodNews } from "../../api/pod-news.ts";
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { FairSlots } from "./fair-slots.ts";
 import type { FineRate } from "./fine-rate.ts";
 import { type LookPorts, look } from "./look.ts";
 import { LookLog } from "./look-log.ts";
 import { type HandlerKind, handlerOf, type ProbeOutcome } from "./outcome.ts";
-import type { ProbeEvent, ProbeRecord, ProbeReport, ProbeVerdict } from "./report.ts";
+import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { MANY_UNCOLLECTED, saidOf, uncollectedText } from "./said.ts";
 import type { Schedule, Turn } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
@@ -25,8 +29,6 @@ import {
   type Moment,
   NEW_WORKER,
   type ProbeFacts,
-  type ProbeKind,
-  type ProbeResult,
   type ProbeRules,
   type Step,
   type WorkerState,
@@ -47,7 +49,7 @@ export interface ProberShared {
   readonly historyLength: number;
   /** Whether exec probes that ran out of time leave nothing behind, where the pod does not say. */
   readonly endLeftovers: boolean;
-  readonly onVerdict: (verdict: ProbeVerdict) => void;
+  readonly news: Publisher<PodNews>;
   readonly recordEvent: (event: ProbeEvent) => void;
   /** Told of every look that was made, for the metrics. */
   readonly onLook: (prober: Prober, record: ProbeRecord) => void;
@@ -225,7 +227,7 @@ export class Prober {
     );
     this.#state = state;
     this.#step = step;
-    this.#publish(publish, "");
+    this.#publish(publish);
     if (step.kind === "wait") this.#scheduleNext();
     else if (step.kind === "probe" && state.containerId !== undefined)
       this.#launch(state.containerId);
@@ -315,7 +317,7 @@ export class Prober {
     };
     this.log.keep(record);
     this.#shared.onLook(this, record);
-    if (this.#isWanted(containerId)) this.#judge(outcome, output);
+    if (this.#isWanted(containerId)) this.#judge(outcome);
   }
 
   #request(containerId: string) {
@@ -341,14 +343,14 @@ export class Prober {
     return this.kind === "readiness" || !facts.podEnding;
   }
 
-  #judge(outcome: ProbeOutcome, output: string): void {
+  #judge(outcome: ProbeOutcome): void {
     const said = saidOf(this.kind, outcome);
     if (said) this.#say(said.reason, said.message);
     if (outcome.kind === "error") return;
     const result = outcome.kind === "failure" ? "failure" : "success";
     const { state, publish } = conclude(this.#rules, this.#state, result);
     this.#state = state;
-    this.#publish(publish, output);
+    this.#publish(publish);
     if (outcome.kind === "failure") this.#warnOf(outcome.uncollected ?? 0);
   }
 
@@ -379,18 +381,17 @@ export class Prober {
     });
   }
 
-  #publish(results: readonly ProbeResult[], output: string): void {
+  #publish(results: readonly ProbeResult[]): void {
     const { containerId } = this.#state;
     if (containerId === undefined) return;
     for (const result of results) {
-      this.#shared.onVerdict({
-        podUid: this.#pod.uid,
+      this.#shared.news.publish({
+        kind: "probed",
+        uid: this.#pod.uid as PodUid,
         container: this.container,
         containerId,
-        kind: this.kind,
+        probe: this.kind,
         result,
-        output,
-        atMs: this.#shared.clock.wall(),
       });
     }
   }

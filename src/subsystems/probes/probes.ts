@@ -4,33 +4,28 @@
  * Invariants: a probe runs once at a time; a verdict names the container it is about and is never of
  * one that was replaced; nothing is left running for a pod that is no longer watched.
  */
+
+import type { PodNews } from "../../api/pod-news.ts";
+import type { ProbeKind } from "../../api/probe-result.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { HistogramSeries, MetricsRegistry, Sample } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import { type ContainerProcesses, ExecGuard } from "./exec-guard.ts";
 import { FairSlots } from "./fair-slots.ts";
 import { FineRate } from "./fine-rate.ts";
 import type { LookPorts } from "./look.ts";
 import { Prober, type Watched } from "./prober.ts";
-import type { ProbeEvent, ProbeRecord, ProbeReport, ProbeVerdict } from "./report.ts";
+import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { Schedule } from "./schedule.ts";
 import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
 import { Spread } from "./spread.ts";
 import { kindsOf, type ProbedPod, type ProbeTarget } from "./target.ts";
-import type { ProbeKind } from "./verdict.ts";
 
 export { containerProcesses } from "./container-processes.ts";
-export type {
-  ProbedPod,
-  ProbeEvent,
-  ProbeKind,
-  ProbeRecord,
-  ProbeReport,
-  ProbeTarget,
-  ProbeVerdict,
-};
+export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport, ProbeTarget };
 
 /** What the room needs from outside and from its user. */
 export interface ProbesDeps extends Omit<LookPorts, "guard"> {
@@ -42,8 +37,9 @@ export interface ProbesDeps extends Omit<LookPorts, "guard"> {
   readonly scope: TaskScope;
   /** The registry behind `/metrics/probes`. */
   readonly metrics: MetricsRegistry;
-  /** Neither may throw. */
-  readonly onVerdict: (verdict: ProbeVerdict) => void;
+  /** Told of every verdict when it changes. */
+  readonly news: Publisher<PodNews>;
+  /** Must not throw. */
   readonly recordEvent: (event: ProbeEvent) => void;
 }
 
@@ -140,7 +136,7 @@ class ProbeRoom implements Probes {
       agentStartedAt: clock.monotonic(),
       historyLength: options.historyLength,
       endLeftovers: options.endLeftovers,
-      onVerdict: deps.onVerdict,
+      news: deps.news,
       recordEvent: deps.recordEvent,
       onLook: metrics.observe,
     };

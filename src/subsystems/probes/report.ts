@@ -1,19 +1,9 @@
 // pure
+
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { HandlerKind } from "./outcome.ts";
-import type { ProbeKind, ProbeResult, Step } from "./verdict.ts";
-
-/** What a probe now says of one attempt of a container; told only when it changes. */
-export interface ProbeVerdict {
-  readonly podUid: string;
-  readonly container: string;
-  readonly containerId: string;
-  readonly kind: ProbeKind;
-  readonly result: ProbeResult;
-  /** What the deciding look gave, up to 10 KiB; empty when none was made. */
-  readonly output: string;
-  readonly atMs: WallMs;
-}
+import type { Step } from "./verdict.ts";
 
 /** Something worth an event on the pod. */
 export interface ProbeEvent {

@@ -1,7 +1,8 @@
 // pure
+
+import type { ProbeKind } from "../../api/probe-result.ts";
 import type { ProbeOutcome } from "./outcome.ts";
 import type { ProbeEvent } from "./report.ts";
-import type { ProbeKind } from "./verdict.ts";
 
 const TITLE: Readonly<Record<ProbeKind, string>> = {
   liveness: "Liveness",

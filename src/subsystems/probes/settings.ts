@@ -1,5 +1,5 @@
 // pure
-import type { ProbeKind } from "./verdict.ts";
+import type { ProbeKind } from "../../api/probe-result.ts";
 
 /** Periods of probes that are finer than the API's seconds, like `web/readiness=200ms,web/startup=100ms`. */
 export const PERIODS_ANNOTATION = "nodelet.dev/probe-periods";

@@ -1,8 +1,9 @@
 // pure
 import type { Container, Probe } from "../../api/generated/types.ts";
+import type { ProbeKind } from "../../api/probe-result.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { type ProbeSettings, settingKey } from "./settings.ts";
-import type { ProbeFacts, ProbeKind, ProbeRules } from "./verdict.ts";
+import type { ProbeFacts, ProbeRules } from "./verdict.ts";
 
 /** A pod whose containers are probed, as it is now. */
 export interface ProbedPod {

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import {
   conclude,
   consider,
   NEW_WORKER,
   type ProbeFacts,
-  type ProbeKind,
-  type ProbeResult,
   type ProbeRules,
   type WorkerState,
   wantsTrigger,

@@ -1,11 +1,6 @@
 // pure
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
-
-/** The three probes a container may have. */
-export type ProbeKind = "liveness" | "readiness" | "startup";
-
-/** What a probe says of a container; `unknown` only before the first word of a startup probe. */
-export type ProbeResult = "success" | "failure" | "unknown";
 
 /** A probe's numbers with their defaults filled in; whole seconds only because the API has no finer ones. */
 export interface ProbeRules {

@@ -1,11 +1,12 @@
 /** What the tests of verdicts start from. */
+
+import type { ProbeKind } from "../../api/probe-result.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import {
   consider,
   type Moment,
   NEW_WORKER,
   type ProbeFacts,
-  type ProbeKind,
   type ProbeRules,
   type WorkerState,
 } from "./verdict.ts";

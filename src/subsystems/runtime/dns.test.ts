@@ -93,7 +93,7 @@ test("Resolver reads the file as it is when it is asked, and says once what is w
   const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };
   const deps = {
     files: { readText: async () => text },
-    onFault: (message: string) => said.push(message),
+    recordFailure: (message: string) => said.push(message),
   };
   const resolver = new Resolver({ ...options, resolvConf: "/r" }, deps);
   assert.deepEqual((await resolver.read()).host.servers, ["192.0.2.1"]);

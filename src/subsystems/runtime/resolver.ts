@@ -21,7 +21,7 @@ const MAX_BYTES = 64 * 1024;
 export class Resolver {
   readonly #options: ResolverOptions;
   readonly #files: Pick<Files, "readText">;
-  readonly #onFault: (message: string) => void;
+  readonly #recordFailure: (message: string) => void;
   #said: string | undefined;
 
   constructor(
@@ -29,12 +29,12 @@ export class Resolver {
     deps: {
       readonly files: Pick<Files, "readText">;
       /** Told in the words of the event CheckLimitsForResolvConf. */
-      readonly onFault: (message: string) => void;
+      readonly recordFailure: (message: string) => void;
     },
   ) {
     this.#options = options;
     this.#files = deps.files;
-    this.#onFault = deps.onFault;
+    this.#recordFailure = deps.recordFailure;
   }
 
   /** What there is now; a missing file is an empty one. Throws `OutsideError` where it cannot be read. */
@@ -44,7 +44,7 @@ export class Resolver {
     const text = await this.#files.readText(resolvConf, { maxBytes: MAX_BYTES });
     const dns = { servers, domain, host: parseResolvConf(text ?? "") };
     const fault = resolvConfFault(resolvConf, dns);
-    if (fault !== undefined && fault !== this.#said) this.#onFault(fault);
+    if (fault !== undefined && fault !== this.#said) this.#recordFailure(fault);
     this.#said = fault;
     return dns;
   }

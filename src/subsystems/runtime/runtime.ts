@@ -7,13 +7,16 @@
 import type { EnvEntry } from "../../api/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import type { PodFacts } from "../../api/pod-facts.ts";
 import { kernelHostname } from "../../api/pod-hostname.ts";
+import type { PodNews } from "../../api/pod-news.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import { within } from "../../kit/within.ts";
 import type {
   ContainerRuntime,
@@ -67,6 +70,9 @@ export interface RuntimeDeps {
   readonly log: Log;
   readonly metrics: MetricsRegistry;
   readonly scope: TaskScope;
+  /** Told of every pod that changed. */
+  readonly news: Publisher<PodNews>;
+  readonly pods: Pick<PodFacts, "get">;
   readonly readTail: ReadTail;
   readonly cgroupParent: (pod: Pod) => string;
   readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
@@ -111,14 +117,7 @@ export class Runtime {
   #said: Said | undefined;
   readonly watch: RuntimeWatch;
 
-  constructor(
-    options: RuntimeOptions,
-    deps: RuntimeDeps,
-    hooks: {
-      readonly onFound: (pods: readonly FoundPod[]) => void;
-      readonly isBusy: (uid: PodUid) => boolean;
-    },
-  ) {
+  constructor(options: RuntimeOptions, deps: RuntimeDeps) {
     this.#options = options;
     this.#deps = deps;
     const { runtime, images } = deps.cri;
@@ -134,7 +133,8 @@ export class Runtime {
       log: deps.log,
       metrics: deps.metrics,
       observer: this.#observer,
-      ...hooks,
+      news: deps.news,
+      pods: deps.pods,
     });
     this.#calls = new RuntimeCalls(options.parallelStarts, deps);
     this.watch.health.subscribe(() => {

@@ -1,11 +1,14 @@
 import type { NodeFeatures, NodeRuntimeHandler } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import type { PodFacts } from "../../api/pod-facts.ts";
+import type { PodNews } from "../../api/pod-news.ts";
 import { isSame } from "../../api/strategic-diff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { Publisher } from "../../kit/topic.ts";
 import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
 import { DegradedPods } from "./degraded-pods.ts";
 import type { Observer } from "./observe.ts";
@@ -61,9 +64,9 @@ export interface WatchDeps {
   readonly metrics: MetricsRegistry;
   readonly observer: Observer;
   /** Told of every pod that changed. */
-  readonly onFound: (pods: readonly FoundPod[]) => void;
-  /** Whether the pod's actor will look by itself soon, so that an event need not. */
-  readonly isBusy: (uid: PodUid) => boolean;
+  readonly news: Publisher<PodNews>;
+  /** Of a pod for which something is being done an event need not be followed: it is observed after that. */
+  readonly pods: Pick<PodFacts, "get">;
 }
 
 /**
@@ -90,7 +93,7 @@ export class RuntimeWatch {
     this.#observations = new PodObservations({
       ...{ clock: deps.clock, log: deps.log, observer: deps.observer, degraded: this.#degraded },
       onLate: (found) => {
-        deps.onFound([found]);
+        this.#tell(found);
         this.#wake?.();
       },
       onChangedMeanwhile: (uid) => this.#lookAt(uid),
@@ -207,10 +210,10 @@ export class RuntimeWatch {
 
   /** Looks at what is due, again and again; run it with policy `restart`. */
   async followPods(signal: AbortSignal): Promise<void> {
-    const tell = (found: FoundPod) => this.#deps.onFound([found]);
+    const tell = (found: FoundPod) => this.#tell(found);
     while (!signal.aborted) {
       try {
-        this.#observations.retryDue(this.#deps.isBusy, signal);
+        this.#observations.retryDue((uid) => this.#isBusy(uid), signal);
         if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(tell, signal);
         else if (this.#dirty.size > 0) await this.#lookAtDirty(tell, signal);
         else await this.#pause(signal);
@@ -225,6 +228,14 @@ export class RuntimeWatch {
     await this.#observations.ended();
   }
 
+  #isBusy(uid: PodUid): boolean {
+    return this.#deps.pods.get(uid)?.busy === true;
+  }
+
+  #tell(found: FoundPod): void {
+    this.#deps.news.publish({ kind: "found", found });
+  }
+
   async #listAll(tell: Tell, signal: AbortSignal): Promise<void> {
     const began = this.#deps.clock.monotonic();
     this.#everything = false;
@@ -236,7 +247,7 @@ export class RuntimeWatch {
   }
 
   async #lookAtDirty(tell: Tell, signal: AbortSignal): Promise<void> {
-    const dirty = [...this.#dirty].filter((uid) => !this.#deps.isBusy(uid));
+    const dirty = [...this.#dirty].filter((uid) => !this.#isBusy(uid));
     this.#dirty.clear();
     await this.#observations.some(dirty, tell, signal);
   }
@@ -306,7 +317,7 @@ export class RuntimeWatch {
   }
 
   #lookAt(uid: PodUid): void {
-    if (this.#deps.isBusy(uid)) return;
+    if (this.#isBusy(uid)) return;
     this.#dirty.add(uid);
     this.#wake?.();
   }

@@ -83,7 +83,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
         diskUsage: (path) => host.diskUsage(path),
         readKernel: (path) => host.readKernel(path),
         nodeLabels: () => labels.now,
-        onFault: (_, message, reason) => said.push(`${reason}: ${message}`),
+        recordFailure: (_, message, reason) => said.push(`${reason}: ${message}`),
         say: ({ reason, message }) => said.push(`${reason}: ${message}`),
       },
     );

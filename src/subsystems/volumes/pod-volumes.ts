@@ -18,7 +18,7 @@ import { kindOf } from "./kinds.ts";
 /** What the volumes of one pod need beside what kinds need. */
 export interface PodVolumesDeps extends KindDeps {
   /** Told what could not be made, in the words of the event, and its reason. */
-  readonly onFault: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
+  readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
 }
 
 /** Folders of the pod that volumes use. */
@@ -199,7 +199,7 @@ export class PodVolumes {
     entry.lastFault = { message, at };
     // A volume that is there is told of once: its containers go on with what they have.
     const isSaid = last?.message === message && (entry.made || at - last.at < SAME_FAULT_MS);
-    if (!isSaid) this.#deps.onFault(this.#pod, message, reason);
+    if (!isSaid) this.#deps.recordFailure(this.#pod, message, reason);
   }
 }
 

@@ -53,7 +53,7 @@ async function world() {
     {
       ...{ clock, objects, tokens, files: host.files, volumes: host.volumes },
       ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
-      onFault: (_, message) => faults.push(message),
+      recordFailure: (_, message) => faults.push(message),
     },
   );
   scope.spawn("volumes", "restart", (leave) => volumes.keepFresh(leave));
@@ -232,7 +232,7 @@ test("another agent finds the volumes, does not mount them again, and takes them
   assert.equal(before.length, 2);
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const next = new Volumes(options, { ...deps, onFault: () => {} });
+  const next = new Volumes(options, { ...deps, recordFailure: () => {} });
   await next.clearOrphan("u1");
   assert.deepEqual(host.volumes.mounted, []);
   assert.equal(await host.files.facts(FOLDER), undefined);
@@ -254,7 +254,7 @@ test("another agent leaves an emptyDir to its containers, unless its memory went
   assert.deepEqual(host.volumes.given, [disk, memory]);
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const another = () => new Volumes(options, { ...deps, onFault: () => {} });
+  const another = () => new Volumes(options, { ...deps, recordFailure: () => {} });
   await another().mount(pod, signal);
   assert.deepEqual(host.volumes.given, [disk, memory]);
   await host.volumes.unmount(memory ?? "");
@@ -295,7 +295,7 @@ test("a volume that is there stays while the API is away", async () => {
   };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const next = new Volumes(options, { ...deps, objects, onFault: () => {} });
+  const next = new Volumes(options, { ...deps, objects, recordFailure: () => {} });
   await next.mount(pod, signal);
 });
 
@@ -307,8 +307,8 @@ test("another agent goes on with a volume whose object is gone, and says so", as
   const objects = { follow: () => () => {}, get: async () => undefined, list: async () => [] };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const onFault = (_: Pod, message: string) => faults.push(message);
-  await new Volumes(options, { ...deps, objects, onFault }).mount(pod, signal);
+  const recordFailure = (_: Pod, message: string) => faults.push(message);
+  await new Volumes(options, { ...deps, objects, recordFailure }).mount(pod, signal);
   assert.deepEqual(faults, ['MountVolume.SetUp failed for volume "v" : secret "s" not found']);
 });
 

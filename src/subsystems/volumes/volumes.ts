@@ -61,7 +61,7 @@ export interface VolumeDeps {
   /** Labels of the node's object in the API; `undefined` as long as it was not seen. */
   readonly nodeLabels?: () => LabelSet | undefined;
   /** Told what could not be made, in the words of the event FailedMount or FailedMapVolume. */
-  readonly onFault: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
+  readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
   /** Told what else is to be said of persistent volumes. */
   readonly say?: (event: VolumeEvent) => void;
 }

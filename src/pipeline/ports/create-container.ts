@@ -1,25 +1,25 @@
 /** One attempt of a container out of what the subsystems know of it: variables, mounts, devices. */
-import type { EnvEntry } from "../api/env.ts";
-import type { Container, Pod } from "../api/generated/types.ts";
-import { sortPodIps } from "../api/node-addresses.ts";
-import type { PodUid } from "../api/observation.ts";
-import { isHostNetworkPod, podDisplayName } from "../api/pod.ts";
-import { InvariantError, messageOf } from "../kit/errors.ts";
-import { type Devices, DevicesNotReady } from "../subsystems/devices/devices.ts";
-import type { Environments } from "../subsystems/environment/environment.ts";
-import type { Events } from "../subsystems/events/events.ts";
-import type { Images } from "../subsystems/images/images.ts";
-import type { Logs } from "../subsystems/logs/logs.ts";
-import type { Runtime, RuntimeFeatures } from "../subsystems/runtime/runtime.ts";
-import type { ContainerMounts, Volumes } from "../subsystems/volumes/volumes.ts";
-import { ContainerConfigError, type CreateContainerOrder } from "./pods/ports.ts";
-import { findContainer } from "./pods/restart.ts";
+import type { EnvEntry } from "../../api/env.ts";
+import type { Container, Pod } from "../../api/generated/types.ts";
+import { sortPodIps } from "../../api/node-addresses.ts";
+import type { PodUid } from "../../api/observation.ts";
+import { isHostNetworkPod, podDisplayName } from "../../api/pod.ts";
+import { InvariantError, messageOf } from "../../kit/errors.ts";
+import { type Devices, DevicesNotReady } from "../../subsystems/devices/devices.ts";
+import type { Environments } from "../../subsystems/environment/environment.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import type { Images } from "../../subsystems/images/images.ts";
+import type { Logs } from "../../subsystems/logs/logs.ts";
+import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
+import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
+import { ContainerConfigError, type CreateContainerOrder } from "../pods/ports.ts";
+import { findContainer } from "../pods/restart.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {
   readonly devices: Devices;
   readonly environments: Environments;
-  readonly events: Pick<Events, "ofPod">;
+  readonly events: Events;
   readonly images: Images;
   readonly logs: Logs;
   readonly runtime: Runtime;

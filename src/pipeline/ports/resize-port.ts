@@ -3,19 +3,19 @@ import {
   type ActuatedPod,
   allocationOf,
   isUnsure,
-  largerRequests,
   resizableContainers,
   withAllocation,
-} from "../api/allocation.ts";
-import type { Pod } from "../api/generated/types.ts";
-import { isOutside, messageOf } from "../kit/errors.ts";
-import type { Cgroups, ResizeOutcome } from "../subsystems/cgroups/cgroups.ts";
-import type { Runtime } from "../subsystems/runtime/runtime.ts";
-import { judgeResize, orderResizes, type ResizeSettings } from "./admission/judge-resize.ts";
-import type { AllocationLedger } from "./admission/ledger.ts";
-import type { NodeRoom } from "./admission/rules.ts";
-import type { PodResizeOrder, PodResizePort } from "./pods/ports.ts";
-import type { PodRecord } from "./pods/record.ts";
+} from "../../api/allocation.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import { activePods, type PodFacts } from "../../api/pod-facts.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Cgroups, ResizeOutcome } from "../../subsystems/cgroups/cgroups.ts";
+import type { Runtime } from "../../subsystems/runtime/runtime.ts";
+import { heldBy } from "../admission/admission.ts";
+import { judgeResize, orderResizes, type ResizeSettings } from "../admission/judge-resize.ts";
+import type { AllocationLedger } from "../admission/ledger.ts";
+import type { NodeRoom } from "../admission/rules.ts";
+import type { PodResizeOrder, PodResizePort } from "../pods/ports.ts";
 
 /** What the port is made from. */
 export interface ResizeDeps {
@@ -24,21 +24,10 @@ export interface ResizeDeps {
   readonly runtime: Runtime;
   readonly room: () => NodeRoom;
   readonly settings: ResizeSettings;
-  /** Pods whose demands count for the shares of their class. */
-  readonly activePods: () => readonly Pod[];
+  readonly podFacts: PodFacts;
 }
 
 const uidOf = (pod: Pod): string => pod.metadata?.uid ?? "";
-
-/** The pod with what it holds of the node: until a change was carried out, the larger of both. */
-export function heldBy(
-  { pod, resize }: Pick<PodRecord, "pod" | "resize">,
-  ledger: AllocationLedger,
-): Pod {
-  const given = ledger.asAllocated(pod);
-  if (!resize.inProgress && given === pod) return pod;
-  return withAllocation(given, largerRequests(allocationOf(given), ledger.actuated(given)));
-}
 
 /** The port; see `PodResizePort`. */
 export function resizePort(deps: ResizeDeps): PodResizePort {
@@ -76,14 +65,14 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
 }
 
 async function apply(
-  { ledger, cgroups, runtime, activePods }: ResizeDeps,
+  { ledger, cgroups, runtime, podFacts }: ResizeDeps,
   { pod, actuated, sandboxId, containers }: PodResizeOrder,
   signal: AbortSignal,
 ): ReturnType<PodResizePort["apply"]> {
   let outcome: ResizeOutcome;
   try {
     if (sandboxId !== undefined) await runtime.updateSandbox(sandboxId, pod, signal);
-    await cgroups.updateQos(activePods());
+    await cgroups.updateQos(activePods(podFacts));
     outcome = await cgroups.resizePod({
       from: withAllocation(pod, actuated),
       to: pod,

@@ -1,18 +1,19 @@
 /** Making room for critical pods: others are ended, and the critical one waits until they are. */
-import { decided } from "../api/decisions.ts";
-import type { PodUid } from "../api/observation.ts";
-import { graceSecondsOf, isCriticalPod, podDisplayName } from "../api/pod.ts";
-import type { Events } from "../subsystems/events/events.ts";
-import { lacksOnlyRoom, type NodeRoom, planPreemption, shortages } from "./admission/rules.ts";
-import type { AdmissionVerdict, Pods } from "./pods/pods.ts";
-import type { DecisionPort } from "./pods/ports.ts";
-import type { PodRecord } from "./pods/record.ts";
+import { decided } from "../../api/decisions.ts";
+import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod.ts";
+import type { PodNews } from "../../api/pod-news.ts";
+import type { Publisher } from "../../kit/topic.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import type { AdmissionVerdict } from "../pods/admit.ts";
+import type { DecisionPort } from "../pods/ports.ts";
+import type { PodRecord } from "../pods/record.ts";
+import { lacksOnlyRoom, type NodeRoom, planPreemption, shortages } from "./rules.ts";
 
 /** What ending others for a pod needs. */
 export interface MakeRoomDeps {
   readonly events: Pick<Events, "ofPod">;
   readonly decisions: DecisionPort;
-  readonly pods: Pick<Pods, "terminate">;
+  readonly news: Publisher<PodNews>;
   readonly room: NodeRoom;
 }
 
@@ -54,11 +55,11 @@ function wait(message: string): AdmissionVerdict {
   return { kind: "defer", rule: RULE, reason: REASON, message, retryInMs: RETRY_MS };
 }
 
-function evict(victim: PodRecord, forUid: string, { events, decisions, pods }: MakeRoomDeps): void {
+function evict(victim: PodRecord, forUid: string, { events, decisions, news }: MakeRoomDeps): void {
   events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
   const graceSeconds = graceSecondsOf(victim.pod);
   const reason = `pod ${forUid} is critical and needs its place`;
   decisions.decide(victim, decided("killPod", RULE, { graceSeconds, reason }));
   const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };
-  pods.terminate(victim.uid as PodUid, { kind: "evicted", ...cause });
+  news.publish({ kind: "evicted", uid: victim.uid, ...cause });
 }

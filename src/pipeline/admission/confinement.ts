@@ -1,8 +1,8 @@
 /** What the node can confine pods by. */
-import type { Outside } from "../outside/outside.ts";
-import type { Runtime } from "../subsystems/runtime/runtime.ts";
-import type { NodeSecurity } from "./admission/rules.ts";
-import type { AdmissionVerdict } from "./pods/pods.ts";
+import type { Outside } from "../../outside/outside.ts";
+import type { Runtime } from "../../subsystems/runtime/runtime.ts";
+import type { AdmissionVerdict } from "../pods/admit.ts";
+import type { NodeSecurity } from "./rules.ts";
 
 /** Who knows. */
 export interface ConfinementDeps {

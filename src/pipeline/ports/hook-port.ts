@@ -1,30 +1,32 @@
 /** What the pods room needs for hooks of containers. */
-import type { Pod } from "../api/generated/types.ts";
-import type { PodUid } from "../api/observation.ts";
-import { isHostNetworkPod, podDisplayName } from "../api/pod.ts";
-import type { Outside } from "../outside/outside.ts";
-import type { Events } from "../subsystems/events/events.ts";
-import type { HookPlace, Runtime } from "../subsystems/runtime/runtime.ts";
-import type { Pods } from "./pods/pods.ts";
-import type { PodPorts } from "./pods/ports.ts";
-import { specContainers } from "./pods/restart.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import { isHostNetworkPod, podDisplayName } from "../../api/pod.ts";
+import type { PodFacts } from "../../api/pod-facts.ts";
+import type { Outside } from "../../outside/outside.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
+import type { PodPorts } from "../pods/ports.ts";
+import { specContainers } from "../pods/restart.ts";
 
 /** What the port is made from. */
 export interface HookPortDeps {
   readonly outside: Outside;
-  readonly events: Pick<Events, "ofPod">;
+  readonly events: Events;
   readonly runtime: Runtime;
   /** Addresses of the node, which pods on its network have. */
   readonly hostIps: () => readonly string[];
+  readonly podFacts: PodFacts;
 }
 
 /** The hooks of containers, run through the runtime. */
-export function hookPort(deps: HookPortDeps, pods: () => Pods): PodPorts["hooks"] {
+export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
   const { clock, log, net, cri } = deps.outside;
   // Nobody may have looked at a sandbox yet that was just made, and the one before had another address.
   const podIp = async ({ pod, sandboxId }: HookPlace, signal: AbortSignal) => {
     if (isHostNetworkPod(pod)) return deps.hostIps()[0];
-    const sandboxes = pods().get((pod.metadata?.uid ?? "") as PodUid)?.observed.sandboxes ?? [];
+    const sandboxes =
+      deps.podFacts.get((pod.metadata?.uid ?? "") as PodUid)?.observed.sandboxes ?? [];
     const seen = sandboxId
       ? sandboxes.find(({ id }) => id === sandboxId)
       : sandboxes.find(({ ips }) => ips.length > 0);

@@ -1,0 +1,53 @@
+// pure
+import type { ReadingMap } from "../kit/cell-map.ts";
+import type { Pod } from "./generated/types.ts";
+import type { Observation, PodUid } from "./observation.ts";
+
+/** Where a pod is on its way; only ever forward. */
+export type PodLifeName = "waiting" | "running" | "terminating" | "terminated" | "released";
+
+/** What other modules may know of one pod. Replaced, never changed. */
+export interface PodFact {
+  readonly uid: PodUid;
+  /** With the resources that it was given. */
+  readonly pod: Pod;
+  readonly life: PodLifeName;
+  /** Whether something is being done for it: it is observed right after that. */
+  readonly busy: boolean;
+  /** What the runtime last had of it. */
+  readonly observed: Observation;
+}
+
+/** Everything that other modules may know of pods, by UID. The pipeline is its writer. */
+export type PodFacts = ReadingMap<PodUid, PodFact>;
+
+/** Whether nothing that modules may know of the pod has changed. */
+export function isSameFact(before: PodFact, now: PodFact): boolean {
+  return (
+    before.pod === now.pod &&
+    before.life === now.life &&
+    before.busy === now.busy &&
+    before.observed === now.observed
+  );
+}
+
+/** Whether the pod holds what the node has. */
+export function isActive({ life }: PodFact): boolean {
+  return life === "running" || life === "terminating";
+}
+
+/** Pods that hold what the node has: admitted, and not seen ended. */
+export function activePods(facts: Pick<PodFacts, "values">): readonly Pod[] {
+  return facts
+    .values()
+    .filter(isActive)
+    .map(({ pod }) => pod);
+}
+
+/** Pods that have or may get containers: their images are kept. */
+export function wantedPods(facts: Pick<PodFacts, "values">): readonly Pod[] {
+  return facts
+    .values()
+    .filter(({ life }) => life === "waiting" || life === "running")
+    .map(({ pod }) => pod);
+}

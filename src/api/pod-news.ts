@@ -1,0 +1,57 @@
+// pure
+import type { FoundPod, PodUid } from "./observation.ts";
+import type { ProbeKind, ProbeResult } from "./probe-result.ts";
+
+/** What modules have to tell of pods; read by the pipeline alone. */
+export type PodNews =
+  /** What the runtime has of one pod; of one that it no longer has, an empty observation. */
+  | { readonly kind: "found"; readonly found: FoundPod }
+  /** What a probe now says of one attempt of a container; told only when it changes. */
+  | {
+      readonly kind: "probed";
+      readonly uid: PodUid;
+      readonly container: string;
+      readonly containerId: string;
+      readonly probe: ProbeKind;
+      readonly result: ProbeResult;
+    }
+  /** What a container that is being made waits for, to be shown; `undefined` when it waits no more. */
+  | {
+      readonly kind: "progress";
+      readonly uid: PodUid;
+      readonly container: string;
+      readonly message: string | undefined;
+    }
+  /** The health of the pod's devices has changed, or what admission may say of them. */
+  | { readonly kind: "devices"; readonly uid: PodUid; readonly what: "health" | "admission" }
+  /** The node needs the pod's place. */
+  | {
+      readonly kind: "evicted";
+      readonly uid: PodUid;
+      /** For the status. */
+      readonly reason: string;
+      readonly message: string;
+      /** Message of the condition DisruptionTarget, where the pod is not at fault. */
+      readonly disruption?: string;
+    };
+
+/**
+ * News of equal keys replace one another while nobody has read them yet: only the latest counts. Two observations
+ * of a pod may overtake each other on their way, so both are read.
+ */
+export function newsKey(news: PodNews): string | undefined {
+  switch (news.kind) {
+    case "found":
+      return undefined;
+    case "probed":
+      return `probed ${news.uid} ${news.container} ${news.probe}`;
+    case "progress":
+      return `progress ${news.uid} ${news.container}`;
+    case "devices":
+      return `devices ${news.uid} ${news.what}`;
+    case "evicted":
+      return `evicted ${news.uid}`;
+    default:
+      return news satisfies never;
+  }
+}

@@ -1,0 +1,25 @@
+import {
+  type ClientPorts,
+  type ClusterClients,
+  clientPorts,
+  connectCluster,
+} from "../node/cluster.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** What modules ask the API server through; `cluster` is absent where the node is on its own. */
+export interface ApiClients extends ClientPorts {
+  readonly cluster: ClusterClients | undefined;
+}
+
+/** The clients of the API server; nothing is asked of it yet. */
+export function assembleClients({
+  options,
+  hooks,
+  outside,
+  scope,
+  metrics,
+}: Foundation): ApiClients {
+  const cluster =
+    hooks.cluster && connectCluster(hooks.cluster, options.config, { outside, scope, metrics });
+  return { cluster, ...clientPorts(cluster, hooks.eventApi) };
+}

@@ -1,0 +1,39 @@
+import type { Reading } from "../kit/cell.ts";
+import type { HealthRegistry } from "../kit/health.ts";
+import { withDevices } from "../node/capacity.ts";
+import { type JoinedCluster, joinCluster } from "../node/join-cluster.ts";
+import type { CertificatePair } from "../subsystems/certificates/certificates.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import { assembleCertificates } from "./certificates.ts";
+import type { ApiClients } from "./clients.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** The node's part in its cluster. */
+export interface Cluster extends JoinedCluster {
+  /** The certificate of the HTTPS port, when the cluster signs it (`serverTLSBootstrap`). */
+  readonly serving: Reading<CertificatePair | undefined>;
+}
+
+/** Registers the node in its cluster, where it has one. */
+export function assembleCluster(
+  base: Foundation,
+  api: ApiClients,
+  { subsystems, health }: { readonly subsystems: Subsystems; readonly health: HealthRegistry },
+): Cluster | undefined {
+  const { options, hooks, capacity } = base;
+  const { cluster: clients } = api;
+  if (!clients || !hooks.cluster) return undefined;
+  const { nodeName, config, nodeIps: givenIps } = options;
+  const { devices } = subsystems;
+  const joined = joinCluster(
+    { nodeName, config, cluster: hooks.cluster, givenIps },
+    {
+      ...{ ...base, ...subsystems, clients, health },
+      hostIps: () => base.hostIps,
+      amounts: () => withDevices(capacity, devices.capacity.get()),
+      pressure: () => ({ memory: false, disk: false, pid: false }),
+      wakeOn: [devices.capacity],
+    },
+  );
+  return { ...joined, serving: assembleCertificates(base, api) };
+}

@@ -1,0 +1,20 @@
+import { Environments } from "../subsystems/environment/environment.ts";
+import type { Volumes } from "../subsystems/volumes/volumes.ts";
+import type { ApiClients } from "./clients.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Environments of containers, which read files of volumes. */
+export function assembleEnvironments(
+  { options, capacity }: Foundation,
+  { objects, services }: Pick<ApiClients, "objects" | "services">,
+  { volumes }: { readonly volumes: Volumes },
+): Environments {
+  return new Environments(
+    { nodeName: options.nodeName, allocatable: capacity.allocatable },
+    {
+      ...(objects ? { objects } : {}),
+      ...(services ? { services } : {}),
+      readVolumeFile: (pod, volume, path) => volumes.readFile(pod, volume, path),
+    },
+  );
+}

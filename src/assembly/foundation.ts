@@ -1,0 +1,84 @@
+/**
+ * What is there before every module: the machine, the agent's own files, and what modules share. Facts have one
+ * writer: `podFacts` the pipeline, `node` the heartbeat. News have one reader: the pipeline.
+ */
+import type { Node } from "../api/generated/types.ts";
+import type { PodUid } from "../api/observation.ts";
+import { isSameFact, type PodFact } from "../api/pod-facts.ts";
+import { newsKey, type PodNews } from "../api/pod-news.ts";
+import { deriveEvictionHard } from "../config/derive.ts";
+import { Cell } from "../kit/cell.ts";
+import { CellMap } from "../kit/cell-map.ts";
+import type { WallMs } from "../kit/clock.ts";
+import { MetricsRegistry } from "../kit/metrics.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { StateFiles } from "../kit/state-files.ts";
+import { Topic } from "../kit/topic.ts";
+import { awaitRuntime } from "../node/await-runtime.ts";
+import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
+import { prepareKernel } from "../node/kernel/kernel.ts";
+import { startState } from "../node/open-state.ts";
+import type { VersionResponse } from "../outside/cri/cri.ts";
+import type { HostFacts } from "../outside/host/host.ts";
+import type { Outside } from "../outside/outside.ts";
+import type { AgentHooks, AgentOptions } from "./agent-options.ts";
+
+/** What the agent is started with. */
+export interface AgentStart {
+  readonly options: AgentOptions;
+  readonly hooks: AgentHooks;
+  readonly outside: Outside;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+}
+
+/** What every module is assembled from. */
+export interface Foundation extends AgentStart {
+  readonly startedAt: WallMs;
+  /** The registry behind `/metrics/probes`. */
+  readonly probeMetrics: MetricsRegistry;
+  readonly state: StateFiles;
+  readonly facts: HostFacts;
+  readonly capacity: NodeCapacity;
+  /** Addresses of the node, primary first: those it was given, else that of the machine. */
+  readonly hostIps: readonly string[];
+  readonly runtimeVersion: VersionResponse;
+  /** What modules may know of pods. */
+  readonly podFacts: CellMap<PodUid, PodFact>;
+  /** What modules have to tell of pods. */
+  readonly news: Topic<PodNews>;
+  /** The node's own object; undefined as long as the API has none, and where there is no API server. */
+  readonly node: Cell<Node | undefined>;
+}
+
+/** News that wait while the pipeline is not there yet; of one kind about one pod mostly only the latest does. */
+const MAX_WAITING_NEWS = 10_000;
+
+/** Looks at the machine and opens the agent's own files; resolves when the runtime answers. */
+export async function assembleFoundation(start: AgentStart): Promise<Foundation> {
+  const { options, hooks, outside, scope, metrics } = start;
+  const startedAt = outside.clock.wall();
+  const facts = await outside.host.facts();
+  prepareKernel(options.config, outside);
+  const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);
+  const capacity = await capacityOf(start, facts);
+  const runtimeVersion = await awaitRuntime(outside, scope.signal);
+  return {
+    ...start,
+    ...{ startedAt, state, facts, capacity, runtimeVersion },
+    hostIps: options.nodeIps ?? facts.addresses.slice(0, 1),
+    probeMetrics: new MetricsRegistry(),
+    podFacts: new CellMap(isSameFact),
+    news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),
+    node: new Cell<Node | undefined>(undefined),
+  };
+}
+
+async function capacityOf(
+  { options: { rootFolder, config }, outside: { host } }: AgentStart,
+  facts: HostFacts,
+): Promise<NodeCapacity> {
+  const storage = await host.diskUsage(rootFolder);
+  const evictionHard = deriveEvictionHard(config);
+  return nodeCapacity(facts, storage?.capacityBytes ?? 0, { ...config, evictionHard });
+}

@@ -1,0 +1,13 @@
+import type { HealthRegistry } from "../kit/health.ts";
+import { startHealth } from "../node/health/health.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Whether the agent itself is well. */
+export function assembleHealth(
+  { options: { rootFolder }, outside, scope, metrics }: Foundation,
+  { runtime }: Pick<Subsystems, "runtime">,
+): HealthRegistry {
+  const { lastListing } = runtime.watch;
+  return startHealth({ outside, scope, metrics, rootFolder, lastListing });
+}

@@ -1,0 +1,16 @@
+import { startNode } from "../node/node.ts";
+import { sayStarting } from "../node/say-starting.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** The loops that concern the node as a whole. */
+export function assembleNode(
+  { options, outside, scope, metrics, facts }: Foundation,
+  { subsystems, pipeline }: { readonly subsystems: Subsystems; readonly pipeline: Pipeline },
+): void {
+  const { config, rootFolder } = options;
+  const roots = { root: rootFolder, logs: config.podLogsDir };
+  startNode({ roots, config }, { ...subsystems, outside, scope, pipeline, metrics });
+  sayStarting(subsystems.events, outside.host, facts);
+}

@@ -1,0 +1,84 @@
+import { hostIpsOfNode } from "../api/node-addresses.ts";
+import { declaredFeatures } from "../config/declared-features.ts";
+import { resolveGates } from "../config/feature-gates.ts";
+import type { HealthRegistry } from "../kit/health.ts";
+import { nodeFace } from "../node/cluster.ts";
+import { exposePods } from "../node/pod-metrics.ts";
+import { ClusterPods } from "../pipeline/cluster/cluster.ts";
+import {
+  createPipeline,
+  type Pipeline,
+  type PipelineDeps,
+  startPipeline,
+} from "../pipeline/pipeline.ts";
+import { pipelineOptionsOf } from "../pipeline/pipeline-options.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** What the pipeline is assembled with. */
+export interface PipelineParts {
+  readonly subsystems: Subsystems;
+  readonly health: HealthRegistry;
+  readonly cluster: Cluster | undefined;
+}
+
+/** The way of pods; resolves when the runtime was listed and the sources speak. */
+export async function assemblePipeline(base: Foundation, parts: PipelineParts): Promise<Pipeline> {
+  const { options, hooks, outside, scope, metrics } = base;
+  const { subsystems, health, cluster } = parts;
+  const { sources = [] } = hooks;
+  const deps = pipelineDeps(base, parts);
+  const pipeline = createPipeline(
+    pipelineOptionsOf(
+      { ...options, cgroupVersion: outside.host.cgroups.version },
+      cluster ? [cluster.pods, ...sources] : sources,
+    ),
+    deps,
+  );
+  if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
+  exposePods(metrics, pipeline);
+  health.add(...pipeline.sources.healthChecks);
+  if (cluster) startClusterPods(base, pipeline, cluster);
+  await startPipeline(pipeline, deps);
+  subsystems.runtime.start();
+  return pipeline;
+}
+
+/** Brings statuses and mirror pods to the API. */
+function startClusterPods(
+  { outside, scope, metrics, node }: Foundation,
+  { pods, statuses, seen }: Pipeline,
+  { clients: { client }, pods: api }: Cluster,
+): void {
+  const { clock, random, log } = outside;
+  const { reachable } = client.transport;
+  const clusterPods = new ClusterPods({
+    ...{ client, api, reachable, node, clock, random, log, metrics, scope },
+    ...{ pods, statuses, seen },
+  });
+  clusterPods.start();
+}
+
+function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts): PipelineDeps {
+  const { options, hooks, outside, scope, state, capacity, runtimeVersion } = base;
+  const { podFacts, news, node } = base;
+  const { gates } = resolveGates(options.config.featureGates);
+  const room = {
+    allocatable: capacity.allocatable,
+    pods: capacity.pods,
+    runtimeClasses: cluster !== undefined,
+    waitsForUnserved: cluster !== undefined && hooks.ownApi === undefined,
+    allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
+    declaredFeatures: declaredFeatures(gates),
+  };
+  return {
+    ...{ ...subsystems, outside, scope, state, podFacts, news },
+    room: () => ({ ...room, ...nodeFace(options.nodeName, node.get()) }),
+    hostIps: () => hostIpsOfNode(node.get()) ?? base.hostIps,
+    showsDevices: gates.isEnabled("ResourceHealthStatus"),
+    runtimeName: () => runtimeVersion.runtimeName,
+    ...(hooks.admit ? { admit: hooks.admit } : {}),
+    isSpared: (namespace, name) => hooks.ownApi?.isBrokenPod(namespace, name) ?? false,
+  };
+}

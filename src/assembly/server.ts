@@ -1,0 +1,46 @@
+import type { HealthRegistry } from "../kit/health.ts";
+import { withDevices } from "../node/capacity.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import { delegatedTo, type RunningServer, type ServedNode, startServer } from "../server/server.ts";
+import type { Subsystems } from "../subsystems/subsystems.ts";
+import type { Cluster } from "./cluster.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** What the server is assembled with. */
+export interface ServerParts {
+  readonly subsystems: Subsystems;
+  readonly health: HealthRegistry;
+  readonly cluster: Cluster | undefined;
+  readonly pipeline: Pipeline;
+}
+
+/** The ports and the socket, where there are any to open. */
+export async function assembleServer(
+  base: Foundation,
+  { subsystems, health, cluster, pipeline }: ServerParts,
+): Promise<RunningServer | undefined> {
+  const { options, hooks, outside, scope, capacity, runtimeVersion } = base;
+  const { server, config, nodeName } = options;
+  const { serving, clock, log, host } = outside;
+  if (!server || !serving) return undefined;
+  const { startedAt, metrics, probeMetrics, state } = base;
+  const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
+  const node: ServedNode = {
+    ...{ nodeName, config, startedAt, metrics, probeMetrics, state },
+    ...{ subsystems, health, pipeline },
+    ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
+    addresses: base.hostIps,
+    versions: { ...server.versions, runtime },
+    get amounts() {
+      return withDevices(capacity, subsystems.devices.capacity.get());
+    },
+  };
+  const asked = cluster && {
+    delegated: delegatedTo(config, { client: cluster.clients.reviews, clock }),
+    issued: cluster.serving,
+  };
+  return await startServer(server, {
+    ...{ node, serving, files: host.files, clock, log, scope },
+    ...asked,
+  });
+}

@@ -1,0 +1,42 @@
+import { podPaths } from "../api/pod-paths.ts";
+import type { ContainerRuntime } from "../outside/cri/cri.ts";
+import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
+import { measuredPod, Stats } from "../subsystems/stats/stats.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Usage of node, pods and file systems. */
+export function assembleStats(
+  { options, outside, scope, facts, podFacts }: Foundation,
+  { cri, cgroups }: { readonly cri: ContainerRuntime; readonly cgroups: Cgroups },
+): Stats {
+  const { config, nodeName, rootFolder } = options;
+  const { host, clock, log } = outside;
+  const groups = [
+    { name: "pods", path: cgroups.tierPath("Guaranteed") },
+    { name: "burstable", path: cgroups.tierPath("Burstable") },
+    { name: "besteffort", path: cgroups.tierPath("BestEffort") },
+  ];
+  const roots = { root: rootFolder, logs: config.podLogsDir };
+  return new Stats(
+    {
+      nodeName,
+      rootFolder,
+      volumesMaxAgeMs: config.volumeStatsAggPeriod,
+      groups: config.cgroupsPerQOS ? groups : [],
+    },
+    {
+      ...{ host, clock, facts, signal: scope.signal, log: log.child("stats") },
+      runtime: {
+        listContainerStats: (signal) => cri.runtime.listContainerStats(signal),
+        filesystems: async (signal) => (await cri.images.filesystems(signal)).images,
+      },
+      pods: () =>
+        podFacts.values().flatMap((found) => {
+          const { logs, volumes } = podPaths(roots, found.pod);
+          const group = cgroups.podPath(found.pod, found.uid);
+          const places = { group, logsFolder: logs, volumesFolder: volumes };
+          return measuredPod(found, places) ?? [];
+        }),
+    },
+  );
+}

@@ -1,0 +1,53 @@
+/** The reading end of facts by key: their present values, and word of every change. */
+export interface ReadingMap<K, V> {
+  get(key: K): V | undefined;
+  /** All values, in the order in which their keys came. */
+  values(): readonly V[];
+  /** Calls `onChange` after every change until the returned function is called; `undefined` for a key that went. */
+  subscribe(onChange: (key: K, value: V | undefined) => void): () => void;
+}
+
+/**
+ * Facts by key with exactly one writer, as a `Cell` is one fact: whoever is given the map writes, everybody else
+ * is handed it as a `ReadingMap`. The cost of a change does not grow with the number of keys. Setting a value
+ * that is the same tells nobody.
+ */
+export class CellMap<K, V> implements ReadingMap<K, V> {
+  readonly #values = new Map<K, V>();
+  readonly #listeners = new Set<(key: K, value: V | undefined) => void>();
+  readonly #isSame: (before: V, now: V) => boolean;
+
+  constructor(isSame: (before: V, now: V) => boolean = Object.is) {
+    this.#isSame = isSame;
+  }
+
+  get(key: K): V | undefined {
+    return this.#values.get(key);
+  }
+
+  values(): readonly V[] {
+    return [...this.#values.values()];
+  }
+
+  set(key: K, value: V): void {
+    const before = this.#values.get(key);
+    if (before !== undefined && this.#isSame(before, value)) return;
+    this.#values.set(key, value);
+    this.#tell(key, value);
+  }
+
+  delete(key: K): void {
+    if (this.#values.delete(key)) this.#tell(key, undefined);
+  }
+
+  subscribe(onChange: (key: K, value: V | undefined) => void): () => void {
+    this.#listeners.add(onChange);
+    return () => {
+      this.#listeners.delete(onChange);
+    };
+  }
+
+  #tell(key: K, value: V | undefined): void {
+    for (const listener of [...this.#listeners]) listener(key, value);
+  }
+}

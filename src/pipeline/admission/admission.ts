@@ -1,0 +1,52 @@
+/**
+ * Admission: whether a pod may run here. In: a new pod, the pods that hold resources, what node and runtime can do.
+ * Out: a verdict with its rule. Invariants: our rules are asked before those of whoever embeds the agent; who is
+ * ended for a critical pod is told as news, and the pod waits until it has gone.
+ */
+import type { PodNews } from "../../api/pod-news.ts";
+import type { Publisher } from "../../kit/topic.ts";
+import type { Outside } from "../../outside/outside.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import type { Runtime } from "../../subsystems/runtime/runtime.ts";
+import type { Admit } from "../pods/admit.ts";
+import type { DecisionPort } from "../pods/ports.ts";
+import { securityOf, UNASKED_RUNTIME } from "./confinement.ts";
+import { heldBy } from "./held-resources.ts";
+import type { AllocationLedger } from "./ledger.ts";
+import { makeRoom } from "./make-room.ts";
+import { judge, type NodeRoom, RULES, wantsStrictGroups } from "./rules.ts";
+
+export { heldBy } from "./held-resources.ts";
+
+/** What admission asks. */
+export interface AdmissionDeps {
+  readonly outside: Outside;
+  readonly events: Events;
+  readonly runtime: Runtime;
+  readonly decisions: DecisionPort;
+  readonly ledger: AllocationLedger;
+  readonly news: Publisher<PodNews>;
+  readonly room: () => NodeRoom;
+  /** Rules of whoever embeds the agent; asked after our own. */
+  readonly admit?: Admit;
+}
+
+/** Our rules, then those of whoever embeds the agent. */
+export function createAdmission(deps: AdmissionDeps): Admit {
+  return async (candidate, others) => {
+    const { ready } = deps.runtime.watch.health.get();
+    if (!ready && wantsStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
+    const room = { ...deps.room(), security: securityOf(deps) };
+    const holders = others.map((record) => ({ ...record, pod: heldBy(record, deps.ledger) }));
+    const refusal = judge({
+      candidate: candidate.pod,
+      others: holders.map(({ pod }) => pod),
+      room,
+    });
+    if (refusal) {
+      const place = makeRoom(candidate, holders, { ...deps, room });
+      return place ?? { kind: "reject", ...refusal };
+    }
+    return (await deps.admit?.(candidate, others)) ?? { kind: "admit", rules: RULES.length };
+  };
+}

@@ -1,0 +1,35 @@
+import type { PodNews } from "../../api/pod-news.ts";
+import type { Pods } from "./pods.ts";
+
+/** What is done about news: the one way by which other modules reach a pod. */
+export function takeNews(
+  pods: Pick<Pods, "found" | "post" | "reconsider" | "terminate">,
+  news: PodNews,
+): void {
+  switch (news.kind) {
+    case "found":
+      pods.found([news.found]);
+      break;
+    case "probed": {
+      const { uid, ...probed } = news;
+      pods.post(uid, probed);
+      break;
+    }
+    case "progress": {
+      const { uid, ...progress } = news;
+      pods.post(uid, progress);
+      break;
+    }
+    case "devices":
+      if (news.what === "admission") pods.reconsider(news.uid);
+      else pods.post(news.uid, { kind: "tick" });
+      break;
+    case "evicted": {
+      const { uid, ...cause } = news;
+      pods.terminate(uid, cause);
+      break;
+    }
+    default:
+      news satisfies never;
+  }
+}

@@ -1,0 +1,65 @@
+/** What the pods room needs to make and remove what stands around a pod. */
+import type { Pod } from "../../api/generated/types.ts";
+import { activePods, type PodFacts } from "../../api/pod-facts.ts";
+import { podPaths } from "../../api/pod-paths.ts";
+import { qosClassOf } from "../../api/qos.ts";
+import type { Outside } from "../../outside/outside.ts";
+import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { Environments } from "../../subsystems/environment/environment.ts";
+import type { Runtime } from "../../subsystems/runtime/runtime.ts";
+import type { Volumes } from "../../subsystems/volumes/volumes.ts";
+import type { PodPorts } from "../pods/ports.ts";
+
+/** Folders of the agent: state below `root`, container logs below `logs`. */
+export interface PodRoots {
+  readonly root: string;
+  readonly logs: string;
+}
+
+const POD_FOLDER_MODE = 0o750;
+const LOG_FOLDER_MODE = 0o755;
+
+/** What the port is made from. */
+export interface GroundPortDeps {
+  readonly outside: Outside;
+  readonly cgroups: Cgroups;
+  readonly environments: Environments;
+  readonly runtime: Runtime;
+  readonly volumes: Volumes;
+  readonly podFacts: PodFacts;
+}
+
+/** Folders, groups and volumes of pods below `roots`. */
+export function groundPort(roots: PodRoots, deps: GroundPortDeps): PodPorts["ground"] {
+  const { podFiles: files } = deps.outside.host;
+  const uidOf = (pod: Pod) => pod.metadata?.uid ?? "";
+  return {
+    makeDirectories: async (pod) => {
+      const paths = podPaths(roots, pod);
+      for (const path of [paths.directory, paths.volumes, paths.plugins])
+        await files.makeDirectory(path, POD_FOLDER_MODE);
+      await files.makeDirectory(paths.logs, LOG_FOLDER_MODE);
+    },
+    removeDirectories: async (pod) => {
+      const paths = podPaths(roots, pod);
+      await files.removeTree(paths.directory);
+      await files.removeTree(paths.logs);
+    },
+    createCgroup: async (pod) => {
+      await deps.cgroups.updateQos(activePods(deps.podFacts));
+      return deps.cgroups.ensurePod(pod, uidOf(pod));
+    },
+    removeCgroup: async (pod) => {
+      await deps.cgroups.removePod(uidOf(pod), qosClassOf(pod));
+      await deps.runtime.releaseIds(uidOf(pod));
+    },
+    mountVolumes: async (pod, signal) => {
+      deps.environments.follow(pod);
+      await deps.volumes.mount(pod, signal);
+    },
+    unmountVolumes: async (pod) => {
+      deps.environments.forget(uidOf(pod));
+      await deps.volumes.unmount(pod);
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/**
+ * What the pods room asks for, built out of the subsystems. In: orders of pods. Out: what became of them. It
+ * decides nothing.
+ */
+import { podDisplayName } from "../../api/pod.ts";
+import type { Journal } from "../../subsystems/journal/journal.ts";
+import type { ResizeSettings } from "../admission/judge-resize.ts";
+import type { DecisionPort, PodDevicePort, PodPorts } from "../pods/ports.ts";
+import { type GroundPortDeps, groundPort, type PodRoots } from "./ground-port.ts";
+import { type HookPortDeps, hookPort } from "./hook-port.ts";
+import { type ResizeDeps, resizePort } from "./resize-port.ts";
+import { type RuntimePortDeps, runtimePort } from "./runtime-port.ts";
+
+export { tellMissingFeatures } from "./port-events.ts";
+
+/** Folders and rules of the ports. */
+export interface PortOptions {
+  readonly roots: PodRoots;
+  readonly resizes: ResizeSettings;
+}
+
+/** What the ports are made from. */
+export interface PortDeps
+  extends GroundPortDeps,
+    HookPortDeps,
+    Omit<ResizeDeps, "settings">,
+    RuntimePortDeps {
+  readonly devices: RuntimePortDeps["devices"] & PodDevicePort;
+  readonly decisions: DecisionPort;
+}
+
+/** The ports of the pods room. */
+export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
+  return {
+    ground: groundPort(options.roots, deps),
+    runtime: runtimePort(deps),
+    images: deps.images,
+    devices: deps.devices,
+    hooks: hookPort(deps),
+    resizes: resizePort({ ...deps, settings: options.resizes }),
+    events: {
+      record: (pod, { container, ...said }) => deps.events.ofPod(pod, said, container),
+    },
+    decisions: deps.decisions,
+  };
+}
+
+/** Keeps decisions on pods in the journal. */
+export function decisionPort(journal: Journal): DecisionPort {
+  return {
+    decide: ({ pod, uid }, because) =>
+      journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because),
+  };
+}

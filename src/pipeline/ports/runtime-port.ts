@@ -1,0 +1,39 @@
+/** What the pods room needs of the runtime, with what others do when sandboxes and containers come and go. */
+import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { PodPorts } from "../pods/ports.ts";
+import { type ContainerDeps, createContainer } from "./create-container.ts";
+import { collecting, type SayingDeps, sayAboutDns } from "./port-events.ts";
+
+/** What the port is made from. */
+export interface RuntimePortDeps extends ContainerDeps, SayingDeps {
+  readonly cgroups: Cgroups;
+}
+
+/** Sandboxes and containers. */
+export function runtimePort(deps: RuntimePortDeps): PodPorts["runtime"] {
+  const { runtime, logs } = deps;
+  return {
+    observe: (uid, signal) => runtime.observe(uid, signal),
+    createSandbox: async (pod, attempt, signal) => {
+      await sayAboutDns(deps, pod);
+      return await runtime.createSandbox(pod, attempt, signal);
+    },
+    createContainer: (order, signal) => createContainer(order, deps, signal),
+    startContainer: async (id, signal) => {
+      await runtime.startContainer(id, signal);
+      await logs.links.started(id);
+    },
+    stopContainer: (id, graceSeconds, signal) => runtime.stopContainer(id, graceSeconds, signal),
+    stopSandbox: (id, signal) => runtime.stopSandbox(id, signal),
+    removeContainer: async (attempt, signal) => {
+      await collecting(deps, signal, () => runtime.removeContainer(attempt.id, signal));
+      await deps.cgroups.clearRemoved(attempt.pod, attempt.pod.metadata?.uid ?? "", attempt.id);
+      await logs.removed(attempt);
+      await deps.volumes.removed(attempt);
+    },
+    removeSandbox: async (pod, id, signal) => {
+      await collecting(deps, signal, () => runtime.removeSandbox(id, signal));
+      await deps.cgroups.clearRemoved(pod, pod.metadata?.uid ?? "", id);
+    },
+  };
+}
