@@ -7,6 +7,7 @@ import { formatViolation, type Violation } from "./tidy/violation.ts";
 
 const RULES: Readonly<Record<Violation["rule"], string>> = {
   rooms: "imports keep to the rooms, doors, packages and Node modules of rooms.json",
+  wiring: "modules are made in order: none is bound late, none calls one above it",
   pure: "pure files are pure",
   blocking: "file system and process calls block the thread only where rooms.json says why",
   parallel: "work on the elements of a list is started with a bound, each failing alone",

@@ -11,6 +11,7 @@ import { checkPurity, type PurityLookup } from "./purity.ts";
 import { checkSizes } from "./sizes.ts";
 import { readSource, type SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
+import { checkWiring } from "./wiring.ts";
 
 /** Text files by path relative to the checkout, and the rules of the house. */
 export interface Tree {
@@ -34,7 +35,7 @@ export function findViolations(tree: Tree): Violation[] {
     found.push(...checkSizes(file), ...checkNames(file));
     found.push(...checkBlocking(file, tree.house), ...checkParallel(file, tree.house));
   }
-  found.push(...deadFiles(sources, tree.entries));
+  found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
   return found;
 }

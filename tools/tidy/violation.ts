@@ -5,6 +5,7 @@
 export interface Violation {
   readonly rule:
     | "rooms"
+    | "wiring"
     | "pure"
     | "blocking"
     | "parallel"
