@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -129,6 +131,36 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
     for (let tries = 0; changes === 0 && tries < 100; tries += 1) await sleep(20);
     stop();
     assert.ok(changes > 0, "no change was told");
+  });
+
+  test("no worker is started for requests that only wait for a CPU", async () => {
+    const path = join(folder, "shared");
+    writeFileSync(path, "x");
+    await workers.podFiles.facts(path);
+    const burners = Array.from({ length: availableParallelism() * 4 }, () =>
+      spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
+    );
+    try {
+      await sleep(500);
+      const all = Array.from({ length: 1_000 }, () => workers.podFiles.facts(path));
+      await Promise.all(all);
+      assert.equal(workers.facts().workers, 1);
+    } finally {
+      for (const burner of burners) burner.kill("SIGKILL");
+    }
+  });
+
+  test("requests go on beside one that takes its time", async () => {
+    const path = join(folder, "large");
+    writeFileSync(path, randomBytes(64 * 2 ** 20));
+    let isZipped = false;
+    const zipped = workers.podFiles.zip(path, `${path}.gz`).then(() => {
+      isZipped = true;
+    });
+    await sleep(100);
+    assert.equal((await workers.podFiles.facts(path))?.kind, "file");
+    assert.equal(isZipped, false, "a request waited for the longer one");
+    await zipped;
   });
 
   test("workers are few, and gone when they are not needed", async () => {

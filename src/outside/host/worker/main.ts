@@ -50,6 +50,7 @@ function main(): void {
       send({ kind: "failed", id, failure: describeFailure(thrown) });
     }
   };
+  send({ kind: "ready" });
   if (process.argv.includes("--side-by-side")) serveSideBySide(serve);
   else void serveInTurn(serve);
 }

@@ -16,12 +16,15 @@ const MAX_STUCK = 16;
 /** Walks that get on for longer than `LATE_MS`, which no longer count among the active ones. */
 const MAX_WALKS = 4;
 
-/** A request without progress for this long is late: others go on beside it, but not at the same place. */
+/**
+ * A request without progress for this long is late when its worker is blocked: others go on beside it, but not
+ * at the same place.
+ */
 const LATE_MS = 500;
 
 /**
- * A request waits this long for a worker before another one is started. Starting one takes as much CPU as several
- * hundred requests, so that it pays only where a request hangs, and not where the machine is busy.
+ * A request waits this long for a worker before another one is started, and only where those at work are blocked
+ * in system calls: starting one takes as much CPU as several hundred requests, which a busy machine has not.
  */
 const GROW_AFTER_MS = 150;
 
@@ -47,7 +50,7 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-/** How a request gets on: quickly, slowly but steadily, or not at all for the moment. */
+/** How a request gets on: quickly, slowly but steadily (or for want of a CPU), or not at all for the moment. */
 type Pace =
   | { readonly kind: "quick" }
   | { readonly kind: "walking" }
@@ -144,15 +147,15 @@ export class WorkerPool {
     return count;
   }
 
-  /** Hands waiting requests to workers that are free, and starts one when none is for a while. */
-  #dispatch(): void {
+  /** Hands waiting requests to workers that are free; `isTimeUp` when none was for a while. */
+  #dispatch(isTimeUp = false): void {
     for (let at = 0; at < this.#waiting.length; ) {
       const job = this.#waiting[at] as Job;
       if (this.#waitsForLate(job)) {
         at += 1;
         continue;
       }
-      const slot = this.#freeSlot(job);
+      const slot = this.#freeSlot(job, isTimeUp);
       if (!slot) break;
       this.#waiting.splice(at, 1);
       const refused = this.#refusal(job);
@@ -172,20 +175,40 @@ export class WorkerPool {
     return false;
   }
 
-  #freeSlot(job: Job): Slot | undefined {
+  #freeSlot(job: Job, isTimeUp: boolean): Slot | undefined {
     for (const slot of this.#slots) if (slot.work === undefined) return slot;
-    const active = this.#count("quick") + Math.max(0, this.#count("walking") - MAX_WALKS);
+    const walking = this.#count("walking");
+    const active = this.#count("quick") + Math.max(0, walking - MAX_WALKS);
     if (active >= MAX_ACTIVE) return undefined;
-    const waitedMs = this.#deps.clock.monotonic() - job.queuedAt;
-    return active === 0 || waitedMs >= GROW_AFTER_MS ? this.#start() : undefined;
+    if (active === 0 && walking === 0) return this.#start();
+    const now = this.#deps.clock.monotonic();
+    if (!isTimeUp || now - job.queuedAt < GROW_AFTER_MS) return undefined;
+    return active === 0 || this.#isOneBlocked(now) ? this.#start() : undefined;
+  }
+
+  /** Whether a worker has been at a request for a while and is blocked there. */
+  #isOneBlocked(now: MonotonicMs): boolean {
+    for (const { work, process } of this.#slots)
+      if (work?.pace.kind === "quick" && now - work.beganAt >= GROW_AFTER_MS && process.isBlocked())
+        return true;
+    return false;
   }
 
   #growLater(): void {
     if (this.#waiting.length === 0 || this.#cancelGrow) return;
-    this.#cancelGrow = this.#deps.clock.alarm(GROW_AFTER_MS, () => {
+    this.#cancelGrow = this.#afterReads(GROW_AFTER_MS, () => {
       this.#cancelGrow = undefined;
-      this.#dispatch();
+      this.#dispatch(true);
     });
+  }
+
+  /** Calls `then` after a time, once what has arrived by then is read: this process may have been late itself. */
+  #afterReads(afterMs: number, then: () => void): () => void {
+    const { clock } = this.#deps;
+    let cancel = clock.alarm(afterMs, () => {
+      cancel = clock.alarm(0, then);
+    });
+    return () => cancel();
   }
 
   #start(): Slot {
@@ -224,10 +247,17 @@ export class WorkerPool {
   #arm(slot: Slot, work: Work): void {
     const { clock } = this.#deps;
     work.cancelAlarms();
-    const cancelLate = clock.alarm(LATE_MS, () => {
-      work.pace = { kind: "late", at: placeOf(work.job.paths[0] ?? "/", mountTable()) };
+    let cancelLate = () => {};
+    const checkLate = () => {
+      const { isReady } = slot.process;
+      const isBlocked = slot.process.isBlocked();
+      if (isBlocked)
+        work.pace = { kind: "late", at: placeOf(work.job.paths[0] ?? "/", mountTable()) };
+      else if (isReady) work.pace = { kind: "walking" };
+      if (!isBlocked) cancelLate = this.#afterReads(LATE_MS, checkLate);
       this.#dispatch();
-    });
+    };
+    cancelLate = this.#afterReads(LATE_MS, checkLate);
     const limitMs = OPERATION_LIMITS_MS[work.job.operation];
     const cancelLimit = clock.alarm(limitMs, () => this.#giveUp(slot, work));
     work.cancelAlarms = () => {

@@ -16,10 +16,11 @@ export interface WorkerFailure {
 }
 
 /**
- * What a file worker sends: the result of a request, its failure, that a long request gets on, or that
- * something changed in a folder that is being watched (`watch` is the id of the request for it).
+ * What a file worker sends: that it has started, the result of a request, its failure, that a long request gets
+ * on, or that something changed in a folder that is being watched (`watch` is the id of the request for it).
  */
 export type WorkerMessage =
+  | { readonly kind: "ready" }
   | { readonly kind: "done"; readonly id: number; readonly value: unknown }
   | { readonly kind: "failed"; readonly id: number; readonly failure: WorkerFailure }
   | { readonly kind: "progress"; readonly id: number }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { OutsideError } from "../../../kit/errors.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
@@ -44,6 +45,7 @@ export class WorkerProcess {
   readonly #watchers = new Map<number, (change: "names" | "content") => void>();
   readonly #exited: Promise<void>;
   #lastId = 0;
+  #isReady = false;
   #ended: Error | undefined;
 
   /** Starts it, to serve one request after the other, or all that come. Failing to start is told by the requests that are sent to it. */
@@ -97,6 +99,19 @@ export class WorkerProcess {
     return this.#ended !== undefined;
   }
 
+  /** Whether it has started, and serves requests. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /**
+   * Whether it waits in a system call: it has started, and none of its threads runs or waits for a CPU. On a busy machine a worker
+   * that is late is mostly not blocked.
+   */
+  isBlocked(): boolean {
+    return this.#isReady && !this.ended && this.pid !== undefined && !hasRunningThread(this.pid);
+  }
+
   /** Requests without an answer. */
   get pending(): number {
     return this.#pending.size;
@@ -127,6 +142,10 @@ export class WorkerProcess {
   }
 
   #receive(message: WorkerMessage): void {
+    if (message.kind === "ready") {
+      this.#isReady = true;
+      return;
+    }
     if (message.kind === "changed") {
       this.#watchers.get(message.watch)?.(message.change);
       return;
@@ -158,5 +177,20 @@ export class WorkerProcess {
       if (on) handle?.ref?.();
       else handle?.unref?.();
     }
+  }
+}
+
+/** Whether the kernel shows any thread of a process as running or runnable (proc_pid_stat(5), `R`). */
+function hasRunningThread(pid: number): boolean {
+  try {
+    const tasks = `/proc/${pid}/task`;
+    return readdirSync(tasks).some((thread) => {
+      const stat = readFileSync(`${tasks}/${thread}/stat`, "utf8");
+      // The name before the state may hold brackets of its own.
+      return stat[stat.lastIndexOf(")") + 2] === "R";
+    });
+  } catch {
+    // A thread has just ended: something happens there.
+    return true;
   }
 }
