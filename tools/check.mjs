@@ -1,50 +1,86 @@
 // Everything that can be checked without root, with one line for what is in order:
-//   node tools/check.mjs [--static]
+//   node tools/check.mjs [--static | --changed]
 // Format, lint and types; then structure (tidy), unit tests and 100 seeds of the simulation unless --static.
+// --changed checks what differs from the main branch: its files, types and structure, and the unit tests close to it.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { changedFiles, closeTests, importsOf } from "./testing/changed.mjs";
+import { sourceFiles, testFiles } from "./testing/files.mjs";
 
 const ROOT = join(import.meta.dirname, "..");
 const BIN = join(ROOT, "node_modules");
 const SEEDS = "100";
 
-const STATIC = [
-  {
-    name: "format and lint",
-    argv: [
-      join(BIN, "@biomejs/biome/bin/biome"),
-      "check",
-      "--max-diagnostics=100",
-      "--reporter=default",
-      ".",
-    ],
-  },
-  { name: "types", argv: [join(BIN, "typescript/bin/tsc"), "-p", "."] },
-];
-const TESTS = [
-  { name: "structure", argv: [join(ROOT, "tools/run-tests.mjs"), "--quiet", "--only", "tidy"] },
-  { name: "unit tests", argv: [join(ROOT, "tools/run-tests.mjs"), "--quiet", "--only", "unit"] },
-  {
-    name: `simulation, ${SEEDS} seeds`,
-    argv: [join(ROOT, "tools/run-tests.mjs"), "--quiet", "--only", "sim"],
-  },
-];
+const format = (...paths) => ({
+  name: "format and lint",
+  argv: [
+    join(BIN, "@biomejs/biome/bin/biome"),
+    ...["check", "--max-diagnostics=100", "--reporter=default", "--no-errors-on-unmatched"],
+    ...paths,
+  ],
+});
+const types = (...options) => ({
+  name: "types",
+  argv: [join(BIN, "typescript/bin/tsc"), "-p", ".", ...options],
+});
+const tests = (name, ...args) => ({
+  name,
+  argv: [join(ROOT, "tools/run-tests.mjs"), "--quiet", "--only", ...args],
+});
+const structure = tests("structure", "tidy");
 
-const steps = process.argv.includes("--static") ? STATIC : [...STATIC, ...TESTS];
+/** The steps, one after the other unless `together`. */
+function plan(args) {
+  if (args.includes("--static")) return { steps: [format("."), types()] };
+  if (args.includes("--changed")) return { steps: stepsOfChange(changedFiles()), together: true };
+  const unit = tests("unit tests", "unit");
+  return {
+    steps: [format("."), types(), structure, unit, tests(`simulation, ${SEEDS} seeds`, "sim")],
+  };
+}
+
+function stepsOfChange(changed) {
+  console.log(`${changed.length} changed files`);
+  const unit = testFiles()
+    .filter(({ kind }) => kind === "unit")
+    .map(({ path }) => path);
+  const close = closeTests(changed, unit, importsOf(sourceFiles()));
+  const built = join(BIN, ".cache/nodelet/types.tsbuildinfo");
+  return [
+    ...(changed.length > 0 ? [format(...changed)] : []),
+    types("--incremental", "--tsBuildInfoFile", built),
+    structure,
+    ...(close.length > 0 ? [tests(`unit tests of ${close.length} files`, "unit", ...close)] : []),
+  ];
+}
+
+const started = performance.now();
 const broken = [];
-for (const { name, argv } of steps) {
-  const started = performance.now();
+const { steps, together } = plan(process.argv.slice(2));
+if (together) await Promise.all(steps.map(check));
+else for (const step of steps) await check(step);
+const took = `${secondsSince(started)} s`;
+console.log(
+  broken.length === 0
+    ? `\nall in order (${took})`
+    : `\nnot in order: ${broken.join(", ")} (${took})`,
+);
+process.exitCode = broken.length === 0 ? 0 : 1;
+
+async function check({ name, argv }) {
+  const began = performance.now();
   const { code, output } = await run(argv);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
   const last = output.trimEnd().split("\n").at(-1) ?? "";
   const summary = /^\d+ passed, /.test(last) ? ` ${last}` : "";
-  console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${seconds} s)${summary}`);
-  if (code === 0) continue;
+  console.log(`${code === 0 ? "ok  " : "FAIL"} ${name} (${secondsSince(began)} s)${summary}`);
+  if (code === 0) return;
   broken.push(name);
   console.log(output.trimEnd().replace(/^(?=.)/gm, "     "));
 }
-console.log(broken.length === 0 ? "\nall in order" : `\nnot in order: ${broken.join(", ")}`);
-process.exitCode = broken.length === 0 ? 0 : 1;
+
+function secondsSince(start) {
+  return ((performance.now() - start) / 1000).toFixed(1);
+}
 
 /** Runs a script with this Node; resolves with code and all it wrote. */
 function run(argv) {

@@ -15,6 +15,11 @@ export const KINDS = {
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };
 
+/** All TypeScript files, paths relative to the checkout. */
+export function sourceFiles() {
+  return ["src", "tools", "test"].flatMap(walk).filter((path) => path.endsWith(".ts"));
+}
+
 /** All test files as `{ path, kind }`, paths relative to the checkout, by kind and name. */
 export function testFiles() {
   const order = Object.keys(KINDS);

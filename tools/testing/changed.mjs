@@ -1,0 +1,62 @@
+// What a change touches: the files that differ from the main branch, and the tests that are close to them.
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { ROOT } from "./files.mjs";
+
+/** Branches that a change is compared with, the first that is there; without any, the last commit. */
+const BASES = ["main", "origin/main"];
+
+/** Files that differ from where the branch began, those not committed too, as paths below the checkout. */
+export function changedFiles() {
+  const base = BASES.map((name) => git("merge-base", "HEAD", name)).find(Boolean)?.[0] ?? "HEAD";
+  const changed = git("diff", "--name-only", base) ?? [];
+  const added = git("ls-files", "--others", "--exclude-standard") ?? [];
+  return [...new Set([...changed, ...added])].filter((path) => existsSync(join(ROOT, path)));
+}
+
+/** Lines of git's answer; undefined when it fails. */
+function git(...args) {
+  try {
+    const options = { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] };
+    return execFileSync("git", args, options)
+      .split("\n")
+      .filter((line) => line !== "");
+  } catch {
+    return undefined;
+  }
+}
+
+/** What each of the given files imports of the checkout. */
+export function importsOf(paths) {
+  return new Map(
+    paths.map((path) => [path, importedBy(path, readFileSync(join(ROOT, path), "utf8"))]),
+  );
+}
+
+/** Paths that a source text imports with a relative specifier. */
+export function importedBy(path, text) {
+  const found = text.matchAll(/\b(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"']+)["']/g);
+  return [...found].map(([, specifier]) => normalize(join(dirname(path), specifier)));
+}
+
+/**
+ * Tests that changed, that import a file that changed, or that import a file beside it that does (the entry of its
+ * module mostly), also through what tests share. Tests that reach it from further away are left to the whole run.
+ */
+export function closeTests(changed, tests, imports) {
+  const direct = new Set(changed);
+  const beside = new Set(direct);
+  for (const [path, targets] of imports)
+    if (targets.some((to) => direct.has(to) && dirname(to) === dirname(path))) beside.add(path);
+  return tests.filter((test) => [...reachOf(test, imports)].some((path) => beside.has(path)));
+}
+
+/** A test, what it imports, and what the files of `test/` import that it uses: they are part of it. */
+function reachOf(test, imports) {
+  const reached = new Set([test]);
+  for (const path of reached)
+    if (path === test || path.startsWith("test/"))
+      for (const to of imports.get(path) ?? []) reached.add(to);
+  return reached;
+}

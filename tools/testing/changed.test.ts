@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { closeTests, importedBy } from "./changed.mjs";
+
+test("importedBy: relative imports, static and dynamic, of values and types", () => {
+  const text = `import type { A } from "./a.ts";
+import {
+  b,
+} from '../kit/b.ts';
+export * from "./c.ts";
+import "./d.ts";
+const e = await import("./deep/e.ts");
+import { test } from "node:test";
+import { name } from "package";`;
+  assert.deepEqual(importedBy("src/room/x.ts", text), [
+    ...["src/room/a.ts", "src/kit/b.ts", "src/room/c.ts", "src/room/d.ts", "src/room/deep/e.ts"],
+  ]);
+});
+
+const IMPORTS = new Map([
+  ["src/room/inner.ts", []],
+  ["src/room/room.ts", ["src/room/inner.ts"]],
+  ["src/other/other.ts", ["src/room/inner.ts"]],
+  ["src/room/inner.test.ts", ["src/room/inner.ts"]],
+  ["test/room.test.ts", ["src/room/room.ts"]],
+  ["test/world.ts", ["src/other/other.ts"]],
+  ["test/other.test.ts", ["test/world.ts"]],
+  ["test/lone.test.ts", []],
+]);
+const TESTS = [...IMPORTS.keys()].filter((path) => path.endsWith(".test.ts"));
+
+const ROWS: readonly (readonly [string, string, readonly string[]])[] = [
+  ["by import, and by the entry beside it", "src/room/inner.ts", TESTS.slice(0, 2)],
+  ["by import through what tests share", "src/other/other.ts", ["test/other.test.ts"]],
+  ["which is shared by tests", "test/world.ts", ["test/other.test.ts"]],
+  ["which is one itself", "test/lone.test.ts", ["test/lone.test.ts"]],
+  ["of which there is none", "docs/library.md", []],
+];
+
+for (const [how, changed, expected] of ROWS)
+  test(`closeTests: tests close to ${changed}, ${how}`, () => {
+    assert.deepEqual(closeTests([changed], TESTS, IMPORTS), expected);
+  });
