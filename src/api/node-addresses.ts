@@ -29,3 +29,16 @@ export function sortPodIps(ips: readonly string[], hostIps: readonly string[]): 
   const second = ips.find((ip) => isIPv6(ip) !== primary);
   return [first, second].filter((ip) => ip !== undefined);
 }
+
+/**
+ * What a pod is told when the first address of its node is of another family than the one shown before: it was found by
+ * the agent, and a cloud's controller has chosen another. Undefined when it is not (kubelet_pods.go generateAPIPodStatus).
+ */
+export function familyMismatch(
+  before: string | undefined,
+  now: string | undefined,
+): string | undefined {
+  if (before === undefined || now === undefined || isIPv6(before) === isIPv6(now)) return undefined;
+  const family = (ip: string) => (isIPv6(ip) ? "IPv6" : "IPv4");
+  return `Kubelet detected an ${family(before)} node IP (${before}), but the cloud provider selected an ${family(now)} node IP (${now}); pass an explicit \`--node-ip\` to kubelet to fix this.`;
+}

@@ -37,7 +37,7 @@ export interface AgentOptions {
   readonly orphanGraceSeconds?: number | "own";
   /** Ended attempts that are kept; default one of each container. */
   readonly deadContainers?: DeadContainerLimits;
-  /** Addresses of the node, primary first; found on the machine when left out. */
+  /** `--node-ip`, canonical: addresses of the node, primary first, or a family's `0.0.0.0` or `::`; else found. */
   readonly nodeIps?: readonly string[];
   /** How events are treated; steps of life are protected unless told otherwise. */
   readonly events?: EventPolicy;

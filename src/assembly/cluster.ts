@@ -23,13 +23,12 @@ export function assembleCluster(
   const { options, hooks, capacity } = base;
   const { cluster: clients } = api;
   if (!clients || !hooks.cluster) return undefined;
-  const { nodeName, config, nodeIps: givenIps } = options;
+  const { nodeName, config, nodeIps: given = [] } = options;
   const { devices } = subsystems;
   const joined = joinCluster(
-    { nodeName, config, cluster: hooks.cluster, givenIps },
+    { nodeName, config, cluster: hooks.cluster, given },
     {
       ...{ ...base, ...subsystems, clients, health },
-      hostIps: () => base.hostIps,
       amounts: () => withDevices(capacity, devices.capacity.get()),
       pressure: () => ({ memory: false, disk: false, pid: false }),
       wakeOn: [devices.capacity],

@@ -7,13 +7,14 @@ import type { PodUid } from "../api/observation.ts";
 import { isSameFact, type PodFact } from "../api/pod-facts.ts";
 import { newsKey, type PodNews } from "../api/pod-news.ts";
 import { deriveEvictionHard } from "../config/derive.ts";
-import { Cell } from "../kit/cell.ts";
+import { Cell, type Reading } from "../kit/cell.ts";
 import { CellMap } from "../kit/cell-map.ts";
 import type { WallMs } from "../kit/clock.ts";
 import { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { StateFiles } from "../kit/state-files.ts";
 import { Topic } from "../kit/topic.ts";
+import { followHostIps, type NodeAddresses, openAddresses } from "../node/addresses/addresses.ts";
 import { awaitRuntime } from "../node/await-runtime.ts";
 import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
 import { prepareKernel } from "../node/kernel/kernel.ts";
@@ -40,8 +41,10 @@ export interface Foundation extends AgentStart {
   readonly state: StateFiles;
   readonly facts: HostFacts;
   readonly capacity: NodeCapacity;
-  /** Addresses of the node, primary first: those it was given, else that of the machine. */
-  readonly hostIps: readonly string[];
+  /** Addresses of the node as it finds them. */
+  readonly addresses: NodeAddresses;
+  /** Addresses of the node, primary first: those of its object, else those it finds. */
+  readonly hostIps: Reading<readonly string[]>;
   readonly runtimeVersion: VersionResponse;
   /** What modules may know of pods. */
   readonly podFacts: CellMap<PodUid, PodFact>;
@@ -63,14 +66,15 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
   const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);
   const capacity = await capacityOf(start, facts);
   const runtimeVersion = await awaitRuntime(outside, scope.signal);
+  const node = new Cell<Node | undefined>(undefined);
+  const addresses = openAddresses(options, outside, scope);
   return {
     ...start,
     ...{ startedAt, state, facts, capacity, runtimeVersion },
-    hostIps: options.nodeIps ?? facts.addresses.slice(0, 1),
+    ...{ addresses, node, hostIps: followHostIps(addresses.ips, node) },
     probeMetrics: new MetricsRegistry(),
     podFacts: new CellMap(isSameFact),
     news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),
-    node: new Cell<Node | undefined>(undefined),
   };
 }
 

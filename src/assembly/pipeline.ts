@@ -1,4 +1,3 @@
-import { hostIpsOfNode } from "../api/node-addresses.ts";
 import { declaredFeatures } from "../config/declared-features.ts";
 import { resolveGates } from "../config/feature-gates.ts";
 import type { HealthRegistry } from "../kit/health.ts";
@@ -37,6 +36,7 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
     deps,
   );
   if (hooks.onStatus) scope.defer("status sink", pipeline.statuses.subscribe(hooks.onStatus));
+  base.hostIps.subscribe(() => pipeline.statuses.updateAll(pipeline.pods.list()));
   exposePods(metrics, pipeline);
   health.add(...pipeline.sources.healthChecks);
   if (cluster) startClusterPods(base, pipeline, cluster);
@@ -75,7 +75,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
   return {
     ...{ ...subsystems, outside, scope, state, podFacts, news },
     room: () => ({ ...room, ...nodeFace(options.nodeName, node.get()) }),
-    hostIps: () => hostIpsOfNode(node.get()) ?? base.hostIps,
+    hostIps: () => base.hostIps.get(),
     showsDevices: gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,
     ...(hooks.admit ? { admit: hooks.admit } : {}),

@@ -46,14 +46,14 @@ export async function assembleRuntime(
 
 /** The resolvers that pods can get; what the node's own holds too much of is said at once, and when it changes. */
 async function openResolver(
-  { options, outside, facts }: Foundation,
+  { options, outside: { host } }: Foundation,
   events: Events,
 ): Promise<Resolver> {
   const { clusterDNS: servers, clusterDomain: domain, resolvConf } = options.config;
   const resolver = new Resolver(
-    { servers, domain, resolvConf, nodeIps: facts.addresses },
+    { servers, domain, resolvConf, nodeIps: host.addresses() },
     {
-      files: outside.host.files,
+      files: host.files,
       recordFailure: (message) =>
         events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
     },

@@ -29,7 +29,9 @@ export async function assembleServer(
     ...{ nodeName, config, startedAt, metrics, probeMetrics, state },
     ...{ subsystems, health, pipeline },
     ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
-    addresses: base.hostIps,
+    get addresses() {
+      return base.hostIps.get();
+    },
     versions: { ...server.versions, runtime },
     get amounts() {
       return withDevices(capacity, subsystems.devices.capacity.get());

@@ -3,6 +3,7 @@ import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/de
 import { renderFlagHelp } from "../config/flag-help.ts";
 import { parseFlags } from "../config/flags.ts";
 import { reportIdleSettings } from "../config/idle-report.ts";
+import { canonicalAddress } from "../config/ip.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
@@ -48,8 +49,8 @@ export async function runAgent(argv: readonly string[], command: string): Promis
     cgroupVersion: host.cgroups.version,
     swapBytes: facts.swapBytes,
   });
-  const nodeIps = deriveNodeIps(flags.nodeIP, facts.addresses) ?? [];
-  const foreign = validateNodeAddresses(nodeIps, facts.addresses);
+  const found = host.addresses().map(canonicalAddress);
+  const foreign = validateNodeAddresses(deriveNodeIps(flags.nodeIP) ?? [], found);
   const problems = [...unfit, ...foreign];
   if (problems.length > 0) return refuse(command, problems);
   return await serve(loaded, nodeName.name);
@@ -82,7 +83,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
       ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;
     const cluster = own?.cluster ?? (await openCluster(access, outside, leave.signal));
-    const nodeIps = deriveNodeIps(flags.nodeIP, (await outside.host.facts()).addresses);
+    const nodeIps = deriveNodeIps(flags.nodeIP);
     await using agent = await startAgent(
       {
         config,

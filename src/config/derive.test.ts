@@ -140,8 +140,9 @@ test("a hardened configuration follows all of it, a careless one little", () => 
 /** What `--node-ip` derives to, and what is wrong with it on a machine with one address of each family. */
 const NODE_IPS: readonly (readonly [string, readonly string[], RegExp | undefined])[] = [
   ["198.51.100.10", ["198.51.100.10"], undefined],
-  ["198.51.100.10, 2001:DB8:0:0::10", ["198.51.100.10", "2001:DB8:0:0::10"], undefined],
-  ["::,0.0.0.0", ["2001:db8::10", "198.51.100.10"], undefined],
+  ["198.51.100.10, 2001:DB8:0:0::10", ["198.51.100.10", "2001:db8::10"], undefined],
+  ["0:0::0", ["::"], undefined],
+  ["0.0.0.0", ["0.0.0.0"], undefined],
   ["203.0.113.9", ["203.0.113.9"], /"203.0.113.9" not found in the host's network interfaces/],
   [
     "2001:db8::11",
@@ -158,7 +159,7 @@ const NODE_IPS: readonly (readonly [string, readonly string[], RegExp | undefine
 test("the node's addresses are its own (CVE-2022-3294)", () => {
   const found = ["198.51.100.10", "2001:db8::10"];
   for (const [flag, addresses, fault] of NODE_IPS) {
-    const derived = deriveNodeIps(flag, found) ?? [];
+    const derived = deriveNodeIps(flag) ?? [];
     assert.deepEqual(derived, addresses, flag);
     const [problem] = validateNodeAddresses(derived, found).map(formatConfigProblem);
     if (fault) assert.match(problem ?? "", fault);

@@ -1,6 +1,7 @@
 // pure
 
 import { fieldAt } from "./fields.ts";
+import { canonicalAddress } from "./ip.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
 import { isSubdomain } from "./label-syntax.ts";
 import { type ConfigProblem, invalid, required } from "./problem.ts";
@@ -31,22 +32,15 @@ export function deriveNodeName(hostname: string, override: string): NodeNameRead
 }
 
 /**
- * The node's addresses as `--node-ip` says them; `0.0.0.0` and `::` stand for the machine's first address
- * of that family. Undefined: nothing was said. Source: `nodeAddress` of the reference's node utilities.
+ * The node's addresses as `--node-ip` says them, canonical; `0.0.0.0` and `::` only say which family is preferred.
+ * Undefined: nothing was said.
  */
-export function deriveNodeIps(
-  nodeIP: string,
-  found: readonly string[],
-): readonly string[] | undefined {
+export function deriveNodeIps(nodeIP: string): readonly string[] | undefined {
   const given = nodeIP
     .split(",")
     .map((address) => address.trim())
     .filter((address) => address !== "");
-  const chosen = given.flatMap((address) => {
-    if (address !== "0.0.0.0" && address !== "::") return [address];
-    return found.find((candidate) => candidate.includes(":") === (address === "::")) ?? [];
-  });
-  return chosen.length === 0 ? undefined : chosen;
+  return given.length === 0 ? undefined : given.map(canonicalAddress);
 }
 
 /** The folders and files beneath the agent's root, and the few that are elsewhere. Absolute paths. */

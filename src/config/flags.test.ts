@@ -285,6 +285,7 @@ const FLAG_RULES: readonly (readonly [argv: readonly string[], problems: readonl
   [["--node-ip=10.0.0.1"], []],
   [["--node-ip=::"], []],
   [["--node-ip=10.0.0.1,fd00::1"], []],
+  [["--node-ip=10.0.0.1,::"], [/dual-stack node IP cannot include '0\.0\.0\.0' or '::'/]],
   [["--node-ip=10.0.0.1,10.0.0.2"], [/single IP or a dual-stack pair/]],
   [["--node-ip=host"], [/--node-ip: Invalid value: "host": must be a valid IP address/]],
   [["--cloud-provider=external"], []],

@@ -28,3 +28,13 @@ export function isIPv6(text: string): boolean {
 export function isIP(text: string): boolean {
   return isIPv4(text) || isIPv6(text);
 }
+
+/** An IP address in the one form that programs print: IPv6 in lower case, its longest run of zeros left out. */
+export function canonicalAddress(address: string): string {
+  return address.includes(":") ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
+}
+
+/** Whether a canonical address stands for all addresses of its family. */
+export function isUnspecified(address: string): boolean {
+  return address === "0.0.0.0" || address === "::";
+}

@@ -1,6 +1,6 @@
 // pure
 import { parseInspectorAddress } from "./inspector-address.ts";
-import { isIP, isIPv4 } from "./ip.ts";
+import { canonicalAddress, isIP, isIPv4, isUnspecified } from "./ip.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
 import { labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
 import { type ConfigProblem, invalid, required, unsupported } from "./problem.ts";
@@ -80,9 +80,13 @@ function validateNodeIP(nodeIP: string): readonly ConfigProblem[] {
     .map((address) => invalid("--node-ip", address, "must be a valid IP address"));
   if (problems.length > 0) return problems;
   const families = new Set(addresses.map(isIPv4));
-  if (addresses.length <= MAX_ADDRESSES && families.size === addresses.length) return [];
-  const rule = "must contain either a single IP or a dual-stack pair of IPs";
-  return [invalid("--node-ip", nodeIP, rule, "give one IPv4 and one IPv6 address at most")];
+  if (addresses.length > MAX_ADDRESSES || families.size !== addresses.length) {
+    const rule = "must contain either a single IP or a dual-stack pair of IPs";
+    return [invalid("--node-ip", nodeIP, rule, "give one IPv4 and one IPv6 address at most")];
+  }
+  if (addresses.length === 1 || !addresses.map(canonicalAddress).some(isUnspecified)) return [];
+  const rule = "dual-stack node IP cannot include '0.0.0.0' or '::'";
+  return [invalid("--node-ip", nodeIP, rule, "give the node's own address of each family")];
 }
 
 function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
@@ -107,6 +111,7 @@ function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
 
 /** Addresses that are nobody's, or not a node's alone (kubelet_node_status.go validateNodeIP). */
 const NO_NODE: readonly (readonly [RegExp, string])[] = [
+  [/^0\.0\.0\.0$|^::$/, "nodeIP can't be all zeros address"],
   [/^127\.|^::1$/, "nodeIP can't be loopback address"],
   [/^(22[4-9]|23\d)\.|^ff/, "nodeIP can't be a multicast address"],
   [/^169\.254\.|^fe[89ab]/, "nodeIP can't be a link-local unicast address"],
@@ -114,26 +119,23 @@ const NO_NODE: readonly (readonly [RegExp, string])[] = [
 
 /**
  * What is wrong with the addresses of `--node-ip` on a machine that has `found`: whoever asks the node would reach
- * another one (CVE-2022-3294).
+ * another one (CVE-2022-3294). An unspecified address only says which family is preferred.
  */
 export function validateNodeAddresses(
   given: readonly string[],
   found: readonly string[],
 ): readonly ConfigProblem[] {
-  const own = new Set(found.map(evenAddress));
   return given.flatMap((address) => {
-    const even = evenAddress(address);
-    const why = NO_NODE.find(([pattern]) => pattern.test(even))?.[1];
-    if (why !== undefined) return [invalid("--node-ip", address, why)];
-    if (own.has(even)) return [];
-    const missing = `node IP: "${address}" not found in the host's network interfaces`;
-    return [
-      invalid("--node-ip", address, missing, `the machine has ${found.join(", ") || "none"}`),
-    ];
+    const fault = isUnspecified(address) ? undefined : nodeAddressFault(address, found);
+    if (fault === undefined) return [];
+    const fix = `the machine has ${found.join(", ") || "none"}`;
+    return [invalid("--node-ip", address, fault, fault.startsWith("node IP") ? fix : "")];
   });
 }
 
-/** IPv6 in the one form that programs print: lower case, longest run of zeros left out. */
-function evenAddress(address: string): string {
-  return address.includes(":") ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
+/** Why an address cannot be that of a node whose machine has `found`; undefined when it can. Both canonical. */
+export function nodeAddressFault(address: string, found: readonly string[]): string | undefined {
+  const why = NO_NODE.find(([pattern]) => pattern.test(address))?.[1];
+  if (why !== undefined || found.includes(address)) return why;
+  return `node IP: "${address}" not found in the host's network interfaces`;
 }

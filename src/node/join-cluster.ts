@@ -13,9 +13,11 @@ import { type ApiPods, followApiPods } from "../pipeline/cluster/cluster.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Runtime } from "../subsystems/runtime/runtime.ts";
+import type { NodeAddresses } from "./addresses/addresses.ts";
+import { specifiedIps } from "./addresses/choose-addresses.ts";
 import type { NodeCapacity } from "./capacity.ts";
 import type { ClusterClients, ClusterOptions } from "./cluster.ts";
-import type { NodePressure } from "./heartbeat/derive-status.ts";
+import type { NodeAddressing, NodePressure } from "./heartbeat/derive-status.ts";
 import { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { nodeLook } from "./heartbeat/look.ts";
 
@@ -24,8 +26,8 @@ export interface JoinOptions {
   readonly nodeName: string;
   readonly config: KubeletConfig;
   readonly cluster: ClusterOptions;
-  /** Addresses the user gave; undefined: found on the machine. */
-  readonly givenIps: readonly string[] | undefined;
+  /** `--node-ip`, canonical; empty: nothing was said. */
+  readonly given: readonly string[];
 }
 
 /** What joining stands on. */
@@ -39,7 +41,7 @@ export interface JoinDeps {
   readonly runtime: Runtime;
   readonly images: Pick<Images, "listing">;
   readonly events: Events;
-  readonly hostIps: () => readonly string[];
+  readonly addresses: NodeAddresses;
   readonly amounts: () => NodeCapacity;
   readonly pressure: () => NodePressure;
   /** Whether the agent itself is well; what joining adds to it is added there. */
@@ -70,8 +72,14 @@ export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster
   return { pods, clients };
 }
 
+/** Who says the node's addresses (nodestatus/setters.go NodeAddress). */
+function addressingOf(externalCloud: boolean, given: readonly string[]): NodeAddressing {
+  if (!externalCloud) return { kind: "machine" };
+  return given.length > 0 ? { kind: "cloud", provided: given } : { kind: "cloud" };
+}
+
 function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
-  const { config, nodeName, cluster, givenIps } = options;
+  const { config, nodeName, cluster, given } = options;
   const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
   const { clock, random } = outside;
   const externalCloud = cluster.externalCloud ?? false;
@@ -79,7 +87,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const look = nodeLook(config.nodeStatusMaxImages, {
     ...{ clock, images: deps.images.listing, watch: runtime.watch },
     amounts: deps.amounts,
-    ips: deps.hostIps,
+    ips: () => deps.addresses.settled(),
     pressure: deps.pressure,
     health: deps.health.problems,
     volumesInUse: () => [],
@@ -93,7 +101,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
         kubeletVersion: cluster.kubeletVersion ?? KUBELET_VERSION,
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
         port: config.enableServer ? config.port : 0,
-        cloudAddresses: externalCloud && givenIps === undefined,
+        addressing: addressingOf(externalCloud, specifiedIps(given)),
         ...(features ? { declaredFeatures: features } : {}),
       },
       registration: config.registerNode
@@ -103,7 +111,6 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
             schedulable: cluster.schedulable ?? true,
             providerId: config.providerID,
             externalCloud,
-            nodeIps: givenIps ?? [],
             controllerAttachesVolumes: config.enableControllerAttachDetach,
           }
         : undefined,
@@ -117,7 +124,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
       client: clients.heartbeat,
       reachable: clients.heartbeat.transport.reachable,
       node: deps.node,
-      wakeOn: [runtime.watch.health, deps.health.problems, ...deps.wakeOn],
+      wakeOn: [runtime.watch.health, deps.health.problems, deps.addresses.ips, ...deps.wakeOn],
       say: ({ type, reason, message }) => events.ofNode({ type, reason, message }),
     },
   );

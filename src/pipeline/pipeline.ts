@@ -84,6 +84,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       clock,
       runtimeName: deps.runtimeName,
       hostIps: deps.hostIps,
+      onHostFamily: (pod, message) =>
+        deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
       ...(deps.showsDevices
         ? { devices: (uid, name) => deps.devices.allocatedResources(uid, name) }
         : {}),

@@ -29,6 +29,14 @@ function factsAndDisk(at: Current) {
     assert.match(facts.architecture, /^(amd64|arm64)$/);
   });
 
+  test("addresses leave loopback out, and lookup knows a name of every machine", async () => {
+    const { host } = at();
+    const ips = host.addresses();
+    assert.ok(!ips.includes("127.0.0.1") && !ips.includes("::1"), ips.join());
+    const local = await host.lookup("localhost");
+    assert.ok(local.includes("127.0.0.1") || local.includes("::1"), local.join());
+  });
+
   test("diskUsage measures the file system of a path", async () => {
     const { host, folder } = at();
     const usage = await host.diskUsage(folder);

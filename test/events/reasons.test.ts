@@ -73,7 +73,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   ResizeError: RESIZE,
   DNSConfigForming: "story",
   MissingClusterDNS: "story",
-  HostIPsIPFamilyMismatch: { without: "addresses given by a cloud" },
+  HostIPsIPFamilyMismatch: { file: "pipeline/pipeline.ts" },
   FailedNodeDeclaredFeaturesCheck: { file: "pipeline/ports/port-events.ts" },
   CertificateExpired: POD_CERTIFICATES,
   CertificateOverdueForRefresh: POD_CERTIFICATES,

@@ -4,7 +4,7 @@ import type { Node, Pod } from "../../src/api/generated/types.ts";
 import type { StoredObject } from "./fake-api-objects.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { commandOf, type Program } from "./programs.ts";
-import { MANIFESTS, World } from "./world.ts";
+import { MANIFESTS, World, type WorldOptions } from "./world.ts";
 
 /** A node of a cluster on virtual time, and what tests ask of it. */
 export interface ClusterWorld {
@@ -19,8 +19,9 @@ export interface ClusterWorld {
 export async function inCluster(
   use: (cluster: ClusterWorld) => Promise<void>,
   featureGates: Readonly<Record<string, boolean>> = {},
+  flags: Pick<WorldOptions, "nodeIps" | "externalCloud"> = {},
 ): Promise<void> {
-  const world = new World(7, {}, { cluster: true, featureGates });
+  const world = new World(7, {}, { cluster: true, featureGates, ...flags });
   const { api } = world;
   assert.ok(api);
   const found = (collection: string, name: string, namespace?: string) =>

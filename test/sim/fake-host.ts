@@ -42,7 +42,6 @@ export const FAKE_FACTS: HostFacts = {
   pageBytes: 4096,
   pidMax: 32_768,
   hugepages: [{ sizeBytes: 2 ** 21, pages: 0 }],
-  addresses: ["192.0.2.10"],
 };
 
 /** A disk that is a third full. */
@@ -61,6 +60,12 @@ export class FakeHost implements Host {
   readonly cgroups: FakeCgroups;
   /** Answer of `diskUsage`; may be replaced at any time. */
   disk: DiskUsage = FAKE_DISK;
+  /** Answer of `addresses`; may be replaced at any time. */
+  ips: readonly string[] = ["192.0.2.10"];
+  /** What DNS says by name; an error when it cannot say. */
+  readonly names = new Map<string, readonly string[] | OutsideError>([
+    ["localhost", ["127.0.0.1"]],
+  ]);
   /** Files of /proc and /sys by path. */
   readonly kernelFiles = new Map<string, string>();
   readonly #facts: HostFacts;
@@ -82,6 +87,16 @@ export class FakeHost implements Host {
 
   async facts(): Promise<HostFacts> {
     return this.#facts;
+  }
+
+  addresses(): readonly string[] {
+    return this.ips;
+  }
+
+  async lookup(name: string): Promise<readonly string[]> {
+    const answer = this.names.get(name) ?? [];
+    if (answer instanceof OutsideError) throw answer;
+    return answer;
   }
 
   async diskUsage(path: string): Promise<DiskUsage | undefined> {

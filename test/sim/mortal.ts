@@ -29,6 +29,8 @@ export function mortal(world: Outside): Life {
       volumes: bindAll(world.host.volumes, isAlive),
       cgroups: bindAll(world.host.cgroups, isAlive),
       facts: () => forLiving(world.host.facts(), isAlive),
+      addresses: () => world.host.addresses(),
+      lookup: (name) => forLiving(world.host.lookup(name), isAlive),
       diskUsage: (path) => forLiving(world.host.diskUsage(path), isAlive),
       readKernel: (path) => world.host.readKernel(path),
       writeKernel: (path, value) => world.host.writeKernel(path, value),

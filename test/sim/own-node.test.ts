@@ -1,6 +1,8 @@
 // What the agent makes of its own node in the API, on virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Node } from "../../src/api/generated/types.ts";
+import { OutsideError } from "../../src/kit/errors.ts";
 import { conditionOf, inCluster } from "./cluster-world.ts";
 import { Refusal, type StoredObject } from "./fake-api-objects.ts";
 
@@ -64,4 +66,91 @@ test("pods show the addresses that the node has in the API", () =>
       [hostIP, hostIPs],
       ["192.0.2.77", [{ ip: "192.0.2.77" }, { ip: "2001:db8::77" }]],
     );
+  }));
+
+const PROVIDED = "alpha.kubernetes.io/provided-node-ip";
+const shown = (node: Node | undefined) => node?.status?.addresses?.map(({ address }) => address);
+
+test("the node follows the machine's address within 10 s, and keeps the last one while there is none", () =>
+  inCluster(async ({ world, node, create, pod }) => {
+    await world.advance(15_000);
+    assert.deepEqual(shown(node()), ["192.0.2.10", "sim"]);
+    world.host.ips = ["192.0.2.11", "172.17.0.1"];
+    await world.advance(10_000);
+    assert.deepEqual(shown(node()), ["192.0.2.11", "sim"]);
+    world.host.ips = [];
+    await world.advance(30_000);
+    assert.deepEqual(shown(node()), ["192.0.2.11", "sim"]);
+    create("web", { kind: "sleep" });
+    await world.advance(3_000);
+    assert.equal(pod("web")?.status?.hostIP, "192.0.2.11");
+  }));
+
+test("the node shows what DNS says of its name, also while DNS cannot say", () =>
+  inCluster(async ({ world, node }) => {
+    world.host.ips = ["192.0.2.10", "10.9.0.2"];
+    world.host.names.set("sim", ["203.0.113.9", "10.9.0.2"]);
+    await world.advance(20_000);
+    assert.deepEqual(shown(node()), ["10.9.0.2", "sim"]);
+    world.host.names.set("sim", new OutsideError("unavailable", "lookup sim: EAI_AGAIN"));
+    await world.advance(30_000);
+    assert.deepEqual(shown(node()), ["10.9.0.2", "sim"]);
+    world.host.names.delete("sim");
+    await world.advance(30_000);
+    assert.deepEqual(shown(node()), ["192.0.2.10", "sim"]);
+  }));
+
+test("with a cloud its addresses stay, and what the user gave is kept up to date for it", () => {
+  const flags = { externalCloud: true, nodeIps: ["192.0.2.10"] };
+  return inCluster(
+    async ({ world, api, node }) => {
+      await world.advance(15_000);
+      assert.deepEqual(shown(node()), ["192.0.2.10", "sim"]);
+      assert.equal(node()?.metadata?.annotations?.[PROVIDED], "192.0.2.10");
+      const addresses = [{ type: "InternalIP", address: "198.51.100.7" }];
+      for (const isStatus of [true, false]) {
+        const metadata = { ...node()?.metadata, annotations: { [PROVIDED]: "192.0.2.66" } };
+        const now = { ...node(), metadata, status: { ...node()?.status, addresses } };
+        api.objects.update(NODE, isStatus, now as unknown as StoredObject);
+      }
+      await world.advance(30_000);
+      assert.deepEqual(shown(node()), ["198.51.100.7"]);
+      assert.equal(node()?.metadata?.annotations?.[PROVIDED], "192.0.2.10");
+    },
+    {},
+    flags,
+  );
+});
+
+test("with a cloud and no address of the user the node shows its name only, and no stale annotation", () =>
+  inCluster(
+    async ({ world, api, node }) => {
+      const metadata = { name: "sim", annotations: { [PROVIDED]: "192.0.2.66" } };
+      api.objects.create(NODE, {
+        kind: "Node",
+        apiVersion: "v1",
+        metadata,
+      } as unknown as StoredObject);
+      await world.advance(30_000);
+      assert.deepEqual(shown(node()), ["sim"]);
+      assert.equal(node()?.metadata?.annotations?.[PROVIDED], undefined);
+    },
+    {},
+    { externalCloud: true },
+  ));
+
+test("pods are told when the node's first address is of another family than before", () =>
+  inCluster(async ({ world, api, create, pod }) => {
+    create("web", { kind: "sleep" });
+    await world.advance(15_000);
+    assert.equal(pod("web")?.status?.hostIP, "192.0.2.10");
+    world.host.ips = ["2001:db8::7"];
+    await world.advance(90_000);
+    const told = api.objects
+      .list("events")
+      .filter(({ reason }) => reason === "HostIPsIPFamilyMismatch")
+      .map(({ type, message }) => `${String(type)} ${String(message)}`);
+    assert.deepEqual(told, [
+      "Warning Kubelet detected an IPv4 node IP (192.0.2.10), but the cloud provider selected an IPv6 node IP (2001:db8::7); pass an explicit `--node-ip` to kubelet to fix this.",
+    ]);
   }));

@@ -36,6 +36,10 @@ export interface WorldOptions {
   /** How devices are treated. */
   readonly devices?: DeviceSettings;
   readonly featureGates?: Readonly<Record<string, boolean>>;
+  /** `--node-ip`. */
+  readonly nodeIps?: readonly string[];
+  /** `--cloud-provider=external`. */
+  readonly externalCloud?: boolean;
 }
 
 /** One seeded world: a machine, a runtime and, most of the time, an agent. */
@@ -56,8 +60,7 @@ export class World {
   /** What stands between agent and runtime. */
   around: (cri: ContainerRuntime) => ContainerRuntime = (cri) => cri;
   readonly #net: Net;
-  readonly #devices: DeviceSettings | undefined;
-  readonly #featureGates: Readonly<Record<string, boolean>>;
+  readonly #options: WorldOptions;
   #life: Life | undefined;
   #process: GrpcProcess | undefined;
   #leave: AbortController | undefined;
@@ -71,10 +74,9 @@ export class World {
   constructor(
     seed: number,
     options: Partial<FakeRuntimeOptions> = {},
-    { cluster = false, devices, featureGates = {} }: WorldOptions = {},
+    worldOptions: WorldOptions = {},
   ) {
-    this.#devices = devices;
-    this.#featureGates = featureGates;
+    this.#options = worldOptions;
     this.random = createSeededRandom(seed);
     this.host = new FakeHost({
       clock: this.clock,
@@ -83,7 +85,9 @@ export class World {
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);
     void this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
-    this.api = cluster ? new FakeApiServer(this.clock, createSeededRandom(seed + 3)) : undefined;
+    this.api = worldOptions.cluster
+      ? new FakeApiServer(this.clock, createSeededRandom(seed + 3))
+      : undefined;
     // Nothing leaves the agent that the API refuses.
     if (this.api) this.api.onInvalid = (message) => this.blame(message);
     this.grpc = new FakeGrpc({
@@ -119,21 +123,23 @@ export class World {
     const leave = new AbortController();
     this.#life = life;
     this.#leave = leave;
+    const { featureGates = {}, devices, nodeIps, externalCloud = false } = this.#options;
     const config = {
       ...{ ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" },
-      featureGates: this.#featureGates,
+      featureGates,
     };
     this.#starting = startAgent(
       {
         config,
         nodeName: NODE,
         rootFolder: "/var/lib/kubelet",
-        ...(this.#devices ? { devices: this.#devices } : {}),
+        ...(devices ? { devices } : {}),
+        ...(nodeIps ? { nodeIps } : {}),
       },
       life.outside,
       {
         leave: leave.signal,
-        ...(this.api ? { cluster: { transport: life.lend(this.api) } } : {}),
+        ...(this.api ? { cluster: { transport: life.lend(this.api), externalCloud } } : {}),
       },
     ).then(
       (agent) => {

@@ -13,7 +13,12 @@ import {
   type NodeSight,
   withoutExtended,
 } from "./derive-status.ts";
-import { initialNode, type RegistrationOptions, reconcilePatch } from "./initial-node.ts";
+import {
+  initialNode,
+  ownMetadataPatch,
+  type RegistrationOptions,
+  reconcilePatch,
+} from "./initial-node.ts";
 
 const FACTS: HostFacts = {
   hostname: "machine-1",
@@ -29,7 +34,6 @@ const FACTS: HostFacts = {
   pidMax: 32768,
   pageBytes: 4096,
   hugepages: [{ sizeBytes: 2 * 1024 * 1024, pages: 0 }],
-  addresses: ["192.0.2.7"],
 };
 
 const IDENTITY: NodeIdentity = {
@@ -38,7 +42,7 @@ const IDENTITY: NodeIdentity = {
   kubeletVersion: "v1.36.2+nodelet.0.1.0",
   runtimeVersion: "containerd://1.6.20",
   port: 10250,
-  cloudAddresses: false,
+  addressing: { kind: "machine" },
 };
 
 const SIGHT: NodeSight = {
@@ -157,7 +161,10 @@ test("deriveNodeStatus leaves to others what is theirs", () => {
     volumesAttached: [{ name: "a", devicePath: "b" }],
     addresses: [{ type: "ExternalIP", address: "198.51.100.1" }],
   };
-  const cloud = { ...IDENTITY, cloudAddresses: true };
+  const cloud: NodeIdentity = {
+    ...IDENTITY,
+    addressing: { kind: "cloud", provided: ["192.0.2.7"] },
+  };
   const status = deriveNodeStatus(theirs, cloud, SIGHT);
   assert.equal(status.capacity?.["example.com/dongle"], "2");
   assert.equal(status.allocatable?.["example.com/dongle"], "2");
@@ -166,6 +173,31 @@ test("deriveNodeStatus leaves to others what is theirs", () => {
   assert.deepEqual(status.volumesAttached, theirs.volumesAttached);
   assert.deepEqual(status.addresses, theirs.addresses);
 });
+
+/** Who says the addresses, those shown before, those of the machine, and those shown now. */
+const ADDRESSES: readonly (readonly [
+  NodeIdentity["addressing"],
+  readonly string[],
+  readonly string[],
+  readonly string[],
+])[] = [
+  [{ kind: "machine" }, ["192.0.2.7"], ["192.0.2.8"], ["192.0.2.8", "machine-1"]],
+  [{ kind: "machine" }, ["192.0.2.7"], [], ["192.0.2.7"]],
+  [{ kind: "machine" }, [], [], []],
+  [{ kind: "cloud" }, [], ["192.0.2.8"], ["machine-1"]],
+  [{ kind: "cloud" }, ["192.0.2.7"], ["192.0.2.8"], ["192.0.2.7"]],
+  [{ kind: "cloud", provided: ["192.0.2.8"] }, [], ["192.0.2.8"], ["192.0.2.8", "machine-1"]],
+  [{ kind: "cloud", provided: ["192.0.2.8"] }, ["192.0.2.7"], ["192.0.2.8"], ["192.0.2.7"]],
+];
+for (const [addressing, shown, ips, expected] of ADDRESSES)
+  test(`deriveNodeStatus: ${JSON.stringify(addressing)} that showed ${shown.join() || "nothing"} with ${ips.join() || "none"}`, () => {
+    const before = { addresses: shown.map((address) => ({ type: "InternalIP", address })) };
+    const status = deriveNodeStatus(before, { ...IDENTITY, addressing }, later({ ips }));
+    assert.deepEqual(
+      status.addresses?.map(({ address }) => address),
+      expected,
+    );
+  });
 
 test("withoutExtended leaves none of what an earlier node offered; devices that are there count again", () => {
   const before = {
@@ -243,7 +275,6 @@ const REGISTRATION: RegistrationOptions = {
   schedulable: true,
   providerId: "",
   externalCloud: false,
-  nodeIps: [],
   controllerAttachesVolumes: true,
 };
 
@@ -259,14 +290,8 @@ test("initialNode carries labels, taints and annotations of the configuration", 
   });
   assert.deepEqual(node.spec, { taints: [{ key: "k", effect: "NoExecute" }] });
   const special = initialNode(
-    IDENTITY,
-    {
-      ...REGISTRATION,
-      schedulable: false,
-      externalCloud: true,
-      nodeIps: ["192.0.2.7"],
-      providerId: "cloud://1",
-    },
+    { ...IDENTITY, addressing: { kind: "cloud", provided: ["192.0.2.7"] } },
+    { ...REGISTRATION, schedulable: false, externalCloud: true, providerId: "cloud://1" },
     {},
   );
   assert.deepEqual(
@@ -304,4 +329,27 @@ test("reconcilePatch changes on an existing node what describes the machine, and
       },
     },
   });
+});
+
+test("ownMetadataPatch keeps the addresses for the cloud's controller right, and takes away what no longer holds", () => {
+  const provided = "alpha.kubernetes.io/provided-node-ip";
+  const patched = (addressing: NodeIdentity["addressing"], has?: string) =>
+    ownMetadataPatch(
+      { metadata: { uid: "u", annotations: has === undefined ? {} : { [provided]: has } } },
+      { ...IDENTITY, addressing },
+      undefined,
+    );
+  const patch = (value: string | null) => ({
+    metadata: { uid: "u", labels: {}, annotations: { [provided]: value } },
+  });
+  const both: NodeIdentity["addressing"] = {
+    kind: "cloud",
+    provided: ["192.0.2.7", "2001:db8::7"],
+  };
+  assert.deepEqual(patched(both), patch("192.0.2.7,2001:db8::7"));
+  assert.deepEqual(patched(both, "192.0.2.9"), patch("192.0.2.7,2001:db8::7"));
+  assert.equal(patched(both, "192.0.2.7,2001:db8::7"), undefined);
+  assert.deepEqual(patched({ kind: "cloud" }, "192.0.2.7"), patch(null));
+  assert.deepEqual(patched({ kind: "machine" }, "192.0.2.7"), patch(null));
+  assert.equal(patched({ kind: "machine" }), undefined);
 });

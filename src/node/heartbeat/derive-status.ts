@@ -18,6 +18,14 @@ import type { WallMs } from "../../kit/clock.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
 import type { NodeCapacity } from "../capacity.ts";
 
+/**
+ * Who says the node's addresses: the machine, or a cloud's controller (`--cloud-provider=external`). That is told what
+ * the user gave, and the node shows it until the controller has spoken.
+ */
+export type NodeAddressing =
+  | { readonly kind: "machine" }
+  | { readonly kind: "cloud"; readonly provided?: readonly string[] };
+
 /** What does not change while the agent runs. */
 export interface NodeIdentity {
   readonly nodeName: string;
@@ -28,8 +36,7 @@ export interface NodeIdentity {
   readonly runtimeVersion: string;
   /** The HTTPS port; 0 when there is none. */
   readonly port: number;
-  /** Addresses are somebody else's matter (`--cloud-provider=external`). */
-  readonly cloudAddresses: boolean;
+  readonly addressing: NodeAddressing;
   /** What pods may need of a node; absent where nothing is declared. */
   readonly declaredFeatures?: readonly string[];
 }
@@ -44,7 +51,7 @@ export interface NodePressure {
 /** What was seen of the node just now. */
 export interface NodeSight {
   readonly amounts: NodeCapacity;
-  /** Addresses of the machine, primary first. */
+  /** Addresses of the machine, primary first; empty while they cannot be told. */
   readonly ips: readonly string[];
   readonly images: readonly ContainerImage[];
   readonly runtimeHandlers: readonly NodeRuntimeHandler[];
@@ -95,7 +102,7 @@ export function deriveNodeStatus(
     ...previous,
     ...amounts(previous, sight.amounts),
     conditions: conditions(previous?.conditions ?? [], sight),
-    ...addresses(identity, sight.ips),
+    ...addresses(previous?.addresses ?? [], identity, sight.ips),
     ...(identity.port === 0
       ? {}
       : { daemonEndpoints: { kubeletEndpoint: { Port: identity.port } } }),
@@ -160,13 +167,18 @@ function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
 }
 
+/** What the node shows already stays when a cloud has said it, and while nothing else is known. */
 function addresses(
-  { facts, cloudAddresses }: NodeIdentity,
+  before: readonly NodeAddress[],
+  { facts, addressing }: NodeIdentity,
   ips: readonly string[],
 ): Pick<NodeStatus, "addresses"> {
-  if (cloudAddresses) return {};
-  const found: NodeAddress[] = ips.map((address) => ({ type: "InternalIP", address }));
-  return { addresses: [...found, { type: "Hostname", address: facts.hostname }] };
+  const isCloud = addressing.kind === "cloud";
+  if (isCloud && before.length > 0) return {};
+  const name = { type: "Hostname", address: facts.hostname };
+  if (isCloud && !addressing.provided) return { addresses: [name] };
+  if (ips.length === 0) return {};
+  return { addresses: [...ips.map((address) => ({ type: "InternalIP", address })), name] };
 }
 
 type Verdict = Pick<NodeCondition, "type" | "status" | "reason" | "message">;

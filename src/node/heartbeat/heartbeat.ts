@@ -26,7 +26,7 @@ import {
 } from "./derive-status.ts";
 import {
   initialNode,
-  labelPatch,
+  ownMetadataPatch,
   type RegistrationOptions,
   reconcilePatch,
 } from "./initial-node.ts";
@@ -214,7 +214,7 @@ export class Heartbeat {
     const { client, clock, random, look, say } = this.#deps;
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
-    const known = await this.#withOwnLabels(await client.get(NODES, place, signal), signal);
+    const known = await this.#withOwnMetadata(await client.get(NODES, place, signal), signal);
     const sight = await look();
     const resets = sight.amounts.resetsExtended === true && !this.#reset;
     const before = resets ? withoutExtended(known.status ?? {}) : known.status;
@@ -242,12 +242,12 @@ export class Heartbeat {
   }
 
   /** What somebody has made of the labels that describe the machine is put right: pods are judged by them. */
-  async #withOwnLabels(known: Node, signal: AbortSignal): Promise<Node> {
+  async #withOwnMetadata(known: Node, signal: AbortSignal): Promise<Node> {
     const { identity, registration } = this.#options;
-    const body = registration && labelPatch(known, identity, registration);
+    const body = ownMetadataPatch(known, identity, registration);
     if (!body) return known;
     const { client, log } = this.#deps;
-    log.info("labels of the node are put right", { patch: JSON.stringify(body) });
+    log.info("labels and annotations of the node are put right", { patch: JSON.stringify(body) });
     const place = { name: identity.nodeName };
     return await client.patch(NODES, place, { kind: "strategic", body }, signal);
   }

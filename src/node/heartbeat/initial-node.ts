@@ -15,8 +15,6 @@ export interface RegistrationOptions {
   readonly providerId: string;
   /** `--cloud-provider=external`: a controller of the cloud completes the node. */
   readonly externalCloud: boolean;
-  /** Addresses given by the user, for the cloud's controller; empty: none. */
-  readonly nodeIps: readonly string[];
   readonly controllerAttachesVolumes: boolean;
 }
 
@@ -57,11 +55,10 @@ export function initialNode(
     ...(options.schedulable ? [] : [UNSCHEDULABLE]),
     ...(options.externalCloud ? [UNINITIALIZED] : []),
   ].filter((taint, i, all) => all.findIndex((other) => isSame(other, taint)) === i);
+  const provided = providedIps(identity);
   const annotations = {
     ...(options.controllerAttachesVolumes ? { [ATTACH_ANNOTATION]: "true" } : {}),
-    ...(options.externalCloud && options.nodeIps.length > 0
-      ? { [PROVIDED_IP_ANNOTATION]: options.nodeIps.join(",") }
-      : {}),
+    ...(provided === undefined ? {} : { [PROVIDED_IP_ANNOTATION]: provided }),
   };
   return {
     metadata: {
@@ -101,15 +98,29 @@ export function reconcilePatch(existing: Node, initial: Node): object | undefine
   return Object.keys(metadata).length > 0 ? { metadata } : undefined;
 }
 
-/** The merge patch that puts labels right which only the agent may set; undefined when they are right. */
-export function labelPatch(
+/**
+ * The merge patch that puts right what only the agent may set: labels that describe the machine, and the addresses for
+ * the cloud's controller. Undefined when it is right. `options`: absent when somebody else makes the node's object.
+ */
+export function ownMetadataPatch(
   existing: Node,
   identity: NodeIdentity,
-  options: RegistrationOptions,
+  options: RegistrationOptions | undefined,
 ): object | undefined {
-  const labels = changedLabels(existing, initialNode(identity, options, {}));
-  const { uid = "" } = existing.metadata ?? {};
-  return Object.keys(labels).length > 0 ? { metadata: { uid, labels } } : undefined;
+  const labels = options ? changedLabels(existing, initialNode(identity, options, {})) : {};
+  const { uid = "", annotations: given } = existing.metadata ?? {};
+  const provided = providedIps(identity);
+  const isRight = given?.[PROVIDED_IP_ANNOTATION] === provided;
+  if (isRight && Object.keys(labels).length === 0) return undefined;
+  const annotations = isRight
+    ? {}
+    : { annotations: { [PROVIDED_IP_ANNOTATION]: provided ?? null } };
+  return { metadata: { uid, labels, ...annotations } };
+}
+
+/** Addresses that the user gave, as the cloud's controller is told them; undefined when it is told none. */
+function providedIps({ addressing }: NodeIdentity): string | undefined {
+  return addressing.kind === "cloud" ? addressing.provided?.join(",") : undefined;
 }
 
 function changedLabels(existing: Node, initial: Node): Readonly<Record<string, string>> {

@@ -13,7 +13,7 @@ export interface LookDeps {
   readonly images: Reading<readonly ListedImage[]>;
   readonly watch: Pick<Runtime["watch"], "health" | "lastListing">;
   readonly amounts: () => NodeCapacity;
-  readonly ips: () => readonly string[];
+  readonly ips: () => Promise<readonly string[]>;
   readonly pressure: () => NodePressure;
   /** What is wrong with the agent itself. */
   readonly health: Reading<readonly HealthProblem[]>;
@@ -31,7 +31,7 @@ export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeS
     const health = watch.health.get();
     return {
       amounts: deps.amounts(),
-      ips: deps.ips(),
+      ips: await deps.ips(),
       images: listedImages(deps.images.get(), maxImages),
       runtimeHandlers: health.handlers,
       features: health.features,

@@ -7,11 +7,12 @@ import { readQuietly, writeControl } from "./cgroup-folders.ts";
 import { type CgroupMounts, findCgroupMounts } from "./cgroup-mounts.ts";
 import { createCgroupTreeV1 } from "./cgroup-tree-v1.ts";
 import { createCgroupTreeV2 } from "./cgroup-tree-v2.ts";
-import { readHostFacts } from "./facts.ts";
+import { createAddressReader, readHostFacts } from "./facts.ts";
 import { createFiles } from "./files.ts";
 import type { CgroupTree, Host } from "./host.ts";
 import { hostError } from "./host-errors.ts";
 import { openKernelLog } from "./kernel-log.ts";
+import { lookupName } from "./lookup-name.ts";
 import { parseMountinfo } from "./parse-mountinfo.ts";
 import { killProcess, readProcess } from "./processes.ts";
 import { runProgram } from "./run-program.ts";
@@ -44,6 +45,8 @@ export function connectHost(options: HostOptions): Host {
     },
     systemd: connectSystemd({ clock: options.clock }),
     facts: async () => readHostFacts(),
+    addresses: createAddressReader(),
+    lookup: lookupName,
     diskUsage: fileWorkers.diskUsage,
     fileWorkers: () => fileWorkers.facts(),
     readKernel: readKernelFile,

@@ -30,7 +30,7 @@ test("readHostFacts takes each fact from its file", () => {
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "16\n",
   });
   try {
-    const { addresses, architecture, ...facts } = readHostFacts(root);
+    const { architecture, ...facts } = readHostFacts(root);
     assert.deepEqual(facts, {
       hostname: "node-1",
       cpuCount: 4,
@@ -48,7 +48,7 @@ test("readHostFacts takes each fact from its file", () => {
         { sizeBytes: 2 ** 30, pages: 1 },
       ],
     });
-    assert.ok(architecture && !addresses.includes("127.0.0.1") && !addresses.includes("::1"));
+    assert.ok(architecture);
   } finally {
     remove();
   }

@@ -184,8 +184,6 @@ export interface HostFacts {
   readonly pidMax: number;
   /** Page sizes the kernel offers, in bytes, with how many pages are reserved of each. */
   readonly hugepages: readonly { readonly sizeBytes: number; readonly pages: number }[];
-  /** Addresses of the machine's interfaces that are up, loopback left out; those of the default routes first. */
-  readonly addresses: readonly string[];
 }
 
 /** Size and use of a file system (statfs). */
@@ -240,6 +238,16 @@ export interface Host {
   /** State of the worker processes; absent where there are none (a simulation). */
   fileWorkers?(): FileWorkerFacts;
   facts(): Promise<HostFacts>;
+  /**
+   * Addresses of the machine's interfaces that are up, loopback left out; those of the default routes first. The kernel
+   * answers at once.
+   */
+  addresses(): readonly string[];
+  /**
+   * What the machine's resolver says of a name (/etc/hosts, DNS), as getaddrinfo(3) orders it; none when nobody knows
+   * it. `OutsideError` when it cannot say. May take long; holds a thread until then.
+   */
+  lookup(name: string): Promise<readonly string[]>;
   /** Usage of the file system that holds `path`, asked by a worker process; `undefined` when the path is missing. */
   diskUsage(path: string): Promise<DiskUsage | undefined>;
   /** Runs a program; absent where there are none (a simulation). Throws `OutsideError`. */

@@ -4,6 +4,7 @@
  * a terminal phase stays; nothing is written when nothing changed.
  */
 import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.ts";
+import { familyMismatch } from "../../api/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Decoded, StateFile, StateFiles } from "../../kit/state-files.ts";
@@ -22,6 +23,8 @@ export interface StatusDeps {
   readonly clock: Clock;
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
+  /** Told what a pod is to be told about its node's address. */
+  readonly onHostFamily: (pod: Pod, message: string) => void;
   /** Devices of a container with their health; left out when statuses are not to show them. */
   readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;
 }
@@ -125,12 +128,19 @@ export class Statuses {
     if (before && before.ended === ended && before.pod === pod && sameStatus(before.status, status))
       return;
     const now: PodWithStatus = { uid, pod, status, ended };
+    const mismatch = familyMismatch(previous?.hostIP, status.hostIP);
+    if (mismatch !== undefined) this.#deps.onHostFamily(pod, mismatch);
     this.#current.set(uid, now);
     this.#kept.delete(uid);
     const goesNow = record.removal && !this.#going.has(uid);
     if (goesNow) this.#going.add(uid);
     if (goesNow || !previous || !sameStatus(previous, status)) this.#markDirty(uid);
     for (const sink of this.#sinks) sink(uid, now);
+  }
+
+  /** Derives the statuses of these pods anew: something beside their records has changed. */
+  updateAll(records: readonly PodRecord[]): void {
+    for (const record of records) this.update(record);
   }
 
   /** Statuses kept of pods that nobody knows any more are removed. */
