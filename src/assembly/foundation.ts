@@ -6,7 +6,6 @@ import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
 import { isSameFact, type PodFact } from "../api/pod-facts.ts";
 import { newsKey, type PodNews } from "../api/pod-news.ts";
-import { deriveEvictionHard } from "../config/derive.ts";
 import { Cell, type Reading } from "../kit/cell.ts";
 import { CellMap } from "../kit/cell-map.ts";
 import type { WallMs } from "../kit/clock.ts";
@@ -16,9 +15,11 @@ import type { StateFiles } from "../kit/state-files.ts";
 import { Topic } from "../kit/topic.ts";
 import { followHostIps, type NodeAddresses, openAddresses } from "../node/addresses/addresses.ts";
 import { awaitRuntime } from "../node/await-runtime.ts";
-import { type NodeCapacity, nodeCapacity } from "../node/capacity.ts";
+import type { NodeCapacity } from "../node/capacity.ts";
 import { prepareKernel } from "../node/kernel/kernel.ts";
+import { measureCapacity } from "../node/measure-capacity.ts";
 import { startState } from "../node/open-state.ts";
+import { shareRootFolder } from "../node/root-folder.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -64,7 +65,8 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
   const facts = await outside.host.facts();
   prepareKernel(options.config, outside);
   const state = await startState(options.rootFolder, { outside, scope, metrics }, hooks.state);
-  const capacity = await capacityOf(start, facts);
+  await shareRootFolder(options.rootFolder, outside);
+  const capacity = await measureCapacity(options, outside, facts);
   const runtimeVersion = await awaitRuntime(outside, scope.signal);
   const node = new Cell<Node | undefined>(undefined);
   const addresses = openAddresses(options, outside, scope);
@@ -76,13 +78,4 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
     podFacts: new CellMap(isSameFact),
     news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),
   };
-}
-
-async function capacityOf(
-  { options: { rootFolder, config }, outside: { host } }: AgentStart,
-  facts: HostFacts,
-): Promise<NodeCapacity> {
-  const storage = await host.diskUsage(rootFolder);
-  const evictionHard = deriveEvictionHard(config);
-  return nodeCapacity(facts, storage?.capacityBytes ?? 0, { ...config, evictionHard });
 }

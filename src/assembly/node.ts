@@ -6,11 +6,11 @@ import type { Foundation } from "./foundation.ts";
 
 /** The loops that concern the node as a whole. */
 export function assembleNode(
-  { options, outside, scope, metrics, facts }: Foundation,
+  { options, outside, scope, metrics, facts, node }: Foundation,
   { subsystems, pipeline }: { readonly subsystems: Subsystems; readonly pipeline: Pipeline },
 ): void {
   const { config, rootFolder } = options;
   const roots = { root: rootFolder, logs: config.podLogsDir };
-  startNode({ roots, config }, { ...subsystems, outside, scope, pipeline, metrics });
+  startNode({ roots, config }, { ...subsystems, outside, scope, pipeline, metrics, node });
   sayStarting(subsystems.events, outside.host, facts);
 }

@@ -229,10 +229,10 @@ export const NODE_FIELDS = [
     boolean(false),
     "Refuse to start when kernel settings differ, instead of changing them.",
   ),
-  planned(
+  active(
     "makeIPTablesUtilChains",
     boolean(true),
-    "Keep the chain KUBE-IPTABLES-HINT, which tells others which iptables is in use.",
+    "Keep the chains KUBE-IPTABLES-HINT, which tells others which iptables is in use, and KUBE-FIREWALL.",
   ),
   inert("iptablesMasqueradeBit", integer(14), "Mark that once meant masquerading.", "0 to 31"),
   inert("iptablesDropBit", integer(15), "Mark that once meant dropping.", "0 to 31"),

@@ -80,7 +80,7 @@ export const POD_FIELDS = [
     "Most pods per CPU, within maxPods; 0 is no limit.",
     NOT_NEGATIVE,
   ),
-  planned("podCIDR", text(""), "Addresses for pods without a cluster."),
+  active("podCIDR", text(""), "Addresses for pods without a cluster, as the runtime is told them."),
   active(
     "podPidsLimit",
     longInteger(-1),

@@ -1,7 +1,14 @@
 // pure
 
 import type { ResourceAmounts } from "../api/pod-resources.ts";
-import { milliOf, wholeOf } from "../api/quantity.ts";
+import {
+  canonicalQuantity,
+  milliOf,
+  quantityFromBytes,
+  quantityFromCount,
+  quantityFromMilli,
+  wholeOf,
+} from "../api/quantity.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { DeviceCapacity } from "../subsystems/devices/devices.ts";
 
@@ -60,6 +67,34 @@ export function nodeCapacity(
         ? Math.min(facts.cpuCount * options.podsPerCore, options.maxPods)
         : options.maxPods,
   };
+}
+
+/**
+ * Why the reservations cannot hold on this machine: together with what is kept free of pods they are more than there is
+ * (node_container_manager_linux.go validateNodeAllocatable). Undefined when they can.
+ */
+export function reservationProblem(
+  facts: Pick<HostFacts, "cpuCount" | "memoryBytes" | "pidMax">,
+  storageBytes: number,
+  { systemReserved, kubeReserved, evictionHard }: CapacityOptions,
+): string | undefined {
+  const kept = (signal: string, bytes: number) => thresholdBytes(evictionHard[signal], bytes);
+  const bytes = (amount: number) => canonicalQuantity(quantityFromBytes(amount));
+  const count = (amount: number) => canonicalQuantity(quantityFromCount(amount));
+  const { cpuCount, memoryBytes, pidMax } = facts;
+  const resources = [
+    ["cpu", cpuCount * 1000, 0, (amount: number) => canonicalQuantity(quantityFromMilli(amount))],
+    ["ephemeral-storage", storageBytes, kept("nodefs.available", storageBytes), bytes],
+    ["memory", memoryBytes, kept("memory.available", memoryBytes), bytes],
+    ["pid", pidMax, kept("pid.available", pidMax), count],
+  ] as const;
+  const problems = resources.flatMap(([name, capacity, free, text]) => {
+    const reserved = reservedOf(systemReserved, name) + reservedOf(kubeReserved, name) + free;
+    if (reserved <= capacity) return [];
+    return `Resource "${name}" has a reservation of ${text(reserved)} but capacity of ${text(capacity)}. Expected capacity >= reservation.`;
+  });
+  if (problems.length === 0) return undefined;
+  return `invalid Node Allocatable configuration. ${problems.join(" ")}`;
 }
 
 /** With the devices that there are; those that were there and are not any more count as none. */

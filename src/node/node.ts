@@ -1,7 +1,8 @@
 /** What concerns the node as a whole: starts its loops. */
+import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
-import { Cell } from "../kit/cell.ts";
+import { Cell, type Reading } from "../kit/cell.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
@@ -10,12 +11,15 @@ import type { Cgroups } from "../subsystems/cgroups/cgroups.ts";
 import type { Events } from "../subsystems/events/events.ts";
 import type { Images } from "../subsystems/images/images.ts";
 import type { Logs } from "../subsystems/logs/logs.ts";
+import type { Runtime } from "../subsystems/runtime/runtime.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import { startCgroupLoop } from "./cgroup-loop.ts";
 import { startHousekeeping } from "./housekeeping/housekeeping.ts";
 import { startImageLoops } from "./image-loop.ts";
+import { startIptables } from "./iptables/iptables.ts";
 import { startLogRotation } from "./log-rotation.ts";
 import { startOomWatch } from "./oom/oom.ts";
+import { followPodCidr } from "./pod-cidr.ts";
 
 /** Folders of the agent. */
 export interface NodeOptions {
@@ -34,11 +38,15 @@ export interface NodeDeps {
   readonly logs: Logs;
   readonly volumes: Volumes;
   readonly metrics: MetricsRegistry;
+  readonly runtime: Pick<Runtime, "service">;
+  /** The node's own object; undefined as long as the API has none. */
+  readonly node: Reading<Node | undefined>;
 }
 
 /** Starts every loop that concerns the node as a whole. */
 export function startNode(options: NodeOptions, deps: NodeDeps): void {
   const { outside, scope, pipeline, cgroups, events, images, logs, volumes, metrics } = deps;
+  const { clock, host } = outside;
   const released = new Cell(0);
   const stop = pipeline.pods.subscribe(({ life }) => {
     if (life.kind === "released") released.set(released.get() + 1);
@@ -47,6 +55,11 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
   startCgroupLoop({ outside, scope, pipeline, cgroups, events });
   startOomWatch({ outside, scope, pipeline, cgroups, events, metrics });
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
+  startIptables(options.config, { host, clock, log: outside.log.child("iptables"), scope });
+  followPodCidr(options.config, {
+    ...{ clock, log: outside.log.child("node"), scope, node: deps.node },
+    runtime: deps.runtime.service,
+  });
   startLogRotation(options.config, { outside, scope, pipeline, logs });
   startHousekeeping(options, {
     outside,

@@ -14,6 +14,7 @@ const file = (path: string, text: string, mode = 0o644): PayloadFile => ({
 /** What every `VolumeFiles` must do. */
 export function volumeFilesContract(at: Current): void {
   mounting(at);
+  sharing(at);
   mountingDevices(at);
   mappingDevices(at);
   bindingBeneath(at);
@@ -60,6 +61,18 @@ function mounting(at: Current) {
     assert.equal(await host.files.readText(`${folder}/to/x`, ALL), "seen");
     await host.volumes.unmount(`${folder}/to`);
     assert.equal(await host.files.readText(`${folder}/to/x`, ALL), undefined);
+  });
+}
+
+function sharing(at: Current) {
+  test("makeShared leaves what is below a folder as it is, and does nothing the second time", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectory(`${folder}/root/a`, 0o755);
+    await host.files.writeAtomic(`${folder}/root/a/x`, "seen", 0o644);
+    await host.volumes.makeShared(`${folder}/root`);
+    assert.equal(await host.volumes.makeShared(`${folder}/root`), false);
+    assert.equal(await host.files.readText(`${folder}/root/a/x`, ALL), "seen");
+    await host.volumes.unmount(`${folder}/root`);
   });
 }
 

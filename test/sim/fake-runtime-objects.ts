@@ -76,6 +76,23 @@ export function refuseSums(): never {
   throw new OutsideError("unimplemented", "unknown method UpdatePodSandboxResources");
 }
 
+/** The calls of CRI that hand over to a streaming server, or touch one container from outside. */
+export type StreamCalls = Pick<
+  RuntimeService,
+  "execSync" | "exec" | "attach" | "portForward" | "reopenLog"
+>;
+
+/** There is no streaming server. */
+export function noStreaming(): never {
+  throw new OutsideError("unimplemented", "the fake runtime has no streaming server");
+}
+
+/** The calls of CRI that are about the node. */
+export type NodeCalls = Pick<
+  RuntimeService,
+  "version" | "status" | "runtimeConfig" | "updateRuntimeConfig" | "events"
+>;
+
 /** The calls of CRI that are about containers. */
 export type ContainerCalls = Pick<
   RuntimeService,

@@ -23,9 +23,12 @@ import {
   hasLabels,
   listedContainer,
   listedSandbox,
+  type NodeCalls,
+  noStreaming,
   type RuntimeDeed,
   refuseSums,
   runtimeStatus,
+  type StreamCalls,
   sandboxStatus,
   updateResources,
   VERSION,
@@ -40,6 +43,8 @@ const SIGKILL_CODE = 137;
  * events and restarts are injected from a seeded source, so that a run can be repeated.
  */
 export class FakeRuntime implements ContainerRuntime {
+  /** What `updateRuntimeConfig` was told. */
+  readonly podCidrs: string[] = [];
   readonly options: FakeRuntimeOptions;
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly containers = new Map<string, FakeContainer>();
@@ -106,7 +111,7 @@ export class FakeRuntime implements ContainerRuntime {
     };
   }
 
-  #nodeCalls(): Pick<RuntimeService, "version" | "status" | "runtimeConfig" | "events"> {
+  #nodeCalls(): NodeCalls {
     return {
       version: (signal) =>
         this.#call("version", signal, () => VersionResponse.fromPartial(VERSION)),
@@ -116,6 +121,8 @@ export class FakeRuntime implements ContainerRuntime {
         this.#call("runtimeConfig", signal, () =>
           RuntimeConfigResponse.fromPartial({ linux: { cgroupDriver: 1 } }),
         ),
+      updateRuntimeConfig: (podCidr, signal) =>
+        this.#call("updateRuntimeConfig", signal, () => void this.podCidrs.push(podCidr)),
       events: (signal) => this.#events(signal),
     };
   }
@@ -217,13 +224,7 @@ export class FakeRuntime implements ContainerRuntime {
     };
   }
 
-  #streamCalls(): Pick<
-    RuntimeService,
-    "execSync" | "exec" | "attach" | "portForward" | "reopenLog"
-  > {
-    const nowhere = (): string => {
-      throw new OutsideError("unimplemented", "the fake runtime has no streaming server");
-    };
+  #streamCalls(): StreamCalls {
     return {
       execSync: (id, command, _timeout, signal) =>
         this.#call("execSync", signal, () => {
@@ -233,9 +234,9 @@ export class FakeRuntime implements ContainerRuntime {
           const exitCode = program?.kind === "exit" ? program.code : 0;
           return { exitCode, stdout: new Uint8Array(), stderr: new Uint8Array() };
         }),
-      exec: (_request, _command, signal) => this.#call("exec", signal, nowhere),
-      attach: (_request, signal) => this.#call("attach", signal, nowhere),
-      portForward: (_id, _ports, signal) => this.#call("portForward", signal, nowhere),
+      exec: (_request, _command, signal) => this.#call("exec", signal, noStreaming),
+      attach: (_request, signal) => this.#call("attach", signal, noStreaming),
+      portForward: (_id, _ports, signal) => this.#call("portForward", signal, noStreaming),
       reopenLog: (id, signal) => this.#call("reopenLog", signal, () => void this.#container(id)),
     };
   }
@@ -258,9 +259,7 @@ export class FakeRuntime implements ContainerRuntime {
   #create(sandbox: FakeSandbox, config: DeepPartial<ContainerConfig>): string {
     if (!sandbox.ready) throw new OutsideError("io", `sandbox ${sandbox.id} is not running`);
     const image = config.image?.image ?? "";
-    if (!this.store.find(image)) {
-      throw new OutsideError("notFound", `image ${image} not found`);
-    }
+    if (!this.store.find(image)) throw new OutsideError("notFound", `image ${image} not found`);
     const id = this.#newId("container");
     this.containers.set(id, {
       id,

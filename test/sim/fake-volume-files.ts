@@ -62,6 +62,12 @@ export class FakeVolumeFiles implements VolumeFiles {
     this.#mounts.push({ path: target, fsType: "fake", source, readOnly, options });
   }
 
+  /** There is one mount namespace only. */
+  async makeShared(path: string): Promise<boolean> {
+    this.#check("makeShared", path);
+    return false;
+  }
+
   /** Places where devices are held. */
   get held(): readonly string[] {
     return [...this.#held];

@@ -154,3 +154,18 @@ test("pods are told when the node's first address is of another family than befo
       "Warning Kubelet detected an IPv4 node IP (192.0.2.10), but the cloud provider selected an IPv6 node IP (2001:db8::7); pass an explicit `--node-ip` to kubelet to fix this.",
     ]);
   }));
+
+test("the runtime is told the addresses for pods, again when it could not be, and when they change", () =>
+  inCluster(async ({ world, api, node }) => {
+    await world.advance(15_000);
+    assert.deepEqual(world.runtime.podCidrs, []);
+    const give = (podCIDRs: readonly string[]) =>
+      api.objects.update(NODE, false, { ...node(), spec: { podCIDRs } } as unknown as StoredObject);
+    give(["10.7.0.0/24", "2001:db8:7::/64"]);
+    await world.advance(20_000);
+    assert.deepEqual(world.runtime.podCidrs, ["10.7.0.0/24,2001:db8:7::/64"]);
+    world.killAgent();
+    world.startAgent();
+    await world.advance(30_000);
+    assert.equal(world.runtime.podCidrs.length, 2);
+  }));

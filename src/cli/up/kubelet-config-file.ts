@@ -33,5 +33,7 @@ export function kubeletConfigFile(inputs: ConfigFileInputs): string {
     ...(resolvConf === undefined ? {} : { resolvConf }),
     authentication: { anonymous: { enabled: false }, webhook: { enabled: false } },
     enableServer: false,
+    // There is no other program of a cluster that asks for them.
+    makeIPTablesUtilChains: false,
   })}`;
 }

@@ -85,6 +85,8 @@ export interface RuntimeService {
   version(signal: AbortSignal): Promise<VersionResponse>;
   status(signal: AbortSignal): Promise<StatusResponse>;
   runtimeConfig(signal: AbortSignal): Promise<RuntimeConfigResponse>;
+  /** Tells the runtime which addresses pods of the node get: networks with commas between, IPv4 or IPv6. */
+  updateRuntimeConfig(podCidr: string, signal: AbortSignal): Promise<void>;
   listSandboxes(
     filter: DeepPartial<PodSandboxFilter>,
     signal: AbortSignal,

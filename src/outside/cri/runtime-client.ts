@@ -18,6 +18,7 @@ import {
   RuntimeServiceDefinition,
   UpdateContainerResourcesRequest,
   UpdatePodSandboxResourcesRequest,
+  UpdateRuntimeConfigRequest,
 } from "./generated/api.ts";
 
 const METHODS = RuntimeServiceDefinition.methods;
@@ -38,6 +39,12 @@ export function createRuntimeClient(channel: GrpcChannel, timeoutMs: number): Ru
     version: (signal) => cri.call(METHODS.version, { version: KUBE_API_VERSION }, signal),
     status: (signal) => cri.call(METHODS.status, { verbose: false }, signal),
     runtimeConfig: (signal) => cri.call(METHODS.runtimeConfig, {}, signal),
+    updateRuntimeConfig: async (podCidr, signal) => {
+      const request = UpdateRuntimeConfigRequest.fromPartial({
+        runtimeConfig: { networkConfig: { podCidr } },
+      });
+      await cri.call(METHODS.updateRuntimeConfig, request, signal);
+    },
     events: (signal) => lifeEvents(cri, channel, signal),
   };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { findCgroupMounts } from "./cgroup-mounts.ts";
-import { mountPointsWithin, parseMountinfo } from "./parse-mountinfo.ts";
+import { mountOf, mountPointsWithin, parseMountinfo } from "./parse-mountinfo.ts";
 
 const find = (text: string) => findCgroupMounts(parseMountinfo(text));
 
@@ -21,6 +21,7 @@ test("parseMountinfo reads all fields, optional ones skipped, escapes undone", (
       source: "/dev/root",
       superOptions: ["rw", "errors=continue"],
       readOnly: false,
+      shared: true,
     },
     {
       mountId: 40,
@@ -32,8 +33,18 @@ test("parseMountinfo reads all fields, optional ones skipped, escapes undone", (
       source: "tmp\tfs",
       superOptions: ["rw", "size=1k"],
       readOnly: true,
+      shared: false,
     },
   ]);
+});
+
+test("mountOf finds the mount that shows a path: the longest, and of several the topmost", () => {
+  const entries = parseMountinfo(
+    ["/", "/a", "/a/b", "/ab", "/a"].map((p, i) => `${i} 0 0:1 / ${p} rw - tmpfs t rw`).join("\n"),
+  );
+  const idOf = (path: string) => mountOf(entries, path)?.mountId;
+  assert.deepEqual([idOf("/a/x"), idOf("/a/b"), idOf("/abc"), idOf("/")], [4, 2, 0, 0]);
+  assert.equal(mountOf([], "/a"), undefined);
 });
 
 test("mountPointsWithin takes whole names only", () => {

@@ -20,6 +20,7 @@ export function createVolumeFiles(onProgress = () => {}): VolumeFiles {
     mountMemory: (path, options) => mounts.memory(path, options),
     mountHugePages: (path, options) => mounts.hugePages(path, options),
     bind: (source, target, options) => mounts.bind(source, target, options),
+    makeShared: (path) => mounts.makeShared(path),
     bindBeneath: (order) => mounts.bindBeneath(order),
     mountDevice: (order) => devices.mount(order),
     mapDevice: (source, target) => devices.map(source, target),

@@ -203,7 +203,7 @@ export interface KernelLog {
 
 /** A program to run to its end. */
 export interface Program {
-  /** Absolute. */
+  /** Absolute, or a name that is looked for in PATH. */
   readonly path: string;
   readonly args: readonly string[];
   /** Beside the agent's own environment. */

@@ -13,7 +13,7 @@ import {
 import { basename, dirname } from "node:path";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import { hostError, isMissing } from "./host-errors.ts";
-import { type MountEntry, parseMountinfo } from "./parse-mountinfo.ts";
+import { type MountEntry, mountOf, mountPointsWithin, parseMountinfo } from "./parse-mountinfo.ts";
 import type { RunProgram } from "./programs.ts";
 import { holdBeneath } from "./resolve-beneath.ts";
 import type { BindOrder, MountPoint } from "./volume-files.ts";
@@ -106,6 +106,24 @@ export class Mounts {
       await this.unmount(target);
       throw thrown;
     }
+  }
+
+  async makeShared(path: string): Promise<boolean> {
+    const real = await realPlace(path);
+    const table = mountTable();
+    if (mountOf(table, real)?.shared === true) return false;
+    const isMount = mountPointsWithin(table, real).includes(real);
+    const [below] = mountPointsWithin(table, `${real}/`);
+    if (!isMount && below !== undefined)
+      throw new OutsideError("precondition", `${path} holds mounts that would be hidden: ${below}`);
+    if (!isMount) await this.#run("mount", [...AS_TOLD, "--bind", real, real]);
+    try {
+      await this.#run("mount", [...AS_TOLD, "--make-rshared", real]);
+    } catch (thrown) {
+      if (!isMount) await this.unmount(real);
+      throw thrown;
+    }
+    return true;
   }
 
   async bindBeneath(order: BindOrder): Promise<void> {

@@ -13,6 +13,8 @@ export interface MountEntry {
   readonly source: string;
   readonly superOptions: readonly string[];
   readonly readOnly: boolean;
+  /** Mounts made below it are seen by its peers, and theirs here (mount_namespaces(7)). */
+  readonly shared: boolean;
 }
 
 /** The kernel writes blank, tab, newline and backslash in paths as three octal digits. */
@@ -40,9 +42,22 @@ export function parseMountinfo(text: string): readonly MountEntry[] {
       source: unescapeField(fields[dash + 2] ?? ""),
       superOptions: (fields[dash + 3] ?? "").split(","),
       readOnly: options?.split(",").includes("ro") ?? false,
+      shared: fields.slice(6, dash).some((field) => field.startsWith("shared:")),
     });
   }
   return entries;
+}
+
+/** The mount that shows `path`: the longest mount point above it, the topmost where there are several. */
+export function mountOf(entries: readonly MountEntry[], path: string): MountEntry | undefined {
+  let best: MountEntry | undefined;
+  for (const entry of entries) {
+    const { mountPoint } = entry;
+    const prefix = mountPoint.endsWith("/") ? mountPoint : `${mountPoint}/`;
+    if (path !== mountPoint && !path.startsWith(prefix)) continue;
+    if (best === undefined || mountPoint.length >= best.mountPoint.length) best = entry;
+  }
+  return best;
 }
 
 /** Mount points that lie at `path` or beneath it. */

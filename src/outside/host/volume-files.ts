@@ -83,6 +83,12 @@ export interface VolumeFiles {
   ): Promise<void>;
   /** Shows the folder or file `source` at the existing `target` too, there with these options (`ro`). */
   bind(source: string, target: string, options?: readonly string[]): Promise<void>;
+  /**
+   * Makes mounts below an existing folder seen in containers, and mounts of containers here (rshared): where they are
+   * not yet, the folder becomes a mount of its own, "precondition" when that would hide mounts below it. Resolves with
+   * whether anything was changed.
+   */
+  makeShared(path: string): Promise<boolean>;
   /** As `bind`, from within a volume whose content is not trusted. */
   bindBeneath(order: BindOrder): Promise<void>;
   /**

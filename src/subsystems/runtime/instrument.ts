@@ -8,6 +8,7 @@ const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
   version: "version",
   status: "status",
   runtimeConfig: "runtime_config",
+  updateRuntimeConfig: "update_runtime_config",
   listSandboxes: "list_podsandbox",
   sandboxStatus: "podsandbox_status",
   runSandbox: "run_podsandbox",

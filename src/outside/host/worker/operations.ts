@@ -28,6 +28,7 @@ export const OPERATION_LIMITS_MS = {
   "volumes.mountMemory": 30_000,
   "volumes.mountHugePages": 30_000,
   "volumes.bind": 30_000,
+  "volumes.makeShared": 30_000,
   "volumes.bindBeneath": 30_000,
   "volumes.unmount": 30_000,
   // Formatting and checking a large device takes its time.

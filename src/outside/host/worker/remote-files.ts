@@ -37,6 +37,7 @@ export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
     mountHugePages: (path, options) => run("volumes.mountHugePages", [path, options], [path]),
     bind: (source, target, options) =>
       run("volumes.bind", [source, target, options], [source, target]),
+    makeShared: (path) => run("volumes.makeShared", [path], [path]),
     bindBeneath: (order) => run("volumes.bindBeneath", [order], [order.root, order.target]),
     mountDevice: (order) => run("volumes.mountDevice", [order], [order.target, order.source]),
     mapDevice: (source, target) => run("volumes.mapDevice", [source, target], [source, target]),

@@ -1,6 +1,6 @@
 // pure
 import type { MonotonicMs } from "../../../kit/clock.ts";
-import type { MountEntry } from "../parse-mountinfo.ts";
+import { type MountEntry, mountOf } from "../parse-mountinfo.ts";
 
 /**
  * File systems whose requests have gone unanswered. The rule is that of a circuit breaker: after one request
@@ -46,23 +46,13 @@ export function placeOf(
   path: string,
   mounts: readonly MountEntry[],
 ): Place & { readonly shown: string } {
-  const mount = mountOf(path, mounts);
+  const mount = mountOf(mounts, path);
   if (mount === undefined) return { path, below: false, shown: path };
   const shown = `${mount.fsType} at ${mount.mountPoint}`;
   const isDisk = mount.source.startsWith("/dev/") && !mount.fsType.startsWith("fuse");
   const isLocal = LOCAL_TYPES.has(mount.fsType) || isDisk;
   if (isLocal || mount.mountPoint === "/") return { path, below: false, shown };
   return { path: mount.mountPoint, below: true, shown };
-}
-
-/** The mount that shows `path`: the longest mount point above it, the topmost where there are several. */
-function mountOf(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
-  let best: MountEntry | undefined;
-  for (const mount of mounts) {
-    if (!isWithin(path, { path: mount.mountPoint, below: true })) continue;
-    if (best === undefined || mount.mountPoint.length >= best.mountPoint.length) best = mount;
-  }
-  return best;
 }
 
 /** Whether `path` is part of `place`. */

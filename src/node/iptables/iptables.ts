@@ -1,0 +1,103 @@
+/**
+ * The chains of iptables that other programs expect of a node's agent: `makeIPTablesUtilChains`. In: configuration. Out:
+ * chains and rules, made again after somebody has removed all of them. A machine without iptables, or one where they may
+ * not be changed, is no obstacle to pods.
+ */
+import type { Clock } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { TaskScope } from "../../kit/scope.ts";
+import type { Host, ProgramResult } from "../../outside/host/host.ts";
+import {
+  CANARY_TABLES,
+  canary,
+  type IptablesProgram,
+  nodeChains,
+  type Wanted,
+} from "./node-chains.ts";
+
+/** What the chains need. */
+export interface IptablesDeps {
+  readonly host: Pick<Host, "runProgram">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+}
+
+/** As often as the Go kubelet looks whether its canary lives. */
+const CHECK_EVERY_MS = 60_000;
+/** Seconds that iptables waits for others that change tables at the same time. */
+const WAIT_SECONDS = 5;
+/** The administrator's programs, wherever the agent was started from. */
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+const PROGRAM = { env: { PATH }, input: "", timeoutMs: 30_000, maxOutputBytes: 64 * 1024 };
+/** Exit code of a question whose answer is no; any other but 0 is a failure. */
+const ABSENT = 1;
+
+/** Keeps the chains of both programs in the scope, where programs can be run. */
+export function startIptables(
+  { makeIPTablesUtilChains }: { readonly makeIPTablesUtilChains: boolean },
+  deps: IptablesDeps,
+): void {
+  const { host, scope } = deps;
+  if (!makeIPTablesUtilChains || !host.runProgram) return;
+  for (const program of ["iptables", "ip6tables"] as const)
+    scope.spawn(program, "restart", (signal) => keepChains(program, deps, signal));
+}
+
+/** Where the chains cannot be made at first they are given up, as the Go kubelet does. */
+async function keepChains(
+  program: IptablesProgram,
+  deps: IptablesDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, log } = deps;
+  if (!(await sync(program, deps, signal))) {
+    log.info("Failed to initialize iptables rules; some functionality may be missing.", {
+      program,
+    });
+    return;
+  }
+  log.info("Initialized iptables rules.", { program });
+  for (;;) {
+    await clock.sleep(CHECK_EVERY_MS, signal).catch(() => {});
+    if (signal.aborted) return;
+    const lives = await attempt(program, canary("mangle"), deps, signal);
+    if (lives === "made") await sync(program, deps, signal);
+  }
+}
+
+/** Makes what is missing; the canaries last, which stand for all of it. */
+async function sync(
+  program: IptablesProgram,
+  deps: IptablesDeps,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const wanted of nodeChains(program))
+    if ((await attempt(program, wanted, deps, signal)) === "failed") return false;
+  for (const table of CANARY_TABLES) await attempt(program, canary(table), deps, signal);
+  return true;
+}
+
+async function attempt(
+  program: IptablesProgram,
+  { what, asks, makes }: Wanted,
+  { host, log }: IptablesDeps,
+  signal: AbortSignal,
+): Promise<"there" | "made" | "failed"> {
+  const run = async (args: readonly string[]) => {
+    const order = { path: program, args: ["-w", String(WAIT_SECONDS), ...args], ...PROGRAM };
+    return (await host.runProgram?.(order, signal)) as ProgramResult;
+  };
+  try {
+    const found = await run(asks);
+    if (found.code === 0) return "there";
+    const made = found.code === ABSENT ? await run(makes) : found;
+    if (made.code === 0) return "made";
+    log.warn(`Failed to ensure ${what}`, { program, problem: made.stderr.trim() });
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    log.warn(`Failed to ensure ${what}`, { program, problem: messageOf(error) });
+  }
+  return "failed";
+}

@@ -1,0 +1,59 @@
+// pure
+/** Chains that other programs expect of a node's agent (kubelet_network_linux.go). */
+
+/** Which program: of IPv4 or of IPv6. */
+export type IptablesProgram = "iptables" | "ip6tables";
+
+/** One thing that is to be there, with the arguments that ask for it and those that make it. */
+export interface Wanted {
+  /** In the words of the Go kubelet's log, behind "Failed to ensure". */
+  readonly what: string;
+  /** Ends with 0 when it is there, with 1 when it is not. */
+  readonly asks: readonly string[];
+  readonly makes: readonly string[];
+}
+
+/** Tables whose canary tells that somebody has removed all chains (iptables.Monitor). */
+export const CANARY_TABLES = ["mangle", "nat", "filter"] as const;
+const CANARY = "KUBE-KUBELET-CANARY";
+/** By the table in which it is others see which iptables the node uses. */
+const HINT = "KUBE-IPTABLES-HINT";
+const FIREWALL = "KUBE-FIREWALL";
+/** Packets from elsewhere to the loopback, which node ports on localhost would let in (kubernetes#90259). */
+const BLOCK_LOCALNET = [
+  ...["-m", "comment", "--comment", "block incoming localnet connections"],
+  ...["--dst", "127.0.0.0/8", "!", "--src", "127.0.0.0/8"],
+  ...["-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED,DNAT", "-j", "DROP"],
+];
+
+const chain = (table: string, name: string, what: string): Wanted => ({
+  what,
+  asks: ["-S", name, "-t", table],
+  makes: ["-N", name, "-t", table],
+});
+
+/** `place`: -I puts the rule first, -A last. */
+const rule = (place: "-I" | "-A", of: string, args: readonly string[], what: string): Wanted => ({
+  what,
+  asks: ["-C", of, "-t", "filter", ...args],
+  makes: [place, of, "-t", "filter", ...args],
+});
+
+/** What is to be there, in the order in which it is made. */
+export function nodeChains(program: IptablesProgram): readonly Wanted[] {
+  const hint = chain("mangle", HINT, "that iptables hint chain exists");
+  if (program === "ip6tables") return [hint];
+  const jumps = (from: string) => `that ${from} chain jumps to ${FIREWALL}`;
+  return [
+    hint,
+    chain("filter", FIREWALL, `that filter table ${FIREWALL} chain exists`),
+    rule("-I", "OUTPUT", ["-j", FIREWALL], jumps("OUTPUT")),
+    rule("-I", "INPUT", ["-j", FIREWALL], jumps("INPUT")),
+    rule("-A", FIREWALL, BLOCK_LOCALNET, `rule to drop invalid localhost packets in ${FIREWALL}`),
+  ];
+}
+
+/** The canary of a table. */
+export function canary(table: (typeof CANARY_TABLES)[number]): Wanted {
+  return chain(table, CANARY, `iptables canary in table ${table}`);
+}

@@ -1,0 +1,18 @@
+import { deriveEvictionHard } from "../config/derive.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import { UsageError } from "../kit/errors.ts";
+import type { Host, HostFacts } from "../outside/host/host.ts";
+import { type NodeCapacity, nodeCapacity, reservationProblem } from "./capacity.ts";
+
+/** What the node has and what pods may use of it. `UsageError` when more is reserved than there is. */
+export async function measureCapacity(
+  { rootFolder, config }: { readonly rootFolder: string; readonly config: KubeletConfig },
+  { host }: { readonly host: Pick<Host, "diskUsage"> },
+  facts: HostFacts,
+): Promise<NodeCapacity> {
+  const storageBytes = (await host.diskUsage(rootFolder))?.capacityBytes ?? 0;
+  const reserved = { ...config, evictionHard: deriveEvictionHard(config) };
+  const problem = reservationProblem(facts, storageBytes, reserved);
+  if (problem !== undefined) throw new UsageError(problem);
+  return nodeCapacity(facts, storageBytes, reserved);
+}

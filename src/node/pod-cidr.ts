@@ -1,0 +1,61 @@
+/**
+ * Tells the runtime which addresses pods of this node get, for runtimes that make their network configuration out of it
+ * (kubelet_network.go updatePodCIDR). In: the node's object, `podCIDR`. Out: a request to the runtime whenever it changes.
+ */
+import type { Node } from "../api/generated/types.ts";
+import { retryDelayMs } from "../kit/backoff.ts";
+import { Cell, type Reading, until } from "../kit/cell.ts";
+import type { Clock } from "../kit/clock.ts";
+import { isOutside, messageOf } from "../kit/errors.ts";
+import type { Log } from "../kit/log.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { RuntimeService } from "../outside/cri/cri.ts";
+
+/** What telling the runtime needs. */
+export interface PodCidrDeps {
+  readonly runtime: Pick<RuntimeService, "updateRuntimeConfig">;
+  /** The node's own object; undefined as long as the API has none. */
+  readonly node: Reading<Node | undefined>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+}
+
+const RETRY = { initialMs: 10_000, maxMs: 300_000 };
+
+/** Keeps the runtime informed, in the scope. `podCIDR`: of the configuration, as long as the node's object has none. */
+export function followPodCidr(
+  { podCIDR }: { readonly podCIDR: string },
+  { runtime, node, clock, log, scope }: PodCidrDeps,
+): void {
+  const wantedNow = () => (node.get()?.spec?.podCIDRs ?? []).join(",") || podCIDR;
+  const wanted = new Cell(wantedNow());
+  if (node)
+    scope.defer(
+      "pod CIDR",
+      node.subscribe(() => wanted.set(wantedNow())),
+    );
+  scope.spawn("pod CIDR", "restart", async (signal) => {
+    let told = "";
+    let failures = 0;
+    const differs = (cidr: string) => cidr !== "" && cidr !== told;
+    while (!signal.aborted) {
+      const cidr = wanted.get();
+      try {
+        if (differs(cidr)) {
+          await runtime.updateRuntimeConfig(cidr, signal);
+          log.info("Updating Pod CIDR", { originalPodCIDR: told, newPodCIDR: cidr });
+          told = cidr;
+        }
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted || !isOutside(error)) throw error;
+        failures += 1;
+        log.warn("Error updating pod CIDR", { cidr, problem: messageOf(error) });
+        await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
+        continue;
+      }
+      await until(wanted, differs, signal).catch(() => {});
+    }
+  });
+}
