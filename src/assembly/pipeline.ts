@@ -70,11 +70,13 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     runtimeClasses: cluster !== undefined,
     waitsForUnserved: cluster !== undefined && hooks.ownApi === undefined,
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
-    declaredFeatures: declaredFeatures(gates),
   };
   return {
     ...{ ...subsystems, outside, scope, state, podFacts, news },
-    room: () => ({ ...room, ...nodeFace(options.nodeName, node.get()) }),
+    room: () => ({
+      ...{ ...room, ...nodeFace(options.nodeName, node.get()) },
+      declaredFeatures: declaredFeatures(gates, subsystems.runtime.watch.health.get()),
+    }),
     hostIps: () => base.hostIps.get(),
     showsDevices: gates.isEnabled("ResourceHealthStatus"),
     runtimeName: () => runtimeVersion.runtimeName,

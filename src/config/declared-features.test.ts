@@ -4,8 +4,8 @@ import { nodeUpdateProblems } from "../api/validation/node-update.ts";
 import { declaredFeatures } from "./declared-features.ts";
 import { resolveGates } from "./feature-gates.ts";
 
-const of = (settings: Readonly<Record<string, boolean>>) =>
-  declaredFeatures(resolveGates(settings).gates);
+const of = (settings: Readonly<Record<string, boolean>>, userNamespacesHostNetwork = false) =>
+  declaredFeatures(resolveGates(settings).gates, { userNamespacesHostNetwork });
 
 const ALL = [
   "InPlacePodLevelResourcesVerticalScaling",
@@ -25,4 +25,11 @@ test("declaredFeatures: what is on and served here, as the API takes it", () => 
     undefined,
   );
   assert.deepEqual(nodeUpdateProblems({ status: { declaredFeatures: of({}) ?? [] } }, {}), []);
+});
+
+test("declaredFeatures: own users in the node's network take gate and runtime", () => {
+  const gate = "UserNamespacesHostNetworkSupport";
+  assert.deepEqual(of({ [gate]: true }, true), [...ALL, gate]);
+  assert.deepEqual(of({ [gate]: true }), ALL);
+  assert.deepEqual(of({}, true), ALL);
 });

@@ -11,8 +11,21 @@ const DECLARED = [
   "RestartAllContainersOnContainerExits",
 ] as const;
 
+/** Declared only where the runtime can do it. */
+const USERNS_HOST_NETWORK = "UserNamespacesHostNetworkSupport";
+
+/** What the runtime can do, as far as pods may need it of a node. */
+export interface RuntimeAbilities {
+  /** Own users for a pod in the network of the node. */
+  readonly userNamespacesHostNetwork: boolean;
+}
+
 /** `status.declaredFeatures` of the node, sorted; `undefined` without the gate NodeDeclaredFeatures. */
-export function declaredFeatures(gates: FeatureGates): readonly string[] | undefined {
+export function declaredFeatures(
+  gates: FeatureGates,
+  { userNamespacesHostNetwork }: RuntimeAbilities,
+): readonly string[] | undefined {
   if (!gates.isEnabled("NodeDeclaredFeatures")) return undefined;
-  return DECLARED.filter((name) => gates.isEnabled(name)).toSorted();
+  const able = userNamespacesHostNetwork ? [...DECLARED, USERNS_HOST_NETWORK] : DECLARED;
+  return able.filter((name) => gates.isEnabled(name)).toSorted();
 }

@@ -179,4 +179,5 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "ReduceDefaultCrashLoopBackOffDecay",
   "ResourceHealthStatus",
   "RotateKubeletServerCertificate",
+  "UserNamespacesHostNetworkSupport",
 ]);

@@ -83,12 +83,13 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const { outside, scope, facts, runtimeVersion, runtime, events, clients } = deps;
   const { clock, random } = outside;
   const externalCloud = cluster.externalCloud ?? false;
-  const features = declaredFeatures(resolveGates(config.featureGates).gates);
+  const { gates } = resolveGates(config.featureGates);
   const look = nodeLook(config.nodeStatusMaxImages, {
     ...{ clock, images: deps.images.listing, watch: runtime.watch },
     amounts: deps.amounts,
     ips: () => deps.addresses.settled(),
     pressure: deps.pressure,
+    declared: (able) => declaredFeatures(gates, able),
     health: deps.health.problems,
     volumesInUse: () => [],
   });
@@ -102,7 +103,6 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
         port: config.enableServer ? config.port : 0,
         addressing: addressingOf(externalCloud, specifiedIps(given)),
-        ...(features ? { declaredFeatures: features } : {}),
       },
       registration: config.registerNode
         ? {

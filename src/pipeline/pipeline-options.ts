@@ -3,7 +3,7 @@ import { resolveGates } from "../config/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { PipelineOptions } from "./pipeline.ts";
 import { type DeadContainerLimits, ONE_OF_EACH } from "./pods/dead-containers.ts";
-import type { PodSource } from "./sources/sources.ts";
+import type { PodSource, SourcesOptions } from "./sources/sources.ts";
 
 export type { DeadContainerLimits };
 
@@ -50,6 +50,7 @@ export function pipelineOptionsOf(
         ? {}
         : { http: { url: config.staticPodURL, headers, everyMs: config.httpCheckFrequency } }),
       others,
+      rules: manifestRules(config),
     },
     orphanGraceSeconds,
     deadContainers: settings.deadContainers ?? ONE_OF_EACH,
@@ -68,6 +69,12 @@ export function restartBackoffOf(
     config.crashLoopBackOff.maxContainerRestartPeriod ??
     (isReduced ? REDUCED_MAX_RESTART_BACKOFF_MS : MAX_RESTART_BACKOFF_MS);
   return { initialRestartBackoffMs: Math.min(initialMs, maxMs), maxRestartBackoffMs: maxMs };
+}
+
+/** What pods of manifests may ask for beside the usual. */
+function manifestRules({ featureGates }: KubeletConfig): NonNullable<SourcesOptions["rules"]> {
+  const { gates } = resolveGates(featureGates);
+  return { userNamespacesHostNetwork: gates.isEnabled("UserNamespacesHostNetworkSupport") };
 }
 
 function resizeSettings(config: KubeletConfig, cgroupVersion: 1 | 2): PipelineOptions["resizes"] {

@@ -38,7 +38,8 @@ async function makeNode(features: readonly string[]): Promise<string> {
 
 for (const { what, spec, asked, needs } of ROWS)
   on.examine(`a resize of ${what} on a node with and without the feature`, async () => {
-    const ours = await makeNode(declaredFeatures(resolveGates({}).gates) ?? []);
+    const able = { userNamespacesHostNetwork: false };
+    const ours = await makeNode(declaredFeatures(resolveGates({}).gates, able) ?? []);
     const plain = await makeNode([]);
     const resize = async (nodeName: string) => {
       const pod = await on.makePod({ ...main("1"), ...spec, nodeName });

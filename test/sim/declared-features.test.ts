@@ -53,6 +53,22 @@ test("without the feature's gate a restart rule for all containers is refused", 
     { RestartAllContainersOnContainerExits: false },
   ));
 
+test("own users in the node's network: with gate and runtime the node declares it, and the pod runs", () =>
+  inCluster(
+    async ({ world, api, pod, node }) => {
+      const declared = () => node()?.status?.declaredFeatures ?? [];
+      await world.advance(15_000);
+      assert.ok(!declared().includes("UserNamespacesHostNetworkSupport"), declared().join());
+      world.runtime.options.userNamespacesHostNetwork = true;
+      await world.advance(400_000);
+      assert.ok(declared().includes("UserNamespacesHostNetworkSupport"), declared().join());
+      createWith(api, "userns", { hostNetwork: true, hostUsers: false });
+      await world.advance(15_000);
+      assert.equal(pod("userns")?.status?.phase, "Running");
+    },
+    { UserNamespacesHostNetworkSupport: true },
+  ));
+
 const GATES = [
   [{ InPlacePodLevelResourcesVerticalScaling: false }, 1],
   [{ NodeDeclaredFeatures: false, InPlacePodLevelResourcesVerticalScaling: false }, 0],

@@ -34,6 +34,8 @@ export interface FakeRuntimeOptions {
   /** Whether there is an event stream at all. */
   events: boolean;
   networkReady: boolean;
+  /** Whether pods in the node's network can have users of their own. */
+  userNamespacesHostNetwork: boolean;
 }
 
 /** Everything at once, no faults. */
@@ -44,6 +46,7 @@ export const CALM: FakeRuntimeOptions = {
   eventLoss: 0,
   events: true,
   networkReady: true,
+  userNamespacesHostNetwork: false,
 };
 
 export interface FakeSandbox {
@@ -203,12 +206,14 @@ export const VERSION = {
   runtimeApiVersion: "v1",
 } as const;
 
-export function runtimeStatus(networkReady: boolean): StatusResponse {
+export function runtimeStatus(options: FakeRuntimeOptions): StatusResponse {
+  const { networkReady, userNamespacesHostNetwork } = options;
   const reason = "NetworkPluginNotReady";
   const conditions = [
     { type: "RuntimeReady", status: true },
     { type: "NetworkReady", status: networkReady, reason, message: "no network" },
   ];
   const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }, { name: "kata" }];
-  return StatusResponse.fromPartial({ status: { conditions }, runtimeHandlers });
+  const features = { userNamespacesHostNetwork };
+  return StatusResponse.fromPartial({ status: { conditions }, runtimeHandlers, features });
 }

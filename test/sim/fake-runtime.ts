@@ -115,8 +115,7 @@ export class FakeRuntime implements ContainerRuntime {
     return {
       version: (signal) =>
         this.#call("version", signal, () => VersionResponse.fromPartial(VERSION)),
-      status: (signal) =>
-        this.#call("status", signal, () => runtimeStatus(this.options.networkReady)),
+      status: (signal) => this.#call("status", signal, () => runtimeStatus(this.options)),
       runtimeConfig: (signal) =>
         this.#call("runtimeConfig", signal, () =>
           RuntimeConfigResponse.fromPartial({ linux: { cgroupDriver: 1 } }),

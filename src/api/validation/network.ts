@@ -98,7 +98,7 @@ const hostNetworkProblems = (spec: PodSpec): Problems =>
 const HOST_NAMESPACES = ["hostNetwork", "hostPID", "hostIPC"] as const;
 
 /** How the pod is called, what it resolves names with, and which namespaces of the node it shares. */
-export function networkProblems(spec: PodSpec): Problems {
+export function networkProblems(spec: PodSpec, userNamespacesHostNetwork = false): Problems {
   const { dnsPolicy = "" } = spec;
   const label = (name: "hostname" | "subdomain"): Problems => {
     const text = spec[name] ?? "";
@@ -113,9 +113,9 @@ export function networkProblems(spec: PodSpec): Problems {
         : [unsupported("spec.dnsPolicy", dnsPolicy, DNS_POLICIES)]),
     ...dnsConfigProblems(spec, "spec.dnsConfig"),
     ...(spec.hostUsers === false
-      ? HOST_NAMESPACES.filter((name) => spec[name] === true).map((name) =>
-          forbidden(`spec.${name}`, "when `hostUsers` is false"),
-        )
+      ? HOST_NAMESPACES.filter((name) => spec[name] === true)
+          .filter((name) => name !== "hostNetwork" || !userNamespacesHostNetwork)
+          .map((name) => forbidden(`spec.${name}`, "when `hostUsers` is false"))
       : []),
     ...ifSet(spec.hostnameOverride, (name) => hostnameOverrideProblems(spec, name)),
     ...label("hostname"),

@@ -37,6 +37,8 @@ export interface PodValidationOptions {
   readonly isNew?: boolean;
   /** Whether privileged containers are allowed on this node. Default true. */
   readonly allowPrivileged?: boolean;
+  /** Whether pods in the node's network may have users of their own (gate of that name). Default false. */
+  readonly userNamespacesHostNetwork?: boolean;
 }
 
 const MAX_INT32 = 2 ** 31 - 1;
@@ -168,7 +170,8 @@ function creationProblems(spec: PodSpec): Problems {
   ];
 }
 
-function specProblems(pod: Pod, spec: PodSpec, allowPrivileged: boolean): Problems {
+function specProblems(pod: Pod, spec: PodSpec, options: PodValidationOptions): Problems {
+  const { allowPrivileged = true } = options;
   const { usable, problems } = checkVolumes(pod);
   return [
     ...problems,
@@ -177,7 +180,7 @@ function specProblems(pod: Pod, spec: PodSpec, allowPrivileged: boolean): Proble
     ...podResourceProblems(spec, "spec.resources"),
     ...policyProblems(spec),
     ...podSecurityContextProblems(spec),
-    ...networkProblems(spec),
+    ...networkProblems(spec, options.userNamespacesHostNetwork),
     ...placementProblems(spec),
     ...hostProcessProblems(spec, allowPrivileged),
     ...referenceProblems(spec),
@@ -193,12 +196,12 @@ function specProblems(pod: Pod, spec: PodSpec, allowPrivileged: boolean): Proble
  * Source: `pkg/apis/core/validation`.
  */
 export function validatePod(pod: Pod, options: PodValidationOptions = {}): Problems {
-  const { isNew = true, allowPrivileged = true } = options;
+  const { isNew = true } = options;
   const spec = pod.spec ?? { containers: [] };
   return [
     ...metadataProblems(pod.metadata ?? {}, "metadata"),
     ...podAnnotationProblems(pod),
-    ...specProblems(pod, spec, allowPrivileged),
+    ...specProblems(pod, spec, options),
     ...(isNew ? [...creationProblems(spec), ...profileAnnotationProblems(pod)] : FINE),
   ];
 }

@@ -57,6 +57,7 @@ const SIGHT: NodeSight = {
   images: [],
   runtimeHandlers: [],
   features: undefined,
+  declaredFeatures: undefined,
   troubles: [],
   warnings: [],
   pressure: { memory: false, disk: false, pid: false },
@@ -172,6 +173,14 @@ test("deriveNodeStatus leaves to others what is theirs", () => {
   assert.equal(conditionsOf(status)["NetworkUnavailable"], "False undefined: undefined");
   assert.deepEqual(status.volumesAttached, theirs.volumesAttached);
   assert.deepEqual(status.addresses, theirs.addresses);
+});
+
+test("deriveNodeStatus declares what holds now, and nothing that an earlier agent did", () => {
+  const before = { declaredFeatures: ["A", "B"] };
+  const declared = (now: readonly string[] | undefined) =>
+    deriveNodeStatus(before, IDENTITY, later({ declaredFeatures: now })).declaredFeatures;
+  assert.deepEqual(declared(["B", "C"]), ["B", "C"]);
+  assert.equal(declared(undefined), undefined);
 });
 
 /** Who says the addresses, those shown before, those of the machine, and those shown now. */

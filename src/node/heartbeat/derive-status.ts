@@ -37,8 +37,6 @@ export interface NodeIdentity {
   /** The HTTPS port; 0 when there is none. */
   readonly port: number;
   readonly addressing: NodeAddressing;
-  /** What pods may need of a node; absent where nothing is declared. */
-  readonly declaredFeatures?: readonly string[];
 }
 
 /** Which pressures the node is under. */
@@ -56,6 +54,8 @@ export interface NodeSight {
   readonly images: readonly ContainerImage[];
   readonly runtimeHandlers: readonly NodeRuntimeHandler[];
   readonly features: NodeFeatures | undefined;
+  /** What pods may need of a node; undefined where nothing is declared. */
+  readonly declaredFeatures: readonly string[] | undefined;
   /** Why the node is not ready, in the words of whoever says so; empty when it is. */
   readonly troubles: readonly string[];
   /** What is wrong with the agent while the node is ready. */
@@ -97,9 +97,11 @@ export function deriveNodeStatus(
   sight: NodeSight,
 ): NodeStatus {
   const { facts } = identity;
-  const { runtimeHandlers, features, volumesInUse } = sight;
+  const { runtimeHandlers, features, declaredFeatures, volumesInUse } = sight;
+  // What an earlier agent declared is none of this one's promises.
+  const { declaredFeatures: _, ...kept } = previous ?? {};
   return {
-    ...previous,
+    ...kept,
     ...amounts(previous, sight.amounts),
     conditions: conditions(previous?.conditions ?? [], sight),
     ...addresses(previous?.addresses ?? [], identity, sight.ips),
@@ -120,7 +122,7 @@ export function deriveNodeStatus(
       ...(facts.swapBytes > 0 ? { swap: { capacity: facts.swapBytes } } : {}),
     },
     images: sight.images,
-    ...(identity.declaredFeatures ? { declaredFeatures: identity.declaredFeatures } : {}),
+    ...(declaredFeatures ? { declaredFeatures } : {}),
     ...(runtimeHandlers.length > 0 ? { runtimeHandlers } : {}),
     ...(features ? { features } : {}),
     ...(volumesInUse.length > 0 || previous?.volumesInUse ? { volumesInUse } : {}),

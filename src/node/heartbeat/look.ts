@@ -1,3 +1,4 @@
+import type { RuntimeAbilities } from "../../config/declared-features.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { HealthProblem } from "../../kit/health.ts";
@@ -15,6 +16,8 @@ export interface LookDeps {
   readonly amounts: () => NodeCapacity;
   readonly ips: () => Promise<readonly string[]>;
   readonly pressure: () => NodePressure;
+  /** What the node declares with a runtime that can do this. */
+  readonly declared: (able: RuntimeAbilities) => readonly string[] | undefined;
   /** What is wrong with the agent itself. */
   readonly health: Reading<readonly HealthProblem[]>;
   /** Volumes that a controller attached and pods use. */
@@ -35,6 +38,7 @@ export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeS
       images: listedImages(deps.images.get(), maxImages),
       runtimeHandlers: health.handlers,
       features: health.features,
+      declaredFeatures: deps.declared(health),
       troubles: [...troublesOf(deps), ...notReadyFor(deps)],
       warnings: warningsOf(deps),
       pressure: deps.pressure(),

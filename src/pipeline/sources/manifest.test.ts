@@ -77,3 +77,13 @@ for (const [name, text, message] of BAD) {
     assert(answer.message.length < 2000, "a message is for reading");
   });
 }
+
+test("manifestReader: own users in the node's network only where they may be asked for", () => {
+  const text = GOOD.replace("containers:", "hostNetwork: true, hostUsers: false, containers:");
+  const may = manifestReader("node-1", () => "2026-01-01T00:00:00Z", {
+    userNamespacesHostNetwork: true,
+  });
+  assert.equal(may(text, "file", "/m/a.yaml").kind, "pods");
+  const answer = read(text, "file", "/m/a.yaml");
+  assert.match(answer.kind === "refused" ? answer.message : "", /spec\.hostNetwork: Forbidden/);
+});

@@ -6,7 +6,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { defaultPod } from "../../api/pod-defaults.ts";
 import { bindStaticPod } from "../../api/static-pod.ts";
 import { staticPodProblems } from "../../api/validation/static-pod-references.ts";
-import { validatePod } from "../../api/validation/validation.ts";
+import { type PodValidationOptions, validatePod } from "../../api/validation/validation.ts";
 import { parseYaml } from "../../api/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { SourcedPod, SourceKind } from "./merge.ts";
@@ -26,7 +26,11 @@ const MAX_PODS = 250;
  * Turns the text of a manifest into static pods: decoded strictly, defaulted, validated, named after the
  * node. Never throws for what the text holds.
  */
-export function manifestReader(nodeName: string, seen: () => string): ReadManifest {
+export function manifestReader(
+  nodeName: string,
+  seen: () => string,
+  rules: PodValidationOptions = {},
+): ReadManifest {
   return (text, source, origin) => {
     try {
       const pods = parseYaml(text, { maxDocuments: MAX_PODS }).flatMap(({ value }) => {
@@ -39,7 +43,7 @@ export function manifestReader(nodeName: string, seen: () => string): ReadManife
         return { kind: "refused", message: `holds more than ${MAX_PODS} pods` };
       return {
         kind: "pods",
-        pods: pods.map((pod) => staticPod(pod, { nodeName, source, origin, seen: seen() })),
+        pods: pods.map((pod) => staticPod(pod, { nodeName, source, origin, seen: seen(), rules })),
       };
     } catch (error) {
       if (error instanceof UsageError) return { kind: "refused", message: error.message };
@@ -53,15 +57,16 @@ interface Binding {
   readonly source: SourceKind;
   readonly origin: string;
   readonly seen: string;
+  readonly rules: PodValidationOptions;
 }
 
-function staticPod(decoded: Pod, { nodeName, source, origin, seen }: Binding): SourcedPod {
+function staticPod(decoded: Pod, { nodeName, source, origin, seen, rules }: Binding): SourcedPod {
   const place =
     source === "file"
       ? ({ kind: "file", path: origin } as const)
       : ({ kind: "url", url: origin } as const);
   const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
-  const problems = [...validatePod(pod), ...staticPodProblems(pod)];
+  const problems = [...validatePod(pod, rules), ...staticPodProblems(pod)];
   if (problems.length > 0) throw new UsageError(formatProblems(problems));
   return { uid: (pod.metadata?.uid ?? "") as PodUid, pod, source, origin };
 }

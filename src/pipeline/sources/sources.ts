@@ -8,6 +8,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod.ts";
 import { seenFromApi } from "../../api/static-pod.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/timestamps.ts";
+import type { PodValidationOptions } from "../../api/validation/validation.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { UsageError } from "../../kit/errors.ts";
@@ -40,6 +41,8 @@ export interface SourcesOptions {
     readonly headers: readonly { readonly name: string; readonly value: string }[];
     readonly everyMs: number;
   };
+  /** What pods of manifests may ask for beside the usual. */
+  readonly rules?: PodValidationOptions;
   /** Sources that are not manifests. */
   readonly others?: readonly PodSource[];
 }
@@ -120,9 +123,9 @@ export class Sources {
   }
 
   start(): void {
-    const { file, http, nodeName } = this.#options;
+    const { file, http, nodeName, rules } = this.#options;
     const { scope, files, net, clock, log } = this.#deps;
-    const readManifest = manifestReader(nodeName, () => this.#now());
+    const readManifest = manifestReader(nodeName, () => this.#now(), rules);
     if (file) {
       const onChange = this.#taker("file");
       const onRead = () => this.#readAt.set("file", clock.monotonic());

@@ -26,6 +26,8 @@ export interface RuntimeHealth {
   /** Handlers and features, as the node shows them. */
   readonly handlers: readonly NodeRuntimeHandler[];
   readonly features: NodeFeatures | undefined;
+  /** Whether pods in the node's network can have users of their own. */
+  readonly userNamespacesHostNetwork: boolean;
 }
 
 /** Before the runtime has answered for the first time. */
@@ -37,6 +39,7 @@ export const RUNTIME_UNKNOWN: RuntimeHealth = {
   networkProblem: "container runtime network not ready",
   handlers: [],
   features: undefined,
+  userNamespacesHostNetwork: false,
 };
 
 /** Period of the runtime's status check (kubelet updateRuntimeUp). */
@@ -171,6 +174,7 @@ export class RuntimeWatch {
             : {}),
         })),
         features: features && { supplementalGroupsPolicy: features.supplementalGroupsPolicy },
+        userNamespacesHostNetwork: features?.userNamespacesHostNetwork ?? false,
       });
     } catch (error) {
       if (signal.aborted) return;
@@ -337,7 +341,8 @@ export class RuntimeWatch {
       known.message === health.message &&
       known.networkMessage === health.networkMessage &&
       isSame(known.handlers, health.handlers) &&
-      isSame(known.features, health.features);
+      isSame(known.features, health.features) &&
+      known.userNamespacesHostNetwork === health.userNamespacesHostNetwork;
     if (!same) this.#health.set(health);
   }
 }
