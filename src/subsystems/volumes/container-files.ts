@@ -64,12 +64,13 @@ export async function terminationLogMount(
   attempt: Attempt,
   containerPath: string,
   options: ContainerFileOptions,
-  { files }: ContainerFileDeps,
+  { files, volumes }: ContainerFileDeps,
 ): Promise<readonly DeepPartial<Mount>[]> {
   if (containerPath === "") return [];
   const hostPath = terminationLogPath(attempt, options);
   await files.makeDirectory(hostPath.slice(0, hostPath.lastIndexOf("/")), FOLDER_MODE);
-  await files.writeAtomic(hostPath, "", TERMINATION_LOG_MODE);
+  // Not synced to the disk: after a crash of the machine nothing is left that would write to it.
+  await volumes.overwrite(hostPath, "", TERMINATION_LOG_MODE);
   const propagation = MountPropagation.PROPAGATION_PRIVATE;
   return [{ containerPath, hostPath, propagation }];
 }
