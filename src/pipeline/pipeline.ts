@@ -80,12 +80,10 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const statuses = new Statuses(
     { folder: `${options.stateFolder}/pods` },
     {
-      state,
-      clock,
-      runtimeName: deps.runtimeName,
-      hostIps: deps.hostIps,
+      ...{ state, clock, runtimeName: deps.runtimeName, hostIps: deps.hostIps },
       onHostFamily: (pod, message) =>
         deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
+      recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
       ...(deps.showsDevices
         ? { devices: (uid, name) => deps.devices.allocatedResources(uid, name) }
         : {}),

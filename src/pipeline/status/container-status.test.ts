@@ -84,3 +84,33 @@ test("containerStatuses: what is stopped to be started again waits, whatever its
     assert.equal(of({})?.state?.terminated?.exitCode, 0);
   }
 });
+
+test("containerStatuses: how volumes are mounted, as long as it is known", () => {
+  const volumeMounts = [
+    { name: "data", mountPath: "/data" },
+    { name: "token", mountPath: "/token", readOnly: true },
+    { name: "tree", mountPath: "/tree", readOnly: true, recursiveReadOnly: "IfPossible" },
+    { name: "must", mountPath: "/must", readOnly: true, recursiveReadOnly: "Enabled" },
+  ];
+  const pod = aPod({ containers: [{ ...aContainer("a"), volumeMounts }] });
+  const of = (supported: boolean | undefined, previous?: ContainerStatus) => {
+    const [status] = containerStatuses(aRecord({ pod }), regularContainers(pod), {
+      ...context,
+      previous: previous && { containerStatuses: [previous] },
+      recursiveReadOnly: () => supported,
+    });
+    assert.ok(status);
+    return status;
+  };
+  const shown = (mode: string) => [
+    { name: "data", mountPath: "/data" },
+    { name: "token", mountPath: "/token", readOnly: true, recursiveReadOnly: "Disabled" },
+    { name: "tree", mountPath: "/tree", readOnly: true, recursiveReadOnly: mode },
+    { name: "must", mountPath: "/must", readOnly: true, recursiveReadOnly: mode },
+  ];
+  assert.deepEqual(of(true).volumeMounts, shown("Enabled"));
+  assert.deepEqual(of(false).volumeMounts, shown("Disabled"));
+  assert.equal("volumeMounts" in of(undefined), false);
+  assert.deepEqual(of(undefined, of(true)).volumeMounts, shown("Enabled"), "it does not change");
+  assert.deepEqual(of(false, of(true)).volumeMounts, shown("Enabled"), "it does not change");
+});

@@ -7,9 +7,12 @@ import type {
   ContainerStatus,
   PodStatus,
   ResourceStatus,
+  VolumeMount,
+  VolumeMountStatus,
 } from "../../api/generated/types.ts";
 import { byteLength, cutToBytes } from "../../api/names.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
+import { resolveRecursiveReadOnly } from "../../api/recursive-read-only.ts";
 import { rfc3339 } from "../../api/timestamps.ts";
 import { hasRegularAttempt } from "../pods/phase.ts";
 import type { PodRecord } from "../pods/record.ts";
@@ -25,6 +28,8 @@ export interface ContainerStatusContext {
   readonly runtimeName: string;
   /** Devices of a container with their health; `undefined` when it has none. */
   readonly devices?: (container: string) => readonly ResourceStatus[] | undefined;
+  /** Whether the pod's runtime can mount trees read-only; `undefined` while that is not known. */
+  readonly recursiveReadOnly?: () => boolean | undefined;
 }
 
 /** The statuses of the given containers, in spec order (kubelet_pods.go convertToAPIContainerStatuses). */
@@ -36,12 +41,33 @@ export function containerStatuses(
   const messageBytes = messageBudget(record);
   return specs.map((spec) => {
     const full = containerStatus(record, spec, context);
-    const { allocatedResourcesStatus: _, ...bare } = withShortMessages(full, messageBytes);
+    const { allocatedResourcesStatus: _, ...short } = withShortMessages(full, messageBytes);
+    const bare = { ...short, ...volumeMountsOf(spec.container, context) };
     if (spec.kind === "ephemeral") return ephemeralStatus(bare);
     const status = { ...bare, ...containerResources(record, spec.container) };
     const devices = context.devices?.(spec.container.name);
     return devices ? { ...status, allocatedResourcesStatus: devices } : status;
   });
+}
+
+/** How volumes are mounted; shown once, it never changes (kubelet_pods.go convertToAPIContainerStatuses). */
+function volumeMountsOf(
+  { name, volumeMounts = [] }: Container,
+  { previous, recursiveReadOnly }: ContainerStatusContext,
+): Pick<ContainerStatus, "volumeMounts"> {
+  const before = previousStatus(previous, name)?.volumeMounts;
+  if (before || volumeMounts.length === 0) return before ? { volumeMounts: before } : {};
+  const supported = recursiveReadOnly?.();
+  if (supported === undefined) return {};
+  return { volumeMounts: volumeMounts.map((mount) => mountStatus(mount, supported)) };
+}
+
+function mountStatus(mount: VolumeMount, supported: boolean): VolumeMountStatus {
+  const { name, mountPath, readOnly } = mount;
+  if (readOnly !== true) return { name, mountPath };
+  const resolved = resolveRecursiveReadOnly(mount, supported);
+  const isEnabled = resolved.kind === "resolved" && resolved.enabled;
+  return { name, mountPath, readOnly, recursiveReadOnly: isEnabled ? "Enabled" : "Disabled" };
 }
 
 /** What the termination messages of a pod may take together, shared out evenly (status_manager.go normalizeStatus). */

@@ -27,6 +27,8 @@ export interface StatusDeps {
   readonly onHostFamily: (pod: Pod, message: string) => void;
   /** Devices of a container with their health; left out when statuses are not to show them. */
   readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;
+  /** Whether the runtime of a pod can mount trees read-only; `undefined` while that is not known. */
+  readonly recursiveReadOnly?: (pod: Pod) => boolean | undefined;
 }
 
 /** A pod with its status, as readers see it. */
@@ -116,13 +118,14 @@ export class Statuses {
     }
     const before = this.#current.get(uid);
     const previous = before?.status ?? this.#keptOf(record) ?? publishedStatus(record);
-    const { devices } = this.#deps;
+    const { devices, recursiveReadOnly } = this.#deps;
     const status = deriveStatus(record, {
       previous,
       now: this.#deps.clock.wall(),
       hostIps: this.#deps.hostIps(),
       runtimeName: this.#deps.runtimeName(),
       ...(devices ? { devices: (container) => devices(uid, container) } : {}),
+      ...(recursiveReadOnly ? { recursiveReadOnly: () => recursiveReadOnly(pod) } : {}),
     });
     const ended = record.life.kind === "terminated";
     if (before && before.ended === ended && before.pod === pod && sameStatus(before.status, status))

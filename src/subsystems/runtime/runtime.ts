@@ -227,6 +227,20 @@ export class Runtime {
     return featuresOf(status, version, handler);
   }
 
+  /** Whether the handler of a pod mounts trees read-only; `undefined` while handler or runtime are not known. */
+  canMountRecursiveReadOnly(pod: Pod): boolean | undefined {
+    const { ready, handlers } = this.watch.health.get();
+    if (!ready) return undefined;
+    try {
+      const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
+      const { features } = handlers.find(({ name }) => name === handler) ?? {};
+      return features?.recursiveReadOnlyMounts === true;
+    } catch (error) {
+      if (!isOutside(error)) throw error;
+      return undefined;
+    }
+  }
+
   /** In time: a pod that waits for ever for the status of its sandbox could not even be ended. */
   #sandboxStatus(id: string, signal: AbortSignal): Promise<PodSandboxStatus> {
     const { clock, cri } = this.#deps;
