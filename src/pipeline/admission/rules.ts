@@ -104,7 +104,16 @@ function refuseUnknowableClass({ candidate, room }: RuleInputs): Refusal | undef
   };
 }
 
+const OS_LABEL = "kubernetes.io/os";
+
+/** First the label, then the field (lifecycle/predicate.go); the agent keeps the node's own label at "linux". */
 function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
+  if ((candidate.metadata?.labels?.[OS_LABEL] ?? "linux") !== "linux") {
+    return {
+      reason: "PodOSSelectorNodeLabelDoesNotMatch",
+      message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    };
+  }
   const os = candidate.spec?.os?.name;
   if (os === undefined || os === "linux") return undefined;
   return {
