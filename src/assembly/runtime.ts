@@ -30,6 +30,7 @@ export async function assembleRuntime(
       roots: { root: rootFolder, logs: config.podLogsDir },
       seccompDefault: config.seccompDefault,
       parallelStarts: STARTS_PER_CPU * facts.cpuCount,
+      thermalThrottleFolders: facts.thermalThrottleFolders,
     },
     {
       ...{ cri, clock, metrics, scope, news, pods: podFacts, log: log.child("runtime") },

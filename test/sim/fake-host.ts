@@ -42,6 +42,7 @@ export const FAKE_FACTS: HostFacts = {
   pageBytes: 4096,
   pidMax: 32_768,
   hugepages: [{ sizeBytes: 2 ** 21, pages: 0 }],
+  thermalThrottleFolders: [],
 };
 
 /** A disk that is a third full. */

@@ -68,6 +68,7 @@ export function readNode(text: string, path: string): DescribedNode {
       pageBytes: USUAL_PAGE_BYTES,
       pidMax: amount("pid"),
       hugepages: hugepages(capacity, architecture, amount),
+      thermalThrottleFolders: [],
     },
   };
 }

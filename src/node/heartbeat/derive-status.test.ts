@@ -34,6 +34,7 @@ const FACTS: HostFacts = {
   pidMax: 32768,
   pageBytes: 4096,
   hugepages: [{ sizeBytes: 2 * 1024 * 1024, pages: 0 }],
+  thermalThrottleFolders: [],
 };
 
 const IDENTITY: NodeIdentity = {

@@ -28,6 +28,10 @@ test("readHostFacts takes each fact from its file", () => {
     "/proc/sys/kernel/threads-max": "192731\n",
     "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": "1\n",
     "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "16\n",
+    "/sys/devices/system/cpu/cpu10/thermal_throttle/core_throttle_count": "0\n",
+    "/sys/devices/system/cpu/cpu2/thermal_throttle/core_throttle_count": "0\n",
+    "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "performance\n",
+    "/sys/devices/system/cpu/cpufreq/thermal_throttle/none": "",
   });
   try {
     const { architecture, ...facts } = readHostFacts(root);
@@ -46,6 +50,10 @@ test("readHostFacts takes each fact from its file", () => {
       hugepages: [
         { sizeBytes: 2 ** 21, pages: 16 },
         { sizeBytes: 2 ** 30, pages: 1 },
+      ],
+      thermalThrottleFolders: [
+        "/sys/devices/system/cpu/cpu2/thermal_throttle",
+        "/sys/devices/system/cpu/cpu10/thermal_throttle",
       ],
     });
     assert.ok(architecture);

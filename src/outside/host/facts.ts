@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, networkInterfaces, hostname as nodeHostname } from "node:os";
 import { type InterfaceAddress, rankAddresses } from "./default-route.ts";
 import type { HostFacts } from "./host.ts";
@@ -43,6 +43,7 @@ export function readHostFacts(root = ""): HostFacts {
       text("/proc/sys/kernel/threads-max"),
     ]),
     hugepages: readHugepages(`${root}/sys/kernel/mm/hugepages`),
+    thermalThrottleFolders: thermalThrottleFolders(root),
   };
 }
 
@@ -116,6 +117,18 @@ function readHugepages(folder: string): HostFacts["hugepages"] {
     sizes.push({ sizeBytes: Number(kibibytes) * 1024, pages });
   }
   return sizes.sort((a, b) => a.sizeBytes - b.sizeBytes);
+}
+
+const CPU_FOLDER = "/sys/devices/system/cpu";
+
+/** `thermal_throttle` of each processor that has it, by number. */
+function thermalThrottleFolders(root: string): readonly string[] {
+  return namesIn(`${root}${CPU_FOLDER}`)
+    .flatMap((name) => /^cpu(\d+)$/.exec(name)?.[1] ?? [])
+    .map(Number)
+    .sort((a, b) => a - b)
+    .map((cpu) => `${CPU_FOLDER}/cpu${cpu}/thermal_throttle`)
+    .filter((folder) => existsSync(`${root}${folder}`));
 }
 
 function namesIn(folder: string): readonly string[] {

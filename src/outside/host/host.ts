@@ -184,6 +184,8 @@ export interface HostFacts {
   readonly pidMax: number;
   /** Page sizes the kernel offers, in bytes, with how many pages are reserved of each. */
   readonly hugepages: readonly { readonly sizeBytes: number; readonly pages: number }[];
+  /** Folders of /sys that count how often each processor was throttled for its heat; no workload may read them. */
+  readonly thermalThrottleFolders: readonly string[];
 }
 
 /** Size and use of a file system (statfs). */

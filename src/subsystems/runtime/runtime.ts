@@ -61,6 +61,8 @@ export interface RuntimeOptions {
   readonly seccompDefault: boolean;
   /** Sandboxes and containers made at once. */
   readonly parallelStarts: number;
+  /** Folders of the machine that containers do not see, beside the usual ones. */
+  readonly thermalThrottleFolders: readonly string[];
 }
 
 /** What the room stands on. */
@@ -322,9 +324,9 @@ export class Runtime {
   }
 
   #security({ image: { user }, volumeGroups }: StartOrder): SecurityParts {
-    const { seccompDefault, roots } = this.#options;
+    const { seccompDefault, roots, thermalThrottleFolders } = this.#options;
     return {
-      seccompDefault,
+      ...{ seccompDefault, thermalThrottleFolders },
       seccompRoot: `${roots.root}/seccomp`,
       imageUser: user,
       volumeGroups,

@@ -11,6 +11,7 @@ import {
 const PARTS: SecurityParts = {
   seccompDefault: false,
   seccompRoot: "/var/lib/kubelet/seccomp",
+  thermalThrottleFolders: ["/sys/devices/system/cpu/cpu0/thermal_throttle"],
   imageUser: { uid: undefined, username: "" },
   volumeGroups: [],
 };
@@ -188,6 +189,17 @@ test("containerSecurity: capabilities, privileges, masks, groups", () => {
   assert.deepEqual(security.maskedPaths, []);
   assert.deepEqual(security.supplementalGroups, [10n, 11n, 12n]);
   assert.equal(security.supplementalGroupsPolicy, 1);
+});
+
+test("containerSecurity: paths of the kernel are masked, with what tells of the heat of processors", () => {
+  const masked = (procMount?: string) =>
+    containerSecurity(pod(), container(procMount ? { procMount } : {}), PARTS).maskedPaths;
+  assert.deepEqual(masked(), masked("Default"));
+  assert.deepEqual(masked()?.slice(-2), [
+    "/sys/devices/virtual/powercap",
+    "/sys/devices/system/cpu/cpu0/thermal_throttle",
+  ]);
+  assert.deepEqual(masked("Unmasked"), []);
 });
 
 test("sandboxSecurity: is privileged when any container is, and always runs under the default profile", () => {

@@ -47,6 +47,8 @@ const APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 export interface SecurityParts {
   /** Profile of containers that ask for none: the runtime's default, or none at all. */
   readonly seccompDefault: boolean;
+  /** Folders of the machine that are hidden beside the usual ones. */
+  readonly thermalThrottleFolders: readonly string[];
   /** Folder that local seccomp profiles are named beneath. */
   readonly seccompRoot: string;
   readonly imageUser: ImageUser;
@@ -129,7 +131,7 @@ export function containerSecurity(
       addCapabilities: [...(effective.capabilities?.add ?? [])],
       dropCapabilities: [...(effective.capabilities?.drop ?? [])],
     },
-    maskedPaths: unmasked ? [] : [...MASKED_PATHS],
+    maskedPaths: unmasked ? [] : [...MASKED_PATHS, ...parts.thermalThrottleFolders],
     readonlyPaths: unmasked ? [] : [...READONLY_PATHS],
     ...selinux(effective.seLinuxOptions),
     seccomp: seccompOf(
