@@ -51,6 +51,7 @@ export const EVENT_REASONS = {
   AlreadyMountedVolume: WARNING,
   VolumePermissionChangeInProgress: WARNING,
   VolumeConditionAbnormal: WARNING,
+  InvalidEnvironmentVariableValues: WARNING,
   FailedToRetrieveImagePullSecret: WARNING,
   FailedValidation: WARNING,
   DeadlineExceeded: NORMAL,

@@ -1,4 +1,5 @@
 import { Environments } from "../subsystems/environment/environment.ts";
+import type { Events } from "../subsystems/events/events.ts";
 import type { Volumes } from "../subsystems/volumes/volumes.ts";
 import type { ApiClients } from "./clients.ts";
 import type { Foundation } from "./foundation.ts";
@@ -7,7 +8,7 @@ import type { Foundation } from "./foundation.ts";
 export function assembleEnvironments(
   { options, capacity }: Foundation,
   { objects, services }: Pick<ApiClients, "objects" | "services">,
-  { volumes }: { readonly volumes: Volumes },
+  { events, volumes }: { readonly events: Events; readonly volumes: Volumes },
 ): Environments {
   return new Environments(
     { nodeName: options.nodeName, allocatable: capacity.allocatable },
@@ -15,6 +16,8 @@ export function assembleEnvironments(
       ...(objects ? { objects } : {}),
       ...(services ? { services } : {}),
       readVolumeFile: (pod, volume, path) => volumes.readFile(pod, volume, path),
+      recordSkipped: (pod, message) =>
+        events.ofPod(pod, { type: "Warning", reason: "InvalidEnvironmentVariableValues", message }),
     },
   );
 }

@@ -44,7 +44,7 @@ async function assembleOthers(
   const probes = assembleProbes(base, { runtime: cri.runtime, cgroups, events });
   const stats = assembleStats(base, { cri, cgroups });
   const volumes = assembleVolumes(base, api, { events });
-  const environments = assembleEnvironments(base, api, { volumes });
+  const environments = assembleEnvironments(base, api, { events, volumes });
   return {
     ...{ events, journal, cgroups, runtime, devices, images, logs, probes, stats, volumes },
     environments,

@@ -62,6 +62,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   AlreadyMountedVolume: VOLUME_EVENTS,
   VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },
   VolumeConditionAbnormal: { without: "health of CSI volumes" },
+  InvalidEnvironmentVariableValues: { file: "assembly/environments.ts" },
   FailedToRetrieveImagePullSecret: { file: "subsystems/images/ensure.ts" },
   FailedValidation: { file: "pipeline/pipeline.ts" },
   DeadlineExceeded: "story",

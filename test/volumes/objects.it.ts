@@ -1,37 +1,15 @@
-// Volumes and environments out of objects of a real API server, seen from inside the containers.
+// Volumes out of objects of a real API server, seen from inside the containers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CoreEvent, PodSpec } from "../../src/api/generated/types.ts";
 import { apiServerObstacle } from "../kube/apiserver.ts";
-import { type ClusterNode, PODS, podOf, withNode } from "../kube/cluster-node.ts";
+import { PODS, podOf, withNode } from "../kube/cluster-node.ts";
 import { podTraces } from "../support/agent.ts";
+import { configMap, DEFAULT, eventTexts, secret, started } from "./objects.ts";
 import { insideOf, staying } from "./world.ts";
 
 const LINES = 2000;
 
 const skip = apiServerObstacle() ?? false;
-const DEFAULT = "/api/v1/namespaces/default";
-const base64 = (text: string) => Buffer.from(text).toString("base64");
-
-const configMap = (name: string, data: Readonly<Record<string, string>>) => ({
-  metadata: { name },
-  data,
-});
-const secret = (name: string, data: Readonly<Record<string, string>>) => ({
-  metadata: { name },
-  data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, base64(text)])),
-});
-
-async function started(node: ClusterNode, spec: Partial<PodSpec>): Promise<void> {
-  await node.server.must("POST", PODS, podOf("pod", spec));
-  await node.untilReady("pod");
-}
-
-async function eventTexts(node: ClusterNode): Promise<readonly string[]> {
-  const list = await node.get<{ items: readonly CoreEvent[] }>(`${DEFAULT}/events`);
-  return (list?.items ?? []).map(({ reason, message }) => `${reason}: ${message}`);
-}
-
 test("config maps and secrets as files: keys, items, modes, group, read-only", { skip }, () =>
   withNode(async (node, box) => {
     const inside = insideOf(box, async () => node.pod("pod").then((pod) => pod?.status));
@@ -149,84 +127,6 @@ test("a pod waits for its objects and starts as soon as they are there", { skip 
     assert.ok(ms < 5_000, `${ms} ms after the object was made`);
     assert.equal(await inside("cat /c/a"), "here");
   }),
-);
-
-test(
-  "environments: envFrom, keys, optional ones, services, and what is said when one is missing",
-  { skip },
-  () =>
-    withNode(async (node, box) => {
-      const inside = insideOf(box, async () => node.pod("pod").then((pod) => pod?.status));
-      const { server } = node;
-      await server.must(
-        "POST",
-        `${DEFAULT}/configmaps`,
-        configMap("settings", { ONE: "1", TWO: "2" }),
-      );
-      await server.must("POST", `${DEFAULT}/secrets`, secret("keys", { key: "geheim" }));
-      await server.must("POST", `${DEFAULT}/services`, {
-        metadata: { name: "my-db" },
-        spec: { clusterIP: "10.96.3.3", ports: [{ port: 5432 }] },
-      });
-      await started(node, {
-        containers: [
-          staying("main", {
-            envFrom: [
-              { configMapRef: { name: "settings" }, prefix: "P_" },
-              { secretRef: { name: "keys" } },
-              { secretRef: { name: "nothing", optional: true } },
-            ],
-            env: [
-              { name: "TWO", valueFrom: { configMapKeyRef: { name: "settings", key: "TWO" } } },
-              { name: "KEY", valueFrom: { secretKeyRef: { name: "keys", key: "key" } } },
-              {
-                name: "GONE",
-                valueFrom: { secretKeyRef: { name: "keys", key: "none", optional: true } },
-              },
-              { name: "ALL", value: "$(P_ONE)-$(TWO)-$(MY_DB_SERVICE_HOST)" },
-            ],
-          }),
-        ],
-      });
-      const env = new Set((await inside("env")).split("\n"));
-      for (const line of [
-        "P_ONE=1",
-        "P_TWO=2",
-        "key=geheim",
-        "KEY=geheim",
-        "TWO=2",
-        "ALL=1-2-10.96.3.3",
-        "MY_DB_PORT_5432_TCP_ADDR=10.96.3.3",
-        "KUBERNETES_SERVICE_HOST=10.96.0.1",
-      ])
-        assert.ok(env.has(line), `${line} is not in\n${[...env].join("\n")}`);
-      assert.ok(![...env].some((line) => line.startsWith("GONE=")));
-      await server.must(
-        "POST",
-        PODS,
-        podOf("bad", {
-          enableServiceLinks: false,
-          containers: [
-            staying("nokey", {
-              env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "x" } } }],
-            }),
-            staying("noobject", { envFrom: [{ secretRef: { name: "late" } }] }),
-          ],
-        }),
-      );
-      const waiting = async (name: string) =>
-        (await node.pod("bad"))?.status?.containerStatuses?.find((one) => one.name === name)?.state
-          ?.waiting;
-      await node.agent.until(
-        "both wait",
-        async () => (await waiting("noobject"))?.reason === "CreateContainerConfigError",
-      );
-      assert.equal(
-        (await waiting("nokey"))?.message,
-        "couldn't find key x in ConfigMap default/settings",
-      );
-      assert.equal((await waiting("noobject"))?.message, 'secret "late" not found');
-    }),
 );
 
 test(

@@ -47,6 +47,8 @@ export interface EnvironmentDeps {
   readonly services?: ServiceList;
   /** A file of an emptyDir volume of the pod; `undefined` when there is none. */
   readonly readVolumeFile: (pod: Pod, volume: string, path: string) => Promise<string | undefined>;
+  /** Told which keys a container goes without, since their values cannot be variables. */
+  readonly recordSkipped: (pod: Pod, message: string) => void;
 }
 
 /** One container whose environment is wanted. */
@@ -126,10 +128,28 @@ export class Environments {
   ): Promise<readonly (readonly [string, string])[]> {
     const entries = configMapRef
       ? Object.entries((await this.#configMap(pod, configMapRef, signal))?.data ?? {})
-      : Object.entries((await this.#secret(pod, secretRef ?? {}, signal))?.data ?? {}).map(
-          ([key, value]) => [key, textOf(value)] as const,
-        );
+      : this.#textsOf(pod, await this.#secret(pod, secretRef ?? {}, signal));
     return entries.map(([key, value]) => [prefix + key, value] as const);
+  }
+
+  /** A secret that is taken as a whole may hold files beside variables, such as key stores: these are left out. */
+  #textsOf(pod: Pod, secret: Secret | undefined): readonly (readonly [string, string])[] {
+    const texts: (readonly [string, string])[] = [];
+    const skipped: string[] = [];
+    for (const [key, value] of Object.entries(secret?.data ?? {})) {
+      const text = textOf(value);
+      if (text === undefined) skipped.push(key);
+      else texts.push([key, text]);
+    }
+    if (skipped.length > 0) {
+      const { namespace = "", name = "" } = secret?.metadata ?? {};
+      const keys = skipped.sort().join(", ");
+      this.#deps.recordSkipped(
+        pod,
+        `Keys [${keys}] from the EnvFrom secret ${namespace}/${name} were skipped since their values are not UTF-8, which environment variables have to be`,
+      );
+    }
+    return texts;
   }
 
   async #valueFrom(
@@ -150,7 +170,7 @@ export class Environments {
     if (secretKeyRef) {
       const secret = await this.#secret(pod, secretKeyRef, signal);
       const found = keyOf(secret?.data, secretKeyRef, pod, "Secret");
-      return found.kind === "value" ? { kind: "value", value: textOf(found.value) } : found;
+      return found.kind === "value" ? textValue(found.value, secretKeyRef, pod) : found;
     }
     if (fileKeyRef) {
       const { volumeName, path } = fileKeyRef;
@@ -207,10 +227,28 @@ function keyOf(
   return { kind: "fault", message: `couldn't find key ${key} in ${called} ${where}` };
 }
 
-/** Base64 of the API as text. */
-function textOf(base64: string): string {
-  const bytes = base64ToBytes(base64);
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+/** Runtimes keep variables as JSON, which holds no other bytes: they would put U+FFFD in their place. */
+function textValue(
+  base64: string,
+  { name = "", key }: Reference & { readonly key: string },
+  pod: Pod,
+): EnvValue {
+  const value = textOf(base64);
+  if (value !== undefined) return { kind: "value", value };
+  const where = `${pod.metadata?.namespace ?? ""}/${name}`;
+  const why = "is not UTF-8, which environment variables have to be (mount it as a volume instead)";
+  return { kind: "fault", message: `the value of key ${key} in Secret ${where} ${why}` };
+}
+
+/** Base64 of the API as text; `undefined` when the bytes are not UTF-8. */
+function textOf(base64: string): string | undefined {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
+  try {
+    return decoder.decode(base64ToBytes(base64));
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 /** Secrets and config maps that the environments of a pod name, each once. */
