@@ -15,6 +15,8 @@ import type { ProbesOptions } from "../subsystems/probes/probes.ts";
 export interface DeviceSettings {
   /** How long a pod waits for a plugin that is known but not there; 2 minutes, 0 as the Go kubelet. */
   readonly waitMs?: number;
+  /** How long a plugin's `Allocate` may take; 30 s, 0 for ever as the Go kubelet. */
+  readonly allocateMs?: number;
   /** What only init containers needed stays with the pod until it ends, as in the Go kubelet. */
   readonly keepInitDevices?: boolean;
 }

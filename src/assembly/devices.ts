@@ -14,6 +14,8 @@ import type { Foundation } from "./foundation.ts";
 
 /** How long a pod waits for a plugin when nobody says how long. */
 const DEVICE_WAIT_MS = 120_000;
+/** How long a plugin's `Allocate` may take when nobody says how long. */
+const DEVICE_ALLOCATE_MS = 30_000;
 
 /**
  * Devices, and the socket at which monitors ask who has which: what was granted before a restart is known,
@@ -33,6 +35,7 @@ export async function assembleDevices(
       folder: layout.devicePlugins.directory,
       topology: topologyOf(config, host.readKernel(NUMA_NODES_FILE)),
       deferMs: settings.waitMs ?? DEVICE_WAIT_MS,
+      allocateMs: settings.allocateMs ?? DEVICE_ALLOCATE_MS,
       keepInitDevices: settings.keepInitDevices ?? false,
     },
     {

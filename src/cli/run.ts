@@ -93,7 +93,10 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
         events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
         images: await imageOptions(flags, outside.host.files, process.env["HOME"]),
         deadContainers: deadContainersOf(loaded),
-        devices: { waitMs: flags.deviceWait, keepInitDevices: flags.keepInitDevices },
+        devices: {
+          ...{ waitMs: flags.deviceWait, allocateMs: flags.deviceAllocateTimeout },
+          keepInitDevices: flags.keepInitDevices,
+        },
         probes: probeSettings(flags),
         server: {
           certFolder: flags.certDir,

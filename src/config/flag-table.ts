@@ -86,6 +86,11 @@ const OWN_FLAGS: readonly FlagSpec[] = [
     about:
       "How long a pod waits for a device plugin that is known but not there. 0s refuses it at once, as the kubelet does.",
   }),
+  own("device-allocate-timeout", "deviceAllocateTimeout", "duration", {
+    group: "Only in nodelet",
+    about:
+      "How long a device plugin may take to answer Allocate, at most 24h. 0s waits for ever, as the kubelet does.",
+  }),
   own("keep-init-devices", "keepInitDevices", "bool", {
     group: "Only in nodelet",
     about:

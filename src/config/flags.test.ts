@@ -292,6 +292,13 @@ const FLAG_RULES: readonly (readonly [argv: readonly string[], problems: readonl
   [["--event-mode=Reference"], []],
   [["--fine-probe-rate=1", "--keep-probe-leftovers"], []],
   [["--fine-probe-rate=0"], [/--fine-probe-rate: Invalid value: 0: must be at least 1/]],
+  [["--device-allocate-timeout=0s"], []],
+  [["--device-allocate-timeout=24h"], []],
+  [
+    ["--device-allocate-timeout=25h"],
+    [/--device-allocate-timeout: Invalid value: "25h0m0s": must/],
+  ],
+  [["--device-allocate-timeout=-1s"], [/--device-allocate-timeout: Invalid value.*write/]],
   [["--inspect"], []],
   [["--inspect=0"], []],
   [["--inspect=9230"], []],

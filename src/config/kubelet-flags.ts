@@ -40,6 +40,8 @@ export interface KubeletFlags {
   readonly eventMode: string;
   /** How long a pod waits for a device plugin that is known but not there; zero refuses at once. */
   readonly deviceWait: DurationMs;
+  /** How long a device plugin may take to answer Allocate; zero is for ever. */
+  readonly deviceAllocateTimeout: DurationMs;
   /** Devices that only init containers needed stay with the pod until it ends. */
   readonly keepInitDevices: boolean;
   /** What exec probes that ran out of time leave in their containers goes on. */
@@ -81,6 +83,7 @@ export const DEFAULT_FLAGS: KubeletFlags = {
   maxHousekeepingInterval: durationMs(15_000),
   eventMode: "Protected",
   deviceWait: durationMs(120_000),
+  deviceAllocateTimeout: durationMs(30_000),
   keepInitDevices: false,
   keepProbeLeftovers: false,
   fineProbeRate: 200,

@@ -1,4 +1,5 @@
 // pure
+import { formatDuration } from "./duration.ts";
 import { parseInspectorAddress } from "./inspector-address.ts";
 import { canonicalAddress, isIP, isIPv4, isUnspecified } from "./ip.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
@@ -40,7 +41,18 @@ export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
     ...(flags.fineProbeRate >= 1
       ? []
       : [invalid("--fine-probe-rate", flags.fineProbeRate, "must be at least 1")]),
+    ...validateAllocateTimeout(flags.deviceAllocateTimeout),
     ...validateInspector(flags.inspect),
+  ];
+}
+
+const DAY_MS = 86_400_000;
+
+function validateAllocateTimeout(timeoutMs: number): readonly ConfigProblem[] {
+  if (timeoutMs >= 0 && timeoutMs <= DAY_MS) return [];
+  const fix = "write --device-allocate-timeout=30s, or 0s to wait for ever";
+  return [
+    invalid("--device-allocate-timeout", formatDuration(timeoutMs), "must be 0s to 24h", fix),
   ];
 }
 

@@ -10,8 +10,8 @@ import { DeviceWorld, FOLDER, GPU, gpus, podOf } from "./world.ts";
 const BAD = "bad.com/x";
 
 /** A good plugin beside the bad one, which must not be harmed. */
-async function beside(): Promise<DeviceWorld> {
-  const world = await new DeviceWorld({ deferMs: 0 }).open();
+async function beside(options: { readonly allocateMs?: number } = {}): Promise<DeviceWorld> {
+  const world = await new DeviceWorld({ deferMs: 0, ...options }).open();
   await world.startPlugin(gpus(2));
   return world;
 }
@@ -153,20 +153,45 @@ test("an empty answer to Allocate refuses the pod and gives its devices back", a
   await stillWell(world);
 });
 
-test("a call that hangs ends at its deadline, and holds up nobody else", async () => {
-  const world = await beside();
+/** A world with a plugin that never answers Allocate. */
+async function besideHanging(options: { readonly allocateMs?: number } = {}) {
+  const world = await beside(options);
   await world.startPlugin([{ id: "x" }], {
     resource: BAD,
     socketName: "bad.sock",
     before: (call) => (call === "allocate" ? new Promise(() => {}) : Promise.resolve()),
   });
+  return world;
+}
+
+test("a call that hangs ends at its deadline, and holds up nobody else", async () => {
+  const world = await besideHanging();
   const pod = podOf("bad", "c=1", BAD);
   assert.equal((await world.grant(pod)).kind, "deferred");
   await world.clock.advance(31_000);
   const verdict = await world.grant(pod);
-  assert.match(verdict.kind === "refused" ? verdict.message : "", /code = DeadlineExceeded/);
+  assert.match(
+    verdict.kind === "refused" ? verdict.message : "",
+    /code = DeadlineExceeded.*: no answer to Allocate within 30 s \(--device-allocate-timeout\)/,
+  );
   assert.equal(world.free(BAD), 1);
   await stillWell(world);
+});
+
+test("the deadline of Allocate is a setting; without one it is waited for", async () => {
+  for (const [allocateMs, kinds] of [
+    [90_000, ["deferred", "deferred", "refused"]],
+    [0, ["deferred", "deferred", "deferred"]],
+  ] as const) {
+    const world = await besideHanging({ allocateMs });
+    const pod = podOf("bad", "c=1", BAD);
+    for (const kind of kinds) {
+      const verdict = await world.grant(pod);
+      assert.equal(verdict.kind, kind, `${allocateMs} ms`);
+      await world.clock.advance(50_000);
+    }
+    await stillWell(world);
+  }
 });
 
 test("a stream of lists without end costs a list per pause, not our time", async () => {

@@ -104,6 +104,7 @@ export class DeviceWorld {
       folder: FOLDER,
       topology: { policy: "none", scope: "container", nodes: [0] },
       deferMs: 120_000,
+      allocateMs: 30_000,
       keepInitDevices: false,
       ...options,
     };

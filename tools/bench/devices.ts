@@ -67,7 +67,7 @@ async function openRoom(
     {
       folder,
       topology: { policy: "best-effort", scope: "container", nodes: [0, 1] },
-      deferMs: 120_000,
+      ...{ deferMs: 120_000, allocateMs: 30_000 },
       keepInitDevices: false,
     },
     {

@@ -58,6 +58,8 @@ export interface DevicesOptions {
   readonly topology: TopologySettings;
   /** How long a pod waits for a plugin that is known but not there; 0 refuses at once, as the reference. */
   readonly deferMs: number;
+  /** How long a plugin's `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  readonly allocateMs: number;
   /** What init containers had beyond the others' devices stays with the pod until it ends, as in the reference. */
   readonly keepInitDevices: boolean;
 }

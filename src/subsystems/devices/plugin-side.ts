@@ -39,6 +39,8 @@ export interface PluginSideOptions {
   readonly folder: string;
   /** How long after the start a plugin of which nothing is known yet is waited for. */
   readonly deferMs: number;
+  /** How long `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  readonly allocateMs: number;
 }
 
 /** Plugins, as the rest of the room sees them. */
@@ -63,8 +65,7 @@ export class PluginSide {
     const { state } = deps;
     this.#registry = new PluginRegistry({
       ...deps,
-      grpc: deps.grpc,
-      registrations,
+      ...{ grpc: deps.grpc, registrations, allocateMs: options.allocateMs },
       events: {
         onArrived: (plugin) => this.#arrived(plugin),
         onListed: ({ target }, devices) =>

@@ -18,6 +18,8 @@ export interface PluginDeps {
   readonly grpc: Grpc;
   readonly clock: Clock;
   readonly log: Log;
+  /** How long `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  readonly allocateMs: number;
 }
 
 /** Where a plugin is to be found, and for what. */
@@ -36,10 +38,9 @@ export type PluginState =
 
 /** How long a plugin's socket is tried (the reference dials for 10 s). */
 const DIAL_MS = 10_000;
-/** Deadlines of calls; the reference has one for PreStartContainer only, and waits for ever for the others. */
+/** Deadlines of other calls; the reference has one for PreStartContainer only, and waits for ever for the others. */
 const OPTIONS_MS = 10_000;
 const PREFER_MS = 10_000;
-const ALLOCATE_MS = 30_000;
 const PRE_START_MS = 30_000;
 
 /** Lists that are taken in at once; what comes on top is taken in one per pause, so that a flood costs little. */
@@ -136,14 +137,16 @@ export class PluginConnection {
   /** Asks for devices for one container; the answer comes encoded, as it is kept. */
   async allocate(ids: readonly string[], signal: AbortSignal): Promise<Uint8Array> {
     const request = { containerRequests: [{ devicesIds: [...ids] }] };
+    const { allocateMs } = this.#deps;
+    const limit = allocateMs > 0 ? { timeoutMs: allocateMs } : {};
     const { containerResponses } = await this.#call(
-      (at) =>
-        this.#channel.unary(METHODS.allocate, SERVICE, request, {
-          signal: at,
-          timeoutMs: ALLOCATE_MS,
-        }),
+      (at) => this.#channel.unary(METHODS.allocate, SERVICE, request, { signal: at, ...limit }),
       signal,
-    );
+    ).catch((error: unknown) => {
+      if (!isOutside(error, "deadline") || allocateMs === 0) throw error;
+      const hint = `no answer to Allocate within ${allocateMs / 1000} s (--device-allocate-timeout)`;
+      throw new OutsideError("deadline", `${messageOf(error)}: ${hint}`, { cause: error });
+    });
     const [answer] = containerResponses;
     if (!answer) throw new OutsideError("invalid", "no containers return in allocation response");
     return ContainerAllocateResponse.encode(answer).finish();
