@@ -188,7 +188,7 @@ test("what was ready before the agent restarted is not called unready", async ()
   ]);
 });
 
-test("when a pod is being ended liveness and startup fall silent, of sidecars too, and readiness goes on", async () => {
+test("when a pod is being ended liveness and startup stop, and go on with readiness in sidecars", async () => {
   const world = await World.create();
   world.answer = () => REFUSED;
   const one = { periodSeconds: 1, failureThreshold: 100 };
@@ -201,13 +201,14 @@ test("when a pod is being ended liveness and startup fall silent, of sidecars to
   world.seen.length = 0;
   world.probes.watch(pod({ ending: true }), [app, named]);
   await world.clock.advance(3000);
-  assert.equal(world.seen.length, 4, "the trigger and three turns of readiness");
+  const looks = "the trigger and three turns of readiness, three turns of the sidecar's liveness";
+  assert.equal(world.seen.length, 4 + 3, looks);
   assert.deepEqual(
     world.probes.history().map(({ kind, doing }) => [kind, doing?.kind]),
     [
       ["readiness", "probe"],
       ["liveness", "exit"],
-      ["liveness", "exit"],
+      ["liveness", "probe"],
     ],
   );
 });

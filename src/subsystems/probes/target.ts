@@ -15,7 +15,7 @@ export interface ProbedPod {
   readonly ip: string | undefined;
   /** The phase is Succeeded or Failed. */
   readonly ended: boolean;
-  /** Deletion was asked for, or the pod is ended for another cause: liveness and startup fall silent. */
+  /** Deletion was asked for, or the pod is ended for another cause: liveness and startup stop, but for sidecars. */
   readonly ending: boolean;
 }
 
@@ -82,11 +82,14 @@ function atLeastOne(value: number | undefined, fallback: number): number {
   return value === undefined || value < 1 ? fallback : value;
 }
 
-/** What `consider` must know, from pod and container. */
+/**
+ * What `consider` must know, from pod and container. Sidecars serve the other containers until these have ended: all
+ * their probes go on (prober_manager.go StopLivenessAndStartup).
+ */
 export function factsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKind): ProbeFacts {
   return {
     podEnded: pod.ended,
-    podEnding: pod.ending,
+    podEnding: pod.ending && target.kind !== "sidecar",
     containerId: target.containerId,
     running: target.running,
     startedAtMs: target.startedAtMs,

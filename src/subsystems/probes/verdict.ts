@@ -18,7 +18,7 @@ export interface ProbeRules {
 export interface ProbeFacts {
   /** The pod's phase is Succeeded or Failed. */
   readonly podEnded: boolean;
-  /** The pod is being ended, for whatever cause. */
+  /** The pod is being ended, for whatever cause, and the container with it; not said of sidecars. */
   readonly podEnding: boolean;
   /** The present attempt; `undefined` while there is none. */
   readonly containerId: string | undefined;
