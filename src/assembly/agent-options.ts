@@ -49,6 +49,8 @@ export interface AgentOptions {
   readonly images?: OwnImageSettings;
   /** Limits of probes, where they differ from the usual ones. */
   readonly probes?: Partial<ProbesOptions>;
+  /** Control group of the container runtime (`--runtime-cgroups`), whose usage is shown. */
+  readonly runtimeCgroup?: string;
   /** Ports and socket; the agent serves nothing when left out. */
   readonly server?: ServerOptions & {
     /** Versions of nodelet and of the Kubernetes it follows, e.g. `0.1.0` and `v1.36.2`. */

@@ -42,8 +42,8 @@ async function assembleOthers(
   const images = await assembleImages(base, api, { cri, events, journal });
   const logs = assembleLogs(base, cri);
   const probes = assembleProbes(base, { runtime: cri.runtime, cgroups, events });
-  const stats = assembleStats(base, { cri, cgroups });
   const volumes = assembleVolumes(base, api, { events });
+  const stats = assembleStats(base, { cri, cgroups, volumes });
   const environments = assembleEnvironments(base, api, { events, volumes });
   return {
     ...{ events, journal, cgroups, runtime, devices, images, logs, probes, stats, volumes },

@@ -98,6 +98,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
           keepInitDevices: flags.keepInitDevices,
         },
         probes: probeSettings(flags),
+        runtimeCgroup: flags.runtimeCgroups,
         server: {
           certFolder: flags.certDir,
           socketPath: agentSocket(process.env),

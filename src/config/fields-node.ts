@@ -206,10 +206,10 @@ export const NODE_FIELDS = [
     "not together with shutdownGracePeriod",
   ),
   planned("kubeletCgroups", text(""), "Control group the agent puts itself in."),
-  planned(
+  active(
     "systemCgroups",
     text(""),
-    "Control group for processes that are in none yet.",
+    "Control group of the system, shown as `misc` in /stats/summary. Processes are not moved into it.",
     "needs cgroupRoot",
   ),
   active(

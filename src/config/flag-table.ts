@@ -78,8 +78,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
-    about: "Control group that holds the container runtime.",
-    noEffect: "usage of the runtime is not reported as a system container",
+    about: "Control group that holds the container runtime, for its usage in /stats/summary.",
   }),
   own("device-wait", "deviceWait", "duration", {
     group: "Only in nodelet",

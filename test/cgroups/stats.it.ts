@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cgroupRoots } from "../box/prerequisites.ts";
-import { podName, ServedNode } from "../server/node.ts";
+import { podName, RUNTIME_GROUP, ServedNode } from "../server/node.ts";
 import { cpuUsed, groupValue } from "../support/cgroup-box.ts";
 
 const MI = 2 ** 20;
@@ -34,6 +34,7 @@ interface PodStats extends Usage {
 interface Summary {
   readonly node: Usage & {
     readonly nodeName: string;
+    readonly systemContainers: readonly (Usage & { readonly name: string })[];
     readonly fs: Fs;
     readonly runtime: { readonly imageFs: Fs };
     readonly rlimit: { readonly maxpid: number; readonly curproc: number };
@@ -125,6 +126,15 @@ test("disk is what was written: layer, log and volume", async () => {
   near(container.rootfs.usedBytes, 4 * MI, 0.05, "writable layer");
   const parts = volume.usedBytes + container.rootfs.usedBytes + container.logs.usedBytes;
   assert.equal(writer["ephemeral-storage"].usedBytes, parts);
+});
+
+test("system containers: the runtime's control group is the one it was said to be", async () => {
+  const { node: of } = await ask();
+  const runtime = of.systemContainers.find(({ name }) => name === "runtime");
+  assert.ok(of.systemContainers.some(({ name }) => name === "pods"));
+  const used = runtime?.cpu.usageCoreNanoSeconds ?? 0;
+  const now = cpuUsed(node.box, RUNTIME_GROUP);
+  assert.ok(used > now / 2 && used <= now, `${used} ns of ${now}`);
 });
 
 test("network is what went over the wire", async () => {

@@ -21,6 +21,8 @@ const MANIFESTS = "/etc/nodelet/manifests";
 const SOCKET = "/run/nodelet/agent.sock";
 const NODE = "node-1";
 const WAIT_MS = 60_000;
+/** What the agent is told to be the runtime's control group: one whose usage is known. */
+export const RUNTIME_GROUP = "/kubepods/burstable";
 
 /** Certificate and key of a client. */
 export interface Client {
@@ -52,7 +54,8 @@ export class ServedNode implements AsyncDisposable {
       const clients = await writeClients(box);
       box.write(CONFIG, `${CONFIG_TEXT}\n`);
       mkdirSync(box.path(MANIFESTS));
-      const flags = [`--config=${CONFIG}`, `--hostname-override=${NODE}`, "-v=4"];
+      const runtime = `--runtime-cgroups=${RUNTIME_GROUP}`;
+      const flags = [`--config=${CONFIG}`, `--hostname-override=${NODE}`, runtime, "-v=4"];
       box.spawnLogged(
         "agent",
         [process.execPath, ...agentNodeFlags(undefined), MAIN, "run", ...flags],

@@ -202,6 +202,7 @@ async function runPod(
     group,
     logsFolder,
     volumesFolder: join(folder, "volumes", `${index}`),
+    claims: [],
     sandbox: { id: containerId(index), createdAtMs: startedAtMs, hostNetwork: false },
     containers: [{ id: containerId(index), name: "main", image: "web:1", startedAtMs }],
   };

@@ -5,7 +5,7 @@ import type { Log } from "../../kit/log.ts";
 import type { ContainerStats, FilesystemUsage } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
-import type { MeasuredPod } from "./pods.ts";
+import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
 import { measuredVolumes } from "./volumes.ts";
 
 /** What looking at file systems stands on. */
@@ -102,6 +102,11 @@ export class Disks {
 
   /** The volumes of a pod, as far as they were measured. */
   volumes(pod: MeasuredPod): readonly VolumeFigures[] {
+    if (this.#options.volumesMaxAgeMs <= 0) return [];
+    return [...this.#folders(pod), ...pod.claims.map(claimFigures)];
+  }
+
+  #folders(pod: MeasuredPod): readonly VolumeFigures[] {
     return measuredVolumes(pod.pod).flatMap(({ name, folder, ephemeral }) => {
       const path = `${pod.volumesFolder}/${folder}`;
       const [size, disk] = [this.#sizes.get(path), this.#capacities.get(path)];
@@ -192,6 +197,11 @@ export class Disks {
 
 function used({ atMs, usedBytes, inodesUsed }: Sized): FsFigures {
   return { atMs, usedBytes, inodesUsed };
+}
+
+function claimFigures({ namespace, name, volume, usage, atMs }: MeasuredClaim): VolumeFigures {
+  const fs = "inodes" in usage ? diskFigures(usage, atMs) : { atMs, ...usage };
+  return { name: volume, ephemeral: false, claim: { namespace, name }, fs };
 }
 
 /** What is used of a whole disk. */

@@ -147,6 +147,8 @@ export interface VolumeFigures {
   readonly fs: FsFigures;
   /** Whether it counts as the pod's ephemeral storage. */
   readonly ephemeral: boolean;
+  /** The claim it comes from. */
+  readonly claim?: { readonly namespace: string; readonly name: string };
 }
 
 /** One pod as it was measured. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   firstPid,
+  groupPath,
   keyedNumber,
   parseBlkio,
   parseBootSecond,
@@ -103,6 +104,18 @@ test("parseOwnGroup finds the group of the CPU on both versions", () => {
   assert.equal(parseOwnGroup("9:memory:/m\n3:cpu,cpuacct:/agent\n0::/"), "/agent");
   assert.equal(parseOwnGroup("0::/system.slice/nodelet.service"), "/system.slice/nodelet.service");
   assert.equal(parseOwnGroup(undefined), undefined);
+});
+
+test("groupPath: a group however people write it, never above the root", () => {
+  for (const [text, path] of [
+    ["/system.slice/containerd.service", "/system.slice/containerd.service"],
+    ["system.slice/", "/system.slice"],
+    ["//a/./b/../c//", "/a/c"],
+    ["../../etc", "/etc"],
+    ["/", "/"],
+    ["a\0b", "/ab"],
+  ] as const)
+    assert.equal(groupPath(text), path, text);
 });
 
 test("firstPid leaves out processes of other namespaces", () => {

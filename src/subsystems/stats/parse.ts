@@ -172,3 +172,13 @@ export function parseOwnGroup(text: string | undefined): string | undefined {
   }
   return unified;
 }
+
+/** A group as people write its path: absolute or not, with slashes or dots too many. */
+export function groupPath(text: string): string {
+  const parts: string[] = [];
+  for (const part of text.replaceAll("\0", "").split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "" && part !== ".") parts.push(part);
+  }
+  return `/${parts.join("/")}`;
+}

@@ -2,12 +2,23 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { WallMs } from "../../kit/clock.ts";
+import type { DiskUsage } from "../../outside/host/host.ts";
 
 /** A pod as the runtime has it. */
 export interface FoundRunning {
   readonly uid: string;
   readonly pod: Pod;
   readonly observed: Observation;
+}
+
+/** A claim that a pod has mounted; of a block device only the size is known. */
+export interface MeasuredClaim {
+  readonly namespace: string;
+  readonly name: string;
+  /** What the pod calls it. */
+  readonly volume: string;
+  readonly usage: DiskUsage | Pick<DiskUsage, "capacityBytes">;
+  readonly atMs: WallMs;
 }
 
 /** A pod with everything that measuring it needs. */
@@ -18,6 +29,8 @@ export interface MeasuredPod {
   readonly group: string;
   readonly logsFolder: string;
   readonly volumesFolder: string;
+  /** Claims it has mounted, as last measured. */
+  readonly claims: readonly MeasuredClaim[];
   readonly sandbox:
     | { readonly id: string; readonly createdAtMs: WallMs; readonly hostNetwork: boolean }
     | undefined;
@@ -35,6 +48,7 @@ export interface PodPlaces {
   readonly group: string;
   readonly logsFolder: string;
   readonly volumesFolder: string;
+  readonly claims: readonly MeasuredClaim[];
 }
 
 /** What is to be measured of a pod; `undefined` when nothing of it runs. */

@@ -31,6 +31,16 @@ const PODS: readonly MeasuredPod[] = [
     group: POD,
     logsFolder: "/logs/web",
     volumesFolder: "/root/pods/u1/volumes",
+    claims: [
+      {
+        ...{ namespace: "shop", name: "orders", volume: "db", atMs: 3_000_000 as WallMs },
+        usage: { capacityBytes: 1000, availableBytes: 400, inodes: 50, inodesFree: 20 },
+      },
+      {
+        ...{ namespace: "shop", name: "raw", volume: "disk", atMs: 3_000_000 as WallMs },
+        usage: { capacityBytes: 2000 },
+      },
+    ],
     sandbox: { id: SANDBOX, createdAtMs: 1_000_000 as WallMs, hostNetwork: false },
     containers: [{ id: ID, name: "c", image: "img", startedAtMs: 2_000_000 as WallMs }],
   },
@@ -96,7 +106,12 @@ async function world(version: 1 | 2, fail?: string): Promise<World> {
       nodeName: "n",
       rootFolder: "/root",
       volumesMaxAgeMs: 60_000,
-      groups: [{ name: "pods", path: "/kubepods" }],
+      groups: [
+        { name: "pods", path: "/kubepods" },
+        { name: "burstable", path: "/kubepods/burstable" },
+        { name: "runtime", path: "kubepods/burstable/" },
+        { name: "misc", path: "/absent" },
+      ],
     },
     {
       host,
@@ -214,10 +229,30 @@ test("the summary has the reference's fields", async () => {
   const volumes = (pod?.["volume"] ?? []) as readonly { readonly name: string }[];
   assert.deepEqual(
     volumes.map(({ name }) => name),
-    ["data"],
+    ["data", "db", "disk"],
   );
+  assert.deepEqual(volumes.slice(1), [
+    {
+      time: "1970-01-01T00:50:00Z",
+      ...{ availableBytes: 400, capacityBytes: 1000, usedBytes: 600 },
+      ...{ inodesFree: 20, inodes: 50, inodesUsed: 30 },
+      name: "db",
+      pvcRef: { name: "orders", namespace: "shop" },
+    },
+    {
+      time: "1970-01-01T00:50:00Z",
+      capacityBytes: 2000,
+      name: "disk",
+      pvcRef: { name: "raw", namespace: "shop" },
+    },
+  ]);
   const storage = pod?.["ephemeral-storage"] as Record<string, number> | undefined;
   assert.equal(storage?.["usedBytes"], 4796);
+  const { systemContainers } = node as { readonly systemContainers: readonly { name: string }[] };
+  assert.deepEqual(
+    systemContainers.map(({ name }) => name),
+    ["pods", "runtime"],
+  );
   const { nodeName, fs, rlimit, network } = node as Record<string, Record<string, unknown>>;
   assert.equal(nodeName, "n");
   assert.equal(fs?.["capacityBytes"], 60 * GI);

@@ -20,6 +20,7 @@ import type {
 } from "./figures.ts";
 import {
   firstPid,
+  groupPath,
   parseBootSecond,
   parseDefaultInterface,
   parseInterfaces,
@@ -58,7 +59,7 @@ export interface StatsOptions {
   readonly rootFolder: string;
   /** How old sizes of volumes may be (`volumeStatsAggPeriod`). */
   readonly volumesMaxAgeMs: number;
-  /** Groups that are watched beside those of pods; `pods` and `kubelet` are those of the summary. */
+  /** Groups that are watched beside those of pods; the summary shows `pods`, `kubelet`, `runtime` and `misc`. */
   readonly groups: readonly { readonly name: string; readonly path: string }[];
 }
 
@@ -97,7 +98,8 @@ export class Stats {
     };
     const own = parseOwnGroup(deps.host.readKernel("/proc/self/cgroup"));
     const isShared = own === undefined || own === "/" || own.startsWith("/..");
-    this.#groups = [...options.groups, ...(isShared ? [] : [{ name: "kubelet", path: own }])];
+    const given = options.groups.map(({ name, path }) => ({ name, path: groupPath(path) }));
+    this.#groups = [...given, ...(isShared ? [] : [{ name: "kubelet", path: own }])];
   }
 
   /** Everything that is used, not older than `maxAgeMs`. */

@@ -197,8 +197,9 @@ function fsStats({ atMs, ...figures }: FsFigures): object {
   return { time: rfc3339(atMs), ...Object.fromEntries(known) };
 }
 
-function volumeStats({ name, fs }: VolumeFigures): object {
-  return { ...fsStats(fs), name };
+function volumeStats({ name, fs, claim }: VolumeFigures): object {
+  const pvcRef = claim && { name: claim.name, namespace: claim.namespace };
+  return { ...fsStats(fs), name, ...(pvcRef ? { pvcRef } : {}) };
 }
 
 /** Layers, logs and disk-backed volumes of the pod together; the rest is the node's file system. */

@@ -1,3 +1,4 @@
+import type { Clock, WallMs } from "../../kit/clock.ts";
 import { doneValues, inParallel } from "../../kit/in-parallel.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { DiskUsage } from "../../outside/host/host.ts";
@@ -6,6 +7,8 @@ import type { DiskUsage } from "../../outside/host/host.ts";
 export interface MountedClaim {
   readonly namespace: string;
   readonly name: string;
+  /** What the pod calls it. */
+  readonly volume: string;
   /** Empty for a block device. */
   readonly hostPath: string;
   /** Of a block device, `major:minor`. */
@@ -13,13 +16,22 @@ export interface MountedClaim {
 }
 
 /** Of a block device only its size is known. */
-type ClaimUsage = DiskUsage | Pick<DiskUsage, "capacityBytes">;
+export type ClaimUsage = DiskUsage | Pick<DiskUsage, "capacityBytes">;
+
+/** A claim that a pod has mounted, as last measured. */
+export interface MeasuredClaim extends Pick<MountedClaim, "namespace" | "name" | "volume"> {
+  readonly usage: ClaimUsage;
+  readonly atMs: WallMs;
+}
+
+type Known = Omit<MeasuredClaim, "volume">;
 
 /** How claims are measured. */
 export interface ClaimMeasures {
   readonly diskUsage: (path: string) => Promise<DiskUsage | undefined>;
   /** A file of /sys. */
   readonly readKernel: (path: string) => string | undefined;
+  readonly clock: Clock;
 }
 
 /** The kernel counts the size of devices in these, whatever the device's own are. */
@@ -60,13 +72,13 @@ const FIGURES: Readonly<
 /** Usage of mounted claims as last measured (`kubelet_volume_stats_*`). */
 export class ClaimStats {
   readonly #measures: ClaimMeasures;
-  #known: readonly (MountedClaim & { readonly usage: ClaimUsage })[] = [];
+  #known: ReadonlyMap<string, Known> = new Map();
 
   constructor(measures: ClaimMeasures, metrics: MetricsRegistry | undefined) {
     this.#measures = measures;
     for (const [name, { help, of, ofDevice }] of Object.entries(FIGURES))
       metrics?.collected({ name: `kubelet_volume_stats_${name}`, help, type: "gauge" }, () =>
-        this.#known.flatMap(({ namespace, name: persistentvolumeclaim, usage }) => {
+        [...this.#known.values()].flatMap(({ namespace, name: persistentvolumeclaim, usage }) => {
           const value = "inodes" in usage ? of(usage) : ofDevice?.(usage);
           return value === undefined
             ? []
@@ -77,12 +89,22 @@ export class ClaimStats {
 
   /** Measures the claims that are mounted now; those that are gone are forgotten. */
   async look(claims: readonly MountedClaim[]): Promise<void> {
-    const byName = new Map(claims.map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
-    const measured = await inParallel([...byName.values()], MEASURED_AT_ONCE, async (claim) => {
+    const byName = new Map(claims.map((claim) => [keyOf(claim), claim]));
+    const measured = await inParallel([...byName], MEASURED_AT_ONCE, async ([key, claim]) => {
       const usage = await this.#measure(claim);
-      return usage ? [{ ...claim, usage }] : [];
+      const { namespace, name } = claim;
+      const atMs = this.#measures.clock.wall();
+      return usage ? [[key, { namespace, name, usage, atMs }] as const] : [];
     });
-    this.#known = doneValues(measured).flat();
+    this.#known = new Map(doneValues(measured).flat());
+  }
+
+  /** Those of the claims that were measured. */
+  measured(claims: readonly MountedClaim[]): readonly MeasuredClaim[] {
+    return claims.flatMap((claim) => {
+      const known = this.#known.get(keyOf(claim));
+      return known ? [{ ...known, volume: claim.volume }] : [];
+    });
   }
 
   /** As the reference measures (volume/metrics_statfs.go, metrics_block.go). */
@@ -93,3 +115,5 @@ export class ClaimStats {
     return Number.isFinite(sectors) ? { capacityBytes: sectors * SECTOR_BYTES } : undefined;
   }
 }
+
+const keyOf = ({ namespace, name }: MountedClaim): string => `${namespace}/${name}`;

@@ -79,10 +79,10 @@ export class PodVolumes {
   /** The claims among them. */
   get claims(): readonly MountedClaim[] {
     const namespace = this.#pod.metadata?.namespace ?? "";
-    return [...this.made.values()].flatMap(({ claim: name, hostPath, deviceNumber }) =>
+    return [...this.made].flatMap(([volume, { claim: name, hostPath, deviceNumber }]) =>
       name === undefined
         ? []
-        : [{ namespace, name, hostPath, ...(deviceNumber ? { deviceNumber } : {}) }],
+        : [{ namespace, name, volume, hostPath, ...(deviceNumber ? { deviceNumber } : {}) }],
     );
   }
 

@@ -346,6 +346,12 @@ test("claims: local volumes are bound, and every reason why not is told", async 
   const text = metrics.expose();
   const label = '{namespace="default",persistentvolumeclaim="data"}';
   assert.ok(text.includes(`kubelet_volume_stats_capacity_bytes${label} 6442450944`), text);
+  const [claim, ...none] = volumes.measuredClaims(pod.metadata?.uid ?? "");
+  assert.deepEqual(
+    [claim?.namespace, claim?.name, claim?.volume, claim?.usage.capacityBytes, none.length],
+    ["default", "data", "d", 60 * 2 ** 30, 0],
+  );
+  assert.deepEqual(volumes.measuredClaims("another"), []);
   await volumes.unmount(pod);
   await clock.advance(61_000);
   assert.ok(!metrics.expose().includes(label));

@@ -17,7 +17,7 @@ import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { DiskUsage, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
-import { ClaimStats } from "./claim-stats.ts";
+import { ClaimStats, type MeasuredClaim } from "./claim-stats.ts";
 import {
   type Attempt,
   hostsMount,
@@ -120,8 +120,8 @@ export class Volumes {
     this.#options = options;
     this.#deps = deps;
     this.#local = new LocalVolumes(options.roots.root, deps);
-    const { diskUsage = async () => undefined, readKernel = () => undefined } = deps;
-    this.#claims = new ClaimStats({ diskUsage, readKernel }, deps.metrics);
+    const { clock, diskUsage = async () => undefined, readKernel = () => undefined } = deps;
+    this.#claims = new ClaimStats({ clock, diskUsage, readKernel }, deps.metrics);
   }
 
   /** Looks after what runs out, for ever. */
@@ -153,6 +153,11 @@ export class Volumes {
         changed.cancel();
       }
     }
+  }
+
+  /** The claims that a pod has mounted, as last measured; those mounted within the last minute may be missing. */
+  measuredClaims(podUid: string): readonly MeasuredClaim[] {
+    return this.#claims.measured(this.#pods.get(podUid)?.claims ?? []);
   }
 
   /** The pod is another version of itself now: files with its labels and annotations follow. */
