@@ -18,6 +18,7 @@ import { createAdmission } from "./admission/admission.ts";
 import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
 import type { NodeRoom } from "./admission/rules.ts";
 import type { Admit } from "./pods/admit.ts";
+import { ContinuedCounts } from "./pods/continued-counts.ts";
 import { type DeadContainerLimits, keptDead } from "./pods/dead-containers.ts";
 import { deviceLife } from "./pods/device-life.ts";
 import { Pods } from "./pods/pods.ts";
@@ -84,19 +85,18 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
       onHostFamily: (pod, message) =>
         deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
       recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
-      ...(deps.showsDevices
-        ? { devices: (uid, name) => deps.devices.allocatedResources(uid, name) }
-        : {}),
+      ...(deps.showsDevices ? { devices: (...of) => deps.devices.allocatedResources(...of) } : {}),
     },
   );
   const ledger = new AllocationLedger(options.ledger, { state });
   const { podFacts, news } = deps;
   const decisions = decisionPort(deps.journal);
+  const counts = new ContinuedCounts(clock);
   const pods = new Pods(
     { orphanGraceSeconds: options.orphanGraceSeconds },
     {
       ...{ clock, random, log, scope, facts: podFacts },
-      ports: podPorts(options, { ...deps, ledger, decisions }),
+      ports: podPorts(options, { ...deps, ledger, decisions, counts }),
       admit: createAdmission({ ...deps, ledger, decisions }),
       context: () => planContext(options, deps),
       publishedBefore: (uid) => statuses.publishedBefore(uid),
@@ -106,6 +106,8 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   );
   pods.subscribe((record) => {
     deps.devices.observe({ uid: record.uid, pod: record.pod, ...deviceLife(record) });
+    const shown = statuses.get(record.uid);
+    if (shown && record.life.kind === "released") counts.released(shown);
     statuses.update(record);
     watchProbes(record, deps);
     deps.volumes.podChanged(record.pod);

@@ -87,6 +87,20 @@ test("a killed container is restarted: at once, then after the back-off", () =>
     assert.equal(rules.length, 1);
   }));
 
+test("a manifest that is put back is the same pod: its containers are counted on", () =>
+  withBox({}, async (box) => {
+    const agent = await BoxedAgent.start(box);
+    const before = await podTraces(box);
+    for (const count of [0, 1, 2]) {
+      agent.apply("web.yaml", manifest("web"));
+      await agent.untilReady();
+      assert.equal(agent.statuses().size, 1);
+      assert.equal(agent.status()?.containerStatuses?.[0]?.restartCount, count);
+      agent.remove("web.yaml");
+      await agent.until("nothing is left", async () => isSame(await podTraces(box), before));
+    }
+  }));
+
 test("an edited manifest replaces the pod; the old one is gone before the new one starts", () =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);

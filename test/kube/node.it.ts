@@ -55,8 +55,14 @@ test("a static pod is seen in the API, and its mirror comes back when deleted", 
       return now?.metadata?.uid !== first?.metadata?.uid && conditionOf(now, "Ready") === "True";
     });
     assert.equal(node.agent.status()?.containerStatuses?.[0]?.restartCount, 0);
+    const isGone = async () => (await node.pod(name)) === undefined;
     node.agent.remove("fixed.yaml");
-    await node.agent.until("the mirror is gone", async () => (await node.pod(name)) === undefined);
+    await node.agent.until("the mirror is gone", isGone);
+    node.agent.apply("fixed.yaml", { ...rest, metadata: { name: "fixed" } });
+    await node.untilReady(name);
+    assert.equal((await node.pod(name))?.status?.containerStatuses?.[0]?.restartCount, 1);
+    node.agent.remove("fixed.yaml");
+    await node.agent.until("the mirror is gone again", isGone);
   }),
 );
 

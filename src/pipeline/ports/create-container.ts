@@ -25,6 +25,8 @@ export interface ContainerDeps {
   readonly runtime: Runtime;
   readonly volumes: Volumes;
   readonly hostIps: () => readonly string[];
+  /** Numbers of attempts of containers that the runtime knows nothing of; 0 where none was kept. */
+  readonly counts: { next(uid: PodUid, container: string): number };
 }
 
 /** How soon a container whose devices are not there is tried again. */
@@ -49,8 +51,7 @@ export async function createContainer(
 ): Promise<string> {
   const { pod, sandboxId, round, image } = order;
   const container = containerOf(order);
-  const restartCount =
-    order.restartCount > 0 ? order.restartCount : await deps.logs.nextAttempt(pod, container.name);
+  const restartCount = order.restartCount > 0 ? order.restartCount : await firstCount(order, deps);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
   const features = await deps.runtime.features(pod, sandboxId, signal);
@@ -77,6 +78,15 @@ export async function createContainer(
   );
   deps.logs.links.created(id, { pod, container: order.container, restartCount });
   return id;
+}
+
+/** Of a container that the runtime knows nothing of. */
+async function firstCount(
+  { pod, container }: CreateContainerOrder,
+  { logs, counts }: ContainerDeps,
+): Promise<number> {
+  const continued = counts.next((pod.metadata?.uid ?? "") as PodUid, container);
+  return Math.max(continued, await logs.nextAttempt(pod, container));
 }
 
 function containerOf({ pod, container }: CreateContainerOrder): Container {
