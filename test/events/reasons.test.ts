@@ -48,7 +48,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   SandboxChanged: "story",
   FailedCreatePodSandBox: "story",
   FailedPodSandBoxStatus: "story",
-  FailedPrepareDynamicResources: { without: "dynamic resource allocation" },
+  FailedPrepareDynamicResources: { file: "subsystems/volumes/kinds/resource-claim.ts" },
   FailedMount: "story",
   FailedMapVolume: { file: "subsystems/volumes/kinds/persistent-volume.ts" },
   FailedAttachVolume: { without: "volumes that are attached" },

@@ -72,12 +72,18 @@ const UNSERVED = {
   },
 };
 
+const CLAIM_EVENT =
+  /^Failed to prepare dynamic resources: NodePrepareResources failed for claim share: .*not supported/;
+
 for (const [what, spec] of Object.entries(UNSERVED))
-  test(`${what} leaves the pod waiting with FailedMount`, () =>
+  test(`${what} leaves the pod waiting, with an event`, () =>
     withApiPod(spec, (world, said) => {
       const { phase, containerStatuses } = phaseOf(world) ?? {};
       assert.equal(phase, "Pending");
       assert.deepEqual(containerStatuses?.[0]?.state, { waiting: { reason: "ContainerCreating" } });
-      assert.match(said("FailedMount")[0] ?? "", /failed for .*"share" : .*not supported/);
+      if ("resourceClaims" in spec)
+        assert.match(said("FailedPrepareDynamicResources")[0] ?? "", CLAIM_EVENT);
+      else
+        assert.match(said("FailedMount")[0] ?? "", /failed for volume "share" : .*not supported/);
       assert.equal(world.runtime.containers.size, 0);
     }));

@@ -17,11 +17,9 @@ import type { PodCertificateSource } from "./pod-certificates/pod-certificates.t
 export interface VolumeStep {
   /** `MountVolume.SetUp` */
   readonly step: string;
-  /** The volume's own name: of a claim its persistent volume's. */
+  /** The volume's own name: of a claim its persistent volume's. With the last of the reasons a resource claim's. */
   readonly volume: string;
-  readonly reason: "FailedMount" | "FailedMapVolume";
-  /** Left out for a volume. */
-  readonly of?: "resource claim";
+  readonly reason: "FailedMount" | "FailedMapVolume" | "FailedPrepareDynamicResources";
 }
 
 /** What is said of a volume beside that it could not be made. */

@@ -187,13 +187,9 @@ export class PodVolumes {
   }
 
   #fault(entry: Entry, error: unknown): void {
-    const {
-      step,
-      volume,
-      reason,
-      of = "volume",
-    } = error instanceof VolumeStepError ? error.at : setUpOf(entry.volume);
-    const message = `${step} failed for ${of} "${volume}" : ${messageOf(error)}`;
+    const step = error instanceof VolumeStepError ? error.at : setUpOf(entry.volume);
+    const { reason } = step;
+    const message = faultText(step, messageOf(error));
     const at = this.#deps.clock.monotonic();
     const { lastFault: last } = entry;
     entry.lastFault = { message, at };
@@ -207,6 +203,13 @@ const entryOf = (volume: Volume, kind: VolumeKind | undefined): Entry => ({
   ...{ volume, kind, made: undefined, lastFault: undefined },
   ...{ queued: false, behind: false, running: Promise.resolve() },
 });
+
+/** In the Go kubelet's words (operation_generator.go, kuberuntime_manager.go). */
+function faultText({ step, volume, reason }: VolumeStep, why: string): string {
+  return reason === "FailedPrepareDynamicResources"
+    ? `Failed to prepare dynamic resources: ${step} failed for claim ${volume}: ${why}`
+    : `${step} failed for volume "${volume}" : ${why}`;
+}
 
 const setUpOf = ({ name }: Volume): VolumeStep => ({
   step: "MountVolume.SetUp",

@@ -60,7 +60,7 @@ export interface VolumeDeps {
   readonly metrics?: MetricsRegistry;
   /** Labels of the node's object in the API; `undefined` as long as it was not seen. */
   readonly nodeLabels?: () => LabelSet | undefined;
-  /** Told what could not be made, in the words of the event FailedMount or FailedMapVolume. */
+  /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
   /** Told what else is to be said of persistent volumes. */
   readonly say?: (event: VolumeEvent) => void;

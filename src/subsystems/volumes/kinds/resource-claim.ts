@@ -5,8 +5,8 @@ import { type VolumeKind, VolumeStepError } from "../kind.ts";
 export const resourceClaimKind: VolumeKind = {
   plugin: "",
   setUp: ({ volume }) => {
-    const step = "NodePrepareResources";
-    const at = { step, of: "resource claim", volume: volume.name, reason: "FailedMount" } as const;
+    const reason = "FailedPrepareDynamicResources";
+    const at = { step: "NodePrepareResources", volume: volume.name, reason } as const;
     const why = "dynamic resource allocation is not supported";
     return Promise.reject(new VolumeStepError(at, new OutsideError("unimplemented", why)));
   },
