@@ -105,7 +105,7 @@ const MEMORIES = new RegExp(
   `^file (${[
     "/var/lib/kubelet/nodelet/(journal|events)/",
     "/var/lib/kubelet-api/",
-    "/run/tmp/",
+    "/run/(tmp/|nodelet-agents)",
     "/var/lib/cni/networks/box/last_reserved_ip",
     "/run/containerd/io.containerd.runtime.v2.task/",
     "/var/lib/containerd/",

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:f
 import { dirname, join } from "node:path";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { fileState, type Ledger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
@@ -119,6 +120,7 @@ export async function removeFolders(
     [paths.kubeconfig, ""],
     [containerd.state, ""],
     [paths.agentSocket, ""],
+    [rootNote(paths.agentRoot), ""],
     [paths.supervisor, ""],
     ...["agent.log", "agent.log.1", "containerd.log", "containerd.log.1", "up.log", "up.log.1"].map(
       (name) => [join(logDir, name), ""] as const,
@@ -127,6 +129,7 @@ export async function removeFolders(
   for (const [path, what] of trees) await removeTree(path, what, host, removal);
   if (removal.left.length > 0) return;
   rmSync(paths.ledger, { force: true });
+  removeEmpty(AGENT_ROOTS, removal);
   for (const folder of [...ledger.folders].reverse()) removeEmpty(folder, removal);
   for (const folder of [stateDir, runDir, logDir, dirname(paths.config)]) {
     const entries = ledger.folders.includes(folder) ? entriesOf(folder) : [];

@@ -82,3 +82,46 @@ test("what cannot be listed keeps nothing else from being removed", async () => 
   assert.deepEqual(await host.files.list("/logs"), []);
   await scope[Symbol.asyncDispose]();
 });
+
+test("what pods of another agent on the machine have stays, until that agent has removed them", async () => {
+  const clock = new SimClock();
+  const host = new FakeHost({ clock, cgroupVersion: 1 });
+  const second = "/var/lib/kubelet second";
+  await host.files.makeDirectory("/run/nodelet-agents", 0o755);
+  for (const name of [encodeURIComponent(second), "%", "odd", encodeURIComponent("/none")])
+    await host.files.writeAtomic(`/run/nodelet-agents/${name}`, "", 0o644);
+  const theirs = BE.metadata?.uid ?? "";
+  const usual = B.metadata?.uid ?? "";
+  await host.files.makeDirectory(`${second}/pods/${theirs}`, 0o750);
+  await host.files.makeDirectory(`/var/lib/kubelet/pods/${usual}`, 0o750);
+  for (const uid of [theirs, usual, "nobodys"])
+    await host.files.makeDirectory(`/logs/ns_web_${uid}`, 0o755);
+  const cgroups = createCgroups(
+    { tree: host.cgroups, facts: FAKE_FACTS, clock, log: silentLog },
+    defaultCgroupOptions(1),
+  );
+  await cgroups.start();
+  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata?.uid ?? "");
+  const scope = new TaskScope("test", { clock, log: silentLog });
+  startHousekeeping(
+    { roots: { root: "/root", logs: "/logs" } },
+    {
+      outside: { clock, log: silentLog, host } as unknown as Outside,
+      ...{ scope, cgroups, volumes: { clearOrphan: async () => {} } },
+      ...{ seen: new Cell(true), released: new Cell(0), isKnown: () => false },
+    },
+  );
+  const left = async () => [
+    await host.cgroups.exists("/kubepods/besteffort/podbe"),
+    await host.cgroups.exists("/kubepods/burstable/podb"),
+    ((await host.files.list("/logs")) ?? []).map(({ name }) => name),
+  ];
+  await clock.advance(1_000);
+  assert.deepEqual(await left(), [true, true, [`ns_web_${usual}`, `ns_web_${theirs}`]]);
+  const notes = (await host.files.list("/run/nodelet-agents")) ?? [];
+  assert.ok(notes.some(({ name }) => name === "%2Froot"));
+  await host.files.removeTree(`${second}/pods/${theirs}`);
+  await clock.advance(61_000);
+  assert.deepEqual(await left(), [false, true, [`ns_web_${usual}`]]);
+  await scope[Symbol.asyncDispose]();
+});

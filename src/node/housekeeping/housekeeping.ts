@@ -1,7 +1,7 @@
 /**
  * Takes away what pods left behind that nobody knows any more: folders, logs, cgroups. In: what the
- * machine holds, which pods are known. Invariants: nothing is removed before every source was seen;
- * what a mount still holds is left alone and said.
+ * machine holds, which pods are known. Invariants: nothing is removed before every source was seen, and nothing
+ * of another agent's pods; what a mount still holds is left alone and said.
  */
 import type { Reading } from "../../kit/cell.ts";
 import { type ControlLoop, runControlLoop } from "../../kit/control-loop.ts";
@@ -10,6 +10,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
+import { noteRoot, podsOfOthers } from "./agent-roots.ts";
 import { type OrphanedGround, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
 /** Where pods leave things. */
@@ -35,7 +36,8 @@ const PERIOD_MS = 60_000;
 
 /** Starts the loop in the given scope. */
 export function startHousekeeping(options: HousekeepingOptions, deps: HousekeepingDeps): void {
-  const { clock } = deps.outside;
+  const { clock, host, log } = deps.outside;
+  const { root } = options.roots;
   const loop: ControlLoop<OrphanedGround & { readonly groups: readonly FoundPodGroup[] }> = {
     name: "housekeeping",
     wakeOn: [deps.seen, deps.released],
@@ -43,17 +45,21 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
     plan: async () => {
       if (!deps.seen.get()) return undefined;
       const found = await findGround(options.roots, deps);
-      const orphans = planOrphans(found, deps.isKnown);
-      return (
-        orphans && { ...orphans, groups: found.cgroups.filter(({ uid }) => !deps.isKnown(uid)) }
-      );
+      if (!planOrphans(found, deps.isKnown)) return undefined;
+      // Later than what there is: a pod has its folder before anything else.
+      const own = new Set(found.podFolders);
+      const others = await podsOfOthers(root, { host, log });
+      const isKept = (uid: string) =>
+        deps.isKnown(uid) || (!own.has(uid) && (others?.has(uid) ?? true));
+      const orphans = planOrphans(found, isKept);
+      return orphans && { ...orphans, groups: found.cgroups.filter(({ uid }) => !isKept(uid)) };
     },
     act: async (orphans) => {
       for (const { uid, qos } of orphans.groups) {
         await remove(deps, uid, `cgroup of pod ${uid}`, () => removeGroup(deps, uid, qos));
       }
       for (const uid of orphans.podFolders) {
-        const folder = `${options.roots.root}/pods/${uid}`;
+        const folder = `${root}/pods/${uid}`;
         await remove(deps, uid, folder, async () => {
           await deps.volumes.clearOrphan(uid);
           await deps.outside.host.podFiles.removeTree(folder);
@@ -64,7 +70,10 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
       }
     },
   };
-  deps.scope.spawn("housekeeping", "restart", (signal) => runControlLoop(loop, clock, signal));
+  deps.scope.spawn("housekeeping", "restart", async (signal) => {
+    await noteRoot(root, { host, log });
+    await runControlLoop(loop, clock, signal);
+  });
 }
 
 /**
