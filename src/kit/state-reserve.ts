@@ -53,7 +53,7 @@ export class StateReserve {
     });
   }
 
-  /** Gives the room up; whether there was any. */
+  /** Removes the file to free its space; resolves with whether there was one. */
   release(): Promise<boolean> {
     this.#releasing ??= this.#release().finally(() => {
       this.#releasing = undefined;
