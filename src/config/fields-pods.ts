@@ -33,10 +33,10 @@ export const POD_FIELDS = [
   ),
   active("fileCheckFrequency", duration("20s"), "How often staticPodPath is read again."),
   active("httpCheckFrequency", duration("20s"), "How often staticPodURL is fetched again."),
-  planned(
+  active(
     "syncFrequency",
     duration("1m0s"),
-    "How long a pod goes at most without being looked at; here whatever changes it is an event.",
+    "How long a pod goes at most without being planned anew, and half as long again; whatever changes it is an event anyhow.",
   ),
   active(
     "podLogsDir",

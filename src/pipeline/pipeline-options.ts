@@ -53,6 +53,7 @@ export function pipelineOptionsOf(
       rules: manifestRules(config),
     },
     orphanGraceSeconds,
+    syncMs: config.syncFrequency,
     deadContainers: settings.deadContainers ?? ONE_OF_EACH,
     ...restartBackoffOf(config),
   };

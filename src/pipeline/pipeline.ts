@@ -39,6 +39,8 @@ export interface PipelineOptions extends PortOptions {
   readonly orphanGraceSeconds: number | "own";
   readonly deadContainers: DeadContainerLimits;
   readonly maxRestartBackoffMs: number;
+  /** How long a pod goes at most without being planned anew. */
+  readonly syncMs: number;
   readonly initialRestartBackoffMs: number;
 }
 
@@ -206,6 +208,7 @@ function planContext(
       maxMs: options.maxRestartBackoffMs,
     },
     keptDead: keptDead(options.deadContainers, deps.podFacts.values()),
+    syncMs: options.syncMs,
     runtimeReady: health.ready,
     network: { ready: health.networkReady, message: health.networkProblem },
   };

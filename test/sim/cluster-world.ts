@@ -19,7 +19,7 @@ export interface ClusterWorld {
 export async function inCluster(
   use: (cluster: ClusterWorld) => Promise<void>,
   featureGates: Readonly<Record<string, boolean>> = {},
-  flags: Pick<WorldOptions, "nodeIps" | "externalCloud"> = {},
+  flags: Pick<WorldOptions, "agent" | "config" | "externalCloud"> = {},
 ): Promise<void> {
   const world = new World(7, {}, { cluster: true, featureGates, ...flags });
   const { api } = world;

@@ -101,7 +101,7 @@ test("the node shows what DNS says of its name, also while DNS cannot say", () =
   }));
 
 test("with a cloud its addresses stay, and what the user gave is kept up to date for it", () => {
-  const flags = { externalCloud: true, nodeIps: ["192.0.2.10"] };
+  const flags = { externalCloud: true, agent: { nodeIps: ["192.0.2.10"] } };
   return inCluster(
     async ({ world, api, node }) => {
       await world.advance(15_000);

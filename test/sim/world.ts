@@ -1,7 +1,8 @@
-import { type Agent, startAgent } from "../../src/agent.ts";
+import { type Agent, type AgentOptions, startAgent } from "../../src/agent.ts";
 import type { PodStatus } from "../../src/api/generated/types.ts";
 import type { DeviceSettings } from "../../src/assembly/agent-options.ts";
 import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
@@ -36,8 +37,9 @@ export interface WorldOptions {
   /** How devices are treated. */
   readonly devices?: DeviceSettings;
   readonly featureGates?: Readonly<Record<string, boolean>>;
-  /** `--node-ip`. */
-  readonly nodeIps?: readonly string[];
+  /** `--node-ip`, and how many ended containers are kept. */
+  readonly agent?: Pick<AgentOptions, "nodeIps" | "deadContainers">;
+  readonly config?: Partial<KubeletConfig>;
   /** `--cloud-provider=external`. */
   readonly externalCloud?: boolean;
 }
@@ -123,9 +125,10 @@ export class World {
     const leave = new AbortController();
     this.#life = life;
     this.#leave = leave;
-    const { featureGates = {}, devices, nodeIps, externalCloud = false } = this.#options;
+    const { featureGates = {}, devices, externalCloud = false } = this.#options;
     const config = {
       ...{ ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" },
+      ...this.#options.config,
       featureGates,
     };
     this.#starting = startAgent(
@@ -134,7 +137,7 @@ export class World {
         nodeName: NODE,
         rootFolder: "/var/lib/kubelet",
         ...(devices ? { devices } : {}),
-        ...(nodeIps ? { nodeIps } : {}),
+        ...this.#options.agent,
       },
       life.outside,
       {

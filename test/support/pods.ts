@@ -110,6 +110,7 @@ export function aContext(more: Partial<PlanContext> = {}): PlanContext {
     now: at(0),
     wallNow: WALL,
     keptDead: { perContainer: 1, minAgeMs: 0 },
+    syncMs: 60_000,
     runtimeReady: true,
     restartBackoff: { initialMs: 10_000, maxMs: 300_000 },
     network: { ready: true, message: "" },

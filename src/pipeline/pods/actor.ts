@@ -20,6 +20,9 @@ const MAILBOX_LIMIT = 1000;
 /** Pause before the runtime is asked again when it could not say what it has of the pod. */
 const REOBSERVE_MS = 1_000;
 
+/** Pods that were planned together shall not be planned together for ever (workerResyncIntervalJitterFactor). */
+const SYNC_JITTER = 0.5;
+
 /** What one actor needs beside the ports. */
 export interface ActorDeps extends PodDeps {
   /** Facts of the node that planning needs. */
@@ -40,6 +43,8 @@ export class PodActor {
   #record: PodRecord;
   #inFlight: AbortController | undefined;
   #cancelAlarm: (() => void) | undefined;
+  /** How long the last plan holds. */
+  #syncMs = 0;
   /** What the last plan had to say. */
   #said: ReadonlySet<string> = new Set();
 
@@ -98,12 +103,8 @@ export class PodActor {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
     if (this.#inFlight || this.#record.sight !== "fresh") return undefined;
-    const now = this.#deps.clock.monotonic();
-    const plan = planPod(this.#record, {
-      ...this.#deps.context(),
-      now,
-      wallNow: this.#deps.clock.wall() as WallMs,
-    });
+    const { context, plan } = this.#planNow();
+    this.#syncMs = jitter(this.#deps.random, context.syncMs, SYNC_JITTER);
     this.#sayWhatIsNew(plan);
     this.#become({ ...this.#record, waits: plan.waits, standing: plan.standing });
     if (plan.ends) {
@@ -113,8 +114,31 @@ export class PodActor {
     return plan;
   }
 
+  #planNow(): { readonly context: PlanContext; readonly plan: PodPlan } {
+    const { clock } = this.#deps;
+    const moment = { now: clock.monotonic(), wallNow: clock.wall() as WallMs };
+    const context = { ...this.#deps.context(), ...moment };
+    return { context, plan: planPod(this.#record, context) };
+  }
+
+  /** A turn costs more than a plan: there is none as long as the plan has nothing to do. */
+  #sync(): void {
+    if (this.#inFlight || this.#record.sight !== "fresh") return;
+    const { plan } = this.#planNow();
+    if (plan.actions.length > 0 || plan.ends) this.post({ kind: "tick" });
+    else this.#armSync(plan.wakeAt);
+  }
+
+  /** Wakes for the plan, or plans anew after so long without anything that asks for it. */
+  #armSync(wakeAt: MonotonicMs | undefined): void {
+    const { clock } = this.#deps;
+    const syncAt = (clock.monotonic() + this.#syncMs) as MonotonicMs;
+    if (wakeAt !== undefined && wakeAt <= syncAt) this.#setAlarm(wakeAt);
+    else this.#cancelAlarm = clock.alarm(this.#syncMs, () => this.#sync());
+  }
+
   #carryOut(plan: PodPlan, leave: AbortSignal): void {
-    if (plan.wakeAt !== undefined) this.#setAlarm(plan.wakeAt);
+    this.#armSync(plan.wakeAt);
     if (plan.actions.length === 0) return;
     for (const action of plan.actions) {
       for (const because of reasonsOf(action))

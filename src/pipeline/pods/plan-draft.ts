@@ -17,6 +17,8 @@ export interface PlanContext {
   readonly runtimeReady: boolean;
   /** Whether the runtime can give new pods a network; its message when not. */
   readonly network: { readonly ready: boolean; readonly message: string };
+  /** How long a plan holds at most without being made anew (`syncFrequency`). */
+  readonly syncMs: number;
 }
 
 /** Collects a plan; the planners below write into it in order. */
