@@ -42,6 +42,7 @@ function factsAndDisk(at: Current) {
     const usage = await host.diskUsage(folder);
     assert.ok(usage && usage.capacityBytes > 0 && usage.availableBytes <= usage.capacityBytes);
     assert.ok(usage.inodesFree <= usage.inodes);
+    assert.equal((await host.diskUsage(`${folder}/.`))?.device, usage.device);
     assert.equal(await host.diskUsage(`${folder}/no`), undefined);
   });
 }

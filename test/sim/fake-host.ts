@@ -51,6 +51,7 @@ const FAKE_DISK: DiskUsage = {
   availableBytes: 40 * 2 ** 30,
   inodes: 4_000_000,
   inodesFree: 3_000_000,
+  device: 1,
 };
 
 /** A machine in memory for tests and simulation; deterministic, without timers of its own. */

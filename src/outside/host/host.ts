@@ -194,6 +194,8 @@ export interface DiskUsage {
   readonly availableBytes: number;
   readonly inodes: number;
   readonly inodesFree: number;
+  /** Number of the device: paths with the same one are on one file system. */
+  readonly device: number;
 }
 
 /** The kernel's log from the moment it was opened. */

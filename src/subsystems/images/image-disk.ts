@@ -11,6 +11,8 @@ export interface RuntimeFilesystem {
   readonly availableBytes: number;
   readonly inodes: number;
   readonly inodesFree: number;
+  /** Number of the device: paths with the same one are on one file system. */
+  readonly device: number;
   /** What the runtime's images or containers take, by its own account. */
   readonly usedBytes: number;
   readonly inodesUsed: number;

@@ -36,12 +36,17 @@ const MOST_ENTRIES = 1_000_000;
 /** A question waits this long for sizes of folders; what takes longer is in a later answer. */
 const PATIENCE_MS = 1_000;
 
+/** How many times as long as it took to measure a folder its size is good for, where sizes are wanted young. */
+const RARER = 20;
+
 /** A size with the time it was taken. */
 interface Sized {
   readonly atMs: WallMs;
   readonly at: number;
   readonly usedBytes: number;
   readonly inodesUsed: number;
+  /** How long measuring took. */
+  readonly tookMs: number;
 }
 
 /** What the runtime and the file systems of node and images said last. */
@@ -60,6 +65,7 @@ export class Disks {
   readonly #capacities = new Map<string, DiskUsage>();
   #base: Base | undefined;
   #walk: Promise<void> | undefined;
+  #walkSome: Promise<unknown> | undefined;
 
   constructor(options: DisksOptions, deps: DisksDeps) {
     this.#options = options;
@@ -70,12 +76,34 @@ export class Disks {
   async refresh(pods: readonly MeasuredPod[]): Promise<void> {
     const now = this.#deps.clock.monotonic();
     if (!this.#base || now - this.#base.at > FRESH_MS) this.#base = await this.#lookAtBase();
-    this.#walk ??= this.#walkFolders(pods).finally(() => {
+    this.#walk ??= this.#walkAll(pods).finally(() => {
       this.#walk = undefined;
     });
+    await this.#waitAWhile(this.#walk);
+  }
+
+  /**
+   * As `refresh`, of these pods only, with volumes that are younger. A folder that takes long is measured less often:
+   * at most a twentieth of the time goes into it.
+   */
+  async refreshSome(
+    { pods, all }: { readonly pods: readonly MeasuredPod[]; readonly all: readonly MeasuredPod[] },
+    volumesMaxAgeMs: number,
+  ): Promise<void> {
+    const now = this.#deps.clock.monotonic();
+    if (!this.#base || now - this.#base.at >= volumesMaxAgeMs)
+      this.#base = await this.#lookAtBase();
+    this.#walkSome ??= this.#walkFolders(pods, { volumesMaxAgeMs, rarer: RARER }).finally(() => {
+      this.#walkSome = undefined;
+      this.#forgetBut(all);
+    });
+    await this.#waitAWhile(this.#walkSome);
+  }
+
+  async #waitAWhile(walk: Promise<unknown>): Promise<void> {
     const patience = new AbortController();
     await Promise.race([
-      this.#walk,
+      walk,
       this.#deps.clock.sleep(PATIENCE_MS, patience.signal).catch(() => {}),
     ]);
     patience.abort();
@@ -139,37 +167,43 @@ export class Disks {
     return { ...(disk ? diskFigures(disk, atMs) : {}), ...usedOf(usage, atMs) };
   }
 
-  async #walkFolders(pods: readonly MeasuredPod[]): Promise<void> {
-    const wanted = new Set<string>();
+  /** Measures the folders of all pods, and forgets those of pods that are gone. */
+  async #walkAll(pods: readonly MeasuredPod[]): Promise<void> {
     const { volumesMaxAgeMs } = this.#options;
+    await this.#walkFolders(pods, { volumesMaxAgeMs, rarer: 0 });
+    this.#forgetBut(pods);
+  }
+
+  async #walkFolders(
+    pods: readonly MeasuredPod[],
+    { volumesMaxAgeMs, rarer }: Pick<DisksOptions, "volumesMaxAgeMs"> & { readonly rarer: number },
+  ): Promise<void> {
     for (const pod of pods) {
-      for (const { name } of pod.containers) {
-        const path = `${pod.logsFolder}/${name}`;
-        wanted.add(path);
-        await this.#measure(path, FRESH_MS);
-      }
+      for (const path of logFolders(pod)) await this.#measure(path, FRESH_MS, rarer);
       if (volumesMaxAgeMs <= 0) continue;
-      for (const { folder } of measuredVolumes(pod.pod)) {
-        const path = `${pod.volumesFolder}/${folder}`;
-        wanted.add(path);
-        if (!(await this.#measure(path, volumesMaxAgeMs))) continue;
+      for (const path of volumeFolders(pod)) {
+        if (!(await this.#measure(path, volumesMaxAgeMs, rarer))) continue;
         const disk = await this.#tolerant("disk of a volume", this.#deps.host.diskUsage(path));
         if (disk) this.#capacities.set(path, disk);
       }
     }
+  }
+
+  #forgetBut(pods: readonly MeasuredPod[]): void {
+    const there = new Set(pods.flatMap((pod) => [...logFolders(pod), ...volumeFolders(pod)]));
     for (const path of this.#sizes.keys()) {
-      if (wanted.has(path)) continue;
+      if (there.has(path)) continue;
       this.#sizes.delete(path);
       this.#capacities.delete(path);
     }
   }
 
   /** Whether the folder was measured anew. */
-  async #measure(path: string, maxAgeMs: number): Promise<boolean> {
+  async #measure(path: string, maxAgeMs: number, rarer: number): Promise<boolean> {
     const { clock, host, signal } = this.#deps;
     const at = clock.monotonic();
     const known = this.#sizes.get(path);
-    if (known && at - known.at <= maxAgeMs) return false;
+    if (known && at - known.at < Math.max(maxAgeMs, rarer * known.tookMs)) return false;
     const size = await this.#tolerant(
       path,
       host.podFiles.measureTree(path, { maxEntries: MOST_ENTRIES }, signal),
@@ -179,7 +213,8 @@ export class Disks {
       return false;
     }
     const { usedBytes, inodes: inodesUsed } = size;
-    this.#sizes.set(path, { at, atMs: clock.wall(), usedBytes, inodesUsed });
+    const tookMs = clock.monotonic() - at;
+    this.#sizes.set(path, { at, atMs: clock.wall(), usedBytes, inodesUsed, tookMs });
     return true;
   }
 
@@ -193,6 +228,14 @@ export class Disks {
       return undefined;
     }
   }
+}
+
+function logFolders({ logsFolder, containers }: MeasuredPod): readonly string[] {
+  return containers.map(({ name }) => `${logsFolder}/${name}`);
+}
+
+function volumeFolders({ volumesFolder, pod }: MeasuredPod): readonly string[] {
+  return measuredVolumes(pod).map(({ folder }) => `${volumesFolder}/${folder}`);
 }
 
 function used({ atMs, usedBytes, inodesUsed }: Sized): FsFigures {

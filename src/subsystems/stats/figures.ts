@@ -186,6 +186,17 @@ export interface NodeFigures {
   readonly imageFs?: FsFigures;
 }
 
+/** The part of the machine that pressure is judged by. */
+export type MachineFigures = Pick<NodeFigures, "group" | "groups" | "tasks"> & {
+  readonly atMs: WallMs;
+};
+
+/** What one pod takes of disks. */
+export interface PodStorage {
+  readonly containers: readonly Pick<ContainerFigures, "name" | "rootfs" | "logs">[];
+  readonly volumes: readonly VolumeFigures[];
+}
+
 /** The whole node at one moment. */
 export interface Measurement {
   readonly atMs: WallMs;

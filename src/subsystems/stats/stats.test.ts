@@ -62,6 +62,8 @@ interface World {
   /** Lets `seconds` pass in which the group of that path uses so many of CPU. */
   readonly burn: (path: string, cpuSeconds: number, seconds: number) => Promise<void>;
   readonly counts: Map<string, number>;
+  /** Those that there are. */
+  readonly pods: MeasuredPod[];
 }
 
 async function world(version: 1 | 2, fail?: string): Promise<World> {
@@ -69,6 +71,7 @@ async function world(version: 1 | 2, fail?: string): Promise<World> {
   const host = new FakeHost({ clock, cgroupVersion: version });
   const asked: string[] = [];
   const counts = new Map<string, number>();
+  const pods = [...PODS];
   const reply = async <T>(what: string, value: T) => {
     asked.push(what);
     if (fail === what) throw new OutsideError("unavailable", "no runtime");
@@ -123,14 +126,14 @@ async function world(version: 1 | 2, fail?: string): Promise<World> {
         listContainerStats: () => reply("layers", [LAYER]),
         filesystems: () => reply("filesystems", []),
       },
-      pods: () => PODS,
+      pods: () => pods,
     },
   );
   const burn = async (path: string, cpuSeconds: number, seconds: number) => {
     await clock.advance(seconds * 1000);
     setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
   };
-  return { clock, host, stats, asked, burn, counts };
+  return { clock, host, stats, asked, burn, counts, pods };
 }
 
 for (const version of [1, 2] as const) {
@@ -284,6 +287,49 @@ test("a pod whose groups vanish while it is measured has no figures, and the res
   );
   assert.ok(node.group.memory);
   assert.match(await stats.resourcePage(), /^node_memory_working_set_bytes \d+ \d+$/m);
+});
+
+for (const version of [1, 2] as const)
+  test(`v${version}: the machine is read without its pods`, async () => {
+    const { stats, host, asked } = await world(version);
+    const read: string[] = [];
+    const readNow = host.cgroups.readNow.bind(host.cgroups);
+    host.cgroups.readNow = (path, files) => {
+      read.push(path);
+      return readNow(path, files);
+    };
+    const { group, groups, tasks } = stats.machine();
+    const used = (version === 1 ? 100 * 2 ** 20 : GI) - 2 ** 20;
+    assert.equal(group.memory?.workingSetBytes, used);
+    assert.equal(group.memory?.limitBytes, FAKE_FACTS.memoryBytes);
+    assert.deepEqual([groups.some(({ name }) => name === "pods"), tasks], [true, 222]);
+    assert.ok(!read.includes(POD));
+    assert.deepEqual(asked, []);
+  });
+
+test("storage of chosen pods: as young as it is wanted, forgotten with its pod", async () => {
+  const { stats, host, clock, asked, pods } = await world(2);
+  const data = "/root/pods/u1/volumes/kubernetes.io~empty-dir/data";
+  const volumeBytes = async (uids: readonly string[]) => {
+    const found = await stats.storageOf(new Set(uids), 9_000);
+    const measured = [...found.values()].flatMap(({ volumes }) => volumes);
+    return measured.filter(({ name }) => name === "data").map(({ fs }) => fs.usedBytes);
+  };
+  const [before] = await volumeBytes(["u1"]);
+  const [container] = (await stats.storageOf(new Set(["u1"]), 9_000)).get("u1")?.containers ?? [];
+  assert.deepEqual([container?.rootfs?.usedBytes, container?.logs?.usedBytes], [700, 4096]);
+  assert.deepEqual(await volumeBytes(["other"]), []);
+  await host.files.writeAtomic(`${data}/big`, "x".repeat(90_000), 0o600);
+  assert.deepEqual(await volumeBytes(["u1"]), [before], "not measured again at once");
+  await clock.advance(10_000);
+  const [now = 0] = await volumeBytes(["u1"]);
+  assert.ok(now >= 90_000 + (before ?? 0));
+  assert.deepEqual(asked, ["filesystems", "layers", "filesystems", "layers"]);
+  const [pod] = pods.splice(0);
+  await stats.storageOf(new Set(), 9_000);
+  await host.files.remove(`${data}/big`);
+  if (pod) pods.push(pod);
+  assert.deepEqual(await volumeBytes(["u1"]), [before], "nothing is known of before it was gone");
 });
 
 test("kubectl top: the first answer takes a second, the next ones do not", async () => {

@@ -13,10 +13,12 @@ import type {
   FsFigures,
   GroupFigures,
   InterfaceFigures,
+  MachineFigures,
   Measurement,
   NamedGroup,
   NodeFigures,
   PodFigures,
+  PodStorage,
 } from "./figures.ts";
 import {
   firstPid,
@@ -35,7 +37,7 @@ import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
 import { type NodeUsage, nodeUsage, type PodUsage, podUsages } from "./usage-metrics.ts";
 
-export type { FsFigures, Measurement, PodFigures } from "./figures.ts";
+export type { FsFigures, MachineFigures, Measurement, PodFigures, PodStorage } from "./figures.ts";
 export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
 export type { NodeUsage, PodUsage } from "./usage-metrics.ts";
@@ -119,6 +121,35 @@ export class Stats {
       if (this.#latest?.taken === taken) this.#latest = undefined;
       throw error;
     }
+  }
+
+  /** Memory and tasks of the machine, and of the groups beside the pods, as they are now. Nothing of a pod is read. */
+  machine(): MachineFigures {
+    const { host, facts, clock } = this.#deps;
+    const [atMs, options] = [clock.wall(), { ...this.#reading, detail: "usage" } as const];
+    return {
+      atMs,
+      group: readNodeGroup(host, facts, atMs, options),
+      groups: this.#groups.flatMap(({ name, path }) => {
+        const group = readGroup(host.cgroups, path, atMs, options);
+        return group ? [{ name, path, group }] : [];
+      }),
+      tasks: parseTasks(host.readKernel("/proc/loadavg")),
+    };
+  }
+
+  /**
+   * What these pods take of disks, by uid, and nothing else of them: layers, logs, and volumes that are at most
+   * `volumesMaxAgeMs` old, or as long as twenty times the time that measuring them took.
+   */
+  async storageOf(
+    uids: ReadonlySet<string>,
+    volumesMaxAgeMs: number,
+  ): Promise<ReadonlyMap<string, PodStorage>> {
+    const all = this.#deps.pods();
+    const pods = all.filter(({ uid }) => uids.has(uid));
+    await this.#disks.refreshSome({ pods, all }, volumesMaxAgeMs);
+    return new Map(pods.map((pod) => [pod.uid, this.#storageOf(pod)]));
   }
 
   /** `/stats/summary`; sizes on disk are up to ten seconds old, those of volumes up to a minute. */
@@ -283,11 +314,28 @@ export class Stats {
         if (!pod) return figures;
         const containers = figures.containers.map((container) => ({
           ...container,
-          ...present("rootfs", disks.layer(container.id)),
-          ...present("logs", disks.logs(pod, container.name)),
+          ...this.#filesOf(pod, container),
         }));
         return { ...figures, containers, volumes: disks.volumes(pod) };
       }),
+    };
+  }
+
+  #storageOf(pod: MeasuredPod): PodStorage {
+    const containers = pod.containers.map((container) => ({
+      name: container.name,
+      ...this.#filesOf(pod, container),
+    }));
+    return { containers, volumes: this.#disks.volumes(pod) };
+  }
+
+  #filesOf(
+    pod: MeasuredPod,
+    { id, name }: { readonly id: string; readonly name: string },
+  ): Pick<ContainerFigures, "rootfs" | "logs"> {
+    return {
+      ...present("rootfs", this.#disks.layer(id)),
+      ...present("logs", this.#disks.logs(pod, name)),
     };
   }
 

@@ -55,6 +55,7 @@ export async function readDiskUsage(path: string): Promise<DiskUsage | undefined
         availableBytes: Number(facts.bavail * facts.bsize),
         inodes: Number(facts.files),
         inodesFree: Number(facts.ffree),
+        device: statSync(path).dev,
       };
     }),
   );
