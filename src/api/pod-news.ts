@@ -33,7 +33,11 @@ export type PodNews =
       readonly message: string;
       /** Message of the condition DisruptionTarget, where the pod is not at fault. */
       readonly disruption?: string;
-    };
+      /** What it gets to end; its own grace unless told. */
+      readonly graceSeconds?: number;
+    }
+  /** What has ended of the pod is to go, since the disk is short. */
+  | { readonly kind: "clear"; readonly uid: PodUid };
 
 /**
  * News of equal keys replace one another while nobody has read them yet: only the latest counts. Two observations
@@ -51,6 +55,8 @@ export function newsKey(news: PodNews): string | undefined {
       return `devices ${news.uid} ${news.what}`;
     case "evicted":
       return `evicted ${news.uid}`;
+    case "clear":
+      return `clear ${news.uid}`;
     default:
       return news satisfies never;
   }

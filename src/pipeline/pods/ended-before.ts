@@ -4,17 +4,25 @@ import { isTerminalPhase } from "../../api/pod.ts";
 import type { PodSource, TerminationCause } from "./record.ts";
 
 /**
- * Whether the status published in an earlier life says that the pod has run its course. A manifest that was
- * only refused is judged anew: such a status shows no containers.
+ * Whether the status published in an earlier life says that the pod has run its course, or was being evicted. A
+ * manifest that was only refused is judged anew: such a status shows no containers.
  */
 export function hasEnded(source: PodSource, published: PodStatus | undefined): boolean {
+  if (source === "api" && published?.reason === EVICTED) return true;
   if (!isTerminalPhase(published?.phase)) return false;
   return source === "api" || published?.containerStatuses !== undefined;
 }
 
+const EVICTED = "Evicted";
+/** How messages of evictions begin for which the pod was not at fault. */
+const FOR_THE_NODE = "The node was low on resource: ";
+
 /** Why it is ended again after a restart of the agent: what its status said of it stays. */
 export function causeOf({ metadata }: Pod, published: PodStatus | undefined): TerminationCause {
   const { phase, reason = "", message = "" } = published ?? {};
-  if (phase === "Failed" && reason !== "") return { kind: "evicted", reason, message };
+  if (reason === EVICTED || (phase === "Failed" && reason !== "")) {
+    const isForTheNode = reason === EVICTED && message.startsWith(FOR_THE_NODE);
+    return { kind: "evicted", reason, message, ...(isForTheNode ? { disruption: message } : {}) };
+  }
   return { kind: metadata?.deletionTimestamp === undefined ? "completed" : "deleted" };
 }

@@ -45,19 +45,26 @@ export function planTermination(
 
 /**
  * After the last container has ended: sandbox, volumes and cgroup go; when the source dropped the pod,
- * everything goes.
+ * everything goes. Of one that was evicted, or is to be cleared, the runtime keeps nothing: the room it takes is
+ * what it went for. Its folders stay.
  */
 export function planTeardown(record: PodRecord): PodPlan {
   const { observed, footings, removal } = record;
+  const clears = removal || record.cleared === true || wasEvicted(record);
   const actions: PodAction[] = [];
   for (const { id, stopped } of observed.sandboxes)
     if (!stopped) actions.push({ kind: "stopSandbox", id });
   if (footings.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
-  if (removal) {
+  if (clears) {
     actions.push(...observed.containers.map(removalOf));
     for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
   }
   if (footings.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
   if (removal && footings.directories !== "absent") actions.push({ kind: "removeDirectories" });
   return { ...NO_PLAN, actions };
+}
+
+function wasEvicted({ life }: PodRecord): boolean {
+  const cause = "cause" in life ? life.cause : undefined;
+  return cause?.kind === "evicted" && cause.reason === "Evicted";
 }

@@ -339,6 +339,43 @@ export const ROWS: readonly Row[] = [
     expect: ["stopSandbox sb-0", "unmountVolumes", "removeCgroup"],
   },
   {
+    name: "ended, wanted, and the disk is short: the runtime keeps nothing, logs folder and volumes' folder stay",
+    given: { pod: never, containers: [anEnd("a", 0)] },
+    record: { life: { kind: "terminated", cause: { kind: "completed" } }, cleared: true },
+    expect: [
+      "stopSandbox sb-0",
+      "unmountVolumes",
+      "removeContainer a-0",
+      "removeSandbox sb-0",
+      "removeCgroup",
+    ],
+  },
+  {
+    name: "evicted: the runtime keeps nothing",
+    given: { pod: never, containers: [anEnd("a", 137)] },
+    record: {
+      life: { kind: "terminated", cause: { kind: "evicted", reason: "Evicted", message: "low" } },
+    },
+    expect: [
+      "stopSandbox sb-0",
+      "unmountVolumes",
+      "removeContainer a-0",
+      "removeSandbox sb-0",
+      "removeCgroup",
+    ],
+  },
+  {
+    name: "ended for its deadline: its containers and their logs stay",
+    given: { pod: never, containers: [anEnd("a", 137)] },
+    record: {
+      life: {
+        kind: "terminated",
+        cause: { kind: "evicted", reason: "DeadlineExceeded", message: "late" },
+      },
+    },
+    expect: ["stopSandbox sb-0", "unmountVolumes", "removeCgroup"],
+  },
+  {
     name: "ended and no longer wanted: everything goes",
     given: { pod: never, containers: [anEnd("a", 0)] },
     record: { life: { kind: "terminated", cause: { kind: "deleted" } }, removal: true },

@@ -127,6 +127,8 @@ export interface PodRecord {
   readonly footings: Footings;
   /** The source dropped the pod: nothing of it shall be left. */
   readonly removal: boolean;
+  /** Of a pod that has ended: the runtime is to keep nothing of it, since the disk is short. */
+  readonly cleared?: true;
   /** When the agent first saw it. */
   readonly startedAt: WallMs;
   /** Restart back-off by container name; clock of `WallMs`, as the runtime's end times are. */

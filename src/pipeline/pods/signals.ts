@@ -83,5 +83,7 @@ export type PodSignal =
     }
   /** What a container that is being made waits for, to be shown; `undefined` when it waits no more. */
   | { readonly kind: "progress"; readonly container: string; readonly message: string | undefined }
+  /** What has ended of the pod is to go, since the disk is short. */
+  | { readonly kind: "clear" }
   /** Something outside the record changed (time, node facts): plan again. */
   | { readonly kind: "tick" };

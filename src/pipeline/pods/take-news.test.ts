@@ -29,9 +29,15 @@ const ROWS: readonly (readonly [PodNews, unknown, string | undefined])[] = [
   [{ kind: "devices", uid, what: "admission" }, ["reconsider", uid], "devices p admission"],
   [
     { kind: "evicted", uid, ...evicted },
-    ["terminate", uid, { kind: "evicted", ...evicted }],
+    ["terminate", uid, { kind: "evicted", ...evicted }, undefined],
     "evicted p",
   ],
+  [
+    { kind: "evicted", uid, ...evicted, graceSeconds: 1 },
+    ["terminate", uid, { kind: "evicted", ...evicted }, 1],
+    "evicted p",
+  ],
+  [{ kind: "clear", uid }, ["post", uid, { kind: "clear" }], "clear p"],
 ];
 
 for (const [news, expected, key] of ROWS)

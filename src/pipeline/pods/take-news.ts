@@ -25,10 +25,13 @@ export function takeNews(
       else pods.post(news.uid, { kind: "tick" });
       break;
     case "evicted": {
-      const { uid, ...cause } = news;
-      pods.terminate(uid, cause);
+      const { uid, graceSeconds, ...cause } = news;
+      pods.terminate(uid, cause, graceSeconds);
       break;
     }
+    case "clear":
+      pods.post(news.uid, { kind: "clear" });
+      break;
     default:
       news satisfies never;
   }

@@ -228,6 +228,7 @@ const signalArb: fc.Arbitrary<PodSignal> = fc.oneof(
   fc.constant({ kind: "admitted" } as const),
   fc.constant({ kind: "removed" } as const),
   fc.constant({ kind: "tick" } as const),
+  fc.constant({ kind: "clear" } as const),
   fc.constant({ kind: "rejected", reason: "r", message: "m" } as const),
   fc.constant({ kind: "deferred", reason: "r", message: "m" } as const),
   fc.record({

@@ -69,6 +69,8 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
       return probed(record, signal);
     case "progress":
       return progressed(record, signal);
+    case "clear":
+      return record.life.kind === "terminated" ? { ...record, cleared: true } : record;
     case "tick":
       return record;
     default:
