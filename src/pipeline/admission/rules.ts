@@ -3,6 +3,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import { featuresForPod, missingFeatures } from "../../api/node-features.ts";
 import { isStaticPod } from "../../api/pod.ts";
 import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
+import { mayComeUnder, pressureText } from "./node-pressure.ts";
 import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";
 import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
 import { unsupportedFields } from "./supported-fields.ts";
@@ -26,6 +27,8 @@ export interface NodeRoom extends Room {
   readonly waitsForUnserved?: boolean;
   /** Features the node declares; absent without the gate NodeDeclaredFeatures, and then not asked. */
   readonly declaredFeatures?: readonly string[] | undefined;
+  /** Conditions of pressure that the node is under, e.g. `DiskPressure`; absent where nothing watches for them. */
+  readonly pressure?: readonly string[];
   /** Kernel settings pods may set beyond the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
 }
@@ -55,6 +58,7 @@ export interface Rule {
 export const RULES: readonly Rule[] = [
   { name: "supported fields", refuse: refuseUnsupported },
   { name: "runtime class", refuse: refuseUnknowableClass },
+  { name: "node pressure", refuse: refuseUnderPressure },
   { name: "operating system", refuse: refuseOtherOs },
   { name: "sysctls", refuse: refuseSysctls },
   { name: "confinement", refuse: refuseUnconfinable },
@@ -102,6 +106,12 @@ function refuseUnknowableClass({ candidate, room }: RuleInputs): Refusal | undef
     reason: "UnsupportedPodField",
     message: "spec.runtimeClassName: runtime classes need an API server to be looked up from",
   };
+}
+
+function refuseUnderPressure({ candidate, room }: RuleInputs): Refusal | undefined {
+  const { pressure = [] } = room;
+  if (mayComeUnder(pressure, candidate)) return undefined;
+  return { reason: "Evicted", message: pressureText(pressure) };
 }
 
 const OS_LABEL = "kubernetes.io/os";
