@@ -20,6 +20,7 @@ import { certificateRequestDuty } from "./control/certificate-requests.ts";
 import { startDuty } from "./control/duties.ts";
 import { eventDuty } from "./control/event-expiry.ts";
 import { makeUsualObjects, namespaceDuty } from "./control/namespaces.ts";
+import { nodeTaintDuty } from "./control/node-taints.ts";
 import { schedulingDuty } from "./control/scheduler.ts";
 import { signingDuty } from "./control/signer.ts";
 import { PODS as PODS_KIND } from "./kinds/catalog.ts";
@@ -209,6 +210,7 @@ function startDuties(
   scope: TaskScope,
 ): void {
   startDuty(namespaceDuty(core, authority.certificatePem), core, scope);
+  startDuty(nodeTaintDuty(core), core, scope);
   startDuty(schedulingDuty(core), core, scope);
   startDuty(signingDuty(core, authority), core, scope);
   startDuty(eventDuty(core), core, scope);

@@ -1,0 +1,33 @@
+/** Taints nodes under pressure, so that pods which do not tolerate that wait (nodelifecycle TaintNodesByCondition). */
+import type { Node } from "../../api/generated/types.ts";
+import type { ApiObject } from "../api-object.ts";
+import { NODES } from "../kinds/catalog.ts";
+import type { ObjectsCore } from "../objects/core.ts";
+import { type Duty, stepsForEach } from "./duties.ts";
+import { taintsUnderPressure } from "./pressure-taints.ts";
+
+const EVERY_MS = 30_000;
+
+/** See the head of this file. */
+export function nodeTaintDuty(core: ObjectsCore): Duty {
+  const { store } = core;
+  return {
+    name: "local API: taints of nodes",
+    everyMs: EVERY_MS,
+    plan: () =>
+      stepsForEach(core, store.list(NODES.collection), (object) => {
+        const { spec, status } = object as unknown as Node;
+        const taints = taintsUnderPressure(spec?.taints ?? [], status?.conditions ?? []);
+        if (!taints) return [];
+        return [() => void store.put(NODES.collection, withTaints(object, spec, taints))];
+      }),
+  };
+}
+
+function withTaints(
+  object: ApiObject,
+  spec: Node["spec"],
+  taints: NonNullable<Node["spec"]>["taints"],
+): ApiObject {
+  return { ...object, spec: { ...spec, taints } };
+}
