@@ -2,6 +2,7 @@
 import type { AgentHooks, AgentOptions } from "./assembly/agent-options.ts";
 import { assembleClients } from "./assembly/clients.ts";
 import { assembleCluster } from "./assembly/cluster.ts";
+import { assembleEviction } from "./assembly/eviction.ts";
 import { type AgentStart, assembleFoundation } from "./assembly/foundation.ts";
 import { assembleHealth } from "./assembly/health.ts";
 import { assembleNode } from "./assembly/node.ts";
@@ -86,7 +87,8 @@ async function assembleAgent(start: AgentStart): Promise<Agent> {
   const cluster = assembleCluster(base, api, { subsystems, health });
   const pipeline = await assemblePipeline(base, { subsystems, health, cluster });
   assembleNode(base, { subsystems, pipeline });
-  const served = await assembleServer(base, { subsystems, health, cluster, pipeline });
+  const eviction = assembleEviction(base, { subsystems, pipeline });
+  const served = await assembleServer(base, { subsystems, health, cluster, pipeline, eviction });
   const { options, scope, metrics, probeMetrics, state, facts, capacity, runtimeVersion } = base;
   return {
     ...{ options, scope, metrics, probeMetrics, state, facts, capacity, runtimeVersion },

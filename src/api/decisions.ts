@@ -52,6 +52,42 @@ export interface DecisionInputs {
   };
   /** Devices as `resource id`. */
   readonly releaseDevices: { readonly devices: readonly string[] };
+  /**
+   * A pod goes because the node lacks a resource; amounts as the Go kubelet writes them. `next` are the pods that would
+   * have gone after it, `savedBy…` what would have put one of them in its place.
+   */
+  readonly evictPod: {
+    readonly signal: string;
+    readonly resource: string;
+    readonly kind: "hard" | "soft";
+    readonly threshold: string;
+    readonly available: string;
+    readonly graceSeconds: number;
+    readonly pods: number;
+    readonly priority: number;
+    readonly requested: string;
+    readonly used?: string;
+    readonly passedOver: readonly string[];
+    readonly next: readonly string[];
+    readonly savedByRequest?: string;
+    readonly savedByPriority?: number;
+  };
+  /** A pod goes because it takes more of the disk than it may; the rule is the limit, `what` the volume or container. */
+  readonly exceedStorage: {
+    readonly what: string;
+    readonly usedBytes: number;
+    readonly limitBytes: number;
+    readonly graceSeconds: number;
+  };
+  /** What was taken back from the node itself before a pod had to go; the rule is `enough` or `not enough`. */
+  readonly reclaimNode: {
+    readonly signal: string;
+    readonly resource: string;
+    readonly steps: readonly string[];
+    readonly threshold: string;
+    readonly before: string;
+    readonly after?: string;
+  };
   /** The rule is `age` or `space`; times are Unix milliseconds, a last use of 0 is none. */
   readonly collectImage: {
     readonly goal: string;

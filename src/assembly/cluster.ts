@@ -1,6 +1,7 @@
 import type { Reading } from "../kit/cell.ts";
 import type { HealthRegistry } from "../kit/health.ts";
 import { withDevices } from "../node/capacity.ts";
+import { nodePressure } from "../node/eviction.ts";
 import { type JoinedCluster, joinCluster } from "../node/join-cluster.ts";
 import type { CertificatePair } from "../subsystems/certificates/certificates.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -30,8 +31,8 @@ export function assembleCluster(
     {
       ...{ ...base, ...subsystems, clients, health },
       amounts: () => withDevices(capacity, devices.capacity.get()),
-      pressure: () => ({ memory: false, disk: false, pid: false }),
-      wakeOn: [devices.capacity],
+      pressure: () => nodePressure(base.pressure.get()),
+      wakeOn: [devices.capacity, base.pressure],
     },
   );
   return { ...joined, serving: assembleCertificates(base, api) };

@@ -1,6 +1,6 @@
 /**
  * What is there before every module: the machine, the agent's own files, and what modules share. Facts have one
- * writer: `podFacts` the pipeline, `node` the heartbeat. News have one reader: the pipeline.
+ * writer: `podFacts` the pipeline, `node` the heartbeat, `pressure` eviction. News have one reader: the pipeline.
  */
 import type { Node } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
@@ -23,6 +23,7 @@ import { shareRootFolder } from "../node/root-folder.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
+import type { PressureCondition } from "../subsystems/eviction/eviction.ts";
 import type { AgentHooks, AgentOptions } from "./agent-options.ts";
 
 /** What the agent is started with. */
@@ -53,6 +54,8 @@ export interface Foundation extends AgentStart {
   readonly news: Topic<PodNews>;
   /** The node's own object; undefined as long as the API has none, and where there is no API server. */
   readonly node: Cell<Node | undefined>;
+  /** The pressure that the node is under, in the order of the conditions. */
+  readonly pressure: Cell<readonly PressureCondition[]>;
 }
 
 /** News that wait while the pipeline is not there yet; of one kind about one pod mostly only the latest does. */
@@ -77,5 +80,6 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
     probeMetrics: new MetricsRegistry(),
     podFacts: new CellMap(isSameFact),
     news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),
+    pressure: new Cell<readonly PressureCondition[]>([]),
   };
 }

@@ -62,7 +62,7 @@ function startClusterPods(
 
 function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts): PipelineDeps {
   const { options, hooks, outside, scope, state, capacity, runtimeVersion } = base;
-  const { podFacts, news, node } = base;
+  const { podFacts, news, node, pressure } = base;
   const { gates } = resolveGates(options.config.featureGates);
   const room = {
     allocatable: capacity.allocatable,
@@ -75,6 +75,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     ...{ ...subsystems, outside, scope, state, podFacts, news },
     room: () => ({
       ...{ ...room, ...nodeFace(options.nodeName, node.get()) },
+      pressure: pressure.get(),
       declaredFeatures: declaredFeatures(gates, subsystems.runtime.watch.health.get()),
     }),
     hostIps: () => base.hostIps.get(),

@@ -2,6 +2,7 @@ import type { HealthRegistry } from "../kit/health.ts";
 import { withDevices } from "../node/capacity.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import { delegatedTo, type RunningServer, type ServedNode, startServer } from "../server/server.ts";
+import type { Eviction } from "../subsystems/eviction/eviction.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Foundation } from "./foundation.ts";
@@ -12,12 +13,13 @@ export interface ServerParts {
   readonly health: HealthRegistry;
   readonly cluster: Cluster | undefined;
   readonly pipeline: Pipeline;
+  readonly eviction: Eviction;
 }
 
 /** The ports and the socket, where there are any to open. */
 export async function assembleServer(
   base: Foundation,
-  { subsystems, health, cluster, pipeline }: ServerParts,
+  { subsystems, health, cluster, pipeline, eviction }: ServerParts,
 ): Promise<RunningServer | undefined> {
   const { options, hooks, outside, scope, capacity, runtimeVersion } = base;
   const { server, config, nodeName } = options;
@@ -27,7 +29,7 @@ export async function assembleServer(
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
   const node: ServedNode = {
     ...{ nodeName, config, startedAt, metrics, probeMetrics, state },
-    ...{ subsystems, health, pipeline },
+    ...{ subsystems, health, pipeline, eviction },
     ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
     get addresses() {
       return base.hostIps.get();

@@ -127,14 +127,22 @@ function textMap(value: unknown): TextMap {
 
 /**
  * The hard thresholds that hold: those configured, with the defaults of the signals not named when
- * `mergeDefaultEvictionSettings` is on. `0%` and `100%` switch a signal off and are left out.
+ * `mergeDefaultEvictionSettings` is on.
  */
-export function deriveEvictionHard(config: KubeletConfig): TextMap {
-  const chosen = config.mergeDefaultEvictionSettings
-    ? { ...DEFAULT_EVICTION_HARD, ...config.evictionHard }
-    : config.evictionHard;
+export function deriveEvictionHard(
+  config: Pick<KubeletConfig, "evictionHard" | "mergeDefaultEvictionSettings">,
+): TextMap {
+  return withoutDisabledSignals(
+    config.mergeDefaultEvictionSettings
+      ? { ...DEFAULT_EVICTION_HARD, ...config.evictionHard }
+      : config.evictionHard,
+  );
+}
+
+/** Thresholds without those that `0%` or `100%` switches off. */
+export function withoutDisabledSignals(thresholds: TextMap): TextMap {
   return Object.fromEntries(
-    Object.entries(chosen).filter(([, amount]) => !/^(0|100)(\.0*)?%$/.test(amount)),
+    Object.entries(thresholds).filter(([, amount]) => !/^(0|100)(\.0*)?%$/.test(amount)),
   );
 }
 

@@ -134,7 +134,7 @@ export const NODE_FIELDS = [
     "container or pod",
   ),
   planned("topologyManagerPolicyOptions", map(STRING), "Options of the topology policy."),
-  planned(
+  active(
     "evictionHard",
     map(STRING, {
       "memory.available": "100Mi",
@@ -146,35 +146,35 @@ export const NODE_FIELDS = [
     "Thresholds at which pods are evicted at once; 0% or 100% switches one off.",
     "eviction signal to quantity or percentage",
   ),
-  planned(
+  active(
     "evictionSoft",
     map(STRING),
     "Thresholds at which pods are evicted after a grace period.",
     "eviction signal to quantity or percentage, each with a grace period",
   ),
-  planned(
+  active(
     "evictionSoftGracePeriod",
     map(STRING),
     "How long a soft threshold must be crossed.",
     "eviction signal to duration",
   ),
-  planned(
+  active(
     "evictionMinimumReclaim",
     map(STRING),
     "How much more is freed than what was missing.",
     "eviction signal to quantity or percentage",
   ),
-  planned(
+  active(
     "evictionPressureTransitionPeriod",
     duration("5m0s"),
     "How long pressure must be over before the condition says so.",
   ),
-  planned(
+  active(
     "evictionMaxPodGracePeriod",
     integer(0),
     "Most seconds a pod gets to end in a soft eviction.",
   ),
-  planned(
+  active(
     "mergeDefaultEvictionSettings",
     boolean(false),
     "Keep the default thresholds of signals that evictionHard does not name.",

@@ -190,7 +190,7 @@ export const POD_FIELDS = [
     boolean(true),
     "Leave attaching of volumes to the cluster's controller.",
   ),
-  planned(
+  active(
     "localStorageCapacityIsolation",
     boolean(true),
     "Count and limit the local storage of pods.",

@@ -20,6 +20,8 @@ export interface CapacityOptions {
   readonly kubeReserved: Readonly<Record<string, string>>;
   /** Hard thresholds by signal; memory and nodefs are kept free of pods. */
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** Whether local storage of pods is accounted for; without it the node shows none. Default true. */
+  readonly localStorageCapacityIsolation?: boolean;
 }
 
 /** What the node has, what of it pods may use, and how many pods it takes. */
@@ -34,9 +36,10 @@ export interface NodeCapacity {
 /** What the node has, and what of it the scheduler may give away (nodestatus MachineInfo). */
 export function nodeCapacity(
   facts: HostFacts,
-  storageBytes: number,
+  diskBytes: number,
   options: CapacityOptions,
 ): NodeCapacity {
+  const storageBytes = options.localStorageCapacityIsolation === false ? 0 : diskBytes;
   const hugepages = new Map(
     facts.hugepages.map(({ sizeBytes, pages }) => [hugepagesName(sizeBytes), sizeBytes * pages]),
   );

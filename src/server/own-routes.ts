@@ -6,6 +6,7 @@ import type { OwnProcess } from "../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "./call.ts";
 import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
+import { evictionRoutes } from "./eviction-routes.ts";
 import { HttpProblem } from "./http-problem.ts";
 import { imageRoutes } from "./image-routes.ts";
 import { readOverview } from "./overview.ts";
@@ -54,6 +55,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     ...cgroupRoutes(node),
     ...usageRoutes(node).map((one) => ({ ...one, handler: asStatus(one.handler) })),
     ...imageRoutes(node),
+    ...evictionRoutes(node),
   ];
 }
 

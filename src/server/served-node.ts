@@ -7,6 +7,7 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { StateFiles } from "../kit/state-files.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PodsView } from "../pipeline/pods/pods.ts";
+import type { Eviction } from "../subsystems/eviction/eviction.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 
 /** All that is known of one pod, as the pods room publishes it. */
@@ -42,6 +43,7 @@ export interface ServedNode {
   readonly health: HealthRegistry;
   readonly pipeline: Pipeline;
   readonly subsystems: Subsystems;
+  readonly eviction: Pick<Eviction, "preview">;
   /** The API that the node itself serves, where it is its own cluster; why it does not run. */
   readonly ownApi?: { readonly problem: Reading<string | undefined> };
   /** What is wrong with the agent's own files. */

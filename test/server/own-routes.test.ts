@@ -248,4 +248,19 @@ describe("the kubelet's reports", () => {
       assert.ok(metrics.body.includes(`\n${name}`), name);
     assert.equal((await world.local("/metrics/probes")).status, 200);
   });
+
+  test("eviction: whom a round would evict, with thresholds that are asked for", async () => {
+    interface Report {
+      readonly signals: readonly { readonly signal: string; readonly threshold?: string }[];
+      readonly pressure?: { readonly signal: string; readonly pods: readonly { name: string }[] };
+    }
+    const now = await json<Report>("/nodelet/v1/eviction");
+    assert.ok(now.signals.some(({ signal }) => signal === "nodefs.available"));
+    assert.equal(now.pressure, undefined);
+    const asked = await json<Report>("/nodelet/v1/eviction?nodefs.available=99%25");
+    assert.equal(asked.pressure?.signal, "nodefs.available");
+    assert.ok(asked.pressure?.pods.some(({ name }) => name.startsWith("default/web")));
+    for (const query of ["memory=1Gi", "memory.available=x"])
+      assert.equal((await world.local(`/nodelet/v1/eviction?${query}`)).status, 400, query);
+  });
 });

@@ -28,9 +28,10 @@ import { readPodFile } from "../plan/read-pods.ts";
 import { renderPlan } from "../plan/render-plan.ts";
 import { encode } from "../render/output.ts";
 import { DEFAULT_PLACES } from "../up/paths.ts";
+import { type PlanEvictionOptions, planEvictionOf } from "./plan-eviction.ts";
 
-interface PlanOptions {
-  readonly filename: readonly string[];
+interface PlanOptions extends Partial<PlanEvictionOptions> {
+  readonly filename?: readonly string[];
   readonly node?: string;
   readonly config?: string;
   readonly cgroup?: "v1" | "v2";
@@ -43,13 +44,18 @@ interface PlanOptions {
 export function addPlanCommand(program: Command, context: CliContext): void {
   program
     .command("plan")
-    .summary("show what pods would get on a node, without touching it")
+    .summary("show what pods would get on a node, or whom it would evict, without touching it")
     .description(
       "Shows what would become of pods on a node: what admission says, their class of service, and every " +
         "control group with every value. Nothing is written. The pods are planned together, in the order given.",
     )
     .argument("[flags...]", "flags as for `nodelet run`, after --")
-    .requiredOption("-f, --filename <file...>", "pods, YAML or JSON; - is standard input")
+    .option("-f, --filename <file...>", "pods, YAML or JSON; - is standard input")
+    .option(
+      "--evict [threshold...]",
+      "show instead whom the running agent would evict, e.g. with memory.available=100Mi",
+    )
+    .option("--socket <path>", "the agent's socket, for --evict")
     .option("--node <file>", "a Node object (kubectl get node -o yaml) in place of this machine")
     .option(
       "--config <file>",
@@ -76,7 +82,12 @@ export function addPlanCommand(program: Command, context: CliContext): void {
     )
     .addHelpText("after", EXAMPLES)
     .action(async (flags: readonly string[], options: PlanOptions) => {
-      context.finish(await runPlan(flags, options, context));
+      const { evict, output } = options;
+      context.finish(
+        evict === undefined
+          ? await runPlan(flags, options, context)
+          : await planEvictionOf({ ...options, evict, output }, context),
+      );
     });
 }
 
@@ -84,6 +95,7 @@ const EXAMPLES = `
 Examples:
   nodelet plan -f pods.yaml
   nodelet plan -f web.yaml -f db.yaml --node node.yaml --cgroup v2 --driver systemd
+  nodelet plan --evict memory.available=2Gi        who would go if less than 2Gi were left?
   nodelet plan -f pods.yaml -o json -- --qos-reserved=memory=100% --feature-gates=QOSReserved=true
 `;
 
@@ -92,6 +104,11 @@ async function runPlan(
   options: PlanOptions,
   { io }: CliContext,
 ): Promise<number> {
+  if (!options.filename)
+    throw new CliError("plan: name a file of pods, or ask whom the agent would evict", {
+      exitCode: EXIT_USAGE,
+      fix: "nodelet plan -f pods.yaml, or nodelet plan --evict",
+    });
   const host = connectHost({ clock: createSystemClock(), log: silentLog });
   const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
   const argv = [...(named === "" ? [] : [`--config=${named}`]), ...flags];
@@ -129,7 +146,7 @@ async function makePlan(
     : await describeMachine(host);
   const version = options.cgroup ?? (options.node ? "v2" : `v${machineVersion(host)}`);
   const settings = planSettings(config, node, version === "v1" ? 1 : 2, options.driver);
-  const pods = options.filename.flatMap((path) =>
+  const pods = (options.filename ?? []).flatMap((path) =>
     readPodFile({ path, text: readInput(path, cwd) }, node.name),
   );
   const { allocatable, pods: maxPods } = nodeCapacity(node.facts, node.storageBytes, {

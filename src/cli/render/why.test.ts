@@ -220,6 +220,50 @@ const VECTORS: {
       "It was removed (1 GiB): its space was asked for when 91% of the disk were used; nothing had used it for 60s.",
     ],
   ],
+  evictPod: [
+    [
+      "uses more than it requests",
+      {
+        ...{ signal: "memory.available", resource: "memory", kind: "hard" },
+        ...{ threshold: "100Mi", available: "44Mi", graceSeconds: 1, pods: 4 },
+        ...{ priority: 0, requested: "64Mi", used: "400Mi", passedOver: ["kube-system/etcd"] },
+        next: ["default/web (uses 10Mi, requests 0, priority 0)"],
+        ...{ savedByRequest: "400Mi", savedByPriority: 1 },
+      },
+      "The pod is evicted, with 1 second to finish: 44Mi of memory.available were left, less than the hard threshold 100Mi. Of 4 pods it was the first that may go (uses more than it requests): it used 400Mi and requested 64Mi, its priority is 0. Before it stood, and may not go: kube-system/etcd. After it came: default/web (uses 10Mi, requests 0, priority 0). Another pod would have gone with a request of 400Mi or a priority of 1.",
+    ],
+    [
+      "not measured",
+      {
+        ...{ signal: "pid.available", resource: "pids", kind: "soft" },
+        ...{ threshold: "100", available: "7", graceSeconds: 30, pods: 1 },
+        ...{ priority: 5, requested: "0", passedOver: [], next: [] },
+      },
+      "The pod is evicted, with 30 seconds to finish: 7 of pid.available were left, less than the soft threshold 100. Of 1 pod it was the first that may go (not measured): nothing of it could be measured, its priority is 5.",
+    ],
+  ],
+  exceedStorage: [
+    [
+      "emptydirfs.limit",
+      { what: "data", usedBytes: 40 * 2 ** 20, limitBytes: 5 * 2 ** 20, graceSeconds: 1 },
+      "The pod is evicted, with 1 second to finish: its volume data takes 40 MiB of the node's disk, and its limit is 5 MiB.",
+    ],
+    [
+      "ephemeralpodfs.limit",
+      { what: "", usedBytes: 40 * 2 ** 20, limitBytes: 5 * 2 ** 20, graceSeconds: 1 },
+      "The pod is evicted, with 1 second to finish: it takes 40 MiB of the node's disk, and its limit is 5 MiB.",
+    ],
+  ],
+  reclaimNode: [
+    [
+      "not enough",
+      {
+        ...{ signal: "nodefs.available", resource: "ephemeral-storage" },
+        ...{ steps: ["containers", "images"], threshold: "10Gi", before: "1Gi", after: "2Gi" },
+      },
+      "Of nodefs.available 1Gi were left, less than 10Gi: containers that had ended, images that nothing used were removed, and 2Gi were left then, which was not enough.",
+    ],
+  ],
   release: [
     [
       "nothing is left of it",

@@ -68,6 +68,11 @@ const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
           ? "its space was asked for"
           : `its space was asked for when ${usagePercent}% of the disk were used`
     }; nothing had used it for ${humanDuration(idleMs)}.`,
+  evictPod: evictionSentence,
+  exceedStorage: ({ what, usedBytes, limitBytes, graceSeconds }, rule) =>
+    `The pod is evicted, with ${counted(graceSeconds, "second")} to finish: ${EXCEEDERS[rule]?.(what) ?? rule} takes ${humanBytes(usedBytes)} of the node's disk, and its limit is ${humanBytes(limitBytes)}.`,
+  reclaimNode: ({ signal, steps, threshold, before, after }, rule) =>
+    `Of ${signal} ${before} were left, less than ${threshold}: ${listed(steps.map((step) => RECLAIMED[step] ?? step))} were removed${after === undefined ? "" : `, and ${after} were left then`}, which was ${rule}.`,
   releaseDevices: ({ devices }, rule) =>
     `It has given back ${counted(devices.length, "device")} (${rule}): ${listed(devices)}.`,
 };
@@ -94,6 +99,21 @@ const TITLES: { readonly [K in DecisionKind]: string } = {
   grantDevices: "devices",
   releaseDevices: "devices back",
   collectImage: "removed",
+  evictPod: "evicted",
+  exceedStorage: "evicted",
+  reclaimNode: "reclaimed",
+};
+
+/** Who exceeded which limit on local storage. */
+const EXCEEDERS: Readonly<Record<string, (what: string) => string>> = {
+  "emptydirfs.limit": (volume) => `its volume ${volume}`,
+  "ephemeralpodfs.limit": () => "it",
+  "ephemeralcontainerfs.limit": (container) => `its container ${container}`,
+};
+
+const RECLAIMED: Readonly<Record<string, string>> = {
+  containers: "containers that had ended",
+  images: "images that nothing used",
 };
 
 const SANDBOX_FAULTS: Readonly<Record<string, string>> = {
@@ -151,6 +171,28 @@ export function storyOf(decisions: readonly DecisionRecord[]): readonly StorySte
     else steps.push({ atMs, kind, text, times: 1, uid: subject.uid });
   }
   return steps;
+}
+
+function evictionSentence(inputs: DecisionInputs["evictPod"], rule: string): string {
+  const { signal, resource, kind, threshold, available, used, requested, priority, pods } = inputs;
+  const { graceSeconds, passedOver, next, savedByRequest, savedByPriority } = inputs;
+  const usage = used === undefined ? "nothing of it could be measured" : `it used ${used}`;
+  const request = ["memory", "ephemeral-storage"].includes(resource)
+    ? ` and requested ${requested}`
+    : "";
+  const saved = [
+    savedByRequest === undefined ? "" : `a request of ${savedByRequest}`,
+    savedByPriority === undefined ? "" : `a priority of ${savedByPriority}`,
+  ].filter((text) => text !== "");
+  return [
+    `The pod is evicted, with ${counted(graceSeconds, "second")} to finish: ${available} of ${signal} were left, less than the ${kind} threshold ${threshold}.`,
+    `Of ${counted(pods, "pod")} it was the first that may go (${rule}): ${usage}${request}, its priority is ${priority}.`,
+    passedOver.length === 0 ? "" : `Before it stood, and may not go: ${listed(passedOver)}.`,
+    next.length === 0 ? "" : `After it came: ${listed(next)}.`,
+    saved.length === 0 ? "" : `Another pod would have gone with ${saved.join(" or ")}.`,
+  ]
+    .filter((text) => text !== "")
+    .join(" ");
 }
 
 function startSentence(

@@ -141,7 +141,9 @@ function amounts(
     return {
       cpu: canonicalQuantity(quantityFromMilli(given.cpuMilli)),
       memory: bytes(given.memoryBytes),
-      "ephemeral-storage": bytes(given.ephemeralStorageBytes),
+      ...(capacity.ephemeralStorageBytes > 0
+        ? { "ephemeral-storage": bytes(given.ephemeralStorageBytes) }
+        : {}),
       ...named(given.hugepagesBytes, bytes),
       pods: String(pods),
       ...named(given.extended, (value) => canonicalQuantity(quantityFromCount(value))),

@@ -1,0 +1,95 @@
+// pure
+
+import { humanDuration } from "../../api/human-duration.ts";
+import type {
+  EvictionReport,
+  ReportedPod,
+  ReportedSignal,
+} from "../../subsystems/eviction/eviction.ts";
+import { type Column, renderTable } from "./table.ts";
+import { oneLine, type Paint } from "./text.ts";
+
+const STATES: Readonly<Record<ReportedSignal["state"], string>> = {
+  unknown: "not measured",
+  unmet: "not met",
+  met: "met",
+  unresolved: "met before, minimum to reclaim not there yet",
+};
+
+const SIGNAL_COLUMNS: readonly Column<ReportedSignal>[] = [
+  { title: "SIGNAL", value: ({ signal }) => signal },
+  { title: "AVAILABLE", value: ({ available = "" }) => available, align: "right" },
+  { title: "CAPACITY", value: ({ capacity = "" }) => capacity, align: "right" },
+  { title: "THRESHOLD", value: ({ threshold = "" }) => threshold, align: "right" },
+  { title: "KIND", value: ({ kind }) => kind },
+  {
+    title: "STATE",
+    value: ({ state, graceLeftMs = 0 }) =>
+      state === "met" && graceLeftMs > 0
+        ? `met, acts in ${humanDuration(graceLeftMs)}`
+        : STATES[state],
+    style: ({ state }) => (state === "unmet" ? undefined : "yellow"),
+  },
+];
+
+const FATES: Readonly<Record<ReportedPod["fate"], string>> = {
+  goes: "goes",
+  next: "",
+  stays: "stays",
+};
+
+const POD_COLUMNS: readonly Column<ReportedPod>[] = [
+  { title: "POD", value: ({ name }) => oneLine(name) },
+  { title: "USES", value: ({ used = "" }) => used, align: "right" },
+  { title: "REQUESTS", value: ({ requested }) => requested, align: "right" },
+  { title: "PRIORITY", value: ({ priority }) => String(priority), align: "right" },
+  {
+    title: "FATE",
+    value: ({ fate }) => FATES[fate],
+    style: ({ fate }) => (fate === "goes" ? "red" : undefined),
+  },
+  { title: "WHY", value: ({ why }) => why },
+];
+
+/** What a round of eviction would do, for people. */
+export function renderEviction(report: EvictionReport, paint: Paint): readonly string[] {
+  const { signals, excesses, pressure } = report;
+  const view = { paint, wide: false };
+  return [
+    ...renderTable(SIGNAL_COLUMNS, signals, view),
+    "",
+    ...excesses.map(
+      ({ name, message }) => `${oneLine(name)} would be evicted: ${oneLine(message)}`,
+    ),
+    ...(pressure ? pressureLines(pressure, paint) : excesses.length > 0 ? [] : [NOTHING]),
+  ];
+}
+
+const NOTHING = "No pod would be evicted.";
+
+function pressureLines(
+  { signal, resource, reclaim, message, pods }: NonNullable<EvictionReport["pressure"]>,
+  paint: Paint,
+): readonly string[] {
+  const first =
+    reclaim.length === 0
+      ? "there is nothing of the node itself to reclaim"
+      : `first ${reclaim.map((step) => STEPS[step] ?? step).join(", then ")} would be removed`;
+  return [
+    `${resource} is short (${signal}): ${first}.`,
+    orderLine(message !== undefined, reclaim.length > 0),
+    ...(message === undefined ? [] : [`  ${oneLine(message)}`]),
+    "",
+    ...renderTable(POD_COLUMNS, pods, { paint, wide: false }),
+  ];
+}
+
+function orderLine(mayGo: boolean, isReclaimed: boolean): string {
+  if (!mayGo) return "No pod may be evicted.";
+  return isReclaimed ? "If that is not enough, pods go in this order:" : "Pods go in this order:";
+}
+
+const STEPS: Readonly<Record<string, string>> = {
+  containers: "containers that have ended",
+  images: "images that nothing uses",
+};

@@ -1,0 +1,291 @@
+/** Connects eviction to what it measures and acts through. */
+import type { PodUid } from "../api/observation.ts";
+import { podDisplayName } from "../api/pod.ts";
+import type { PodNews } from "../api/pod-news.ts";
+import type { KubeletConfig } from "../config/kubelet-config.ts";
+import type { Cell } from "../kit/cell.ts";
+import { isOutside, messageOf, OutsideError } from "../kit/errors.ts";
+import type { MetricsRegistry } from "../kit/metrics.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Publisher } from "../kit/topic.ts";
+import type { DiskUsage } from "../outside/host/host.ts";
+import type { Outside } from "../outside/outside.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import { isReleasable } from "../pipeline/pods/observed.ts";
+import type { PodRecord } from "../pipeline/pods/record.ts";
+import type { Events } from "../subsystems/events/events.ts";
+import {
+  type DiskLayout,
+  Eviction,
+  type EvictionPorts,
+  evictionSettings,
+  type MemoryMeasure,
+  type NodeMeasures,
+  type PodUsage,
+  type PressureCondition,
+} from "../subsystems/eviction/eviction.ts";
+import type { Images, RuntimeFilesystems } from "../subsystems/images/images.ts";
+import type { Journal } from "../subsystems/journal/journal.ts";
+import type { MachineFigures, PodFigures, PodStorage, Stats } from "../subsystems/stats/stats.ts";
+import type { NodePressure } from "./heartbeat/derive-status.ts";
+
+/** What eviction stands on. */
+export interface EvictionLoopDeps {
+  readonly outside: Pick<Outside, "clock" | "log" | "host">;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly pipeline: Pick<Pipeline, "pods" | "seen">;
+  readonly events: Pick<Events, "ofPod" | "ofNode">;
+  readonly images: Pick<Images, "filesystems" | "deleteUnused">;
+  readonly journal: Pick<Journal, "record">;
+  readonly news: Publisher<PodNews>;
+  readonly stats: Pick<Stats, "machine" | "measure" | "storageOf">;
+  /** The pressure that the node is under; written by eviction only. */
+  readonly pressure: Cell<readonly PressureCondition[]>;
+}
+
+/** What it is told. */
+export interface EvictionLoopOptions {
+  readonly config: KubeletConfig;
+  readonly nodeName: string;
+  readonly rootFolder: string;
+  readonly pidMax: number;
+}
+
+/** Sizes on disk that are older than this are measured anew, a little less than the time between two rounds. */
+const STORAGE_MAX_AGE_MS = 9_000;
+/** A pod that ends takes at most so long beyond its grace; after that others go. */
+const OVERDUE_MS = 30_000;
+/** How long the removal of ended containers is waited for. */
+const CLEAR_MS = 10_000;
+
+/** Starts the watch; it ends with the scope. */
+export function startEviction(options: EvictionLoopOptions, deps: EvictionLoopDeps): Eviction {
+  const { pressure, metrics } = deps;
+  const { clock, log } = deps.outside;
+  const eviction = new Eviction(evictionSettings(options.config), {
+    ports: evictionPorts(options, deps),
+    ...{ clock, log: log.child("eviction"), metrics, pressure },
+  });
+  deps.scope.spawn("eviction", "restart", (signal) => eviction.run(signal));
+  return eviction;
+}
+
+/** The conditions as the node's status shows them. */
+export function nodePressure(conditions: readonly PressureCondition[]): NodePressure {
+  return {
+    memory: conditions.includes("MemoryPressure"),
+    disk: conditions.includes("DiskPressure"),
+    pid: conditions.includes("PIDPressure"),
+  };
+}
+
+function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): EvictionPorts {
+  const { pipeline, events, journal, news, stats, outside } = deps;
+  const { pods } = pipeline;
+  const measureNode = nodeMeasurer(options, deps);
+  const everybody = () => new Set(pods.list().map(({ uid }) => uid as string));
+  return {
+    measureNode,
+    candidates: () =>
+      pods.list().flatMap((record) => {
+        const ending = endingOf(record, outside.clock.monotonic());
+        return ending ? [{ uid: record.uid, pod: record.pod, ending }] : [];
+      }),
+    measurePods: async ({ disks }) => {
+      const storage = disks ? await stats.storageOf(everybody(), STORAGE_MAX_AGE_MS) : NO_STORAGE;
+      const measured = await stats.measure({ maxAgeMs: 0 });
+      return new Map(measured.pods.map((pod) => [pod.uid, usageOf(pod, storage.get(pod.uid))]));
+    },
+    measureStorage: async (uids) => {
+      const storage = await stats.storageOf(uids, STORAGE_MAX_AGE_MS);
+      return new Map([...storage].map(([uid, found]) => [uid, storageUsage(found)]));
+    },
+    reclaim: (step, signal) =>
+      step === "images" ? deleteImages(deps, signal) : clearEnded(deps, signal),
+    evict: ({ uid, graceSeconds, message, disrupted }) =>
+      news.publish({
+        ...{ kind: "evicted", uid: uid as PodUid, reason: REASON, message, graceSeconds },
+        ...(disrupted ? { disruption: message } : {}),
+      }),
+    untilCleanedUp: (uids, signal) =>
+      untilPods(deps, signal, () =>
+        uids.every((uid) => {
+          const record = pods.get(uid as PodUid);
+          // Its containers have to be gone, too: what they wrote takes room as long as they are there.
+          return !record || (isReleasable(record) && record.observed.containers.length === 0);
+        }),
+      ),
+    sayOfPod: (pod, event) => events.ofPod(pod, event),
+    sayOfNode: (event) => events.ofNode(event),
+    decide: (about, because) =>
+      journal.record(
+        about === "node"
+          ? { kind: "node", name: options.nodeName }
+          : { kind: "pod", name: podDisplayName(about.pod), uid: about.uid },
+        because,
+      ),
+  };
+}
+
+const REASON = "Evicted";
+const NO_STORAGE: ReadonlyMap<string, PodStorage> = new Map();
+
+/** Whether a pod ends already; `undefined` for pods that have nothing to give back. */
+function endingOf({ life }: PodRecord, now: number) {
+  if (life.kind === "running") return "no";
+  if (life.kind !== "terminating") return undefined;
+  if (now > life.killBy + OVERDUE_MS) return "overdue";
+  return life.cause.kind === "evicted" && life.cause.reason === REASON ? "evicted" : "deleted";
+}
+
+/** Asks kernel and runtime; what the runtime does not tell is left out, and the layout is as it was. */
+function nodeMeasurer(
+  { rootFolder, pidMax }: EvictionLoopOptions,
+  { outside, images, stats }: EvictionLoopDeps,
+): EvictionPorts["measureNode"] {
+  let layout: DiskLayout = "single";
+  return async (signal) => {
+    const machine = stats.machine();
+    const nodefs = await tolerant(outside.host.diskUsage(rootFolder), signal);
+    const found = await tolerant(images.filesystems(signal), signal);
+    if (nodefs && found) layout = layoutOf(nodefs, found);
+    return {
+      layout,
+      measures: {
+        ...machineMeasures(machine, pidMax),
+        ...(nodefs ? { nodefs } : {}),
+        ...(found ? { imagefs: found.images, containerfs: found.containers } : {}),
+      },
+    };
+  };
+}
+
+async function tolerant<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!isOutside(error) || signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+function machineMeasures(
+  { atMs, group, groups, tasks }: MachineFigures,
+  pidMax: number,
+): NodeMeasures {
+  const memory = memoryMeasure(group);
+  const podsMemory = memoryMeasure(groups.find(({ name }) => name === "pods")?.group);
+  return {
+    atMs,
+    ...(memory ? { memory } : {}),
+    ...(podsMemory ? { podsMemory } : {}),
+    ...(tasks === undefined ? {} : { pids: { max: pidMax, used: tasks } }),
+  };
+}
+
+function memoryMeasure(group: MachineFigures["group"] | undefined): MemoryMeasure | undefined {
+  const { limitBytes, workingSetBytes } = group?.memory ?? {};
+  return limitBytes === undefined || workingSetBytes === undefined
+    ? undefined
+    : { limitBytes, workingSetBytes };
+}
+
+/** Which file systems are the same, by their devices. */
+function layoutOf(nodefs: DiskUsage, { images, containers }: RuntimeFilesystems): DiskLayout {
+  if (images.device === nodefs.device) return "single";
+  return containers.device === images.device ? "dedicated" : "split";
+}
+
+function usageOf({ group, containers }: PodFigures, storage: PodStorage | undefined): PodUsage {
+  const { tasks } = group ?? {};
+  const memoryBytes = group?.memory?.workingSetBytes;
+  return {
+    ...(memoryBytes === undefined ? {} : { memoryBytes }),
+    ...(tasks === undefined ? {} : { tasks }),
+    containers: containers.map(({ name, group: own }) => {
+      const bytes = own.memory?.workingSetBytes;
+      const disks = storage?.containers.find((each) => each.name === name);
+      return { name, ...(bytes === undefined ? {} : { memoryBytes: bytes }), ...filesOf(disks) };
+    }),
+    volumes: volumesOf(storage),
+  };
+}
+
+function storageUsage(storage: PodStorage): PodUsage {
+  return {
+    containers: storage.containers.map((container) => ({
+      name: container.name,
+      ...filesOf(container),
+    })),
+    volumes: volumesOf(storage),
+  };
+}
+
+function filesOf(container: PodStorage["containers"][number] | undefined) {
+  const { rootfs, logs } = container ?? {};
+  return { ...(rootfs ? { rootfs } : {}), ...(logs ? { logs } : {}) };
+}
+
+function volumesOf(storage: PodStorage | undefined): PodUsage["volumes"] {
+  return (storage?.volumes ?? []).map(({ name, ephemeral, fs }) => ({ ...fs, name, ephemeral }));
+}
+
+/** Images are kept until it is known which pods are wanted. */
+async function deleteImages(
+  { images, pipeline, outside }: EvictionLoopDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!pipeline.seen.get()) return;
+  try {
+    const { removed, freedBytes, errors } = await images.deleteUnused(signal);
+    outside.log.info("unused images were removed", { images: removed.length, freedBytes });
+    if (errors.length > 0) throw new OutsideError("io", errors.join("; "));
+  } catch (error) {
+    if (isOutside(error) || signal.aborted) throw error;
+    throw new OutsideError("io", messageOf(error), { cause: error });
+  }
+}
+
+/**
+ * Has the runtime remove what has ended of pods that are done. Of manifests it stays: beside a file of ours, which may be
+ * lost, nothing else tells that they have run.
+ */
+async function clearEnded(deps: EvictionLoopDeps, signal: AbortSignal): Promise<void> {
+  const { pods } = deps.pipeline;
+  const ended = pods.list().filter(({ life, observed, source }) => {
+    const isDone = life.kind === "terminated" && source === "api";
+    return isDone && observed.containers.length > 0;
+  });
+  for (const { uid } of ended) deps.news.publish({ kind: "clear", uid });
+  const enough = new AbortController();
+  const waits = AbortSignal.any([signal, enough.signal]);
+  const isCleared = () =>
+    ended.every(({ uid }) => (pods.get(uid)?.observed.containers.length ?? 0) === 0);
+  const cleared = untilPods(deps, waits, isCleared);
+  await Promise.race([cleared, deps.outside.clock.sleep(CLEAR_MS, waits)]).finally(() =>
+    enough.abort(new Error("enough")),
+  );
+}
+
+/** Resolves when `test` holds; asks again with every change of a pod. */
+function untilPods(
+  { pipeline }: EvictionLoopDeps,
+  signal: AbortSignal,
+  test: () => boolean,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (finish: () => void) => {
+      stop();
+      signal.removeEventListener("abort", onAbort);
+      finish();
+    };
+    const onAbort = () => settle(() => reject(signal.reason as Error));
+    const stop = pipeline.pods.subscribe(() => {
+      if (test()) settle(resolve);
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    else if (test()) settle(resolve);
+  });
+}

@@ -1,0 +1,283 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { Because } from "../../api/decisions.ts";
+import { DEFAULT_CONFIG } from "../../config/defaults.ts";
+import type { KubeletConfig } from "../../config/kubelet-config.ts";
+import { Cell } from "../../kit/cell.ts";
+import { OutsideError } from "../../kit/errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { MetricsRegistry } from "../../kit/metrics.ts";
+import {
+  Eviction,
+  type EvictionOrder,
+  evictionSettings,
+  type PodUsage,
+  type PressureCondition,
+} from "./eviction.ts";
+import { candidateOf, type TestPod } from "./pods.vectors.ts";
+
+const MI = 2 ** 20;
+const GI = 2 ** 30;
+
+/** A node in memory whose pods use what they are said to use; an evicted pod is gone after its grace. */
+class Node {
+  readonly clock = new SimClock({ wallMs: 1_790_000_000_000 });
+  readonly metrics = new MetricsRegistry();
+  readonly said: string[] = [];
+  readonly orders: EvictionOrder[] = [];
+  readonly reclaimed: string[] = [];
+  readonly measured: string[] = [];
+  readonly decisions: Because[] = [];
+  readonly pressure = new Cell<readonly PressureCondition[]>([]);
+  pods: TestPod[] = [];
+  /** Of 1 GiB each. */
+  memoryUsedMi = 0;
+  diskUsedMi = 0;
+  imagesMi = 0;
+  /** Evicted pods stay for ever. */
+  stuck = false;
+  broken = false;
+  readonly #leave = new AbortController();
+
+  constructor(config: Partial<KubeletConfig> = {}) {
+    const settings = evictionSettings({ ...DEFAULT_CONFIG, ...config });
+    const eviction = new Eviction(settings, {
+      ports: {
+        measureNode: async () => this.#measure(),
+        candidates: () => this.pods.map(candidateOf),
+        measurePods: async ({ disks }) => this.#usages(disks ? "pods and disks" : "pods"),
+        measureStorage: async (uids) => {
+          const usages = this.#usages("storage");
+          return new Map([...usages].filter(([uid]) => uids.has(uid)));
+        },
+        reclaim: async (step) => {
+          this.reclaimed.push(step);
+          if (step === "images") this.imagesMi = 0;
+        },
+        evict: (order) => this.#end(order),
+        untilCleanedUp: (uids, signal) => this.#untilGone(uids, signal),
+        sayOfPod: ({ metadata }, { reason, message }) =>
+          this.said.push(`${metadata?.name} ${reason}: ${message}`),
+        sayOfNode: ({ reason, message }) => this.said.push(`node ${reason}: ${message}`),
+        decide: (_, because) => this.decisions.push(because),
+      },
+      clock: this.clock,
+      log: silentLog,
+      metrics: this.metrics,
+      pressure: this.pressure,
+    });
+    void eviction.run(this.#leave.signal).catch(() => {});
+  }
+
+  get names(): readonly string[] {
+    return this.pods.map(({ name }) => name);
+  }
+
+  async leave(): Promise<void> {
+    this.#leave.abort();
+    await this.clock.advance(0);
+  }
+
+  #measure() {
+    if (this.broken) throw new OutsideError("io", "input/output error");
+    const sum = (of: (pod: TestPod) => number | undefined) =>
+      this.pods.reduce((total, pod) => total + (of(pod) ?? 0), 0) * MI;
+    const used = this.memoryUsedMi * MI + sum(({ memoryMi }) => memoryMi);
+    const disk = (this.diskUsedMi + this.imagesMi) * MI + sum(({ volumeMi }) => volumeMi);
+    const file = {
+      capacityBytes: GI,
+      availableBytes: GI - disk,
+      inodes: 1000,
+      inodesFree: 900,
+    };
+    return {
+      layout: "single" as const,
+      measures: {
+        atMs: this.clock.wall(),
+        memory: { limitBytes: GI, workingSetBytes: used },
+        ...{ nodefs: file, imagefs: file, containerfs: file },
+        pids: { max: 1000, used: 100 },
+      },
+    };
+  }
+
+  #usages(what: string): ReadonlyMap<string, PodUsage> {
+    this.measured.push(what);
+    return new Map(
+      this.pods
+        .map(candidateOf)
+        .flatMap(({ uid, usage }) => (usage ? [[uid, usage] as const] : [])),
+    );
+  }
+
+  #end(order: EvictionOrder): void {
+    this.orders.push(order);
+    const evicted = (pod: TestPod) => `uid-${pod.name}` === order.uid;
+    this.pods = this.pods.map((pod) => (evicted(pod) ? { ...pod, ending: "evicted" } : pod));
+    if (this.stuck) return;
+    this.clock.alarm(order.graceSeconds * 1000, () => {
+      this.pods = this.pods.filter((pod) => !evicted(pod));
+    });
+  }
+
+  async #untilGone(uids: readonly string[], signal: AbortSignal): Promise<void> {
+    while (this.pods.some(({ name }) => uids.includes(`uid-${name}`)))
+      await this.clock.sleep(100, signal);
+  }
+}
+
+const FIVE: readonly TestPod[] = [
+  { name: "small", memoryMi: 10 },
+  { name: "hog", memoryMi: 400 },
+  { name: "within", requestMi: 300, memoryMi: 250 },
+  { name: "important", memoryMi: 100, priority: 1000 },
+  { name: "static", memoryMi: 100, isStatic: true },
+];
+
+test("memory runs out: one pod goes with its reason, its neighbours stay, the condition ends later", async () => {
+  const node = new Node();
+  node.pods = [...FIVE];
+  await node.clock.advance(60_000);
+  assert.deepEqual([node.pressure.get(), node.said, node.measured], [[], [], []]);
+  node.memoryUsedMi = 120;
+  await node.clock.advance(10_000);
+  assert.deepEqual(node.pressure.get(), ["MemoryPressure"]);
+  assert.deepEqual(node.said, [
+    "node EvictionThresholdMet: Attempting to reclaim memory",
+    "hog Evicted: The node was low on resource: memory. Threshold quantity: 100Mi, available: 44Mi. Container c was using 400Mi, request is 0, has larger consumption of memory. ",
+  ]);
+  const [order] = node.orders;
+  assert.deepEqual([order?.uid, order?.graceSeconds, order?.disrupted], ["uid-hog", 1, true]);
+  const [because] = node.decisions;
+  assert.equal(because?.kind, "evictPod");
+  await node.clock.advance(290_000);
+  assert.deepEqual(node.names, ["small", "within", "important", "static"]);
+  assert.equal(node.orders.length, 1, "no second pod goes");
+  assert.deepEqual(node.pressure.get(), ["MemoryPressure"]);
+  await node.clock.advance(30_000);
+  assert.deepEqual(node.pressure.get(), []);
+  const page = node.metrics.expose();
+  assert.match(page, /kubelet_evictions\{eviction_signal="memory.available"\} 1/);
+  assert.match(
+    page,
+    /kubelet_eviction_stats_age_seconds_count\{eviction_signal="memory.available"\} 1/,
+  );
+  await node.leave();
+});
+
+test("a full disk: what nobody uses goes first, and when that is enough no pod goes", async () => {
+  const node = new Node();
+  node.pods = [{ name: "web", volumeMi: 100 }];
+  Object.assign(node, { diskUsedMi: 500, imagesMi: 400 });
+  await node.clock.advance(10_000);
+  assert.deepEqual(node.reclaimed, ["containers", "images"]);
+  assert.deepEqual(node.orders, []);
+  assert.deepEqual(node.pressure.get(), ["DiskPressure"]);
+  const [because] = node.decisions;
+  assert.deepEqual([because?.kind, because?.rule], ["reclaimNode", "enough"]);
+  await node.leave();
+});
+
+test("a full disk that images do not free: the pod that takes most goes", async () => {
+  const node = new Node();
+  node.pods = [
+    { name: "web", volumeMi: 100 },
+    { name: "writer", volumeMi: 400 },
+  ];
+  Object.assign(node, { diskUsedMi: 500, imagesMi: 10 });
+  await node.clock.advance(10_000);
+  assert.deepEqual(node.reclaimed, ["containers", "images"]);
+  assert.deepEqual(
+    node.orders.map(({ uid }) => uid),
+    ["uid-writer"],
+  );
+  assert.deepEqual(node.measured, ["pods and disks"]);
+  await node.leave();
+});
+
+test("pressure that nothing relieves is told in the journal once, and again when it comes back", async () => {
+  const node = new Node();
+  Object.assign(node, { diskUsedMi: 1_000, imagesMi: 0 });
+  await node.clock.advance(120_000);
+  assert.equal(node.decisions.length, 1);
+  node.diskUsedMi = 100;
+  await node.clock.advance(20_000);
+  node.diskUsedMi = 1_000;
+  await node.clock.advance(20_000);
+  assert.deepEqual(
+    node.decisions.map(({ kind, rule }) => [kind, rule]),
+    [
+      ["reclaimNode", "not enough"],
+      ["reclaimNode", "not enough"],
+    ],
+  );
+  await node.leave();
+});
+
+test("no second pod goes before the first is cleaned up; after 30 s it is looked again, and waited for", async () => {
+  const node = new Node();
+  node.stuck = true;
+  node.pods = [...FIVE];
+  node.memoryUsedMi = 120;
+  await node.clock.advance(29_000);
+  assert.equal(node.orders.length, 1);
+  await node.clock.advance(60_000);
+  assert.ok(node.orders.length > 1);
+  assert.deepEqual([...new Set(node.orders.map(({ uid }) => uid))], ["uid-hog"]);
+  assert.equal(node.said.filter((text) => text.includes("Evicted")).length, 1, "said once");
+  const given = node.pods.find(({ name }) => name === "hog");
+  node.pods = node.pods.map((pod) => (pod === given ? { ...pod, ending: "overdue" } : pod));
+  await node.clock.advance(40_000);
+  assert.deepEqual(
+    [...new Set(node.orders.map(({ uid }) => uid))],
+    ["uid-hog", "uid-small"],
+    "one that does not end is given up",
+  );
+  await node.leave();
+});
+
+test("limits of pods: only pods that have some are measured, several may go in a round", async () => {
+  const node = new Node();
+  const limited = (name: string, volumeMi: number): TestPod => ({
+    name,
+    volumeMi,
+    spec: { volumes: [{ name: "v", emptyDir: { sizeLimit: "5Mi" } }] },
+  });
+  node.pods = [limited("a", 40), limited("b", 4), limited("c", 6), { name: "free", volumeMi: 90 }];
+  await node.clock.advance(1_000);
+  assert.deepEqual(
+    node.orders.map(({ uid, graceSeconds, disrupted }) => [uid, graceSeconds, disrupted]),
+    [
+      ["uid-a", 1, false],
+      ["uid-c", 1, false],
+    ],
+  );
+  assert.deepEqual([...new Set(node.measured)], ["storage"]);
+  assert.deepEqual(node.said, [
+    'a Evicted: Usage of EmptyDir volume "v" exceeds the limit "5Mi". ',
+    'c Evicted: Usage of EmptyDir volume "v" exceeds the limit "5Mi". ',
+  ]);
+  assert.match(node.metrics.expose(), /kubelet_evictions\{eviction_signal="emptydirfs.limit"\} 2/);
+  await node.leave();
+});
+
+test("what cannot be measured does not end the watch", async () => {
+  const node = new Node();
+  node.pods = [...FIVE];
+  node.broken = true;
+  await node.clock.advance(60_000);
+  Object.assign(node, { broken: false, memoryUsedMi: 120 });
+  await node.clock.advance(10_000);
+  assert.equal(node.orders.length, 1);
+  await node.leave();
+});
+
+test("without thresholds and limits nothing is looked at", async () => {
+  const node = new Node({ evictionHard: {}, localStorageCapacityIsolation: false });
+  node.pods = [...FIVE];
+  node.memoryUsedMi = 900;
+  await node.clock.advance(60_000);
+  assert.deepEqual([node.orders, node.measured], [[], []]);
+  await node.leave();
+});

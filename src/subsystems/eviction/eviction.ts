@@ -1,0 +1,360 @@
+/**
+ * Keeps the node able to work when memory, disk or process numbers run out. Writes: which pressure the node is
+ * under. In: measures of the machine, what pods use, thresholds. Out: conditions, node-level reclaim, pods that
+ * are evicted with the reason. Invariants: at most one pod is evicted for pressure in a round, and the next round
+ * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` says.
+ */
+import type { Because } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { EvictionAmount, EvictionSignal } from "../../config/eviction-thresholds.ts";
+import type { Cell } from "../../kit/cell.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { Log } from "../../kit/log.ts";
+import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
+import { hasLocalLimits, type LocalExcess } from "./local-limits.ts";
+import { type NodeMeasures, observationsOf, type SignalObservations } from "./observations.ts";
+import {
+  type EvictionPlan,
+  type EvictionRules,
+  HARD_GRACE_SECONDS,
+  isRelieved,
+  NOTHING_MET,
+  type PressurePlan,
+  planEviction,
+  type Victim,
+} from "./plan.ts";
+import { excessBecause, reclaimBecause, victimBecause } from "./reasons.ts";
+import { type EvictionReport, reportEviction } from "./report.ts";
+import type { EvictionSettings } from "./settings.ts";
+import {
+  type DiskLayout,
+  type PressureCondition,
+  type ReclaimStep,
+  SIGNAL_FACTS,
+} from "./signals.ts";
+import { reclaimingText } from "./texts.ts";
+import { replaceHard } from "./thresholds.ts";
+import type { CandidatePod, PodUsage } from "./usage.ts";
+
+export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
+export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";
+export { type EvictionSettings, evictionSettings } from "./settings.ts";
+export type { DiskLayout, PressureCondition, ReclaimStep } from "./signals.ts";
+export type { CandidatePod, ContainerUsage, DiskUse, PodUsage } from "./usage.ts";
+
+/** How a pod is ended. */
+export interface EvictionOrder {
+  readonly uid: string;
+  readonly graceSeconds: number;
+  /** Message of the status. */
+  readonly message: string;
+  /** Whether the condition DisruptionTarget says that the pod was not at fault. */
+  readonly disrupted: boolean;
+}
+
+/** What is said when a pod is evicted. */
+export interface EvictionEvent {
+  readonly type: "Warning";
+  readonly reason: "Evicted";
+  readonly message: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What eviction stands on. */
+export interface EvictionPorts {
+  /** Measures the machine anew. Throws `OutsideError`. */
+  measureNode(
+    signal: AbortSignal,
+  ): Promise<{ readonly measures: NodeMeasures; readonly layout: DiskLayout }>;
+  /** The pods that have not ended. */
+  candidates(): readonly Omit<CandidatePod, "usage">[];
+  /** What all pods use by now; with `disks` also of file systems. Throws `OutsideError`. */
+  measurePods(
+    options: { readonly disks: boolean },
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>>;
+  /** What these pods take of disks, and nothing else of them. Throws `OutsideError`. */
+  measureStorage(
+    uids: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>>;
+  /** Takes back what the node itself can do without. Throws `OutsideError`. */
+  reclaim(step: ReclaimStep, signal: AbortSignal): Promise<void>;
+  /** Begins to end a pod. */
+  evict(order: EvictionOrder): void;
+  /** Resolves when nothing of these pods runs or takes room any more. */
+  untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
+  sayOfPod(pod: Pod, event: EvictionEvent): void;
+  sayOfNode(event: {
+    readonly type: "Warning";
+    readonly reason: "EvictionThresholdMet";
+    readonly message: string;
+  }): void;
+  /** Keeps a decision on a pod, or on the node. */
+  decide(about: CandidatePod | "node", because: Because): void;
+}
+
+/** What the class needs beside its ports. */
+export interface EvictionDeps {
+  readonly ports: EvictionPorts;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: MetricsRegistry;
+  /** The pressure that the node is under, in the order of the conditions; written here only. */
+  readonly pressure: Cell<readonly PressureCondition[]>;
+}
+
+/** Between two rounds (kubelet evictionMonitoringPeriod). */
+const PERIOD_MS = 10_000;
+/** How long the cleanup of an evicted pod is waited for (podCleanupTimeout). */
+const CLEANUP_MS = 30_000;
+
+/** See the head of this file. */
+export class Eviction {
+  readonly #settings: EvictionSettings;
+  readonly #deps: EvictionDeps;
+  readonly #evictions: Counter;
+  readonly #statsAge: Histogram;
+  #state = NOTHING_MET;
+  /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
+  #reclaimed: string | undefined;
+  /** The signal that the log was last told of, while the pressure lasts. */
+  #told: string | undefined;
+
+  constructor(settings: EvictionSettings, deps: EvictionDeps) {
+    this.#settings = settings;
+    this.#deps = deps;
+    this.#evictions = deps.metrics.counter({
+      name: "kubelet_evictions",
+      help: "Cumulative number of pod evictions by eviction signal",
+    });
+    this.#statsAge = deps.metrics.histogram({
+      name: "kubelet_eviction_stats_age_seconds",
+      help: "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal",
+    });
+  }
+
+  /** Watches the node until `signal` is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { thresholds, localLimits } = this.#settings;
+    if (thresholds.length === 0 && !localLimits) return;
+    while (!signal.aborted) {
+      const evicted = await this.#tolerantRound(signal);
+      await (evicted.length === 0 ? this.#pause(signal) : this.#awaitCleanup(evicted, signal));
+    }
+  }
+
+  /** One round; resolves with the pods that were evicted. Throws `OutsideError`. */
+  async round(signal: AbortSignal): Promise<readonly string[]> {
+    const { measures, layout } = await this.#deps.ports.measureNode(signal);
+    const rules = { ...this.#settings, layout };
+    const observations = observationsOf(measures);
+    const plan = await this.#plan(rules, observations, signal);
+    this.#state = plan.state;
+    this.#publish(plan.conditions);
+    if (!plan.pressure) {
+      this.#reclaimed = undefined;
+      this.#told = undefined;
+    }
+    if (plan.excesses.length > 0) return this.#evictExcesses(plan.excesses);
+    if (!plan.pressure) return [];
+    return await this.#relieve(plan.pressure, { rules, plan, signal });
+  }
+
+  /**
+   * What a round would do now, with these hard thresholds in place of those that their signals have; nothing is done.
+   * Throws `OutsideError`.
+   */
+  async preview(
+    hard: ReadonlyMap<EvictionSignal, EvictionAmount>,
+    signal: AbortSignal,
+  ): Promise<EvictionReport> {
+    const { ports, clock } = this.#deps;
+    const { measures, layout } = await ports.measureNode(signal);
+    const usages = await ports.measurePods({ disks: true }, signal);
+    const plan = planEviction({
+      rules: {
+        ...this.#settings,
+        layout,
+        thresholds: replaceHard(this.#settings.thresholds, hard),
+      },
+      observations: observationsOf(measures),
+      pods: ports.candidates().map((pod) => ({ ...pod, usage: usages.get(pod.uid) })),
+      state: { ...this.#state, observedAt: new Map() },
+      now: clock.monotonic(),
+    });
+    return reportEviction(plan, layout);
+  }
+
+  /** What cannot be measured must not stop the watch over what can be measured the next time. */
+  async #tolerantRound(signal: AbortSignal): Promise<readonly string[]> {
+    try {
+      return await this.round(signal);
+    } catch (error) {
+      if (!isOutside(error) || signal.aborted) throw error;
+      this.#deps.log.warn("failed to look for pressure on the node", { problem: messageOf(error) });
+      return [];
+    }
+  }
+
+  /** Pods are measured only when something depends on it: a plan without them tells whether it does. */
+  async #plan(
+    rules: EvictionRules,
+    observations: SignalObservations,
+    signal: AbortSignal,
+  ): Promise<EvictionPlan> {
+    const { ports, clock } = this.#deps;
+    const found = ports.candidates();
+    const now = clock.monotonic();
+    const planWith = (usages: ReadonlyMap<string, PodUsage>) =>
+      planEviction({
+        rules,
+        observations,
+        pods: found.map((pod) => ({ ...pod, usage: usages.get(pod.uid) })),
+        state: this.#state,
+        now,
+      });
+    const rough = planWith(new Map());
+    if (rough.pressure) {
+      const disks = rules.localLimits || needsDisks(rough.pressure);
+      return planWith(await ports.measurePods({ disks }, signal));
+    }
+    const limited = found.filter(({ pod }) => rules.localLimits && hasLocalLimits(pod));
+    if (limited.length === 0) return rough;
+    return planWith(await ports.measureStorage(new Set(limited.map(({ uid }) => uid)), signal));
+  }
+
+  #publish(conditions: readonly PressureCondition[]): void {
+    const { pressure, log } = this.#deps;
+    if (pressure.get().join() === conditions.join()) return;
+    log.info("pressure on the node has changed", { conditions: conditions.join(", ") });
+    pressure.set(conditions);
+  }
+
+  #evictExcesses(excesses: readonly LocalExcess[]): readonly string[] {
+    for (const excess of excesses) {
+      const { candidate, message, limit } = excess;
+      this.#deps.ports.decide(candidate, excessBecause(excess, HARD_GRACE_SECONDS));
+      this.#end(candidate, { message, annotations: {}, graceSeconds: HARD_GRACE_SECONDS });
+      this.#evictions.add({ eviction_signal: limit });
+    }
+    return excesses.map(({ candidate }) => candidate.uid);
+  }
+
+  /** What the node itself can do without goes first; then one pod, if that was not enough. */
+  async #relieve(pressure: PressurePlan, round: Round): Promise<readonly string[]> {
+    const { ports, log } = this.#deps;
+    const { resource, victim } = pressure;
+    const { signal } = pressure.threshold;
+    const isNews = this.#told !== signal;
+    this.#told = signal;
+    const { available } = pressure.observed;
+    if (isNews) log.warn("a resource is short on the node", { resource, signal, available });
+    const message = reclaimingText(resource);
+    ports.sayOfNode({ type: "Warning", reason: "EvictionThresholdMet", message });
+    if (await this.#reclaim(pressure, round)) return [];
+    if (!victim) {
+      if (isNews) log.warn("no pod can be evicted", { resource, pods: pressure.ranking.length });
+      return [];
+    }
+    const { candidate } = victim.ranked;
+    // Reclaiming took a while: the pod may have ended meanwhile, which changes what there is.
+    if (!ports.candidates().some(({ uid }) => uid === candidate.uid)) return [];
+    this.#observeAge(round.plan);
+    this.#evictVictim(pressure, victim);
+    return [candidate.uid];
+  }
+
+  /** Whether it was enough. */
+  async #reclaim(pressure: PressurePlan, { rules, signal }: Round): Promise<boolean> {
+    const { ports, log } = this.#deps;
+    if (pressure.reclaim.length === 0) return false;
+    for (const step of pressure.reclaim) {
+      try {
+        await ports.reclaim(step, signal);
+      } catch (error) {
+        if (!isOutside(error) || signal.aborted) throw error;
+        log.warn("failed to reclaim", { step, problem: messageOf(error) });
+      }
+    }
+    const { measures } = await ports.measureNode(signal);
+    const observations = observationsOf(measures);
+    const relieved = isRelieved(rules, observations);
+    const { signal: starved } = pressure.threshold;
+    const available = observations.get(starved)?.available;
+    const outcome = `${starved} ${relieved}`;
+    // Pressure that lasts is met every ten seconds: the journal must not fill up with it.
+    if (outcome !== this.#reclaimed)
+      ports.decide("node", reclaimBecause(pressure, { relieved, available }));
+    this.#reclaimed = outcome;
+    return relieved;
+  }
+
+  #evictVictim(pressure: PressurePlan, victim: Victim): void {
+    const { ranked, texts, graceSeconds } = victim;
+    const { candidate } = ranked;
+    // Said once: a pod that is being ended only gets less time.
+    if (candidate.ending !== "no") {
+      this.#deps.ports.evict({ uid: candidate.uid, graceSeconds, ...texts, disrupted: true });
+      return;
+    }
+    this.#deps.ports.decide(candidate, victimBecause(pressure, victim));
+    this.#end(candidate, { ...texts, graceSeconds, disrupted: true });
+    this.#evictions.add({ eviction_signal: pressure.threshold.signal });
+  }
+
+  #end(
+    { uid, pod }: CandidatePod,
+    how: Omit<EvictionOrder, "uid" | "disrupted"> &
+      Pick<EvictionEvent, "annotations"> & {
+        readonly disrupted?: true;
+      },
+  ): void {
+    const { message, annotations, graceSeconds, disrupted = false } = how;
+    const { ports, log } = this.#deps;
+    log.warn("pod is evicted", { uid, message });
+    ports.sayOfPod(pod, { type: "Warning", reason: "Evicted", message, annotations });
+    ports.evict({ uid, graceSeconds, message, disrupted });
+  }
+
+  #observeAge({ state, views }: EvictionPlan): void {
+    const now = this.#deps.clock.wall();
+    const acting = new Set(state.acting.map(({ signal }) => signal));
+    for (const { threshold, observed } of views)
+      if (observed && acting.delete(threshold.signal))
+        this.#statsAge.observe((now - observed.atMs) / 1000, {
+          eviction_signal: threshold.signal,
+        });
+  }
+
+  async #awaitCleanup(uids: readonly string[], signal: AbortSignal): Promise<void> {
+    const { ports, clock, log } = this.#deps;
+    const enough = new AbortController();
+    const waits = AbortSignal.any([signal, enough.signal]);
+    const cleaned = await Promise.race([
+      ports.untilCleanedUp(uids, waits).then(() => true),
+      clock.sleep(CLEANUP_MS, waits).then(() => false),
+    ]).catch((error: unknown) => {
+      if (signal.aborted) return true;
+      throw error;
+    });
+    enough.abort();
+    if (!cleaned) log.warn("an evicted pod is not cleaned up in time", { uids: uids.join(", ") });
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    await this.#deps.clock.sleep(PERIOD_MS, signal).catch(() => {});
+  }
+}
+
+/** What belongs to one round. */
+interface Round {
+  readonly rules: EvictionRules;
+  readonly plan: EvictionPlan;
+  readonly signal: AbortSignal;
+}
+
+function needsDisks({ threshold }: PressurePlan): boolean {
+  return SIGNAL_FACTS[threshold.signal].disk !== undefined;
+}

@@ -1,0 +1,104 @@
+// pure
+import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+
+/** What a signal tells the lack of; `inodes` and `pids` are names that only eviction uses. */
+export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
+
+/** The conditions of a node that pressure sets. */
+export type PressureCondition = "MemoryPressure" | "DiskPressure" | "PIDPressure";
+
+/** The file systems that disk signals are about. */
+export type DiskName = "nodefs" | "imagefs" | "containerfs";
+
+/**
+ * Which of them are the same: one for all (`single`), images and writable layers apart from the rest
+ * (`dedicated`), or images alone apart and writable layers with the rest (`split`).
+ */
+export type DiskLayout = "single" | "dedicated" | "split";
+
+/** What is known of a signal by its name. */
+export interface SignalFacts {
+  readonly resource: StarvedResource;
+  readonly condition: PressureCondition;
+  /** Of disk signals. */
+  readonly disk?: DiskName;
+}
+
+const memory: SignalFacts = { resource: "memory", condition: "MemoryPressure" };
+const space = (disk: DiskName): SignalFacts => ({
+  resource: "ephemeral-storage",
+  condition: "DiskPressure",
+  disk,
+});
+const inodes = (disk: DiskName): SignalFacts => ({
+  resource: "inodes",
+  condition: "DiskPressure",
+  disk,
+});
+
+/** Every signal (pkg/kubelet/eviction helpers.go signalToResource, signalToNodeCondition). */
+export const SIGNAL_FACTS: Readonly<Record<EvictionSignal, SignalFacts>> = {
+  "memory.available": memory,
+  "allocatableMemory.available": memory,
+  "nodefs.available": space("nodefs"),
+  "nodefs.inodesFree": inodes("nodefs"),
+  "imagefs.available": space("imagefs"),
+  "imagefs.inodesFree": inodes("imagefs"),
+  "containerfs.available": space("containerfs"),
+  "containerfs.inodesFree": inodes("containerfs"),
+  "pid.available": { resource: "pids", condition: "PIDPressure" },
+};
+
+/** The conditions in the order in which they are told. */
+export const PRESSURE_CONDITIONS: readonly PressureCondition[] = [
+  "MemoryPressure",
+  "DiskPressure",
+  "PIDPressure",
+];
+
+/** What can be taken back from the node itself before a pod has to go. */
+export type ReclaimStep = "containers" | "images";
+
+const BOTH: readonly ReclaimStep[] = ["containers", "images"];
+
+/**
+ * What is taken back for a signal, in this order: containers that have ended, then images nobody uses
+ * (helpers.go buildSignalToNodeReclaimFuncs).
+ */
+export function reclaimStepsFor(
+  signal: EvictionSignal,
+  layout: DiskLayout,
+): readonly ReclaimStep[] {
+  const { disk } = SIGNAL_FACTS[signal];
+  if (disk === undefined) return [];
+  switch (layout) {
+    case "single":
+      return BOTH;
+    case "dedicated":
+      return disk === "nodefs" ? [] : BOTH;
+    case "split":
+      return disk === "imagefs" ? ["images"] : ["containers"];
+    default:
+      return layout satisfies never;
+  }
+}
+
+/** The parts of a pod's usage of disks. */
+export type DiskPart = "rootfs" | "logs" | "volumes";
+
+/**
+ * Which parts of a pod's usage lie on the file system of a signal (helpers.go buildSignalToRankFunc). Images
+ * are shared and count for no pod.
+ */
+export function diskPartsFor(disk: DiskName, layout: DiskLayout): readonly DiskPart[] {
+  switch (layout) {
+    case "single":
+      return ["rootfs", "logs", "volumes"];
+    case "dedicated":
+      return disk === "nodefs" ? ["logs", "volumes"] : ["rootfs"];
+    case "split":
+      return disk === "imagefs" ? [] : ["logs", "volumes", "rootfs"];
+    default:
+      return layout satisfies never;
+  }
+}

@@ -1,0 +1,73 @@
+// pure
+import type { Pod } from "../../api/generated/types.ts";
+import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
+
+/** What is used of a file system; what was not measured is missing. */
+export interface DiskUse {
+  readonly usedBytes?: number;
+  readonly inodesUsed?: number;
+}
+
+/** What one container uses. */
+export interface ContainerUsage {
+  readonly name: string;
+  /** Its working set. */
+  readonly memoryBytes?: number;
+  /** Its writable layer. */
+  readonly rootfs?: DiskUse;
+  readonly logs?: DiskUse;
+}
+
+/** What a pod uses as it was measured. */
+export interface PodUsage {
+  /** Working set of its control group. */
+  readonly memoryBytes?: number;
+  /** Processes and threads. */
+  readonly tasks?: number;
+  readonly containers: readonly ContainerUsage[];
+  /** Volumes that the agent measures; `ephemeral` ones take room of the node's file system. */
+  readonly volumes: readonly (DiskUse & { readonly name: string; readonly ephemeral: boolean })[];
+}
+
+/** A pod that may be evicted. */
+export interface CandidatePod {
+  readonly uid: string;
+  readonly pod: Pod;
+  /** Missing when nothing of it could be measured. */
+  readonly usage: PodUsage | undefined;
+  /** Whether it is being ended already; `overdue` when that takes longer than it should, for whatever cause. */
+  readonly ending: "no" | "deleted" | "evicted" | "overdue";
+}
+
+/** How much of the resource behind a signal the pod uses; 0 for what was not measured. */
+export function usedFor(signal: EvictionSignal, usage: PodUsage, layout: DiskLayout): number {
+  const { resource, disk } = SIGNAL_FACTS[signal];
+  switch (resource) {
+    case "memory":
+      return usage.memoryBytes ?? 0;
+    case "pids":
+      return usage.tasks ?? 0;
+    case "ephemeral-storage":
+      return sumOfParts(usage, diskPartsFor(disk ?? "nodefs", layout), "usedBytes");
+    case "inodes":
+      return sumOfParts(usage, diskPartsFor(disk ?? "nodefs", layout), "inodesUsed");
+    default:
+      return resource satisfies never;
+  }
+}
+
+const ALL_PARTS: readonly DiskPart[] = ["rootfs", "logs", "volumes"];
+
+/** Bytes of layers, logs and ephemeral volumes of the pod together. */
+export const ephemeralStorageOf = (usage: PodUsage): number =>
+  sumOfParts(usage, ALL_PARTS, "usedBytes");
+
+function sumOfParts(usage: PodUsage, parts: readonly DiskPart[], of: keyof DiskUse): number {
+  const sum = (uses: readonly (DiskUse | undefined)[]) =>
+    uses.reduce((total, use) => total + (use?.[of] ?? 0), 0);
+  return parts.reduce((total, part) => {
+    if (part === "volumes") return total + sum(usage.volumes.filter(({ ephemeral }) => ephemeral));
+    return total + sum(usage.containers.map((container) => container[part]));
+  }, 0);
+}
