@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { containerHash } from "./container-hash.ts";
 import { fnv1a32 } from "./fnv.ts";
 
-test("containerHash: vectors of the reference", () => {
+test("containerHash: vectors of the Go kubelet", () => {
   assert.equal(containerHash({ name: "test_container", image: "foo/image:v1" }), "8e45cbd0");
   assert.equal(containerHash({ name: "foo", image: "bar" }), "11a6d6d6");
 });

@@ -17,7 +17,7 @@ const goJson = (value: unknown): string =>
 
 /**
  * The hash of what makes a container need a new start, as lower case hex without padding: name and
- * image, nothing else. Same as the annotation `io.kubernetes.container.hash` of the reference, so that
+ * image, nothing else. Same as the annotation `io.kubernetes.container.hash` of the Go kubelet, so that
  * containers started by one agent are recognised by the other.
  */
 export function containerHash(container: Pick<Container, "name" | "image">): string {

@@ -17,7 +17,7 @@ export function stableJson(value: unknown): string {
 
 /**
  * The UID of a static pod, 32 hex digits: the same for the same (defaulted) content from the same place,
- * across restarts of the agent. The reference hashes Go's memory layout instead, so the digits differ
+ * across restarts of the agent. The Go kubelet hashes Go's memory layout instead, so the digits differ
  * from its own; nothing depends on them.
  */
 export function staticPodUid(pod: Pod, nodeName: string, origin: StaticPodOrigin): string {

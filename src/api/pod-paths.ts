@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "./generated/types.ts";
 
-/** Where things of one pod are, below the agent's root and the log folder (layout of the reference). */
+/** Where things of one pod are, below the agent's root and the log folder (layout of the Go kubelet). */
 export interface PodPaths {
   /** `<root>/pods/<uid>`. */
   readonly directory: string;

@@ -54,7 +54,7 @@ export const isNodeCriticalPod = (pod: Pod): boolean =>
 /** Whether the pod lives in the node's own network. */
 export const isHostNetworkPod = (pod: Pod): boolean => pod.spec?.hostNetwork === true;
 
-/** `name_namespace`, as the reference keys pods across sources. */
+/** `name_namespace`, as the Go kubelet keys pods across sources. */
 export const podFullName = (pod: Pod): string =>
   `${pod.metadata?.name ?? ""}_${pod.metadata?.namespace ?? ""}`;
 
@@ -62,7 +62,7 @@ export const podFullName = (pod: Pod): string =>
 export const podDisplayName = (pod: Pod): string =>
   `${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
 
-/** `name_namespace(uid)`, as log lines and messages of the reference name a pod. */
+/** `name_namespace(uid)`, as log lines and messages of the Go kubelet name a pod. */
 export const podDescription = (pod: Pod): string =>
   `${podFullName(pod)}(${pod.metadata?.uid ?? ""})`;
 

@@ -25,7 +25,7 @@ const rows = readFileSync(new URL("./testdata/quantity-vectors.tsv", import.meta
   .filter((line) => line !== "")
   .map((line) => line.split("\t"));
 
-test("parseQuantity, formatQuantity: every vector of the reference", () => {
+test("parseQuantity, formatQuantity: every vector of the Go kubelet", () => {
   assert.equal(rows.length, 41);
   for (const [input = "", text, value, milli, decimal] of rows) {
     const reading = readQuantity(input);
@@ -36,7 +36,7 @@ test("parseQuantity, formatQuantity: every vector of the reference", () => {
     assert.equal(reading.kind, "quantity", input);
     const quantity = parseQuantity(input);
     assert.equal(formatQuantity(quantity), text, input);
-    // The reference wraps at 64 bits; ours stays exact.
+    // The Go kubelet wraps at 64 bits; ours stays exact.
     assert.equal(BigInt.asIntN(64, quantityValue(quantity)).toString(), value, input);
     assert.equal(BigInt.asIntN(64, quantityMilliValue(quantity)).toString(), milli, input);
     assert.equal(compareQuantities(quantity, parseQuantity(decimal ?? "")), 0, input);

@@ -84,7 +84,7 @@ function scan(text: string): Scanned | undefined {
     return { negative, whole: "0", fraction: "", suffix: "" };
   const wholeStart = at;
   at = skipDigits(text, at);
-  // The reference takes a lone sign or suffix for zero, against its own expression; we do not.
+  // The Go kubelet takes a lone sign or suffix for zero, against its own expression; we do not.
   if (at === numberStart && text.charCodeAt(at) !== 46) return undefined;
   const whole = at === wholeStart ? "0" : text.slice(wholeStart, at);
   let fraction = "";

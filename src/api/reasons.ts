@@ -9,7 +9,7 @@ const EITHER = ["Normal", "Warning"] as const;
 
 /**
  * Every reason this agent gives in events, with the types it may come with. Users filter and alert on
- * these, so they are the reference's own (semantics: `pkg/kubelet/events/event.go`).
+ * these, so they are the Go kubelet's own (semantics: `pkg/kubelet/events/event.go`).
  */
 export const EVENT_REASONS = {
   // Containers and images.
@@ -95,7 +95,7 @@ export const EVENT_REASONS = {
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
   SystemOOM: WARNING,
-  // Our own: the reference says nothing about events that it loses, about device plugins, nor whose memory ran out;
+  // Our own: the Go kubelet says nothing about events that it loses, about device plugins, nor whose memory ran out;
   // of fields it does not know it says nothing either.
   UnknownField: WARNING,
   OOMKilling: WARNING,

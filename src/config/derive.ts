@@ -14,7 +14,7 @@ export type NodeNameReading =
 
 /**
  * The name of the node: `--hostname-override` or else the host name, without white space around it and in
- * lower case. Source: `GetHostname` of the reference's node utilities.
+ * lower case. Source: `GetHostname` of the Go kubelet's node utilities.
  */
 export function deriveNodeName(hostname: string, override: string): NodeNameReading {
   const path = "--hostname-override";
@@ -79,7 +79,7 @@ export interface RootLayout {
 
 const DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins";
 
-/** Lays out the folders below `rootDir`. Source: `setupDataDirs` and the getters of the reference. */
+/** Lays out the folders below `rootDir`. Source: `setupDataDirs` and the getters of the Go kubelet. */
 export function deriveRootLayout(rootDir: string, podLogsDir: string): RootLayout {
   const root = rootDir;
   const below = (name: string) => (root === "/" ? `/${name}` : `${root}/${name}`);

@@ -127,7 +127,7 @@ const DEPRECATED_ON_LOCKED = "AggregatedDiscoveryRemoveBetaType DisableNodeKubeP
 
 /**
  * All feature gates that a binary of Kubernetes 1.36 knows, sorted by name. The kubelet accepts the gates
- * of every component, since one list serves all. Source: the reference's feature-gate list,
+ * of every component, since one list serves all. Source: the Go kubelet's feature-gate list,
  * https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
  */
 export const FEATURE_GATES: readonly FeatureGate[] = [

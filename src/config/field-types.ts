@@ -150,6 +150,6 @@ export const active = <P extends string>(path: P, of: Shape, about: string, rule
 export const planned = <P extends string>(path: P, of: Shape, about: string, rule = ""): Field<P> =>
   row("planned", path, of, { about, rule });
 
-/** A field without effect in the reference kubelet too. */
+/** A field without effect in the Go kubelet kubelet too. */
 export const inert = <P extends string>(path: P, of: Shape, about: string, rule = ""): Field<P> =>
   row("inert", path, of, { about, rule });

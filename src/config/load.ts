@@ -121,7 +121,7 @@ async function listFolder(
   }
 }
 
-/** Names in the order of their UTF-8 bytes, as the reference walks a folder. */
+/** Names in the order of their UTF-8 bytes, as the Go kubelet walks a folder. */
 function compareBytes(a: string, b: string): number {
   const [left, right] = [a, b].map((text) => new TextEncoder().encode(text));
   if (left === undefined || right === undefined) return 0;

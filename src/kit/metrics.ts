@@ -54,7 +54,7 @@ type LineWriter = (
   timestampMs?: number,
 ) => void;
 
-/** Buckets of the reference for latencies of whole operations, in seconds. */
+/** Buckets of the Go kubelet for latencies of whole operations, in seconds. */
 export const DEFAULT_BUCKETS_SECONDS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;

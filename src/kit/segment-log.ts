@@ -72,7 +72,7 @@ export class SegmentLog {
   }
 
   /**
-   * Finds the end of what an earlier life wrote and resolves with the lines of its last segment; to be
+   * Finds the end of what a previous run wrote and resolves with the lines of its last segment; to be
    * called once before anything else. Segments that are damaged are set aside.
    */
   async open(): Promise<readonly string[]> {

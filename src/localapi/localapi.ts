@@ -16,13 +16,13 @@ import type { Files } from "../outside/host/host.ts";
 import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
 import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
-import { certificateRequestDuty } from "./control/certificate-requests.ts";
-import { startDuty } from "./control/duties.ts";
-import { eventDuty } from "./control/event-expiry.ts";
-import { makeUsualObjects, namespaceDuty } from "./control/namespaces.ts";
-import { nodeTaintDuty } from "./control/node-taints.ts";
-import { schedulingDuty } from "./control/scheduler.ts";
-import { signingDuty } from "./control/signer.ts";
+import { certificateRequestController } from "./control/certificate-requests.ts";
+import { startController } from "./control/controllers.ts";
+import { eventController } from "./control/event-expiry.ts";
+import { makeUsualObjects, namespaceController } from "./control/namespaces.ts";
+import { nodeTaintController } from "./control/node-taints.ts";
+import { schedulingController } from "./control/scheduler.ts";
+import { signingController } from "./control/signer.ts";
 import { PODS as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
 import { ApiServer } from "./serve/server.ts";
@@ -71,7 +71,7 @@ export interface LocalApi {
   isBrokenPod(namespace: string, name: string): boolean;
 }
 
-/** As the reference's server has them where it has any. */
+/** As the API server has them where it has any. */
 const LIMITS: ListenLimits = {
   headerBytes: 1024 * 1024,
   headerMs: 30_000,
@@ -110,7 +110,7 @@ export async function startLocalApi(
   const core: ObjectsCore = { store, clock, random, log };
   makeUsualObjects(core);
   store.flush();
-  startDuties(core, credentials.authority, scope);
+  startControllers(core, credentials.authority, scope);
   const signer = createTokenSigner(credentials.tokenKeyPem);
   const server = new ApiServer({
     core,
@@ -204,15 +204,15 @@ async function listen(
   }
 }
 
-function startDuties(
+function startControllers(
   core: ObjectsCore,
   authority: { readonly certificatePem: string; readonly privateKeyPem: string },
   scope: TaskScope,
 ): void {
-  startDuty(namespaceDuty(core, authority.certificatePem), core, scope);
-  startDuty(nodeTaintDuty(core), core, scope);
-  startDuty(schedulingDuty(core), core, scope);
-  startDuty(signingDuty(core, authority), core, scope);
-  startDuty(eventDuty(core), core, scope);
-  startDuty(certificateRequestDuty(core), core, scope);
+  startController(namespaceController(core, authority.certificatePem), core, scope);
+  startController(nodeTaintController(core), core, scope);
+  startController(schedulingController(core), core, scope);
+  startController(signingController(core, authority), core, scope);
+  startController(eventController(core), core, scope);
+  startController(certificateRequestController(core), core, scope);
 }

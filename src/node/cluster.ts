@@ -64,7 +64,7 @@ export interface ClusterDeps {
 
 /** Whoever asks the HTTPS port waits for the answer (webhook: 10 s for tokens). */
 const REVIEW_TIMEOUT_MS = 10_000;
-/** Buckets of the reference for requests to the API, in seconds. */
+/** Buckets of the Go kubelet for requests to the API, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /** Makes the clients; nothing is asked of the server yet. */
@@ -106,7 +106,7 @@ export function connectCluster(
   };
 }
 
-/** Without watches objects are looked at as often as the reference syncs pods. */
+/** Without watches objects are looked at as often as the Go kubelet syncs pods. */
 const POLL_MS = 60_000;
 
 /** Objects as `configMapAndSecretChangeDetectionStrategy` wants them followed. */

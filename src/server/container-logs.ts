@@ -64,7 +64,7 @@ async function openLog(
   }
 }
 
-/** As the reference, 400 where there is no log any more: of a 404 the API server passes no text on to kubectl. */
+/** As the Go kubelet, 400 where there is no log any more: of a 404 the API server passes no text on to kubectl. */
 function logProblem(error: unknown, containerId: string): unknown {
   const text = `unable to retrieve container logs for ${containerId}`;
   if (isOutside(error, "exhausted")) return new HttpProblem(429, messageOf(error), error);

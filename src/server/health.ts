@@ -13,7 +13,7 @@ export interface ServedCheck {
   check(): string | undefined;
 }
 
-/** Oldest listing of the runtime that counts (threshold of the reference's PLEG). */
+/** Oldest listing of the runtime that counts (threshold of the Go kubelet's PLEG). */
 const LISTING_MAX_MS = 180_000;
 
 /** What is looked at: that we answer, that lines can be logged, that pods are looked after. */
@@ -38,7 +38,7 @@ export function healthChecks(deps: {
   ];
 }
 
-/** Those that the reference has, judged at the moment in which they are asked for. */
+/** Those that the Go kubelet has, judged at the moment in which they are asked for. */
 function ownChecks({
   clock,
   lastListing,

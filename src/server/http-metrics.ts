@@ -21,7 +21,7 @@ export function methodLabel(method: string): string {
   return METHODS.has(method) ? method : "other";
 }
 
-/** The reference's metrics of its server (server/metrics). */
+/** The Go kubelet's metrics of its server (server/metrics). */
 export function createHttpMetrics(metrics: MetricsRegistry, clock: Clock): HttpMetrics {
   const total = metrics.counter({
     name: "kubelet_http_requests_total",

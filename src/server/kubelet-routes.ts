@@ -119,7 +119,7 @@ function debuggingRoutes(
   ];
 }
 
-/** In place of what is switched off, with the reference's answer. */
+/** In place of what is switched off, with the Go kubelet's answer. */
 function switchedOffRoutes(): readonly ServedRoute[] {
   const patterns = ["run", "exec", "attach", "portForward", "containerLogs"].flatMap((name) => [
     `/${name}/{namespace}/{pod}`,

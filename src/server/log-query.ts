@@ -15,7 +15,7 @@ const INVALID = new HttpProblem(422, '{"message": "Invalid request."}');
 const INT64_MAX = 2n ** 63n - 1n;
 
 /**
- * Reads the parameters of a log request as the reference decodes and validates them; throws
+ * Reads the parameters of a log request as the Go kubelet decodes and validates them; throws
  * `HttpProblem`. `allowStream` is the gate PodLogsQuerySplitStreams; without it `stream` is ignored.
  */
 export function parseLogQuery(query: URLSearchParams, allowStream: boolean): LogRequest {
@@ -49,13 +49,13 @@ interface Decoded {
   readonly stream: string | undefined;
 }
 
-/** ValidatePodLogOptions of the reference. */
+/** ValidatePodLogOptions of the Go kubelet. */
 function validate({ tailLines, limitBytes, sinceSeconds, sinceTime, stream }: Decoded): void {
   if (tailLines !== undefined && tailLines < 0n) throw INVALID;
   if (limitBytes !== undefined && limitBytes < 1n) throw INVALID;
   if (sinceSeconds !== undefined && (sinceSeconds < 1n || sinceTime !== undefined)) throw INVALID;
   if (stream !== undefined && !["All", "Stdout", "Stderr"].includes(stream)) throw INVALID;
-  // The reference cannot tell which lines of the tail went to which stream.
+  // The Go kubelet cannot tell which lines of the tail went to which stream.
   if (stream !== undefined && stream !== "All" && tailLines !== undefined) throw INVALID;
 }
 

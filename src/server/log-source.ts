@@ -10,7 +10,7 @@ export interface LogSource {
 
 /**
  * The attempt whose log is shown: the present one, the one before with `previous`, or the last one when
- * none runs. Throws `HttpProblem` with the reference's words where there is no log yet or no more
+ * none runs. Throws `HttpProblem` with the Go kubelet's words where there is no log yet or no more
  * (kubelet_pods.go validateContainerLogStatus).
  */
 export function chooseLogSource(

@@ -25,9 +25,9 @@ type ServedEvents = ServedNode["subsystems"]["events"];
 
 /** Decisions answered when nobody says how many. */
 const DECISIONS = 1_000;
-const MOST_ITEMS = 100_000;
+const MAX_ITEMS = 100_000;
 /** Events answered from disk: many more in one answer would hold up the agent. */
-const MOST_HISTORY = 5_000;
+const MAX_HISTORY = 5_000;
 
 /** The routes below `/nodelet/v1/`, on the agent's own socket only. */
 export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly ServedRoute[] {
@@ -70,13 +70,13 @@ async function replyPod(call: Call, node: ServedNode, clock: Clock): Promise<voi
 async function replyEvents(call: Call, events: ServedEvents): Promise<void> {
   const { query } = call;
   const wanted = wantedEvents(query);
-  const limit = limitOf(query) ?? MOST_ITEMS;
+  const limit = limitOf(query) ?? MAX_ITEMS;
   const sinceMs = sinceOf(query);
   const fromDisk = sinceMs !== undefined || query.get("history") === "true";
   const items = fromDisk
     ? await events.read({
         wanted,
-        limit: Math.min(limit, MOST_HISTORY),
+        limit: Math.min(limit, MAX_HISTORY),
         ...(sinceMs === undefined ? {} : { sinceMs }),
       })
     : events.list().filter(wanted).slice(-limit);

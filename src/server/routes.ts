@@ -108,7 +108,7 @@ function matchParts(
 
 const VERBS: Readonly<Record<string, string>> = {
   GET: "get",
-  // The reference knows no verb for HEAD, which leaves it to those who may do anything.
+  // The Go kubelet knows no verb for HEAD, which leaves it to those who may do anything.
   HEAD: "get",
   POST: "create",
   PUT: "update",

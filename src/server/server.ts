@@ -68,7 +68,7 @@ export interface RunningServer {
   readonly addresses: Readonly<Partial<Record<Face, ListenAddress>>>;
 }
 
-/** As the reference's server has them where it has any. */
+/** As the Go kubelet's server has them where it has any. */
 const LIMITS: ListenLimits = {
   headerBytes: 1024 * 1024,
   headerMs: 30_000,

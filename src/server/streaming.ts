@@ -125,7 +125,7 @@ async function handOver(
   }
 }
 
-/** Statuses of the runtime's errors as the reference maps them (streaming/errors.go). */
+/** Statuses of the runtime's errors as the Go kubelet maps them (streaming/errors.go). */
 function runtimeProblem(error: unknown): unknown {
   if (!isOutside(error)) return error;
   const status = error.code === "notFound" ? 404 : error.code === "exhausted" ? 429 : 500;

@@ -95,7 +95,7 @@ async function runtimeFaults(
       [...claimed],
     ),
     ...processFaults(node, new Set([...ready, ...running].map(({ id }) => id))),
-    ...(await groundFaults(node, { alive, known, ips, netns: inPodNetwork.length, deaths })),
+    ...(await nodeFaults(node, { alive, known, ips, netns: inPodNetwork.length, deaths })),
   ];
 }
 
@@ -106,7 +106,7 @@ function processFaults(node: ChaosNode, ids: ReadonlySet<string>): string[] {
     .map(({ pid, id }) => `process ${pid} of ${id}, which does not run: ${commandOf(pid)}`);
 }
 
-interface Ground {
+interface NodeFacts {
   readonly alive: ReadonlyMap<string, Pod>;
   readonly known: ReadonlyMap<string, Pod>;
   readonly ips: readonly (string | undefined)[];
@@ -114,8 +114,8 @@ interface Ground {
   readonly deaths: number;
 }
 
-async function groundFaults(node: ChaosNode, ground: Ground): Promise<string[]> {
-  const { alive, known, ips, netns, deaths } = ground;
+async function nodeFaults(node: ChaosNode, facts: NodeFacts): Promise<string[]> {
+  const { alive, known, ips, netns, deaths } = facts;
   const lines = async (script: string) =>
     (await node.box.run(["sh", "-c", `${script} || true`])).split("\n").filter((line) => line);
   const groups = await lines("find /sys/fs/cgroup -type d -name 'pod*' -printf '%f\\n' | sort -u");

@@ -5,8 +5,8 @@ import { kindOf, type PodKind, podOfKind } from "./chaos-kinds.ts";
 import { type ChaosNode, PODS, type PodProcess } from "./chaos-node.ts";
 
 /** Longest pause between two strokes, and longest absence of what was killed. */
-const MOST_PAUSE_MS = 1_500;
-const MOST_AWAY_MS = 4_000;
+const MAX_PAUSE_MS = 1_500;
+const MAX_AWAY_MS = 4_000;
 
 type Stroke =
   | "main process"
@@ -88,7 +88,7 @@ export class Monkey {
       const stroke = this.#choose();
       this.strokes.set(stroke, (this.strokes.get(stroke) ?? 0) + 1);
       await this.#do(stroke);
-      await sleep(this.#random.next() * MOST_PAUSE_MS);
+      await sleep(this.#random.next() * MAX_PAUSE_MS);
     }
     await this.rest();
   }
@@ -186,7 +186,7 @@ export class Monkey {
   }
 
   #killAgent(): void {
-    const awayMs = this.#random.next() * MOST_AWAY_MS;
+    const awayMs = this.#random.next() * MAX_AWAY_MS;
     if (this.#agent !== undefined) return;
     this.#say(`agent, for ${Math.round(awayMs)} ms`);
     const { agent } = this.#node;
@@ -200,7 +200,7 @@ export class Monkey {
   }
 
   #killContainerd(): void {
-    const awayMs = this.#random.next() * MOST_AWAY_MS;
+    const awayMs = this.#random.next() * MAX_AWAY_MS;
     if (this.#runtime !== undefined) return;
     this.#say(`containerd, for ${Math.round(awayMs)} ms`);
     const { box } = this.#node;

@@ -12,7 +12,12 @@ const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, "../..");
 const MAIN = join(ROOT, "src/main.ts");
 const folder = mkdtempSync(join(tmpdir(), "nodelet-process-"));
-after(() => rmSync(folder, { recursive: true }));
+after(async () => {
+  // Agents make their root folder a shared mount.
+  for (const name of ["kubelet", "nodelet"])
+    await run("umount", [join(folder, `${name}-root`)]).catch(() => {});
+  rmSync(folder, { recursive: true });
+});
 
 const environment = (more: Record<string, string> = {}) => ({
   PATH: `${folder}:${process.env["PATH"] ?? ""}`,

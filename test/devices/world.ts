@@ -16,7 +16,7 @@ import {
 import { ledgerFaults } from "../../src/subsystems/devices/ledger.ts";
 import { FakeGrpc, type GrpcProcess } from "../sim/fake-grpc.ts";
 import { FakeHost } from "../sim/fake-host.ts";
-import { type Life, mortal } from "../sim/mortal.ts";
+import { killable, type Life } from "../sim/killable.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { type TestDevice, TestPlugin, type TestPluginOptions } from "../support/device-plugin.ts";
 import { factsOf } from "../support/pod-facts.ts";
@@ -118,7 +118,7 @@ export class DeviceWorld {
   /** Starts the agent's room; `found` is what runs. */
   async open(found: readonly ObservedPod[] = []): Promise<this> {
     const process = this.net.process();
-    const life = mortal({
+    const life = killable({
       clock: this.clock,
       random: createSeededRandom(2),
       log: silentLog,

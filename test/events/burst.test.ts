@@ -26,7 +26,7 @@ const BURSTS: readonly Burst[] = [
   { name: "one after the other", mode: "Protected", atOnce: 1 },
   { name: "by the hundred", mode: "Protected", atOnce: 100 },
   { name: "all in one turn", mode: "Protected", atOnce: EVENTS },
-  { name: "by the hundred, as the reference", mode: "Reference", atOnce: 100 },
+  { name: "by the hundred, as the Go kubelet", mode: "Reference", atOnce: 100 },
 ];
 
 for (const { name, mode, atOnce } of BURSTS) {

@@ -15,7 +15,7 @@ type Emitter =
   /** Nothing gives it, because this does not exist yet. */
   | { readonly without: string };
 
-const EVICTION = { without: "eviction" };
+const EVICTION = { file: "subsystems/eviction/eviction.ts" };
 const RESIZE = { file: "pipeline/pods/resize-text.ts" };
 const VOLUME_EVENTS = { file: "assembly/volumes.ts" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
@@ -39,7 +39,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   LifecycleHTTPFallback: "story",
   Unhealthy: "story",
   ProbeWarning: "story",
-  ExceededGracePeriod: EVICTION,
+  ExceededGracePeriod: { without: "a limit for the end of evicted pods" },
   Preempting: { file: "pipeline/admission/make-room.ts" },
   FailedSync: "story",
   FailedKillPod: "story",

@@ -162,7 +162,7 @@ test("`collect` frees what is asked for and not much more, and keeps what is you
   assert.deepEqual(more.removed, [], "it came less than two minutes ago");
 });
 
-test("an old image goes for its age, also when its time began in an earlier life", async () => {
+test("an old image goes for its age, also when its time began in a previous run", async () => {
   const config = { imageMaximumGCAge: (60 * MINUTE) as never };
   const world = await new ImageWorld({ config }).open();
   await oldImages(world, A);

@@ -49,7 +49,7 @@ test("events name the image as the pod does, the runtime gets the default tag", 
   assert.equal(world.said[0], 'Pulling Pulling image "nodelet.test/app"');
 });
 
-test("what no waiting mends is refused with the reference's reasons", async () => {
+test("what no waiting mends is refused with the Go kubelet's reasons", async () => {
   const world = await new ImageWorld().open();
   const name = refused(await world.ensure("Not A Name"));
   assert.deepEqual(
@@ -327,7 +327,7 @@ test("an image that a secret has pulled is only for pods that have the secret", 
   );
 });
 
-test("the records are the reference's, and go with their image", async () => {
+test("the records are the Go kubelet's, and go with their image", async () => {
   const world = await new ImageWorld({
     config: VERIFIED,
     pullSecrets: async () => ({ secrets: [secret("key", "right")], missing: [] }),
@@ -369,7 +369,7 @@ test("the records are the reference's, and go with their image", async () => {
   assert.deepEqual(await filesIn("pulled"), []);
 });
 
-test("a pull that an earlier life did not finish leaves an image that has to be asked for", async () => {
+test("a pull that a previous run did not finish leaves an image that has to be asked for", async () => {
   const world = await new ImageWorld({ config: VERIFIED }).open();
   const tried = guarded(world, "right");
   await world.host.files.makeDirectory("/var/lib/kubelet/image_manager/pulling", 0o700);

@@ -25,7 +25,7 @@ import type { ApiServer } from "./apiserver.ts";
 import { connectAs } from "./connect-as.ts";
 
 export const NODE = "n1";
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 export interface EventRoomOptions {
   readonly policy?: EventPolicy;
@@ -93,7 +93,7 @@ export class EventRoom implements AsyncDisposable {
 
   /** Waits until nothing is on its way to the server. */
   async settled(): Promise<void> {
-    const deadline = performance.now() + PATIENCE_MS;
+    const deadline = performance.now() + TIMEOUT_MS;
     while (this.events.waiting > 0 || unaccounted(this.events) > 0) {
       if (performance.now() > deadline) throw new Error(`${this.events.waiting} events still wait`);
       if (this.#clock instanceof SimClock) await this.#clock.advance(1);

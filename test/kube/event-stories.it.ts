@@ -16,7 +16,7 @@ import type { EventNode } from "./event-node.ts";
 const skip = apiServerObstacle() ?? false;
 const PROGRAM = join(import.meta.dirname, "event-node.ts");
 const NODE = "node-1";
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 type Container = NonNullable<NonNullable<Pod["spec"]>["containers"]>[number];
 
@@ -149,7 +149,7 @@ async function startNode(box: Box, server: ApiServer, mode: EventMode): Promise<
   writeFileSync(file, JSON.stringify(told), { mode: 0o600 });
   const running = box.spawnLogged("event-node", [process.execPath, PROGRAM, file]);
   const log = () => readFileSync(join(box.folder, "event-node.log"), "utf8");
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   while (!log().includes("agent is running")) {
     if (!running.running || performance.now() > deadline) throw new Error(`no agent:\n${log()}`);
     await sleep(50);
@@ -164,7 +164,7 @@ async function untilSaid(
   { said, maybe = [] }: Story,
   log: () => string,
 ): Promise<readonly CoreEvent[]> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   for (;;) {
     const path = `/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=${name}`;
     const { items } = await server.must<CoreEventList>("GET", path);
@@ -200,7 +200,7 @@ function isSaid(event: CoreEvent, [type, reason, message]: Saying): boolean {
   return event.type === type && event.reason === reason && message.test(event.message ?? "");
 }
 
-/** What the reference sets in every event of a pod. */
+/** What the Go kubelet sets in every event of a pod. */
 function assertFields(event: CoreEvent, name: string): void {
   const { involvedObject, source, metadata, count = 0, firstTimestamp, lastTimestamp } = event;
   assert.equal(involvedObject.kind, "Pod");

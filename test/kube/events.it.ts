@@ -145,7 +145,7 @@ for (const { name, modes, live, stored } of VECTORS)
       for (const event of events) assertWhole(event);
     });
 
-/** Everything that the reference sets is there, and nothing of our own. */
+/** Everything that the Go kubelet sets is there, and nothing of our own. */
 function assertWhole(event: CoreEvent): void {
   const { metadata, involvedObject, source, firstTimestamp, lastTimestamp } = event;
   assert.match(metadata.name ?? "", /^web\.[0-9a-f]{16}$/);

@@ -11,9 +11,9 @@ import { accessIn } from "./local-api.ts";
 
 const WRITERS = 4;
 const OBJECTS_OF_EACH = 5;
-const MOST_WRITES_OF_ROUND = 40;
+const MAX_WRITES_OF_ROUND = 40;
 /** Before the kill, so that it meets writes in all their steps. */
-const MOST_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 10;
 const NAMESPACE = "default";
 const ANSWERS_WITHIN_MS = 60_000;
 const POLL_MS = 20;
@@ -133,13 +133,13 @@ export async function runCrashSeries(rounds: number, subject: CrashSubject): Pro
       const writing = Array.from({ length: WRITERS }, (_, writer) =>
         series.write(client, `${round}/${writer}`, leave.signal),
       );
-      const enough = series.acknowledged + 1 + Math.floor(Math.random() * MOST_WRITES_OF_ROUND);
+      const enough = series.acknowledged + 1 + Math.floor(Math.random() * MAX_WRITES_OF_ROUND);
       while (series.acknowledged < enough) {
         subject.assertRunning();
         await sleep(1);
       }
       // Not right behind an answer, where the next write has hardly begun.
-      await sleep(Math.random() * MOST_PAUSE_MS);
+      await sleep(Math.random() * MAX_PAUSE_MS);
       await subject.kill(round);
       leave.abort(new Error("killed"));
       await Promise.all(writing);

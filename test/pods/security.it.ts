@@ -105,7 +105,7 @@ test("seccomp: none unless asked for, the runtime's, one from a file, and the de
   );
 });
 
-test("kernel settings: safe ones, allowed ones, and others refused in the reference's words", () =>
+test("kernel settings: safe ones, allowed ones, and others refused in the Go kubelet's words", () =>
   withNode(
     async (node) => {
       const sysctls = [

@@ -192,7 +192,7 @@ function reply(stream: ServerHttp2Stream, state: number, status = "0"): void {
   stream.end(status === "0" ? Buffer.from([0, 0, 0, 0, 2, 8, state]) : undefined);
 }
 
-test("grpc: SERVING is success, every other answer a failure with the reference's text", async () => {
+test("grpc: SERVING is success, every other answer a failure with the Go kubelet's text", async () => {
   const at = async (answer: (stream: ServerHttp2Stream) => void, timeoutMs = 10_000) =>
     await lookAt({ grpc: { port: await health(answer), service: "s" } }, { timeoutMs });
   assert.deepEqual(await at((stream) => reply(stream, 1)), {

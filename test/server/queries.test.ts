@@ -21,7 +21,7 @@ function outcome(read: () => unknown): unknown {
   }
 }
 
-test("parseLogQuery decodes and validates as the reference does", () => {
+test("parseLogQuery decodes and validates as the Go kubelet does", () => {
   const table: readonly [string, unknown][] = [
     ["", DEFAULTS],
     ["follow=true&previous=1&timestamps=yes", { follow: true, previous: true, timestamps: true }],
@@ -70,7 +70,7 @@ test("parseLogQuery ignores the stream without its gate", () => {
   });
 });
 
-test("chooseLogSource picks the attempt, or says why there is none, in the reference's words", () => {
+test("chooseLogSource picks the attempt, or says why there is none, in the Go kubelet's words", () => {
   const ended = (containerID?: string) => ({
     terminated: { exitCode: 0, ...(containerID ? { containerID } : {}) },
   });

@@ -101,7 +101,7 @@ test("parseTarget and matchRoute take anything without throwing", () => {
   assert.equal(parseTarget("/a?b=c?d")?.query.get("b"), "c?d");
 });
 
-test("verbOf follows the reference", () => {
+test("verbOf follows the Go kubelet", () => {
   const table = {
     GET: "get",
     HEAD: "get",

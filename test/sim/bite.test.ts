@@ -24,13 +24,13 @@ const GUARDS: readonly Guard[] = [
   {
     name: "life advances on a fresh sight only",
     file: "src/pipeline/pods/transition.ts",
-    line: `if (record.sight !== "fresh") return record;`,
+    line: `if (record.freshness !== "fresh") return record;`,
     without: "",
   },
   {
     name: "a pod is planned on a fresh sight only",
     file: "src/pipeline/pods/actor.ts",
-    line: `this.#record.sight !== "fresh"`,
+    line: `this.#record.freshness !== "fresh"`,
     without: "false",
   },
   {

@@ -61,7 +61,7 @@ class Game {
   readonly #plugins: readonly KeptPlugin[];
   readonly #checks: DeviceChecks;
   readonly #wishes = new Map<string, Wish>();
-  /** Where nothing waits, a pod whose plugin is unknown runs without devices, as with the reference. */
+  /** Where nothing waits, a pod whose plugin is unknown runs without devices, as with the Go kubelet. */
   #without = false;
 
   constructor(world: World, random: Random, settings: GameSettings) {

@@ -1,7 +1,7 @@
 // Ten thousand histories of plugins, devices and pods. DEVICE_SEEDS says how many, DEVICE_FIRST where to begin.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playSeeds } from "./crew.ts";
+import { playSeeds } from "./play-seeds.ts";
 
 const count = Number(process.env["DEVICE_SEEDS"] ?? "10000");
 const first = Number(process.env["DEVICE_FIRST"] ?? "1");

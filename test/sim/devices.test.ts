@@ -1,6 +1,6 @@
 // The whole agent with device plugins in seeded histories; thousands of them are in devices.soak.ts.
 import { test } from "node:test";
-import { playSeeds } from "./crew.ts";
+import { playSeeds } from "./play-seeds.ts";
 
 const SEEDS = 200;
 

@@ -1,8 +1,8 @@
 // Two thousand histories with broken objects. ISOLATION_SEEDS says how many, ISOLATION_FIRST where to begin.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playSeeds } from "./crew.ts";
 import { NO_ISOLATION } from "./isolation-scenario.ts";
+import { playSeeds } from "./play-seeds.ts";
 
 const count = Number(process.env["ISOLATION_SEEDS"] ?? "2000");
 const first = Number(process.env["ISOLATION_FIRST"] ?? "1");

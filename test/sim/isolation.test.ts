@@ -1,8 +1,8 @@
-// One pod that cannot be observed, or hangs, is its own trouble; thousands of histories are in isolation.soak.ts.
+// One pod that cannot be observed, or hangs, is its own stepFailure; thousands of histories are in isolation.soak.ts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playSeeds } from "./crew.ts";
 import { NO_ISOLATION } from "./isolation-scenario.ts";
+import { playSeeds } from "./play-seeds.ts";
 
 const SEEDS = 30;
 const TRAFFIC_SEEDS = 10;

@@ -215,7 +215,7 @@ class ResizeGame {
     const pending = conditions.find(({ type }) => type === "PodResizePending");
     if (conditions.some(({ type }) => type === "PodResizeInProgress"))
       world.fail(
-        `pod ${name} is still being resized: ${JSON.stringify([resize, record.troubles])}`,
+        `pod ${name} is still being resized: ${JSON.stringify([resize, record.stepFailures])}`,
       );
     if ((pending !== undefined) !== (pod !== desired))
       world.fail(`pod ${name} waits, or does not: ${JSON.stringify(pending)}`);

@@ -1,7 +1,7 @@
 // Five thousand histories of changes in place. RESIZE_SEEDS says how many, RESIZE_FIRST where to begin.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playSeeds } from "./crew.ts";
+import { playSeeds } from "./play-seeds.ts";
 
 const count = Number(process.env["RESIZE_SEEDS"] ?? "5000");
 const first = Number(process.env["RESIZE_FIRST"] ?? "1");

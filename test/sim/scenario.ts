@@ -164,7 +164,7 @@ function checkConverged(world: World, wishes: ReadonlyMap<string, Wish>): void {
     if (!world.runtime.sandboxes.has(sandboxId))
       world.fail(`container ${id} is left without a sandbox`);
   }
-  checkGround(world, wanted);
+  checkPrerequisites(world, wanted);
 }
 
 /** The pod has become what it must. */
@@ -199,22 +199,22 @@ export function checkBecame(world: World, wish: Wish, uid: string, phase: string
 function recordInShort(world: World, uid: string): string {
   const record = world.agent?.pipeline.pods.list().find((known) => known.uid === uid);
   if (!record) return "no record";
-  const { life, admission, sight, observed, troubles, waits, footings } = record;
+  const { life, admission, freshness, observed, stepFailures, waits, prerequisites } = record;
   const containers = observed.containers.map(({ id, state, name }) => `${name}=${id} ${state}`);
   return JSON.stringify({
     life: life.kind,
     admission,
-    sight,
+    freshness,
     sandboxes: observed.sandboxes,
     containers,
-    troubles,
+    stepFailures,
     waits,
-    footings,
+    prerequisites,
   });
 }
 
 /** Folders, logs, mounts and cgroups: of the pods that are wanted, and of no others. */
-function checkGround(world: World, wanted: ReadonlySet<string>): void {
+function checkPrerequisites(world: World, wanted: ReadonlySet<string>): void {
   for (const { id, ready, networkHeld } of world.runtime.sandboxes.values())
     if (!ready && networkHeld) world.fail(`sandbox ${id} is dead and keeps its network`);
   for (const path of world.host.files.paths) {

@@ -1,6 +1,6 @@
 // The whole agent in seeded histories. SIM_SEEDS says how many, SIM_FIRST where to begin.
 import { test } from "node:test";
-import { playSeeds } from "./crew.ts";
+import { playSeeds } from "./play-seeds.ts";
 import { playScenario } from "./scenario.ts";
 import { LEARNED } from "./seeds.ts";
 

@@ -17,7 +17,7 @@ import { FakeHost } from "./fake-host.ts";
 import { FAKE_IMAGE_FOLDER } from "./fake-images.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 import type { FakeRuntimeOptions } from "./fake-runtime-objects.ts";
-import { type Life, mortal } from "./mortal.ts";
+import { killable, type Life } from "./killable.ts";
 import { faultOfKilling } from "./probe-checks.ts";
 import { SimClock } from "./sim-clock.ts";
 
@@ -121,7 +121,7 @@ export class World {
     if (this.#life) return;
     this.note("agent starts");
     this.#process = this.grpc.process();
-    const life = mortal({ ...this.#outside(), grpc: this.#process.grpc });
+    const life = killable({ ...this.#outside(), grpc: this.#process.grpc });
     const leave = new AbortController();
     this.#life = life;
     this.#leave = leave;

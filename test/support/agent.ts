@@ -10,7 +10,7 @@ import { TEST_IMAGE } from "../box/images.ts";
 /** What runs as the agent: the sources, or the program that `NODELET_PROGRAM` names. */
 const MAIN = process.env["NODELET_PROGRAM"] ?? join(import.meta.dirname, "../../src/main.ts");
 /** How many times longer everything may take, for machines that are emulated. */
-const PATIENCE = Number(process.env["NODELET_TEST_PATIENCE"] ?? 1);
+const TIMEOUT_FACTOR = Number(process.env["NODELET_TEST_TIMEOUT_FACTOR"] ?? 1);
 const MANIFESTS = "/etc/nodelet/manifests";
 const STATE = "/var/lib/kubelet/nodelet";
 const CONFIG = "/etc/nodelet/config.yaml";
@@ -169,7 +169,7 @@ export class BoxedAgent {
     const began = performance.now();
     for (;;) {
       if (await test()) return performance.now() - began;
-      if (performance.now() - began > limitMs * PATIENCE) {
+      if (performance.now() - began > limitMs * TIMEOUT_FACTOR) {
         const state = JSON.stringify([...this.statuses().values()]).slice(0, 2000);
         throw new Error(
           `not within ${limitMs} ms: ${what}\n${state}\n${this.log().split("\n").slice(-25).join("\n")}`,

@@ -96,11 +96,11 @@ export function aRecord(given: Given = {}, more: Partial<PodRecord> = {}): PodRe
       source: "file",
       observed,
       startedAt: WALL,
-      mayHaveGround: false,
+      mayHavePrerequisites: false,
     }),
     life: { kind: "running" },
     admission: { kind: "admitted" },
-    footings: { directories: "present", cgroup: "present", volumes: "present" },
+    prerequisites: { directories: "present", cgroup: "present", volumes: "present" },
     ...more,
   };
 }

@@ -11,7 +11,7 @@ import { PodObserver } from "./pod-observer.ts";
 import { benchPod } from "./pods.ts";
 import { machineCpuMs, processFigures } from "./process-figures.ts";
 import type { Floor, PodTimes, Round, Steady, Together } from "./result.ts";
-import { untilStopped } from "./runtime-sight.ts";
+import { untilStopped } from "./runtime-state.ts";
 
 /** Pause between two questions: short for one pod, longer where the answers are long. */
 const ONE_POLL_MS = 8;
@@ -22,7 +22,7 @@ const SURELY_NOT_YET = 0.7;
 const TAIL_MS = 500;
 const FEW_PODS = 10;
 /** For anything that should take seconds. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 /** Room on the box's disk for many pods and the logs of an agent, in memory. */
 const STORE_MIB = 2048;
 
@@ -46,7 +46,7 @@ export interface RoundOrder {
 export async function measureRound(order: RoundOrder): Promise<RoundResult> {
   const { label, path, options, say, signal } = order;
   await using box = await startBox({ containerd: options.containerd, storeMib: STORE_MIB });
-  const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: PATIENCE_MS });
+  const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: TIMEOUT_MS });
   try {
     const { runtimeName, runtimeVersion } = await cri.runtime.version(signal);
     const kubelet = await askKubelet(box, label, path);
@@ -87,7 +87,7 @@ class AgentRun {
     const agent = await RunningKubelet.start(this.#box, kubelet, options.cpuProfile);
     await using observer = new PodObserver(this.#box, agent.podsAddress);
     observer.every(MANY_POLL_MS / 4);
-    const answeredAt = await observer.answered(PATIENCE_MS, signal);
+    const answeredAt = await observer.answered(TIMEOUT_MS, signal);
     observer.every(0);
     const parts = { agent, observer };
     say(`no pods, ${options.idleSeconds} s`);
@@ -176,7 +176,7 @@ class AgentRun {
     const createdAt = agent.create(pods);
     await sleep(this.#earliestMs, undefined, { signal });
     observer.every(order.pollMs);
-    const seen = await observer.ready(names, PATIENCE_MS, signal);
+    const seen = await observer.ready(names, TIMEOUT_MS, signal);
     observer.every(0);
     const times = seen.map(({ running, ready }, i) => ({
       runningMs: running - (createdAt[i] ?? 0),
@@ -184,7 +184,7 @@ class AgentRun {
     }));
     const stop = async () => {
       const removedAt = agent.remove(names);
-      const stopped = await untilStopped(this.#cri.runtime, names, PATIENCE_MS, signal);
+      const stopped = await untilStopped(this.#cri.runtime, names, TIMEOUT_MS, signal);
       return stopped.map((at, i) => at - (removedAt[i] ?? 0));
     };
     return { times, stop };

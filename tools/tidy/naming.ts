@@ -5,7 +5,12 @@ import { lineAt } from "./mask.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
-const BANNED = new Set(["manager", "helper", "helpers", "util", "utils", "common", "misc"]);
+/** Words that say nothing, and words that Kubernetes has better ones for (docs/GLOSSARY.md). */
+const BANNED = new Set([
+  ...["manager", "helper", "helpers", "util", "utils", "common", "misc"],
+  ...["crew", "duty", "footing", "footings", "mortal", "patience", "sight"],
+  ...["stranger", "strangers", "trouble", "troubles"],
+]);
 /** Kubernetes' own words for things that we did not name. */
 const KUBERNETES_WORDS = /(?:cpu|memory|topology|controller)-manager/g;
 
@@ -39,6 +44,10 @@ function bannedWords(name: string): string[] {
     .filter((word) => BANNED.has(word));
 }
 
+/** Phrases that docs/GLOSSARY.md replaces. */
+const REPLACED = /\bearlier li(?:fe|ves)\b|\bin the reference\b|\bthe reference's\b/i;
+const GLOSSARY = "docs/GLOSSARY.md";
+
 /** Words that stand for unfinished work, in any tracked text file. */
 const UNFINISHED = /\b(?:T[O]DO|F[I]XME|X[X]X|H[A]CK)\b/;
 
@@ -62,6 +71,9 @@ export function checkWords(
     const add = (message: string) => found.push({ rule: "words", path, line: index + 1, message });
     const unfinished = /\.(?:ts|mjs|cjs|sh)$/.test(path) ? UNFINISHED.exec(content) : undefined;
     if (unfinished) add(`says ${unfinished[0]}`);
+    const phrase =
+      path === GLOSSARY || path.startsWith("tools/tidy/") ? undefined : REPLACED.exec(content);
+    if (phrase) add(`says "${phrase[0]}": see ${GLOSSARY}`);
     const word = machineWords.find((each) => mentions(content, each));
     if (word !== undefined) add(`names something of this machine: ${word}`);
   });

@@ -6,11 +6,11 @@ import { isTestFile } from "./house.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
-const MOST_LINES = 400;
-const MOST_FUNCTION_LINES = 60;
+const MAX_LINES = 400;
+const MAX_FUNCTION_LINES = 60;
 /** In tests, where tables of vectors stand inside; what inner functions take does not count there. */
-const MOST_TEST_LINES = 100;
-const MOST_PARAMETERS = 4;
+const MAX_TEST_LINES = 100;
+const MAX_PARAMETERS = 4;
 
 /** What of the file is too large. */
 export function checkSizes(file: SourceFile): Violation[] {
@@ -19,10 +19,8 @@ export function checkSizes(file: SourceFile): Violation[] {
 
 function fileSize({ path, text }: SourceFile): Violation[] {
   const lines = text.trimEnd().split("\n").length;
-  if (lines <= MOST_LINES || path in LONG_FILES) return [];
-  return [
-    { rule: "size", path, line: 0, message: `has ${lines} lines, ${MOST_LINES} are allowed` },
-  ];
+  if (lines <= MAX_LINES || path in LONG_FILES) return [];
+  return [{ rule: "size", path, line: 0, message: `has ${lines} lines, ${MAX_LINES} are allowed` }];
 }
 
 function functionSize(file: SourceFile, shape: FunctionShape): Violation[] {
@@ -31,11 +29,11 @@ function functionSize(file: SourceFile, shape: FunctionShape): Violation[] {
   const found: string[] = [];
   const inTest = isTestFile(file.path);
   const lines = inTest ? ownLines(shape, file.functions) : shape.lines;
-  const most = inTest ? MOST_TEST_LINES : MOST_FUNCTION_LINES;
+  const most = inTest ? MAX_TEST_LINES : MAX_FUNCTION_LINES;
   if (lines > most) found.push(`${name} has ${lines} lines, ${most} are allowed`);
   // What a callback is given is for its caller to say.
-  if (parameters > MOST_PARAMETERS && name !== ANONYMOUS)
-    found.push(`${name} takes ${parameters} parameters, ${MOST_PARAMETERS} are allowed`);
+  if (parameters > MAX_PARAMETERS && name !== ANONYMOUS)
+    found.push(`${name} takes ${parameters} parameters, ${MAX_PARAMETERS} are allowed`);
   return found.map((message) => ({ rule: "size", path: file.path, line, message }));
 }
 

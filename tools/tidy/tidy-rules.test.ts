@@ -257,6 +257,7 @@ test("names: barrels, words without meaning, default exports", () => {
     "src/kit/a.ts": `${DOC}export class PodManager {}\n${DOC}export const commonLabels = 1;`,
     "src/kit/b.ts": "export default 1;\nexport { x as default };",
     "test/helpers/c.ts": "",
+    "src/kit/d.ts": `${DOC}export interface NodeSight {}`,
   };
   assert.deepEqual(violations(files), [
     "src/kit/index.ts is a barrel: name the file after what it exports",
@@ -266,6 +267,7 @@ test("names: barrels, words without meaning, default exports", () => {
     "src/kit/b.ts:1 has a default export",
     "src/kit/b.ts:2 has a default export",
     'test/helpers/c.ts says "helpers": name it after what it does',
+    'src/kit/d.ts:2 NodeSight says "sight": name it after what it does',
   ]);
   const kubernetes = `${DOC}export const cpuManagerPolicies = 1;\n${DOC}export type MemoryManagerPolicy = 1;`;
   const code = "import { default as x } from './x.ts'; const managed = 1; const utility = 2;";
@@ -318,13 +320,17 @@ test("dead: files that only tests use, and circles that nobody enters", () => {
 
 test("words: this machine and open ends, in any file", () => {
   const open = ["TO", "DO"].join("");
+  const replaced = "earlier life";
   const files = {
     "README.md": `see /machine/checkout/src\nand x/machine/checkout and /machine/checkouts\n${open}`,
     "tools/a.sh": `# ${open}: later\n# ${open}S is another word`,
+    "docs/a.md": `what an ${replaced} kept`,
+    "docs/GLOSSARY.md": `not: ${replaced}`,
   };
   assert.deepEqual(violations(files), [
     "README.md:1 names something of this machine: /machine/checkout",
     `tools/a.sh:1 says ${open}`,
+    `docs/a.md:1 says "${replaced}": see docs/GLOSSARY.md`,
   ]);
 });
 

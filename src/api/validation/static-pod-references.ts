@@ -80,7 +80,7 @@ function containerReferences(placed: PlacedContainer): Problems {
 
 /**
  * References of a static pod to objects of the API. A static pod runs without the API and with nobody
- * having checked its rights, so it may have none (CVE-2025-4563). The reference stops at the first;
+ * having checked its rights, so it may have none (CVE-2025-4563). The API server stops at the first;
  * ours names them all, with their places.
  */
 export function staticPodProblems(pod: Pod): Problems {

@@ -100,7 +100,7 @@ test("`renderScreen` before the agent answers", () => {
   );
 });
 
-test("`renderScreen` shows pods in trouble first when not all fit", () => {
+test("`renderScreen` shows pods with problems first when not all fit", () => {
   const many = [
     ...Array.from({ length: 40 }, (_, i) => aPod({ name: `web-${i}-edge-1` })),
     crashing,

@@ -31,8 +31,8 @@ export interface ScreenSize {
 }
 
 const SHOWN_NOTICES = 3;
-const LEAST_EVENTS = 3;
-const MOST_EVENTS = 10;
+const MIN_EVENTS = 3;
+const MAX_EVENTS = 10;
 /** A blank line and a title. */
 const EVENTS_HEAD = 2;
 
@@ -64,8 +64,8 @@ function shareLines(
 ): { readonly pods: number; readonly events: number } {
   const wanted = Math.max(1, pods);
   const room = free - EVENTS_HEAD;
-  const few = Math.min(events, LEAST_EVENTS, Math.floor(room / 2));
-  const eventLines = Math.min(events, MOST_EVENTS, Math.max(few, room - wanted));
+  const few = Math.min(events, MIN_EVENTS, Math.floor(room / 2));
+  const eventLines = Math.min(events, MAX_EVENTS, Math.max(few, room - wanted));
   if (eventLines <= 0) return { pods: Math.max(1, free), events: 0 };
   return { pods: Math.max(1, room - eventLines), events: eventLines };
 }

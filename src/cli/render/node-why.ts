@@ -5,7 +5,7 @@ import type { Overview, StateProblem } from "../client/shapes.ts";
 import { counted, oneLine, type Paint, wrapText } from "./text.ts";
 
 const INDENT = "  ";
-const LEAST_TEXT_COLUMNS = 30;
+const MIN_TEXT_COLUMNS = 30;
 
 const TITLES: Readonly<Record<StateProblem["kind"], string>> = {
   setAside: "set aside",
@@ -21,7 +21,7 @@ export function renderNodeWhy(
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
   const text = (indent: string, said: string) =>
-    wrapText(oneLine(said), Math.max(LEAST_TEXT_COLUMNS, columns - indent.length)).map(
+    wrapText(oneLine(said), Math.max(MIN_TEXT_COLUMNS, columns - indent.length)).map(
       (line) => indent + line,
     );
   const failing = conditions.filter(({ status }) => status === "False");

@@ -55,7 +55,7 @@ const VECTORS: readonly Vector[] = [
     style: "red",
   },
   {
-    name: "has one of two crash: the trouble is shown",
+    name: "has one of two crash: the failure is shown",
     shape: { containers: [running({ name: "a" }), { ...crashed, name: "b" }] },
     ready: "1/2",
     status: "CrashLoopBackOff",

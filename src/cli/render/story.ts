@@ -27,7 +27,7 @@ interface Line {
   readonly warning: boolean;
 }
 
-const LEAST_TEXT_COLUMNS = 30;
+const MIN_TEXT_COLUMNS = 30;
 
 /** The story in lines, times of day in UTC, texts wrapped at `columns`. */
 export function renderStory(
@@ -40,7 +40,7 @@ export function renderStory(
   );
   const width = Math.max(0, ...lines.map(({ title }) => textWidth(title)));
   const indent = " ".repeat("hh:mm:ss".length + width + 4);
-  const textColumns = Math.max(LEAST_TEXT_COLUMNS, columns - indent.length);
+  const textColumns = Math.max(MIN_TEXT_COLUMNS, columns - indent.length);
   let day = "";
   let uid: string | undefined;
   const told = lines.flatMap(({ atMs, title, text, uid: of, warning }) => {

@@ -65,9 +65,9 @@ export function renderTable<T>(
 }
 
 /** Columns are not made narrower than this, so that something is left to see. */
-const LEAST_WIDTH = 4;
+const MIN_WIDTH = 4;
 /** The last column gives way first, down to this. */
-const LEAST_LAST_WIDTH = 10;
+const MIN_LAST_WIDTH = 10;
 
 /** Widths that fit together into `columns`: the last column gives way first, then always the widest. */
 function fit(widths: readonly number[], columns: number | undefined): readonly number[] {
@@ -80,10 +80,10 @@ function fit(widths: readonly number[], columns: number | undefined): readonly n
     excess -= by;
   };
   const last = fitted.length - 1;
-  shrink(last, Math.max(0, Math.min(excess, (fitted[last] ?? 0) - LEAST_LAST_WIDTH)));
+  shrink(last, Math.max(0, Math.min(excess, (fitted[last] ?? 0) - MIN_LAST_WIDTH)));
   while (excess > 0) {
     const widest = Math.max(...fitted);
-    if (widest <= LEAST_WIDTH) break;
+    if (widest <= MIN_WIDTH) break;
     shrink(fitted.indexOf(widest), 1);
   }
   return fitted;

@@ -216,11 +216,11 @@ function killReason(rule: string, detail: string, container: string): string {
 }
 
 /** Names shown one by one; of more than that only how many there are. */
-const MOST_NAMES = 8;
+const MAX_NAMES = 8;
 
 function listed(names: readonly string[]): string {
-  const shown = names.slice(0, MOST_NAMES).join(", ");
-  const rest = names.length - MOST_NAMES;
+  const shown = names.slice(0, MAX_NAMES).join(", ");
+  const rest = names.length - MAX_NAMES;
   return rest > 0 ? `${shown} and ${rest} more` : shown;
 }
 

@@ -9,7 +9,7 @@ import type { RuntimeFacts } from "./runtime-facts.ts";
 /** Deadline of one call. */
 const CALL_MS = 5_000;
 /** How long a socket may refuse connections before it counts as dead. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const POLL_MS = 100;
 
 /** The connection to a runtime. */
@@ -42,7 +42,7 @@ export async function withRuntime<T>(
 /** Asks the runtime on a socket who it is; waits `patienceMs` for one that is just starting. */
 export async function askRuntime(
   socket: string,
-  patienceMs: number = PATIENCE_MS,
+  patienceMs: number = TIMEOUT_MS,
 ): Promise<RuntimeAnswer> {
   if (!isSocket(socket)) return { kind: "absent" };
   return await withRuntime(socket, async (cri, signal) => {

@@ -88,7 +88,7 @@ export function mayLowerOomScore(capabilities: bigint): boolean {
 
 const OLDEST_KERNEL = [4, 19] as const;
 const NEEDED_CONTROLLERS = ["cpu", "memory"] as const;
-const LEAST_DISK_BYTES = 200 * 1024 ** 2;
+const MIN_DISK_BYTES = 200 * 1024 ** 2;
 /** Below this share of free space the agent begins to end pods (evictionHard nodefs.available). */
 const EVICTION_SHARE = 0.1;
 
@@ -233,8 +233,8 @@ function judgePorts({ takenPorts }: MachineReport): Check {
 function judgeDisk({ disk }: MachineReport): Check {
   const { path, availableBytes, capacityBytes } = disk;
   const found = `${humanBytes(availableBytes)} of ${humanBytes(capacityBytes)} free at ${path}`;
-  if (availableBytes < LEAST_DISK_BYTES)
-    return fail("disk", found, `at least ${humanBytes(LEAST_DISK_BYTES)} are needed`);
+  if (availableBytes < MIN_DISK_BYTES)
+    return fail("disk", found, `at least ${humanBytes(MIN_DISK_BYTES)} are needed`);
   if (availableBytes < capacityBytes * EVICTION_SHARE)
     return warn("disk", found, "below 10 % a Kubernetes node makes room by ending pods");
   return ok("disk", found);

@@ -4,7 +4,7 @@ import { cpus } from "node:os";
 import type { NodeUsage } from "../render/node-summary.ts";
 
 /** Shares over less time than this say nothing. */
-const LEAST_SPAN_MS = 500;
+const MIN_SPAN_MS = 500;
 
 /** Measures usage: of processors since the call before, of memory now. */
 export function createUsageMeter(): () => NodeUsage {
@@ -13,7 +13,7 @@ export function createUsageMeter(): () => NodeUsage {
   return () => {
     const now = cpuTimes();
     const total = now.totalMs - before.totalMs;
-    if (total > LEAST_SPAN_MS) {
+    if (total > MIN_SPAN_MS) {
       cpuMilli = ((now.busyMs - before.busyMs) / total) * now.count * 1000;
       before = now;
     }

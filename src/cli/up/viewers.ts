@@ -58,7 +58,7 @@ const HOME = "\u001b[H";
 const CLEAR_LINE = "\u001b[K";
 const CLEAR_BELOW = "\u001b[J";
 const FRAME_MS = 1_000;
-const LEAST_FRAME_MS = 100;
+const MIN_FRAME_MS = 100;
 const USUAL_SIZE = { columns: 80, rows: 24 };
 const KEPT_NOTICES = 20;
 
@@ -92,7 +92,7 @@ function screenViewer(io: Io, footer: readonly string[]): Viewer {
     stdout.write(HOME + lines.map((line) => line + CLEAR_LINE).join("\r\n") + CLEAR_BELOW);
   };
   const soon = () => {
-    const waitMs = Math.max(0, drawnAt + LEAST_FRAME_MS - performance.now());
+    const waitMs = Math.max(0, drawnAt + MIN_FRAME_MS - performance.now());
     pending ??= setTimeout(draw, waitMs);
   };
   stdout.write(ENTER_SCREEN);

@@ -115,7 +115,7 @@ function covers(
   return group === of.group && resources.includes(name) && verbs.includes(verb);
 }
 
-/** In the words of the reference. */
+/** In the words of the API server. */
 function refusal(user: User, { verb, resource, path }: Access): string {
   const who = `User "${user.name}" cannot ${verb}`;
   if (!resource) return `${who} path "${path ?? ""}"`;

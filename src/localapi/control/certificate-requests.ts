@@ -2,14 +2,14 @@
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { POD_CERTIFICATE_REQUESTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import { type Duty, stepsForEach } from "./duties.ts";
+import { type Controller, stepsForEach } from "./controllers.ts";
 
 const EVERY_MS = 60_000;
 /** As old a request may become (PCRCleanerController). */
 const OLD_MS = 30 * 60_000;
 
 /** See the head of this file. */
-export function certificateRequestDuty(core: ObjectsCore): Duty {
+export function certificateRequestController(core: ObjectsCore): Controller {
   const { store, clock } = core;
   return {
     name: "local API: requests for certificates of pods",

@@ -1,9 +1,9 @@
-/** Forgets events after an hour, as the reference does (`--event-ttl`). */
+/** Forgets events after an hour, as the API server does (`--event-ttl`). */
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { parseTimestamp } from "../../api/timestamps.ts";
 import { EVENTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import type { Duty } from "./duties.ts";
+import type { Controller } from "./controllers.ts";
 
 const LIFETIME_MS = 3_600_000;
 const EVERY_MS = 60_000;
@@ -11,14 +11,14 @@ const EVERY_MS = 60_000;
 const MAX_EVENTS = 10_000;
 
 /** See the head of this file. */
-export function eventDuty({ store, clock }: ObjectsCore): Duty {
+export function eventController({ store, clock }: ObjectsCore): Controller {
   let lookedAt = Number.NEGATIVE_INFINITY;
   return {
     name: "local API: events",
     everyMs: EVERY_MS,
     plan: () => {
       const now = clock.wall();
-      // Every write wakes all duties; this one has time unless there are too many.
+      // Every write wakes all controllers; this one has time unless there are too many.
       if (now - lookedAt < EVERY_MS && store.count(EVENTS.collection) <= MAX_EVENTS) return [];
       lookedAt = now;
       const byAge = store

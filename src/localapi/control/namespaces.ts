@@ -13,7 +13,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
 import { finalizeNamespace } from "../serve/subresources.ts";
-import { type Duty, ownOrder, stepsForEach } from "./duties.ts";
+import { type Controller, ownOrder, stepsForEach } from "./controllers.ts";
 
 const USUAL = ["default", "kube-node-lease", "kube-public", "kube-system"];
 const ROOT_CA = "kube-root-ca.crt";
@@ -42,7 +42,7 @@ export function makeUsualObjects(core: ObjectsCore): void {
 }
 
 /** See the head of this file. `authorityPem` is what pods verify the API with. */
-export function namespaceDuty(core: ObjectsCore, authorityPem: string): Duty {
+export function namespaceController(core: ObjectsCore, authorityPem: string): Controller {
   const { store } = core;
   return {
     name: "local API: namespaces",

@@ -3,13 +3,13 @@ import type { Node } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
 import { NODES } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import { type Duty, stepsForEach } from "./duties.ts";
+import { type Controller, stepsForEach } from "./controllers.ts";
 import { taintsUnderPressure } from "./pressure-taints.ts";
 
 const EVERY_MS = 30_000;
 
 /** See the head of this file. */
-export function nodeTaintDuty(core: ObjectsCore): Duty {
+export function nodeTaintController(core: ObjectsCore): Controller {
   const { store } = core;
   return {
     name: "local API: taints of nodes",

@@ -7,13 +7,13 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { bindPod } from "../serve/subresources.ts";
 import { choosePlacement } from "./choose-node.ts";
-import { type Duty, ownOrder, stepsForEach } from "./duties.ts";
+import { type Controller, ownOrder, stepsForEach } from "./controllers.ts";
 
 const EVERY_MS = 30_000;
 const SCHEDULER = "default-scheduler";
 
 /** See the head of this file. */
-export function schedulingDuty(core: ObjectsCore): Duty {
+export function schedulingController(core: ObjectsCore): Controller {
   const { store } = core;
   return {
     name: "local API: scheduler",

@@ -13,14 +13,14 @@ import {
 import type { ApiObject } from "../api-object.ts";
 import { SIGNING_REQUESTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import { type Duty, stepsForEach } from "./duties.ts";
+import { type Controller, stepsForEach } from "./controllers.ts";
 
 const EVERY_MS = 60_000;
 const DEFAULT_SECONDS = 365 * 24 * 3600;
 const MIN_SECONDS = 600;
 /** Clocks of those who use a certificate may be behind. */
 const BACKDATED_MS = 300_000;
-/** Requests that are done are forgotten after an hour (the reference's). */
+/** Requests that are done are forgotten after an hour (the API server's). */
 const DONE_MS = 3_600_000;
 
 const SIGNERS: Readonly<Record<string, readonly CertificateUsage[]>> = {
@@ -30,10 +30,10 @@ const SIGNERS: Readonly<Record<string, readonly CertificateUsage[]>> = {
 };
 
 /** See the head of this file. */
-export function signingDuty(
+export function signingController(
   core: ObjectsCore,
   issuer: Issuer & { readonly certificatePem: string },
-): Duty {
+): Controller {
   const { store, clock } = core;
   return {
     name: "local API: certificates",
@@ -63,7 +63,7 @@ function isOld({ metadata }: CertificateSigningRequest, now: WallMs): boolean {
   return now - made > DONE_MS;
 }
 
-/** A node may ask for itself: the subject is who asks, and nothing else is in it (approver of the reference). */
+/** A node may ask for itself: the subject is who asks, and nothing else is in it (approver of the API server). */
 function isOfNode({ spec }: CertificateSigningRequest): boolean {
   const { username = "", groups = [], signerName } = spec;
   if (!signerName.includes("kubelet")) return false;

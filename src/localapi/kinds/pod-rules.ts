@@ -18,7 +18,7 @@ const MIRROR = "kubernetes.io/config.mirror";
 const podOf = (object: ApiObject): Pod => object as unknown as Pod;
 const objectOf = (pod: Pod): ApiObject => pod as unknown as ApiObject;
 
-/** Taints of a node in trouble that a pod stands for a while (DefaultTolerationSeconds). */
+/** Taints of a failing node that a pod tolerates for a while (DefaultTolerationSeconds). */
 const TOLERATED = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 const TOLERATED_SECONDS = 300;
 

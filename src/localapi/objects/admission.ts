@@ -1,4 +1,4 @@
-/** What the API adds to a new pod from other objects (admission plugins of the reference). */
+/** What the API adds to a new pod from other objects (admission plugins of the API server). */
 import type {
   Pod,
   PodSpec,

@@ -116,7 +116,7 @@ function owners({ metadata }: ApiObject) {
   return { managedFields: metadata.managedFields ?? [] };
 }
 
-/** As the reference words it (structured-merge-diff, fieldmanager). */
+/** As the API server words it (structured-merge-diff, fieldmanager). */
 function conflictOf(conflicts: readonly ApplyConflict[], { kind, name }: Order): StatusError {
   const causes: StatusCause[] = conflicts.map(({ path, owner }) => ({
     reason: "FieldManagerConflict",

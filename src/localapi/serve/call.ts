@@ -30,7 +30,7 @@ export interface ResourceCall {
   readonly query: URLSearchParams;
 }
 
-/** Longest body (the reference's bound, 3 MiB). */
+/** Longest body (the API server's bound, 3 MiB). */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const BODY_WITHIN_MS = 30_000;
 

@@ -35,7 +35,7 @@ export interface WatchStart {
   readonly lifetimeMs: number;
 }
 
-/** A watch without a wish ends after 30 to 60 minutes, so that not all come back at once (the reference's). */
+/** A watch without a wish ends after 30 to 60 minutes, so that not all come back at once (the API server's). */
 const MIN_LIFETIME_MS = 30 * 60_000;
 const MAX_LIFETIME_SECONDS = 24 * 3600;
 const BOOKMARK_EVERY_MS = 60_000;

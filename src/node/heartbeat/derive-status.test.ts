@@ -10,7 +10,7 @@ import {
   deriveNodeStatus,
   listedImages,
   type NodeIdentity,
-  type NodeSight,
+  type NodeSnapshot,
   withoutExtended,
 } from "./derive-status.ts";
 import {
@@ -46,7 +46,7 @@ const IDENTITY: NodeIdentity = {
   addressing: { kind: "machine" },
 };
 
-const SIGHT: NodeSight = {
+const SNAPSHOT: NodeSnapshot = {
   amounts: nodeCapacity(FACTS, 62_725_623_808, {
     maxPods: 110,
     podsPerCore: 0,
@@ -59,16 +59,16 @@ const SIGHT: NodeSight = {
   runtimeHandlers: [],
   features: undefined,
   declaredFeatures: undefined,
-  troubles: [],
+  problems: [],
   warnings: [],
   pressure: { memory: false, disk: false, pid: false },
   volumesInUse: [],
   now: Date.UTC(2026, 0, 1) as WallMs,
 };
 
-const later = (change: Partial<NodeSight> = {}): NodeSight => ({
-  ...SIGHT,
-  now: (SIGHT.now + 10_000) as WallMs,
+const later = (change: Partial<NodeSnapshot> = {}): NodeSnapshot => ({
+  ...SNAPSHOT,
+  now: (SNAPSHOT.now + 10_000) as WallMs,
   ...change,
 });
 
@@ -81,7 +81,7 @@ const conditionsOf = (status: NodeStatus) =>
   );
 
 test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
-  const status = deriveNodeStatus(undefined, IDENTITY, SIGHT);
+  const status = deriveNodeStatus(undefined, IDENTITY, SNAPSHOT);
   assert.deepEqual(status.capacity, {
     cpu: "2",
     memory: "8145684Ki",
@@ -112,21 +112,21 @@ test("deriveNodeStatus describes the machine in Kubernetes' words", () => {
 });
 
 test("deriveNodeStatus says what is wrong with the agent while the node is ready, and not beside why it is not", () => {
-  const ready = (change: Partial<NodeSight>) =>
+  const ready = (change: Partial<NodeSnapshot>) =>
     conditionsOf(deriveNodeStatus(undefined, IDENTITY, later(change)))["Ready"];
   const posting = "True KubeletReady: kubelet is posting ready status";
   assert.equal(ready({ warnings: ["lease: old"] }), `${posting}. WARNING: lease: old`);
   assert.equal(ready({ warnings: ["a", "b"] }), `${posting}. WARNING: [a, b]`);
-  assert.equal(ready({ warnings: ["a"], troubles: ["b"] }), "False KubeletNotReady: b");
+  assert.equal(ready({ warnings: ["a"], problems: ["b"] }), "False KubeletNotReady: b");
 });
 
 test("deriveNodeStatus says why the node is not ready, and under which pressure it is", () => {
-  const one = deriveNodeStatus(undefined, IDENTITY, later({ troubles: ["no network"] }));
+  const one = deriveNodeStatus(undefined, IDENTITY, later({ problems: ["no network"] }));
   assert.equal(conditionsOf(one)["Ready"], "False KubeletNotReady: no network");
   const two = deriveNodeStatus(
     undefined,
     IDENTITY,
-    later({ troubles: ["a", "b"], pressure: { memory: true, disk: true, pid: true } }),
+    later({ problems: ["a", "b"], pressure: { memory: true, disk: true, pid: true } }),
   );
   assert.deepEqual(conditionsOf(two), {
     MemoryPressure: "True KubeletHasInsufficientMemory: kubelet has insufficient memory available",
@@ -137,9 +137,9 @@ test("deriveNodeStatus says why the node is not ready, and under which pressure 
 });
 
 test("deriveNodeStatus moves transition times with the status only", () => {
-  const first = deriveNodeStatus(undefined, IDENTITY, SIGHT);
+  const first = deriveNodeStatus(undefined, IDENTITY, SNAPSHOT);
   const second = deriveNodeStatus(first, IDENTITY, later());
-  const third = deriveNodeStatus(second, IDENTITY, later({ troubles: ["a"] }));
+  const third = deriveNodeStatus(second, IDENTITY, later({ problems: ["a"] }));
   const times = (status: NodeStatus) => {
     const ready = status.conditions?.find(({ type }) => type === "Ready");
     return [ready?.lastHeartbeatTime?.slice(17), ready?.lastTransitionTime?.slice(17)];
@@ -167,7 +167,7 @@ test("deriveNodeStatus leaves to others what is theirs", () => {
     ...IDENTITY,
     addressing: { kind: "cloud", provided: ["192.0.2.7"] },
   };
-  const status = deriveNodeStatus(theirs, cloud, SIGHT);
+  const status = deriveNodeStatus(theirs, cloud, SNAPSHOT);
   assert.equal(status.capacity?.["example.com/dongle"], "2");
   assert.equal(status.allocatable?.["example.com/dongle"], "2");
   assert.equal(status.capacity?.["cpu"], "2");
@@ -218,7 +218,7 @@ test("withoutExtended leaves none of what an earlier node offered; devices that 
   assert.deepEqual(none.capacity, { "v.com/a": "0", "v.com/b": "0", cpu: "1" });
   assert.deepEqual(none.allocatable, { "v.com/a": "0" });
   const counts = new Map([["v.com/a", { capacity: 8, allocatable: 7 }]]);
-  const amounts = withDevices(SIGHT.amounts, { counts, removed: ["v.com/c"], fresh: true });
+  const amounts = withDevices(SNAPSHOT.amounts, { counts, removed: ["v.com/c"], fresh: true });
   assert.equal(amounts.resetsExtended, true);
   const status = deriveNodeStatus(none, IDENTITY, later({ amounts }));
   const extended = (all: NodeStatus["capacity"] = {}) =>
@@ -238,8 +238,8 @@ test("withoutExtended leaves none of what an earlier node offered; devices that 
 });
 
 test("conditionChanges speaks of what turned", () => {
-  const ready = deriveNodeStatus(undefined, IDENTITY, SIGHT);
-  const unready = deriveNodeStatus(ready, IDENTITY, later({ troubles: ["a"] }));
+  const ready = deriveNodeStatus(undefined, IDENTITY, SNAPSHOT);
+  const unready = deriveNodeStatus(ready, IDENTITY, later({ problems: ["a"] }));
   const reasons = (before: NodeStatus | undefined, now: NodeStatus) =>
     conditionChanges("n", before, now).map(({ reason }) => reason);
   assert.deepEqual(reasons(undefined, ready), [
@@ -253,7 +253,7 @@ test("conditionChanges speaks of what turned", () => {
   const rebooted = deriveNodeStatus(
     ready,
     { ...IDENTITY, facts: { ...FACTS, bootId: "boot-2" } },
-    SIGHT,
+    SNAPSHOT,
   );
   assert.deepEqual(conditionChanges("n", ready, rebooted), [
     {

@@ -47,7 +47,7 @@ export interface NodePressure {
 }
 
 /** What was seen of the node just now. */
-export interface NodeSight {
+export interface NodeSnapshot {
   readonly amounts: NodeCapacity;
   /** Addresses of the machine, primary first; empty while they cannot be told. */
   readonly ips: readonly string[];
@@ -57,7 +57,7 @@ export interface NodeSight {
   /** What pods may need of a node; undefined where nothing is declared. */
   readonly declaredFeatures: readonly string[] | undefined;
   /** Why the node is not ready, in the words of whoever says so; empty when it is. */
-  readonly troubles: readonly string[];
+  readonly problems: readonly string[];
   /** What is wrong with the agent while the node is ready. */
   readonly warnings: readonly string[];
   readonly pressure: NodePressure;
@@ -94,17 +94,17 @@ export function goArchitectureOf(architecture: string): string {
 export function deriveNodeStatus(
   previous: NodeStatus | undefined,
   identity: NodeIdentity,
-  sight: NodeSight,
+  snapshot: NodeSnapshot,
 ): NodeStatus {
   const { facts } = identity;
-  const { runtimeHandlers, features, declaredFeatures, volumesInUse } = sight;
+  const { runtimeHandlers, features, declaredFeatures, volumesInUse } = snapshot;
   // What an earlier agent declared is none of this one's promises.
   const { declaredFeatures: _, ...kept } = previous ?? {};
   return {
     ...kept,
-    ...amounts(previous, sight.amounts),
-    conditions: conditions(previous?.conditions ?? [], sight),
-    ...addresses(previous?.addresses ?? [], identity, sight.ips),
+    ...amounts(previous, snapshot.amounts),
+    conditions: conditions(previous?.conditions ?? [], snapshot),
+    ...addresses(previous?.addresses ?? [], identity, snapshot.ips),
     ...(identity.port === 0
       ? {}
       : { daemonEndpoints: { kubeletEndpoint: { Port: identity.port } } }),
@@ -121,7 +121,7 @@ export function deriveNodeStatus(
       architecture: goArchitectureOf(facts.architecture),
       ...(facts.swapBytes > 0 ? { swap: { capacity: facts.swapBytes } } : {}),
     },
-    images: sight.images,
+    images: snapshot.images,
     ...(declaredFeatures ? { declaredFeatures } : {}),
     ...(runtimeHandlers.length > 0 ? { runtimeHandlers } : {}),
     ...(features ? { features } : {}),
@@ -189,9 +189,9 @@ type Verdict = Pick<NodeCondition, "type" | "status" | "reason" | "message">;
 
 function conditions(
   before: readonly NodeCondition[],
-  { troubles, warnings, pressure, now }: NodeSight,
+  { problems, warnings, pressure, now }: NodeSnapshot,
 ): readonly NodeCondition[] {
-  const verdicts = [...pressureVerdicts(pressure), readyVerdict(troubles, warnings)];
+  const verdicts = [...pressureVerdicts(pressure), readyVerdict(problems, warnings)];
   const own = verdicts.map((verdict): NodeCondition => {
     const known = before.find(({ type }) => type === verdict.type);
     const time = rfc3339(now);
@@ -241,10 +241,10 @@ function verdict(
 }
 
 /** Ready unless something says why not; warnings stand behind what the Go kubelet says, as its own did. */
-function readyVerdict(troubles: readonly string[], warnings: readonly string[]): Verdict {
+function readyVerdict(problems: readonly string[], warnings: readonly string[]): Verdict {
   const type = "Ready";
-  if (troubles.length > 0)
-    return { type, status: "False", reason: "KubeletNotReady", message: aggregated(troubles) };
+  if (problems.length > 0)
+    return { type, status: "False", reason: "KubeletNotReady", message: aggregated(problems) };
   const posting = "kubelet is posting ready status";
   const message = warnings.length === 0 ? posting : `${posting}. WARNING: ${aggregated(warnings)}`;
   return { type, status: "True", reason: "KubeletReady", message };
@@ -277,7 +277,7 @@ const EVENTS: Readonly<
 
 /**
  * What is to be said about the way from one status to the next. Of a node that had none, only pressures
- * are spoken of, as the reference does.
+ * are spoken of, as the Go kubelet does.
  */
 export function conditionChanges(
   nodeName: string,

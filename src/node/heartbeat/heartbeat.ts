@@ -20,7 +20,7 @@ import {
   conditionChanges,
   deriveNodeStatus,
   type NodeIdentity,
-  type NodeSight,
+  type NodeSnapshot,
   schedulableChange,
   withoutExtended,
 } from "./derive-status.ts";
@@ -55,7 +55,7 @@ export interface HeartbeatDeps {
   readonly scope: TaskScope;
   readonly reachable: Reading<boolean>;
   /** Looks at the machine. */
-  readonly look: () => Promise<NodeSight>;
+  readonly look: () => Promise<NodeSnapshot>;
   /** A change of any of these is looked at without waiting for the period. */
   readonly wakeOn: readonly Reading<unknown>[];
   /** The node as the API has it; undefined as long as it has none. The heartbeat is its writer. */
@@ -160,8 +160,8 @@ export class Heartbeat {
     const { identity, registration } = this.#options;
     if (this.#registered || !registration) return;
     for (let failures = 1; !signal.aborted; failures += 1) {
-      const sight = await this.#deps.look();
-      const status = deriveNodeStatus(undefined, identity, sight);
+      const snapshot = await this.#deps.look();
+      const status = deriveNodeStatus(undefined, identity, snapshot);
       const initial = initialNode(identity, registration, status);
       try {
         const made = await this.#createOrAdopt(initial, signal);
@@ -215,10 +215,10 @@ export class Heartbeat {
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
     const known = await this.#withOwnMetadata(await client.get(NODES, place, signal), signal);
-    const sight = await look();
-    const resets = sight.amounts.resetsExtended === true && !this.#reset;
+    const snapshot = await look();
+    const resets = snapshot.amounts.resetsExtended === true && !this.#reset;
     const before = resets ? withoutExtended(known.status ?? {}) : known.status;
-    const status = deriveNodeStatus(before, identity, sight);
+    const status = deriveNodeStatus(before, identity, snapshot);
     const changed = !isSame(comparableStatus(known.status ?? {}), comparableStatus(status));
     const now = clock.monotonic();
     const due = this.#reportedAt === undefined || now - this.#reportedAt >= this.#reportAfterMs;

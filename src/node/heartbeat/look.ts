@@ -5,7 +5,7 @@ import type { HealthProblem } from "../../kit/health.ts";
 import type { ListedImage } from "../../subsystems/images/images.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";
-import { listedImages, type NodePressure, type NodeSight } from "./derive-status.ts";
+import { listedImages, type NodePressure, type NodeSnapshot } from "./derive-status.ts";
 
 /** What looking at the node needs. */
 export interface LookDeps {
@@ -28,7 +28,7 @@ export interface LookDeps {
 const LISTING_LIMIT_MS = 180_000;
 
 /** A look at the node for its status; `maxImages` as `nodeStatusMaxImages`. */
-export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeSight> {
+export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeSnapshot> {
   const { clock, watch } = deps;
   return async () => {
     const health = watch.health.get();
@@ -39,7 +39,7 @@ export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeS
       runtimeHandlers: health.handlers,
       features: health.features,
       declaredFeatures: deps.declared(health),
-      troubles: [...troublesOf(deps), ...notReadyFor(deps)],
+      problems: [...problemsOf(deps), ...notReadyFor(deps)],
       warnings: warningsOf(deps),
       pressure: deps.pressure(),
       volumesInUse: deps.volumesInUse(),
@@ -50,19 +50,19 @@ export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeS
 
 const NEVER_CHECKED = "container runtime status check may not have completed yet";
 
-/** Why the node is not ready, in the reference's words (runtime.go, kubelet_node_status.go). */
-function troublesOf({ watch, clock }: LookDeps): readonly string[] {
+/** Why the node is not ready, in the Go kubelet's words (runtime.go, kubelet_node_status.go). */
+function problemsOf({ watch, clock }: LookDeps): readonly string[] {
   const { ready, message, networkReady, networkProblem } = watch.health.get();
-  const troubles: string[] = [];
-  if (!ready) troubles.push(message === NEVER_CHECKED ? message : "container runtime is down");
+  const problems: string[] = [];
+  if (!ready) problems.push(message === NEVER_CHECKED ? message : "container runtime is down");
   const listedAt = watch.lastListing.get();
   const silentMs = listedAt === undefined ? 0 : clock.monotonic() - listedAt;
   if (silentMs > LISTING_LIMIT_MS)
-    troubles.push(
+    problems.push(
       `PLEG is not healthy: pleg was last seen active ${Math.round(silentMs / 1000)}s ago; threshold is 3m0s`,
     );
-  if (!networkReady) troubles.push(networkProblem);
-  return troubles;
+  if (!networkReady) problems.push(networkProblem);
+  return problems;
 }
 
 /** Problems of the agent itself that have lasted so long that it cannot look after pods. */

@@ -11,7 +11,7 @@ import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";
 import type { Volumes } from "../../subsystems/volumes/volumes.ts";
 import { noteRoot, podsOfOthers } from "./agent-roots.ts";
-import { type OrphanedGround, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
+import { type OrphanedPodRemains, planOrphans, uidOfLogFolder } from "./plan-orphans.ts";
 
 /** Where pods leave things. */
 export interface HousekeepingOptions {
@@ -38,13 +38,13 @@ const PERIOD_MS = 60_000;
 export function startHousekeeping(options: HousekeepingOptions, deps: HousekeepingDeps): void {
   const { clock, host, log } = deps.outside;
   const { root } = options.roots;
-  const loop: ControlLoop<OrphanedGround & { readonly groups: readonly FoundPodGroup[] }> = {
+  const loop: ControlLoop<OrphanedPodRemains & { readonly groups: readonly FoundPodGroup[] }> = {
     name: "housekeeping",
     wakeOn: [deps.seen, deps.released],
     everyMs: PERIOD_MS,
     plan: async () => {
       if (!deps.seen.get()) return undefined;
-      const found = await findGround(options.roots, deps);
+      const found = await findPodRemains(options.roots, deps);
       if (!planOrphans(found, deps.isKnown)) return undefined;
       // Later than what there is: a pod has its folder before anything else.
       const own = new Set(found.podFolders);
@@ -80,7 +80,7 @@ export function startHousekeeping(options: HousekeepingOptions, deps: Housekeepi
  * What there is of pods. Of a place that cannot be listed nothing is removed, the others are looked after all
  * the same; but folders of pods stay as long as it is not known which processes may still write to them.
  */
-async function findGround(roots: HousekeepingOptions["roots"], deps: HousekeepingDeps) {
+async function findPodRemains(roots: HousekeepingOptions["roots"], deps: HousekeepingDeps) {
   const foldersAt = (path: string) => listed(deps, path, () => folders(deps.outside, path));
   const cgroups = await listed(deps, "cgroups of pods", () => deps.cgroups.listPods());
   return {

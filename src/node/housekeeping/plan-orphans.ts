@@ -1,7 +1,7 @@
 // pure
 
 /** What is found on the machine that belongs to some pod. */
-export interface FoundGround {
+export interface FoundPodRemains {
   /** Names of folders below `<root>/pods`. */
   readonly podFolders: readonly string[];
   /** Names of folders below the log root, `<namespace>_<name>_<uid>`. */
@@ -11,13 +11,13 @@ export interface FoundGround {
 }
 
 /** The same, of pods that nobody knows. */
-export type OrphanedGround = FoundGround;
+export type OrphanedPodRemains = FoundPodRemains;
 
 /** Whatever the machine holds of pods minus what the known pods may have made (kubelet HandlePodCleanups). */
 export function planOrphans(
-  found: FoundGround,
+  found: FoundPodRemains,
   isKnown: (uid: string) => boolean,
-): OrphanedGround | undefined {
+): OrphanedPodRemains | undefined {
   const podFolders = found.podFolders.filter((uid) => !isKnown(uid));
   const logFolders = found.logFolders.filter((name) => {
     const uid = uidOfLogFolder(name);

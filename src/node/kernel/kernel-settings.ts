@@ -36,7 +36,7 @@ export function oddSettings(read: (path: string) => string | undefined): readonl
 /** `/proc/sys/vm/overcommit_memory`. */
 export const pathOf = (name: string): string => `/proc/sys/${name}`;
 
-/** In the reference's words, with what to do. */
+/** In the Go kubelet's words, with what to do. */
 export function settingsProblem(odd: readonly OddSetting[]): string {
   const each = odd.map(
     ({ name, value, found }) =>

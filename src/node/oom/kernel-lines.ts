@@ -31,7 +31,7 @@ const KILLED =
   /^(?:Memory cgroup out of memory|Out of memory(?: \([^)]*\))?): Killed process (?<pid>\d+) \((?<name>.*?)\) (?:total-vm:\d+kB, )?(?:anon-rss:(?<anon>\d+)kB)?/;
 
 /** Most processes kept of one group killing. */
-const MOST_OTHERS = 20;
+const MAX_OTHERS = 20;
 
 /**
  * Reads on, line by line. The kernel (5.0 and newer) tells a killing in a line that says why and which
@@ -73,6 +73,6 @@ function continued(open: OomKill, line: string): OomKill {
   if (pid === open.pid) {
     return anon === undefined ? open : { ...open, anonymousBytes: Number(anon) * 1024 };
   }
-  if (open.others.length >= MOST_OTHERS) return open;
+  if (open.others.length >= MAX_OTHERS) return open;
   return { ...open, others: [...open.others, { program: name, pid }] };
 }

@@ -27,7 +27,7 @@ const METHODS = RuntimeServiceDefinition.methods;
 const KUBE_API_VERSION = "0.1.0";
 
 /**
- * The runtime service on a channel. Deadlines as the reference: `timeoutMs` for most calls, twice that
+ * The runtime service on a channel. Deadlines as the Go kubelet: `timeoutMs` for most calls, twice that
  * for making a sandbox, on top of the grace for stopping and of the command's own limit for exec.
  */
 export function createRuntimeClient(channel: GrpcChannel, timeoutMs: number): RuntimeService {

@@ -68,7 +68,7 @@ export interface GrpcTarget {
   readonly authority?: string;
 }
 
-/** As the reference's CRI client; the library's default of 4 MiB is too small for a full node. */
+/** As the Go kubelet's CRI client; the library's default of 4 MiB is too small for a full node. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /** The library's defaults reach 17 s after an outage of 45 s; these find the peer again within 3 s. */

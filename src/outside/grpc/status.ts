@@ -29,7 +29,7 @@ const STATUS: readonly StatusRow[] = [
 
 /**
  * A call that ended with another status than OK. The message is Go's
- * (`rpc error: code = NotFound desc = …`), because events and status messages of the reference carry it.
+ * (`rpc error: code = NotFound desc = …`), because events and status messages of the Go kubelet carry it.
  */
 export class GrpcError extends OutsideError {
   override readonly name = "GrpcError";

@@ -143,7 +143,7 @@ export class BlockDevices {
     throw new OutsideError("io", `format of disk "${source}" failed: ${type} ${end} `);
   }
 
-  /** As the reference: what fsck cannot do is left to the mount, errors it cannot correct are not. */
+  /** As the Go kubelet: what fsck cannot do is left to the mount, errors it cannot correct are not. */
   async #repair(device: FileHandle, source: string): Promise<void> {
     const done = await this.#programs
       .attempt("fsck", ["-a", INHERITED], [device.fd])

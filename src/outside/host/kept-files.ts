@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
 /** Most files held open, and at most this part of what the process may open at all. */
-const MOST_KEPT = 4096;
+const MAX_KEPT = 4096;
 const PART_OF_LIMIT = 1 / 4;
 /** A file that nobody reads for this long (up to twice as long) is closed. */
 const KEEP_MS = 60_000;
@@ -18,7 +18,7 @@ interface Kept {
  * opening, reading and closing. A file whose group is gone says so when it is read, and is closed then.
  */
 export class KeptFiles {
-  readonly #most = Math.min(MOST_KEPT, openLimit() * PART_OF_LIMIT);
+  readonly #most = Math.min(MAX_KEPT, openLimit() * PART_OF_LIMIT);
   readonly #kept = new Map<string, Kept>();
   readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
   #isArmed = false;
@@ -95,5 +95,5 @@ const NEWLINE = 10;
 /** Files that this process may have open. */
 function openLimit(): number {
   const limits = readFileSync("/proc/self/limits", "utf8");
-  return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? MOST_KEPT);
+  return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? MAX_KEPT);
 }

@@ -6,7 +6,7 @@ import { errnoOf, hostError } from "./host-errors.ts";
 const RECORD_BYTES = 8192;
 
 /** Records taken in one go; the rest comes with the next look. */
-const MOST_AT_ONCE = 5000;
+const MAX_AT_ONCE = 5000;
 
 /**
  * Opens the kernel's log; what it already holds is skipped. `undefined` where it cannot be read (not root,
@@ -25,7 +25,7 @@ export function openKernelLog(path = "/dev/kmsg"): KernelLog | undefined {
   return {
     read: () => {
       const texts: string[] = [];
-      for (let taken = 0; taken < MOST_AT_ONCE; taken += 1) {
+      for (let taken = 0; taken < MAX_AT_ONCE; taken += 1) {
         const text = next();
         if (text === undefined) {
           isOld = false;

@@ -19,7 +19,7 @@ const BLOCK_BYTES = 512n;
 const SLICE_MS = 2;
 
 /** Folders held open at once: what lies deeper is not counted. */
-const MOST_DEEP = 100;
+const MAX_DEEP = 100;
 
 /** Errors that say a folder went away, or is no folder any more: containers write while we look. */
 const VANISHED: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
@@ -97,7 +97,7 @@ function* entries(path: string, walk: Walk, shown: string, depth = 0): Generator
       if (!isMount && count(`${here}/${entry.name}`, walk)) beneath.push(entry.name);
       yield;
     }
-    if (beneath.length > 0 && depth >= MOST_DEEP) walk.complete = false;
+    if (beneath.length > 0 && depth >= MAX_DEEP) walk.complete = false;
     else
       for (const name of beneath)
         yield* entries(`${here}/${name}`, walk, `${shown}/${name}`, depth + 1);

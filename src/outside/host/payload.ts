@@ -20,14 +20,14 @@ import { removeTree } from "./remove-tree.ts";
 import type { GroupOrder, PayloadFile } from "./volume-files.ts";
 import { groupMode } from "./volume-group.ts";
 
-// The layout of the reference (volume/util atomic_writer.go): files in a folder named after the time, a
+// The layout of the Go kubelet (volume/util atomic_writer.go): files in a folder named after the time, a
 // link `..data` to it that is exchanged in one step, and a link through `..data` for each topmost name.
 // The volume may be changed by a container meanwhile, so nothing is ever reached through a link in it.
 
 const DATA = "..data";
 const FOLDER_MODE = 0o755;
 
-/** Folders of this writer and of the reference's. */
+/** Folders of this writer and of the Go kubelet's. */
 const STAMPED = /^\.\.\d{4}_\d{2}_\d{2}_\d{2}_\d{2}_\d{2}\.[0-9a-z]+$/;
 
 /** Longer files are compared as different. */

@@ -62,7 +62,7 @@ interface Followed {
 }
 
 /**
- * One watch for each object that is followed, as the reference's watch-based manager: the node may watch
+ * One watch for each object that is followed, as the Go kubelet's watch-based manager: the node may watch
  * what its pods refer to and nothing beside. An immutable object is watched no longer once it is known.
  */
 export class WatchedObjects implements ObjectSource {

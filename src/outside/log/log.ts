@@ -5,7 +5,7 @@ import type { Log, LogFields } from "../../kit/log.ts";
 
 /** Layout, verbosity and place of the lines. */
 export interface LogOptions {
-  /** `text` is klog's own layout, `json` the reference's JSON layout. */
+  /** `text` is klog's own layout, `json` the Go kubelet's JSON layout. */
   readonly format: "text" | "json";
   /** klog verbosity; lines above it are not written. */
   readonly verbosity: number;

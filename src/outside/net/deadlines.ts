@@ -61,13 +61,13 @@ class DeadlineQueue {
 const queues = new Map<number, DeadlineQueue>();
 
 /** Lengths that are remembered; there are few different ones on a node. */
-const MOST_QUEUES = 100;
+const MAX_QUEUES = 100;
 
 /** Calls `onOver` once, `lengthMs` from now, unless the result was called before. */
 export function deadline(lengthMs: number, onOver: () => void): () => void {
   let queue = queues.get(lengthMs);
   if (!queue) {
-    if (queues.size >= MOST_QUEUES)
+    if (queues.size >= MAX_QUEUES)
       for (const [length, { isIdle }] of queues) if (isIdle) queues.delete(length);
     queue = new DeadlineQueue(lengthMs);
     queues.set(lengthMs, queue);

@@ -20,7 +20,7 @@ interface Progress {
 
 /**
  * One `grpc.health.v1.Health/Check` over plaintext HTTP/2, dialling included in the one deadline. A peer
- * that cannot be connected to is tried again within it, as the reference's blocking dial does.
+ * that cannot be connected to is tried again within it, as the Go kubelet's blocking dial does.
  */
 export function grpcHealth(
   request: GrpcHealthRequest,

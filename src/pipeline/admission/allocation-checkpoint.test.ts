@@ -8,11 +8,11 @@ const DATA =
   '{"entries":{"pod1":{"ContainerResources":{"container1":{"requests":{"cpu":"1Ki","memory":"1Ki"}}}}}}';
 const CHECKSUM = 1_178_570_812;
 
-test("the reference's checksum", () => {
+test("the Go kubelet's checksum", () => {
   assert.equal(checksumOf(DATA), CHECKSUM);
 });
 
-test("parseAllocations reads what the reference wrote", () => {
+test("parseAllocations reads what the Go kubelet wrote", () => {
   const read = parseAllocations(JSON.stringify({ data: DATA, checksum: CHECKSUM }));
   assert(read.kind === "read");
   assert.deepEqual(

@@ -1,8 +1,8 @@
 // pure
 /**
- * The files in which allocations outlive the agent, as the reference writes them (`allocated_pods_state`,
+ * The files in which allocations outlive the agent, as the Go kubelet writes them (`allocated_pods_state`,
  * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it. What only
- * nodelet keeps stands beside the data, where the reference does not look.
+ * nodelet keeps stands beside the data, where the Go kubelet does not look.
  */
 import type { PodAllocation } from "../../api/allocation.ts";
 import { fnv1a32 } from "../../api/fnv.ts";

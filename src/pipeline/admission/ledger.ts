@@ -1,6 +1,6 @@
 /**
  * Who was given what. Owns: resources allocated to pods, and those their containers and groups were last
- * given; both in memory and, in the reference's format, on disk. In: admissions, changes in place, starts
+ * given; both in memory and, in the Go kubelet's format, on disk. In: admissions, changes in place, starts
  * of containers. Out: allocations to admission, to the pods room, to statuses. Invariants: what was
  * promised is on disk before anything is done about it; nothing is written when nothing changed.
  */
@@ -96,7 +96,7 @@ export class AllocationLedger {
     );
   }
 
-  /** Reads what an earlier life kept. What cannot be read is set aside. */
+  /** Reads what a previous run kept. What cannot be read is set aside. */
   async open(): Promise<void> {
     await Promise.all([this.#allocated.open(), this.#actuated.open()]);
   }

@@ -33,7 +33,7 @@ export interface NodeRoom extends Room {
   readonly allowedUnsafeSysctls: readonly string[];
 }
 
-/** A refusal in the reference's words. */
+/** A refusal in the Go kubelet's words. */
 export interface Refusal {
   readonly reason: string;
   readonly message: string;

@@ -8,7 +8,7 @@ import {
 } from "../../api/pod.ts";
 
 /** A static pod of the node, for its image in the API. */
-export interface StaticPodSight {
+export interface ObservedStaticPod {
   readonly pod: Pod;
   /** It is wanted no longer and is on its way out. */
   readonly going: boolean;
@@ -20,8 +20,8 @@ export type MirrorAction =
   | { readonly kind: "delete"; readonly mirror: Pod };
 
 /** Everything that planning looks at. */
-export interface MirrorSight {
-  readonly statics: readonly StaticPodSight[];
+export interface MirrorState {
+  readonly statics: readonly ObservedStaticPod[];
   readonly mirrors: readonly Pod[];
   /** The node's object; without it no mirror can be made. */
   readonly node: { readonly name: string; readonly uid: string } | undefined;
@@ -39,7 +39,7 @@ export function planMirrors({
   mirrors,
   node,
   seen,
-}: MirrorSight): readonly MirrorAction[] {
+}: MirrorState): readonly MirrorAction[] {
   const actions: MirrorAction[] = [];
   const known = new Set<string>();
   for (const { pod, going } of statics) {

@@ -8,7 +8,7 @@ import { applyPlan } from "./apply.ts";
 import { planPod } from "./plan.ts";
 import type { PlanContext } from "./plan-draft.ts";
 import type { PodDeps } from "./ports.ts";
-import type { Footings, PodRecord, PodResize, RestartBackoff } from "./record.ts";
+import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./record.ts";
 import { resizeCompleted } from "./resize-text.ts";
 import { sayDegraded, signalOf } from "./say-degraded.ts";
 import type { PodSignal } from "./signals.ts";
@@ -35,7 +35,7 @@ export interface ActorDeps extends PodDeps {
 
 /**
  * One pod: the only writer of its record. A turn takes what arrived, moves the record, plans, and, when
- * nothing is in flight and the sight is fresh, has the plan executed.
+ * nothing is in flight and the observation is fresh, has the plan executed.
  */
 export class PodActor {
   readonly #deps: ActorDeps;
@@ -98,11 +98,11 @@ export class PodActor {
     }
   }
 
-  /** Plans on a fresh sight only: on a stale one what was just started would be started again. */
+  /** Plans on a fresh observation only: on a stale one what was just started would be started again. */
   #plan(): PodPlan | undefined {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
-    if (this.#inFlight || this.#record.sight !== "fresh") return undefined;
+    if (this.#inFlight || this.#record.freshness !== "fresh") return undefined;
     const { context, plan } = this.#planNow();
     this.#syncMs = jitter(this.#deps.random, context.syncMs, SYNC_JITTER);
     this.#sayWhatIsNew(plan);
@@ -123,7 +123,7 @@ export class PodActor {
 
   /** A turn costs more than a plan: there is none as long as the plan has nothing to do. */
   #sync(): void {
-    if (this.#inFlight || this.#record.sight !== "fresh") return;
+    if (this.#inFlight || this.#record.freshness !== "fresh") return;
     const { plan } = this.#planNow();
     if (plan.actions.length > 0 || plan.ends) this.post({ kind: "tick" });
     else this.#armSync(plan.wakeAt);
@@ -172,7 +172,7 @@ export class PodActor {
     await this.#observe(leave);
   }
 
-  /** Looks until the runtime answers: without a fresh sight the pod stands still. */
+  /** Looks until the runtime answers: without a fresh observation the pod stands still. */
   async #observe(leave: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -238,7 +238,7 @@ export class PodActor {
   }
 }
 
-/** Latest-wins signals: an older sight, wish or tick that still waits is worth nothing. */
+/** Latest-wins signals: an older observation, desired pod or tick that still waits is worth nothing. */
 function coalesceKey(signal: PodSignal): string | undefined {
   switch (signal.kind) {
     case "observed":
@@ -277,7 +277,7 @@ function backoffOf(actions: readonly PodAction[]): Record<string, RestartBackoff
   return entries;
 }
 
-function touchesOf(actions: readonly PodAction[]): readonly (keyof Footings)[] {
+function touchesOf(actions: readonly PodAction[]): readonly (keyof Prerequisites)[] {
   const touched = {
     makeDirectories: "directories",
     createCgroup: "cgroup",

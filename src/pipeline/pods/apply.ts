@@ -37,34 +37,36 @@ type Executors = {
 
 const EXECUTORS: Executors = {
   makeDirectories: (_, run) =>
-    ground(run, "directories", "present", () =>
-      run.deps.ports.ground.makeDirectories(run.record.pod),
+    changePrerequisite(run, "directories", "present", () =>
+      run.deps.ports.prerequisites.makeDirectories(run.record.pod),
     ),
   createCgroup: async (_, run) => {
     let wasMissing = false;
-    const result = await ground(run, "cgroup", "present", async () => {
-      wasMissing = await run.deps.ports.ground.createCgroup(run.record.pod);
+    const result = await changePrerequisite(run, "cgroup", "present", async () => {
+      wasMissing = await run.deps.ports.prerequisites.createCgroup(run.record.pod);
     });
-    const { footings, observed } = run.record;
-    const strays = footings.cgroup === "unknown" && livingContainers(observed).length > 0;
+    const { prerequisites, observed } = run.record;
+    const strays = prerequisites.cgroup === "unknown" && livingContainers(observed).length > 0;
     // What runs was started in some other group and has none of the limits: it is to be started anew.
     if (wasMissing && strays)
-      throw new StepFailed({ ...result, footing: { part: "cgroup", now: "absent" } });
+      throw new StepFailed({ ...result, prerequisite: { part: "cgroup", now: "absent" } });
     return result;
   },
   mountVolumes: (_, run) =>
-    ground(run, "volumes", "present", () =>
-      run.deps.ports.ground.mountVolumes(run.record.pod, run.signal),
+    changePrerequisite(run, "volumes", "present", () =>
+      run.deps.ports.prerequisites.mountVolumes(run.record.pod, run.signal),
     ),
   unmountVolumes: (_, run) =>
-    ground(run, "volumes", "absent", () =>
-      run.deps.ports.ground.unmountVolumes(run.record.pod, run.signal),
+    changePrerequisite(run, "volumes", "absent", () =>
+      run.deps.ports.prerequisites.unmountVolumes(run.record.pod, run.signal),
     ),
   removeCgroup: (_, run) =>
-    ground(run, "cgroup", "absent", () => run.deps.ports.ground.removeCgroup(run.record.pod)),
+    changePrerequisite(run, "cgroup", "absent", () =>
+      run.deps.ports.prerequisites.removeCgroup(run.record.pod),
+    ),
   removeDirectories: (_, run) =>
-    ground(run, "directories", "absent", () =>
-      run.deps.ports.ground.removeDirectories(run.record.pod),
+    changePrerequisite(run, "directories", "absent", () =>
+      run.deps.ports.prerequisites.removeDirectories(run.record.pod),
     ),
 
   createSandbox: async ({ attempt }, run) => {
@@ -190,7 +192,7 @@ function stepOf(action: PodAction): string {
   }
 }
 
-/** One fault of killing a pod as the reference puts it (SyncResult). */
+/** One fault of killing a pod as the Go kubelet puts it (SyncResult). */
 function killFault(action: string, target: string, message: string): string {
   return `failed to ${JSON.stringify(action)} for ${JSON.stringify(target)} with ${action}Error: ${JSON.stringify(message)}`;
 }
@@ -228,17 +230,18 @@ async function ignoreMissing(act: () => Promise<void>): Promise<void> {
   }
 }
 
-const GROUND_EVENTS: Readonly<Record<string, { readonly reason: string; readonly text: string }>> =
-  {
-    "directories present": { reason: "Failed", text: "error making pod data directories: " },
-    "cgroup present": {
-      reason: "FailedCreatePodContainer",
-      text: "unable to ensure pod container exists: ",
-    },
-    "volumes present": { reason: "FailedMount", text: "" },
-  };
+const PREREQUISITE_EVENTS: Readonly<
+  Record<string, { readonly reason: string; readonly text: string }>
+> = {
+  "directories present": { reason: "Failed", text: "error making pod data directories: " },
+  "cgroup present": {
+    reason: "FailedCreatePodContainer",
+    text: "unable to ensure pod container exists: ",
+  },
+  "volumes present": { reason: "FailedMount", text: "" },
+};
 
-async function ground(
+async function changePrerequisite(
   run: Run,
   part: "directories" | "cgroup" | "volumes",
   now: "present" | "absent",
@@ -247,10 +250,10 @@ async function ground(
   const step = now === "present" ? STEP_PREPARE : STEP_TEARDOWN;
   try {
     await act();
-    return { step, outcome: { kind: "done" }, footing: { part, now } };
+    return { step, outcome: { kind: "done" }, prerequisite: { part, now } };
   } catch (error) {
     if (run.signal.aborted) throw error;
-    const event = GROUND_EVENTS[`${part} ${now}`];
+    const event = PREREQUISITE_EVENTS[`${part} ${now}`];
     const message = `${event?.text ?? `cannot remove ${part}: `}${messageOf(error)}`;
     if (event)
       run.deps.ports.events.record(run.record.pod, {

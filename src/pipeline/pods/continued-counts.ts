@@ -13,7 +13,7 @@ export interface EndedPod {
 /** The Go kubelet removes containers of a removed pod once a minute, and counts on from those that are there. */
 const KEPT_MS = 60_000;
 /** Pods that are kept at most; the oldest give way. */
-const MOST_PODS = 256;
+const MAX_PODS = 256;
 
 /**
  * Restart counts of static pods whose manifest was removed. Put back soon, it is the same pod, of the same UID, and its
@@ -35,7 +35,7 @@ export class ContinuedCounts {
     if (!isStaticPod(pod)) return;
     const now = this.#clock.monotonic();
     for (const [known, { until }] of this.#pods)
-      if (until <= now || this.#pods.size >= MOST_PODS) this.#pods.delete(known);
+      if (until <= now || this.#pods.size >= MAX_PODS) this.#pods.delete(known);
     const { containerStatuses = [], initContainerStatuses = [] } = status;
     const next = new Map(
       [...initContainerStatuses, ...containerStatuses].flatMap(

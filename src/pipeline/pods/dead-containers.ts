@@ -18,7 +18,7 @@ export interface KeptDead {
   readonly minAgeMs: number;
 }
 
-/** The reference's defaults. */
+/** The Go kubelet's defaults. */
 export const ONE_OF_EACH: DeadContainerLimits = { perContainer: 1, onNode: -1, minAgeMs: 0 };
 
 /**

@@ -27,12 +27,12 @@ export function deviceLife(record: PodRecord): DeviceLife {
 }
 
 /**
- * Said on a fresh sight of a ready sandbox only: in a new one the init containers run again, and one that is
+ * Said on a fresh observation of a ready sandbox only: in a new one the init containers run again, and one that is
  * about to start may already have been given what it needs.
  */
-function areInitsDone({ sight, life, observed, pod }: PodRecord): boolean {
+function areInitsDone({ freshness, life, observed, pod }: PodRecord): boolean {
   const sandbox = newestSandbox(observed);
-  if (sight !== "fresh" || life.kind !== "running" || !sandbox?.ready) return false;
+  if (freshness !== "fresh" || life.kind !== "running" || !sandbox?.ready) return false;
   const began = regularContainers(pod).some(
     ({ container }) => attemptIn(observed, sandbox.id, container.name) !== undefined,
   );

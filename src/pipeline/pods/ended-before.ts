@@ -4,7 +4,7 @@ import { isTerminalPhase } from "../../api/pod.ts";
 import type { PodSource, TerminationCause } from "./record.ts";
 
 /**
- * Whether the status published in an earlier life says that the pod has run its course, or was being evicted. A
+ * Whether the status published in a previous run says that the pod has run its course, or was being evicted. A
  * manifest that was only refused is judged anew: such a status shows no containers.
  */
 export function hasEnded(source: PodSource, published: PodStatus | undefined): boolean {

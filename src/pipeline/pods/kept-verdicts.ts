@@ -6,7 +6,7 @@ import type { PodRecord, ProbeVerdicts } from "./record.ts";
 /**
  * What probes had found out before the agent was started again, read from the status that was published
  * then: a container that was started or ready, and still is the same one, stays so until its probes say
- * otherwise. The reference goes by ages instead (10 s) and lets younger containers fall back; a
+ * otherwise. The Go kubelet goes by ages instead (10 s) and lets younger containers fall back; a
  * container's id leaves no doubt.
  */
 export function keptVerdicts(

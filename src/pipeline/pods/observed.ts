@@ -37,8 +37,8 @@ export function livingContainers(observed: Observation): readonly ObservedContai
 }
 
 /** Whether nothing of the pod is left in the runtime or, as far as we know, on the machine. */
-export function nothingLeft({ observed, footings }: PodRecord): boolean {
-  const { directories, cgroup, volumes } = footings;
+export function nothingLeft({ observed, prerequisites }: PodRecord): boolean {
+  const { directories, cgroup, volumes } = prerequisites;
   return (
     observed.sandboxes.length === 0 &&
     observed.containers.length === 0 &&
@@ -52,12 +52,12 @@ export function nothingLeft({ observed, footings }: PodRecord): boolean {
  * Whether nothing of the pod is left on the node but its dead containers and its folders: the API may
  * let it go.
  */
-export function isReleasable({ life, observed, footings }: PodRecord): boolean {
+export function isReleasable({ life, observed, prerequisites }: PodRecord): boolean {
   if (life.kind === "released") return true;
   return (
     life.kind === "terminated" &&
-    footings.volumes === "absent" &&
-    footings.cgroup === "absent" &&
+    prerequisites.volumes === "absent" &&
+    prerequisites.cgroup === "absent" &&
     !observed.sandboxes.some(({ ready }) => ready)
   );
 }

@@ -129,11 +129,11 @@ function containerFault(
   const { container } = spec;
   const { name } = container;
   const said = (what: string, again: boolean) => {
-    // The reference says so of regular containers only.
+    // The Go kubelet says so of regular containers only.
     const suffix = again && spec.kind === "regular" ? ", will be restarted" : "";
     return `${kindOf(spec)} ${name} ${what}${suffix}`;
   };
-  // A plain init container finishes with what it began with, as with the reference; its next attempt is of the new image.
+  // A plain init container finishes with what it began with, as with the Go kubelet; its next attempt is of the new image.
   if (spec.kind !== "init" && definitionChanged(container, running)) {
     const message = said("definition changed", true);
     return { rule: "definition changed", message, again: true, probe: undefined };
@@ -153,7 +153,7 @@ function containerFault(
 const comesBack = ({ pod }: PodRecord, spec: SpecContainer): boolean =>
   spec.kind === "sidecar" || restartPolicyOf(pod, spec) !== "Never";
 
-/** How the reference begins what it says of a container. */
+/** How the Go kubelet begins what it says of a container. */
 function kindOf({ kind }: SpecContainer): string {
   return kind === "regular" ? "Container" : "Init container";
 }
@@ -238,10 +238,10 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
     );
     return;
   }
-  const trouble = record.troubles[name];
-  if (trouble && trouble.notBefore > context.now) {
-    draft.wake(trouble.notBefore);
-    draft.waits[name] = { reason: trouble.reason, message: trouble.message };
+  const stepFailure = record.stepFailures[name];
+  if (stepFailure && stepFailure.notBefore > context.now) {
+    draft.wake(stepFailure.notBefore);
+    draft.waits[name] = { reason: stepFailure.reason, message: stepFailure.message };
     return;
   }
   const restartCount = previous ? previous.restartCount + 1 : 0;

@@ -44,7 +44,7 @@ interface Row {
   readonly pod: Pod;
   readonly has: ActuatedPod;
   readonly containers: readonly ObservedContainer[];
-  readonly troubles?: PodRecord["troubles"];
+  readonly stepFailures?: PodRecord["stepFailures"];
   readonly expect: readonly string[];
   readonly resizing: boolean;
 }
@@ -62,7 +62,7 @@ const onFailure = (amount: string) =>
     restartPolicy: "OnFailure",
     containers: [aContainer("a", { resources: cpu(amount), resizePolicy: RESTARTS })],
   });
-const TROUBLE = {
+const STEP_FAILURE = {
   "#resize": { reason: "Error", message: "no", failures: 1, notBefore: at(5_000) },
 };
 
@@ -144,7 +144,7 @@ const ROWS: readonly Row[] = [
     pod: NEW,
     has: OLD,
     containers: [anAttempt("a")],
-    troubles: TROUBLE,
+    stepFailures: STEP_FAILURE,
     expect: [],
     resizing: true,
   },
@@ -153,18 +153,18 @@ const ROWS: readonly Row[] = [
     pod: aPod({ containers: [aContainer("a", { resources: cpu("2") }), aContainer("b")] }),
     has: had(aPod({ containers: [aContainer("a", { resources: cpu("1") }), aContainer("b")] })),
     containers: [anAttempt("a"), anEnd("b", 1)],
-    troubles: TROUBLE,
+    stepFailures: STEP_FAILURE,
     expect: ["start b#1"],
     resizing: true,
   },
 ];
 
-for (const { what, pod, has, containers, troubles = {}, expect, resizing } of ROWS) {
+for (const { what, pod, has, containers, stepFailures = {}, expect, resizing } of ROWS) {
   test(`planResize: ${what}`, () => {
-    const record = aRecord({ pod, containers }, { resize: { actuated: has }, troubles });
+    const record = aRecord({ pod, containers }, { resize: { actuated: has }, stepFailures });
     const plan = planPod(record, aContext());
     assert.deepEqual(plan.actions.map(inShort), expect);
     assert.equal(isResizing(record), resizing);
-    assert.equal(plan.wakeAt, troubles["#resize"]?.notBefore);
+    assert.equal(plan.wakeAt, stepFailures["#resize"]?.notBefore);
   });
 }

@@ -39,9 +39,9 @@ export function planResize(
   const running = sandbox.kind === "use" ? runningContainers(record, sandbox.sandbox.id) : [];
   const changed = running.filter((each) => isBehind(record, each));
   if (changed.length === 0 && isGroupUpToDate(record)) return;
-  const trouble = record.troubles[STEP_RESIZE];
-  if (trouble && trouble.notBefore > now) {
-    draft.wake(trouble.notBefore);
+  const stepFailure = record.stepFailures[STEP_RESIZE];
+  if (stepFailure && stepFailure.notBefore > now) {
+    draft.wake(stepFailure.notBefore);
     return;
   }
   const restarts = changed.filter((each) => needsRestart(record, each));

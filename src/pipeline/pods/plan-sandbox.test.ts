@@ -7,7 +7,7 @@ import { cannotGoOn } from "./plan-sandbox.ts";
 const OUTSIDE = { directories: "present", cgroup: "absent", volumes: "present" } as const;
 
 test("planSandbox: a pod that was found running outside of its group is started again", () => {
-  const record = aRecord({ containers: [anAttempt("a")] }, { footings: OUTSIDE });
+  const record = aRecord({ containers: [anAttempt("a")] }, { prerequisites: OUTSIDE });
   const { actions } = planPod(record, aContext());
   assert.deepEqual(
     actions.map(({ kind }) => kind),
@@ -18,7 +18,7 @@ test("planSandbox: a pod that was found running outside of its group is started 
 
 test("planSandbox: unless it must never start anything twice", () => {
   const pod = aPod({ restartPolicy: "Never" });
-  const record = aRecord({ pod, containers: [anAttempt("a")] }, { footings: OUTSIDE });
+  const record = aRecord({ pod, containers: [anAttempt("a")] }, { prerequisites: OUTSIDE });
   assert.deepEqual(planPod(record, aContext()).actions, []);
   assert.equal(cannotGoOn(record), true);
 });

@@ -60,7 +60,7 @@ export function sandboxFault(record: PodRecord): string | undefined {
   const { sandboxes } = record.observed;
   const newest = sandboxes[0];
   if (!newest) return "no sandbox";
-  if (record.footings.cgroup === "absent" && livingContainers(record.observed).length > 0)
+  if (record.prerequisites.cgroup === "absent" && livingContainers(record.observed).length > 0)
     return "pod cgroup was missing";
   if (sandboxes.filter(({ ready }) => ready).length > 1) return "several ready sandboxes";
   if (!newest.ready) return "sandbox not ready";
@@ -90,7 +90,7 @@ export function cannotGoOn(record: PodRecord): boolean {
 
 /** Directories, cgroup and volumes, each until it is known to be there. */
 function prepare(record: PodRecord, draft: PlanDraft): void {
-  const { directories, cgroup, volumes } = record.footings;
+  const { directories, cgroup, volumes } = record.prerequisites;
   if (directories !== "present") draft.actions.push({ kind: "makeDirectories" });
   if (cgroup !== "present") draft.actions.push({ kind: "createCgroup" });
   if (volumes !== "present") draft.actions.push({ kind: "mountVolumes" });

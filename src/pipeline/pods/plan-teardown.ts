@@ -49,18 +49,19 @@ export function planTermination(
  * what it went for. Its folders stay.
  */
 export function planTeardown(record: PodRecord): PodPlan {
-  const { observed, footings, removal } = record;
+  const { observed, prerequisites, removal } = record;
   const clears = removal || record.cleared === true || wasEvicted(record);
   const actions: PodAction[] = [];
   for (const { id, stopped } of observed.sandboxes)
     if (!stopped) actions.push({ kind: "stopSandbox", id });
-  if (footings.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
+  if (prerequisites.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
   if (clears) {
     actions.push(...observed.containers.map(removalOf));
     for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
   }
-  if (footings.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
-  if (removal && footings.directories !== "absent") actions.push({ kind: "removeDirectories" });
+  if (prerequisites.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
+  if (removal && prerequisites.directories !== "absent")
+    actions.push({ kind: "removeDirectories" });
   return { ...NO_PLAN, actions };
 }
 

@@ -39,8 +39,9 @@ function retryable(
   step: string,
   plan: () => PodPlan,
 ): PodPlan {
-  const trouble = record.troubles[step];
-  if (trouble && trouble.notBefore > context.now) return { ...NO_PLAN, wakeAt: trouble.notBefore };
+  const stepFailure = record.stepFailures[step];
+  if (stepFailure && stepFailure.notBefore > context.now)
+    return { ...NO_PLAN, wakeAt: stepFailure.notBefore };
   return plan();
 }
 
@@ -49,9 +50,9 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
   const overdue = planDeadline(record, context, draft);
   if (overdue) return overdue;
   for (const step of [STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN]) {
-    const trouble = record.troubles[step];
-    if (trouble && trouble.notBefore > context.now) {
-      draft.wake(trouble.notBefore);
+    const stepFailure = record.stepFailures[step];
+    if (stepFailure && stepFailure.notBefore > context.now) {
+      draft.wake(stepFailure.notBefore);
       return draft.finish();
     }
   }

@@ -41,9 +41,9 @@ const ENDING: Partial<PodRecord> = {
 /** All vectors. */
 export const ROWS: readonly Row[] = [
   {
-    name: "a new pod gets ground, sandbox and container in one go",
+    name: "a new pod gets prerequisites, sandbox and container in one go",
     given: { sandboxes: [] },
-    record: { footings: ABSENT },
+    record: { prerequisites: ABSENT },
     expect: ["makeDirectories", "createCgroup", "mountVolumes", "sandbox#0", "start a#0"],
   },
   {
@@ -281,10 +281,10 @@ export const ROWS: readonly Row[] = [
     expect: ["start side#1"],
   },
   {
-    name: "a container in trouble waits",
+    name: "a container that failed waits",
     given: {},
     record: {
-      troubles: {
+      stepFailures: {
         a: { reason: "ErrImagePull", message: "no", failures: 1, notBefore: at(10_000) },
       },
     },
@@ -293,10 +293,12 @@ export const ROWS: readonly Row[] = [
     wakeAt: 10_000,
   },
   {
-    name: "a sandbox in trouble holds everything back",
+    name: "a sandbox that failed holds everything back",
     given: { sandboxes: [] },
     record: {
-      troubles: { "#sandbox": { reason: "", message: "no", failures: 1, notBefore: at(10_000) } },
+      stepFailures: {
+        "#sandbox": { reason: "", message: "no", failures: 1, notBefore: at(10_000) },
+      },
     },
     expect: [],
     wakeAt: 10_000,

@@ -57,17 +57,17 @@ export interface PodsDeps extends PodDeps {
   readonly facts: CellMap<PodUid, PodFact>;
   readonly admit: Admit;
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
-  /** What was published of the pod in an earlier life of the agent. */
+  /** What was published of the pod in a previous run of the agent. */
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
   /** Whether a pod that no source names is to be left alone. */
   readonly isSpared: (namespace: string, name: string) => boolean;
-  /** Whether an earlier life of the agent has had to do with the pod, whatever came of it. */
+  /** Whether a previous run of the agent has had to do with the pod, whatever came of it. */
   readonly knownBefore: (uid: PodUid) => boolean;
 }
 
 /** How pods that nobody wants are ended. */
 export interface PodsOptions {
-  /** Grace of pods that run but nobody wants; the reference gives them 1 s. */
+  /** Grace of pods that run but nobody wants; the Go kubelet gives them 1 s. */
   readonly orphanGraceSeconds: number | "own";
 }
 
@@ -79,7 +79,7 @@ export interface PodsView {
   subscribe(onRecord: (record: PodRecord) => void): () => void;
 }
 
-/** The router of the room: changes and sights go to the actor of their pod. */
+/** Hands changes and observations to the actor of their pod. */
 export class Pods implements PodsView {
   readonly #deps: PodsDeps;
   readonly #options: PodsOptions;
@@ -275,7 +275,7 @@ export class Pods implements PodsView {
       source: change.source,
       observed: found?.observed ?? { asOf: this.#deps.clock.monotonic(), ...NOTHING_OBSERVED },
       startedAt,
-      mayHaveGround: found !== undefined || known,
+      mayHavePrerequisites: found !== undefined || known,
       lost: lostBefore(published, found?.observed ?? NOTHING_OBSERVED),
       ...(found ? { probes: keptVerdicts(found.observed, published) } : {}),
     });
@@ -321,7 +321,7 @@ export class Pods implements PodsView {
       source: "runtime",
       observed: found.observed,
       startedAt: this.#deps.clock.wall(),
-      mayHaveGround: true,
+      mayHavePrerequisites: true,
     });
     const graceSeconds =
       this.#options.orphanGraceSeconds === "own"

@@ -123,7 +123,7 @@ export interface PodEventPort {
 }
 
 /** Making and removing of what stands around a pod; all idempotent. */
-export interface PodGroundPort {
+export interface PodPrerequisitesPort {
   makeDirectories(pod: Pod): Promise<void>;
   removeDirectories(pod: Pod): Promise<void>;
   /** Resolves with whether it was missing. */
@@ -146,7 +146,7 @@ export interface PodResizeOrder {
 
 /** What pods were given, and changing it in place. */
 export interface PodResizePort {
-  /** The pod with what it was given in an earlier life of the agent, where it was. */
+  /** The pod with what it was given in a previous run of the agent, where it was. */
   asAllocated(pod: Pod): Pod;
   /** Whether the pod was given anything. */
   isAllocated(uid: PodUid): boolean;
@@ -197,7 +197,7 @@ export interface DecisionPort {
 
 /** What the pods room needs from the others. Declared here, built in `pipeline/ports/`. */
 export interface PodPorts {
-  readonly ground: PodGroundPort;
+  readonly prerequisites: PodPrerequisitesPort;
   readonly runtime: PodRuntimePort;
   readonly images: PodImagePort;
   readonly devices: PodDevicePort;

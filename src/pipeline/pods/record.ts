@@ -42,18 +42,18 @@ export type PodLife =
   | { readonly kind: "released" };
 
 /** Whether a thing we make around a pod is there; `unknown` after a restart until it was made or removed again. */
-export type Footing = "absent" | "present" | "unknown";
+export type PrerequisiteState = "absent" | "present" | "unknown";
 
 /** What stands around a pod. */
-export interface Footings {
-  readonly directories: Footing;
-  readonly cgroup: Footing;
-  readonly volumes: Footing;
+export interface Prerequisites {
+  readonly directories: PrerequisiteState;
+  readonly cgroup: PrerequisiteState;
+  readonly volumes: PrerequisiteState;
 }
 
 /** Why something could not be done, in the words the status shows. */
-export interface Trouble {
-  /** Waiting reason, e.g. `ErrImagePull`; empty for troubles of the whole pod. */
+export interface StepFailure {
+  /** Waiting reason, e.g. `ErrImagePull`; empty for failures of the whole pod. */
   readonly reason: string;
   readonly message: string;
   readonly failures: number;
@@ -80,7 +80,7 @@ export interface ProbeVerdicts {
  * How far `observed` can be trusted: not while an action runs, nor until something was seen after it; not at all
  * where the pod was found when the agent began and could not be read yet.
  */
-export type Sight = "acting" | "stale" | "fresh" | "unobserved";
+export type Freshness = "acting" | "stale" | "fresh" | "unobserved";
 
 /** A container that is to be started but not yet, and why; set with every plan. */
 export interface Wait {
@@ -118,13 +118,13 @@ export interface PodRecord {
   readonly source: PodSource;
   readonly life: PodLife;
   readonly admission: Admission;
-  readonly sight: Sight;
+  readonly freshness: Freshness;
   readonly observed: Observation;
   /** Why the pod cannot be observed, once that has lasted; `observed` is what was last known then. */
   readonly degraded: string | undefined;
   /** When the last run of actions ended. */
   readonly actedAt: MonotonicMs;
-  readonly footings: Footings;
+  readonly prerequisites: Prerequisites;
   /** The source dropped the pod: nothing of it shall be left. */
   readonly removal: boolean;
   /** Of a pod that has ended: the runtime is to keep nothing of it, since the disk is short. */
@@ -134,7 +134,7 @@ export interface PodRecord {
   /** Restart back-off by container name; clock of `WallMs`, as the runtime's end times are. */
   readonly backoff: Readonly<Record<string, RestartBackoff>>;
   /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`). */
-  readonly troubles: Readonly<Record<string, Trouble>>;
+  readonly stepFailures: Readonly<Record<string, StepFailure>>;
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;
   /** Ids of attempts that were stopped to be started again, while the runtime has them. */
   readonly replaced: readonly string[];
@@ -156,9 +156,9 @@ export interface RestartBackoff extends BackoffEntry {
   readonly key: string;
 }
 
-/** Steps of a pod that may be in trouble as a whole. */
+/** Steps of a pod that may fail as a whole. */
 export const STEP_PREPARE = "#prepare";
-/** Changing its resources in place; a trouble here keeps nothing else from being done. */
+/** Changing its resources in place; a failure here keeps nothing else from being done. */
 export const STEP_RESIZE = "#resize";
 /** Making the sandbox. */
 export const STEP_SANDBOX = "#sandbox";
@@ -179,8 +179,8 @@ export interface NewRecord {
   readonly source: PodSource;
   readonly observed: Observation;
   readonly startedAt: WallMs;
-  /** Whether this agent may have made things for the pod in an earlier life. */
-  readonly mayHaveGround: boolean;
+  /** Whether this agent may have made things for the pod in a previous run. */
+  readonly mayHavePrerequisites: boolean;
   /** What its probes had found out by then. */
   readonly probes?: PodRecord["probes"];
   /** Containers that had run by then and are gone from the runtime. */
@@ -195,7 +195,7 @@ export function asSpecified(pod: Pod): ActuatedPod {
 
 /** The first record of a pod. */
 export function newRecord(from: NewRecord): PodRecord {
-  const footing: Footing = from.mayHaveGround ? "unknown" : "absent";
+  const prerequisite: PrerequisiteState = from.mayHavePrerequisites ? "unknown" : "absent";
   return {
     uid: from.uid,
     pod: from.pod,
@@ -204,15 +204,15 @@ export function newRecord(from: NewRecord): PodRecord {
     source: from.source,
     life: { kind: "waiting" },
     admission: { kind: "undecided" },
-    sight: "fresh",
+    freshness: "fresh",
     observed: inRounds(from.pod, from.observed),
     degraded: undefined,
     actedAt: from.observed.asOf,
-    footings: { directories: footing, cgroup: footing, volumes: footing },
+    prerequisites: { directories: prerequisite, cgroup: prerequisite, volumes: prerequisite },
     removal: false,
     startedAt: from.startedAt,
     backoff: {},
-    troubles: {},
+    stepFailures: {},
     probes: from.probes ?? {},
     replaced: [],
     lost: from.lost ?? {},

@@ -1,5 +1,5 @@
 // pure
-/** What is said about changes in place, in the reference's words (kubelet events/resize.go). */
+/** What is said about changes in place, in the Go kubelet's words (kubelet events/resize.go). */
 import { resizableContainers } from "../../api/allocation.ts";
 import type { Container, Pod, ResourceRequirements } from "../../api/generated/types.ts";
 import { canonicalQuantity, parseQuantity } from "../../api/quantity.ts";
@@ -56,7 +56,7 @@ function said(what: string, pod: Pod, generation: number, error?: string): strin
   return `Pod resize ${what}: ${JSON.stringify({ ...summary(pod), generation, error })}`;
 }
 
-/** Resources of the pod as a whole are said too, which the reference leaves out. */
+/** Resources of the pod as a whole are said too, which the Go kubelet leaves out. */
 function summary(pod: Pod): object {
   const own = pod.spec?.resources;
   const { initContainers = [], containers = [] } = pod.spec ?? {};

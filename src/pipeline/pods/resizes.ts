@@ -36,7 +36,7 @@ interface Waiting {
 
 /**
  * Changes of resources in place: notices pods that want other resources than they were given, has them
- * judged one after the other in the reference's order, and again when room may have come free.
+ * judged one after the other in the Go kubelet's order, and again when room may have come free.
  */
 export class Resizes {
   readonly #deps: ResizesDeps;

@@ -75,7 +75,7 @@ export interface RestartVerdict {
   readonly policy: RestartPolicy;
 }
 
-/** Exit code of what nobody saw end (128 + SIGKILL, as in the reference). */
+/** Exit code of what nobody saw end (128 + SIGKILL, as in the Go kubelet). */
 export const EXIT_CODE_UNKNOWN = 137;
 
 /** What decides whether an ended attempt is followed by another. */
@@ -165,7 +165,7 @@ export function restartBackoff(
 }
 
 /**
- * The end that the back-off counts from. The reference decides on the start of what it kills by what was
+ * The end that the back-off counts from. The Go kubelet decides on the start of what it kills by what was
  * dead before: only when that one had to wait still does the wait count from the kill.
  */
 function backoffSince(

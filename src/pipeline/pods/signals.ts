@@ -26,7 +26,7 @@ export interface StepResult {
   readonly step: string;
   readonly outcome: ActionOutcome;
   /** What now surely is there or gone. */
-  readonly footing?: {
+  readonly prerequisite?: {
     readonly part: "directories" | "cgroup" | "volumes";
     readonly now: "present" | "absent";
   };

@@ -46,14 +46,14 @@ test("transition: a pod whose work is done ends by itself", () => {
 });
 
 test("transition: a pod that cannot be observed stands still until it can", () => {
-  const record = aRecord({ containers: [anAttempt("a")] }, { sight: "fresh" });
+  const record = aRecord({ containers: [anAttempt("a")] }, { freshness: "fresh" });
   const blind = play(record, [
     { kind: "unobserved", asOf: at(5), problem: undefined },
     { kind: "terminate", cause: { kind: "deleted" } },
     { kind: "unobserved", asOf: at(6), problem: "container a: broken" },
     { kind: "unobserved", asOf: at(7), problem: undefined },
   ]);
-  assert.equal(blind.sight, "stale");
+  assert.equal(blind.freshness, "stale");
   assert.equal(blind.degraded, "container a: broken");
   assert.deepEqual(blind.observed, record.observed, "what was last known is kept");
   assert.equal(blind.life.kind, "terminating");
@@ -67,11 +67,11 @@ test("transition: an older failure takes nothing back", () => {
     { kind: "observed", observed: seen(10, [anAttempt("a")]) },
     { kind: "unobserved", asOf: at(9), problem: "late" },
   ]);
-  assert.equal(record.sight, "fresh");
+  assert.equal(record.freshness, "fresh");
   assert.equal(record.degraded, undefined);
 });
 
-test("transition: nothing is called ended on a sight from before the last action", () => {
+test("transition: nothing is called ended on an observation from before the last action", () => {
   const ending = play(aRecord({ containers: [anEnd("a", 1)] }), [
     { kind: "acting", backoff: {}, touches: [], replaces: [] },
     { kind: "terminate", cause: { kind: "deleted" } },
@@ -79,7 +79,7 @@ test("transition: nothing is called ended on a sight from before the last action
     { kind: "observed", observed: seen(9, [anEnd("a", 1)]) },
   ]);
   assert.equal(ending.life.kind, "terminating");
-  assert.equal(ending.sight, "stale");
+  assert.equal(ending.freshness, "stale");
   const later = transition(
     ending,
     { kind: "observed", observed: seen(11, [anAttempt("a")]) },
@@ -94,7 +94,7 @@ test("transition: nothing is called ended on a sight from before the last action
   assert.equal(ended.life.kind, "terminated");
 });
 
-test("transition: an older sight never replaces a newer one", () => {
+test("transition: an older observation never replaces a newer one", () => {
   const record = play(aRecord(), [
     { kind: "observed", observed: seen(5, [anAttempt("a")]) },
     { kind: "observed", observed: seen(4, []) },
@@ -126,20 +126,20 @@ test("transition: a pod is released only when its source dropped it and nothing 
   const clean = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
   const ended = aRecord(
     { sandboxes: [], containers: [] },
-    { life: { kind: "terminated", cause: { kind: "completed" } }, footings: clean },
+    { life: { kind: "terminated", cause: { kind: "completed" } }, prerequisites: clean },
   );
   assert.equal(play(ended, [{ kind: "tick" }]).life.kind, "terminated");
   assert.equal(play(ended, [{ kind: "removed" }]).life.kind, "released");
-  const leftover = { ...ended, footings: { ...clean, cgroup: "unknown" as const } };
+  const leftover = { ...ended, prerequisites: { ...clean, cgroup: "unknown" as const } };
   assert.equal(play(leftover, [{ kind: "removed" }]).life.kind, "terminated");
 });
 
 test("transition: what an action may have made counts as made until it is known to be gone", () => {
   const clean = { directories: "absent", cgroup: "absent", volumes: "absent" } as const;
-  const acting = play(aRecord({}, { footings: clean }), [
+  const acting = play(aRecord({}, { prerequisites: clean }), [
     { kind: "acting", backoff: {}, touches: ["cgroup"], replaces: [] },
   ]);
-  assert.equal(acting.footings.cgroup, "unknown");
+  assert.equal(acting.prerequisites.cgroup, "unknown");
 });
 
 test("transition: what was stopped to be started again does not end the pod by ending well", () => {
@@ -159,19 +159,19 @@ test("transition: what was stopped to be started again does not end the pod by e
 });
 
 test("transition: another image is not held back by what went wrong with the one before", () => {
-  const trouble = {
+  const stepFailure = {
     reason: "ImagePullBackOff",
     message: "no",
     failures: 6,
     notBefore: at(300_000),
   };
-  const troubles = { a: trouble, b: trouble, "#prepare": trouble };
+  const stepFailures = { a: stepFailure, b: stepFailure, "#prepare": stepFailure };
   const of = (image: string) => aPod({ containers: [aContainer("a", { image }), aContainer("b")] });
-  const stuck = aRecord({ pod: of("img:bad") }, { troubles });
+  const stuck = aRecord({ pod: of("img:bad") }, { stepFailures });
   const mended = play(stuck, [{ kind: "desired", pod: of("img:good") }]);
-  assert.deepEqual(Object.keys(mended.troubles), ["b", "#prepare"]);
+  assert.deepEqual(Object.keys(mended.stepFailures), ["b", "#prepare"]);
   const same = play(stuck, [{ kind: "desired", pod: of("img:bad") }]);
-  assert.equal(same.troubles, troubles);
+  assert.equal(same.stepFailures, stepFailures);
 });
 
 test("transition: a container that the runtime forgot has ended", () => {
@@ -204,7 +204,7 @@ test("transition: a failure holds its container back for as long as it says", ()
       actuated: asSpecified(aPod()),
     },
   ]);
-  assert.deepEqual(record.troubles["a"], {
+  assert.deepEqual(record.stepFailures["a"], {
     reason: "ErrImagePull",
     message: "no",
     failures: 1,
@@ -266,7 +266,7 @@ test("transition: any history of signals is taken in, and life only goes forward
           assert(record.life.killBy <= before.life.killBy);
         }
         if (before.life.kind === "terminating" && record.life.kind === "terminated")
-          assert.equal(record.sight, "fresh");
+          assert.equal(record.freshness, "fresh");
       });
     }),
     { numRuns: 2000 },

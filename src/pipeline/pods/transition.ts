@@ -12,13 +12,13 @@ import { isFinished } from "./phase.ts";
 import { isResizing } from "./plan-resize.ts";
 import { cannotGoOn } from "./plan-sandbox.ts";
 import {
-  type Footings,
   type PodLife,
   type PodRecord,
+  type Prerequisites,
   type ProbeVerdicts,
   STEP_RESIZE,
+  type StepFailure,
   type TerminationCause,
-  type Trouble,
 } from "./record.ts";
 import { findContainer } from "./restart.ts";
 import { inRounds } from "./rounds.ts";
@@ -81,27 +81,30 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
 /** What the source wants now, with the resources that the pod was given. */
 function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodRecord {
   const pod = withAllocation(desired, allocationOf(record.pod));
-  const troubles = withoutOldImages(record, desired);
-  if (pod !== desired) return { ...record, pod, desired, troubles };
+  const stepFailures = withoutOldImages(record, desired);
+  if (pod !== desired) return { ...record, pod, desired, stepFailures };
   const { pending: _, ...resize } = record.resize;
-  return { ...record, pod, desired, troubles, resize };
+  return { ...record, pod, desired, stepFailures, resize };
 }
 
 /** What went wrong with another image than the one that is wanted now holds nothing back. */
-function withoutOldImages({ pod, troubles }: PodRecord, desired: Pod): PodRecord["troubles"] {
+function withoutOldImages(
+  { pod, stepFailures }: PodRecord,
+  desired: Pod,
+): PodRecord["stepFailures"] {
   const imageIn = (of: Pod, name: string) => findContainer(of, name)?.container.image;
   const isOld = (step: string) => imageIn(pod, step) !== imageIn(desired, step);
-  if (!Object.keys(troubles).some(isOld)) return troubles;
-  return Object.fromEntries(Object.entries(troubles).filter(([step]) => !isOld(step)));
+  if (!Object.keys(stepFailures).some(isOld)) return stepFailures;
+  return Object.fromEntries(Object.entries(stepFailures).filter(([step]) => !isOld(step)));
 }
 
 function resized(
   record: PodRecord,
   { allocation, generation, actuated }: Signal<"resized">,
 ): PodRecord {
-  const { [STEP_RESIZE]: _, ...troubles } = record.troubles;
+  const { [STEP_RESIZE]: _, ...stepFailures } = record.stepFailures;
   const pod = withAllocation(record.desired, allocation);
-  return { ...record, pod, troubles, resize: { actuated, inProgress: { generation } } };
+  return { ...record, pod, stepFailures, resize: { actuated, inProgress: { generation } } };
 }
 
 function admit(record: PodRecord): PodRecord {
@@ -170,16 +173,16 @@ function end(
   }
 }
 
-/** Only what was asked after the last run of actions ended is fresh; older sights are kept out. */
+/** Only what was asked after the last run of actions ended is fresh; older observations are kept out. */
 function observe(record: PodRecord, observed: Observation): PodRecord {
   if (observed.asOf < record.observed.asOf) return record;
-  const fresh = record.sight !== "acting" && observed.asOf >= record.actedAt;
+  const fresh = record.freshness !== "acting" && observed.asOf >= record.actedAt;
   return {
     ...record,
     ...withReplaced(inRounds(record.pod, observed), record.replaced),
     lost: lostSince(record, observed),
     degraded: undefined,
-    sight: record.sight === "acting" ? "acting" : fresh ? "fresh" : "stale",
+    freshness: record.freshness === "acting" ? "acting" : fresh ? "fresh" : "stale",
   };
 }
 
@@ -189,7 +192,7 @@ function unobserved(record: PodRecord, { asOf, problem }: Signal<"unobserved">):
   return {
     ...record,
     degraded: problem ?? record.degraded,
-    sight: record.sight === "acting" ? "acting" : "stale",
+    freshness: record.freshness === "acting" ? "acting" : "stale",
   };
 }
 
@@ -207,35 +210,47 @@ function withReplaced(
 }
 
 function begin(record: PodRecord, { backoff, touches, replaces }: Signal<"acting">): PodRecord {
-  const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
-  for (const part of touches) if (footings[part] === "absent") footings[part] = "unknown";
+  const prerequisites = { ...record.prerequisites } as {
+    -readonly [K in keyof Prerequisites]: Prerequisites[K];
+  };
+  for (const part of touches) if (prerequisites[part] === "absent") prerequisites[part] = "unknown";
   return {
     ...record,
-    sight: "acting",
-    footings,
+    freshness: "acting",
+    prerequisites,
     backoff: { ...record.backoff, ...backoff },
     replaced: [...new Set([...record.replaced, ...replaces])],
   };
 }
 
 function finish(record: PodRecord, { results, at, actuated }: Signal<"acted">): PodRecord {
-  const troubles: Record<string, Trouble> = { ...record.troubles };
-  const footings = { ...record.footings } as { -readonly [K in keyof Footings]: Footings[K] };
-  for (const { step, outcome, footing } of results) {
-    if (footing) footings[footing.part] = footing.now;
-    if (outcome.kind === "done") delete troubles[step];
+  const stepFailures: Record<string, StepFailure> = { ...record.stepFailures };
+  const prerequisites = { ...record.prerequisites } as {
+    -readonly [K in keyof Prerequisites]: Prerequisites[K];
+  };
+  for (const { step, outcome, prerequisite } of results) {
+    if (prerequisite) prerequisites[prerequisite.part] = prerequisite.now;
+    if (outcome.kind === "done") delete stepFailures[step];
     else if (outcome.kind === "failed") {
       const { reason, message, retryInMs } = outcome;
-      troubles[step] = {
+      stepFailures[step] = {
         reason,
         message,
-        failures: (troubles[step]?.failures ?? 0) + 1,
+        failures: (stepFailures[step]?.failures ?? 0) + 1,
         notBefore: after(at, retryInMs),
       };
     }
   }
   const resize = { ...record.resize, actuated };
-  return { ...record, sight: "stale", actedAt: at, troubles, footings, resize, progress: {} };
+  return {
+    ...record,
+    freshness: "stale",
+    actedAt: at,
+    stepFailures,
+    prerequisites,
+    resize,
+    progress: {},
+  };
 }
 
 function probed(
@@ -258,7 +273,7 @@ function settled(record: PodRecord): PodRecord {
 
 /** Progress belongs to the run of actions that makes it. */
 function progressed(record: PodRecord, { container, message }: Signal<"progress">): PodRecord {
-  if (record.sight !== "acting" || record.progress[container] === message) return record;
+  if (record.freshness !== "acting" || record.progress[container] === message) return record;
   const { [container]: _, ...others } = record.progress;
   return {
     ...record,
@@ -267,11 +282,11 @@ function progressed(record: PodRecord, { container, message }: Signal<"progress"
 }
 
 /**
- * The steps forward that facts alone allow. Without a fresh sight none is taken: what seems not
+ * The steps forward that facts alone allow. Without a fresh observation none is taken: what seems not
  * to run may just have been started.
  */
 function advance(record: PodRecord, now: MonotonicMs): PodRecord {
-  if (record.sight !== "fresh") return record;
+  if (record.freshness !== "fresh") return record;
   const { life } = record;
   if (life.kind === "running") {
     if (record.resize.inProgress && !isResizing(record)) return advance(settled(record), now);

@@ -5,7 +5,7 @@ import { parseTimestamp } from "../../api/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { NOTHING_OBSERVED, newRecord, type PodRecord, type PodSource } from "./record.ts";
 
-/** What an earlier life of the agent knew of a pod. */
+/** What a previous run of the agent knew of a pod. */
 export interface KnownBefore {
   readonly published: PodStatus | undefined;
   readonly known: boolean;
@@ -23,7 +23,7 @@ export function knownBefore(
   return { published, startedAt, known: kept.knownBefore(uid) };
 }
 
-/** What is known of pods from an earlier life of the agent. */
+/** What is known of pods from a previous run of the agent. */
 interface KnownBeforeDeps {
   readonly clock: Pick<Clock, "wall">;
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
@@ -124,7 +124,7 @@ export function nameOf({ found, wanted }: Held): string {
 /** Of a pod that nobody wants it is shown nowhere. */
 const UNKNOWN_START = 0 as WallMs;
 
-/** It was admitted once, else the runtime had nothing of it; on a stale sight nothing is done about it. */
+/** It was admitted once, else the runtime had nothing of it; on a stale observation nothing is done about it. */
 function recordOf({ found, wanted, removed }: Held, before?: PodRecord): PodRecord {
   const pod = wanted?.change.pod ?? found.describe();
   const record = newRecord({
@@ -133,13 +133,13 @@ function recordOf({ found, wanted, removed }: Held, before?: PodRecord): PodReco
     source: wanted?.change.source ?? "runtime",
     observed: { asOf: found.asOf, ...NOTHING_OBSERVED },
     startedAt: wanted?.before.startedAt ?? UNKNOWN_START,
-    mayHaveGround: true,
+    mayHavePrerequisites: true,
   });
   return {
     ...record,
     life: { kind: "running" },
     admission: { kind: "admitted" },
-    sight: "unobserved",
+    freshness: "unobserved",
     degraded: found.problem ?? before?.degraded,
     removal: removed !== undefined,
   };

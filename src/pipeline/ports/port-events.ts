@@ -12,9 +12,9 @@ export interface SayingDeps {
   readonly runtime: Runtime;
 }
 
-/** What a pod's resolver lacks, in the words of the reference (GetPodDNS). */
+/** What a pod's resolver lacks, in the words of the Go kubelet (GetPodDNS). */
 export async function sayAboutDns({ runtime, events }: SayingDeps, pod: Pod): Promise<void> {
-  const { faults, missing } = await runtime.dnsTroubles(pod);
+  const { faults, missing } = await runtime.dnsProblems(pod);
   for (const message of faults)
     events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
   if (missing === undefined) return;
@@ -37,7 +37,7 @@ export function tellMissingFeatures(
   events.ofPod(now, { type: "Warning", reason: "FailedNodeDeclaredFeaturesCheck", message });
 }
 
-/** A container or sandbox that should go and does not is the node's trouble (StartGarbageCollection). */
+/** A container or sandbox that should go and does not is the node's failure (StartGarbageCollection). */
 export async function collecting(
   { events }: SayingDeps,
   signal: AbortSignal,

@@ -6,8 +6,12 @@ import { podDisplayName } from "../../api/pod.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
 import type { DecisionPort, PodDevicePort, PodPorts } from "../pods/ports.ts";
-import { type GroundPortDeps, groundPort, type PodRoots } from "./ground-port.ts";
 import { type HookPortDeps, hookPort } from "./hook-port.ts";
+import {
+  type PodRoots,
+  type PrerequisitesPortDeps,
+  prerequisitesPort,
+} from "./prerequisites-port.ts";
 import { type ResizeDeps, resizePort } from "./resize-port.ts";
 import { type RuntimePortDeps, runtimePort } from "./runtime-port.ts";
 
@@ -21,7 +25,7 @@ export interface PortOptions {
 
 /** What the ports are made from. */
 export interface PortDeps
-  extends GroundPortDeps,
+  extends PrerequisitesPortDeps,
     HookPortDeps,
     Omit<ResizeDeps, "settings">,
     RuntimePortDeps {
@@ -32,7 +36,7 @@ export interface PortDeps
 /** The ports of the pods room. */
 export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
   return {
-    ground: groundPort(options.roots, deps),
+    prerequisites: prerequisitesPort(options.roots, deps),
     runtime: runtimePort(deps),
     images: deps.images,
     devices: deps.devices,

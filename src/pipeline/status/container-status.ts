@@ -208,7 +208,7 @@ function waitingOf(record: PodRecord, container: Container): { reason: string; m
   const { admission } = record;
   if (admission.kind === "deferred")
     return { reason: admission.reason, message: admission.message };
-  const why = record.waits[container.name] ?? record.troubles[container.name];
+  const why = record.waits[container.name] ?? record.stepFailures[container.name];
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   const hasInit = (record.pod.spec?.initContainers ?? []).length > 0;
   const message = record.progress[container.name];
@@ -276,7 +276,7 @@ function waitingAgain(
   { container: { name } }: SpecContainer,
   latest: ObservedContainer,
 ): ContainerStateWaiting | undefined {
-  const why = record.waits[name] ?? record.troubles[name];
+  const why = record.waits[name] ?? record.stepFailures[name];
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   if (latest.outdated) return { reason: "RestartingAllContainers" };
   if (!latest.replaced) return undefined;

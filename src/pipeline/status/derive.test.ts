@@ -254,7 +254,7 @@ test("deriveStatus: a pod that cannot be observed says so beside what was last k
 
 test("deriveStatus: a pod found at the start that cannot be observed shows what it showed before", () => {
   const before = statusOf({ containers: [anAttempt("a")] });
-  const unobserved = { ...DEGRADED, sight: "unobserved" } as const;
+  const unobserved = { ...DEGRADED, freshness: "unobserved" } as const;
   assert.deepEqual(statusOf({}, unobserved, before), { ...before, ...SAID });
 });
 

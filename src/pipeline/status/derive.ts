@@ -34,7 +34,7 @@ export interface StatusContext extends ContainerStatusContext {
  */
 export function deriveStatus(record: PodRecord, context: StatusContext): PodStatus {
   const { previous } = context;
-  if (record.sight === "unobserved" && previous)
+  if (record.freshness === "unobserved" && previous)
     return { ...previous, ...degradedReason(record, previous.phase) };
   const phase = stickyPhase(derivePhase(record), previous, record);
   const init = initContainers(record.pod);
@@ -147,7 +147,7 @@ function stickyPhase(
 }
 
 /**
- * A manifest that an earlier life of the agent refused is judged anew, as the reference does: nothing of it
+ * A manifest that a previous run of the agent refused is judged anew, as the Go kubelet does: nothing of it
  * ever ran, and a static pod has nobody who would make another one. Only refused pods show no containers.
  */
 function hasAnotherChance(previous: PodStatus, { source, admission }: PodRecord): boolean {

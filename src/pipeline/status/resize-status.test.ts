@@ -60,7 +60,7 @@ test("podLevelResources: of pods that have them", () => {
   assert.deepEqual(podLevelResources(aRecord()), {});
 });
 
-test("resizeConditions: waiting, going on, in trouble", () => {
+test("resizeConditions: waiting, going on, failed", () => {
   const actuated = asSpecified(aPod());
   assert.deepEqual(resizeConditions(aRecord()), []);
   const pending = {
@@ -81,8 +81,8 @@ test("resizeConditions: waiting, going on, in trouble", () => {
   assert.deepEqual(resizeConditions(record), [waiting, going]);
   const cause = { kind: "completed" } as const;
   assert.deepEqual(resizeConditions({ ...record, life: { kind: "terminated", cause } }), []);
-  const trouble = { reason: "Error", message: "no", failures: 1, notBefore: at(1) };
-  assert.deepEqual(resizeConditions({ ...record, troubles: { "#resize": trouble } }), [
+  const stepFailure = { reason: "Error", message: "no", failures: 1, notBefore: at(1) };
+  assert.deepEqual(resizeConditions({ ...record, stepFailures: { "#resize": stepFailure } }), [
     waiting,
     { ...going, reason: "Error", message: "no" },
   ]);

@@ -13,7 +13,7 @@ import type { ConditionVerdict } from "./pod-conditions.ts";
 /** Conditions of a change in place; they are there only while it is going on, and not of pods that have ended. */
 export function resizeConditions({
   resize,
-  troubles,
+  stepFailures,
   life,
 }: PodRecord): readonly ConditionVerdict[] {
   if (life.kind === "terminated" || life.kind === "released") return [];
@@ -25,11 +25,11 @@ export function resizeConditions({
     conditions.push({ type: "PodResizePending", status: "True", ...said });
   }
   if (inProgress) {
-    const trouble = troubles[STEP_RESIZE];
+    const stepFailure = stepFailures[STEP_RESIZE];
     conditions.push({
       type: "PodResizeInProgress",
       status: "True",
-      ...(trouble ? { reason: "Error", message: trouble.message } : {}),
+      ...(stepFailure ? { reason: "Error", message: stepFailure.message } : {}),
       observedGeneration: inProgress.generation,
     });
   }

@@ -67,7 +67,7 @@ export class Statuses {
     this.#deps = deps;
   }
 
-  /** Reads what an earlier life kept. What cannot be read is set aside. */
+  /** Reads what a previous run kept. What cannot be read is set aside. */
   async open(): Promise<void> {
     const { state } = this.#deps;
     const folder = stateFile(this.#options.folder);
@@ -97,7 +97,7 @@ export class Statuses {
     return this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
   }
 
-  /** Whether a status of the pod was kept from an earlier life, until it is derived anew. */
+  /** Whether a status of the pod was kept from a previous run, until it is derived anew. */
   knownBefore(uid: PodUid): boolean {
     return this.#kept.has(uid);
   }

@@ -23,7 +23,7 @@ const PRIVATE_MODE = 0o600;
 const FOLDER_MODE = 0o755;
 
 /**
- * Certificates as the reference keeps them: `<name>-<time>.pem` with certificate and key in one file, and
+ * Certificates as the Go kubelet keeps them: `<name>-<time>.pem` with certificate and key in one file, and
  * the link `<name>-current.pem` to the one that counts (client-go certificate_store.go). Only root reads
  * them.
  */

@@ -6,7 +6,7 @@ import { startProperties, unitOf, unitProperties } from "./units.ts";
 import type { CgroupPlan, CgroupWrite } from "./writes.ts";
 
 /** Who makes groups and sets values: the kernel's files, with systemd also its units. */
-export interface Ground {
+export interface CgroupAccess {
   readonly tree: CgroupTree;
   /** Absent with the cgroupfs driver. */
   readonly systemd?: { readonly units: SystemdUnits; readonly version: number };
@@ -111,18 +111,18 @@ function isNumber(text: string | undefined): text is string {
  * are usually left alone are written too.
  */
 export async function applyPlan(
-  ground: Ground,
+  access: CgroupAccess,
   plan: CgroupPlan,
   { repair = false }: { readonly repair?: boolean } = {},
 ): Promise<CgroupReport> {
-  const { tree } = ground;
+  const { tree } = access;
   const exists = await tree.exists(plan.path);
   if (!exists && !plan.create) {
     throw new OutsideError("notFound", `cgroup ${plan.path} does not exist with all controllers`);
   }
   const writes = plan.writes.filter(({ asFound }) => repair || !asFound);
-  if (!exists) await makeGroup(ground, plan.path);
-  if (ground.systemd) await tellSystemd(ground, plan.path, writes);
+  if (!exists) await makeGroup(access, plan.path);
+  if (access.systemd) await tellSystemd(access, plan.path, writes);
   const written: CgroupDifference[] = [];
   let open: readonly CgroupWrite[] = writes;
   let failed: CgroupFailure[] = [];
@@ -143,7 +143,7 @@ export async function applyPlan(
 }
 
 /** A group that cannot be made whole is not left behind half made. */
-async function makeGroup({ tree, systemd }: Ground, path: string): Promise<void> {
+async function makeGroup({ tree, systemd }: CgroupAccess, path: string): Promise<void> {
   try {
     await systemd?.units.start(unitOf(path), startProperties(path, tree));
     await tree.create(path);
@@ -154,14 +154,14 @@ async function makeGroup({ tree, systemd }: Ground, path: string): Promise<void>
 }
 
 /** Only where nothing runs in it and nothing stands beneath: it may have been there in part. */
-async function unmakeGroup(ground: Ground, path: string): Promise<void> {
-  const { tree } = ground;
+async function unmakeGroup(access: CgroupAccess, path: string): Promise<void> {
+  const { tree } = access;
   if ((await tree.processes(path)).length > 0 || (await tree.children(path)).length > 0) return;
-  await destroyGroup(ground, path);
+  await destroyGroup(access, path);
 }
 
 /** Ends what runs in the group and beneath, and removes it; with systemd its unit too. */
-export async function destroyGroup({ tree, systemd }: Ground, path: string): Promise<void> {
+export async function destroyGroup({ tree, systemd }: CgroupAccess, path: string): Promise<void> {
   await tree.destroy(path);
   await systemd?.units.stop(unitOf(path));
 }
@@ -171,7 +171,7 @@ export async function destroyGroup({ tree, systemd }: Ground, path: string): Pro
  * undo when it writes a unit's values the next time.
  */
 async function tellSystemd(
-  { tree, systemd }: Ground,
+  { tree, systemd }: CgroupAccess,
   path: string,
   writes: readonly CgroupWrite[],
 ): Promise<void> {

@@ -16,11 +16,11 @@ import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
 import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
 import {
   applyPlan,
+  type CgroupAccess,
   type CgroupDifference,
   type CgroupReport,
   comparePlan,
   destroyGroup,
-  type Ground,
 } from "./apply.ts";
 import { MIN_SHARES } from "./convert.ts";
 import { podDemand } from "./demand-cache.ts";
@@ -41,7 +41,7 @@ import type { CgroupSettings } from "./settings.ts";
 import {
   checkControllers,
   checkRoot,
-  connectGround,
+  connectCgroups,
   readCpus,
   readSwap,
   reservationProblem,
@@ -77,7 +77,7 @@ export type NodeEnforcement =
   | { readonly kind: "enforced" }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What is said about the node after an attempt, in the reference's words. */
+/** What is said about the node after an attempt, in the Go kubelet's words. */
 export function enforcementEvent(enforcement: NodeEnforcement): {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
@@ -158,7 +158,7 @@ class CgroupRoom implements Cgroups {
   readonly #options: CgroupOptions;
   readonly #durations: Histogram | undefined;
   #settings: CgroupSettings;
-  #ground: Ground;
+  #access: CgroupAccess;
   #enforcement: NodeEnforcement = ENFORCED;
   #latestPods: readonly Pod[] = [];
   #qosRunning: Promise<void> = Promise.resolve();
@@ -168,7 +168,7 @@ class CgroupRoom implements Cgroups {
     this.#deps = deps;
     this.#options = options;
     this.#settings = settingsFrom(options, deps.tree, deps.facts);
-    this.#ground = { tree: deps.tree };
+    this.#access = { tree: deps.tree };
     this.#durations = deps.metrics?.histogram({
       name: "kubelet_cgroup_manager_duration_seconds",
       help: "Duration in seconds for cgroup manager operations. Broken down by method.",
@@ -186,8 +186,8 @@ class CgroupRoom implements Cgroups {
   async start(): Promise<NodeEnforcement> {
     const { tree, systemd } = this.#deps;
     checkControllers(tree);
-    this.#ground = await connectGround(this.#options, tree, systemd);
-    this.#settings = { ...this.#settings, ...(await readCpus(this.#ground)) };
+    this.#access = await connectCgroups(this.#options, tree, systemd);
+    this.#settings = { ...this.#settings, ...(await readCpus(this.#access)) };
     const enforcement = this.#options.cgroupsPerQos ? await this.#startTree() : ENFORCED;
     this.#settings = { ...this.#settings, swap: await readSwap(tree, this.#settings) };
     return enforcement;
@@ -225,7 +225,7 @@ class CgroupRoom implements Cgroups {
     if (!this.#options.cgroupsPerQos) return false;
     const plan = planPod(this.#settings, { ...podDemand(pod), uid });
     if (await this.#deps.tree.exists(plan.path)) return false;
-    const report = await this.#timed("create", () => applyPlan(this.#ground, plan));
+    const report = await this.#timed("create", () => applyPlan(this.#access, plan));
     const [first] = report.failed;
     // Without its group the pod would run where the runtime makes one, without any limit.
     if (first && !(await this.#deps.tree.exists(plan.path))) throw first.error;
@@ -238,12 +238,12 @@ class CgroupRoom implements Cgroups {
   async removePod(uid: string, qos: QosClass): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     const path = this.#podGroupPath(uid, qos);
-    await this.#timed("destroy", () => destroyGroup(this.#ground, path));
+    await this.#timed("destroy", () => destroyGroup(this.#access, path));
   }
 
   async clearRemoved(pod: Pod, uid: string, id: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
-    for (const path of await clearRemoved(this.#ground, this.podPath(pod, uid), id))
+    for (const path of await clearRemoved(this.#access, this.podPath(pod, uid), id))
       this.#deps.log.warn("the runtime left the group of a removed container", { path });
   }
 
@@ -292,8 +292,8 @@ class CgroupRoom implements Cgroups {
   }
 
   async resizePod(order: ResizeOrder): Promise<ResizeOutcome> {
-    const ground = { ...this.#ground, settings: this.#settings, options: this.#options };
-    return this.#timed("update", () => applyResize(ground, order));
+    const access = { ...this.#access, settings: this.#settings, options: this.#options };
+    return this.#timed("update", () => applyResize(access, order));
   }
 
   async listPods(): Promise<readonly FoundPodGroup[]> {
@@ -347,7 +347,7 @@ class CgroupRoom implements Cgroups {
     for (const plan of this.planTree(pods)) {
       if (!(await this.#deps.tree.exists(plan.path))) continue;
       const report = await this.#timed("update", () =>
-        applyPlan(this.#ground, plan, { repair: true }),
+        applyPlan(this.#access, plan, { repair: true }),
       );
       written.push(...report.written);
       if (report.failed[0]) throw report.failed[0].error;
@@ -372,7 +372,7 @@ class CgroupRoom implements Cgroups {
   async #applyOne(plan: CgroupPlan): Promise<OutsideError | undefined> {
     let report: CgroupReport;
     try {
-      report = await this.#timed("update", () => applyPlan(this.#ground, plan));
+      report = await this.#timed("update", () => applyPlan(this.#access, plan));
     } catch (thrown) {
       if (thrown instanceof OutsideError) return thrown;
       throw thrown;

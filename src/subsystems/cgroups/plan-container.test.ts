@@ -118,7 +118,7 @@ test("planContainer: swap", () => {
 
 const MEMORY_QOS = { reservation: "None", throttlingFactor: 0.9, pageBytes: 4096 } as const;
 
-test("memoryHigh by the reference's vectors", () => {
+test("memoryHigh by the Go kubelet's vectors", () => {
   const on = settings(2, { memoryQos: MEMORY_QOS });
   const MI = 2 ** 20;
   for (const [request, limit, high] of [

@@ -17,7 +17,7 @@ import type { CgroupOptions } from "./options.ts";
 import { planQos, planQosStart, reservedLimits, sumTiers } from "./plan-qos.ts";
 import { planTree } from "./plan-tree.ts";
 
-test("reservedLimits by the reference's example, and with more requested than there is", () => {
+test("reservedLimits by the Go kubelet's example, and with more requested than there is", () => {
   const sums = (guaranteedMemoryBytes: number, burstableMemoryBytes: number) => ({
     burstableCpuMilli: 0,
     guaranteedMemoryBytes,

@@ -17,7 +17,7 @@ export interface TierSums {
 const UNBOUNDED_HUGEPAGES = 2n ** 62n;
 
 /** Least limit that is written: 0 would mean "leave as it is". The kernel rounds it down to nothing. */
-const LEAST_LIMIT_BYTES = 1;
+const MIN_LIMIT_BYTES = 1;
 
 /** Sums over the given pods, overhead and sidecars included. */
 export function sumTiers(demands: readonly PodDemand[]): TierSums {
@@ -74,7 +74,7 @@ export function planQos(
   const memory = (bytes: number | undefined): CgroupResources => {
     if (isUnknown) return {};
     if (bytes === undefined) return { memoryBytes: -1 };
-    return { memoryBytes: Math.max(bytes, LEAST_LIMIT_BYTES), memoryMayBeInUse: true };
+    return { memoryBytes: Math.max(bytes, MIN_LIMIT_BYTES), memoryMayBeInUse: true };
   };
   const hugepages = unboundedHugepages(settings);
   const burstable: CgroupResources = {

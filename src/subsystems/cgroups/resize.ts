@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { isOutside } from "../../kit/errors.ts";
-import { applyPlan, type Ground } from "./apply.ts";
+import { applyPlan, type CgroupAccess } from "./apply.ts";
 import { podDemand } from "./demand-cache.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { ContainerResources } from "./plan-container.ts";
@@ -42,23 +42,23 @@ export type ResizeOutcome =
     };
 
 /** Where a change takes place; without groups of pods only their containers change. */
-export interface ResizeGround extends Ground {
+export interface ResizeAccess extends CgroupAccess {
   readonly settings: CgroupSettings;
   readonly options: Pick<CgroupOptions, "cgroupsPerQos">;
 }
 
 /** Carries the change out, step by step; stops at the first that fails. */
 export async function applyResize(
-  ground: ResizeGround,
+  access: ResizeAccess,
   order: ResizeOrder,
 ): Promise<ResizeOutcome> {
-  const demand = await demandOf(ground, order);
-  const message = ground.options.cgroupsPerQos ? await refusal(ground, order, demand) : undefined;
+  const demand = await demandOf(access, order);
+  const message = access.options.cgroupsPerQos ? await refusal(access, order, demand) : undefined;
   if (message !== undefined) return { kind: "refused", message };
   const steps: string[] = [];
-  for (const step of planResize(ground.settings, demand)) {
+  for (const step of planResize(access.settings, demand)) {
     try {
-      await take(ground, step, order);
+      await take(access, step, order);
     } catch (thrown) {
       if (!isOutside(thrown)) throw thrown;
       return { kind: "failed", message: `${nameOf(step)}: ${thrown.message}`, steps };
@@ -68,9 +68,9 @@ export async function applyResize(
   return { kind: "done", steps };
 }
 
-async function take(ground: Ground, step: ResizeStep, order: ResizeOrder): Promise<void> {
+async function take(access: CgroupAccess, step: ResizeStep, order: ResizeOrder): Promise<void> {
   if (step.kind === "containers") return await updateContainers(step.updates, order);
-  const { failed } = await applyPlan(ground, step.plan);
+  const { failed } = await applyPlan(access, step.plan);
   if (failed[0]) throw failed[0].error;
 }
 
@@ -85,7 +85,7 @@ async function updateContainers(
 }
 
 async function demandOf(
-  { tree, settings, options }: ResizeGround,
+  { tree, settings, options }: ResizeAccess,
   { from, to, tellAll }: ResizeOrder,
 ): Promise<ResizeDemand> {
   const demand = { from: podDemand(from), to: podDemand(to), tellAll };
@@ -104,9 +104,9 @@ function nameOf(step: ResizeStep): string {
     : `${step.resource} ${step.part} of the pod`;
 }
 
-/** A memory limit below what is in use would kill; the reference refuses with the same words. */
+/** A memory limit below what is in use would kill; the Go kubelet refuses with the same words. */
 async function refusal(
-  { tree, settings }: ResizeGround,
+  { tree, settings }: ResizeAccess,
   order: ResizeOrder,
   demand: ResizeDemand,
 ): Promise<string | undefined> {

@@ -1,7 +1,7 @@
 import { isOutside, messageOf, UsageError } from "../../kit/errors.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
-import type { Ground } from "./apply.ts";
+import type { CgroupAccess } from "./apply.ts";
 import { literalPath } from "./names.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { CgroupSettings } from "./settings.ts";
@@ -13,11 +13,11 @@ const NEEDED_CONTROLLERS = ["cpu", "memory"] as const;
 const OLDEST_SYSTEMD = 229;
 
 /** The means of the driver. `UsageError` when systemd is to keep the groups and does not run. */
-export async function connectGround(
+export async function connectCgroups(
   options: CgroupOptions,
   tree: CgroupTree,
   units: SystemdUnits | undefined,
-): Promise<Ground> {
+): Promise<CgroupAccess> {
   if (options.driver !== "systemd" || !options.cgroupsPerQos) return { tree };
   try {
     const version = (await units?.version()) ?? 0;
@@ -72,7 +72,10 @@ export async function readSwap(
 }
 
 /** With systemd on v2 the CPUs must be named, or it takes the controller away again. */
-export async function readCpus({ tree, systemd }: Ground): Promise<{ readonly cpus?: string }> {
+export async function readCpus({
+  tree,
+  systemd,
+}: CgroupAccess): Promise<{ readonly cpus?: string }> {
   if (!systemd || tree.version === 1 || !tree.controllers.has("cpuset")) return {};
   const cpus = (await tree.read("/", "cpuset.cpus.effective"))?.trim();
   return cpus ? { cpus } : {};

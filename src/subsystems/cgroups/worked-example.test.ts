@@ -20,7 +20,7 @@ type Row = readonly [string, string, string, string, string, string, string, str
 
 const FREE = "9223372036854771712";
 
-/** The reference's worked example, 3 CPUs and 8 GiB; `%` marks the limits by `qosReserved`. */
+/** The Go kubelet's worked example, 3 CPUs and 8 GiB; `%` marks the limits by `qosReserved`. */
 const EXAMPLE: readonly Row[] = [
   ["/kubepods", "3072", "-1", "100000", "8589934592", "118", "max 100000", "8589934592"],
   ["/kubepods/podg", "1024", "100000", "100000", "1073741824", "39", "100000 100000", "1073741824"],

@@ -30,13 +30,13 @@ export interface AdmissionDeps {
   readonly grants: Grants;
   /** It is worth while to ask again for a pod that was deferred. */
   readonly onWorthRetry: (podUid: PodUid) => void;
-  /** How long a pod waits for a plugin that is known; 0 refuses at once, as the reference. */
+  /** How long a pod waits for a plugin that is known; 0 refuses at once, as the Go kubelet. */
   readonly deferMs: number;
 }
 
 const REASON = "WaitingForDevices";
 /** How long an answer is waited for before others get their turn. */
-const PATIENCE_MS = 250;
+const TIMEOUT_MS = 250;
 /** A pod whose plugin is slow is asked for again after this at the latest. */
 const SLOW_RETRY_MS = 10_000;
 /** A pod that waits is asked for again at most this often. */
@@ -155,7 +155,7 @@ export class DeviceAdmission {
 
   async #patiently({ done }: Attempt): Promise<void> {
     await new Promise<void>((resolve) => {
-      const cancel = this.#deps.clock.alarm(PATIENCE_MS, resolve);
+      const cancel = this.#deps.clock.alarm(TIMEOUT_MS, resolve);
       void done.then(() => {
         cancel();
         resolve();

@@ -67,7 +67,7 @@ export type GrantPlan =
       readonly resource: string | undefined;
     };
 
-/** A refusal in the reference's words. */
+/** A refusal in the Go kubelet's words. */
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";
@@ -79,7 +79,7 @@ export function stepKey(container: string, resource: string): string {
   return `${container} ${resource}`;
 }
 
-/** An error of the reference's device manager as its admission words it. */
+/** An error of the Go kubelet's device manager as its admission words it. */
 export function refusal(error: string): Refusal {
   return {
     kind: "refused",
@@ -284,9 +284,9 @@ class Draft {
     const { resource } = want;
     const choices = this.choices(want, wants, near);
     const needsNew = choices.reusable.size < want.amount;
-    const stranger = this.inputs.unaccounted(resource);
-    if (needsNew && stranger !== undefined) {
-      const message = `${stranger} runs with devices of ${resource} that are not on record; none is given out until it ends`;
+    const unaccounted = this.inputs.unaccounted(resource);
+    if (needsNew && unaccounted !== undefined) {
+      const message = `${unaccounted} runs with devices of ${resource} that are not on record; none is given out until it ends`;
       return { kind: "wait", message, otherwise: refusal(message), resource: undefined };
     }
     const key = stepKey(container, resource);

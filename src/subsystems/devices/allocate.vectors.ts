@@ -130,7 +130,7 @@ export interface Row {
   readonly expect: string;
 }
 
-/** A refusal in the words of the reference. */
+/** A refusal in the words of the Go kubelet. */
 export const failed = (error: string) =>
   `UnexpectedAdmissionError: Allocate failed due to ${error}, which is unexpected`;
 

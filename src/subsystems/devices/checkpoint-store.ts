@@ -48,7 +48,7 @@ export class CheckpointStore {
     this.#deps = deps;
   }
 
-  /** Reads what an earlier life, or another agent, kept. A file that makes no sense is set aside. */
+  /** Reads what a previous run, or another agent, kept. A file that makes no sense is set aside. */
   async load(): Promise<LoadedCheckpoint> {
     const { state } = this.#deps;
     const read = await state.read(this.#file, MAX_BYTES, (text) => {

@@ -6,7 +6,7 @@ import type { WallMs } from "../../kit/clock.ts";
 import { CheckpointEncoder, decodeCheckpoint, type KeptDevices } from "./checkpoint.ts";
 import type { Holding } from "./ledger.ts";
 
-/** Data as the reference writes it, with the checksum its algorithm gives. */
+/** Data as the Go kubelet writes it, with the checksum its algorithm gives. */
 const VECTORS: Readonly<Record<string, readonly [data: string, checksum: number]>> = {
   "one entry": [
     '{"PodDeviceEntries":[{"PodUID":"pod1","ContainerName":"con1","ResourceName":"domain1.com/resource1","DeviceIDs":{"0":["dev1","dev2"]},"AllocResp":"CgYKAUESAUI="}],"RegisteredDevices":{"domain1.com/resource1":["dev1","dev2","dev3"]}}',
@@ -19,7 +19,7 @@ const VECTORS: Readonly<Record<string, readonly [data: string, checksum: number]
 const file = (data: string, checksum: number) => `{"Data":${data},"Checksum":${checksum}}`;
 
 for (const [name, [data, checksum]] of Object.entries(VECTORS)) {
-  test(`decodeCheckpoint reads the reference's file with ${name}`, () => {
+  test(`decodeCheckpoint reads the Go kubelet's file with ${name}`, () => {
     assert.equal(decodeCheckpoint(file(data, checksum)).kind, "read");
     const wrong = decodeCheckpoint(file(data, checksum + 1));
     assert.deepEqual(wrong, {
@@ -29,7 +29,7 @@ for (const [name, [data, checksum]] of Object.entries(VECTORS)) {
   });
 }
 
-test("decodeCheckpoint gives what the reference wrote", () => {
+test("decodeCheckpoint gives what the Go kubelet wrote", () => {
   const read = decodeCheckpoint(file(...(VECTORS["one entry"] ?? ["", 0])));
   assert.ok(read.kind === "read");
   assert.deepEqual(
@@ -55,7 +55,7 @@ test("decodeCheckpoint gives what the reference wrote", () => {
   );
 });
 
-test("CheckpointEncoder writes data as the reference does, checksum included", () => {
+test("CheckpointEncoder writes data as the Go kubelet does, checksum included", () => {
   for (const name of ["one entry", "no entries"]) {
     const [data = "", checksum = 0] = VECTORS[name] ?? [];
     const read = decodeCheckpoint(file(data, checksum));

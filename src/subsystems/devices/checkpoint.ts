@@ -1,8 +1,8 @@
 // pure
 /**
- * The file in which grants outlive the agent, as the reference writes it (`kubelet_internal_checkpoint`),
+ * The file in which grants outlive the agent, as the Go kubelet writes it (`kubelet_internal_checkpoint`),
  * so that a node may change agents with devices in use. Its checksum is FNV-1a over a dump of the data in
- * the manner of Go's spew. What only nodelet keeps stands beside the data, where the reference does not look.
+ * the manner of Go's spew. What only nodelet keeps stands beside the data, where the Go kubelet does not look.
  */
 
 import type { PodUid } from "../../api/observation.ts";
@@ -164,7 +164,7 @@ function groupByNode(
   return [...groups].sort(([a], [b]) => a - b);
 }
 
-/** Reads the file's text. Anything that the reference would not have written is broken. */
+/** Reads the file's text. Anything that the Go kubelet would not have written is broken. */
 export function decodeCheckpoint(text: string): ReadCheckpoint {
   try {
     return { kind: "read", kept: readFile(JSON.parse(text)) };

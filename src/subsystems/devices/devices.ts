@@ -39,8 +39,8 @@ import { Releases } from "./releases.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceWants } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
-import { Strangers } from "./strangers.ts";
 import type { TopologySettings } from "./topology.ts";
+import { UnaccountedContainers } from "./unaccounted-containers.ts";
 
 export { DEVICES_ANNOTATION } from "./container-parts.ts";
 export type { DevicePod } from "./device-pod.ts";
@@ -56,11 +56,11 @@ export interface DevicesOptions {
   /** Folder of the plugins' sockets and of the checkpoint. */
   readonly folder: string;
   readonly topology: TopologySettings;
-  /** How long a pod waits for a plugin that is known but not there; 0 refuses at once, as the reference. */
+  /** How long a pod waits for a plugin that is known but not there; 0 refuses at once, as the Go kubelet. */
   readonly deferMs: number;
   /** How long a plugin's `Allocate` may take; 0 waits for ever, as the Go kubelet. */
   readonly allocateMs: number;
-  /** What init containers had beyond the others' devices stays with the pod until it ends, as in the reference. */
+  /** What init containers had beyond the others' devices stays with the pod until it ends, as in the Go kubelet. */
   readonly keepInitDevices: boolean;
 }
 
@@ -90,7 +90,7 @@ export class DevicesNotReady extends Error {
 
 const CHECKPOINT = "kubelet_internal_checkpoint";
 /** Differences that are remembered for people. */
-const MOST_NOTES = 100;
+const MAX_NOTES = 100;
 
 /** The room; see above. */
 export class Devices {
@@ -102,7 +102,7 @@ export class Devices {
   readonly #grants: Grants;
   readonly #admission: DeviceAdmission;
   readonly #releases: Releases;
-  readonly #strangers = new Strangers();
+  readonly #unaccounted = new UnaccountedContainers();
   #checkpointLost = false;
   #notes: readonly string[] = [];
 
@@ -124,7 +124,7 @@ export class Devices {
       topology: options.topology,
       settleMs: options.deferMs,
       findPlugin: (resource) => this.#plugins.find(resource),
-      unaccounted: (resource) => this.#strangers.holderOf(resource),
+      unaccounted: (resource) => this.#unaccounted.holderOf(resource),
       expects: (pod, resource) =>
         options.deferMs > 0 && (isStaticPod(pod) || deps.advertised?.(resource) === true),
       saved: () => this.#store.saved(),
@@ -148,7 +148,7 @@ export class Devices {
     this.#expose(metrics);
   }
 
-  /** Reads what was granted in an earlier life, and lets plugins come. */
+  /** Reads what was granted in a previous run, and lets plugins come. */
   async start(): Promise<void> {
     const { scope, clock } = this.#deps;
     scope.defer("devices", () => this.#close());
@@ -202,7 +202,7 @@ export class Devices {
     this.#state.setInventory(
       expectAgain(this.#state.inventory.get(), resources, this.#deps.clock.monotonic()),
     );
-    if (this.#checkpointLost) this.#strangers.add(unaccountedContainers(ledger, running));
+    if (this.#checkpointLost) this.#unaccounted.add(unaccountedContainers(ledger, running));
   }
 
   /** Every source has spoken: what pods had that nobody knows is free. */
@@ -221,12 +221,12 @@ export class Devices {
 
   /** Follows a pod's life; to be told everything that is seen of it. Cheap for pods without devices. */
   observe({ uid, pod, known, ended, initsDone, running }: DevicePod): void {
-    if (!this.#strangers.none) {
+    if (!this.#unaccounted.none) {
       const name = podDisplayName(pod);
       const wants = known ? deviceWants(pod) : undefined;
       const changed = ended
-        ? this.#strangers.forget(uid)
-        : this.#strangers.learn(uid, { name, wants, running });
+        ? this.#unaccounted.forget(uid)
+        : this.#unaccounted.learn(uid, { name, wants, running });
       if (changed) this.#admission.retryAll();
     }
     if (ended) {
@@ -364,7 +364,7 @@ export class Devices {
 
   #note(text: string): void {
     this.#deps.log.warn("what was written down of devices is not what is", { difference: text });
-    this.#notes = [...this.#notes, text].slice(-MOST_NOTES);
+    this.#notes = [...this.#notes, text].slice(-MAX_NOTES);
   }
 
   #expose(metrics: MetricsRegistry): void {

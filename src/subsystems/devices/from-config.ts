@@ -3,7 +3,7 @@
 import { parseCpuList } from "../../config/cpu-list.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { UsageError } from "../../kit/errors.ts";
-import { MOST_NUMA_NODES, type TopologyPolicy, type TopologySettings } from "./topology.ts";
+import { MAX_NUMA_NODES, type TopologyPolicy, type TopologySettings } from "./topology.ts";
 
 /** The kernel's list of NUMA nodes that are online. */
 export const NUMA_NODES_FILE = "/sys/devices/system/node/online";
@@ -19,10 +19,10 @@ export function topologyOf(
   const policy = config.topologyManagerPolicy as TopologyPolicy;
   const parsed = parseCpuList((online ?? "0").trim());
   const nodes = parsed.ok && parsed.cpus.length > 0 ? parsed.cpus : [0];
-  if (policy !== "none" && nodes.length > MOST_NUMA_NODES)
+  if (policy !== "none" && nodes.length > MAX_NUMA_NODES)
     throw new UsageError(
-      `topologyManagerPolicy: ${policy} works with at most ${MOST_NUMA_NODES} NUMA nodes, this machine has ${nodes.length}; set it to none`,
+      `topologyManagerPolicy: ${policy} works with at most ${MAX_NUMA_NODES} NUMA nodes, this machine has ${nodes.length}; set it to none`,
     );
   const scope = config.topologyManagerScope === "pod" ? "pod" : "container";
-  return { policy, scope, nodes: policy === "none" ? nodes.slice(0, MOST_NUMA_NODES) : nodes };
+  return { policy, scope, nodes: policy === "none" ? nodes.slice(0, MAX_NUMA_NODES) : nodes };
 }

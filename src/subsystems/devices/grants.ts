@@ -49,7 +49,7 @@ export interface GrantOrder {
 export type GrantResult = { readonly kind: "granted" } | Exclude<GrantPlan, { kind: "plan" }>;
 
 /** Most times a plan is made anew because things changed while plugins answered. */
-const MOST_ROUNDS = 1_000;
+const MAX_ROUNDS = 1_000;
 
 /** Gives devices; see above. */
 export class Grants {
@@ -63,7 +63,7 @@ export class Grants {
   async give(order: GrantOrder, signal: AbortSignal): Promise<GrantResult> {
     const attempt: Attempt = { order, made: new Set(), preferences: new Map(), places: new Map() };
     try {
-      for (let round = 0; round < MOST_ROUNDS; round += 1) {
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
         const plan = this.#plan(attempt);
         if (plan.kind !== "plan") return this.#giveBack(attempt, plan);
         attempt.places = plan.places;

@@ -53,7 +53,7 @@ function withRecord(
   return next;
 }
 
-/** Resources that were there in an earlier life: known, without devices until their plugins come back. */
+/** Resources that were there in a previous run: known, without devices until their plugins come back. */
 export function expectAgain(
   inventory: Inventory,
   resources: Iterable<string>,

@@ -42,7 +42,7 @@ const RETRY_MS = 5_000;
 /** Folders of drivers may hold their sockets one level below. */
 const DEPTH = 2;
 /** More than any node has; what is beyond is left alone. */
-const MOST_SOCKETS = 256;
+const MAX_SOCKETS = 256;
 const KIND = "DevicePlugin";
 const VERSION = "v1beta1";
 
@@ -87,7 +87,7 @@ async function reconcile(
     const before = known.get(path);
     return !before || (before.retryAt !== undefined && before.retryAt <= now);
   });
-  const outcomes = await inParallel(open, MOST_SOCKETS, async ([path, modifiedMs]) =>
+  const outcomes = await inParallel(open, MAX_SOCKETS, async ([path, modifiedMs]) =>
     known.set(path, { modifiedMs, ...(await introduce(path, deps)) }),
   );
   allValues(outcomes);
@@ -169,7 +169,7 @@ async function addSockets(
   found: FoundSockets,
 ): Promise<void> {
   for (const { name, kind } of (await files.list(folder)) ?? []) {
-    if (name.startsWith(".") || found.sockets.size >= MOST_SOCKETS) continue;
+    if (name.startsWith(".") || found.sockets.size >= MAX_SOCKETS) continue;
     const path = `${folder}/${name}`;
     try {
       if (kind === "directory" && depth > 1) await addSockets(path, files, depth - 1, found);

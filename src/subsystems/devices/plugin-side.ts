@@ -113,7 +113,7 @@ export class PluginSide {
     return [...this.#preStart].filter(([, wanted]) => wanted).map(([resource]) => resource);
   }
 
-  /** What an earlier life knew. */
+  /** What a previous run knew. */
   remember(preStart: readonly string[]): void {
     for (const resource of preStart) this.#preStart.set(resource, true);
   }

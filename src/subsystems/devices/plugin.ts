@@ -36,9 +36,9 @@ export type PluginState =
   | { readonly kind: "listing"; readonly options: DevicePluginOptions }
   | { readonly kind: "ended"; readonly why: string };
 
-/** How long a plugin's socket is tried (the reference dials for 10 s). */
+/** How long a plugin's socket is tried (the Go kubelet dials for 10 s). */
 const DIAL_MS = 10_000;
-/** Deadlines of other calls; the reference has one for PreStartContainer only, and waits for ever for the others. */
+/** Deadlines of other calls; the Go kubelet has one for PreStartContainer only, and waits for ever for the others. */
 const OPTIONS_MS = 10_000;
 const PREFER_MS = 10_000;
 const PRE_START_MS = 30_000;

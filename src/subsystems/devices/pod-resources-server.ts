@@ -127,7 +127,7 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
   ];
 }
 
-/** The reference's metrics of this endpoint: all calls, calls by method, and those that failed. */
+/** The Go kubelet's metrics of this endpoint: all calls, calls by method, and those that failed. */
 function counters(metrics: MetricsRegistry) {
   const prefix = "kubelet_pod_resources_endpoint";
   const total = metrics.counter({

@@ -1,6 +1,6 @@
 // pure
 /**
- * What monitors are told of pods and their devices (`PodResourcesLister`). As the reference has it, each device
+ * What monitors are told of pods and their devices (`PodResourcesLister`). As the Go kubelet has it, each device
  * stands by itself with its NUMA nodes, of init containers only sidecars are shown, and without policies for
  * CPUs and memory nothing is said of these.
  */

@@ -30,7 +30,7 @@ export class RegistrationService {
   readonly #deps: RegistrationDeps;
   readonly #problem = new Cell<string | undefined>("the socket for device plugins is not open yet");
   #listener: GrpcListener | undefined;
-  /** Whether the sockets of an earlier life are gone. */
+  /** Whether the sockets of a previous run are gone. */
   #isCleared = false;
   /** A reason that lasts is logged once. */
   #said: string | undefined;
@@ -46,7 +46,7 @@ export class RegistrationService {
   }
 
   /**
-   * Removes the sockets that an earlier life and its plugins left, which tells plugins that watch them to
+   * Removes the sockets that a previous run and its plugins left, which tells plugins that watch them to
    * come again, and opens ours. What cannot be done of it is tried again in the background.
    */
   async open(): Promise<void> {

@@ -30,9 +30,9 @@ export interface RegistryDeps extends PluginDeps {
 const API_VERSION = "v1beta1";
 
 /** More resources than any node has; a plugin gone wild must not fill our memory. */
-const MOST_RESOURCES = 512;
+const MAX_RESOURCES = 512;
 /** Plugins that may be dialled at once. */
-const MOST_AT_ONCE = 64;
+const MAX_AT_ONCE = 64;
 
 /** A plugin's wish to be known. */
 export interface Registration extends PluginTarget {
@@ -67,10 +67,10 @@ export class PluginRegistry {
     this.#deps.registrations.add({ resource_name: resource });
     checkVersion(version);
     checkResource(resource);
-    if (!this.#plugins.has(resource) && this.#plugins.size >= MOST_RESOURCES)
-      throw new Error(`more than ${MOST_RESOURCES} resources are registered`);
-    if (this.#dialling >= MOST_AT_ONCE)
-      throw new Error(`more than ${MOST_AT_ONCE} plugins register at once; try again`);
+    if (!this.#plugins.has(resource) && this.#plugins.size >= MAX_RESOURCES)
+      throw new Error(`more than ${MAX_RESOURCES} resources are registered`);
+    if (this.#dialling >= MAX_AT_ONCE)
+      throw new Error(`more than ${MAX_AT_ONCE} plugins register at once; try again`);
     this.#turns += 1;
     const turn = this.#turns;
     this.#dialling += 1;
@@ -133,7 +133,7 @@ export class PluginRegistry {
   }
 }
 
-/** Throws the reference's text for a version that is not spoken. */
+/** Throws the Go kubelet's text for a version that is not spoken. */
 export function checkVersion(version: string): void {
   if (version !== API_VERSION)
     throw new Error(
@@ -141,7 +141,7 @@ export function checkVersion(version: string): void {
     );
 }
 
-/** Throws the reference's text for a name that no extended resource can have. */
+/** Throws the Go kubelet's text for a name that no extended resource can have. */
 export function checkResource(resource: string): void {
   if (!isExtendedResource(resource))
     throw new Error(`the ResourceName ${JSON.stringify(resource)} is invalid`);

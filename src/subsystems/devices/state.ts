@@ -19,8 +19,8 @@ export interface DeviceCapacity {
   /** Resources that were there and are not any more; the node's status shows 0 of them. */
   readonly removed: readonly string[];
   /**
-   * The agent knows of no earlier life: extended resources that the node's status still shows, and that
-   * no plugin has offered since, are of a node that is no more (the reference zeroes them).
+   * The agent knows of no previous run: extended resources that the node's status still shows, and that
+   * no plugin has offered since, are of a node that is no more (the Go kubelet zeroes them).
    */
   readonly fresh: boolean;
 }
@@ -67,7 +67,7 @@ export class DeviceState {
     return this.#fresh;
   }
 
-  /** No earlier life is known of. */
+  /** No previous run is known of. */
   beginFresh(): void {
     this.#fresh = true;
     this.#publish();

@@ -32,7 +32,7 @@ export interface TopologySettings {
 }
 
 /** More nodes than this make too many sets of them (defaultMaxAllowableNUMANodes). */
-export const MOST_NUMA_NODES = 8;
+export const MAX_NUMA_NODES = 8;
 
 /** What a policy makes of the hints. */
 export type Alignment =

@@ -86,7 +86,7 @@ test("V2: from the tenth different message on, similar events are one", () => {
   assert.equal(twelfth?.event.metadata.name, tenth?.event.metadata.name);
   assert.match(tenth?.event.metadata.name ?? "", /^web\.[0-9a-f]+$/);
   assert.equal(tenth?.event.firstTimestamp, timeAt(9));
-  // Reporting fields stay behind, as in the reference.
+  // Reporting fields stay behind, as in the Go kubelet.
   assert.equal(tenth?.event.reportingComponent, undefined);
 });
 
@@ -246,13 +246,13 @@ test("Protected: what is said often takes nothing from what is said once", () =>
     assert.equal(say({ reason, type: "Normal" }).filtered, false, reason);
   assert.equal(say({ reason: "BackOff", type: "Normal" }).filtered, true);
   assert.equal(say({ reason: "FailedMount" }).filtered, false);
-  // The reference drowns them.
+  // The Go kubelet drowns them.
   const reference = story();
   for (let i = 0; i < 25; i += 1) reference.say({ reason: "BackOff", type: "Normal" });
   assert.equal(reference.say({ reason: "Started", type: "Normal" }).filtered, true);
 });
 
-test("Protected: a crash loop of a day keeps its steps, ordinary ones have the reference's budget", () => {
+test("Protected: a crash loop of a day keeps its steps, ordinary ones have the Go kubelet's budget", () => {
   const { say } = story({}, "Protected");
   const filtered = (reason: string, everySeconds: number, times: number) =>
     Array.from({ length: times }, (_, i) => say({ reason, atSeconds: i * everySeconds })).filter(

@@ -31,7 +31,7 @@ export function aggregate(
 ): { readonly combine: boolean; readonly record: Similar } {
   const known = before && at - before.lastAt <= limits.intervalMs ? before.messages : [];
   if (known.includes(message)) return { combine: false, record: { messages: known, lastAt: at } };
-  // The reference forgets any one message of a full set. We forget the new one: messages that have an
+  // The Go kubelet forgets any one message of a full set. We forget the new one: messages that have an
   // event of their own go on being counted there.
   if (known.length + 1 >= limits.messages)
     return { combine: true, record: { messages: known, lastAt: at } };

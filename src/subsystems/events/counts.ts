@@ -70,7 +70,7 @@ export class EventCounts {
     this.#totals.recorded += 1;
   }
 
-  /** An event of an earlier life waits again. */
+  /** An event of a previous run waits again. */
   restored(): void {
     this.#totals.restored += 1;
   }

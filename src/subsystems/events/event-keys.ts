@@ -66,7 +66,7 @@ export function similarKeyByContainer(event: CoreEvent, object = objectKey(event
   return similarKey(event, object) + SEAM + (event.involvedObject.fieldPath ?? "");
 }
 
-/** Events with this key in common share a budget of writes in the reference (getSpamKey). */
+/** Events with this key in common share a budget of writes in the Go kubelet (getSpamKey). */
 export function spamKey(event: CoreEvent, object = objectKey(event)): string {
   return object + SEAM + (event.type ?? "");
 }

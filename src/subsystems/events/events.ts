@@ -72,7 +72,7 @@ const COMPONENT = "kubelet";
 /** Verbosity at which events are logged (server.go makeEventRecorder). */
 const LOG_VERBOSITY = 3;
 const DEFAULT_RATE: WriteRate = { qps: 50, burst: 100 };
-/** Writes per second when the reference is told 0 (client-go DefaultQPS). */
+/** Writes per second when the Go kubelet is told 0 (client-go DefaultQPS). */
 const REFERENCE_QPS = 5;
 /** How long the agent's end waits for the API server to take what is left. */
 const DRAIN_MS = 3_000;
@@ -114,7 +114,7 @@ export class Events {
     this.#referenceSink = deps.api && isReference ? this.#createReferenceSink(deps.api) : undefined;
   }
 
-  /** Takes up what an earlier life left and begins. `startEvents` does it. */
+  /** Takes up what a previous run left and begins. `startEvents` does it. */
   async open(): Promise<void> {
     const { scope, metrics, api, log } = this.#deps;
     await this.#history.open();
@@ -152,7 +152,7 @@ export class Events {
     this.record(nodeReference(this.#options.nodeName), said);
   }
 
-  /** Says something about whatever the reference means. */
+  /** Says something about whatever the Go kubelet means. */
   record(
     object: ObjectReference,
     said: Said & { readonly annotations?: Readonly<Record<string, string>> },

@@ -76,7 +76,7 @@ export class History {
     this.#rings = { lifecycle: ring("lifecycle"), ordinary: ring("events") };
   }
 
-  /** Finds what an earlier life wrote; to be called once before anything else. */
+  /** Finds what a previous run wrote; to be called once before anything else. */
   async open(): Promise<void> {
     const lines = [
       ...(await this.#rings.lifecycle.log.open()),

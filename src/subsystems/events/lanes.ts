@@ -5,7 +5,7 @@ import { type EventReason, isEventReason } from "../../api/reasons.ts";
 
 /**
  * `lifecycle`: a step that happens once and that nothing says again. `ordinary`: everything else, much of it
- * said again and again while a trouble lasts.
+ * said again and again while a problem lasts.
  */
 export type Lane = "lifecycle" | "ordinary";
 

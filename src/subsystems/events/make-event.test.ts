@@ -51,7 +51,7 @@ test("containerReference: the field path names list and container", () => {
   assert.equal(containerReference(POD, "POD"), undefined);
 });
 
-test("makeEvent: all fields as the reference fills them", () => {
+test("makeEvent: all fields as the Go kubelet fills them", () => {
   assert.deepEqual(makeEvent(podReference(POD), SAID, SOURCE, STAMP), {
     apiVersion: "v1",
     kind: "Event",

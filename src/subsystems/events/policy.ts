@@ -76,7 +76,7 @@ export interface EventRules {
   readonly historyBytes: number;
 }
 
-/** Constants of the reference. */
+/** Constants of the Go kubelet. */
 export const REFERENCE = {
   cacheSize: 4096,
   similarLimit: 10,
@@ -90,13 +90,13 @@ export const REFERENCE = {
 
 /** A step of life comes back at least this often: a crash loop at its longest back-off takes one in 300 s. */
 const LIFECYCLE_BUDGET: Budget = { burst: REFERENCE.spamBurst, intervalMs: 60_000 };
-/** Longer than the reference's queue, because steps of life may use what others may not. */
+/** Longer than the Go kubelet's queue, because steps of life may use what others may not. */
 const PROTECTED_INBOUND = 8_192;
 /** Room for a burst of ten thousand with a server that takes its time. */
 const WAITING_EVENTS = 16_384;
 const WAITING_BYTES = 16 * 1024 * 1024;
 
-/** The policy with everything filled in. Settings of zero mean their default, as in the reference. */
+/** The policy with everything filled in. Settings of zero mean their default, as in the Go kubelet. */
 export function eventRules(policy: EventPolicy = {}): EventRules {
   const mode = policy.mode ?? "Protected";
   return {

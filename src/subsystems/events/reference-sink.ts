@@ -9,7 +9,7 @@ import { type EventApi, type EventWrite, faultOf, judgeFault } from "./event-api
 import { REFERENCE } from "./policy.ts";
 import { Pace, type WriteRate, writeEvent } from "./write-event.ts";
 
-/** What the sink of the reference needs. */
+/** What the sink of the Go kubelet needs. */
 export interface ReferenceSinkDeps {
   readonly api: EventApi;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface ReferenceSinkDeps {
 }
 
 /**
- * The sink as the reference has it (event.go recordToSink): a queue of 1000 before the correlator, one event
+ * The sink as the Go kubelet has it (event.go recordToSink): a queue of 1000 before the correlator, one event
  * after the other, 12 tries for each, and what overflows meanwhile is lost.
  */
 export class ReferenceSink {

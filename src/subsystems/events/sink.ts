@@ -71,7 +71,7 @@ export class Sink {
     return this.#outbox.size;
   }
 
-  /** Takes up what an earlier life could not send; to be called once before anything else. */
+  /** Takes up what a previous run could not send; to be called once before anything else. */
   async open(): Promise<void> {
     const { entries, lost } = await this.#deps.spool.open(this.#outbox, () => this.#lost.summary());
     this.#lost = new LossBook(lost);

@@ -19,14 +19,14 @@ export interface SpoolDeps {
   readonly onSpooled: (entry: OutboxEntry) => void;
 }
 
-/** What an earlier life left. */
+/** What a previous run left. */
 export interface SpoolContent {
   readonly entries: readonly EventWrite[];
   readonly lost: LostEvents | undefined;
 }
 
 /** What has waited this long is written to disk: with an API server at hand, hardly anything ever is. */
-const PATIENCE_MS = 1_000;
+const TIMEOUT_MS = 1_000;
 /** Lines that are out of date before the file is written anew. */
 const STALE_LINES = 512;
 /** Lines that are made before others get a turn of the process. */
@@ -94,7 +94,7 @@ export class Spool {
 
   /** The outbox has changed; the file will follow. */
   changed(): void {
-    this.#cancel ??= this.#deps.clock.alarm(PATIENCE_MS, () => {
+    this.#cancel ??= this.#deps.clock.alarm(TIMEOUT_MS, () => {
       this.#cancel = undefined;
       void this.sync(false);
     });
@@ -111,7 +111,7 @@ export class Spool {
   async #sync(all: boolean): Promise<void> {
     const outbox = this.#outbox;
     if (!outbox) return;
-    const before = this.#deps.clock.monotonic() - PATIENCE_MS;
+    const before = this.#deps.clock.monotonic() - TIMEOUT_MS;
     const fresh: OutboxEntry[] = [];
     let young = 0;
     for (const entry of outbox.entries()) {

@@ -67,7 +67,7 @@ export interface GcResult {
   readonly errors: readonly string[];
 }
 
-/** A pass that did not reach what it should; the message says why, as the reference does. */
+/** A pass that did not reach what it should; the message says why, as the Go kubelet does. */
 export class CollectionFailed extends Error {
   override readonly name = "CollectionFailed";
 }
@@ -134,7 +134,7 @@ export class Collector {
     return { plan, removed, spared, errors, freedBytes };
   }
 
-  /** An age pass with errors ends the run, as in the reference. */
+  /** An age pass with errors ends the run, as in the Go kubelet. */
   async #removeOld(pass: Pass): Promise<void> {
     for (const { rule, image } of pass.plan.deletions)
       if (rule === "age") await this.#remove(image, rule, pass);

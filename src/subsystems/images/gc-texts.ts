@@ -3,7 +3,7 @@ import type { GcPlan, ImageDisk } from "./plan-gc.ts";
 
 const GO_UNITS = ["", "Ki", "Mi", "Gi", "Ti", "Pi"] as const;
 
-/** A size as the reference writes it in its messages: one digit after the point, binary units. */
+/** A size as the Go kubelet writes it in its messages: one digit after the point, binary units. */
 export function referenceSize(bytes: number): string {
   let amount = bytes;
   let unit = 0;

@@ -27,7 +27,7 @@ export type ListedImage = Pick<ImageRecord, "id" | "tags" | "digests" | "sizeByt
 export type ImageUsers = ReadonlyMap<string, readonly string[]>;
 
 /** What a detection starts from. */
-export interface Sight {
+export interface Freshness {
   readonly listed: readonly ListedImage[];
   readonly users: ImageUsers;
   /** When the look began; images that are new were first detected then. */
@@ -42,7 +42,7 @@ export interface Sight {
  */
 export function detectImages(
   known: ReadonlyMap<string, ImageRecord>,
-  { listed, users, beganMs, endedMs }: Sight,
+  { listed, users, beganMs, endedMs }: Freshness,
 ): ReadonlyMap<string, ImageRecord> {
   const next = new Map<string, ImageRecord>();
   for (const image of listed) {

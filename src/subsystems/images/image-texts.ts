@@ -1,5 +1,5 @@
 // pure
-/** What the reference says about images, word for word; users filter by these texts. */
+/** What the Go kubelet says about images, word for word; users filter by these texts. */
 import { imageReferenceFault } from "../../api/image-reference.ts";
 import type { PullStanding } from "./pull-lanes.ts";
 import { pullDuration } from "./pull-policy.ts";
@@ -30,7 +30,7 @@ export const TEXTS = {
     `Unable to retrieve some image pull secrets (${names.join(", ")}); attempting to pull the image may not succeed.`,
 } as const;
 
-/** What a waiting container shows while its image is pulled; ours, the reference shows nothing. */
+/** What a waiting container shows while its image is pulled; ours, the Go kubelet shows nothing. */
 export function progressMessage(image: string, standing: PullStanding | undefined): string {
   if (!standing) return `Pulling image ${quoted(image)}`;
   const from = standing.registry === "" ? "" : ` from ${standing.registry}`;

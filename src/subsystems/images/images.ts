@@ -131,7 +131,7 @@ export class Images {
     });
   }
 
-  /** Reads what earlier lives have kept; throws `UsageError` for credential providers that cannot be used. */
+  /** Reads what previous runs have kept; throws `UsageError` for credential providers that cannot be used. */
   static async open(options: ImageOptions, deps: ImageDeps): Promise<Images> {
     const metrics = imageMetrics(deps.metrics);
     const { host, clock, log, signal } = deps;

@@ -70,7 +70,7 @@ export class Inventory {
   readonly #deps: InventoryDeps;
   readonly #listing = new Cell<readonly ListedImage[]>([]);
   readonly #wanted = new Map<string, WantedImage>();
-  /** Of an earlier life, for images not seen yet in this one. */
+  /** Of a previous run, for images not seen yet in this one. */
   #kept: ReadonlyMap<string, KeptImage> = new Map();
   #records: ReadonlyMap<string, ImageRecord> = new Map();
   /** Images that containers mount, by container, as last seen. */
@@ -95,7 +95,7 @@ export class Inventory {
     return this.#records;
   }
 
-  /** Reads what an earlier life has kept. A checkpoint that makes no sense is set aside. */
+  /** Reads what a previous run has kept. A checkpoint that makes no sense is set aside. */
   async load(): Promise<void> {
     const { state, clock } = this.#deps;
     const kept = await state.read(this.#file, MAX_CHECKPOINT_BYTES, (text) => {

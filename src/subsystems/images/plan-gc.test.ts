@@ -59,7 +59,7 @@ for (const [capacityBytes, availableBytes, usage, toFree] of [
   [1000, 1000, 0, -800],
   [1000, 2000, 0, -1800],
 ] as const)
-  test(`\`planGc\` counts as the reference: ${availableBytes} of ${capacityBytes} free`, () => {
+  test(`\`planGc\` counts as the Go kubelet: ${availableBytes} of ${capacityBytes} free`, () => {
     assert.equal(usagePercentOf({ capacityBytes, availableBytes }), usage);
     assert.equal(bytesToReach(80, { capacityBytes, availableBytes }), toFree);
   });
@@ -76,7 +76,7 @@ test("`planGc` starts at the high threshold and frees down to the low one", () =
   assert.equal(at(159).deletions.length, 1);
 });
 
-test("`planGc` deletes by last use, then by first sight, and stops when enough is freed", () => {
+test("`planGc` deletes by last use, then by when it was first seen, and stops when enough is freed", () => {
   const images = [
     image("a", { firstDetectedMs: 10, sizeBytes: 50 }),
     image("b", { firstDetectedMs: 5, sizeBytes: 30 }),

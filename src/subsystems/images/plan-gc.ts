@@ -17,7 +17,7 @@ export interface GcPolicy {
   readonly keep: KeepRules;
 }
 
-/** `leastRecentlyUsed` is the reference's; `value` removes first what is cheap to have again for its size. */
+/** `leastRecentlyUsed` is the Go kubelet's; `value` removes first what is cheap to have again for its size. */
 export type GcOrder = "leastRecentlyUsed" | "value";
 
 /** An image with all that decides over it. */
@@ -92,7 +92,7 @@ export interface GcPlan {
   /** In order, taken when a deletion fails or an image came into use meanwhile. */
   readonly reserve: readonly GcImage[];
   readonly kept: readonly (GcVerdict & { readonly fate: "keep" })[];
-  /** Disk usage before, integer percent as the reference counts it; absent without figures. */
+  /** Disk usage before, integer percent as the Go kubelet counts it; absent without figures. */
   readonly usagePercent?: number;
   /** Bytes the space pass is to free; `Infinity` for everything, 0 for nothing. */
   readonly toFreeBytes: number;

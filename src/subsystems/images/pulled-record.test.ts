@@ -91,7 +91,7 @@ test("`withAccess` merges by coordinates, sorted, and node-wide access swallows 
   assert.deepEqual(two.access["r/b"], undefined);
 });
 
-test("records are read back as they were written, and those of the reference are understood", () => {
+test("records are read back as they were written, and those of the Go kubelet are understood", () => {
   const access = {
     "r/a": { kubernetesSecrets: [secret("a")] },
     "r/b": { nodePodsAccessible: true },

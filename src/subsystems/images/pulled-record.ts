@@ -1,6 +1,6 @@
 // pure
 /**
- * Whose credentials have pulled which image: the reference's records, so that a node keeps them when its
+ * Whose credentials have pulled which image: the Go kubelet's records, so that a node keeps them when its
  * agent is changed (KEP-2535, pkg/kubelet/images/pullmanager).
  */
 
@@ -154,7 +154,7 @@ function bySecret(a: SecretSource, b: SecretSource): number {
   return (left ?? "") < (right ?? "") ? -1 : left === right ? 0 : 1;
 }
 
-/** The record as the reference writes it. */
+/** The record as the Go kubelet writes it. */
 export function encodeRecord({ lastUpdatedMs, imageRef, access }: PulledRecord): string {
   return `${JSON.stringify({
     kind: "ImagePulledRecord",
@@ -165,7 +165,7 @@ export function encodeRecord({ lastUpdatedMs, imageRef, access }: PulledRecord):
   })}\n`;
 }
 
-/** The note that a pull has begun, as the reference writes it. */
+/** The note that a pull has begun, as the Go kubelet writes it. */
 export function encodeIntent(image: string): string {
   return `${JSON.stringify({ kind: "ImagePullIntent", apiVersion: API_VERSION, image })}\n`;
 }

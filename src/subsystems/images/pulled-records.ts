@@ -1,5 +1,5 @@
 /**
- * The records of pulls on disk, below `image_manager/` of the root folder as the reference has them. Owns:
+ * The records of pulls on disk, below `image_manager/` of the root folder as the Go kubelet has them. Owns:
  * those files. In: pulls that begin and end. Out: whether a pod may use an image that is there. Invariant: an
  * image of which nothing is known, or whose record cannot be read, counts as one that has to be asked for.
  */
@@ -60,7 +60,7 @@ export class PulledRecords {
   readonly #options: PulledRecordsOptions;
   readonly #deps: PulledRecordsDeps;
   readonly #records = new Map<string, PulledRecord>();
-  /** Pulls under way, by image as the pod names it; also those that an earlier life began. */
+  /** Pulls under way, by image as the pod names it; also those that a previous run began. */
   readonly #intents = new Map<string, number>();
 
   constructor(options: PulledRecordsOptions, deps: PulledRecordsDeps) {
@@ -77,7 +77,7 @@ export class PulledRecords {
   }
 
   /**
-   * Pulls that an earlier life began and the runtime has finished leave an image of which is only known
+   * Pulls that a previous run began and the runtime has finished leave an image of which is only known
    * that this node pulled it; from now on it has to be asked for.
    */
   async settleIntents(listed: readonly ListedImage[]): Promise<void> {

@@ -162,7 +162,7 @@ export class RegistryAccess {
   }
 }
 
-/** The hash under which the reference knows credentials: SHA-256 of its JSON form. */
+/** The hash under which the Go kubelet knows credentials: SHA-256 of its JSON form. */
 export function credentialHash({ username, password, email }: TrackedCredentials): string {
   return sha256Hex(
     goJson({

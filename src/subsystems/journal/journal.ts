@@ -60,7 +60,7 @@ export class Journal {
     return this.#lines.lost;
   }
 
-  /** Finds the end of what an earlier life wrote; to be called once before anything else. */
+  /** Finds the end of what a previous run wrote; to be called once before anything else. */
   async open(): Promise<void> {
     const records = (await this.#lines.open()).flatMap(parseLine);
     this.#sequence = records.at(-1)?.sequence ?? 0;

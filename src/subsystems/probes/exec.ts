@@ -49,7 +49,7 @@ type ExecEnd =
   | { readonly kind: "ended"; readonly result: ExecResult }
   | ({ readonly kind: "cleared" } & Cleared);
 
-/** What is said of a command that said nothing itself: the reference says nothing then, which helps nobody. */
+/** What is said of a command that said nothing itself: the Go kubelet says nothing then, which helps nobody. */
 function endText(exitCode: number): string {
   return `the command ended with code ${exitCode} and without output`;
 }
@@ -91,7 +91,7 @@ async function runBounded(
 }
 
 /** Longest time that a runtime may take until the command runs; more is taken for a command that does not answer. */
-const MOST_START_MS = 10_000;
+const MAX_START_MS = 10_000;
 /** Pause between looks whether the command runs at last. */
 const START_PAUSE_MS = 100;
 
@@ -108,8 +108,8 @@ function deadline(
   const { signal } = done;
   const hasPassed = async (): Promise<undefined> => {
     await clock.sleep(timeoutMs, signal);
-    if (!guard && timeoutMs % 1000 === 0) await clock.sleep(MOST_START_MS, signal);
-    for (let waitedMs = 0; guard && waitedMs < MOST_START_MS; waitedMs += START_PAUSE_MS) {
+    if (!guard && timeoutMs % 1000 === 0) await clock.sleep(MAX_START_MS, signal);
+    for (let waitedMs = 0; guard && waitedMs < MAX_START_MS; waitedMs += START_PAUSE_MS) {
       const ranMs = await guard.ranMs(exec);
       if (ranMs !== undefined) {
         if (ranMs < timeoutMs) await clock.sleep(timeoutMs - ranMs, signal);

@@ -1,7 +1,7 @@
 import type { WallMs } from "../../kit/clock.ts";
 import type { ProbeRecord } from "./report.ts";
 
-/** Counts of one probe by the reference's names of results. */
+/** Counts of one probe by the Go kubelet's names of results. */
 export interface ProbeCounts {
   readonly successful: number;
   readonly failed: number;

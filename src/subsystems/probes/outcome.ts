@@ -37,7 +37,7 @@ export type ProbeOutcome =
 /** How a probe looks; `none` is an error of the spec. */
 export type HandlerKind = "exec" | "httpGet" | "tcpSocket" | "grpc" | "none";
 
-/** The handler of a probe; of several, the one the reference would take. */
+/** The handler of a probe; of several, the one the Go kubelet would take. */
 export function handlerOf(probe: Probe): HandlerKind {
   if (probe.exec) return "exec";
   if (probe.httpGet) return "httpGet";

@@ -265,7 +265,7 @@ class ProbeRoom implements Probes {
         lateSeries.observe(Math.max(0, record.lateMs) / 1000);
         if (prober.handler === "exec") execTime.add({}, record.durationMs / 1000);
         if (record.killed) killed.add({}, record.killed);
-        // The reference measures what came to an end with an answer that is not a failure.
+        // The Go kubelet measures what came to an end with an answer that is not a failure.
         if (record.result !== "failure") {
           durationOf(prober).observe(record.durationMs / 1000);
         }

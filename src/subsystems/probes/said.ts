@@ -10,7 +10,7 @@ const TITLE: Readonly<Record<ProbeKind, string>> = {
   startup: "Startup",
 };
 
-/** What an event says of a look, in the reference's words; nothing of one that was all right. */
+/** What an event says of a look, in the Go kubelet's words; nothing of one that was all right. */
 export function saidOf(
   kind: ProbeKind,
   outcome: ProbeOutcome,

@@ -51,7 +51,7 @@ export function probeOf(container: Container, kind: ProbeKind): Probe | undefine
   }
 }
 
-/** The kinds of probes a container has, in the order in which the reference makes their workers. */
+/** The kinds of probes a container has, in the order in which the Go kubelet makes their workers. */
 export function kindsOf(container: Container): readonly ProbeKind[] {
   return KINDS.filter((kind) => probeOf(container, kind) !== undefined);
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { TaskScope } from "../../kit/scope.ts";
-import { PATIENCE_MS, RuntimeCalls } from "./calls.ts";
+import { RuntimeCalls, TIMEOUT_MS } from "./calls.ts";
 
 /** One call at a time, each of which takes so long and tells how it ended. */
 function aRuntime() {
@@ -35,8 +35,8 @@ test("what has begun goes on when nobody waits for it any more, what has not is 
 });
 
 for (const [ms, end] of [
-  [PATIENCE_MS - 1, "ends"],
-  [PATIENCE_MS + 1, "is cut off"],
+  [TIMEOUT_MS - 1, "ends"],
+  [TIMEOUT_MS + 1, "is cut off"],
 ] as const)
   test(`a sandbox that takes ${ms} ms after its pod was given up ${end}`, async () => {
     const { clock, calls, story, lasting } = aRuntime();
@@ -44,15 +44,15 @@ for (const [ms, end] of [
     const made = given(calls.start("sandbox", interest.signal, lasting("sandbox", 100 + ms)));
     await clock.advance(100);
     interest.abort(new Error("superseded"));
-    await clock.advance(PATIENCE_MS);
+    await clock.advance(TIMEOUT_MS);
     await made;
     assert.deepEqual(story, ["sandbox begins", `sandbox ${end}`]);
     assert.equal(clock.pending, 0);
   });
 
 for (const [ms, end] of [
-  [PATIENCE_MS - 1, "ends"],
-  [PATIENCE_MS + 1, "is cut off"],
+  [TIMEOUT_MS - 1, "ends"],
+  [TIMEOUT_MS + 1, "is cut off"],
 ] as const)
   test(`a call that takes ${ms} ms when the agent leaves ${end}`, async () => {
     const { clock, scope, calls, story, lasting } = aRuntime();
@@ -65,7 +65,7 @@ for (const [ms, end] of [
     void scope[Symbol.asyncDispose]().then(() => {
       left = true;
     });
-    await clock.advance(PATIENCE_MS);
+    await clock.advance(TIMEOUT_MS);
     assert.equal(left, true);
     assert.deepEqual(story.toSorted(), [
       "removal begins",

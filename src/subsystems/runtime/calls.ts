@@ -6,7 +6,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 const PRIORITIES = { sandbox: 0, container: 1 } as const;
 
 /** How long a call that has begun may go on when the agent leaves, or a sandbox when its pod is not wanted any more. */
-export const PATIENCE_MS = 5_000;
+export const TIMEOUT_MS = 5_000;
 
 /**
  * Starts and removals at the runtime: so many at a time, the rest waits for its turn. `over` is the signal for the
@@ -56,7 +56,7 @@ export class RuntimeCalls {
     const patience = new AbortController();
     let calm = () => {};
     const lose = () => {
-      calm = this.#clock.alarm(PATIENCE_MS, () => patience.abort(signal.reason));
+      calm = this.#clock.alarm(TIMEOUT_MS, () => patience.abort(signal.reason));
     };
     signal.addEventListener("abort", lose, { once: true });
     try {
@@ -69,7 +69,7 @@ export class RuntimeCalls {
 
   async #seeThrough(): Promise<void> {
     const idle = new AbortController();
-    const late = this.#clock.sleep(PATIENCE_MS, idle.signal).catch(() => {});
+    const late = this.#clock.sleep(TIMEOUT_MS, idle.signal).catch(() => {});
     await Promise.race([Promise.all([this.#starts.onIdle(), this.#removals.onIdle()]), late]);
     idle.abort();
     this.#cutOff.abort(new Error("the agent is leaving"));

@@ -60,7 +60,7 @@ function inNamespaceOf(
   return { ...security, namespaceOptions };
 }
 
-/** One attempt of a container as the reference asks for it (kuberuntime_container.go generateContainerConfig). */
+/** One attempt of a container as the Go kubelet asks for it (kuberuntime_container.go generateContainerConfig). */
 export function containerConfig(
   pod: Pod,
   container: Container,

@@ -11,7 +11,7 @@ import type { Net } from "../../outside/net/net.ts";
 const MAX_BODY_BYTES = 10 * 1024;
 /** Of what a failed command has written the status shows so much. */
 const MAX_OUTPUT_CHARS = 1024;
-/** How HTTP hooks name themselves, as those of the reference do. */
+/** How HTTP hooks name themselves, as those of the Go kubelet do. */
 const USER_AGENT = "kube-lifecycle/1.36";
 /** HTTP hooks have no timeout of their own in the API; nothing waits longer than this. */
 const HTTP_TIMEOUT_MS = 60 * 60 * 1000;
@@ -57,7 +57,7 @@ export function createHooks(deps: HookDeps): Hooks {
 }
 
 /**
- * Runs one hook to its end; a failed one throws with what the user should know, in the reference's words
+ * Runs one hook to its end; a failed one throws with what the user should know, in the Go kubelet's words
  * (lifecycle/handlers.go). Any answer of an HTTP server will do, whatever its status.
  */
 async function runHook(

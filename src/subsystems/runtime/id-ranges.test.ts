@@ -45,7 +45,7 @@ for (const [first, length, expected] of RANGES)
   test(`rangeFault ${first}+${length}`, () =>
     assert.equal(rangeFault({ first, length }, UNIT), expected));
 
-test("mappings are written as the reference writes them, and read again", () => {
+test("mappings are written as the Go kubelet writes them, and read again", () => {
   const text = formatMappings({ first: 131_072, length: 65_536 });
   const one = '[{"hostId":131072,"containerId":0,"length":65536}]';
   assert.equal(text, `{"uidMappings":${one},"gidMappings":${one}}`);

@@ -48,7 +48,7 @@ export function rangeFault(
   return undefined;
 }
 
-/** The file of a pod's ids, as the reference writes it. */
+/** The file of a pod's ids, as the Go kubelet writes it. */
 export function formatMappings({ first, length }: IdRange): string {
   const mappings = [{ hostId: first, containerId: 0, length }];
   return JSON.stringify({ uidMappings: mappings, gidMappings: mappings });

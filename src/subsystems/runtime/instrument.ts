@@ -3,7 +3,7 @@ import { OutsideError } from "../../kit/errors.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { ContainerRuntime, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
 
-/** The reference's operation types by our method; streams are not counted. */
+/** The Go kubelet's operation types by our method; streams are not counted. */
 const RUNTIME_OPERATIONS: Partial<Record<keyof RuntimeService, string>> = {
   version: "version",
   status: "status",
@@ -43,7 +43,7 @@ const BUCKETS_SECONDS = [
   19.073486328125, 47.6837158203125, 119.20928955078125, 298.0232238769531, 745.0580596923828,
 ];
 
-/** The same runtime with the reference's metrics of every call. */
+/** The same runtime with the Go kubelet's metrics of every call. */
 export function instrumentRuntime(
   cri: ContainerRuntime,
   clock: Clock,

@@ -68,11 +68,11 @@ export class Observer {
   readonly #deps: ObserveDeps;
   readonly #containers = new Map<
     string,
-    { readonly state: number; readonly sight: ObservedContainer }
+    { readonly state: number; readonly observed: ObservedContainer }
   >();
   readonly #sandboxes = new Map<
     string,
-    { readonly state: number; readonly sight: ObservedSandbox }
+    { readonly state: number; readonly observed: ObservedSandbox }
   >();
   readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
@@ -90,9 +90,9 @@ export class Observer {
 
   /** Whether the container or sandbox was running when it was last looked at, or was never looked at. */
   mayRun(id: string): boolean {
-    const container = this.#containers.get(id)?.sight;
+    const container = this.#containers.get(id)?.observed;
     if (container) return container.state === "running";
-    const sandbox = this.#sandboxes.get(id)?.sight;
+    const sandbox = this.#sandboxes.get(id)?.observed;
     return sandbox ? sandbox.ready : this.#podOf.has(id);
   }
 
@@ -102,10 +102,10 @@ export class Observer {
     readonly readySandboxes: number;
   } {
     const containers: Record<string, number> = { created: 0, running: 0, exited: 0, unknown: 0 };
-    for (const { sight } of this.#containers.values())
-      containers[sight.state] = (containers[sight.state] ?? 0) + 1;
+    for (const { observed } of this.#containers.values())
+      containers[observed.state] = (containers[observed.state] ?? 0) + 1;
     let readySandboxes = 0;
-    for (const { sight } of this.#sandboxes.values()) if (sight.ready) readySandboxes += 1;
+    for (const { observed } of this.#sandboxes.values()) if (observed.ready) readySandboxes += 1;
     return { containers, readySandboxes };
   }
 
@@ -113,8 +113,8 @@ export class Observer {
   stopped(sandboxId: string): void {
     this.#stopped.add(sandboxId);
     const known = this.#sandboxes.get(sandboxId);
-    if (known && !known.sight.ready)
-      this.#sandboxes.set(sandboxId, { ...known, sight: { ...known.sight, stopped: true } });
+    if (known && !known.observed.ready)
+      this.#sandboxes.set(sandboxId, { ...known, observed: { ...known.observed, stopped: true } });
   }
 
   /** Remembers whose a sandbox or container is before it was ever listed. */
@@ -222,21 +222,21 @@ export class Observer {
 
   async #sandbox(listed: PodSandbox, signal: AbortSignal): Promise<ObservedSandbox | undefined> {
     const known = this.#sandboxes.get(listed.id);
-    if (known?.state === listed.state) return known.sight;
+    if (known?.state === listed.state) return known.observed;
     const status = await this.#status(`sandbox ${shortId(listed.id)}`, signal, (own) =>
       this.#deps.runtime.sandboxStatus(listed.id, own),
     );
     if (!status) return undefined;
     const read = readSandbox(listed, status, this.#stopped.has(listed.id));
     // A sandbox that stops being ready has no address any more; the pod keeps the one it had.
-    const sight = read.ips.length === 0 && known ? { ...read, ips: known.sight.ips } : read;
-    this.#sandboxes.set(listed.id, { state: listed.state, sight });
-    return sight;
+    const observed = read.ips.length === 0 && known ? { ...read, ips: known.observed.ips } : read;
+    this.#sandboxes.set(listed.id, { state: listed.state, observed });
+    return observed;
   }
 
   async #container(listed: Container, signal: AbortSignal): Promise<ObservedContainer | undefined> {
     const known = this.#containers.get(listed.id);
-    if (known?.state === listed.state) return known.sight;
+    if (known?.state === listed.state) return known.observed;
     const what = `container ${listed.metadata?.name ?? ""} (${shortId(listed.id)})`;
     const status = await this.#status(what, signal, (own) =>
       this.#deps.runtime.containerStatus(listed.id, own),
@@ -247,11 +247,11 @@ export class Observer {
       status,
       await terminationMessage(status, this.#deps, signal),
     );
-    const imageNames = known ? known.sight.imageNames : await this.#imageNames(read, signal);
-    const sight = imageNames ? { ...read, imageNames } : read;
+    const imageNames = known ? known.observed.imageNames : await this.#imageNames(read, signal);
+    const observed = imageNames ? { ...read, imageNames } : read;
     // The state may have moved on between list and status: what was read is what counts.
-    this.#containers.set(listed.id, { state: status.state, sight });
-    return sight;
+    this.#containers.set(listed.id, { state: status.state, observed });
+    return observed;
   }
 
   /** The status of one object in time; what was removed between list and status is not there. */

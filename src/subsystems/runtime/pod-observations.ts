@@ -10,9 +10,9 @@ const LOOKS = 8;
 /** A look that takes longer goes on without being waited for, so that those behind it have their turn. */
 const WAIT_MS = 1_000;
 /** Looks that go on without being waited for; when there are more, the others wait for their turn. */
-const MOST_LATE = 64;
+const MAX_LATE = 64;
 /** Failed pods that are tried again at once. */
-const MOST_RETRIES = 8;
+const MAX_RETRIES = 8;
 
 /** What observing pods, each alone, needs. */
 export interface PodObservationsDeps {
@@ -89,7 +89,7 @@ export class PodObservations {
   /** Tries pods again whose pause is over, without being waited for; those in `isBusy` are looked at anyway. */
   retryDue(isBusy: (uid: PodUid) => boolean, signal: AbortSignal): void {
     for (const uid of this.#deps.degraded.due()) {
-      if (isBusy(uid) || this.#running.has(uid) || this.#retries >= MOST_RETRIES) {
+      if (isBusy(uid) || this.#running.has(uid) || this.#retries >= MAX_RETRIES) {
         this.#deps.degraded.postpone(uid);
         continue;
       }
@@ -131,7 +131,7 @@ export class PodObservations {
       .then(() => "late" as const)
       .catch(() => "ended" as const);
     const ended = run.then(() => "ended" as const).finally(() => waited.abort());
-    if ((await Promise.race([ended, patience])) === "ended" || this.#late.size >= MOST_LATE) {
+    if ((await Promise.race([ended, patience])) === "ended" || this.#late.size >= MAX_LATE) {
       await ended;
       return;
     }

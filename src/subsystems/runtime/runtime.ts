@@ -180,7 +180,7 @@ export class Runtime {
   }
 
   /** What has to be left out of the pod's resolver, and why it gets the node's where it wants the cluster's. */
-  async dnsTroubles(
+  async dnsProblems(
     pod: Pod,
   ): Promise<{ readonly faults: readonly string[]; readonly missing: string | undefined }> {
     const dns = await this.#deps.resolver.read();
@@ -377,7 +377,7 @@ export class Runtime {
   }
 }
 
-/** The name the kernel gets; one that does not fit is the sandbox's fault, as in the reference. */
+/** The name the kernel gets; one that does not fit is the sandbox's fault, as in the Go kubelet. */
 function hostnameOf(pod: Pod, clusterDomain: string): string {
   const found = kernelHostname(pod, clusterDomain);
   if (found.kind === "fault") throw new OutsideError("precondition", found.message);

@@ -41,7 +41,7 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   SCTP: Protocol.SCTP,
 };
 
-/** The sandbox of a pod as the reference asks for it (kuberuntime_sandbox.go generatePodSandboxConfig). */
+/** The sandbox of a pod as the Go kubelet asks for it (kuberuntime_sandbox.go generatePodSandboxConfig). */
 export function sandboxConfig(pod: Pod, parts: SandboxParts): DeepPartial<PodSandboxConfig> {
   const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
   const hostNetwork = pod.spec?.hostNetwork === true;

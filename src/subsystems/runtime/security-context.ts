@@ -103,7 +103,7 @@ export function nonRootViolation(
   return `container has runAsNonRoot and image has non-numeric user (${user.username}), cannot verify user is non-root ${where}`;
 }
 
-/** A local profile that has no name: the reference once ran such containers unconfined (CVE-2023-2431). */
+/** A local profile that has no name: the Go kubelet once ran such containers unconfined (CVE-2023-2431). */
 export function seccompViolation(pod: Pod, container: Container): string | undefined {
   const profile =
     container.securityContext?.seccompProfile ?? pod.spec?.securityContext?.seccompProfile;

@@ -21,7 +21,7 @@ export interface RuntimeHealth {
   /** Why not, in the runtime's words. */
   readonly message: string;
   readonly networkMessage: string;
-  /** The same as the reference says it in events and conditions. */
+  /** The same as the Go kubelet says it in events and conditions. */
   readonly networkProblem: string;
   /** Handlers and features, as the node shows them. */
   readonly handlers: readonly NodeRuntimeHandler[];

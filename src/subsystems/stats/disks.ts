@@ -32,9 +32,9 @@ export interface DisksOptions {
 /** How old what the runtime says of its layers, and sizes of logs, may be. */
 const FRESH_MS = 10_000;
 /** Most files counted in one volume or folder of logs. */
-const MOST_ENTRIES = 1_000_000;
+const MAX_ENTRIES = 1_000_000;
 /** A question waits this long for sizes of folders; what takes longer is in a later answer. */
-const PATIENCE_MS = 1_000;
+const TIMEOUT_MS = 1_000;
 
 /** How many times as long as it took to measure a folder its size is good for, where sizes are wanted young. */
 const RARER = 20;
@@ -102,10 +102,7 @@ export class Disks {
 
   async #waitAWhile(walk: Promise<unknown>): Promise<void> {
     const patience = new AbortController();
-    await Promise.race([
-      walk,
-      this.#deps.clock.sleep(PATIENCE_MS, patience.signal).catch(() => {}),
-    ]);
+    await Promise.race([walk, this.#deps.clock.sleep(TIMEOUT_MS, patience.signal).catch(() => {})]);
     patience.abort();
   }
 
@@ -206,7 +203,7 @@ export class Disks {
     if (known && at - known.at < Math.max(maxAgeMs, rarer * known.tookMs)) return false;
     const size = await this.#tolerant(
       path,
-      host.podFiles.measureTree(path, { maxEntries: MOST_ENTRIES }, signal),
+      host.podFiles.measureTree(path, { maxEntries: MAX_ENTRIES }, signal),
     );
     if (!size) {
       this.#sizes.delete(path);

@@ -199,7 +199,7 @@ test("the runtime is asked at most every ten seconds, and not at all for CPU and
   assert.deepEqual(asked, ["filesystems", "layers", "filesystems", "layers"]);
 });
 
-test("the summary has the reference's fields", async () => {
+test("the summary has the Go kubelet's fields", async () => {
   const { stats, burn } = await world(2);
   await stats.summary();
   await burn(`${POD}/${ID}`, 2, 10);

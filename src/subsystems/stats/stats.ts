@@ -346,13 +346,13 @@ export class Stats {
     const uevent = this.#deps.host.readKernel(`/sys/dev/block/${device}/uevent`) ?? "";
     const name = /^DEVNAME=(.+)$/m.exec(uevent)?.[1];
     const shown = name === undefined ? "" : `/dev/${name}`;
-    if (this.#devices.size < MOST_DEVICES) this.#devices.set(device, shown);
+    if (this.#devices.size < MAX_DEVICES) this.#devices.set(device, shown);
     return shown;
   }
 }
 
 /** Names of block devices that are kept. */
-const MOST_DEVICES = 1_000;
+const MAX_DEVICES = 1_000;
 
 /** What a measurement must hold and how old it may be. */
 export interface MeasureOptions {

@@ -26,14 +26,14 @@ export interface SummaryOptions {
   readonly onlyCpuAndMemory: boolean;
 }
 
-/** Interface whose figures stand at the top, as with the reference. */
+/** Interface whose figures stand at the top, as with the Go kubelet. */
 const DEFAULT_INTERFACE = "eth0";
 const NEVER = 0 as WallMs;
 
 /** Groups of the node that the summary shows, in its words. */
 const SYSTEM_CONTAINERS: ReadonlySet<string> = new Set(["kubelet", "pods", "runtime", "misc"]);
 
-/** The summary of the reference, fields in its order; what is not known is left out. */
+/** The summary of the Go kubelet, fields in its order; what is not known is left out. */
 export function summarize(measured: Measurement, options: SummaryOptions): Summary {
   const { node, pods, atMs } = measured;
   return {
@@ -68,7 +68,7 @@ function nodeStats(node: NodeFigures, atMs: WallMs, options: SummaryOptions): ob
   };
 }
 
-/** The node's own interface may have any name; the reference knows `eth0` only. */
+/** The node's own interface may have any name; the Go kubelet knows `eth0` only. */
 function nodeDefault({ network, defaultInterface }: NodeFigures): string {
   const hasUsual = network.some(({ name }) => name === DEFAULT_INTERFACE);
   return hasUsual ? DEFAULT_INTERFACE : (defaultInterface ?? DEFAULT_INTERFACE);

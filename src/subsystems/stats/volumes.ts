@@ -6,11 +6,11 @@ export interface MeasuredVolume {
   readonly name: string;
   /** Below the pod's folder of volumes. */
   readonly folder: string;
-  /** Whether it counts as the pod's ephemeral storage (IsLocalEphemeralVolume of the reference). */
+  /** Whether it counts as the pod's ephemeral storage (IsLocalEphemeralVolume of the Go kubelet). */
   readonly ephemeral: boolean;
 }
 
-/** The folder of each kind below the pod's volumes, as the reference lays them out. */
+/** The folder of each kind below the pod's volumes, as the Go kubelet lays them out. */
 const PLUGINS = [
   ["emptyDir", "kubernetes.io~empty-dir"],
   ["configMap", "kubernetes.io~configmap"],

@@ -107,7 +107,7 @@ export class ClaimStats {
     });
   }
 
-  /** As the reference measures (volume/metrics_statfs.go, metrics_block.go). */
+  /** As the Go kubelet measures (volume/metrics_statfs.go, metrics_block.go). */
   async #measure({ hostPath, deviceNumber }: MountedClaim): Promise<ClaimUsage | undefined> {
     const { diskUsage, readKernel } = this.#measures;
     if (deviceNumber === undefined) return await diskUsage(hostPath);

@@ -25,7 +25,7 @@ export interface ContainerFileOptions {
 }
 
 /**
- * /etc/hosts, written anew for every attempt as the reference does; not where the container mounts
+ * /etc/hosts, written anew for every attempt as the Go kubelet does; not where the container mounts
  * something there itself, nor before the pod has an address.
  */
 export async function hostsMount(
@@ -75,7 +75,7 @@ export async function terminationLogMount(
   return [{ containerPath, hostPath, propagation }];
 }
 
-/** Eight digits as the reference's, which are random there: its attempts leave their files until the pod is gone. */
+/** Eight digits as the Go kubelet's, which are random there: its attempts leave their files until the pod is gone. */
 export function terminationLogPath(
   { pod, container, restartCount }: Attempt,
   { roots }: Pick<ContainerFileOptions, "roots">,

@@ -13,7 +13,7 @@ import type {
 import type { LocalVolumes } from "./local-volumes.ts";
 import type { PodCertificateSource } from "./pod-certificates/pod-certificates.ts";
 
-/** The step of making a volume that failed, as the reference's events name it. */
+/** The step of making a volume that failed, as the Go kubelet's events name it. */
 export interface VolumeStep {
   /** `MountVolume.SetUp` */
   readonly step: string;

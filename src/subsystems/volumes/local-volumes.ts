@@ -52,7 +52,7 @@ export interface MappedVolume {
 }
 
 /**
- * Local persistent volumes where the reference puts them. What several pods share (the file system of a
+ * Local persistent volumes where the Go kubelet puts them. What several pods share (the file system of a
  * block device) is made for the first and taken away after the last; who the last is says the table of
  * mounts. Work on one volume is done one after the other, so that none is taken away while it is given.
  */

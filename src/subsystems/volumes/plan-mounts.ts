@@ -19,7 +19,7 @@ export interface PlannedMount {
   readonly made: MadeVolume;
   /** Place in the volume; empty for all of it. */
   readonly subPath: string;
-  /** Position among the container's mounts: the reference's name of a sub path's folder. */
+  /** Position among the container's mounts: the Go kubelet's name of a sub path's folder. */
   readonly index: number;
   readonly readOnly: boolean;
   readonly recursiveReadOnly: boolean;
@@ -83,7 +83,7 @@ function imageProblem(
   return subPath !== "" && !imageSubPaths ? fault(`${cannot} parts of images`) : undefined;
 }
 
-/** The reference puts paths that are not absolute at the root. */
+/** The Go kubelet puts paths that are not absolute at the root. */
 function absolute(path: string): string {
   return path.startsWith("/") ? path : `/${path}`;
 }

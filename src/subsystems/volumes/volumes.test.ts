@@ -86,7 +86,7 @@ test("mount waits for a missing object, says so with growing pauses, and goes on
   assert.equal(await read("kubernetes.io~configmap/c/a"), "1");
 });
 
-test("mount gives up after two minutes and three seconds with the reference's words", async () => {
+test("mount gives up after two minutes and three seconds with the Go kubelet's words", async () => {
   const { clock, volumes } = await world();
   const pod = podWith([CONFIG, { name: "e", emptyDir: {} }]);
   const failed = volumes.mount(pod, signal).then(

@@ -89,7 +89,7 @@ export interface ContainerMounts {
 }
 
 /** How long a pod waits for its volumes before it says so as a whole (kubelet podAttachAndMountTimeout). */
-const PATIENCE_MS = 123_000;
+const TIMEOUT_MS = 123_000;
 /** Between attempts (goroutinemap exponentialbackoff: 500 ms to 2 min 2 s). */
 const RETRY = { initialMs: 500, maxMs: 122_000 };
 /** Tokens and what failed to be refreshed are looked after as often. */
@@ -140,7 +140,7 @@ export class Volumes {
   async mount(pod: Pod, signal: AbortSignal): Promise<void> {
     const volumes = this.#of(pod);
     const { clock } = this.#deps;
-    const deadline = clock.monotonic() + PATIENCE_MS;
+    const deadline = clock.monotonic() + TIMEOUT_MS;
     for (let failures = 1; ; failures += 1) {
       const changed = volumes.changed();
       try {

@@ -17,7 +17,7 @@ interface FileObjects<T extends ApiObject> {
   /** As messages name one. */
   readonly word: string;
   readonly plugin: string;
-  /** Where the files are kept, as the reference does: secrets never reach a disk. */
+  /** Where the files are kept, as the Go kubelet does: secrets never reach a disk. */
   readonly medium: "disk" | "memory";
   readonly files: (object: Partial<T>, keys: KeyOrder) => Payload;
   readonly source: (volume: Volume) => FileSource;

@@ -73,7 +73,7 @@ for (const [what, given, expected] of [
 ] as const)
   test(`certificatesOf: ${what}`, () => assert.equal(certificatesOf(given), expected));
 
-test("refusals in the words of the reference", () => {
+test("refusals in the words of the Go kubelet", () => {
   const denied = { kind: "denied", reason: "UnsupportedKeyType", message: 'try "RSA"' } as const;
   assert.equal(
     refusalText(denied),

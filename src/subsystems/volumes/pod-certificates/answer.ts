@@ -78,7 +78,7 @@ export function certificatesOf(pem: string): string {
     .join("");
 }
 
-/** Why a volume cannot be made, in the words of the reference. */
+/** Why a volume cannot be made, in the words of the Go kubelet. */
 export function refusalText({ kind, reason, message }: Refusal): string {
   return `PodCertificateRequest was permanently ${kind}: reason=${goQuote(reason)} message=${goQuote(message)}`;
 }

@@ -48,14 +48,14 @@ type State =
       readonly notAfter: WallMs;
     });
 
-/** Between attempts that failed; the reference comes back after one to two minutes at the latest. */
+/** Between attempts that failed; the Go kubelet comes back after one to two minutes at the latest. */
 const RETRY = { initialMs: 500, maxMs: 60_000 };
 /** However short the lives of certificates are, no more is asked for. */
 const BETWEEN_REQUESTS_MS = 60_000;
 /** Sources whose certificates came together do not ask together (jitterDuration). */
 const JITTER_MS = 300_000;
 /** Signers answer within moments: that is nothing to complain of. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const NOT_YET = "credential bundle is not issued yet";
 
 /** The certificate of one source: asked for, and asked for again in time, until it is stopped. */
@@ -175,7 +175,7 @@ export class KeptCertificate {
     this.#say(problem);
   }
 
-  /** Why there is no certificate; once there is one, that is nobody's trouble yet. */
+  /** Why there is no certificate; once there is one, that is no problem of anybody yet. */
   #say(why: string): void {
     if (this.#state.kind !== "waiting" || this.#state.why === why) return;
     this.#state = { kind: "waiting", why };
@@ -221,7 +221,7 @@ export class KeptCertificate {
 
   async #moment(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const left = this.#since + PATIENCE_MS - clock.monotonic();
+    const left = this.#since + TIMEOUT_MS - clock.monotonic();
     if (left <= 0) return;
     const enough = new AbortController();
     const wake = () => enough.abort(new Error("there is an answer"));

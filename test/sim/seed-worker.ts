@@ -1,6 +1,6 @@
-// A thread of crew.ts.
+// A thread of play-seeds.ts.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Tally, ThreadAnswer, ThreadOrder } from "./crew.ts";
+import type { Tally, ThreadAnswer, ThreadOrder } from "./play-seeds.ts";
 
 const { module, name, first, end, step, tally } = workerData as ThreadOrder;
 const answer = (given: ThreadAnswer) => parentPort?.postMessage(given);

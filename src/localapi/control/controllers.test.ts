@@ -11,10 +11,10 @@ import { openDatabase } from "../../outside/database/database.ts";
 import type { ApiObject } from "../api-object.ts";
 import { NODES, PODS } from "../kinds/catalog.ts";
 import { ObjectStore, STORE_OPTIONS } from "../store/store.ts";
-import { type Duty, startDuty } from "./duties.ts";
-import { schedulingDuty } from "./scheduler.ts";
+import { type Controller, startController } from "./controllers.ts";
+import { schedulingController } from "./scheduler.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "nodelet-duties-"));
+const folder = mkdtempSync(join(tmpdir(), "nodelet-controllers-"));
 after(() => rmSync(folder, { recursive: true }));
 let databases = 0;
 
@@ -32,7 +32,7 @@ function aCore() {
   const database = openDatabase(join(folder, `${databases}.db`));
   const store = new ObjectStore(STORE_OPTIONS, { database, clock, log });
   const core = { store, clock, random: createSeededRandom(1), log };
-  const scope = new TaskScope("duties", { clock, log });
+  const scope = new TaskScope("controllers", { clock, log });
   return { core, scope, warned };
 }
 
@@ -69,7 +69,7 @@ test("one pod that makes no sense keeps no other from being scheduled, and is to
   store.put(PODS.collection, aPod("on-the-node", "few", "n1"));
   store.put(PODS.collection, aPod("z-good", "1"));
   await store.settled();
-  startDuty(schedulingDuty(core), core, scope);
+  startController(schedulingController(core), core, scope);
   const placeOf = (name: string) => {
     const spec = store.get(PODS.collection, `default/${name}`)?.["spec"] ?? {};
     return (spec as { readonly nodeName?: string }).nodeName;
@@ -87,7 +87,7 @@ test("a step that fails keeps no later one from being taken, and is told of once
   const { core, scope, warned } = aCore();
   let taken = 0;
   let planned = 0;
-  const duty: Duty = {
+  const controller: Controller = {
     name: "test",
     everyMs: 5,
     plan: () => {
@@ -103,7 +103,7 @@ test("a step that fails keeps no later one from being taken, and is told of once
       ];
     },
   };
-  startDuty(duty, core, scope);
+  startController(controller, core, scope);
   await until("it was planned several times", () => planned > 3);
   await scope[Symbol.asyncDispose]();
   assert.ok(taken >= 3);

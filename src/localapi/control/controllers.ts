@@ -1,4 +1,4 @@
-/** What a cluster's controllers do as far as one node needs it; each duty is one loop over the objects. */
+/** What a cluster's controllers do as far as one node needs it; each controller is one loop over the objects. */
 import type { Clock } from "../../kit/clock.ts";
 import { runControlLoop } from "../../kit/control-loop.ts";
 import { messageOf } from "../../kit/errors.ts";
@@ -9,8 +9,8 @@ import type { ObjectsCore } from "../objects/core.ts";
 import type { Order, User } from "../objects/order.ts";
 import { isRefusal } from "../status-error.ts";
 
-/** One duty: looks, and says what is to be done. */
-export interface Duty {
+/** One controller: looks, and says what is to be done. */
+export interface Controller {
   readonly name: string;
   /** How often it looks when nothing changes. */
   readonly everyMs: number;
@@ -53,8 +53,8 @@ const MAX_FAILED = 100;
 /** Refusals that the next look settles. */
 const PASSING = ["AlreadyExists", "Conflict", "Forbidden", "NotFound"];
 
-/** Keeps a duty going until the scope closes. */
-export function startDuty(duty: Duty, core: ObjectsCore, scope: TaskScope): void {
+/** Keeps a controller going until the scope closes. */
+export function startController(controller: Controller, core: ObjectsCore, scope: TaskScope): void {
   const { clock, store, log } = core;
   let failed = new Set<string>();
   const act = async (steps: readonly (() => void)[]) => {
@@ -66,21 +66,24 @@ export function startDuty(duty: Duty, core: ObjectsCore, scope: TaskScope): void
       } catch (error) {
         const problem = messageOf(error);
         if (isRefusal(error, ...PASSING)) {
-          log.verbose(2, "a step was refused", { duty: duty.name, problem });
+          log.verbose(2, "a step was refused", { controller: controller.name, problem });
           continue;
         }
         // Said once while it lasts: it is tried again at every look.
-        if (!before.has(problem)) log.warn("a step failed", { duty: duty.name, problem });
+        if (!before.has(problem))
+          log.warn("a step failed", { controller: controller.name, problem });
         if (failed.size < MAX_FAILED) failed.add(problem);
       }
     }
     await store.settled();
   };
-  scope.spawn(duty.name, "restart", (signal) => loop(duty, { clock, store, act }, signal));
+  scope.spawn(controller.name, "restart", (signal) =>
+    loop(controller, { clock, store, act }, signal),
+  );
 }
 
 function loop(
-  { name, everyMs, plan }: Duty,
+  { name, everyMs, plan }: Controller,
   deps: {
     clock: Clock;
     store: ObjectsCore["store"];
@@ -104,7 +107,7 @@ function loop(
   );
 }
 
-/** In whose name duties are done. */
+/** In whose name controllers are done. */
 const CONTROLLER: User = {
   name: "system:kube-controller-manager",
   groups: ["system:masters", "system:authenticated"],

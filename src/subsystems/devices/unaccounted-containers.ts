@@ -6,7 +6,7 @@
 import type { PodUid } from "../../api/observation.ts";
 import type { ContainerWants } from "./requests.ts";
 
-interface Stranger {
+interface UnaccountedPod {
   containers: ReadonlySet<string>;
   /** What its containers want; `undefined` until a source has said so. */
   wants: readonly ContainerWants[] | undefined;
@@ -14,8 +14,8 @@ interface Stranger {
 }
 
 /** The list of them; see above. */
-export class Strangers {
-  readonly #pods = new Map<PodUid, Stranger>();
+export class UnaccountedContainers {
+  readonly #pods = new Map<PodUid, UnaccountedPod>();
 
   /** Whether there is nobody to look out for. */
   get none(): boolean {
@@ -36,18 +36,18 @@ export class Strangers {
       readonly running: ReadonlySet<string>;
     },
   ): boolean {
-    const stranger = this.#pods.get(podUid);
-    if (!stranger) return false;
-    stranger.name = `pod ${known.name}`;
-    stranger.wants = known.wants ?? stranger.wants;
-    const before = stranger.containers.size;
-    stranger.containers = new Set(
-      [...stranger.containers].filter(
-        (name) => known.running.has(name) && mayHoldAny(stranger, name),
+    const unaccounted = this.#pods.get(podUid);
+    if (!unaccounted) return false;
+    unaccounted.name = `pod ${known.name}`;
+    unaccounted.wants = known.wants ?? unaccounted.wants;
+    const before = unaccounted.containers.size;
+    unaccounted.containers = new Set(
+      [...unaccounted.containers].filter(
+        (name) => known.running.has(name) && mayHoldAny(unaccounted, name),
       ),
     );
-    if (stranger.containers.size === 0) this.#pods.delete(podUid);
-    return stranger.containers.size !== before;
+    if (unaccounted.containers.size === 0) this.#pods.delete(podUid);
+    return unaccounted.containers.size !== before;
   }
 
   /** The pod is gone, and with it whatever it had. */
@@ -57,18 +57,18 @@ export class Strangers {
 
   /** Who may have devices of the resource that nobody wrote down. */
   holderOf(resource: string): string | undefined {
-    for (const stranger of this.#pods.values())
-      if ([...stranger.containers].some((name) => mayHold(stranger, name, resource)))
-        return stranger.name;
+    for (const unaccounted of this.#pods.values())
+      if ([...unaccounted.containers].some((name) => mayHold(unaccounted, name, resource)))
+        return unaccounted.name;
     return undefined;
   }
 }
 
-function mayHoldAny({ wants }: Stranger, container: string): boolean {
+function mayHoldAny({ wants }: UnaccountedPod, container: string): boolean {
   return !wants || wants.some((want) => want.container === container);
 }
 
-function mayHold({ wants }: Stranger, container: string, resource: string): boolean {
+function mayHold({ wants }: UnaccountedPod, container: string, resource: string): boolean {
   if (!wants) return true;
   return wants.some(
     (want) => want.container === container && want.wants.some((each) => each.resource === resource),

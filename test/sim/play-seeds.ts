@@ -44,7 +44,7 @@ export async function playSeeds({ module, name, first, count, tally = {} }: Play
       step,
       tally,
     };
-    const thread = new Worker(new URL("./crew-thread.ts", import.meta.url), { workerData: order });
+    const thread = new Worker(new URL("./seed-worker.ts", import.meta.url), { workerData: order });
     threads.push(thread);
     return answerOf(thread);
   });

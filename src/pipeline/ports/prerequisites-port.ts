@@ -20,7 +20,7 @@ const POD_FOLDER_MODE = 0o750;
 const LOG_FOLDER_MODE = 0o755;
 
 /** What the port is made from. */
-export interface GroundPortDeps {
+export interface PrerequisitesPortDeps {
   readonly outside: Outside;
   readonly cgroups: Cgroups;
   readonly environments: Environments;
@@ -30,7 +30,10 @@ export interface GroundPortDeps {
 }
 
 /** Folders, groups and volumes of pods below `roots`. */
-export function groundPort(roots: PodRoots, deps: GroundPortDeps): PodPorts["ground"] {
+export function prerequisitesPort(
+  roots: PodRoots,
+  deps: PrerequisitesPortDeps,
+): PodPorts["prerequisites"] {
   const { podFiles: files } = deps.outside.host;
   const uidOf = (pod: Pod) => pod.metadata?.uid ?? "";
   return {

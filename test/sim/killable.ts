@@ -12,11 +12,11 @@ export interface Life {
 }
 
 /** The world as one process sees it, until the process is killed. */
-export function mortal(world: Outside): Life {
+export function killable(world: Outside): Life {
   let alive = true;
   const isAlive = () => alive;
   const outside: Outside = {
-    clock: mortalClock(world.clock, isAlive),
+    clock: killableClock(world.clock, isAlive),
     random: world.random,
     log: world.log,
     host: {
@@ -40,7 +40,7 @@ export function mortal(world: Outside): Life {
     cri: {
       runtime: {
         ...bindAll(world.cri.runtime, isAlive),
-        events: (signal) => mortalStream(world.cri.runtime.events(signal), isAlive),
+        events: (signal) => killableStream(world.cri.runtime.events(signal), isAlive),
       },
       images: bindAll(world.cri.images, isAlive),
     },
@@ -57,7 +57,7 @@ export function mortal(world: Outside): Life {
         if (!isAlive()) return never();
         const reply = await forLiving(transport.watch(order, signal), isAlive);
         return reply.kind === "stream"
-          ? { kind: "stream", lines: mortalStream(reply.lines, isAlive) }
+          ? { kind: "stream", lines: killableStream(reply.lines, isAlive) }
           : reply;
       },
     }),
@@ -113,7 +113,7 @@ function methodNames(object: object): string[] {
   return [...names];
 }
 
-function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
+function killableClock(clock: Clock, isAlive: () => boolean): Clock {
   return {
     monotonic: () => clock.monotonic(),
     wall: () => clock.wall(),
@@ -123,7 +123,7 @@ function mortalClock(clock: Clock, isAlive: () => boolean): Clock {
   };
 }
 
-async function* mortalStream<T>(
+async function* killableStream<T>(
   stream: AsyncIterable<T>,
   isAlive: () => boolean,
 ): AsyncIterable<T> {
