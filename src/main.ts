@@ -12,11 +12,19 @@ async function main(argv: readonly string[]): Promise<number> {
   nameProcess(asKubelet ? "kubelet" : "nodelet");
   if (asKubelet || argv[0] === "run") {
     const { runAgent } = await import("./cli/run.ts");
-    return asKubelet ? runAgent(argv, "kubelet") : runAgent(argv.slice(1), "nodelet run");
+    const code = await (asKubelet
+      ? runAgent(argv, "kubelet")
+      : runAgent(argv.slice(1), "nodelet run"));
+    // A connection or a watch that was left open must not keep an agent that has left.
+    setTimeout(() => process.exit(), EXIT_LIMIT_MS).unref();
+    return code;
   }
   const { runCli } = await import("./cli/cli.ts");
   return runCli(argv);
 }
+
+/** What an agent that has left still has open ends by itself within this time, or with the process. */
+const EXIT_LIMIT_MS = 5_000;
 
 /** What `ps` and `pgrep` show; the arguments stay visible, which `process.title` would overwrite. */
 function nameProcess(name: string): void {

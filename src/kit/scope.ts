@@ -17,11 +17,14 @@ export interface TaskScopeDeps {
   readonly onTaskError?: (task: string) => void;
 }
 
+/** What does not end within this time when its scope closes is left behind, and named in the log. */
+const CLOSE_LIMIT_MS = 20_000;
+
 const RESTART = { initialMs: 100, maxMs: 30_000 };
 
 /**
  * The only way to start work in the background. Closing a scope aborts its tasks and closes what was
- * deferred, waits for all of it in reverse order of starting, and reports every error.
+ * deferred, waits for all of it in reverse order of starting, 20 s at most for each, and reports every error.
  */
 export class TaskScope implements AsyncDisposable {
   readonly name: string;
@@ -92,10 +95,25 @@ export class TaskScope implements AsyncDisposable {
     this.#abort.abort(new Error(`${this.name} is closing`));
     for (const { name, close } of [...this.#closers].toReversed()) {
       try {
-        await close();
+        await this.#limited(name, close);
       } catch (error) {
         this.#deps.log.error("closing failed", { scope: this.name, part: name, error });
       }
+    }
+  }
+
+  /** Closes a part. One that hangs must not keep the rest of the process from ending. */
+  async #limited(name: string, close: () => Promise<void> | void): Promise<void> {
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.clock.alarm(CLOSE_LIMIT_MS, () => {
+      const after = CLOSE_LIMIT_MS / 1000;
+      this.#deps.log.error("part did not end", { scope: this.name, part: name, after });
+      resolve();
+    });
+    try {
+      await Promise.race([close(), over]);
+    } finally {
+      cancel();
     }
   }
 
