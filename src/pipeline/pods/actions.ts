@@ -68,6 +68,8 @@ export type PodAction =
       readonly id: string;
       readonly name: string;
       readonly restartCount: number;
+      /** Its log and its other files go one by one, or with the pod's folders, which are removed next. */
+      readonly files: "own" | "with pod";
     }
   | { readonly kind: "removeSandbox"; readonly id: string }
   | { readonly kind: "unmountVolumes" }
@@ -88,9 +90,13 @@ export interface PodPlan {
   readonly ends?: { readonly cause: TerminationCause; readonly because: Because };
 }
 
-/** Takes an attempt of a container away, with its log. */
-export function removalOf({ id, name, restartCount }: ObservedContainer): PodAction {
-  return { kind: "removeContainer", id, name, restartCount };
+/** Removes an attempt of a container of a pod that stays, with its log. */
+export function removalOf({
+  id,
+  name,
+  restartCount,
+}: ObservedContainer): PodAction & { readonly kind: "removeContainer" } {
+  return { kind: "removeContainer", id, name, restartCount, files: "own" };
 }
 
 /** Nothing to do, and nothing to wait for. */

@@ -127,9 +127,9 @@ const EXECUTORS: Executors = {
         throw error;
       }
     }),
-  removeContainer: ({ id, name, restartCount }, run) =>
+  removeContainer: ({ id, name, restartCount, files }, run) =>
     teardown(run, () => {
-      const attempt = { pod: run.record.pod, id, container: name, restartCount };
+      const attempt = { pod: run.record.pod, id, container: name, restartCount, files };
       return run.deps.ports.runtime.removeContainer(attempt, run.signal);
     }),
   removeSandbox: ({ id }, run) =>

@@ -55,13 +55,14 @@ export function planTeardown(record: PodRecord): PodPlan {
   for (const { id, stopped } of observed.sandboxes)
     if (!stopped) actions.push({ kind: "stopSandbox", id });
   if (prerequisites.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
+  const removesFolders = removal && prerequisites.directories !== "absent";
   if (clears) {
-    actions.push(...observed.containers.map(removalOf));
+    const files = removesFolders ? "with pod" : "own";
+    for (const container of observed.containers) actions.push({ ...removalOf(container), files });
     for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
   }
   if (prerequisites.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
-  if (removal && prerequisites.directories !== "absent")
-    actions.push({ kind: "removeDirectories" });
+  if (removesFolders) actions.push({ kind: "removeDirectories" });
   return { ...NO_PLAN, actions };
 }
 

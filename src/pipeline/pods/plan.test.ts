@@ -34,8 +34,9 @@ function inShort(action: PodAction): string {
       return `sandbox#${action.attempt}`;
     case "stopSandbox":
     case "removeSandbox":
-    case "removeContainer":
       return `${action.kind} ${action.id}`;
+    case "removeContainer":
+      return `${action.kind} ${action.id}${action.files === "own" ? "" : " with pod"}`;
     default:
       return action.kind;
   }

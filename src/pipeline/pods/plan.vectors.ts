@@ -384,7 +384,7 @@ export const ROWS: readonly Row[] = [
     expect: [
       "stopSandbox sb-0",
       "unmountVolumes",
-      "removeContainer a-0",
+      "removeContainer a-0 with pod",
       "removeSandbox sb-0",
       "removeCgroup",
       "removeDirectories",

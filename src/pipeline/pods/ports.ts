@@ -49,6 +49,12 @@ export interface ContainerAttempt {
   readonly restartCount: number;
 }
 
+/** An attempt to be removed. */
+export interface RemovedAttempt extends ContainerAttempt {
+  /** `with pod` when the pod's folders are removed next, and all of its files with them. */
+  readonly files: "own" | "with pod";
+}
+
 /** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */
 export interface PodRuntimePort {
   /** Asks the runtime for everything it has of the pod. Of one that cannot be read it is told later by itself. */
@@ -62,8 +68,8 @@ export interface PodRuntimePort {
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
-  /** Takes the attempt away with its log. */
-  removeContainer(attempt: ContainerAttempt, signal: AbortSignal): Promise<void>;
+  /** Removes the attempt, and its log where that does not go with the pod. */
+  removeContainer(attempt: RemovedAttempt, signal: AbortSignal): Promise<void>;
   removeSandbox(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
 }
 

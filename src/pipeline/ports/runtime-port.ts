@@ -28,6 +28,7 @@ export function runtimePort(deps: RuntimePortDeps): PodPorts["runtime"] {
     removeContainer: async (attempt, signal) => {
       await collecting(deps, signal, () => runtime.removeContainer(attempt.id, signal));
       await deps.cgroups.clearRemoved(attempt.pod, attempt.pod.metadata?.uid ?? "", attempt.id);
+      if (attempt.files === "with pod") return await logs.links.removed(attempt.id, attempt);
       await logs.removed(attempt);
       await deps.volumes.removed(attempt);
     },
