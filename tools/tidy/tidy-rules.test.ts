@@ -35,6 +35,7 @@ function violations(files: Record<string, string>, change: Partial<Tree> = {}): 
     files: new Map(Object.entries(files)),
     house: HOUSE,
     dependencies: ["@grpc/grpc-js", "js-yaml", "p-queue"],
+    imported: [],
     entries,
     machineWords: ["/machine/checkout"],
     ...change,
@@ -275,6 +276,17 @@ test("names: barrels, words without meaning, default exports", () => {
     violations({ "src/kit/a.ts": kubernetes, "src/kit/b.ts": code, "src/kit/x.ts": "" }),
     [],
   );
+});
+
+test("files: packages that nothing imports", () => {
+  const files = {
+    "src/outside/grpc/a.ts": 'import { credentials } from "@grpc/grpc-js";',
+    "src/kit/a.test.ts": 'import fc from "fast-check";',
+  };
+  assert.deepEqual(violations(files, { imported: ["@grpc/grpc-js", "fast-check", "left-pad"] }), [
+    "package.json fast-check is imported by no file of src/",
+    "package.json left-pad is imported by no file of src/",
+  ]);
 });
 
 test("docs: exports without a docstring", () => {

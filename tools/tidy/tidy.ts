@@ -19,6 +19,8 @@ export interface Tree {
   readonly house: House;
   /** Packages that `package.json` lists for the product. */
   readonly dependencies: readonly string[];
+  /** Those of them that some file of the product must import. */
+  readonly imported: readonly string[];
   /** Files that nobody imports because they are started or imported from elsewhere. */
   readonly entries: readonly string[];
   readonly machineWords: readonly string[];
@@ -36,6 +38,7 @@ export function findViolations(tree: Tree): Violation[] {
     found.push(...checkBlocking(file, tree.house), ...checkParallel(file, tree.house));
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
+  found.push(...unusedPackages(sources, tree.imported));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
   return found;
 }
@@ -72,11 +75,34 @@ function checkImport(
   if (to !== undefined && !tree.files.has(to)) found.push(violation(`${specifier} does not exist`));
   const product = file.path.startsWith("src/") && !isTestFile(file.path);
   if (to === undefined && product && !specifier.startsWith("node:")) {
-    const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+    const name = packageOf(specifier);
     if (!tree.dependencies.includes(name))
       found.push(violation(`${name} is no dependency of package.json`));
   }
   return found;
+}
+
+function packageOf(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+/** Packages that are installed for nobody. */
+function unusedPackages(
+  sources: ReadonlyMap<string, SourceFile>,
+  packages: readonly string[],
+): Violation[] {
+  const used = new Set<string>();
+  for (const { path, imports } of sources.values())
+    if (path.startsWith("src/") && !isTestFile(path))
+      for (const { specifier } of imports) used.add(packageOf(specifier));
+  return packages
+    .filter((name) => !used.has(name))
+    .map((name) => ({
+      rule: "files",
+      path: "package.json",
+      line: 0,
+      message: `${name} is imported by no file of src/`,
+    }));
 }
 
 function purityLookup(
@@ -142,7 +168,7 @@ export function readTree(root: string): Tree {
   return {
     files,
     house: JSON.parse(files.get("tools/rooms.json") ?? "{}") as House,
-    dependencies: dependenciesOf(manifest),
+    ...dependenciesOf(manifest),
     // Documentation is generated from the tables of the configuration.
     entries: [
       "src/main.ts",
@@ -154,11 +180,13 @@ export function readTree(root: string): Tree {
   };
 }
 
-function dependenciesOf(manifest: unknown): string[] {
+function dependenciesOf(manifest: unknown): Pick<Tree, "dependencies" | "imported"> {
   const { dependencies = {}, optionalDependencies = {} } = manifest as Readonly<
     Record<string, Readonly<Record<string, string>> | undefined>
   >;
-  return [...Object.keys(dependencies), ...Object.keys(optionalDependencies)];
+  // What is optional is a program, not a library: Node itself.
+  const imported = Object.keys(dependencies);
+  return { dependencies: [...imported, ...Object.keys(optionalDependencies)], imported };
 }
 
 /** Folders whose content says nothing of this checkout. */
