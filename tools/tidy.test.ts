@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { commitSubjects, subjectProblem } from "./tidy/commits.ts";
 import { findViolations, readTree } from "./tidy/tidy.ts";
 import { formatViolation, type Violation } from "./tidy/violation.ts";
 
@@ -31,3 +32,11 @@ for (const [rule, promise] of Object.entries(RULES))
     const broken = violations.filter((each) => each.rule === rule).map(formatViolation);
     if (broken.length > 0) assert.fail(`${broken.length} times not:\n${broken.join("\n")}`);
   });
+
+test("commits say in at most 72 characters what they do", () => {
+  const subjects = commitSubjects(join(import.meta.dirname, ".."));
+  assert.deepEqual(
+    subjects.flatMap((subject) => subjectProblem(subject) ?? []),
+    [],
+  );
+});
