@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { CoreEventList, PodList } from "../../api/generated/types.ts";
+import type { EvictionReport } from "../../subsystems/eviction/eviction.ts";
 import { CliError } from "../cli-error.ts";
 import { askDecisions } from "../client/decisions.ts";
 import type { Overview, Problems } from "../client/shapes.ts";
@@ -90,12 +91,20 @@ async function describeTheNode(
       fix: `the node here is ${overview.node}`,
     });
   }
-  const [pods, events, problems] = await Promise.all([
+  const [pods, events, problems, eviction] = await Promise.all([
     client.json<PodList>("/nodelet/v1/pods"),
     client.json<CoreEventList>("/nodelet/v1/events?for=node"),
     client.json<Problems>("/nodelet/v1/problems"),
+    // What cannot be measured now must not hide the rest.
+    client.json<EvictionReport>("/nodelet/v1/eviction").catch(() => undefined),
   ]);
-  const told = { overview, pods: pods.items, events: events.items, problems: problems.items };
+  const told = {
+    overview,
+    pods: pods.items,
+    events: events.items,
+    problems: problems.items,
+    ...(eviction ? { signals: eviction.signals } : {}),
+  };
   writeLines(io.stdout, describeNode(told, io.now(), io.paint));
   return EXIT_OK;
 }

@@ -3,9 +3,11 @@ import type { CoreEvent, Node, NodeCondition, Pod } from "../../api/generated/ty
 import { humanDuration } from "../../api/human-duration.ts";
 import { isTerminalPhase } from "../../api/pod.ts";
 import { podResources } from "../../api/pod-resources.ts";
+import type { ReportedSignal } from "../../subsystems/eviction/eviction.ts";
 import type { Overview, Problem } from "../client/shapes.ts";
 import { humanBytes, spokenDuration } from "./amounts.ts";
 import { describeEvents } from "./describe-pod.ts";
+import { describeSignals } from "./eviction-report.ts";
 import { field, pairs, renderFields } from "./fields.ts";
 import { nodeObject } from "./node-object.ts";
 import { podRow } from "./pod-row.ts";
@@ -19,11 +21,13 @@ export interface NodeDescription {
   /** Oldest first. */
   readonly events: readonly CoreEvent[];
   readonly problems: readonly Problem[];
+  /** Eviction thresholds beside what is left; missing when it could not be measured. */
+  readonly signals?: readonly ReportedSignal[];
 }
 
 /** The node in the layout of `kubectl describe`, with the manifests it cannot use and its agent's own use. */
 export function describeNode(
-  { overview, pods, events, problems }: NodeDescription,
+  { overview, pods, events, problems, signals }: NodeDescription,
   now: number,
   paint: Paint,
 ): readonly string[] {
@@ -48,6 +52,7 @@ export function describeNode(
       ]),
     ]),
     ...indented("Conditions", conditionLines(status)),
+    ...(signals ? indented("Eviction Signals", describeSignals(signals, paint)) : []),
     ...indented(`Non-terminated Pods (${active.length})`, podLines(active, now)),
     ...indented("Allocated resources", allocatedLines(active, overview)),
     ...indented(

@@ -120,6 +120,12 @@ test("`describeNode` of a node with pods, events and a broken manifest", () => {
       problems: [
         { origin: "/etc/nodelet/manifests/a.yaml", message: "spec.containers: Required value" },
       ],
+      signals: [
+        {
+          ...{ signal: "memory.available", kind: "hard", state: "unmet" },
+          ...{ threshold: "100Mi", available: "1510Mi", capacity: "8Gi" },
+        },
+      ],
     },
     NOW,
     plainPaint,

@@ -6,7 +6,7 @@ import { NOTHING_MET, planEviction } from "../../subsystems/eviction/plan.ts";
 import { candidateOf, type TestPod } from "../../subsystems/eviction/pods.vectors.ts";
 import { reportEviction } from "../../subsystems/eviction/report.ts";
 import { evictionThresholds } from "../../subsystems/eviction/thresholds.ts";
-import { renderEviction } from "./eviction-report.ts";
+import { describeSignals, renderEviction } from "./eviction-report.ts";
 import { plainPaint } from "./text.ts";
 
 const MI = 2 ** 20;
@@ -58,6 +58,22 @@ test("renderEviction: signals beside their thresholds, and the pods in their ord
 
 test("renderEviction: nothing is short", () => {
   assert.equal(shown(500).at(-1), "No pod would be evicted.");
+});
+
+test("describeSignals: when a threshold will be met at the present rate", () => {
+  const [signal] = [
+    { signal: "memory.available", kind: "hard", state: "unmet", metInMs: 200_000 },
+  ] as const;
+  assert.deepEqual(
+    describeSignals(
+      [{ ...signal, threshold: "100Mi", available: "500Mi", capacity: "1Gi" }],
+      plainPaint,
+    ),
+    [
+      "Signal             Available   Capacity   Threshold   Kind   State",
+      "memory.available       500Mi        1Gi       100Mi   hard   not met; at the present rate in 3m20s",
+    ],
+  );
 });
 
 test("renderEviction: pods that exceed limits of their own", () => {

@@ -24,13 +24,28 @@ const SIGNAL_COLUMNS: readonly Column<ReportedSignal>[] = [
   { title: "KIND", value: ({ kind }) => kind },
   {
     title: "STATE",
-    value: ({ state, graceLeftMs = 0 }) =>
-      state === "met" && graceLeftMs > 0
-        ? `met, acts in ${humanDuration(graceLeftMs)}`
-        : STATES[state],
+    value: stateText,
     style: ({ state }) => (state === "unmet" ? undefined : "yellow"),
   },
 ];
+
+function stateText({ state, graceLeftMs = 0, metInMs }: ReportedSignal): string {
+  if (state === "met" && graceLeftMs > 0) return `met, acts in ${humanDuration(graceLeftMs)}`;
+  if (metInMs === undefined) return STATES[state];
+  return `${STATES[state]}; at the present rate in ${humanDuration(metInMs)}`;
+}
+
+/** Each threshold beside what is left, as a table with titles in the style of `kubectl describe`. */
+export function describeSignals(
+  signals: readonly ReportedSignal[],
+  paint: Paint,
+): readonly string[] {
+  const columns = SIGNAL_COLUMNS.map((column) => ({
+    ...column,
+    title: `${column.title.slice(0, 1)}${column.title.slice(1).toLowerCase()}`,
+  }));
+  return signals.length === 0 ? [] : renderTable(columns, signals, { paint, wide: false });
+}
 
 const FATES: Readonly<Record<ReportedPod["fate"], string>> = {
   goes: "goes",

@@ -39,10 +39,11 @@ class Node {
   stuck = false;
   broken = false;
   readonly #leave = new AbortController();
+  readonly #eviction: Eviction;
 
   constructor(config: Partial<KubeletConfig> = {}) {
     const settings = evictionSettings({ ...DEFAULT_CONFIG, ...config });
-    const eviction = new Eviction(settings, {
+    this.#eviction = new Eviction(settings, {
       ports: {
         measureNode: async () => this.#measure(),
         candidates: () => this.pods.map(candidateOf),
@@ -67,7 +68,13 @@ class Node {
       metrics: this.metrics,
       pressure: this.pressure,
     });
-    void eviction.run(this.#leave.signal).catch(() => {});
+    void this.#eviction.run(this.#leave.signal).catch(() => {});
+  }
+
+  /** The signals as they are told now, without changing anything. */
+  async signals() {
+    const report = await this.#eviction.preview(new Map(), new AbortController().signal);
+    return report.signals;
   }
 
   get names(): readonly string[] {
@@ -279,5 +286,22 @@ test("without thresholds and limits nothing is looked at", async () => {
   node.memoryUsedMi = 900;
   await node.clock.advance(60_000);
   assert.deepEqual([node.orders, node.measured], [[], []]);
+  await node.leave();
+});
+
+test("Eviction: tells when a threshold will be met at the rate of the last minute", async () => {
+  const node = new Node({ evictionHard: { "memory.available": "100Mi" } });
+  for (let round = 0; round < 10; round += 1) {
+    node.memoryUsedMi = 10 * round;
+    await node.clock.advance(10_000);
+  }
+  const [memory] = await node.signals();
+  assert.equal(memory?.signal, "memory.available");
+  // About one MiB a second, and 834 MiB more than the threshold are left.
+  const seconds = (memory?.metInMs ?? 0) / 1_000;
+  assert.ok(seconds > 600 && seconds < 1_000, `${seconds}`);
+  await node.clock.advance(70_000);
+  const [calm] = await node.signals();
+  assert.equal(calm?.metInMs, undefined);
   await node.leave();
 });

@@ -107,6 +107,8 @@ export interface EvictionDeps {
 
 /** Between two rounds (kubelet evictionMonitoringPeriod). */
 const PERIOD_MS = 10_000;
+/** Rounds whose observations are kept to tell at which rate amounts shrink: a minute. */
+const MAX_RECENT = 6;
 /** How long the cleanup of an evicted pod is waited for (podCleanupTimeout). */
 const CLEANUP_MS = 30_000;
 
@@ -117,6 +119,8 @@ export class Eviction {
   readonly #evictions: Counter;
   readonly #statsAge: Histogram;
   #state = NOTHING_MET;
+  /** Observations of the last rounds, oldest first. */
+  readonly #recent: SignalObservations[] = [];
   /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
   #reclaimed: string | undefined;
   /** The signal that the log was last told of, while the pressure lasts. */
@@ -152,6 +156,8 @@ export class Eviction {
     const observations = observationsOf(measures);
     const plan = await this.#plan(rules, observations, signal);
     this.#state = plan.state;
+    this.#recent.push(observations);
+    if (this.#recent.length > MAX_RECENT) this.#recent.shift();
     this.#publish(plan.conditions);
     if (!plan.pressure) {
       this.#reclaimed = undefined;
@@ -184,7 +190,7 @@ export class Eviction {
       state: { ...this.#state, observedAt: new Map() },
       now: clock.monotonic(),
     });
-    return reportEviction(plan, layout);
+    return reportEviction(plan, layout, this.#recent[0]);
   }
 
   /** What cannot be measured must not stop the watch over what can be measured the next time. */

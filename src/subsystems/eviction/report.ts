@@ -1,5 +1,6 @@
 // pure
-import { amountText } from "./observations.ts";
+import { crossingMs } from "./forecast.ts";
+import { amountText, type SignalObservations } from "./observations.ts";
 import type { EvictionPlan, PressurePlan, ThresholdView } from "./plan.ts";
 import { exceedsRequest, type RankedPod } from "./rank.ts";
 import type { DiskLayout } from "./signals.ts";
@@ -16,6 +17,8 @@ export interface ReportedSignal {
   readonly capacity?: string;
   /** Of soft thresholds. */
   readonly graceLeftMs?: number;
+  /** When the threshold will be met at the present rate; missing when it will not within a day. */
+  readonly metInMs?: number;
 }
 
 /** One pod in the order of eviction. */
@@ -49,12 +52,16 @@ export interface EvictionReport {
   };
 }
 
-/** The report of a plan. */
-export function reportEviction(plan: EvictionPlan, layout: DiskLayout): EvictionReport {
+/** The report of a plan; `before` is what was observed up to a minute ago, by which rates are told. */
+export function reportEviction(
+  plan: EvictionPlan,
+  layout: DiskLayout,
+  before: SignalObservations = new Map(),
+): EvictionReport {
   const { views, conditions, excesses, pressure } = plan;
   return {
     layout,
-    signals: views.map(signalOf),
+    signals: views.map((view) => signalOf(view, before)),
     conditions,
     excesses: excesses.map(({ candidate, message }) => {
       const { name = "", namespace = "" } = candidate.pod.metadata ?? {};
@@ -64,8 +71,10 @@ export function reportEviction(plan: EvictionPlan, layout: DiskLayout): Eviction
   };
 }
 
-function signalOf({ threshold, observed, state, graceLeftMs }: ThresholdView): ReportedSignal {
+function signalOf(view: ThresholdView, before: SignalObservations): ReportedSignal {
+  const { threshold, observed, state, graceLeftMs } = view;
   const { signal } = threshold;
+  const metInMs = crossingMs(view, before.get(signal));
   const kind = isHard(threshold) ? "hard" : "soft";
   return {
     ...{ signal, kind, state },
@@ -77,6 +86,7 @@ function signalOf({ threshold, observed, state, graceLeftMs }: ThresholdView): R
         }
       : {}),
     ...(kind === "soft" ? { graceLeftMs } : {}),
+    ...(metInMs === undefined ? {} : { metInMs }),
   };
 }
 
