@@ -187,3 +187,31 @@ test("a connection without a call is told to end, one with a call is not", async
   await eventually(() => gaveUp.length === 1);
   await idle.close();
 });
+
+test("a socket that somebody removes while it is made leaves nothing open", async () => {
+  const other = join(folder, "other.sock");
+  const servers = () => process.getActiveResourcesInfo().filter((name) => /Pipe/.test(name)).length;
+  const before = servers();
+  let refused = 0;
+  for (let tries = 0; refused === 0 && tries < 200; tries += 1) {
+    let isOver = false;
+    const made = grpc.listen({ path: other, calls, onBroken: () => {} }).then(
+      (listening) => listening.close(),
+      (error: unknown) => {
+        assert.ok(error instanceof OutsideError);
+        refused += 1;
+      },
+    );
+    void made.finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      rmSync(other, { force: true });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  assert.ok(refused > 0, "the socket was never removed in time");
+  for (let tries = 0; servers() > before && tries < 100; tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  assert.equal(servers(), before);
+});

@@ -123,7 +123,14 @@ export async function listenGrpc(options: GrpcListenOptions): Promise<GrpcListen
   net.maxConnections = MAX_CONNECTIONS;
   await removeSocket(path);
   await listening(net, path);
-  await chmod(path, SOCKET_MODE);
+  try {
+    await chmod(path, SOCKET_MODE);
+  } catch (error) {
+    // Another agent may have removed the socket. What listens on would keep this process from ending.
+    net.close();
+    injector.destroy();
+    throw broken(path, error);
+  }
   net.on("error", (error) => options.onBroken(broken(path, error)));
   return {
     close: async () => {
@@ -231,6 +238,6 @@ function listening(net: NetServer, path: string): Promise<void> {
   });
 }
 
-function broken(path: string, error: Error): OutsideError {
+function broken(path: string, error: unknown): OutsideError {
   return new OutsideError("io", `listen on ${path}: ${messageOf(error)}`, { cause: error });
 }

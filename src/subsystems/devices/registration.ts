@@ -52,8 +52,9 @@ export class RegistrationService {
   async open(): Promise<void> {
     const { scope } = this.#deps;
     await this.#listen();
-    scope.spawn("device plugin socket", "restart", (signal) => this.#guard(signal));
+    // Closed after the guard has ended, which would open it again.
     scope.defer("device plugin socket", () => this.#listener?.close());
+    scope.spawn("guard of the device plugin socket", "restart", (signal) => this.#guard(signal));
   }
 
   async #prepareFolder(): Promise<void> {
@@ -116,6 +117,7 @@ export class RegistrationService {
         changed = false;
         const path = `${this.#folder}/${SOCKET_NAME}`;
         const lost = (await files.facts(path))?.kind !== "socket";
+        if (signal.aborted) return;
         if (lost || !this.#listener) {
           await this.#listener?.close();
           await this.#listen();
