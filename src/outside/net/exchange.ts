@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { constants, type Http2ServerRequest } from "node:http2";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
 import { InvariantError, OutsideError } from "../../kit/errors.ts";
 import { askSocket, passedBack, shortText } from "./forward.ts";
 import type {
@@ -11,13 +12,23 @@ import type {
   ReplyHeaders,
   ReplyStream,
 } from "./listen.ts";
+import type { CommandStreams } from "./remote-command.ts";
 import {
   askToSwitch,
   endThenDestroy,
   joinSockets,
   loopbackUrl,
   type SwitchTarget,
+  type UpgradeAnswer,
+  wishForSpdy,
+  wishOf,
 } from "./upgrade-proxy.ts";
+import { acceptWebSocket } from "./web-socket.ts";
+import { type SpdyPeer, translateCommand } from "./web-socket-command.ts";
+import { joinTunnel } from "./web-socket-tunnel.ts";
+
+/** What goes over SPDY when a command is run. */
+const COMMAND_PROTOCOL = "v4.channel.k8s.io";
 
 /** The connection of a request that asks to switch protocols; Node no longer reads it as HTTP. */
 export interface Switching {
@@ -158,6 +169,34 @@ export class NodeExchange implements Exchange {
     await this.#switch({ url: loopbackUrl(url) }, idleMs);
   }
 
+  async proxyCommand(url: string, streams: CommandStreams, idleMs: number): Promise<void> {
+    const target = { url: loopbackUrl(url) };
+    const webSocket = await this.#accept("v5.channel.k8s.io", idleMs);
+    if (!webSocket) return;
+    const dial = async (): Promise<SpdyPeer> => {
+      const answer = await askToSwitch(target, wishForSpdy([COMMAND_PROTOCOL]), this.signal);
+      if (answer.kind === "refused")
+        throw new OutsideError("unavailable", `unable to upgrade connection: ${answer.text}`);
+      checkSpdy(answer);
+      return answer;
+    };
+    await translateCommand(webSocket, streams, dial, this.signal);
+  }
+
+  async proxyTunnel(
+    url: string,
+    streamProtocols: readonly string[],
+    idleMs: number,
+  ): Promise<void> {
+    const target = { url: loopbackUrl(url) };
+    const answer = await askToSwitch(target, wishForSpdy(streamProtocols), this.signal);
+    if (answer.kind === "refused") return this.#refuse(answer);
+    checkSpdy(answer);
+    const webSocket = await this.#accept(`SPDY/3.1+${answer.streamProtocol ?? ""}`, idleMs);
+    if (webSocket) await joinTunnel(webSocket, answer, this.signal);
+    else answer.socket.destroy();
+  }
+
   async forward(target: ForwardTarget, idleMs: number): Promise<void> {
     const { socketPath, path, refusal } = target;
     if (this.#switching) {
@@ -182,16 +221,40 @@ export class NodeExchange implements Exchange {
     await stream.end();
   }
 
-  async #switch(target: SwitchTarget, idleMs: number): Promise<void> {
-    const switching = this.#switching;
-    if (!switching || this.#answered || !(this.#request instanceof IncomingMessage))
-      throw new InvariantError("this exchange cannot switch protocols");
-    const { socket, early } = switching;
-    const answer = await askToSwitch(target, this.#request, this.signal);
-    if (answer.kind === "refused") {
-      await this.reply(answer.status, { "content-type": "text/plain; charset=utf-8" }, answer.text);
-      return;
+  /** Takes the WebSocket that the client wishes; `undefined` when the wish was wrong and is answered. */
+  async #accept(protocol: string, idleMs: number): Promise<WebSocket | undefined> {
+    const { request, switching } = this.#asSwitching();
+    const accepted = await acceptWebSocket(request, switching, protocol);
+    if (accepted.kind === "refused") {
+      await this.#refuse({ status: 400, text: `${accepted.why}\n` });
+      return undefined;
     }
+    this.#answered = true;
+    this.#switched = true;
+    const { socket } = switching;
+    if (socket instanceof Socket) {
+      socket.setNoDelay(true);
+      if (idleMs > 0) socket.setTimeout(idleMs, () => socket.destroy());
+    }
+    return accepted.webSocket;
+  }
+
+  #refuse({ status, text }: { readonly status: number; readonly text: string }): Promise<void> {
+    return this.reply(status, { "content-type": "text/plain; charset=utf-8" }, text);
+  }
+
+  #asSwitching(): { readonly request: IncomingMessage; readonly switching: Switching } {
+    const [request, switching] = [this.#request, this.#switching];
+    if (!switching || this.#answered || !(request instanceof IncomingMessage))
+      throw new InvariantError("this exchange cannot switch protocols");
+    return { request, switching };
+  }
+
+  async #switch(target: SwitchTarget, idleMs: number): Promise<void> {
+    const { request, switching } = this.#asSwitching();
+    const { socket, early } = switching;
+    const answer = await askToSwitch(target, wishOf(request), this.signal);
+    if (answer.kind === "refused") return this.#refuse(answer);
     this.#answered = true;
     this.#switched = true;
     if (socket instanceof Socket) socket.setNoDelay(true);
@@ -265,6 +328,15 @@ export class NodeExchange implements Exchange {
       else this.signal.addEventListener("abort", onAbort, { once: true });
     });
   }
+}
+
+/** A streaming server that switches to something else is no use. */
+function checkSpdy({ upgrade, socket }: Extract<UpgradeAnswer, { kind: "switched" }>): void {
+  if (upgrade === "spdy/3.1") return;
+  socket.destroy();
+  throw new OutsideError("unavailable", "unable to upgrade: missing upgrade headers in response", {
+    retryable: false,
+  });
 }
 
 /** Headers by lower-case name. Of those that may come once only, Node has kept the first. */

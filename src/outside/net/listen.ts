@@ -2,7 +2,9 @@
  * Being asked over HTTP/1.1: listeners on TCP (with or without TLS) and on unix sockets. Only interfaces
  * here; `http-listener.ts` holds the real one.
  */
+import type { CommandStreams } from "./remote-command.ts";
 
+/** Where a listener is. */
 export type ListenAddress =
   /** Port 0 takes any free one. */
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
@@ -82,7 +84,10 @@ export type ClientCertificate =
 /** Headers of an answer by name. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
-/** One request and its answer. Exactly one of `reply`, `replyStream`, `proxyUpgrade` and `forward` is to be called. */
+/**
+ * One request and its answer. Exactly one of `reply`, `replyStream`, `proxyUpgrade`, `proxyCommand`, `proxyTunnel` and
+ * `forward` is to be called.
+ */
 export interface Exchange {
   readonly method: string;
   /** Path and query as sent. */
@@ -115,6 +120,16 @@ export interface Exchange {
    * "denied" for an address that is not loopback, "unavailable" when the server does not switch.
    */
   proxyUpgrade(url: string, idleMs: number): Promise<void>;
+  /**
+   * As `proxyUpgrade`, for a command over a WebSocket (`v5.channel.k8s.io`) while the server at `url` speaks SPDY/3.1.
+   * The client learns over the WebSocket what goes wrong at that server.
+   */
+  proxyCommand(url: string, streams: CommandStreams, idleMs: number): Promise<void>;
+  /**
+   * As `proxyUpgrade`, for SPDY/3.1 inside a WebSocket: what its binary messages hold are bytes of the connection to
+   * the server at `url`. `streamProtocols` is what the client can speak over SPDY; the server chooses.
+   */
+  proxyTunnel(url: string, streamProtocols: readonly string[], idleMs: number): Promise<void>;
   /**
    * Has the HTTP server on a unix socket answer, as it would if it had been asked for `target.path`; a
    * wish to switch protocols is passed on too. Credentials are not. Rejects without having answered with

@@ -28,6 +28,10 @@ export type UpgradeAnswer =
       readonly kind: "switched";
       /** Header lines of the 101, without the empty line at the end. */
       readonly head: string;
+      /** Its protocol, in lower case. */
+      readonly upgrade: string;
+      /** What is spoken over SPDY, as the server chose it. */
+      readonly streamProtocol: string | undefined;
       readonly socket: Duplex;
       /** What came right behind it. */
       readonly early: Buffer;
@@ -64,10 +68,34 @@ export interface SwitchTarget {
   readonly socketPath?: string;
 }
 
-/** Asks the streaming server at `target` to switch protocols as the client asked us to. */
+/** How a streaming server is asked to switch protocols. */
+export interface SwitchWish {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string[]>>;
+}
+
+/** The wish of a client, for the server behind us. */
+export function wishOf(from: IncomingMessage): SwitchWish {
+  return { method: from.method ?? "GET", headers: passedOn(from) };
+}
+
+/** A wish for SPDY/3.1 with one of `streamProtocols` over it, best first. */
+export function wishForSpdy(streamProtocols: readonly string[]): SwitchWish {
+  return {
+    method: "POST",
+    headers: {
+      connection: ["Upgrade"],
+      upgrade: ["SPDY/3.1"],
+      "content-length": ["0"],
+      "x-stream-protocol-version": [...streamProtocols],
+    },
+  };
+}
+
+/** Asks the streaming server at `target` to switch protocols. */
 export function askToSwitch(
   { url, socketPath }: SwitchTarget,
-  from: IncomingMessage,
+  { method, headers }: SwitchWish,
   signal: AbortSignal,
 ): Promise<UpgradeAnswer> {
   return new Promise((resolve, reject) => {
@@ -76,8 +104,8 @@ export function askToSwitch(
       host: url.hostname === "localhost" ? "127.0.0.1" : url.hostname.replace(/^\[(.*)\]$/, "$1"),
       port: url.port === "" ? 80 : url.port,
       path: `${url.pathname}${url.search}`,
-      method: from.method ?? "GET",
-      headers: { ...passedOn(from), host: url.host },
+      method,
+      headers: { ...headers, host: url.host },
       agent: false,
       signal,
     });
@@ -88,7 +116,9 @@ export function askToSwitch(
     asked.once("close", () => clearTimeout(timer));
     asked.once("upgrade", (answer, socket, early) => {
       clearTimeout(timer);
-      resolve({ kind: "switched", head: headOf(answer), socket, early });
+      const streamProtocol = answer.headersDistinct["x-stream-protocol-version"]?.[0];
+      const upgrade = (answer.headers.upgrade ?? "").toLowerCase();
+      resolve({ kind: "switched", head: headOf(answer), upgrade, streamProtocol, socket, early });
     });
     asked.once("response", (answer) => {
       refusal(answer).then(resolve, reject);
