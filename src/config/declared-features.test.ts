@@ -8,6 +8,7 @@ const of = (settings: Readonly<Record<string, boolean>>, userNamespacesHostNetwo
   declaredFeatures(resolveGates(settings).gates, { userNamespacesHostNetwork });
 
 const ALL = [
+  "ExtendWebSocketsToKubelet",
   "InPlacePodLevelResourcesVerticalScaling",
   "InPlacePodVerticalScalingInitContainers",
   "RestartAllContainersOnContainerExits",
@@ -15,10 +16,16 @@ const ALL = [
 
 test("declaredFeatures: what is on and served here, as the API takes it", () => {
   assert.deepEqual(of({}), ALL);
-  assert.deepEqual(of({ InPlacePodVerticalScalingInitContainers: false }), [ALL[0], ALL[2]]);
+  assert.deepEqual(of({ InPlacePodVerticalScalingInitContainers: false }), [
+    ALL[0],
+    ALL[1],
+    ALL[3],
+  ]);
+  assert.deepEqual(of({ ExtendWebSocketsToKubelet: false }), ALL.slice(1));
   assert.equal(
     of({
       NodeDeclaredFeatures: false,
+      ExtendWebSocketsToKubelet: false,
       InPlacePodLevelResourcesVerticalScaling: false,
       RestartAllContainersOnContainerExits: false,
     }),

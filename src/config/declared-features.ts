@@ -6,6 +6,7 @@ import type { FeatureGates } from "./feature-gates.ts";
  * server forbids what needs them, e.g. a resize of an init container (KEP-5328).
  */
 const DECLARED = [
+  "ExtendWebSocketsToKubelet",
   "InPlacePodLevelResourcesVerticalScaling",
   "InPlacePodVerticalScalingInitContainers",
   "RestartAllContainersOnContainerExits",

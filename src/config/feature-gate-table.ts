@@ -165,6 +165,7 @@ export const GATE_NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
 /** Gates that change something in nodelet; add a name when its behaviour is built. */
 export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "CustomCPUCFSQuotaPeriod",
+  "ExtendWebSocketsToKubelet",
   "InPlacePodLevelResourcesVerticalScaling",
   "InPlacePodVerticalScaling",
   "InPlacePodVerticalScalingExclusiveCPUs",

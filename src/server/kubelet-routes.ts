@@ -14,13 +14,21 @@ import {
 } from "./reports.ts";
 import type { Face } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
-import { replyAttach, replyExec, replyPortForward, replyRun } from "./streaming.ts";
+import {
+  type CountTranslated,
+  createStreaming,
+  replyAttach,
+  replyExec,
+  replyPortForward,
+  replyRun,
+} from "./streaming.ts";
 
 /** What the routes need beside the node. */
 export interface KubeletRoutesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly checks: () => readonly ServedCheck[];
+  readonly countTranslated: CountTranslated;
 }
 
 const EVERYWHERE: readonly Face[] = ["secure", "readOnly", "health", "local"];
@@ -66,7 +74,7 @@ const RUN_ACCESS = { subresources: ["proxy"], verb: "create" };
 
 function debuggingRoutes(
   node: ServedNode,
-  { clock, log }: KubeletRoutesDeps,
+  { clock, log, countTranslated }: KubeletRoutesDeps,
 ): readonly ServedRoute[] {
   const stream = (path: string, handler: Handler): ServedRoute => ({
     pattern: path,
@@ -85,9 +93,10 @@ function debuggingRoutes(
     longRunning: true,
     handler: (call) => replyRun(call, node),
   };
-  const exec: Handler = (call) => replyExec(call, node, log);
-  const attach: Handler = (call) => replyAttach(call, node, log);
-  const forward: Handler = (call) => replyPortForward(call, node, log);
+  const streaming = createStreaming(node, { log, countTranslated });
+  const exec: Handler = (call) => replyExec(call, streaming);
+  const attach: Handler = (call) => replyAttach(call, streaming);
+  const forward: Handler = (call) => replyPortForward(call, streaming);
   return [
     {
       ...guarded,

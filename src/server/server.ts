@@ -30,6 +30,7 @@ import { exposeProcess } from "./process-metrics.ts";
 import type { Face } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
 import { ServingCertificate } from "./serving-certificate.ts";
+import { createStreamingMetrics } from "./streaming.ts";
 
 export type { Authentication, Credentials, Identity } from "./authenticate.ts";
 export type { Attributes } from "./authorize.ts";
@@ -102,8 +103,9 @@ export async function startServer(
     registry: node.health,
   });
   const log = deps.log.child("server");
+  const countTranslated = createStreamingMetrics(metrics);
   const routes = [
-    ...kubeletRoutes(node, { clock, log, checks }),
+    ...kubeletRoutes(node, { clock, log, checks, countTranslated }),
     ...ownRoutes(node, { clock, process: serving.process }),
   ];
   const httpMetrics = createHttpMetrics(metrics, clock);

@@ -26,6 +26,40 @@ export function parseStreamOptions(query: URLSearchParams): StreamOptions {
   return { stdin, stdout, stderr, tty };
 }
 
+/** A protocol that a client offers and the runtime does not speak over WebSockets (wsstream/conn.go). */
+export type Translation =
+  /** `v5.channel.k8s.io`: standard input can end. */
+  | { readonly kind: "command" }
+  /** SPDY inside the WebSocket, with what is spoken over it. */
+  | { readonly kind: "tunnel"; readonly streamProtocols: readonly string[] }
+  /** The connection is the runtime's matter. */
+  | { readonly kind: "none" };
+
+const NONE: Translation = { kind: "none" };
+const TUNNEL = /^SPDY\/3\.1\+(.*\.k8s\.io)$/;
+
+/** What a request for exec or attach needs. */
+export function translationOfCommand(offer: UpgradeOffer): Translation {
+  return offered(offer).includes("v5.channel.k8s.io") ? { kind: "command" } : NONE;
+}
+
+/** What a request for a port-forward needs. */
+export function translationOfPortForward(offer: UpgradeOffer): Translation {
+  const streamProtocols = offered(offer).flatMap((name) => TUNNEL.exec(name)?.[1] ?? []);
+  return streamProtocols.length > 0 ? { kind: "tunnel", streamProtocols } : NONE;
+}
+
+/** What a request that wishes to switch protocols says of it. */
+export interface UpgradeOffer {
+  readonly upgrade: string | undefined;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+}
+
+function offered({ upgrade, headers }: UpgradeOffer): readonly string[] {
+  if (upgrade !== "websocket") return [];
+  return (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
+}
+
 /** Ports of a port-forward over WebSocket, which must name them first; SPDY names them later. */
 export function parsePorts(query: URLSearchParams, webSocket: boolean): readonly number[] {
   if (!webSocket) return [];

@@ -17,7 +17,12 @@ const ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 /** The routes of the port; none of their handlers is called through this. */
 function routesOf(node: ServedWorld): readonly ServedRoute[] {
   const served = { ...node.agent, config: DEFAULT_CONFIG } as unknown as ServedNode;
-  const deps = { clock: createSystemClock(), log: silentLog, checks: () => [] };
+  const deps = {
+    clock: createSystemClock(),
+    log: silentLog,
+    checks: () => [],
+    countTranslated: () => {},
+  };
   return kubeletRoutes(served, deps).filter(({ faces }) => faces.includes("secure"));
 }
 

@@ -5,7 +5,12 @@ import { parseTimestampNanos } from "../../src/api/timestamps.ts";
 import { HttpProblem } from "../../src/server/http-problem.ts";
 import { parseLogQuery } from "../../src/server/log-query.ts";
 import { bareContainerId, chooseLogSource } from "../../src/server/log-source.ts";
-import { parsePorts, parseStreamOptions } from "../../src/server/stream-options.ts";
+import {
+  parsePorts,
+  parseStreamOptions,
+  translationOfCommand,
+  translationOfPortForward,
+} from "../../src/server/stream-options.ts";
 
 const DEFAULTS = { follow: false, previous: false, timestamps: false };
 const UNDECODABLE = '400 {"message": "Unable to decode query."}';
@@ -195,4 +200,27 @@ test("parsePorts wants ports of a WebSocket only", () => {
       expect,
       query,
     );
+});
+
+test("translationOfCommand, translationOfPortForward: what a WebSocket offers and the runtime cannot", () => {
+  const none = { kind: "none" };
+  const command = { kind: "command" };
+  const tunnel = (...streamProtocols: string[]) => ({ kind: "tunnel", streamProtocols });
+  const table: readonly [string | undefined, string | undefined, unknown, unknown][] = [
+    ["websocket", "v5.channel.k8s.io", command, none],
+    ["websocket", "v4.channel.k8s.io, v5.channel.k8s.io", command, none],
+    ["websocket", "v4.channel.k8s.io", none, none],
+    ["websocket", "base64.channel.k8s.io", none, none],
+    ["websocket", undefined, none, none],
+    ["websocket", "SPDY/3.1+portforward.k8s.io", none, tunnel("portforward.k8s.io")],
+    ["websocket", "SPDY/3.1+a.k8s.io,x,SPDY/3.1+b.k8s.io", none, tunnel("a.k8s.io", "b.k8s.io")],
+    ["websocket", "SPDY/3.1+portforward.test", none, none],
+    ["spdy/3.1", "v5.channel.k8s.io", none, none],
+    [undefined, "SPDY/3.1+portforward.k8s.io", none, none],
+  ];
+  for (const [upgrade, protocols, forCommand, forPorts] of table) {
+    const offer = { upgrade, headers: { "sec-websocket-protocol": protocols } };
+    assert.deepEqual(translationOfCommand(offer), forCommand, `${protocols}`);
+    assert.deepEqual(translationOfPortForward(offer), forPorts, `${protocols}`);
+  }
 });

@@ -128,10 +128,11 @@ test("a mirror pod is tried less and less often in a namespace that is being del
     assert.ok(api.objects.find(place), "made once the namespace takes it");
   }));
 
-test("the node declares what an API server asks of it for resizes and restart rules", () =>
+test("the node declares what an API server asks of it for streams, resizes and restart rules", () =>
   inCluster(async ({ world, node }) => {
     await world.advance(15_000);
     assert.deepEqual(node()?.status?.declaredFeatures, [
+      "ExtendWebSocketsToKubelet",
       "InPlacePodLevelResourcesVerticalScaling",
       "InPlacePodVerticalScalingInitContainers",
       "RestartAllContainersOnContainerExits",

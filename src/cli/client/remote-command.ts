@@ -17,7 +17,7 @@ export interface RemoteCommand {
 /** The first byte of every message (v4.channel.k8s.io, v5.channel.k8s.io). */
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The newer one can also say that standard input has ended; containerd 1.x knows only the older one. */
+/** The newer one can also say that standard input has ended; without its gate the agent leaves the runtime to choose. */
 const PROTOCOLS = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 const WITH_CLOSE = "v5.channel.k8s.io";
 
