@@ -12,6 +12,9 @@ import { missingProvisions, startProvisions } from "./testing/provisions.mjs";
 import { createReport } from "./testing/report.mjs";
 import { runFile } from "./testing/run-file.mjs";
 
+/** Each file has a machine of its own, but all of them have the same disk. */
+const MAX_INTEGRATION_JOBS = 2;
+
 const USAGE =
   "usage: node tools/run-tests.mjs [--only tidy,unit,sim,integration,soak] [--name pattern] [--shard i/n] [--jobs n] [--quiet] [part of path…]";
 
@@ -51,7 +54,9 @@ async function main() {
   const together = files.filter(({ kind }) => KINDS[kind].parallel);
   await runAll(together, jobs, options, report);
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
-  const integrationJobs = Number(values.jobs ?? 1);
+  const integrationJobs = Number(
+    values.jobs ?? Math.min(MAX_INTEGRATION_JOBS, availableParallelism()),
+  );
   await runAll(ready, integrationJobs, options, report);
   const failures = (await provisions).map((error) => ({ name: "provisions", error }));
   if (failures.length > 0)
