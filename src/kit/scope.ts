@@ -2,6 +2,7 @@ import { retryDelayMs } from "./backoff.ts";
 import type { Clock } from "./clock.ts";
 import { InvariantError, messageOf } from "./errors.ts";
 import type { Log } from "./log.ts";
+import { within } from "./within.ts";
 
 /**
  * What happens when a task throws: `restart` runs it again after a back-off (loops), `fail` ends the
@@ -17,8 +18,9 @@ export interface TaskScopeDeps {
   readonly onTaskError?: (task: string) => void;
 }
 
-/** What does not end within this time when its scope closes is left behind, and named in the log. */
+/** A part that does not end within this time when its scope closes is left behind, and named in the log. */
 const CLOSE_LIMIT_MS = 20_000;
+const NEVER = new AbortController().signal;
 
 const RESTART = { initialMs: 100, maxMs: 30_000 };
 
@@ -92,28 +94,16 @@ export class TaskScope implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    const { clock, log } = this.#deps;
     this.#abort.abort(new Error(`${this.name} is closing`));
     for (const { name, close } of [...this.#closers].toReversed()) {
       try {
-        await this.#limited(name, close);
+        await within({ clock, ms: CLOSE_LIMIT_MS, what: `closing ${name}` }, NEVER, async () =>
+          close(),
+        );
       } catch (error) {
-        this.#deps.log.error("closing failed", { scope: this.name, part: name, error });
+        log.error("closing failed", { scope: this.name, part: name, error });
       }
-    }
-  }
-
-  /** Closes a part. One that hangs must not keep the rest of the process from ending. */
-  async #limited(name: string, close: () => Promise<void> | void): Promise<void> {
-    const { promise: over, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#deps.clock.alarm(CLOSE_LIMIT_MS, () => {
-      const after = CLOSE_LIMIT_MS / 1000;
-      this.#deps.log.error("part did not end", { scope: this.name, part: name, after });
-      resolve();
-    });
-    try {
-      await Promise.race([close(), over]);
-    } finally {
-      cancel();
     }
   }
 

@@ -11,7 +11,7 @@ export interface TimeLimit {
 /**
  * Resolves or rejects as `work` does, but not later than the limit: then with an `OutsideError` "deadline".
  * Rejects with the signal's reason as soon as `signal` is aborted. Work that ignores the signal it is given is
- * left behind, and what becomes of it is nobody's business any more.
+ * left behind, and its result is ignored.
  */
 export async function within<T>(
   { clock, ms, what }: TimeLimit,
