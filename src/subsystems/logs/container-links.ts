@@ -36,7 +36,6 @@ export class ContainerLinks {
   readonly #log: Log;
   readonly #created = new Map<string, LinkedContainer>();
   #dead: ReadonlySet<string> = new Set();
-  #isFolderMade = false;
 
   constructor(
     options: { readonly folder: string; readonly logs: string },
@@ -68,12 +67,10 @@ export class ContainerLinks {
     const path = `${this.#folder}/${linkName(container, containerId)}`;
     await this.#quietly("make", path, async () => {
       if (!(await this.#files.facts(target))) return;
-      if (!this.#isFolderMade) await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
-      this.#isFolderMade = true;
       try {
         await this.#files.link(target, path);
       } catch (error) {
-        // Somebody may have removed the folder.
+        // The folder is there but for the first link, or when somebody has removed it.
         if (!isOutside(error, "notFound")) throw error;
         await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
         await this.#files.link(target, path);
