@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { agentNodeFlags } from "../../src/cli/node-flags.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { TEST_IMAGE } from "../box/images.ts";
 import { answerOf } from "../server/http.ts";
@@ -21,14 +22,7 @@ const WARM_UP_MS = 5 * 60_000;
 
 /** How often the soak says how far it is. */
 const PROGRESS_MS = 60_000;
-/** As `bin/nodelet run` starts Node: memory counts as users have it. */
-const NODE_FLAGS = [
-  "--disable-sigusr1",
-  "--max-old-space-size=512",
-  "--max-semi-space-size=2",
-  "--optimize-for-size",
-  "--single-threaded-gc",
-];
+/** With the flags of `agentNodeFlags`, as `bin/nodelet run` sets it: memory counts as users have it. */
 const MALLOC = { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "1048576" };
 
 /** Memory in MiB. */
@@ -49,7 +43,7 @@ test(`a busy node with hostile pods stays Ready for ${MINUTES} minutes`, (t) =>
   withBox({ storeMib: 2048 }, async (box) => {
     const agent = await BoxedAgent.start(box, {
       config: "maxPods: 110",
-      nodeFlags: NODE_FLAGS,
+      nodeFlags: agentNodeFlags(undefined),
       env: MALLOC,
     });
     await box.run(["mkdir", "-p", DEAD]);
