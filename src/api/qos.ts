@@ -24,7 +24,7 @@ function addPositive(sums: Sums, list: Readonly<Record<string, string>> | undefi
   return found;
 }
 
-/** The resources that count for the class: the pod's own when it has any, else those of its containers. */
+/** The resources that count for the class: the pod's own if it sets them, else those of its containers. */
 function countedResources(pod: Pod): readonly (ResourceRequirements | undefined)[] {
   const spec = pod.spec;
   if (spec === undefined) return [];

@@ -71,7 +71,7 @@ export interface LocalApi {
   isBrokenPod(namespace: string, name: string): boolean;
 }
 
-/** As the API server has them where it has any. */
+/** The API server's values for the limits that it has. */
 const LIMITS: ListenLimits = {
   headerBytes: 1024 * 1024,
   headerMs: 30_000,
