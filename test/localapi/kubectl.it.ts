@@ -91,6 +91,16 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
   assert.match(await k("delete", "configmap/settings", "secret/key"), /deleted/);
 }
 
+/** What kubectl has asked for over WebSockets that the agent translates. */
+async function translatedStreams(kubectl: Kubectl): Promise<readonly string[]> {
+  const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
+  const metrics = await kubectl.run(["get", "--raw", `/api/v1/nodes/${name}/proxy/metrics`]);
+  const counted = metrics.matchAll(
+    /^kubelet_websocket_streaming_requests_total\{subresource="(\w+)"\} [1-9]/gm,
+  );
+  return [...counted].map(([, subresource = ""]) => subresource).toSorted();
+}
+
 /** Nothing is given to a node that is cordoned, and why is told; then it is. */
 async function cordoned(node: NodeBox, kubectl: Kubectl): Promise<void> {
   const [, name = ""] = /^(\S+) +Ready/m.exec(await kubectl.run(["get", "nodes"])) ?? [];
@@ -186,6 +196,9 @@ for (const version of PROGRAMS) {
     const kubectl = new Kubectl(node, program ?? "");
     try {
       await talk(node, kubectl);
+      // Those before 1.29 speak SPDY only; newer ones fall back to it where WebSockets are refused.
+      const translated = version.name === "1.20" ? [] : ["attach", "exec", "portforward"];
+      assert.deepEqual(await translatedStreams(kubectl), translated);
     } finally {
       if (process.env["NODELET_TRANSCRIPT"]) console.log(kubectl.transcript.join("\n"));
     }
