@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { countEffects, FIELDS } from "../src/config/fields.ts";
+import { countEffects, FIELDS } from "../src/config/fields/fields.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const lines = readFileSync(join(ROOT, "docs/PARITY.md"), "utf8").split("\n");

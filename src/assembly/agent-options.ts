@@ -1,6 +1,6 @@
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Reading } from "../kit/cell.ts";
-import type { StateFiles } from "../kit/state-files.ts";
+import type { StateFiles } from "../kit/state/state-files.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
 import type { DeadContainerLimits } from "../pipeline/pipeline-options.ts";
 import type { Admit } from "../pipeline/pods/admit.ts";

@@ -1,5 +1,5 @@
 import type { Reading } from "../kit/cell.ts";
-import type { HealthRegistry } from "../kit/health.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
 import { withDevices } from "../node/capacity.ts";
 import { nodePressure } from "../node/eviction.ts";
 import { type JoinedCluster, joinCluster } from "../node/join-cluster.ts";

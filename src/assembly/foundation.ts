@@ -11,7 +11,7 @@ import { CellMap } from "../kit/cell-map.ts";
 import type { WallMs } from "../kit/clock.ts";
 import { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { StateFiles } from "../kit/state-files.ts";
+import type { StateFiles } from "../kit/state/state-files.ts";
 import { Topic } from "../kit/topic.ts";
 import { followHostIps, type NodeAddresses, openAddresses } from "../node/addresses/addresses.ts";
 import { awaitRuntime } from "../node/await-runtime.ts";

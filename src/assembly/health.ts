@@ -1,4 +1,4 @@
-import type { HealthRegistry } from "../kit/health.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
 import { startHealth } from "../node/health/health.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Foundation } from "./foundation.ts";

@@ -1,6 +1,6 @@
-import { declaredFeatures } from "../config/declared-features.ts";
-import { resolveGates } from "../config/feature-gates.ts";
-import type { HealthRegistry } from "../kit/health.ts";
+import { declaredFeatures } from "../config/gates/declared-features.ts";
+import { resolveGates } from "../config/gates/feature-gates.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
 import { nodeFace } from "../node/cluster.ts";
 import { exposePods } from "../node/pod-metrics.ts";
 import { ClusterPods } from "../pipeline/cluster/cluster.ts";

@@ -1,4 +1,4 @@
-import type { HealthRegistry } from "../kit/health.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
 import { withDevices } from "../node/capacity.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import { delegatedTo, type RunningServer, type ServedNode, startServer } from "../server/server.ts";

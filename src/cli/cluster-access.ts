@@ -1,8 +1,8 @@
+import type { KubeletFlags } from "../config/flags/kubelet-flags.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
-import type { KubeletFlags } from "../config/kubelet-flags.ts";
 import { Cell } from "../kit/cell.ts";
 import { messageOf, UsageError } from "../kit/errors.ts";
-import type { StateFiles } from "../kit/state-files.ts";
+import type { StateFiles } from "../kit/state/state-files.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
 import {
   type ApiEndpoint,

@@ -1,6 +1,6 @@
 import type { AgentOptions } from "../agent.ts";
+import type { KubeletFlags } from "../config/flags/kubelet-flags.ts";
 import { readImagePolicy } from "../config/image-policy.ts";
-import type { KubeletFlags } from "../config/kubelet-flags.ts";
 import { UsageError } from "../kit/errors.ts";
 import type { Files } from "../outside/host/host.ts";
 

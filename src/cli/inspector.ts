@@ -1,5 +1,5 @@
 import { open, url } from "node:inspector";
-import { parseInspectorAddress } from "../config/inspector-address.ts";
+import { parseInspectorAddress } from "../config/flags/inspector-address.ts";
 import type { Log } from "../kit/log.ts";
 
 /** Opens Node's inspector where `--inspect` says, as it was validated; it ends with the process. */

@@ -2,7 +2,7 @@ import { retryDelayMs } from "../kit/backoff.ts";
 import { Cell, type Reading, until } from "../kit/cell.ts";
 import { InvariantError, messageOf } from "../kit/errors.ts";
 import { TaskScope } from "../kit/scope.ts";
-import type { StateFile, StateFiles } from "../kit/state-files.ts";
+import type { StateFile, StateFiles } from "../kit/state/state-files.ts";
 import type { LocalApi, LocalApiOptions } from "../localapi/localapi.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
 import { DeferredTransport } from "../outside/kube/kube.ts";

@@ -1,27 +1,27 @@
 // pure
 import type { JsonValue } from "../api/generated/types.ts";
 import { adviseOnConfig } from "./advice.ts";
-import { type ConfigText, decodeConfigText } from "./config-text.ts";
 import {
   LEGACY_DEFAULTS_WARNING,
   toKubeletConfig,
   withDefaults,
   withGateDefaults,
-} from "./defaults.ts";
-import { encodeConfig } from "./encode-config.ts";
-import { type FeatureGates, type GateSettings, resolveGates } from "./feature-gates.ts";
-import type { Effect } from "./field-types.ts";
-import { FIELDS, type FieldPath, fieldAt } from "./fields.ts";
-import type { FlagSetting, ParsedFlags } from "./flags.ts";
+} from "./fields/defaults.ts";
+import type { Effect } from "./fields/field-types.ts";
+import { FIELDS, type FieldPath, fieldAt } from "./fields/fields.ts";
+import { type ConfigText, decodeConfigText } from "./file/config-text.ts";
+import { encodeConfig } from "./file/encode-config.ts";
+import { mergePatch } from "./file/merge.ts";
+import type { FlagSetting, ParsedFlags } from "./flags/flags.ts";
+import { DEFAULT_FLAGS, type KubeletFlags } from "./flags/kubelet-flags.ts";
+import { validateFlags } from "./flags/validate-flags.ts";
+import { type FeatureGates, type GateSettings, resolveGates } from "./gates/feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import { DEFAULT_FLAGS, type KubeletFlags } from "./kubelet-flags.ts";
-import { mergePatch } from "./merge.ts";
 import { type Origin, OriginBook, type Origins, placeOf } from "./origins.ts";
 import { folderOf, resolvePath } from "./paths.ts";
 import { type ConfigProblem, formatConfigProblem, type Place } from "./problem.ts";
 import { getAt, isObject, type JsonObject, setAt } from "./tree.ts";
-import { validateConfig } from "./validate.ts";
-import { validateFlags } from "./validate-flags.ts";
+import { validateConfig } from "./validation/validate.ts";
 
 /** All that the configuration is made of, as text. */
 export interface ConfigSources {

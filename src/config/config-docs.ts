@@ -1,13 +1,13 @@
 // pure
 import type { JsonValue } from "../api/generated/types.ts";
-import { ACTIVE_GATES, FEATURE_GATES } from "./feature-gate-table.ts";
-import type { Field, FieldType } from "./field-types.ts";
-import { countEffects, FIELDS } from "./fields.ts";
-import { NODE_FIELDS } from "./fields-node.ts";
-import { POD_FIELDS } from "./fields-pods.ts";
-import { SERVING_FIELDS } from "./fields-serving.ts";
-import { FLAGS } from "./flag-table.ts";
-import { REMOVED_FLAGS } from "./removed-flags.ts";
+import type { Field, FieldType } from "./fields/field-types.ts";
+import { countEffects, FIELDS } from "./fields/fields.ts";
+import { NODE_FIELDS } from "./fields/fields-node.ts";
+import { POD_FIELDS } from "./fields/fields-pods.ts";
+import { SERVING_FIELDS } from "./fields/fields-serving.ts";
+import { FLAGS } from "./flags/flag-table.ts";
+import { REMOVED_FLAGS } from "./flags/removed-flags.ts";
+import { ACTIVE_GATES, FEATURE_GATES } from "./gates/feature-gate-table.ts";
 
 /** Generated parts of `docs/configuration.md` by the name of their marker. */
 export type DocSection = "fields" | "gates" | "flags";

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_CONFIG } from "./defaults.ts";
 import {
   DEFAULT_EVICTION_HARD,
   deriveCgroupRoot,
@@ -12,12 +11,13 @@ import {
   deriveRootLayout,
   socketPathOf,
 } from "./derive.ts";
-import { DEFAULT_GATES } from "./feature-gates.ts";
+import { DEFAULT_CONFIG } from "./fields/defaults.ts";
+import { DEFAULT_FLAGS } from "./flags/kubelet-flags.ts";
+import { validateNodeAddresses } from "./flags/validate-flags.ts";
+import { DEFAULT_GATES } from "./gates/feature-gates.ts";
 import { reviewHardening } from "./hardening.ts";
-import { DEFAULT_FLAGS } from "./kubelet-flags.ts";
 import { formatConfigProblem } from "./problem.ts";
-import { STRONG_CIPHER_SUITES } from "./tls-names.ts";
-import { validateNodeAddresses } from "./validate-flags.ts";
+import { STRONG_CIPHER_SUITES } from "./validation/tls-names.ts";
 
 const NAMES: readonly (readonly [hostname: string, override: string, name: string])[] = [
   ["node-1", "", "node-1"],

@@ -1,11 +1,11 @@
 // pure
 
-import { fieldAt } from "./fields.ts";
-import { canonicalAddress } from "./ip.ts";
+import { fieldAt } from "./fields/fields.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
-import { isSubdomain } from "./label-syntax.ts";
 import { type ConfigProblem, invalid, required } from "./problem.ts";
 import { isObject } from "./tree.ts";
+import { canonicalAddress } from "./validation/ip.ts";
+import { isSubdomain } from "./validation/label-syntax.ts";
 
 /** The node's name, or why there is none. */
 export type NodeNameReading =
@@ -47,7 +47,7 @@ export function deriveNodeIps(nodeIP: string): readonly string[] | undefined {
 export interface RootLayout {
   /** 0750, shared with the mounts of pods (rshared). */
   readonly root: string;
-  /** One folder per pod, by uid; see `api/pod-paths.ts`. 0750. */
+  /** One folder per pod, by uid; see `api/pod/pod-paths.ts`. 0750. */
   readonly pods: string;
   /** Volume plugins' own data. 0750. */
   readonly plugins: string;

@@ -1,5 +1,5 @@
 // pure
-import { quoted } from "../api/field-problem.ts";
+import { quoted } from "../api/decode/field-problem.ts";
 import type { Branded } from "../kit/brand.ts";
 
 /**

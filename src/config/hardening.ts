@@ -1,8 +1,9 @@
 // pure
-import type { FeatureGates } from "./feature-gates.ts";
+
+import type { KubeletFlags } from "./flags/kubelet-flags.ts";
+import type { FeatureGates } from "./gates/feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import type { KubeletFlags } from "./kubelet-flags.ts";
-import { STRONG_CIPHER_SUITES } from "./tls-names.ts";
+import { STRONG_CIPHER_SUITES } from "./validation/tls-names.ts";
 
 /** One recommendation of the CIS benchmark and whether the configuration follows it. */
 export interface HardeningFinding {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FIELDS } from "./fields.ts";
+import { FIELDS } from "./fields/fields.ts";
 import { reportIdleSettings } from "./idle-report.ts";
 import { type ConfigFiles, loadConfig } from "./load.ts";
 import { ADVICE, FAILURES, HEAD, PRECEDENCE } from "./load.vectors.ts";

@@ -1,7 +1,7 @@
 import { messageOf } from "../kit/errors.ts";
 import { assembleConfig, type LoadedConfig } from "./assemble.ts";
-import { type ConfigText, MAX_CONFIG_BYTES } from "./config-text.ts";
-import { parseFlags } from "./flags.ts";
+import { type ConfigText, MAX_CONFIG_BYTES } from "./file/config-text.ts";
+import { parseFlags } from "./flags/flags.ts";
 import { resolvePath } from "./paths.ts";
 import { type ConfigProblem, plain } from "./problem.ts";
 

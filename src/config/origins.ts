@@ -1,5 +1,5 @@
 // pure
-import { FIELDS, fieldAt } from "./fields.ts";
+import { FIELDS, fieldAt } from "./fields/fields.ts";
 import type { Place } from "./problem.ts";
 import { getAt, isObject, type JsonObject } from "./tree.ts";
 

@@ -1,7 +1,7 @@
 // pure
 
-import type { FieldProblem, FieldProblemKind } from "../api/field-problem.ts";
-import * as field from "../api/field-problem.ts";
+import type { FieldProblem, FieldProblemKind } from "../api/decode/field-problem.ts";
+import * as field from "../api/decode/field-problem.ts";
 
 /** Where a text came from: a file with its line, or the command line. */
 export interface Place {

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ACTIVE_GATES, FEATURE_GATES } from "./feature-gate-table.ts";
-import { resolveGates } from "./feature-gates.ts";
-import { FIELDS } from "./fields.ts";
-import { FLAGS } from "./flag-table.ts";
-import { parseFlags } from "./flags.ts";
+import { FIELDS } from "./fields/fields.ts";
+import { FLAGS } from "./flags/flag-table.ts";
+import { parseFlags } from "./flags/flags.ts";
+import { ACTIVE_GATES, FEATURE_GATES } from "./gates/feature-gate-table.ts";
+import { resolveGates } from "./gates/feature-gates.ts";
 
 const SRC = join(import.meta.dirname, "..");
 

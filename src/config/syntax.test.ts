@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { isIPv4 as nodeIsIPv4, isIPv6 as nodeIsIPv6 } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseCpuList } from "./cpu-list.ts";
-import { isEvictionSignal, readEvictionAmount } from "./eviction-thresholds.ts";
-import { fieldLines, lineOfField } from "./field-lines.ts";
-import { isIP, isIPv4, isIPv6 } from "./ip.ts";
-import { isSubdomain, labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
+import { fieldLines, lineOfField } from "./file/field-lines.ts";
 import { didYouMean, editDistance, nearest } from "./nearest.ts";
 import { folderOf, resolvePath } from "./paths.ts";
+import { parseCpuList } from "./validation/cpu-list.ts";
+import { isEvictionSignal, readEvictionAmount } from "./validation/eviction-thresholds.ts";
+import { isIP, isIPv4, isIPv6 } from "./validation/ip.ts";
+import { isSubdomain, labelKeyFaults, labelValueFaults } from "./validation/label-syntax.ts";
 
 test("parseCpuList reads the kernel's list format", () => {
   const rows: readonly (readonly [string, readonly number[]])[] = [

@@ -10,7 +10,7 @@ import { isOutside, OutsideError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { Random } from "../kit/random.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { StateFile, StateFiles } from "../kit/state-files.ts";
+import type { StateFile, StateFiles } from "../kit/state/state-files.ts";
 import type { Database, OpenDatabase } from "../outside/database/database.ts";
 import type { Files } from "../outside/host/host.ts";
 import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";

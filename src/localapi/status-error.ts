@@ -5,7 +5,7 @@ import {
   type FieldProblemKind,
   formatProblem,
   formatProblems,
-} from "../api/field-problem.ts";
+} from "../api/decode/field-problem.ts";
 import type { Status, StatusCause, StatusDetails } from "../api/generated/types.ts";
 
 /** What is asked for is refused; `status` goes to the client as it is. */

@@ -1,6 +1,6 @@
 // pure
 
-import type { ResourceAmounts } from "../api/pod-resources.ts";
+import type { ResourceAmounts } from "../api/pod/pod-resources.ts";
 import {
   canonicalQuantity,
   milliOf,
@@ -8,7 +8,7 @@ import {
   quantityFromCount,
   quantityFromMilli,
   wholeOf,
-} from "../api/quantity.ts";
+} from "../api/text/quantity.ts";
 import type { HostFacts } from "../outside/host/host.ts";
 import type { DeviceCapacity } from "../subsystems/devices/devices.ts";
 

@@ -1,6 +1,6 @@
 /** Connects eviction to what it measures and acts through. */
 import type { PodUid } from "../api/observation.ts";
-import { podDisplayName } from "../api/pod.ts";
+import { podDisplayName } from "../api/pod/pod.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Cell } from "../kit/cell.ts";

@@ -1,9 +1,9 @@
 import type { Node } from "../api/generated/types.ts";
-import { declaredFeatures } from "../config/declared-features.ts";
-import { resolveGates } from "../config/feature-gates.ts";
+import { declaredFeatures } from "../config/gates/declared-features.ts";
+import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Cell, Reading } from "../kit/cell.ts";
-import type { HealthRegistry } from "../kit/health.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";

@@ -2,8 +2,8 @@
  * Keeps the logs of running containers below their limit. In: pods, sizes of files. Out: rotated files,
  * requests to the runtime to open new ones. Invariant: one log's failure delays only that log.
  */
-import { containerLogFile, podPaths } from "../api/pod-paths.ts";
-import { parseQuantity, quantityValue } from "../api/quantity.ts";
+import { containerLogFile, podPaths } from "../api/pod/pod-paths.ts";
+import { parseQuantity, quantityValue } from "../api/text/quantity.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { retryDelayMs } from "../kit/backoff.ts";
 import type { MonotonicMs } from "../kit/clock.ts";

@@ -1,7 +1,7 @@
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import { StateFiles } from "../kit/state-files.ts";
-import { StateReserve } from "../kit/state-reserve.ts";
+import { StateFiles } from "../kit/state/state-files.ts";
+import { StateReserve } from "../kit/state/state-reserve.ts";
 import type { Outside } from "../outside/outside.ts";
 
 /** What the agent keeps for itself stands in this folder of the root folder. */

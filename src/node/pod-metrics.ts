@@ -1,4 +1,4 @@
-import { qosClassOf } from "../api/qos.ts";
+import { qosClassOf } from "../api/pod/qos.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { Pods } from "../pipeline/pods/pods.ts";
 import type { PodRecord } from "../pipeline/pods/record.ts";

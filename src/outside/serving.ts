@@ -1,10 +1,15 @@
 /** What only an agent that serves others needs of the world; a simulation goes without. */
-import type { OpenFolderBeneath } from "./host/open-folder.ts";
+import type { OpenFolderBeneath } from "./host/files/open-folder.ts";
 import { connectOwnProcess, type OwnProcess } from "./host/own-process.ts";
-import { createListen } from "./net/http-listener.ts";
-import type { Listen } from "./net/listen.ts";
+import { createListen } from "./net/serve/http-listener.ts";
+import type { Listen } from "./net/serve/listen.ts";
 
-export type { NamedFile, OpenFile, OpenFolder, OpenFolderBeneath } from "./host/open-folder.ts";
+export type {
+  NamedFile,
+  OpenFile,
+  OpenFolder,
+  OpenFolderBeneath,
+} from "./host/files/open-folder.ts";
 export type { LoopDelay, OwnProcess, ProcessUsage } from "./host/own-process.ts";
 export type {
   ClientCertificate,
@@ -20,7 +25,7 @@ export type {
   ReplyStream,
   TlsMaterial,
   TlsSettings,
-} from "./net/listen.ts";
+} from "./net/serve/listen.ts";
 
 /** Listening, reading logs, and looking at oneself. */
 export interface Serving {

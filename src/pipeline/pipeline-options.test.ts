@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_CONFIG } from "../config/defaults.ts";
 import { durationMs } from "../config/duration.ts";
+import { DEFAULT_CONFIG } from "../config/fields/defaults.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { restartBackoffOf } from "./pipeline-options.ts";
 

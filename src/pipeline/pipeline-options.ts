@@ -1,8 +1,8 @@
 // pure
-import { resolveGates } from "../config/feature-gates.ts";
+import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { PipelineOptions } from "./pipeline.ts";
-import { type DeadContainerLimits, ONE_OF_EACH } from "./pods/dead-containers.ts";
+import { type DeadContainerLimits, ONE_OF_EACH } from "./pods/plan/dead-containers.ts";
 import type { PodSource, SourcesOptions } from "./sources/sources.ts";
 
 export type { DeadContainerLimits };

@@ -3,14 +3,14 @@
  * the pods room asks for out of the subsystems; it decides nothing.
  */
 import type { FoundPod, PodUid } from "../api/observation.ts";
-import { podDescription } from "../api/pod.ts";
+import { podDescription } from "../api/pod/pod.ts";
 import type { PodFact, PodFacts } from "../api/pod-facts.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { CellMap } from "../kit/cell-map.ts";
 import { messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
-import type { StateFiles } from "../kit/state-files.ts";
+import type { StateFiles } from "../kit/state/state-files.ts";
 import type { Topic } from "../kit/topic.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -19,8 +19,8 @@ import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
 import type { NodeRoom } from "./admission/rules.ts";
 import type { Admit } from "./pods/admit.ts";
 import { ContinuedCounts } from "./pods/continued-counts.ts";
-import { type DeadContainerLimits, keptDead } from "./pods/dead-containers.ts";
 import { deviceLife } from "./pods/device-life.ts";
+import { type DeadContainerLimits, keptDead } from "./pods/plan/dead-containers.ts";
 import { Pods } from "./pods/pods.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";

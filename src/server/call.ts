@@ -1,5 +1,5 @@
 import type { Exchange } from "../outside/serving.ts";
-import type { Identity } from "./authenticate.ts";
+import type { Identity } from "./access/authenticate.ts";
 import type { Face, Route } from "./routes.ts";
 
 /** A request that may be answered: its route was found, its caller is known and allowed. */

@@ -6,8 +6,8 @@ import {
   type Authenticator,
   bearerTokenOf,
   type Identity,
-} from "./authenticate.ts";
-import { type Authorizer, decideAccess } from "./authorize.ts";
+} from "./access/authenticate.ts";
+import { type Authorizer, decideAccess } from "./access/authorize.ts";
 import { type Call, replyText, type ServedRoute, TEXT_HEADERS } from "./call.ts";
 import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
 import { HttpProblem } from "./http-problem.ts";

@@ -1,10 +1,10 @@
-import type { ResourceAmounts } from "../api/pod-resources.ts";
+import type { ResourceAmounts } from "../api/pod/pod-resources.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { WallMs } from "../kit/clock.ts";
-import type { HealthRegistry } from "../kit/health.ts";
+import type { HealthRegistry } from "../kit/health/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
-import type { StateFiles } from "../kit/state-files.ts";
+import type { StateFiles } from "../kit/state/state-files.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PodsView } from "../pipeline/pods/pods.ts";
 import type { Eviction } from "../subsystems/eviction/eviction.ts";

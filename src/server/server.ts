@@ -18,26 +18,31 @@ import type {
   Serving,
   TlsMaterial,
 } from "../outside/serving.ts";
-import { type Authenticator, certificateAuthenticator, LOCAL, unionOf } from "./authenticate.ts";
-import { type Authorizer, alwaysAllow, mastersThen } from "./authorize.ts";
-import type { Delegated } from "./delegated.ts";
+import {
+  type Authenticator,
+  certificateAuthenticator,
+  LOCAL,
+  unionOf,
+} from "./access/authenticate.ts";
+import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
+import type { Delegated } from "./access/delegated.ts";
+import { ServingCertificate } from "./access/serving-certificate.ts";
 import { type Admission, FaceServer } from "./face.ts";
-import { healthChecks } from "./health.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
-import { kubeletRoutes } from "./kubelet-routes.ts";
-import { ownRoutes } from "./own-routes.ts";
-import { exposeProcess } from "./process-metrics.ts";
+import { healthChecks } from "./routes/health.ts";
+import { kubeletRoutes } from "./routes/kubelet-routes.ts";
+import { ownRoutes } from "./routes/own-routes.ts";
+import { exposeProcess } from "./routes/process-metrics.ts";
+import { createStreamingMetrics } from "./routes/streaming.ts";
 import type { Face } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
-import { ServingCertificate } from "./serving-certificate.ts";
-import { createStreamingMetrics } from "./streaming.ts";
 
-export type { Authentication, Credentials, Identity } from "./authenticate.ts";
-export type { Attributes } from "./authorize.ts";
-export type { Delegated } from "./delegated.ts";
-export { delegatedTo } from "./delegated.ts";
-export type { CollectionAnswer } from "./image-routes.ts";
-export type { Overview } from "./overview.ts";
+export type { Authentication, Credentials, Identity } from "./access/authenticate.ts";
+export type { Attributes } from "./access/authorize.ts";
+export type { Delegated } from "./access/delegated.ts";
+export { delegatedTo } from "./access/delegated.ts";
+export type { CollectionAnswer } from "./routes/image-routes.ts";
+export type { Overview } from "./routes/overview.ts";
 export type { NodeAmounts, ServedNode } from "./served-node.ts";
 export type { Authenticator, Authorizer };
 

@@ -1,7 +1,7 @@
 /** What is wrong with a node after the chaos: pods in another state than their specs ask for, and what nobody owns. */
 import { readFileSync } from "node:fs";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { isHostNetworkPod, isTerminalPhase } from "../../src/api/pod.ts";
+import { isHostNetworkPod, isTerminalPhase } from "../../src/api/pod/pod.ts";
 import { ContainerState, PodSandboxState } from "../../src/outside/cri/generated/api.ts";
 import { faultOf, NOTES } from "./chaos-kinds.ts";
 import type { Monkey } from "./chaos-monkey.ts";

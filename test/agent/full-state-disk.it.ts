@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { RESERVE_BYTES } from "../../src/kit/state-reserve.ts";
+import { RESERVE_BYTES } from "../../src/kit/state/state-reserve.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { request } from "node:http";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { StateProblem } from "../../src/kit/state-files.ts";
+import type { StateProblem } from "../../src/kit/state/state-files.ts";
 import { type Box, withBox } from "../box/box.ts";
 import { BoxedAgent, manifest } from "../support/agent.ts";
 

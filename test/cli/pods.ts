@@ -1,6 +1,6 @@
 /** Pods for the tests of what the command line shows. */
 import type { ContainerStatus, Pod } from "../../src/api/generated/types.ts";
-import { rfc3339 } from "../../src/api/timestamps.ts";
+import { rfc3339 } from "../../src/api/text/timestamps.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 
 /** The moment at which everything is shown. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { createCgroupTreeV2 } from "../../src/outside/host/cgroup-tree-v2.ts";
+import { createCgroupTreeV2 } from "../../src/outside/host/cgroups/cgroup-tree-v2.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { Host } from "../../src/outside/host/host.ts";
 import { createFileWorkers } from "../../src/outside/host/worker/file-workers.ts";

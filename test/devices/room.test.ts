@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodUid } from "../../src/api/observation.ts";
-import { decodeCheckpoint } from "../../src/subsystems/devices/checkpoint.ts";
 import { DevicesNotReady } from "../../src/subsystems/devices/devices.ts";
+import { decodeCheckpoint } from "../../src/subsystems/devices/ledger/checkpoint.ts";
 import { DeviceWorld, FOLDER, GPU, gpus, podOf, runningContainer } from "./world.ts";
 
 const CHECKPOINT = `${FOLDER}/kubelet_internal_checkpoint`;

@@ -6,14 +6,14 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import {
   type DeviceEvent,
   type DevicePod,
   Devices,
   type DevicesOptions,
 } from "../../src/subsystems/devices/devices.ts";
-import { ledgerFaults } from "../../src/subsystems/devices/ledger.ts";
+import { ledgerFaults } from "../../src/subsystems/devices/ledger/ledger.ts";
 import { FakeGrpc, type GrpcProcess } from "../sim/fake-grpc.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { killable, type Life } from "../sim/killable.ts";

@@ -2,8 +2,8 @@
 // server that keeps the events: what users are told in every story.
 import { type Agent, startAgent } from "../../src/agent.ts";
 import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
-import { defaultPod } from "../../src/api/pod-defaults.ts";
-import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
+import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";

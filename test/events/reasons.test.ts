@@ -16,13 +16,13 @@ type Emitter =
   | { readonly without: string };
 
 const EVICTION = { file: "subsystems/eviction/eviction.ts" };
-const RESIZE = { file: "pipeline/pods/resize-text.ts" };
-const VOLUME_EVENTS = { file: "assembly/volumes.ts" };
+const RESIZE = { file: "pipeline/pods/resize/resize-text.ts" };
+const VOLUME_EVENTS = { file: "assembly/subsystems/volumes.ts" };
 const VOLUME_RESIZE = { without: "volumes that grow" };
 const POD_CERTIFICATES = { file: "subsystems/volumes/pod-certificates/kept-certificate.ts" };
-const IMAGE_COLLECTION = { file: "subsystems/images/collector.ts" };
+const IMAGE_COLLECTION = { file: "subsystems/images/gc/collector.ts" };
 const NODE_STATUS = { file: "node/heartbeat/derive-status.ts" };
-const DEVICES = { file: "subsystems/devices/plugin-side.ts" };
+const DEVICES = { file: "subsystems/devices/plugins/plugin-side.ts" };
 
 const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   Created: "story",
@@ -62,8 +62,8 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   AlreadyMountedVolume: VOLUME_EVENTS,
   VolumePermissionChangeInProgress: { without: "ownership of volumes by fsGroup" },
   VolumeConditionAbnormal: { without: "health of CSI volumes" },
-  InvalidEnvironmentVariableValues: { file: "assembly/environments.ts" },
-  FailedToRetrieveImagePullSecret: { file: "subsystems/images/ensure.ts" },
+  InvalidEnvironmentVariableValues: { file: "assembly/subsystems/environments.ts" },
+  FailedToRetrieveImagePullSecret: { file: "subsystems/images/pull/ensure.ts" },
   FailedValidation: { file: "pipeline/pipeline.ts" },
   DeadlineExceeded: "story",
   Evicted: EVICTION,
@@ -100,7 +100,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   InvalidDiskCapacity: IMAGE_COLLECTION,
   InvalidImageID: { without: "images without an id" },
   EvictionThresholdMet: EVICTION,
-  KubeletSetupFailed: { file: "assembly/subsystems.ts" },
+  KubeletSetupFailed: { file: "assembly/subsystems/subsystems.ts" },
   CheckLimitsForResolvConf: "story",
   PossibleMemoryBackedVolumesOnDisk: "story",
   CgroupV1: "story",

@@ -5,7 +5,7 @@ import { type Log, silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import {
   type EventPolicy,
   type Events,

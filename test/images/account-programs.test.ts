@@ -13,8 +13,8 @@ import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { KubeClient, RequestedTokens, WatchedObjects } from "../../src/outside/kube/kube.ts";
-import { CredentialPrograms } from "../../src/subsystems/images/credential-programs.ts";
-import { podAccountsFrom } from "../../src/subsystems/images/pod-account.ts";
+import { CredentialPrograms } from "../../src/subsystems/images/credentials/credential-programs.ts";
+import { podAccountsFrom } from "../../src/subsystems/images/credentials/pod-account.ts";
 import { accessIn, type LocalApiUnderTest, startLocal } from "../localapi/local-api.ts";
 import { ImageWorld, podOf as imagePod, present } from "./world.ts";
 

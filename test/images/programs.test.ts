@@ -8,8 +8,8 @@ import { UsageError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
-import { CredentialPrograms } from "../../src/subsystems/images/credential-programs.ts";
-import { podAccountsFrom } from "../../src/subsystems/images/pod-account.ts";
+import { CredentialPrograms } from "../../src/subsystems/images/credentials/credential-programs.ts";
+import { podAccountsFrom } from "../../src/subsystems/images/credentials/pod-account.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodelet-programs-"));

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
-import { Holds } from "../../src/subsystems/images/holds.ts";
+import { Holds } from "../../src/subsystems/images/gc/holds.ts";
 import { commandOf } from "../sim/programs.ts";
 import { ImageWorld, podOf } from "./world.ts";
 

@@ -1,12 +1,12 @@
 // The images room on virtual time, with a runtime and a machine in memory.
 import type { Because } from "../../src/api/decisions.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import type { Host } from "../../src/outside/host/host.ts";
 import {
   type ImageAnswer,

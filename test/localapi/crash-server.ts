@@ -3,11 +3,11 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import { startLocalApi } from "../../src/localapi/localapi.ts";
 import { openDatabase } from "../../src/outside/database/database.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
-import { createListen } from "../../src/outside/net/http-listener.ts";
+import { createListen } from "../../src/outside/net/serve/http-listener.ts";
 
 const folder = process.argv[2] ?? "";
 const clock = createSystemClock();

@@ -1,7 +1,7 @@
 // What the local API takes of changes that need features of the node, in the words of Kubernetes 1.36.
 import assert from "node:assert/strict";
-import { declaredFeatures } from "../../src/config/declared-features.ts";
-import { resolveGates } from "../../src/config/feature-gates.ts";
+import { declaredFeatures } from "../../src/config/gates/declared-features.ts";
+import { resolveGates } from "../../src/config/gates/feature-gates.ts";
 import { Examination, MERGE_PATCH, PODS, STRATEGIC } from "../contracts/api-examination.ts";
 import { LOCAL_API } from "./local-api.ts";
 

@@ -8,7 +8,7 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
-import { expandCommand } from "../../src/subsystems/probes/exec.ts";
+import { expandCommand } from "../../src/subsystems/probes/handlers/exec.ts";
 import { look } from "../../src/subsystems/probes/look.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
 import { listen } from "./sockets.ts";

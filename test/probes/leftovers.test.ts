@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
-import type { ContainerProcesses } from "../../src/subsystems/probes/exec-guard.ts";
-import type { ContainerProcess } from "../../src/subsystems/probes/exec-tree.ts";
+import type { ContainerProcesses } from "../../src/subsystems/probes/handlers/exec-guard.ts";
+import type { ContainerProcess } from "../../src/subsystems/probes/handlers/exec-tree.ts";
 import { exited, pod, target, World } from "./world.ts";
 
 const SHIM = 1;

@@ -9,7 +9,7 @@ import type { Random } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import type { ConnectAnswer } from "../../src/outside/net/net.ts";
-import type { ContainerProcesses } from "../../src/subsystems/probes/exec-guard.ts";
+import type { ContainerProcesses } from "../../src/subsystems/probes/handlers/exec-guard.ts";
 import {
   createProbes,
   DEFAULT_PROBES_OPTIONS,

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
-import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import type { ServedRoute } from "../../src/server/call.ts";
-import { kubeletRoutes } from "../../src/server/kubelet-routes.ts";
+import { kubeletRoutes } from "../../src/server/routes/kubelet-routes.ts";
 import type { ServedNode } from "../../src/server/served-node.ts";
 import { type ServedWorld, startWorld } from "./world.ts";
 

@@ -7,14 +7,14 @@ import {
 } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { connect, type Server } from "node:net";
-import { createListen } from "../../src/outside/net/http-listener.ts";
+import { createListen } from "../../src/outside/net/serve/http-listener.ts";
 import type {
   Exchange,
   HttpListener,
   ListenLimits,
   ListenOptions,
   ListenProblem,
-} from "../../src/outside/net/listen.ts";
+} from "../../src/outside/net/serve/listen.ts";
 
 /** Limits that no test reaches by itself. */
 export const LIMITS: ListenLimits = {

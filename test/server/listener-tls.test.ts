@@ -4,8 +4,8 @@ import { before, describe, test } from "node:test";
 import { connect as tlsConnect } from "node:tls";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
-import type { Exchange } from "../../src/outside/net/listen.ts";
-import { opensslCipher } from "../../src/outside/net/tls-options.ts";
+import type { Exchange } from "../../src/outside/net/serve/listen.ts";
+import { opensslCipher } from "../../src/outside/net/serve/tls-options.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Answer, ask, rawAnswer, type Started, start } from "./http.ts";
 

@@ -6,7 +6,7 @@ import { before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import type { WallMs } from "../../src/kit/clock.ts";
-import type { Exchange, ListenOptions } from "../../src/outside/net/listen.ts";
+import type { Exchange, ListenOptions } from "../../src/outside/net/serve/listen.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { ask, LIMITS, type Started, start } from "./http.ts";
 

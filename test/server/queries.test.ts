@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ContainerStatus } from "../../src/api/generated/types.ts";
-import { parseTimestampNanos } from "../../src/api/timestamps.ts";
+import { parseTimestampNanos } from "../../src/api/text/timestamps.ts";
 import { HttpProblem } from "../../src/server/http-problem.ts";
-import { parseLogQuery } from "../../src/server/log-query.ts";
-import { bareContainerId, chooseLogSource } from "../../src/server/log-source.ts";
+import { parseLogQuery } from "../../src/server/routes/log-query.ts";
+import { bareContainerId, chooseLogSource } from "../../src/server/routes/log-source.ts";
 import {
   parsePorts,
   parseStreamOptions,
   translationOfCommand,
   translationOfPortForward,
-} from "../../src/server/stream-options.ts";
+} from "../../src/server/routes/stream-options.ts";
 
 const DEFAULTS = { follow: false, previous: false, timestamps: false };
 const UNDECODABLE = '400 {"message": "Unable to decode query."}';

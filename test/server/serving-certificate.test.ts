@@ -7,8 +7,8 @@ import type { WallMs } from "../../src/kit/clock.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { UsageError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
-import { createFiles } from "../../src/outside/host/files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
+import { createFiles } from "../../src/outside/host/files/files.ts";
 import {
   generateKeyPair,
   keyBelongsTo,
@@ -18,7 +18,7 @@ import {
 import {
   type CertificateOptions,
   ServingCertificate,
-} from "../../src/server/serving-certificate.ts";
+} from "../../src/server/access/serving-certificate.ts";
 
 const DAY_MS = 86_400_000;
 const base = mkdtempSync(join(tmpdir(), "nodelet-certificate-"));

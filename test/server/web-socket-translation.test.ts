@@ -4,9 +4,9 @@ import { createHash, randomBytes } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { OutsideError } from "../../src/kit/errors.ts";
-import type { Exchange } from "../../src/outside/net/listen.ts";
-import type { CommandStreams } from "../../src/outside/net/remote-command.ts";
-import { encodeData, encodePing, SpdyDecoder } from "../../src/outside/net/spdy-frames.ts";
+import type { Exchange } from "../../src/outside/net/serve/listen.ts";
+import type { CommandStreams } from "../../src/outside/net/streams/remote-command.ts";
+import { encodeData, encodePing, SpdyDecoder } from "../../src/outside/net/streams/spdy-frames.ts";
 import { listenOn, rawAnswer, start } from "./http.ts";
 import { gathered, onChannel, onOpen, openWebSocket, statusOf } from "./web-socket-client.ts";
 

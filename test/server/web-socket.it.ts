@@ -4,7 +4,11 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { connect as tlsConnect } from "node:tls";
 import type { WebSocket } from "ws";
-import { encodeData, encodeSynStream, SpdyDecoder } from "../../src/outside/net/spdy-frames.ts";
+import {
+  encodeData,
+  encodeSynStream,
+  SpdyDecoder,
+} from "../../src/outside/net/streams/spdy-frames.ts";
 import { podName, ServedNode } from "./node.ts";
 import {
   gathered,

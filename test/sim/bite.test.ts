@@ -59,7 +59,7 @@ const GUARDS: readonly Guard[] = [
   },
   {
     name: "a damaged state file does not stop the start",
-    file: "src/kit/state-files.ts",
+    file: "src/kit/state/state-files.ts",
     line: "why = messageOf(error);",
     without: "throw error;",
   },

@@ -1,7 +1,8 @@
 // A node of a cluster in a storm: API server, runtime and agent fail in turn; then everything must be in order.
+
+import { isSame } from "../../src/api/decode/strategic-diff.ts";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
-import { isMirrorPod, isTerminalPhase } from "../../src/api/pod.ts";
-import { isSame } from "../../src/api/strategic-diff.ts";
+import { isMirrorPod, isTerminalPhase } from "../../src/api/pod/pod.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { ownPart } from "../../src/pipeline/cluster/merge-status.ts";
 import type { StoredObject } from "./fake-api-objects.ts";

@@ -1,5 +1,5 @@
 import { DEVICES_ANNOTATION } from "../../src/subsystems/devices/devices.ts";
-import { ledgerFaults } from "../../src/subsystems/devices/ledger.ts";
+import { ledgerFaults } from "../../src/subsystems/devices/ledger/ledger.ts";
 import type { FakeContainer } from "./fake-runtime-objects.ts";
 import { type KeptPlugin, variableOf } from "./plugin-house.ts";
 import type { World } from "./world.ts";

@@ -1,9 +1,9 @@
 // The objects of a simulated API server: versions, history, deletion in steps, patches.
-import { formatProblems } from "../../src/api/field-problem.ts";
+import { formatProblems } from "../../src/api/decode/field-problem.ts";
 import type { Pod, Status } from "../../src/api/generated/types.ts";
-import { defaultPod } from "../../src/api/pod-defaults.ts";
-import { computeQosClass } from "../../src/api/qos.ts";
-import { rfc3339 } from "../../src/api/timestamps.ts";
+import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
+import { computeQosClass } from "../../src/api/pod/qos.ts";
+import { rfc3339 } from "../../src/api/text/timestamps.ts";
 import type { Problems } from "../../src/api/validation/fields.ts";
 import { nodeUpdateProblems } from "../../src/api/validation/node-update.ts";
 import { podStatusProblems, withQosClass } from "../../src/api/validation/pod-status.ts";

@@ -1,9 +1,10 @@
 // Resources of pods that change as they run, in a storm of crashes, deletions and agents that are killed:
 // nothing is ever promised twice, and finally everything has exactly what it was given.
-import { allocationOf, isSameAllocation } from "../../src/api/allocation.ts";
+
 import type { Pod } from "../../src/api/generated/types.ts";
-import { allContainers, isTerminalPhase } from "../../src/api/pod.ts";
-import { podResources } from "../../src/api/pod-resources.ts";
+import { allocationOf, isSameAllocation } from "../../src/api/pod/allocation.ts";
+import { allContainers, isTerminalPhase } from "../../src/api/pod/pod.ts";
+import { podResources } from "../../src/api/pod/pod-resources.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { PodRecord } from "../../src/pipeline/pods/record.ts";
 import type { StoredObject } from "./fake-api-objects.ts";

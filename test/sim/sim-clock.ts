@@ -1,6 +1,6 @@
 import { type Clock, type MonotonicMs, sleepWith, type WallMs } from "../../src/kit/clock.ts";
 import { InvariantError } from "../../src/kit/errors.ts";
-import { Heap } from "../../src/kit/heap.ts";
+import { Heap } from "../../src/kit/health/heap.ts";
 
 interface Alarm {
   readonly at: number;

@@ -3,7 +3,7 @@
 import type { Node } from "../../src/api/generated/types.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import type { ContainerRuntime, RuntimeEvent } from "../../src/outside/cri/cri.ts";
-import { healthChecks } from "../../src/server/health.ts";
+import { healthChecks } from "../../src/server/routes/health.ts";
 import { EventSubscriber } from "./event-subscriber.ts";
 import { manifest } from "./pod-templates.ts";
 import { pick } from "./scenario.ts";

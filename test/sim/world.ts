@@ -1,7 +1,7 @@
 import { type Agent, type AgentOptions, startAgent } from "../../src/agent.ts";
 import type { PodStatus } from "../../src/api/generated/types.ts";
 import type { DeviceSettings } from "../../src/assembly/agent-options.ts";
-import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";

@@ -1,6 +1,6 @@
 // Signs requests for certificates of pods, as a signer of the cluster does: real X.509.
 import type { PodCertificateRequest } from "../../src/api/generated/types.ts";
-import { rfc3339 } from "../../src/api/timestamps.ts";
+import { rfc3339 } from "../../src/api/text/timestamps.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { generateKeyPair, parseCsrDer, signCertificate } from "../../src/outside/x509/x509.ts";
 

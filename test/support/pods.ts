@@ -1,9 +1,10 @@
 // Builders for records and observations: a test says only what it is about.
-import { containerHash } from "../../src/api/container-hash.ts";
+
 import type { Container, Pod, PodSpec } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedSandbox, PodUid } from "../../src/api/observation.ts";
+import { containerHash } from "../../src/api/pod/container-hash.ts";
 import type { MonotonicMs, WallMs } from "../../src/kit/clock.ts";
-import type { PlanContext } from "../../src/pipeline/pods/plan-draft.ts";
+import type { PlanContext } from "../../src/pipeline/pods/plan/plan-draft.ts";
 import { newRecord, type PodRecord } from "../../src/pipeline/pods/record.ts";
 
 export const UID = "uid-1" as PodUid;

@@ -15,7 +15,7 @@ import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import { connectGrpc, type GrpcChannel } from "../../src/outside/grpc/grpc.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import type { Files } from "../../src/outside/host/host.ts";

@@ -15,7 +15,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import { Correlator } from "../../src/subsystems/events/correlator.ts";
 import {

@@ -11,11 +11,11 @@ import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { DEFAULT_CONFIG } from "../../src/config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
-import { StateFiles } from "../../src/kit/state-files.ts";
+import { StateFiles } from "../../src/kit/state/state-files.ts";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import {
   Container,

@@ -1,4 +1,4 @@
-// Brings the generated tables of docs/configuration.md up to date with src/config/fields.ts, the feature
+// Brings the generated tables of docs/configuration.md up to date with src/config/fields/fields.ts, the feature
 // gates and the flags. With --check it only says whether they are.
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -22,7 +22,7 @@ const HOUSE: House = {
   },
   doors: ["subsystems/*", "pipeline/*", "outside/*"],
   doorFiles: { "outside/cri": ["connect-cri.ts"] },
-  packages: { "@grpc/grpc-js": ["outside/grpc"], "js-yaml": ["api/yaml.ts"] },
+  packages: { "@grpc/grpc-js": ["outside/grpc"], "js-yaml": ["api/text/yaml.ts"] },
   nodeModules: ["outside", "main.ts"],
 };
 
@@ -95,7 +95,7 @@ test("rooms: imports that must not be", () => {
       'import { x } from "../../outside/net/tcp.ts";',
       "outside/net/tcp.ts is behind the door of its folder",
     ],
-    ["src/api/a.ts", 'import { load } from "js-yaml";', "js-yaml only in api/yaml.ts"],
+    ["src/api/a.ts", 'import { load } from "js-yaml";', "js-yaml only in api/text/yaml.ts"],
     [
       "src/outside/a.ts",
       'import x from "@grpc/grpc-js/x";',
@@ -124,7 +124,7 @@ test("rooms: imports that may be", () => {
     ["src/agent.ts", 'import { x } from "./outside/connect.ts";'],
     ["src/agent.ts", 'import { x } from "./outside/cri/connect-cri.ts";'],
     ["src/outside/a.ts", 'import { join } from "node:path";'],
-    ["src/api/yaml.ts", 'import { load } from "js-yaml";'],
+    ["src/api/text/yaml.ts", 'import { load } from "js-yaml";'],
     ["src/kit/a.ts", 'import Queue from "p-queue";'],
     ["src/kit/a.test.ts", 'import test from "node:test"; import fc from "fast-check";'],
     [
@@ -197,7 +197,7 @@ test("pure: what only looks like an effect", () => {
     "src/outside/other.ts": "// pure\n",
     "src/outside/impure.ts": "",
     "src/api/generated/api.ts": "",
-    "src/api/yaml.ts": '// pure\nimport { load } from "js-yaml";',
+    "src/api/text/yaml.ts": '// pure\nimport { load } from "js-yaml";',
   };
   assert.deepEqual(violations(files), []);
 });

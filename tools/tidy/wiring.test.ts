@@ -9,7 +9,7 @@ const LISTS: Readonly<Record<string, string>> = {
   "src/subsystems/subsystems.ts": "export interface Subsystems {\n  readonly probes: Probes;\n}",
   "src/pipeline/pipeline.ts":
     "export interface Pipeline {\n  readonly pods: Pods;\n  readonly podFacts: PodFacts;\n}",
-  "src/assembly/subsystems.ts": 'import { assembleProbes } from "./probes.ts";',
+  "src/assembly/subsystems/subsystems.ts": 'import { assembleProbes } from "./probes.ts";',
 };
 
 /** What is wrong with a file among the lists of modules. */
@@ -98,11 +98,15 @@ const ROWS: readonly (readonly [string, string, string | undefined])[] = [
   ],
   ["src/assembly/a.ts", "export async function assembleA() {}\nfunction inner() {}", undefined],
   [
-    "src/assembly/probes.ts",
-    'import type { Pipeline } from "../pipeline/pipeline.ts";',
-    "a subsystem is assembled without ../pipeline/pipeline.ts",
+    "src/assembly/subsystems/probes.ts",
+    'import type { Pipeline } from "../../pipeline/pipeline.ts";',
+    "a subsystem is assembled without ../../pipeline/pipeline.ts",
   ],
-  ["src/assembly/probes.ts", 'import { Probes } from "../subsystems/probes/probes.ts";', undefined],
+  [
+    "src/assembly/subsystems/probes.ts",
+    'import { Probes } from "../../subsystems/probes/probes.ts";',
+    undefined,
+  ],
   ["src/assembly/node.ts", 'import { Pipeline } from "../pipeline/pipeline.ts";', undefined],
   ["src/node/a.test.ts", "let it: Pipeline | undefined;", undefined],
 ];

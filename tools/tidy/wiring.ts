@@ -12,7 +12,7 @@ import type { Violation } from "./violation.ts";
 const COMPOSITION = /^src\/(?:agent\.ts$|assembly\/)/;
 /** The list of the subsystems, and what assembles them. */
 const SUBSYSTEMS = "src/subsystems/subsystems.ts";
-const ASSEMBLED = "src/assembly/subsystems.ts";
+const ASSEMBLED = "src/assembly/subsystems/subsystems.ts";
 /** What stands above the subsystems; of these, clients of the API are made before them. */
 const ABOVE = /^src\/(?:agent\.ts|pipeline\/|node\/|server\/)/;
 const BEFORE_ALL: ReadonlySet<string> = new Set([

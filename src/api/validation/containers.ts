@@ -8,7 +8,7 @@ import {
   required,
   tooMany,
   unsupported,
-} from "../field-problem.ts";
+} from "../decode/field-problem.ts";
 import type {
   Container,
   ContainerPort,
@@ -18,15 +18,15 @@ import type {
   PodSpec,
   Volume,
 } from "../generated/types.ts";
-import { dns1123LabelFaults, portNameFaults, portNumberFaults } from "../names.ts";
-import { isRestartableInit } from "../pod.ts";
+import { isRestartableInit } from "../pod/pod.ts";
+import { dns1123LabelFaults, portNameFaults, portNumberFaults } from "../text/names.ts";
 import { envFromProblems, envProblems, fileKeyVolumeProblems } from "./env.ts";
 import { child, eachOf, entry, FINE, faultsAt, ifSet, type Problems } from "./fields.ts";
-import { deviceProblems, mountProblems } from "./mounts.ts";
 import { noWatchProblems, watchProblems } from "./probes.ts";
 import { containerResourceProblems } from "./resources.ts";
 import { securityContextProblems } from "./security.ts";
-import { pullPolicyProblems } from "./volume-files.ts";
+import { deviceProblems, mountProblems } from "./volumes/mounts.ts";
+import { pullPolicyProblems } from "./volumes/volume-files.ts";
 
 /** What the containers of a pod are checked against. */
 export interface ContainerContext {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { decodePodDocument } from "../decode.ts";
-import { formatProblem } from "../field-problem.ts";
+import { decodePodDocument } from "../decode/decode.ts";
+import { formatProblem } from "../decode/field-problem.ts";
 import type { Pod } from "../generated/types.ts";
-import { defaultPod } from "../pod-defaults.ts";
-import { bindStaticPod } from "../static-pod.ts";
-import { dumpYaml, parseYamlDocument } from "../yaml.ts";
+import { defaultPod } from "../pod/pod-defaults.ts";
+import { bindStaticPod } from "../pod/static-pod.ts";
+import { dumpYaml, parseYamlDocument } from "../text/yaml.ts";
 import { validatePod } from "./validation.ts";
 
 const directory = new URL("../testdata/pods/", import.meta.url);

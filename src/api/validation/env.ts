@@ -1,5 +1,5 @@
 // pure
-import { invalid, notFound, required, unsupported } from "../field-problem.ts";
+import { invalid, notFound, required, unsupported } from "../decode/field-problem.ts";
 import type {
   EnvFromSource,
   EnvVar,
@@ -15,8 +15,8 @@ import {
   dns1123SubdomainFaults,
   environmentNameFaults,
   qualifiedNameFaults,
-} from "../names.ts";
-import { formatQuantity, isZeroQuantity } from "../quantity.ts";
+} from "../text/names.ts";
+import { formatQuantity, isZeroQuantity } from "../text/quantity.ts";
 import {
   child,
   eachOf,

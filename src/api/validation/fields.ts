@@ -1,7 +1,7 @@
 // pure
-import { type FieldProblem, invalid } from "../field-problem.ts";
-import type { Faults } from "../names.ts";
-import { compareQuantities, parseQuantity, type Quantity, readQuantity } from "../quantity.ts";
+import { type FieldProblem, invalid } from "../decode/field-problem.ts";
+import type { Faults } from "../text/names.ts";
+import { compareQuantities, parseQuantity, type Quantity, readQuantity } from "../text/quantity.ts";
 
 /** What a validator returns; empty when all is well. */
 export type Problems = readonly FieldProblem[];

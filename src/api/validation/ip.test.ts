@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isIP } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
-import { formatProblem } from "../field-problem.ts";
+import { formatProblem } from "../decode/field-problem.ts";
 import { ipProblems } from "./ip.ts";
 
 const said = (text: string) => ipProblems("ip", text).map(formatProblem);

@@ -1,5 +1,5 @@
 // pure
-import { type FieldProblem, invalid } from "../field-problem.ts";
+import { type FieldProblem, invalid } from "../decode/field-problem.ts";
 
 const OCTETS = /^(\d{1,10})\.(\d{1,10})\.(\d{1,10})\.(\d{1,10})$/;
 const GROUP = /^[0-9a-fA-F]{1,4}$/;

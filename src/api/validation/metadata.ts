@@ -1,6 +1,7 @@
 // pure
-import { invalid, required, tooLong } from "../field-problem.ts";
+import { invalid, required, tooLong } from "../decode/field-problem.ts";
 import type { ObjectMeta, OwnerReference, Pod } from "../generated/types.ts";
+import { allContainers } from "../pod/pod.ts";
 import {
   byteLength,
   dns1123LabelFaults,
@@ -8,8 +9,7 @@ import {
   type Faults,
   labelValueFaults,
   qualifiedNameFaults,
-} from "../names.ts";
-import { allContainers } from "../pod.ts";
+} from "../text/names.ts";
 import {
   child,
   descendingPath,

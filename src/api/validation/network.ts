@@ -1,12 +1,12 @@
 // pure
-import { forbidden, invalid, required, tooLong, unsupported } from "../field-problem.ts";
+import { forbidden, invalid, required, tooLong, unsupported } from "../decode/field-problem.ts";
 import type { PodSpec } from "../generated/types.ts";
 import {
   byteLength,
   dns1123LabelFaults,
   dns1123SubdomainFaults,
   searchDomainFaults,
-} from "../names.ts";
+} from "../text/names.ts";
 import { child, eachOf, FINE, faultsAt, ifSet, type Problems } from "./fields.ts";
 import { ipProblems } from "./ip.ts";
 

@@ -1,10 +1,10 @@
 // pure
 /** What the API refuses of a changed node (pkg/apis/core/validation ValidateNodeUpdate, Kubernetes 1.36). */
-import { duplicate, forbidden, invalid, unsupported } from "../field-problem.ts";
+import { duplicate, forbidden, invalid, unsupported } from "../decode/field-problem.ts";
+import { isSame } from "../decode/strategic-diff.ts";
 import type { Node, NodeSpec, NodeStatus } from "../generated/types.ts";
-import { labelValueFaults, qualifiedNameFaults, SUBDOMAIN_MAX } from "../names.ts";
-import { quantityMilliValue } from "../quantity.ts";
-import { isSame } from "../strategic-diff.ts";
+import { labelValueFaults, qualifiedNameFaults, SUBDOMAIN_MAX } from "../text/names.ts";
+import { quantityMilliValue } from "../text/quantity.ts";
 import {
   child,
   eachOf,

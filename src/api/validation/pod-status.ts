@@ -1,6 +1,6 @@
 // pure
 /** What the API refuses of a new status of a pod (pkg/apis/core/validation ValidatePodStatusUpdate, Kubernetes 1.36). */
-import { duplicate, forbidden, invalid, unsupported } from "../field-problem.ts";
+import { duplicate, forbidden, invalid, unsupported } from "../decode/field-problem.ts";
 import type {
   Container,
   ContainerStatus,
@@ -9,8 +9,8 @@ import type {
   PodStatus,
   ResourceStatus,
 } from "../generated/types.ts";
-import { inclusiveRange, qualifiedNameFaults } from "../names.ts";
-import { mayRestartAll, restartVerdict } from "../pod.ts";
+import { mayRestartAll, restartVerdict } from "../pod/pod.ts";
+import { inclusiveRange, qualifiedNameFaults } from "../text/names.ts";
 import { child, eachOf, entry, FINE, faultsAt, ifSet, type Problems } from "./fields.ts";
 import { ipProblems } from "./ip.ts";
 

@@ -1,5 +1,5 @@
 // pure
-import { forbidden, invalid, required, unsupported } from "../field-problem.ts";
+import { forbidden, invalid, required, unsupported } from "../decode/field-problem.ts";
 import type {
   Container,
   HTTPGetAction,
@@ -8,7 +8,7 @@ import type {
   Pod,
   Probe,
 } from "../generated/types.ts";
-import { httpHeaderNameFaults, portNameFaults, portNumberFaults } from "../names.ts";
+import { httpHeaderNameFaults, portNameFaults, portNumberFaults } from "../text/names.ts";
 import { child, FINE, faultsAt, ifSet, notNegative, type Problems } from "./fields.ts";
 
 const portProblems = (port: number | string, path: string): Problems =>

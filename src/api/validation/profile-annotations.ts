@@ -1,7 +1,7 @@
 // pure
-import { forbidden } from "../field-problem.ts";
+import { forbidden } from "../decode/field-problem.ts";
 import type { Pod, SeccompProfile } from "../generated/types.ts";
-import { allContainers, annotationOf } from "../pod.ts";
+import { allContainers, annotationOf } from "../pod/pod.ts";
 import { child, FINE, type Problems } from "./fields.ts";
 import { PROFILE_ANNOTATIONS } from "./metadata.ts";
 import { containerPath } from "./windows.ts";

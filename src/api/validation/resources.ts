@@ -1,5 +1,5 @@
 // pure
-import { aggregateContainers } from "../aggregate-resources.ts";
+
 import {
   duplicate,
   type FieldProblem,
@@ -7,18 +7,19 @@ import {
   invalid,
   required,
   unsupported,
-} from "../field-problem.ts";
+} from "../decode/field-problem.ts";
 import type { Pod, PodSpec, ResourceClaim, ResourceRequirements } from "../generated/types.ts";
-import { dns1123LabelFaults, qualifiedNameFaults } from "../names.ts";
-import { isPodLevelResource } from "../pod-resources.ts";
+import { aggregateContainers } from "../pod/aggregate-resources.ts";
+import { isPodLevelResource } from "../pod/pod-resources.ts";
+import { EXACT } from "../pod/resource-defaults.ts";
+import { dns1123LabelFaults, qualifiedNameFaults } from "../text/names.ts";
 import {
   compareQuantities,
   formatQuantity,
   type Quantity,
   quantityMilliValue,
   quantityValue,
-} from "../quantity.ts";
-import { EXACT } from "../resource-defaults.ts";
+} from "../text/quantity.ts";
 import {
   child,
   eachOf,

@@ -1,5 +1,5 @@
 // pure
-import { duplicate, forbidden, invalid, required, unsupported } from "../field-problem.ts";
+import { duplicate, forbidden, invalid, required, unsupported } from "../decode/field-problem.ts";
 import type {
   Affinity,
   LabelSelector,
@@ -16,7 +16,7 @@ import {
   dns1123SubdomainFaults,
   labelValueFaults,
   qualifiedNameFaults,
-} from "../names.ts";
+} from "../text/names.ts";
 import { child, eachOf, entry, FINE, faultsAt, ifSet, type Problems, positive } from "./fields.ts";
 import { labelProblems } from "./metadata.ts";
 

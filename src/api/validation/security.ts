@@ -1,5 +1,5 @@
 // pure
-import { forbidden, invalid, required, tooLong, unsupported } from "../field-problem.ts";
+import { forbidden, invalid, required, tooLong, unsupported } from "../decode/field-problem.ts";
 import type {
   AppArmorProfile,
   PodSecurityContext,
@@ -7,7 +7,7 @@ import type {
   SeccompProfile,
   SecurityContext,
 } from "../generated/types.ts";
-import { byteLength, inclusiveRange } from "../names.ts";
+import { byteLength, inclusiveRange } from "../text/names.ts";
 import { child, descendingPath, eachOf, FINE, faultsAt, ifSet, type Problems } from "./fields.ts";
 import { windowsOptionsProblems } from "./windows.ts";
 

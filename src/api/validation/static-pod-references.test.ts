@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decodePodDocument } from "../decode.ts";
-import { formatProblem } from "../field-problem.ts";
-import { parseYamlDocument } from "../yaml.ts";
+import { decodePodDocument } from "../decode/decode.ts";
+import { formatProblem } from "../decode/field-problem.ts";
+import { parseYamlDocument } from "../text/yaml.ts";
 import { staticPodProblems } from "./static-pod-references.ts";
 
 function said(spec: string): readonly string[] {

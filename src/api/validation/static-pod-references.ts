@@ -1,7 +1,7 @@
 // pure
-import { forbidden } from "../field-problem.ts";
+import { forbidden } from "../decode/field-problem.ts";
 import type { Pod, Volume, VolumeProjection } from "../generated/types.ts";
-import { allContainers, type PlacedContainer } from "../pod.ts";
+import { allContainers, type PlacedContainer } from "../pod/pod.ts";
 import { child, eachOf, entry, FINE, type Problems } from "./fields.ts";
 import { containerPath } from "./windows.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatProblem } from "../field-problem.ts";
+import { formatProblem } from "../decode/field-problem.ts";
 import type { Node, NodeStatus, Pod, PodSpec, PodStatus } from "../generated/types.ts";
 import { nodeUpdateProblems } from "./node-update.ts";
 import { podStatusProblems, withQosClass } from "./pod-status.ts";

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
-import { decodePodDocument } from "../decode.ts";
-import { formatProblem } from "../field-problem.ts";
+import { decodePodDocument } from "../decode/decode.ts";
+import { formatProblem } from "../decode/field-problem.ts";
 import type { Container, Pod, PodSpec } from "../generated/types.ts";
-import { defaultPod } from "../pod-defaults.ts";
-import { parseYamlDocument } from "../yaml.ts";
+import { defaultPod } from "../pod/pod-defaults.ts";
+import { parseYamlDocument } from "../text/yaml.ts";
 import { type PodValidationOptions, validatePod } from "./validation.ts";
 
 const badPods = new URL("../testdata/bad-pods/", import.meta.url);

@@ -6,20 +6,19 @@ import {
   invalid,
   required,
   unsupported,
-} from "../field-problem.ts";
+} from "../decode/field-problem.ts";
 import type { Pod, PodResourceClaim, PodSpec } from "../generated/types.ts";
 import {
   dns1123LabelFaults,
   dns1123SubdomainFaults,
   inclusiveRange,
   qualifiedNameFaults,
-} from "../names.ts";
+} from "../text/names.ts";
 import { containersProblems } from "./containers.ts";
 import { child, eachOf, FINE, faultsAt, ifSet, type Problems } from "./fields.ts";
 import { labelProblems, metadataProblems, podAnnotationProblems } from "./metadata.ts";
 import { networkProblems } from "./network.ts";
 import { profileAnnotationProblems } from "./profile-annotations.ts";
-import { tokenWithoutAccountProblems } from "./projected.ts";
 import { overheadProblems, podResourceProblems } from "./resources.ts";
 import {
   affinityProblems,
@@ -28,7 +27,8 @@ import {
   topologySpreadProblems,
 } from "./scheduling.ts";
 import { podSecurityContextProblems } from "./security.ts";
-import { checkVolumes } from "./volumes.ts";
+import { tokenWithoutAccountProblems } from "./volumes/projected.ts";
+import { checkVolumes } from "./volumes/volumes.ts";
 import { hostProcessProblems, linuxPodProblems, windowsPodProblems } from "./windows.ts";
 
 /** What depends on where a pod comes from and on the node's policy. */

@@ -1,8 +1,8 @@
 // pure
-import { forbidden, invalid } from "../field-problem.ts";
+import { forbidden, invalid } from "../decode/field-problem.ts";
 import type { PodSpec, WindowsSecurityContextOptions } from "../generated/types.ts";
-import { byteLength, dns1123SubdomainFaults } from "../names.ts";
-import { allContainers, CONTAINER_FIELDS, type PlacedContainer } from "../pod.ts";
+import { allContainers, CONTAINER_FIELDS, type PlacedContainer } from "../pod/pod.ts";
+import { byteLength, dns1123SubdomainFaults } from "../text/names.ts";
 import { child, entry, FINE, faultsAt, ifSet, type Problems } from "./fields.ts";
 
 const MAX_CREDENTIAL_KIB = 64;

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import type { DecisionRecord } from "../../api/decisions.ts";
 import { silentLog } from "../../kit/log.ts";
-import { StateFiles } from "../../kit/state-files.ts";
+import { StateFiles } from "../../kit/state/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { Journal } from "../../subsystems/journal/journal.ts";
 import type { AgentClient } from "./agent-client.ts";

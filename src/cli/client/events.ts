@@ -1,13 +1,13 @@
 /** Events of the node: from the agent, or from the history on disk when none runs. */
 import { type EventChoice, isChosen } from "../../api/event-choice.ts";
 import type { CoreEvent, CoreEventList } from "../../api/generated/types.ts";
-import { rfc3339Micro } from "../../api/timestamps.ts";
+import { rfc3339Micro } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import { StateFiles } from "../../kit/state-files.ts";
+import { StateFiles } from "../../kit/state/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { readEventHistory } from "../../subsystems/events/events.ts";
-import { eventTime } from "../render/event-row.ts";
+import { eventTime } from "../render/tables/event-row.ts";
 import type { AgentClient } from "./agent-client.ts";
 
 /** What is asked for; everything given must hold. */

@@ -1,7 +1,7 @@
 // pure
 /** The node as far as its changes have told. */
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import type { Change, Overview, Problem } from "./shapes.ts";
 
 /** What is known of a node. */

@@ -1,7 +1,7 @@
 // pure
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { nearest } from "../../api/nearest.ts";
-import { allContainers, annotationOf, podDisplayName } from "../../api/pod.ts";
+import { allContainers, annotationOf, podDisplayName } from "../../api/pod/pod.ts";
+import { nearest } from "../../api/text/nearest.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND, EXIT_USAGE } from "../exit-codes.ts";
 

@@ -2,7 +2,7 @@
 /** What the agent answers below `/nodelet/v1/` on its socket, see docs/server.md. */
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
-import type { StateProblem } from "../../kit/state-files.ts";
+import type { StateProblem } from "../../kit/state/state-files.ts";
 import type { Overview } from "../../server/server.ts";
 import type { DeviceReport } from "../../subsystems/devices/devices.ts";
 import type { ProbeReport } from "../../subsystems/probes/probes.ts";

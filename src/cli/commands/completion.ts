@@ -1,6 +1,6 @@
 import { Argument, type Command } from "commander";
 import type { Pod, PodList } from "../../api/generated/types.ts";
-import { allContainers } from "../../api/pod.ts";
+import { allContainers } from "../../api/pod/pod.ts";
 import { AgentClient } from "../client/agent-client.ts";
 import { parsePodReference, pickPod } from "../client/pick-pod.ts";
 import { type Candidate, type Completion, complete, matching } from "../completion/candidates.ts";
@@ -9,7 +9,7 @@ import type { CliContext } from "../context.ts";
 import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { agentSocket } from "../socket.ts";
-import { findResource, RESOURCES } from "./resources.ts";
+import { findResource, RESOURCES } from "./get/resources.ts";
 
 /** `nodelet completion`. */
 export function addCompletionCommand(program: Command, context: CliContext): void {

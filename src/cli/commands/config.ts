@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { encodeConfig } from "../../config/encode-config.ts";
+import { encodeConfig } from "../../config/file/encode-config.ts";
 import { reviewHardening } from "../../config/hardening.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { formatConfigProblem } from "../../config/problem.ts";

@@ -7,8 +7,8 @@ import type { Overview, Problems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { describeNode } from "../render/describe-node.ts";
-import { describePod } from "../render/describe-pod.ts";
+import { describeNode } from "../render/describe/describe-node.ts";
+import { describePod } from "../render/describe/describe-pod.ts";
 import { fetchPod, type PodOptions, withPodOptions } from "./pod-options.ts";
 
 /** Decisions below a description; `nodelet why` tells all. */

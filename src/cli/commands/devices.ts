@@ -3,8 +3,8 @@ import type { DeviceReport } from "../client/shapes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { renderDevices } from "../render/device-table.ts";
 import { encode } from "../render/output.ts";
+import { renderDevices } from "../render/tables/device-table.ts";
 
 interface DevicesOptions {
   readonly socket?: string;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { dumpYaml } from "../../api/yaml.ts";
+import { dumpYaml } from "../../api/text/yaml.ts";
 import { createSystemClock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseQuantity, quantityValue } from "../../api/quantity.ts";
+import { parseQuantity, quantityValue } from "../../api/text/quantity.ts";
 import type { CollectionAnswer } from "../../server/server.ts";
 import type { ImagesReport } from "../../subsystems/images/images.ts";
 import { CliError } from "../cli-error.ts";
@@ -7,15 +7,15 @@ import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { type Io, writeLines } from "../io.ts";
 import { humanBytes } from "../render/amounts.ts";
+import { encode } from "../render/output.ts";
 import {
   DELETION_COLUMNS,
   diskLine,
   IMAGE_COLUMNS,
   imageName,
   planLine,
-} from "../render/image-table.ts";
-import { encode } from "../render/output.ts";
-import { renderTable } from "../render/table.ts";
+} from "../render/tables/image-table.ts";
+import { renderTable } from "../render/tables/table.ts";
 import { counted, oneLine } from "../render/text.ts";
 
 type Output = "table" | "wide" | "json" | "yaml";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseTimestamp } from "../../api/timestamps.ts";
+import { parseTimestamp } from "../../api/text/timestamps.ts";
 import { parseDuration } from "../../config/duration.ts";
 import { CliError } from "../cli-error.ts";
 import { connectError } from "../client/agent-client.ts";

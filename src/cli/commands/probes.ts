@@ -3,10 +3,10 @@ import type { Probes } from "../client/shapes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
+import { describeProbes } from "../render/describe/probe-detail.ts";
 import { encode } from "../render/output.ts";
-import { describeProbes } from "../render/probe-detail.ts";
-import { PROBE_COLUMNS } from "../render/probe-table.ts";
-import { renderTable } from "../render/table.ts";
+import { PROBE_COLUMNS } from "../render/tables/probe-table.ts";
+import { renderTable } from "../render/tables/table.ts";
 import { fetchPod } from "./pod-options.ts";
 
 interface ProbesOptions {

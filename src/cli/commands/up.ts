@@ -2,8 +2,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../config/duration.ts";
 import type { CliContext } from "../context.ts";
 import { NODE_FLAGS } from "../node-flags.ts";
-import { runSupervisor } from "../up/background.ts";
 import type { UpContext } from "../up/request.ts";
+import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
 import { type PlaceOptions, pathsOf, placeArguments, withPlaceOptions } from "./places.ts";
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../api/generated/types.ts";
-import { DEFAULT_FLAGS } from "../../config/kubelet-flags.ts";
+import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
 import type { AgentClient } from "../client/agent-client.ts";
 import { askDecisions, readDecisions } from "../client/decisions.ts";
@@ -10,10 +10,10 @@ import type { Overview, StateProblems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
-import { renderNodeWhy } from "../render/node-why.ts";
 import { encode } from "../render/output.ts";
-import { renderStory, type Story } from "../render/story.ts";
-import { storyOf, tellDecision } from "../render/why.ts";
+import { renderNodeWhy } from "../render/why/node-why.ts";
+import { renderStory, type Story } from "../render/why/story.ts";
+import { storyOf, tellDecision } from "../render/why/why.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { type PodOptions, withPodOptions } from "./pod-options.ts";
 

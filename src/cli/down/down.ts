@@ -7,7 +7,6 @@ import { CliError } from "../cli-error.ts";
 import { AgentClient } from "../client/agent-client.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { type Io, writeLines } from "../io.ts";
-import { askRuntime, withRuntime } from "../up/ask-runtime.ts";
 import {
   EMPTY_LEDGER,
   type Ledger,
@@ -16,11 +15,12 @@ import {
   readLedger,
 } from "../up/ledger.ts";
 import { removeBridge, removeChains } from "../up/network-traces.ts";
-import { resumeContainerd, shimsOf } from "../up/own-containerd.ts";
 import type { UpPaths } from "../up/paths.ts";
-import { BRIDGE } from "../up/pod-network.ts";
-import { endProcess, isRunning } from "../up/processes.ts";
-import { orphanedAgent, readSupervisor } from "../up/supervisor-note.ts";
+import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
+import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
+import { BRIDGE } from "../up/runtime/pod-network.ts";
+import { endProcess, isRunning } from "../up/supervise/processes.ts";
+import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
 import { drainPods } from "./drain.ts";
 import {
   newRemoval,

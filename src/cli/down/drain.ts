@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Agent, startAgent } from "../../agent.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";

@@ -1,13 +1,13 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { type QosClass, qosClassOf } from "../../api/qos.ts";
+import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import { judge, type NodeRoom } from "../../pipeline/admission/rules.ts";
 import type {
   CgroupSettings,
   PlannedGroup,
   RuntimeWeights,
 } from "../../subsystems/cgroups/cgroups.ts";
-import { planMachine } from "../../subsystems/cgroups/plan-machine.ts";
+import { planMachine } from "../../subsystems/cgroups/plan/plan-machine.ts";
 
 /** What admission says of one pod. */
 export interface PlannedPod {

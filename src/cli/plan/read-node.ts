@@ -1,7 +1,7 @@
 // pure
 import type { Node } from "../../api/generated/types.ts";
-import { milliOf, wholeOf } from "../../api/quantity.ts";
-import { parseYamlDocument } from "../../api/yaml.ts";
+import { milliOf, wholeOf } from "../../api/text/quantity.ts";
+import { parseYamlDocument } from "../../api/text/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
 

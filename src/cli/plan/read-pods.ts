@@ -1,12 +1,12 @@
 // pure
-import { decodePodDocument } from "../../api/decode.ts";
-import { formatProblems } from "../../api/field-problem.ts";
+import { decodePodDocument } from "../../api/decode/decode.ts";
+import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import { SYSTEM_CRITICAL_PRIORITY } from "../../api/pod.ts";
-import { defaultPod } from "../../api/pod-defaults.ts";
-import { staticPodUid } from "../../api/pod-keys.ts";
+import { SYSTEM_CRITICAL_PRIORITY } from "../../api/pod/pod.ts";
+import { defaultPod } from "../../api/pod/pod-defaults.ts";
+import { staticPodUid } from "../../api/pod/pod-keys.ts";
+import { parseYaml } from "../../api/text/yaml.ts";
 import { validatePod } from "../../api/validation/validation.ts";
-import { parseYaml } from "../../api/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 
 /** Pods that are planned at once. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { humanDuration } from "../../api/human-duration.ts";
+import { humanDuration } from "../../api/text/human-duration.ts";
 import { humanBytes, spokenDuration } from "./amounts.ts";
 
 const S = 1000;

@@ -1,7 +1,7 @@
 // pure
 /** What `up` writes where there is no terminal: a line for everything that changed. */
-import type { NodeSummary } from "./node-summary.ts";
-import type { PodRow } from "./pod-row.ts";
+import type { NodeSummary } from "./tables/node-summary.ts";
+import type { PodRow } from "./tables/pod-row.ts";
 import { oneLine } from "./text.ts";
 
 /** What was last said. */

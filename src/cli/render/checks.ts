@@ -1,6 +1,6 @@
 // pure
 import { type Check, summarizeChecks } from "../up/checks.ts";
-import { renderTable } from "./table.ts";
+import { renderTable } from "./tables/table.ts";
 import type { Paint, Style } from "./text.ts";
 
 const STYLE: Readonly<Record<Check["level"], Style>> = { ok: "green", warn: "yellow", fail: "red" };

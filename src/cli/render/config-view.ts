@@ -1,11 +1,12 @@
 // pure
-import { encodeConfig } from "../../config/encode-config.ts";
-import { FIELDS } from "../../config/fields.ts";
+
+import { FIELDS } from "../../config/fields/fields.ts";
+import { encodeConfig } from "../../config/file/encode-config.ts";
 import type { HardeningFinding } from "../../config/hardening.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { formatOrigin, type Origin } from "../../config/origins.ts";
 import { getAt } from "../../config/tree.ts";
-import { renderTable, type TableOptions } from "./table.ts";
+import { renderTable, type TableOptions } from "./tables/table.ts";
 
 /** One field with its value and where that came from. */
 export interface FieldView {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_CONFIG } from "../../config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { NOTHING_MET, planEviction } from "../../subsystems/eviction/plan.ts";
 import { candidateOf, type TestPod } from "../../subsystems/eviction/pods.vectors.ts";

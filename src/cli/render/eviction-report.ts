@@ -1,12 +1,12 @@
 // pure
 
-import { humanDuration } from "../../api/human-duration.ts";
+import { humanDuration } from "../../api/text/human-duration.ts";
 import type {
   EvictionReport,
   ReportedPod,
   ReportedSignal,
 } from "../../subsystems/eviction/eviction.ts";
-import { type Column, renderTable } from "./table.ts";
+import { type Column, renderTable } from "./tables/table.ts";
 import { oneLine, type Paint } from "./text.ts";
 
 const STATES: Readonly<Record<ReportedSignal["state"], string>> = {

@@ -4,10 +4,10 @@ import fc from "fast-check";
 import { assertGolden } from "../../../test/cli/golden.ts";
 import { anEvent, anOverview } from "../../../test/cli/nodes.ts";
 import { aPod, NOW, running, secondsAgo } from "../../../test/cli/pods.ts";
-import { eventRow } from "./event-row.ts";
 import { renderScreen, type Screen } from "./live-view.ts";
-import { summarizeNode } from "./node-summary.ts";
-import { podRow } from "./pod-row.ts";
+import { eventRow } from "./tables/event-row.ts";
+import { summarizeNode } from "./tables/node-summary.ts";
+import { podRow } from "./tables/pod-row.ts";
 import { type Paint, plainPaint, textWidth } from "./text.ts";
 
 const crashing = aPod({

@@ -1,12 +1,12 @@
 // pure
 /** The screen of `nodelet up`: node, pods and events in as many lines as the terminal has. */
-import { humanDuration } from "../../api/human-duration.ts";
+import { humanDuration } from "../../api/text/human-duration.ts";
 import { humanBytes } from "./amounts.ts";
-import type { EventRow } from "./event-row.ts";
-import { eventStyle } from "./event-row.ts";
-import type { NodeSummary } from "./node-summary.ts";
-import type { PodRow } from "./pod-row.ts";
-import { type Column, renderTable } from "./table.ts";
+import type { EventRow } from "./tables/event-row.ts";
+import { eventStyle } from "./tables/event-row.ts";
+import type { NodeSummary } from "./tables/node-summary.ts";
+import type { PodRow } from "./tables/pod-row.ts";
+import { type Column, renderTable } from "./tables/table.ts";
 import { counted, cutText, oneLine, type Paint, padText, textWidth } from "./text.ts";
 
 /** What is on the screen. */

@@ -1,6 +1,6 @@
 // pure
 /** The forms that `-o` offers. */
-import { dumpYaml } from "../../api/yaml.ts";
+import { dumpYaml } from "../../api/text/yaml.ts";
 
 /** Forms of output; a table when none is asked for. */
 export const OUTPUT_FORMS = ["wide", "json", "yaml", "name"] as const;

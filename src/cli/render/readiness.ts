@@ -1,8 +1,8 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { isTerminalPhase, podDisplayName } from "../../api/pod.ts";
-import type { NodeSummary } from "./node-summary.ts";
-import { podRow } from "./pod-row.ts";
+import { isTerminalPhase, podDisplayName } from "../../api/pod/pod.ts";
+import type { NodeSummary } from "./tables/node-summary.ts";
+import { podRow } from "./tables/pod-row.ts";
 
 /** Whether a pod serves. */
 export function isReady(pod: Pod): boolean {

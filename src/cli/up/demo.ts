@@ -4,9 +4,9 @@ import { join } from "node:path";
 import type { Pod } from "../../api/generated/types.ts";
 import { HELLO_IMAGE, helloImage } from "../local-images/local-images.ts";
 import { packageRoot } from "../package-root.ts";
-import { ensureImages, type ImageTarget } from "./bring-images.ts";
 import { fileState } from "./ledger.ts";
 import type { UpPaths } from "./paths.ts";
+import { ensureImages, type ImageTarget } from "./runtime/bring-images.ts";
 
 /** Name of the pod in the example's manifest. */
 export const DEMO_POD = "hello";

@@ -1,5 +1,5 @@
 // pure
-import { dumpYaml } from "../../api/yaml.ts";
+import { dumpYaml } from "../../api/text/yaml.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND } from "../../config/kubelet-config.ts";
 
 /** What the configuration for `up` depends on. */

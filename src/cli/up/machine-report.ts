@@ -22,10 +22,10 @@ import {
   type RuntimePlan,
   type TakenPort,
 } from "./checks.ts";
-import { findRuntime, type RuntimeChoice } from "./find-runtime.ts";
 import type { Ledger } from "./ledger.ts";
 import { socketObstacle, type UpPaths } from "./paths.ts";
 import { findCniPlugins, findProgram, searchPath } from "./programs.ts";
+import { findRuntime, type RuntimeChoice } from "./runtime/find-runtime.ts";
 import { holderOf, listenersByPort } from "./taken-ports.ts";
 
 /** What is looked at. */

@@ -3,13 +3,13 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../cli-error.ts";
-import { ensureSandboxImage } from "./bring-images.ts";
 import { type MachineReport, mayLowerOomScore } from "./checks.ts";
 import { kubeletConfigFile } from "./kubelet-config-file.ts";
 import { fileState, type OpenLedger } from "./ledger.ts";
 import { chainsOfCni } from "./network-traces.ts";
-import { ensureOwnContainerd } from "./own-containerd.ts";
 import type { UpPaths } from "./paths.ts";
+import { ensureSandboxImage } from "./runtime/bring-images.ts";
+import { ensureOwnContainerd } from "./runtime/own-containerd.ts";
 
 /** What preparing works on. */
 export interface Preparation {

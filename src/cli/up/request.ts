@@ -1,6 +1,6 @@
 import type { Io } from "../io.ts";
-import type { RuntimeChoice } from "./find-runtime.ts";
 import type { UpPaths } from "./paths.ts";
+import type { RuntimeChoice } from "./runtime/find-runtime.ts";
 
 /** What the user asked for. */
 export interface UpRequest {

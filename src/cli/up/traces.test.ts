@@ -10,8 +10,8 @@ import { mountsBelow } from "../down/remove-made.ts";
 import { EMPTY_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
-import { endProcess, isRunning, markOf } from "./processes.ts";
-import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervisor-note.ts";
+import { endProcess, isRunning, markOf } from "./supervise/processes.ts";
+import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort, parseListeners } from "./taken-ports.ts";
 
 function withFolder(use: (folder: string) => void): void {

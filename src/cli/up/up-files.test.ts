@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertGolden } from "../../../test/cli/golden.ts";
 import { assembleConfig } from "../../config/assemble.ts";
-import { parseFlags } from "../../config/flags.ts";
-import { validateOnHost } from "../../config/validate.ts";
-import { containerdConfig } from "./containerd-config.ts";
+import { parseFlags } from "../../config/flags/flags.ts";
+import { validateOnHost } from "../../config/validation/validate.ts";
 import { kubeletConfigFile } from "./kubelet-config-file.ts";
 import { DEFAULT_PLACES, socketObstacle, upPaths } from "./paths.ts";
-import { choosePodNetwork, overlaps, podNetworkConfig, subnetOf } from "./pod-network.ts";
+import { containerdConfig } from "./runtime/containerd-config.ts";
+import { choosePodNetwork, overlaps, podNetworkConfig, subnetOf } from "./runtime/pod-network.ts";
 
 const PATHS = upPaths(DEFAULT_PLACES);
 

@@ -7,16 +7,16 @@ import { AgentClient } from "../client/agent-client.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { renderChecks } from "../render/checks.ts";
-import { goToBackground } from "./background.ts";
 import { judgeMachine } from "./checks.ts";
 import { installDemo } from "./demo.ts";
-import { viewNode } from "./foreground.ts";
 import { OpenLedger, readLedger } from "./ledger.ts";
 import { surveyMachine } from "./machine-report.ts";
 import type { UpPaths } from "./paths.ts";
 import { prepareNode } from "./prepare.ts";
 import type { UpContext, UpRequest } from "./request.ts";
-import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervisor-note.ts";
+import { goToBackground } from "./supervise/background.ts";
+import { viewNode } from "./supervise/foreground.ts";
+import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 
 /** Runs `up`; resolves with the exit code. */
 export async function runUp(request: UpRequest, context: UpContext): Promise<number> {

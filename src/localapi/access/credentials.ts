@@ -1,7 +1,7 @@
 /** Keys and certificates of the API: made once, kept in its folder, certificates renewed in time. */
 import { base64ToBytes } from "../../kit/base64.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import type { Decoded, StateFile, StateFiles } from "../../kit/state-files.ts";
+import type { Decoded, StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import {
   type CertificateUsage,
   generateKeyPair,

@@ -1,6 +1,6 @@
 /** Tokens of service accounts: given out, and believed while what they are bound to is there. */
 import type { TokenRequest } from "../../api/generated/types.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Claims, TokenSigner } from "../../outside/tokens/tokens.ts";

@@ -1,5 +1,5 @@
 /** Forgets requests for certificates of pods: agents have taken the answer, or ask anew. */
-import { parseTimestamp } from "../../api/timestamps.ts";
+import { parseTimestamp } from "../../api/text/timestamps.ts";
 import { POD_CERTIFICATE_REQUESTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { type Controller, stepsForEach } from "./controllers.ts";

@@ -1,9 +1,14 @@
 // pure
-import { asScheduled } from "../../api/allocation.ts";
+
 import type { Node, Pod, Taint, Toleration } from "../../api/generated/types.ts";
-import { isTerminalPhase } from "../../api/pod.ts";
-import { podResources, type ResourceAmounts, resourceAmounts } from "../../api/pod-resources.ts";
-import { tolerates } from "../../api/taints.ts";
+import { tolerates } from "../../api/node/taints.ts";
+import { asScheduled } from "../../api/pod/allocation.ts";
+import { isTerminalPhase } from "../../api/pod/pod.ts";
+import {
+  podResources,
+  type ResourceAmounts,
+  resourceAmounts,
+} from "../../api/pod/pod-resources.ts";
 import { UsageError } from "../../kit/errors.ts";
 
 /** Where a pod can go, or why it can go nowhere. */

@@ -1,6 +1,6 @@
 /** Forgets events after an hour, as the API server does (`--event-ttl`). */
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { parseTimestamp } from "../../api/timestamps.ts";
+import { parseTimestamp } from "../../api/text/timestamps.ts";
 import { EVENTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { Controller } from "./controllers.ts";

@@ -1,6 +1,6 @@
 /** Gives pods to the node, and says why where it cannot. */
 import type { Node, Pod } from "../../api/generated/types.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
 import { EVENTS, NODES, PODS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";

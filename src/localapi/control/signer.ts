@@ -1,6 +1,6 @@
 /** Answers certificate signing requests: a node's own at once, others when somebody has approved them. */
 import type { CertificateSigningRequest } from "../../api/generated/types.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import {

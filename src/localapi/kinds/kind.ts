@@ -1,6 +1,6 @@
 // pure
 /** What the server has to know of a kind of objects. */
-import type { FieldProblem } from "../../api/field-problem.ts";
+import type { FieldProblem } from "../../api/decode/field-problem.ts";
 import type { ApiObject, Tree } from "../api-object.ts";
 
 /** A column of `kubectl get`. */

@@ -1,7 +1,14 @@
 // pure
 /** Rules of the kinds other than pods, as far as one node needs them (pkg/apis/… validation, defaults). */
 
-import { duplicate, forbidden, invalid, required, tooLong } from "../../api/field-problem.ts";
+import {
+  duplicate,
+  forbidden,
+  invalid,
+  required,
+  tooLong,
+} from "../../api/decode/field-problem.ts";
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type {
   CertificateSigningRequest,
   ConfigMap,
@@ -16,8 +23,7 @@ import type {
   Secret,
   Service,
 } from "../../api/generated/types.ts";
-import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/names.ts";
-import { isSame } from "../../api/strategic-diff.ts";
+import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/text/names.ts";
 import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
 import type { ApiObject } from "../api-object.ts";

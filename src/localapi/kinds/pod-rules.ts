@@ -1,10 +1,10 @@
 // pure
-import { forbidden, invalid } from "../../api/field-problem.ts";
+import { forbidden, invalid } from "../../api/decode/field-problem.ts";
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Container, Pod, PodSpec, Toleration } from "../../api/generated/types.ts";
-import { isTerminalPhase } from "../../api/pod.ts";
-import { defaultPod } from "../../api/pod-defaults.ts";
-import { computeQosClass } from "../../api/qos.ts";
-import { isSame } from "../../api/strategic-diff.ts";
+import { isTerminalPhase } from "../../api/pod/pod.ts";
+import { defaultPod } from "../../api/pod/pod-defaults.ts";
+import { computeQosClass } from "../../api/pod/qos.ts";
 import { podStatusProblems, withQosClass } from "../../api/validation/pod-status.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";

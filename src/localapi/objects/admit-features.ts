@@ -1,5 +1,5 @@
 import type { Node, Pod } from "../../api/generated/types.ts";
-import { featuresForUpdate, missingFeatures } from "../../api/node-features.ts";
+import { featuresForUpdate, missingFeatures } from "../../api/node/node-features.ts";
 import type { ApiObject } from "../api-object.ts";
 import { NODES, PODS } from "../kinds/catalog.ts";
 import { forbidden } from "../status-error.ts";

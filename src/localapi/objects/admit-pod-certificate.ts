@@ -1,4 +1,4 @@
-import { invalid } from "../../api/field-problem.ts";
+import { invalid } from "../../api/decode/field-problem.ts";
 import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { parseCsrDer } from "../../outside/x509/x509.ts";

@@ -1,7 +1,8 @@
 // pure
+
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { PodSpec, RuntimeClass, Toleration } from "../../api/generated/types.ts";
-import { compareQuantities, parseQuantity } from "../../api/quantity.ts";
-import { isSame } from "../../api/strategic-diff.ts";
+import { compareQuantities, parseQuantity } from "../../api/text/quantity.ts";
 
 /** What a runtime class adds to a pod, or why the pod is not taken. */
 export type RuntimeClassVerdict =

@@ -1,4 +1,4 @@
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
 import { NAMESPACES } from "../kinds/catalog.ts";
 import { apiVersionOf } from "../kinds/kind.ts";

@@ -1,5 +1,5 @@
 // pure
-import { required } from "../../api/field-problem.ts";
+import { required } from "../../api/decode/field-problem.ts";
 import type { ObjectMeta } from "../../api/generated/types.ts";
 import { metadataProblems } from "../../api/validation/metadata.ts";
 import type { ApiObject } from "../api-object.ts";

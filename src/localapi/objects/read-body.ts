@@ -1,6 +1,6 @@
 // pure
-import { type Decodable, decodeObject } from "../../api/decode.ts";
-import { type FieldProblem, formatProblem } from "../../api/field-problem.ts";
+import { type Decodable, decodeObject } from "../../api/decode/decode.ts";
+import { type FieldProblem, formatProblem } from "../../api/decode/field-problem.ts";
 import { type ApiObject, isTree, type Tree } from "../api-object.ts";
 import { apiVersionOf, type Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";

@@ -1,5 +1,5 @@
 import type { DeleteOptions } from "../../api/generated/types.ts";
-import { parseTimestamp, rfc3339 } from "../../api/timestamps.ts";
+import { parseTimestamp, rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { ApiObject } from "../api-object.ts";
 import { NAMESPACES } from "../kinds/catalog.ts";

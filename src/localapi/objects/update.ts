@@ -1,5 +1,5 @@
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, PodSpec } from "../../api/generated/types.ts";
-import { isSame } from "../../api/strategic-diff.ts";
 import { type ApiObject, without } from "../api-object.ts";
 import { resizedSpec } from "../kinds/resize-rules.ts";
 import { afterUpdate } from "../patch/managed-fields.ts";

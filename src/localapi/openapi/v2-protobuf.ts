@@ -3,7 +3,7 @@
  * OpenAPI v2 in the binary form that clients before 1.27 insist on. Source of the numbers:
  * github.com/google/gnostic, openapiv2/OpenAPIv2.proto. Only what our document uses is written.
  */
-import { dumpYaml } from "../../api/yaml.ts";
+import { dumpYaml } from "../../api/text/yaml.ts";
 import { isTree, type Tree, treeOf } from "../api-object.ts";
 import type { Schema } from "./definitions.ts";
 import type { OpenApiV2 } from "./v2.ts";

@@ -3,7 +3,7 @@
  * Places in an object that somebody can own, as server-side apply names them (FieldsV1): `f:name` is a
  * field, `k:{…}` an element of a list by its keys, `v:…` a value of a set.
  */
-import { isSame } from "../../api/strategic-diff.ts";
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import { isTree, type Tree } from "../api-object.ts";
 import type { ListRule } from "../schema/list-rules.ts";
 import { KEY_DEFAULTS } from "../schema/list-rules.ts";

@@ -1,5 +1,5 @@
 // pure
-import { isSame } from "../../api/strategic-diff.ts";
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import { isTree } from "../api-object.ts";
 import { setOwn } from "./merge-patch.ts";
 

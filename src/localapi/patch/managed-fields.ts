@@ -1,7 +1,8 @@
 // pure
 /** Who owns which field (`metadata.managedFields`): kept through every write, decided on by server-side apply. */
+
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { JsonValue, ManagedFieldsEntry, ObjectMeta } from "../../api/generated/types.ts";
-import { isSame } from "../../api/strategic-diff.ts";
 import { type ApiObject, isTree, type Tree, treeOf } from "../api-object.ts";
 import { fieldShape, isGranular, type Shape } from "../schema/shapes.ts";
 import {

@@ -1,5 +1,5 @@
 // pure
-import { isSame } from "../../api/strategic-diff.ts";
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import { isTree, type Tree } from "../api-object.ts";
 import { fieldShape, type Shape } from "../schema/shapes.ts";
 import { PatchFault } from "./json-patch.ts";

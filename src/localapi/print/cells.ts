@@ -1,6 +1,6 @@
 // pure
-import { humanDuration } from "../../api/human-duration.ts";
-import { parseTimestamp } from "../../api/timestamps.ts";
+import { humanDuration } from "../../api/text/human-duration.ts";
+import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { Column } from "../kinds/kind.ts";
 

@@ -12,8 +12,8 @@ import type {
   Service,
   ServiceAccount,
 } from "../../api/generated/types.ts";
-import { humanDuration } from "../../api/human-duration.ts";
-import { summarizePod } from "../../api/pod-summary.ts";
+import { summarizePod } from "../../api/pod/pod-summary.ts";
+import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { TableView } from "../kinds/kind.ts";
 import {

@@ -8,7 +8,7 @@ import type {
   PriorityClass,
   RuntimeClass,
 } from "../../api/generated/types.ts";
-import { humanDuration } from "../../api/human-duration.ts";
+import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { TableView } from "../kinds/kind.ts";
 import { AGE, ageOf, column, NAME, NONE, orNone } from "./cells.ts";

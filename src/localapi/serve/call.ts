@@ -1,5 +1,5 @@
 import { API_SCHEMA } from "../../api/generated/schema.ts";
-import { dumpYaml, parseYamlDocument, YamlError } from "../../api/yaml.ts";
+import { dumpYaml, parseYamlDocument, YamlError } from "../../api/text/yaml.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Exchange } from "../../outside/serving.ts";
 import type { TokenDeps } from "../access/tokens.ts";

@@ -1,6 +1,6 @@
 /** Logs of containers and connections into them: the node's agent answers, here it is only found. */
 import type { Pod } from "../../api/generated/types.ts";
-import { allContainers } from "../../api/pod.ts";
+import { allContainers } from "../../api/pod/pod.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { PODS } from "../kinds/catalog.ts";
 import {

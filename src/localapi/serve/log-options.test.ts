@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatProblems } from "../../api/field-problem.ts";
+import { formatProblems } from "../../api/decode/field-problem.ts";
 import { logOptionProblems } from "./log-options.ts";
 
 const ROWS: readonly (readonly [query: string, said: string])[] = [

@@ -1,5 +1,5 @@
 // pure
-import type { FieldProblem } from "../../api/field-problem.ts";
+import type { FieldProblem } from "../../api/decode/field-problem.ts";
 
 const INTEGER = /^[+-]?\d{1,19}$/;
 const STREAMS = ["All", "Stdout", "Stderr"] as const;

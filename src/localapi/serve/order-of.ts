@@ -1,5 +1,5 @@
 // pure
-import { unsupported } from "../../api/field-problem.ts";
+import { unsupported } from "../../api/decode/field-problem.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { FieldValidation, Order, User } from "../objects/order.ts";
 import { invalidObject } from "../status-error.ts";

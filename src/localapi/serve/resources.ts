@@ -1,6 +1,6 @@
 /** Answers requests for objects: one verb each. */
-import { decodeObject } from "../../api/decode.ts";
-import { formatProblem, required } from "../../api/field-problem.ts";
+import { decodeObject } from "../../api/decode/decode.ts";
+import { formatProblem, required } from "../../api/decode/field-problem.ts";
 import type { DeleteOptions } from "../../api/generated/types.ts";
 import { nodeRestriction } from "../access/restrict-node.ts";
 import type { ApiObject } from "../api-object.ts";

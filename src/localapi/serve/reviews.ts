@@ -1,5 +1,5 @@
 /** Answers questions about who somebody is and what they may do. Nothing of it is kept. */
-import { decodeObject } from "../../api/decode.ts";
+import { decodeObject } from "../../api/decode/decode.ts";
 import { type Access, authorize, type Verdict } from "../access/authorize.ts";
 import { readToken } from "../access/tokens.ts";
 import { isTree, type Tree, textOf, treeOf } from "../api-object.ts";

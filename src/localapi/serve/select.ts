@@ -6,7 +6,7 @@ import {
   matchesLabels,
   parseFieldSelector,
   parseLabelSelector,
-} from "../../api/labels.ts";
+} from "../../api/text/labels.ts";
 import type { ApiObject } from "../api-object.ts";
 import { apiVersionOf, type Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";

@@ -1,7 +1,7 @@
 /** Answers requests for parts of objects, and for what can be done with them. */
-import { decodeObject } from "../../api/decode.ts";
+import { decodeObject } from "../../api/decode/decode.ts";
 import type { Binding, Pod, TokenRequest } from "../../api/generated/types.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import { issueToken } from "../access/tokens.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
 import { NAMESPACES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";

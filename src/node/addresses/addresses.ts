@@ -4,8 +4,8 @@
  * question to DNS, and a server that does not answer holds up nobody for long.
  */
 import type { Node } from "../../api/generated/types.ts";
-import { hostIpsOfNode } from "../../api/node-addresses.ts";
-import { canonicalAddress } from "../../config/ip.ts";
+import { hostIpsOfNode } from "../../api/node/node-addresses.ts";
+import { canonicalAddress } from "../../config/validation/ip.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";

@@ -1,7 +1,8 @@
 // pure
 /** Which addresses a node shows (kubelet nodestatus/setters.go NodeAddress). */
-import { canonicalAddress, isIP, isUnspecified } from "../../config/ip.ts";
-import { nodeAddressFault } from "../../config/validate-flags.ts";
+
+import { nodeAddressFault } from "../../config/flags/validate-flags.ts";
+import { canonicalAddress, isIP, isUnspecified } from "../../config/validation/ip.ts";
 
 /** What the addresses are chosen from. All addresses are canonical. */
 export interface AddressFacts {

@@ -1,4 +1,4 @@
-import type { HealthCheck, HealthMeasure } from "../../kit/health.ts";
+import type { HealthCheck, HealthMeasure } from "../../kit/health/health.ts";
 import type { LoopDelay } from "../../outside/serving.ts";
 
 /** What timing the event loop needs. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
-import type { HealthCheck } from "../../kit/health.ts";
+import type { HealthCheck } from "../../kit/health/health.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { FileWorkerFacts } from "../../outside/host/host.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { Reading } from "../../kit/cell.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import { ageCheck, type HealthCheck, HealthRegistry } from "../../kit/health.ts";
+import { ageCheck, type HealthCheck, HealthRegistry } from "../../kit/health/health.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";

@@ -1,5 +1,5 @@
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import type { HealthCheck, HealthMeasure } from "../../kit/health.ts";
+import type { HealthCheck, HealthMeasure } from "../../kit/health/health.ts";
 
 /** What timing the pool needs. */
 export interface ThreadPoolDeps {

@@ -12,8 +12,8 @@ import {
   quantityFromBytes,
   quantityFromCount,
   quantityFromMilli,
-} from "../../api/quantity.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+} from "../../api/text/quantity.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
 import type { NodeCapacity } from "../capacity.ts";

@@ -3,13 +3,14 @@
  * what is seen of the machine. Out: the object as the API has it. Invariants: a node that was deleted
  * is registered again; nothing is sent when nothing changed, but at the latest when the report is due.
  */
+
+import { isSame, STATUS_RULES, strategicDiff } from "../../api/decode/strategic-diff.ts";
 import type { Node, NodeStatus } from "../../api/generated/types.ts";
-import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf, withoutFigures } from "../../kit/errors.ts";
-import { ageCheck, type HealthCheck } from "../../kit/health.ts";
+import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
 import { jitter, type Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";

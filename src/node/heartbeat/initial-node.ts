@@ -1,6 +1,7 @@
 // pure
+
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Node, NodeStatus, Taint } from "../../api/generated/types.ts";
-import { isSame } from "../../api/strategic-diff.ts";
 import { goArchitectureOf, type NodeIdentity } from "./derive-status.ts";
 
 /** What the configuration says about the node object. */

@@ -1,5 +1,5 @@
 import type { Lease, Node } from "../../api/generated/types.ts";
-import { rfc3339Micro } from "../../api/timestamps.ts";
+import { rfc3339Micro } from "../../api/text/timestamps.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";

@@ -1,7 +1,7 @@
-import type { RuntimeAbilities } from "../../config/declared-features.ts";
+import type { RuntimeAbilities } from "../../config/gates/declared-features.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { HealthProblem } from "../../kit/health.ts";
+import type { HealthProblem } from "../../kit/health/health.ts";
 import type { ListedImage } from "../../subsystems/images/images.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";

@@ -1,6 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { findContainer } from "../../api/pod.ts";
+import { findContainer } from "../../api/pod/pod.ts";
 import type { GroupPlace } from "../../subsystems/cgroups/cgroups.ts";
 import type { OomKill } from "./kernel-lines.ts";
 

@@ -5,7 +5,7 @@
 
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { SystemdUnits } from "../systemd/systemd.ts";
-import type { VolumeFiles } from "./volume-files.ts";
+import type { VolumeFiles } from "./files/volume-files.ts";
 
 export type {
   BindOrder,
@@ -15,7 +15,7 @@ export type {
   MountPoint,
   PayloadFile,
   VolumeFiles,
-} from "./volume-files.ts";
+} from "./files/volume-files.ts";
 
 /** What stands under a name. */
 export type FileKind = "file" | "directory" | "link" | "socket" | "other";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
-import { parsePids } from "./cgroup-folders.ts";
+import { parsePids } from "./cgroups/cgroup-folders.ts";
 import { killProcess, parseProcessCgroups, parseProcessStat, readProcess } from "./processes.ts";
 
 const REST =

@@ -1,7 +1,7 @@
 // pure
 import type { Status } from "../../api/generated/types.ts";
 import { type OutsideCode, OutsideError } from "../../kit/errors.ts";
-import type { ApiReply } from "./transport.ts";
+import type { ApiReply } from "./transport/transport.ts";
 
 /** A refusal of the API server, with its `Status` as it came. */
 export class ApiError extends OutsideError {

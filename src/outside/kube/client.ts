@@ -5,7 +5,7 @@ import type { Log } from "../../kit/log.ts";
 import { apiErrorOf } from "./api-error.ts";
 import { type RateLimit, RequestBudget } from "./rate-limit.ts";
 import { apiPath, apiVersionOf, type ObjectPlace, type Query, type Resource } from "./resources.ts";
-import type { ApiReply, ApiRequest, ApiTransport, ApiWatchReply } from "./transport.ts";
+import type { ApiReply, ApiRequest, ApiTransport, ApiWatchReply } from "./transport/transport.ts";
 
 /** What every object of the API has. */
 export interface ApiObject {

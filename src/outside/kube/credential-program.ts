@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { OutsideError } from "../../kit/errors.ts";
-import type { CredentialProgram, ProgramCredentials } from "./transport.ts";
+import type { CredentialProgram, ProgramCredentials } from "./transport/transport.ts";
 
 /** Most that a program may write. */
 const MAX_OUTPUT_BYTES = 1024 * 1024;

@@ -12,7 +12,7 @@ import type {
   Credentials,
   Kube,
   ProgramCredentials,
-} from "./transport.ts";
+} from "./transport/transport.ts";
 
 /** What reading an endpoint needs. */
 export interface EndpointDeps {

@@ -14,7 +14,6 @@ export type {
   Selection,
 } from "./client.ts";
 export { KubeClient } from "./client.ts";
-export { DeferredTransport } from "./deferred-transport.ts";
 export type { EndpointDeps, LoadedEndpoint } from "./endpoint.ts";
 export { loadEndpoint } from "./endpoint.ts";
 export type { Kubeconfig } from "./kubeconfig.ts";
@@ -37,6 +36,7 @@ export type {
 export { RequestedTokens } from "./service-account-tokens.ts";
 export type { ServiceList, ServiceListDeps } from "./service-list.ts";
 export { followServices } from "./service-list.ts";
+export { DeferredTransport } from "./transport/deferred-transport.ts";
 export type {
   ApiEndpoint,
   ApiReply,
@@ -47,4 +47,4 @@ export type {
   ClientIdentity,
   Credentials,
   Kube,
-} from "./transport.ts";
+} from "./transport/transport.ts";

@@ -1,7 +1,7 @@
 // pure
-import { parseYaml } from "../../api/yaml.ts";
+import { parseYaml } from "../../api/text/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
-import type { CredentialProgram } from "./transport.ts";
+import type { CredentialProgram } from "./transport/transport.ts";
 
 /** Text that stands in the kubeconfig itself or in a file it names. */
 export type Source =

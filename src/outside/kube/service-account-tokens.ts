@@ -1,5 +1,5 @@
 import type { TokenRequest } from "../../api/generated/types.ts";
-import { parseTimestamp } from "../../api/timestamps.ts";
+import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";

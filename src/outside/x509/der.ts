@@ -1,5 +1,5 @@
 // pure
-import { parseTimestamp, rfc3339 } from "../../api/timestamps.ts";
+import { parseTimestamp, rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PodAllocation } from "../../api/allocation.ts";
+import type { PodAllocation } from "../../api/pod/allocation.ts";
 import { checksumOf, encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
 
 /** A checkpoint as Kubernetes 1.33 writes it. */

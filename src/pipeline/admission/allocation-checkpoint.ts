@@ -4,9 +4,10 @@
  * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it. What only
  * nodelet keeps stands beside the data, where the Go kubelet does not look.
  */
-import type { PodAllocation } from "../../api/allocation.ts";
-import { fnv1a32 } from "../../api/fnv.ts";
+
 import type { ResourceRequirements } from "../../api/generated/types.ts";
+import type { PodAllocation } from "../../api/pod/allocation.ts";
+import { fnv1a32 } from "../../api/text/fnv.ts";
 
 /** Allocations by UID of their pod. */
 export type Allocations = ReadonlyMap<string, PodAllocation>;

@@ -1,5 +1,5 @@
-import { allocationOf, largerRequests, withAllocation } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import { allocationOf, largerRequests, withAllocation } from "../../api/pod/allocation.ts";
 import type { PodRecord } from "../pods/record.ts";
 import type { AllocationLedger } from "./ledger.ts";
 

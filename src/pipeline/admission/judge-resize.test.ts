@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Pod, PodSpec } from "../../api/generated/types.ts";
-import { resourceAmounts } from "../../api/pod-resources.ts";
+import { resourceAmounts } from "../../api/pod/pod-resources.ts";
 import {
   judgeResize,
   orderResizes,

@@ -3,16 +3,17 @@
  * Whether a change in place that is asked for can be given, and in which order those that wait are asked.
  * Source: kubelet allocation_manager.go, allocation/handlers.go.
  */
+
+import type { Container, Pod } from "../../api/generated/types.ts";
 import {
   isSameAmount,
   isSameResources,
   type ResizeVerdict,
   resizableContainers,
-} from "../../api/allocation.ts";
-import type { Container, Pod } from "../../api/generated/types.ts";
-import { isCriticalPod, isRestartableInit, isStaticPod } from "../../api/pod.ts";
-import { podResources } from "../../api/pod-resources.ts";
-import { qosClassOf } from "../../api/qos.ts";
+} from "../../api/pod/allocation.ts";
+import { isCriticalPod, isRestartableInit, isStaticPod } from "../../api/pod/pod.ts";
+import { podResources } from "../../api/pod/pod-resources.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
 import { judge, type RuleInputs } from "./rules.ts";
 
 /** What of the node's settings stands in the way of changes in place. */

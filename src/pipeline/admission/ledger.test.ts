@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles, type Fault } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import { allocationOf, isUnsure } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import { allocationOf, isUnsure } from "../../api/pod/allocation.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
-import { StateFiles } from "../../kit/state-files.ts";
+import { StateFiles } from "../../kit/state/state-files.ts";
 import { AllocationLedger } from "./ledger.ts";
 
 const PATHS = { allocated: "/a", actuated: "/b" };

@@ -4,6 +4,8 @@
  * of containers. Out: allocations to admission, to the pods room, to statuses. Invariants: what was
  * promised is on disk before anything is done about it; nothing is written when nothing changed.
  */
+
+import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
 import {
   type ActuatedPod,
   allocationOf,
@@ -12,9 +14,8 @@ import {
   type PodAllocation,
   unsure,
   withAllocation,
-} from "../../api/allocation.ts";
-import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
-import type { StateFile, StateFiles } from "../../kit/state-files.ts";
+} from "../../api/pod/allocation.ts";
+import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
 
 /** Where the two are kept. */

@@ -1,6 +1,6 @@
 /** Making room for critical pods: others are ended, and the critical one waits until they are. */
 import { decided } from "../../api/decisions.ts";
-import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod.ts";
+import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { Events } from "../../subsystems/events/events.ts";

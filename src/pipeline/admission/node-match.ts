@@ -1,9 +1,9 @@
 // pure
 import type { Pod, Taint } from "../../api/generated/types.ts";
-import type { LabelSet } from "../../api/labels.ts";
-import { matchesNodeSelector } from "../../api/node-selector.ts";
-import { isStaticPod } from "../../api/pod.ts";
-import { tolerates } from "../../api/taints.ts";
+import { matchesNodeSelector } from "../../api/node/node-selector.ts";
+import { tolerates } from "../../api/node/taints.ts";
+import { isStaticPod } from "../../api/pod/pod.ts";
+import type { LabelSet } from "../../api/text/labels.ts";
 
 /** The node's object in the API, as far as pods can ask for it. */
 export interface NodeFace {

@@ -1,8 +1,8 @@
 // pure
 import type { Pod, Taint } from "../../api/generated/types.ts";
-import { isCriticalPod } from "../../api/pod.ts";
-import { qosClassOf } from "../../api/qos.ts";
-import { tolerates } from "../../api/taints.ts";
+import { tolerates } from "../../api/node/taints.ts";
+import { isCriticalPod } from "../../api/pod/pod.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
 
 /** The taint that the control plane sets for memory pressure. */
 const MEMORY_TAINT: Taint = { key: "node.kubernetes.io/memory-pressure", effect: "NoSchedule" };

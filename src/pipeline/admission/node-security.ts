@@ -1,6 +1,6 @@
 // pure
 import type { AppArmorProfile, Container, Pod } from "../../api/generated/types.ts";
-import { allContainers, annotationOf } from "../../api/pod.ts";
+import { allContainers, annotationOf } from "../../api/pod/pod.ts";
 
 /** What kernel and runtime can enforce. */
 export interface NodeSecurity {

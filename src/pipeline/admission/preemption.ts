@@ -1,8 +1,8 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { isCriticalPod } from "../../api/pod.ts";
-import { podResources } from "../../api/pod-resources.ts";
-import { type QosClass, qosClassOf } from "../../api/qos.ts";
+import { isCriticalPod } from "../../api/pod/pod.ts";
+import { podResources } from "../../api/pod/pod-resources.ts";
+import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import { amountsByName, type Shortage } from "./room-for-pod.ts";
 
 /** Who has to go, or why nobody who could would be enough. */

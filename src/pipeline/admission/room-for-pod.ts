@@ -1,6 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { podResources, type ResourceAmounts } from "../../api/pod-resources.ts";
+import { podResources, type ResourceAmounts } from "../../api/pod/pod-resources.ts";
 
 /** What the node can give to pods. */
 export interface Room {

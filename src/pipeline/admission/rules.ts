@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { featuresForPod, missingFeatures } from "../../api/node-features.ts";
-import { isStaticPod } from "../../api/pod.ts";
+import { featuresForPod, missingFeatures } from "../../api/node/node-features.ts";
+import { isStaticPod } from "../../api/pod/pod.ts";
 import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
 import { mayComeUnder, pressureText } from "./node-pressure.ts";
 import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";

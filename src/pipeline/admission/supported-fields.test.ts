@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { API_SCHEMA } from "../../api/generated/schema.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import { CONFIG_SOURCE_ANNOTATION } from "../../api/pod.ts";
+import { CONFIG_SOURCE_ANNOTATION } from "../../api/pod/pod.ts";
 import { judge, type NodeRoom } from "./rules.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 

@@ -1,8 +1,8 @@
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import { isMirrorPod, podFullName } from "../../api/pod.ts";
-import { isSame } from "../../api/strategic-diff.ts";
+import { isMirrorPod, podFullName } from "../../api/pod/pod.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { ageCheck, type HealthCheck } from "../../kit/health.ts";
+import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import {

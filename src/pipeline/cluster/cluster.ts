@@ -5,7 +5,7 @@
  * and what it missed is brought to it later.
  */
 import type { Node, Pod } from "../../api/generated/types.ts";
-import { podDisplayName, podFullName } from "../../api/pod.ts";
+import { podDisplayName, podFullName } from "../../api/pod/pod.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading, until } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";

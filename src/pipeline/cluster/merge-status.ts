@@ -1,7 +1,8 @@
 // pure
+
+import { isSame, STATUS_RULES, strategicDiff } from "../../api/decode/strategic-diff.ts";
 import type { Pod, PodCondition, PodStatus } from "../../api/generated/types.ts";
-import { isTerminalPhase } from "../../api/pod.ts";
-import { isSame, STATUS_RULES, strategicDiff } from "../../api/strategic-diff.ts";
+import { isTerminalPhase } from "../../api/pod/pod.ts";
 import { isOwnCondition, newerConditions } from "../status/pod-conditions.ts";
 
 /** Fields of a pod's status that the kubelet writes; all others belong to somebody else. */

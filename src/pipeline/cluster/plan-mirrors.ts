@@ -5,7 +5,7 @@ import {
   CONFIG_HASH_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,
   podFullName,
-} from "../../api/pod.ts";
+} from "../../api/pod/pod.ts";
 
 /** A static pod of the node, for its image in the API. */
 export interface ObservedStaticPod {

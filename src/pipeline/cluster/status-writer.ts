@@ -1,3 +1,4 @@
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import {
@@ -7,8 +8,7 @@ import {
   isStaticPod,
   isTerminalPhase,
   podDisplayName,
-} from "../../api/pod.ts";
-import { isSame } from "../../api/strategic-diff.ts";
+} from "../../api/pod/pod.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";

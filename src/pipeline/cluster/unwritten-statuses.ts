@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 

@@ -4,7 +4,7 @@ import type { AdmissionVerdict, Admit } from "./admit.ts";
 import { isFinished } from "./phase.ts";
 import type { PodDeps } from "./ports.ts";
 import type { PodRecord } from "./record.ts";
-import { Resizes } from "./resizes.ts";
+import { Resizes } from "./resize/resizes.ts";
 import type { PodSignal } from "./signals.ts";
 
 /** What the class needs of the room. */

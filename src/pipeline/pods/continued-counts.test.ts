@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { ContainerStatus, Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { CONFIG_SOURCE_ANNOTATION } from "../../api/pod.ts";
+import { CONFIG_SOURCE_ANNOTATION } from "../../api/pod/pod.ts";
 import { ContinuedCounts } from "./continued-counts.ts";
 
 const podFrom = (source: string): Pod => ({

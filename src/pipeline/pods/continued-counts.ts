@@ -1,6 +1,6 @@
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { isStaticPod } from "../../api/pod.ts";
+import { isStaticPod } from "../../api/pod/pod.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 
 /** A pod that has ended, with what was last shown of it. */

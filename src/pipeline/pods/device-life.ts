@@ -1,7 +1,7 @@
 // pure
 import { attemptIn, livingContainers, newestSandbox } from "./observed.ts";
+import { initContainers, regularContainers } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
-import { initContainers, regularContainers } from "./restart.ts";
 
 /** How far a pod is, for those who lend it things. */
 export interface DeviceLife {

@@ -1,6 +1,6 @@
 // pure
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
-import { isTerminalPhase } from "../../api/pod.ts";
+import { isTerminalPhase } from "../../api/pod/pod.ts";
 import type { PodSource, TerminationCause } from "./record.ts";
 
 /**

@@ -2,8 +2,8 @@
 import type { PodStatus } from "../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../api/observation.ts";
 import { latestAttempt } from "./observed.ts";
+import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
-import { type EndedAttempt, EXIT_CODE_UNKNOWN, regularContainers } from "./restart.ts";
 
 /**
  * Exit codes by name of regular containers that ran and that the runtime knows nothing of any more: removed

@@ -3,7 +3,6 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { lastEnd } from "./lost-containers.ts";
 import { attemptIn, lastMade, latestAttempt, newestSandbox } from "./observed.ts";
-import type { PodRecord } from "./record.ts";
 import {
   decideRestart,
   type EndedAttempt,
@@ -11,7 +10,8 @@ import {
   regularContainers,
   type SpecContainer,
   specContainers,
-} from "./restart.ts";
+} from "./plan/restart.ts";
+import type { PodRecord } from "./record.ts";
 
 /** `status.phase` without Unknown, which no kubelet sets. */
 export type PodPhase = "Pending" | "Running" | "Succeeded" | "Failed";

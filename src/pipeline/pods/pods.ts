@@ -8,7 +8,7 @@
 import { decided } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
-import { graceSecondsOf, podDisplayName } from "../../api/pod.ts";
+import { graceSecondsOf, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
 import type { CellMap } from "../../kit/cell-map.ts";
 import { InvariantError } from "../../kit/errors.ts";
@@ -20,7 +20,7 @@ import { causeOf, hasEnded } from "./ended-before.ts";
 import { keptVerdicts } from "./kept-verdicts.ts";
 import { lostBefore } from "./lost-containers.ts";
 import { livingContainers } from "./observed.ts";
-import type { PlanContext } from "./plan-draft.ts";
+import type { PlanContext } from "./plan/plan-draft.ts";
 import { factOf } from "./pod-fact.ts";
 import type { PodDeps } from "./ports.ts";
 import {
@@ -30,7 +30,7 @@ import {
   type PodSource,
   type TerminationCause,
 } from "./record.ts";
-import { keptResize } from "./resize-state.ts";
+import { keptResize } from "./resize/resize-state.ts";
 import { sayDegraded, signalOf } from "./say-degraded.ts";
 import type { PodSignal } from "./signals.ts";
 import { knownBefore, nameOf, UnobservedPods } from "./unobserved-pods.ts";

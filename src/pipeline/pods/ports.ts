@@ -1,12 +1,12 @@
-import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/allocation.ts";
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import type { ContainerKind, PodEvent, StopOrder } from "./actions.ts";
+import type { ContainerKind, PodEvent, StopOrder } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
 
 /** What became of making sure of an image. */

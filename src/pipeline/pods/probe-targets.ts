@@ -4,8 +4,13 @@ import type { PodUid } from "../../api/observation.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { latestAttempt, newestSandbox } from "./observed.ts";
 import { derivePhase, isStarted } from "./phase.ts";
+import {
+  decideRestart,
+  initContainers,
+  regularContainers,
+  type SpecContainer,
+} from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
-import { decideRestart, initContainers, regularContainers, type SpecContainer } from "./restart.ts";
 
 /** One container as its probes must know it. */
 export interface ContainerToProbe {

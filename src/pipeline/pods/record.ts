@@ -1,13 +1,14 @@
 // pure
-import { type ActuatedPod, allocationOf } from "../../api/allocation.ts";
+
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
+import { type ActuatedPod, allocationOf } from "../../api/pod/allocation.ts";
 import type { ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { LostContainers } from "./lost-containers.ts";
-import { inRounds } from "./rounds.ts";
+import { inRounds } from "./plan/rounds.ts";
 
 /** Why a pod is being ended. */
 export type TerminationCause =

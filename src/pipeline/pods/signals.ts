@@ -1,8 +1,8 @@
 // pure
 
-import type { ActuatedPod, PodAllocation } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
+import type { ActuatedPod, PodAllocation } from "../../api/pod/allocation.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";

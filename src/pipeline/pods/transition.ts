@@ -1,16 +1,18 @@
 // pure
 
-import { allocationOf, withAllocation } from "../../api/allocation.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
-import { graceSecondsOf } from "../../api/pod.ts";
+import { allocationOf, withAllocation } from "../../api/pod/allocation.ts";
+import { graceSecondsOf } from "../../api/pod/pod.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
 import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
-import { isResizing } from "./plan-resize.ts";
-import { cannotGoOn } from "./plan-sandbox.ts";
+import { isResizing } from "./plan/plan-resize.ts";
+import { cannotGoOn } from "./plan/plan-sandbox.ts";
+import { findContainer } from "./plan/restart.ts";
+import { inRounds } from "./plan/rounds.ts";
 import {
   type PodLife,
   type PodRecord,
@@ -20,8 +22,6 @@ import {
   type StepFailure,
   type TerminationCause,
 } from "./record.ts";
-import { findContainer } from "./restart.ts";
-import { inRounds } from "./rounds.ts";
 import type { PodSignal } from "./signals.ts";
 
 type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;

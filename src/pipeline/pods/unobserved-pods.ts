@@ -1,7 +1,7 @@
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { PodUid, UnobservedPod } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
-import { parseTimestamp } from "../../api/timestamps.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
+import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { NOTHING_OBSERVED, newRecord, type PodRecord, type PodSource } from "./record.ts";
 

@@ -1,9 +1,9 @@
 /** One attempt of a container out of what the subsystems know of it: variables, mounts, devices. */
-import type { EnvEntry } from "../../api/env.ts";
+import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { sortPodIps } from "../../api/node-addresses.ts";
+import { sortPodIps } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { isHostNetworkPod, podDisplayName } from "../../api/pod.ts";
+import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import { InvariantError, messageOf } from "../../kit/errors.ts";
 import { type Devices, DevicesNotReady } from "../../subsystems/devices/devices.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
@@ -12,8 +12,8 @@ import type { Images } from "../../subsystems/images/images.ts";
 import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
+import { findContainer } from "../pods/plan/restart.ts";
 import { ContainerConfigError, type CreateContainerOrder } from "../pods/ports.ts";
-import { findContainer } from "../pods/restart.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {

@@ -1,13 +1,13 @@
 /** What the pods room needs for hooks of containers. */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { isHostNetworkPod, podDisplayName } from "../../api/pod.ts";
+import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
+import { specContainers } from "../pods/plan/restart.ts";
 import type { PodPorts } from "../pods/ports.ts";
-import { specContainers } from "../pods/restart.ts";
 
 /** What the port is made from. */
 export interface HookPortDeps {

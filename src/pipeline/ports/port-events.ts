@@ -1,7 +1,7 @@
 /** What users are told about pods on the way to the runtime. */
 import type { Pod } from "../../api/generated/types.ts";
-import { featuresForUpdate, missingFeatures } from "../../api/node-features.ts";
-import { podDescription } from "../../api/pod.ts";
+import { featuresForUpdate, missingFeatures } from "../../api/node/node-features.ts";
+import { podDescription } from "../../api/pod/pod.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";

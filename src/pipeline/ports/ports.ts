@@ -2,7 +2,7 @@
  * What the pods room asks for, built out of the subsystems. In: orders of pods. Out: what became of them. It
  * decides nothing.
  */
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
 import type { DecisionPort, PodDevicePort, PodPorts } from "../pods/ports.ts";

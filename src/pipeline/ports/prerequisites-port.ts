@@ -1,8 +1,8 @@
 /** What the pods room needs to make and remove what stands around a pod. */
 import type { Pod } from "../../api/generated/types.ts";
+import { podPaths } from "../../api/pod/pod-paths.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
 import { activePods, type PodFacts } from "../../api/pod-facts.ts";
-import { podPaths } from "../../api/pod-paths.ts";
-import { qosClassOf } from "../../api/qos.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";

@@ -1,12 +1,13 @@
 /** What the pods room needs to change resources in place, out of the ledger, the rules and the subsystems. */
+
+import type { Pod } from "../../api/generated/types.ts";
 import {
   type ActuatedPod,
   allocationOf,
   isUnsure,
   resizableContainers,
   withAllocation,
-} from "../../api/allocation.ts";
-import type { Pod } from "../../api/generated/types.ts";
+} from "../../api/pod/allocation.ts";
 import { activePods, type PodFacts } from "../../api/pod-facts.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Cgroups, ResizeOutcome } from "../../subsystems/cgroups/cgroups.ts";

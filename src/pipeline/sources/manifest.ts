@@ -1,13 +1,13 @@
 // pure
-import { decodePodDocument } from "../../api/decode.ts";
-import { formatProblems } from "../../api/field-problem.ts";
+import { decodePodDocument } from "../../api/decode/decode.ts";
+import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { defaultPod } from "../../api/pod-defaults.ts";
-import { bindStaticPod } from "../../api/static-pod.ts";
+import { defaultPod } from "../../api/pod/pod-defaults.ts";
+import { bindStaticPod } from "../../api/pod/static-pod.ts";
+import { parseYaml } from "../../api/text/yaml.ts";
 import { staticPodProblems } from "../../api/validation/static-pod-references.ts";
 import { type PodValidationOptions, validatePod } from "../../api/validation/validation.ts";
-import { parseYaml } from "../../api/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { SourcedPod, SourceKind } from "./merge.ts";
 

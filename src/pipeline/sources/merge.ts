@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 
 /** Where static pods come from. */
 export type SourceKind = "file" | "http";

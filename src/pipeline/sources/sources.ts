@@ -5,14 +5,14 @@
  */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
-import { seenFromApi } from "../../api/static-pod.ts";
-import { nanosFromWall, rfc3339Nano } from "../../api/timestamps.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
+import { seenFromApi } from "../../api/pod/static-pod.ts";
+import { nanosFromWall, rfc3339Nano } from "../../api/text/timestamps.ts";
 import type { PodValidationOptions } from "../../api/validation/validation.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { UsageError } from "../../kit/errors.ts";
-import { ageCheck, type HealthCheck } from "../../kit/health.ts";
+import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Files } from "../../outside/host/host.ts";

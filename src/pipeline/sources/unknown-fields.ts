@@ -1,5 +1,5 @@
 // pure
-import { decodeObject } from "../../api/decode.ts";
+import { decodeObject } from "../../api/decode/decode.ts";
 import type { Pod } from "../../api/generated/types.ts";
 
 /** A pod without what this agent's API does not have. */

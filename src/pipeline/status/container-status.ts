@@ -10,13 +10,13 @@ import type {
   VolumeMount,
   VolumeMountStatus,
 } from "../../api/generated/types.ts";
-import { byteLength, cutToBytes } from "../../api/names.ts";
 import type { ObservedContainer } from "../../api/observation.ts";
-import { resolveRecursiveReadOnly } from "../../api/recursive-read-only.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
+import { byteLength, cutToBytes } from "../../api/text/names.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import { hasRegularAttempt } from "../pods/phase.ts";
+import { decideRestart, EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/plan/restart.ts";
 import type { PodRecord } from "../pods/record.ts";
-import { decideRestart, EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/restart.ts";
 import { containerResources } from "./resize-status.ts";
 import { NEVER_SEEN_TO_END } from "./when-terminated.ts";
 

@@ -1,16 +1,16 @@
 // pure
 import type { PodCondition, PodStatus } from "../../api/generated/types.ts";
-import { sortPodIps } from "../../api/node-addresses.ts";
+import { sortPodIps } from "../../api/node/node-addresses.ts";
 import type { ObservedSandbox } from "../../api/observation.ts";
-import { isTerminalPhase, mayRestartAll } from "../../api/pod.ts";
-import { qosClassOf } from "../../api/qos.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { isTerminalPhase, mayRestartAll } from "../../api/pod/pod.ts";
+import { qosClassOf } from "../../api/pod/qos.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { newestSandbox } from "../pods/observed.ts";
 import { derivePhase, type PodPhase } from "../pods/phase.ts";
+import { ephemeralContainers, initContainers, regularContainers } from "../pods/plan/restart.ts";
+import { isBetweenRounds } from "../pods/plan/rounds.ts";
 import type { PodRecord } from "../pods/record.ts";
-import { ephemeralContainers, initContainers, regularContainers } from "../pods/restart.ts";
-import { isBetweenRounds } from "../pods/rounds.ts";
 import { type ContainerStatusContext, containerStatuses } from "./container-status.ts";
 import {
   type ConditionVerdict,

@@ -9,7 +9,7 @@ import {
   at,
   wall,
 } from "../../../test/support/pods.ts";
-import { allocationOf } from "../../api/allocation.ts";
+import { allocationOf } from "../../api/pod/allocation.ts";
 import { asSpecified } from "../pods/record.ts";
 import { containerResources, podLevelResources, resizeConditions } from "./resize-status.ts";
 

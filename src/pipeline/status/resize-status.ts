@@ -1,12 +1,13 @@
 // pure
 /** What a status says of resources that were given, that are had, and of changes in place (KEP-1287, KEP-5419). */
-import { isSameResources } from "../../api/allocation.ts";
+
 import type {
   Container,
   ContainerStatus,
   PodStatus,
   ResourceRequirements,
 } from "../../api/generated/types.ts";
+import { isSameResources } from "../../api/pod/allocation.ts";
 import { type PodRecord, STEP_RESIZE } from "../pods/record.ts";
 import type { ConditionVerdict } from "./pod-conditions.ts";
 

@@ -4,10 +4,10 @@
  * a terminal phase stays; nothing is written when nothing changed.
  */
 import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.ts";
-import { familyMismatch } from "../../api/node-addresses.ts";
+import { familyMismatch } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Decoded, StateFile, StateFiles } from "../../kit/state-files.ts";
+import type { Decoded, StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
 

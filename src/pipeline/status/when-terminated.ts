@@ -1,6 +1,6 @@
 // pure
 import type { ContainerStateTerminated, ContainerStatus } from "../../api/generated/types.ts";
-import { EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/restart.ts";
+import { EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/plan/restart.ts";
 
 /** What is said of a container that nobody has seen end. */
 export const NEVER_SEEN_TO_END: ContainerStateTerminated = {

@@ -1,6 +1,6 @@
-import { fnv1a128Hex } from "../../api/fnv.ts";
-import { stableJson } from "../../api/pod-keys.ts";
-import { dumpYaml } from "../../api/yaml.ts";
+import { stableJson } from "../../api/pod/pod-keys.ts";
+import { fnv1a128Hex } from "../../api/text/fnv.ts";
+import { dumpYaml } from "../../api/text/yaml.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Files } from "../../outside/host/host.ts";

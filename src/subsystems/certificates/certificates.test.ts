@@ -7,7 +7,7 @@ import type { CertificateSigningRequest } from "../../api/generated/types.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
-import { StateFiles } from "../../kit/state-files.ts";
+import { StateFiles } from "../../kit/state/state-files.ts";
 import { KubeClient, readKubeconfig } from "../../outside/kube/kube.ts";
 import {
   generateKeyPair,

@@ -1,7 +1,7 @@
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Decoded, StateFiles } from "../../kit/state-files.ts";
+import type { Decoded, StateFiles } from "../../kit/state/state-files.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { keyBelongsTo, parseCertificate } from "../../outside/x509/x509.ts";
 

@@ -6,8 +6,8 @@
  * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
  */
 import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
-import { allContainers } from "../../api/pod.ts";
-import { type QosClass, qosClassOf } from "../../api/qos.ts";
+import { allContainers } from "../../api/pod/pod.ts";
+import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -22,17 +22,18 @@ import {
   comparePlan,
   destroyGroup,
 } from "./apply.ts";
-import { MIN_SHARES } from "./convert.ts";
 import { podDemand } from "./demand-cache.ts";
 import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
-import { type ContainerResources, planContainer } from "./plan-container.ts";
-import { planNode, planReserved } from "./plan-node.ts";
-import { planPod } from "./plan-pod.ts";
-import { planQos, planQosStart } from "./plan-qos.ts";
-import { planSandbox, type SandboxResources } from "./plan-sandbox.ts";
-import { planTree } from "./plan-tree.ts";
+import { MIN_SHARES } from "./plan/convert.ts";
+import { type ContainerResources, planContainer } from "./plan/plan-container.ts";
+import { planNode, planReserved } from "./plan/plan-node.ts";
+import { planPod } from "./plan/plan-pod.ts";
+import { planQos, planQosStart } from "./plan/plan-qos.ts";
+import { planSandbox, type SandboxResources } from "./plan/plan-sandbox.ts";
+import { planTree } from "./plan/plan-tree.ts";
+import { type CgroupPlan, planWrites } from "./plan/writes.ts";
 import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
 import { applyResize, type ResizeOrder, type ResizeOutcome } from "./resize.ts";
@@ -46,14 +47,13 @@ import {
   readSwap,
   reservationProblem,
 } from "./start.ts";
-import { type CgroupPlan, planWrites } from "./writes.ts";
 
 export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";
 export type { GroupPlace } from "./locate.ts";
 export type { CgroupDriver } from "./names.ts";
 export { settingsFrom } from "./options.ts";
-export type { RuntimeWeights } from "./plan-container.ts";
-export type { PlannedGroup, PlannedValue } from "./plan-machine.ts";
+export type { RuntimeWeights } from "./plan/plan-container.ts";
+export type { PlannedGroup, PlannedValue } from "./plan/plan-machine.ts";
 export type { FoundPodGroup } from "./pod-groups.ts";
 export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
 export type { ResizeOrder, ResizeOutcome } from "./resize.ts";

@@ -1,5 +1,5 @@
 import type { Pod } from "../../api/generated/types.ts";
-import { type PodDemand, readDemand } from "./demand.ts";
+import { type PodDemand, readDemand } from "./plan/demand.ts";
 
 /** Pods are replaced, never changed, so what one asks for is read once. */
 const known = new WeakMap<Pod, PodDemand>();

@@ -1,7 +1,8 @@
 // pure
-import { parseCpuList } from "../../config/cpu-list.ts";
-import { resolveGates } from "../../config/feature-gates.ts";
+
+import { resolveGates } from "../../config/gates/feature-gates.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
+import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import type { CgroupDriver } from "./names.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { MemoryQos } from "./settings.ts";

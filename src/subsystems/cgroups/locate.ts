@@ -1,5 +1,5 @@
 // pure
-import type { QosClass } from "../../api/qos.ts";
+import type { QosClass } from "../../api/pod/qos.ts";
 import { type CgroupDriver, KUBEPODS, parsePath, podUidOf } from "./names.ts";
 
 /** What a group of the machine is to the agent. */

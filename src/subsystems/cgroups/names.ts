@@ -1,5 +1,5 @@
 // pure
-import type { QosClass } from "../../api/qos.ts";
+import type { QosClass } from "../../api/pod/qos.ts";
 import { UsageError } from "../../kit/errors.ts";
 
 /** Who makes the groups, which decides how they are spelled. */

@@ -1,8 +1,8 @@
 // pure
-import { wholeOf } from "../../api/quantity.ts";
+import { wholeOf } from "../../api/text/quantity.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
-import { pageSizeName, readAmounts } from "./demand.ts";
 import { type CgroupDriver, parseCgroupRoot } from "./names.ts";
+import { pageSizeName, readAmounts } from "./plan/demand.ts";
 import type { CgroupSettings, MemoryQos, NodeAmounts, ReservedGroup } from "./settings.ts";
 
 /** The part of the configuration that concerns control groups, in its own words and units. */

@@ -1,5 +1,5 @@
 /** Groups of pods and of their containers as they are found in the tree. */
-import type { QosClass } from "../../api/qos.ts";
+import type { QosClass } from "../../api/pod/qos.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import { type CgroupDriver, parsePath, podUidOf, QOS_CLASSES } from "./names.ts";
 

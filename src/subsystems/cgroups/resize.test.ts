@@ -5,9 +5,9 @@ import { container, demand, filesOf, podOf, settings } from "../../../test/suppo
 import { type Fault, room } from "../../../test/support/cgroup-room.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
-import type { ContainerResources } from "./plan-container.ts";
-import { planPod } from "./plan-pod.ts";
-import { planResize, planUpdates, type ResizeStep } from "./plan-resize.ts";
+import type { ContainerResources } from "./plan/plan-container.ts";
+import { planPod } from "./plan/plan-pod.ts";
+import { planResize, planUpdates, type ResizeStep } from "./plan/plan-resize.ts";
 
 const UID = "r";
 const MI = 1_048_576n;

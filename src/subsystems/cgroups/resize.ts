@@ -3,7 +3,7 @@ import { isOutside } from "../../kit/errors.ts";
 import { applyPlan, type CgroupAccess } from "./apply.ts";
 import { podDemand } from "./demand-cache.ts";
 import type { CgroupOptions } from "./options.ts";
-import type { ContainerResources } from "./plan-container.ts";
+import type { ContainerResources } from "./plan/plan-container.ts";
 import {
   type ContainerUpdate,
   groupOf,
@@ -13,7 +13,7 @@ import {
   type ResizeDemand,
   type ResizeStep,
   resizedFiles,
-} from "./plan-resize.ts";
+} from "./plan/plan-resize.ts";
 import type { CgroupSettings } from "./settings.ts";
 
 /** A running pod whose resources change without a restart. */

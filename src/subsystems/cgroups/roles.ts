@@ -1,7 +1,7 @@
 // pure
 import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
-import { allContainers, isRestartableInit } from "../../api/pod.ts";
-import { type ContainerDemand, type ContainerRole, readContainer } from "./demand.ts";
+import { allContainers, isRestartableInit } from "../../api/pod/pod.ts";
+import { type ContainerDemand, type ContainerRole, readContainer } from "./plan/demand.ts";
 
 /** What a container is to its pod, by the list it stands in; one that is not there counts as regular. */
 export function roleOf(pod: Pod, name: string): ContainerRole {

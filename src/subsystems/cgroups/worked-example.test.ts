@@ -13,7 +13,7 @@ import { connectHost } from "../../outside/host/connect-host.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import { type Cgroups, createCgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
-import { expectContainerFiles, type RuntimeWeights } from "./plan-container.ts";
+import { expectContainerFiles, type RuntimeWeights } from "./plan/plan-container.ts";
 
 /** Shares, quota, period, memory limit; weight, cpu.max, memory.max. */
 type Row = readonly [string, string, string, string, string, string, string, string];

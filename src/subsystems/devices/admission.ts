@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { GrantResult, Grants } from "./grants.ts";
 import type { ResourceRecord } from "./inventory.ts";

@@ -15,7 +15,7 @@ import {
   UID,
 } from "./allocate.vectors.ts";
 import { EMPTY_INVENTORY } from "./inventory.ts";
-import { EMPTY_LEDGER, ownerOf, withPod } from "./ledger.ts";
+import { EMPTY_LEDGER, ownerOf, withPod } from "./ledger/ledger.ts";
 import { deviceWants } from "./requests.ts";
 
 for (const { name, pod, gpus, nics, ledger, inventory, more, expect } of ROWS) {

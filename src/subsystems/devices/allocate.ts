@@ -7,7 +7,7 @@ import type { PodUid } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { type Choices, chooseDevices, type PreferenceQuestion } from "./choose.ts";
 import type { Device, Inventory, ResourceRecord } from "./inventory.ts";
-import { type HeldDevice, type Holding, holdingsOf, type Ledger } from "./ledger.ts";
+import { type HeldDevice, type Holding, holdingsOf, type Ledger } from "./ledger/ledger.ts";
 import type { ContainerWants, Want } from "./requests.ts";
 import {
   align,

@@ -12,7 +12,7 @@ import {
   leave,
   list,
 } from "./inventory.ts";
-import { EMPTY_LEDGER, type Holding, type Ledger, withHolding } from "./ledger.ts";
+import { EMPTY_LEDGER, type Holding, type Ledger, withHolding } from "./ledger/ledger.ts";
 import { deviceWants } from "./requests.ts";
 
 /** A resource that most rows ask for. */

@@ -7,7 +7,7 @@
 import type { Because } from "../../api/decisions.ts";
 import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
-import { isStaticPod, podDisplayName } from "../../api/pod.ts";
+import { isStaticPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
@@ -16,37 +16,41 @@ import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { StateFiles } from "../../kit/state-files.ts";
+import type { StateFiles } from "../../kit/state/state-files.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { Grpc } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { DeviceAdmission, type GrantOutcome } from "./admission.ts";
-import { CheckpointStore } from "./checkpoint-store.ts";
-import { type ContainerDeviceParts, mergeAnswers, NO_DEVICE_PARTS } from "./container-parts.ts";
 import type { DevicePod } from "./device-pod.ts";
 import { Grants } from "./grants.ts";
 import { expectAgain, isReportedHealthy } from "./inventory.ts";
-import { allHoldings, type Holding, holdingsOf, ownerOf } from "./ledger.ts";
-import { type DeviceEvent, PluginSide } from "./plugin-side.ts";
+import { CheckpointStore } from "./ledger/checkpoint-store.ts";
+import {
+  type ContainerDeviceParts,
+  mergeAnswers,
+  NO_DEVICE_PARTS,
+} from "./ledger/container-parts.ts";
+import { allHoldings, type Holding, holdingsOf, ownerOf } from "./ledger/ledger.ts";
 import {
   ledgerOf,
   type RunningContainer,
   reconcileRunning,
   unaccountedContainers,
-} from "./recover.ts";
-import { Releases } from "./releases.ts";
+} from "./ledger/recover.ts";
+import { Releases } from "./ledger/releases.ts";
+import { UnaccountedContainers } from "./ledger/unaccounted-containers.ts";
+import { type DeviceEvent, PluginSide } from "./plugins/plugin-side.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceWants } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
 import type { TopologySettings } from "./topology.ts";
-import { UnaccountedContainers } from "./unaccounted-containers.ts";
 
-export { DEVICES_ANNOTATION } from "./container-parts.ts";
 export type { DevicePod } from "./device-pod.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
-export { followPluginFolder } from "./plugin-folder.ts";
-export type { DeviceEvent } from "./plugin-side.ts";
+export { DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
+export { followPluginFolder } from "./plugins/plugin-folder.ts";
+export type { DeviceEvent } from "./plugins/plugin-side.ts";
 export { servePodResources } from "./pod-resources-server.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";

@@ -1,7 +1,8 @@
 // pure
 /** The room's settings out of the configuration and the machine. */
-import { parseCpuList } from "../../config/cpu-list.ts";
+
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
+import { parseCpuList } from "../../config/validation/cpu-list.ts";
 import { UsageError } from "../../kit/errors.ts";
 import { MAX_NUMA_NODES, type TopologyPolicy, type TopologySettings } from "./topology.ts";
 

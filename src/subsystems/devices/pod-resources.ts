@@ -6,7 +6,7 @@
  */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import { isRestartableInit } from "../../api/pod.ts";
+import { isRestartableInit } from "../../api/pod/pod.ts";
 import type {
   AllocatableResourcesResponse,
   ContainerDevices,
@@ -14,7 +14,7 @@ import type {
   PodResourcesV1alpha1,
 } from "../../outside/plugins/plugins.ts";
 import { canGive, type Inventory } from "./inventory.ts";
-import { holdingsOf, type Ledger } from "./ledger.ts";
+import { holdingsOf, type Ledger } from "./ledger/ledger.ts";
 import { compareText } from "./requests.ts";
 
 /** One pod with the devices of its containers. */

@@ -5,7 +5,7 @@ import type { PodUid } from "../../api/observation.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { canGive, type Device, type Inventory, type ResourceRecord } from "./inventory.ts";
-import { allHoldings, type Holding, type Ledger, ownerOf } from "./ledger.ts";
+import { allHoldings, type Holding, type Ledger, ownerOf } from "./ledger/ledger.ts";
 import { compareText } from "./requests.ts";
 
 /** All resources with all devices. */

@@ -1,7 +1,7 @@
 // pure
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { isRestartableInit } from "../../api/pod.ts";
-import { amountOf } from "../../api/pod-resources.ts";
+import { isRestartableInit } from "../../api/pod/pod.ts";
+import { amountOf } from "../../api/pod/pod-resources.ts";
 import { isExtendedResource } from "../../api/validation/resources.ts";
 
 /** How long a container holds its devices beside the others of its pod. */

@@ -10,7 +10,7 @@ import {
   type Inventory,
   nextExpiry,
 } from "./inventory.ts";
-import { EMPTY_LEDGER, type Ledger } from "./ledger.ts";
+import { EMPTY_LEDGER, type Ledger } from "./ledger/ledger.ts";
 
 /** What the node's status says of devices. */
 export interface DeviceCapacity {

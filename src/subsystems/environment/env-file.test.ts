@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EnvValue } from "../../api/env.ts";
+import type { EnvValue } from "../../api/env/env.ts";
 import { readEnvFile } from "./env-file.ts";
 
 const FILE = `# a comment

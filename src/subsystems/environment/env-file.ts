@@ -1,5 +1,5 @@
 // pure
-import type { EnvValue } from "../../api/env.ts";
+import type { EnvValue } from "../../api/env/env.ts";
 import type { FileKeySelector } from "../../api/generated/types.ts";
 
 /** What was found of a name in a file, or which line cannot be read and why. */

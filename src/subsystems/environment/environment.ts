@@ -10,8 +10,9 @@ import {
   type PodPlace,
   resourceText,
   type Selected,
-} from "../../api/downward.ts";
-import { assembleEnv, type Environment, type EnvValue } from "../../api/env.ts";
+} from "../../api/env/downward.ts";
+import { assembleEnv, type Environment, type EnvValue } from "../../api/env/env.ts";
+import { serviceEnv } from "../../api/env/service-env.ts";
 import type {
   ConfigMap,
   Container,
@@ -20,8 +21,7 @@ import type {
   Pod,
   Secret,
 } from "../../api/generated/types.ts";
-import { allContainers, isStaticPod } from "../../api/pod.ts";
-import { serviceEnv } from "../../api/service-env.ts";
+import { allContainers, isStaticPod } from "../../api/pod/pod.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 import { messageOf } from "../../kit/errors.ts";
 import {

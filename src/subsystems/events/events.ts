@@ -12,7 +12,7 @@ import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
-import type { StateFiles } from "../../kit/state-files.ts";
+import type { StateFiles } from "../../kit/state/state-files.ts";
 import { Broadcaster, type EventHandler } from "./broadcaster.ts";
 import { Correlator } from "./correlator.ts";
 import { EventCounts } from "./counts.ts";

@@ -2,8 +2,8 @@ import { LRUCache } from "lru-cache";
 import { withMarks } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { SegmentLog } from "../../kit/segment-log.ts";
-import type { StateFiles } from "../../kit/state-files.ts";
+import { SegmentLog } from "../../kit/state/segment-log.ts";
+import type { StateFiles } from "../../kit/state/state-files.ts";
 import type { Correlation } from "./correlator.ts";
 import {
   type EventLine,

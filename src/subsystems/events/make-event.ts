@@ -1,8 +1,8 @@
 // pure
 import type { CoreEvent, ObjectMeta, ObjectReference, Pod } from "../../api/generated/types.ts";
-import { dns1123SubdomainFaults } from "../../api/names.ts";
-import { containerFieldPath, findContainer } from "../../api/pod.ts";
+import { containerFieldPath, findContainer } from "../../api/pod/pod.ts";
 import type { EventType } from "../../api/reasons.ts";
+import { dns1123SubdomainFaults } from "../../api/text/names.ts";
 
 /** What is said about an object. */
 export interface Said {

@@ -1,5 +1,5 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { Heap } from "../../kit/heap.ts";
+import { Heap } from "../../kit/health/heap.ts";
 import type { EventWrite } from "./event-api.ts";
 import { objectKey } from "./event-keys.ts";
 import { type Lane, laneOf, WORTHS, worthOf } from "./lanes.ts";

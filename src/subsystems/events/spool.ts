@@ -1,6 +1,6 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { StateFile, StateFiles } from "../../kit/state-files.ts";
+import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { EventWrite } from "./event-api.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";
 import type { LostEvents } from "./sink.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { Because } from "../../api/decisions.ts";
-import { DEFAULT_CONFIG } from "../../config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { Cell } from "../../kit/cell.ts";
 import { OutsideError } from "../../kit/errors.ts";

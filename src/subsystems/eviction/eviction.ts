@@ -6,7 +6,10 @@
  */
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import type { EvictionAmount, EvictionSignal } from "../../config/eviction-thresholds.ts";
+import type {
+  EvictionAmount,
+  EvictionSignal,
+} from "../../config/validation/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";

@@ -1,14 +1,14 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { isCriticalPod } from "../../api/pod.ts";
-import { aggregateContainerLimits } from "../../api/pod-resources.ts";
+import { isCriticalPod } from "../../api/pod/pod.ts";
+import { aggregateContainerLimits } from "../../api/pod/pod-resources.ts";
 import {
   canonicalQuantity,
   formatQuantity,
   parseQuantity,
   quantityFromBytes,
   wholeOf,
-} from "../../api/quantity.ts";
+} from "../../api/text/quantity.ts";
 import type { DiskLayout } from "./signals.ts";
 import { containerStorageText, emptyDirText, podStorageText } from "./texts.ts";
 import { type CandidatePod, ephemeralStorageOf, type PodUsage } from "./usage.ts";

@@ -1,6 +1,10 @@
 // pure
-import { canonicalQuantity, quantityFromBytes, quantityFromCount } from "../../api/quantity.ts";
-import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+import {
+  canonicalQuantity,
+  quantityFromBytes,
+  quantityFromCount,
+} from "../../api/text/quantity.ts";
+import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { SIGNAL_FACTS } from "./signals.ts";
 

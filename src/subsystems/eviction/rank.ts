@@ -1,7 +1,7 @@
 // pure
-import { isCriticalPod, podDisplayName } from "../../api/pod.ts";
-import { podResources } from "../../api/pod-resources.ts";
-import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+import { isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
+import { podResources } from "../../api/pod/pod-resources.ts";
+import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import { type DiskLayout, SIGNAL_FACTS } from "./signals.ts";
 import { type CandidatePod, usedFor } from "./usage.ts";
 

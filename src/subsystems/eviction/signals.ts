@@ -1,5 +1,5 @@
 // pure
-import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 
 /** What a signal tells the lack of; `inodes` and `pids` are names that only eviction uses. */
 export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";

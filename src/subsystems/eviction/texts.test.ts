@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_CONFIG } from "../../config/defaults.ts";
+import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { candidateOf } from "./pods.vectors.ts";
 import { pressureTexts, reclaimingText } from "./texts.ts";

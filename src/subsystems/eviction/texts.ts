@@ -1,12 +1,12 @@
 // pure
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { goQuote } from "../../api/go-quote.ts";
+import { goQuote } from "../../api/text/go-quote.ts";
 import {
   compareQuantities,
   formatQuantity,
   parseQuantity,
   quantityFromBytes,
-} from "../../api/quantity.ts";
+} from "../../api/text/quantity.ts";
 import { amountText, type SignalObservations } from "./observations.ts";
 import { SIGNAL_FACTS, type StarvedResource } from "./signals.ts";
 import { type Threshold, thresholdText } from "./thresholds.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_CONFIG } from "../../config/defaults.ts";
-import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
+import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { amountText, observationsOf, type SignalObservations } from "./observations.ts";
 import type { DiskLayout } from "./signals.ts";

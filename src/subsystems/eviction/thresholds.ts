@@ -4,16 +4,16 @@ import {
   formatQuantity,
   quantityFromBytes,
   quantityValue,
-} from "../../api/quantity.ts";
+} from "../../api/text/quantity.ts";
 import { deriveEvictionHard, withoutDisabledSignals } from "../../config/derive.ts";
 import { parseDuration } from "../../config/duration.ts";
+import type { KubeletConfig, TextMap } from "../../config/kubelet-config.ts";
 import {
   EVICTION_SIGNALS,
   type EvictionAmount,
   type EvictionSignal,
   readEvictionAmount,
-} from "../../config/eviction-thresholds.ts";
-import type { KubeletConfig, TextMap } from "../../config/kubelet-config.ts";
+} from "../../config/validation/eviction-thresholds.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { SignalObservation, SignalObservations } from "./observations.ts";
 import type { DiskLayout } from "./signals.ts";

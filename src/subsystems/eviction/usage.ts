@@ -1,6 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import type { EvictionSignal } from "../../config/eviction-thresholds.ts";
+import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
 
 /** What is used of a file system; what was not measured is missing. */

@@ -1,5 +1,5 @@
 // pure
-import { parseImageReference } from "../../api/image-reference.ts";
+import { parseImageReference } from "../../api/text/image-reference.ts";
 import { globMatches } from "./glob.ts";
 
 /**

@@ -4,15 +4,16 @@
  * record changes only after a complete look; a look that failed changes nothing.
  */
 import type { Pod } from "../../api/generated/types.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
-import type { StateFile, StateFiles } from "../../kit/state-files.ts";
+import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
 import { decodeKept, encodeKept, type KeptImage, type WantedImage } from "./checkpoint.ts";
+import { imagesInUse, imagesNamedBy, type UsingContainer } from "./gc/users.ts";
 import { normalImageName } from "./image-names.ts";
 import {
   detectImages,
@@ -22,7 +23,6 @@ import {
   type ListedImage,
 } from "./image-record.ts";
 import { runtimeImages } from "./sandbox-image.ts";
-import { imagesInUse, imagesNamedBy, type UsingContainer } from "./users.ts";
 
 /** Where the checkpoint is. */
 export interface InventoryOptions {

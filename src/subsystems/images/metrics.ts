@@ -1,5 +1,5 @@
 import type { MetricsRegistry } from "../../kit/metrics.ts";
-import { sizeBucket } from "./image-texts.ts";
+import { sizeBucket } from "./pull/image-texts.ts";
 
 /** What of images is counted, under the Go kubelet's names. */
 export interface ImageMetrics {

@@ -1,8 +1,8 @@
 // pure
 
-import type { RuntimeFilesystem } from "./image-disk.ts";
+import type { RuntimeFilesystem } from "./gc/image-disk.ts";
+import { type GcImage, type GcPlan, type GcPolicy, imageValue } from "./gc/plan-gc.ts";
 import type { ImageRecord } from "./image-record.ts";
-import { type GcImage, type GcPlan, type GcPolicy, imageValue } from "./plan-gc.ts";
 
 /** One image with what a pass would do to it now. */
 export interface ReportedImage extends ImageRecord {

@@ -1,9 +1,9 @@
 // pure
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
-import { KEEP_NOTHING, type KeepRules } from "./keep-rules.ts";
-import type { GcOrder, GcPolicy } from "./plan-gc.ts";
-import type { VerificationPolicy } from "./pulled-record.ts";
-import type { PullerOptions } from "./puller.ts";
+import type { VerificationPolicy } from "./credentials/pulled-record.ts";
+import { KEEP_NOTHING, type KeepRules } from "./gc/keep-rules.ts";
+import type { GcOrder, GcPolicy } from "./gc/plan-gc.ts";
+import type { PullerOptions } from "./pull/puller.ts";
 
 /** What the owner of the node may say about images beside the KubeletConfiguration. */
 export interface ImagePolicy {

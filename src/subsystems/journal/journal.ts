@@ -5,8 +5,8 @@
  */
 import type { Because, DecisionRecord } from "../../api/decisions.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { SegmentLog } from "../../kit/segment-log.ts";
-import type { StateFiles } from "../../kit/state-files.ts";
+import { SegmentLog } from "../../kit/state/segment-log.ts";
+import type { StateFiles } from "../../kit/state/state-files.ts";
 
 /** Where the journal is and how much of it. */
 export interface JournalOptions {

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import { createFiles } from "../../outside/host/files.ts";
+import { createFiles } from "../../outside/host/files/files.ts";
 import { ContainerLinks, linkName } from "./container-links.ts";
 
 const base = mkdtempSync(join(tmpdir(), "nodelet-links-"));

@@ -1,6 +1,6 @@
 import type { Pod } from "../../api/generated/types.ts";
-import { podFullName } from "../../api/pod.ts";
-import { containerLogFile, podPaths } from "../../api/pod-paths.ts";
+import { podFullName } from "../../api/pod/pod.ts";
+import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PodFiles } from "../../outside/host/host.ts";

@@ -16,13 +16,13 @@ import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { parseTimestampNanos } from "../../api/timestamps.ts";
+import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import { Cell } from "../../kit/cell.ts";
 import { createSystemClock } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
-import { createFiles } from "../../outside/host/files.ts";
-import { openFolderBeneath } from "../../outside/host/open-folder.ts";
+import { createFiles } from "../../outside/host/files/files.ts";
+import { openFolderBeneath } from "../../outside/host/files/open-folder.ts";
 import { type LogQuery, Logs } from "./logs.ts";
 
 const base = mkdtempSync(join(tmpdir(), "nodelet-logs-"));

@@ -4,7 +4,7 @@
  * read, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
  */
 import type { Pod } from "../../api/generated/types.ts";
-import { containerLogFile, podPaths } from "../../api/pod-paths.ts";
+import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";

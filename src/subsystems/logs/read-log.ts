@@ -1,4 +1,4 @@
-import { nanosFromWall, parseTimestampNanos } from "../../api/timestamps.ts";
+import { nanosFromWall, parseTimestampNanos } from "../../api/text/timestamps.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { parseTimestampNanos } from "../../api/timestamps.ts";
+import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import { FragmentReader, LINE_BYTES } from "./fragments.ts";
 import { LogRenderer, nineDigits, type RenderRules } from "./render.ts";
 

@@ -1,5 +1,5 @@
 // pure
-import { parseTimestampNanos } from "../../api/timestamps.ts";
+import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import { type Fragment, FragmentReader, type LogStream } from "./fragments.ts";
 
 /** What of a log is shown, and how. */

@@ -16,7 +16,7 @@ import { gunzipSync } from "node:zlib";
 import { createSystemClock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
-import { createFiles } from "../../outside/host/files.ts";
+import { createFiles } from "../../outside/host/files/files.ts";
 import { type RotationDeps, removeLog, rotateLog } from "./rotate-log.ts";
 
 const base = mkdtempSync(join(tmpdir(), "nodelet-rotation-"));

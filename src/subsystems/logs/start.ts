@@ -1,4 +1,4 @@
-import { nanosFromWall, parseTimestampNanos } from "../../api/timestamps.ts";
+import { nanosFromWall, parseTimestampNanos } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { OpenFile } from "../../outside/serving.ts";
 import { FragmentReader, HEAD_BYTES, type LogStream, readHead } from "./fragments.ts";

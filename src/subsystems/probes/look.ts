@@ -1,9 +1,9 @@
 import type { Net } from "../../outside/net/net.ts";
-import { type ExecPorts, probeExec } from "./exec.ts";
-import { probeGrpc } from "./grpc.ts";
-import { probeHttp } from "./http.ts";
+import { type ExecPorts, probeExec } from "./handlers/exec.ts";
+import { probeGrpc } from "./handlers/grpc.ts";
+import { probeHttp } from "./handlers/http.ts";
+import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
-import { probeTcp } from "./tcp.ts";
 
 /** What looking at a container takes. */
 export interface LookPorts extends ExecPorts {

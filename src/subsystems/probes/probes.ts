@@ -13,9 +13,9 @@ import type { HistogramSeries, MetricsRegistry, Sample } from "../../kit/metrics
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Publisher } from "../../kit/topic.ts";
-import { type ContainerProcesses, ExecGuard } from "./exec-guard.ts";
 import { FairSlots } from "./fair-slots.ts";
 import { FineRate } from "./fine-rate.ts";
+import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
 import type { LookPorts } from "./look.ts";
 import { Prober, type Watched } from "./prober.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
@@ -24,7 +24,7 @@ import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.t
 import { Spread } from "./spread.ts";
 import { kindsOf, type ProbedPod, type ProbeTarget } from "./target.ts";
 
-export { containerProcesses } from "./container-processes.ts";
+export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport, ProbeTarget };
 
 /** What the room needs from outside and from its user. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
-import { Heap } from "../../kit/heap.ts";
+import { Heap } from "../../kit/health/heap.ts";
 
 interface Entry {
   at: number;

@@ -1,9 +1,9 @@
 // pure
 
-import type { EnvEntry } from "../../api/env.ts";
-import { expandVariables } from "../../api/expand.ts";
+import type { EnvEntry } from "../../api/env/env.ts";
+import { expandVariables } from "../../api/env/expand.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { containerLogFile } from "../../api/pod-paths.ts";
+import { containerLogFile } from "../../api/pod/pod-paths.ts";
 import type { ContainerConfig, DeepPartial } from "../../outside/cri/cri.ts";
 import {
   type LinuxContainerResources,
@@ -11,9 +11,9 @@ import {
   NamespaceMode,
 } from "../../outside/cri/generated/api.ts";
 import { CONTAINER_ROUND, containerAnnotations, containerLabels } from "./labels.ts";
-import { containerSecurity, type SecurityParts } from "./security-context.ts";
+import { containerSecurity, type SecurityParts } from "./security/security-context.ts";
+import { idMappedMounts } from "./security/userns-options.ts";
 import { signalNumber } from "./stop-signal.ts";
-import { idMappedMounts } from "./userns-options.ts";
 
 const utf8 = new TextEncoder();
 

@@ -1,5 +1,5 @@
 import type { PodUid, UnobservedPod } from "../../api/observation.ts";
-import { podDisplayName } from "../../api/pod.ts";
+import { podDisplayName } from "../../api/pod/pod.ts";
 import { type BackoffPolicy, retryAt } from "../../kit/backoff.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { withoutFigures } from "../../kit/errors.ts";

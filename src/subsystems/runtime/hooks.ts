@@ -1,6 +1,6 @@
 import type { LifecycleHandler, Pod } from "../../api/generated/types.ts";
-import { actionHeaders, actionUrl } from "../../api/http-action.ts";
-import { podDescription } from "../../api/pod.ts";
+import { actionHeaders, actionUrl } from "../../api/pod/http-action.ts";
+import { podDescription } from "../../api/pod/pod.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";

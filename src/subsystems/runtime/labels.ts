@@ -1,7 +1,7 @@
 // pure
 
-import { containerHash } from "../../api/container-hash.ts";
 import type { Container, ContainerPort, Pod } from "../../api/generated/types.ts";
+import { containerHash } from "../../api/pod/container-hash.ts";
 
 /** Labels and annotations by which any kubelet recognises its sandboxes and containers (kuberuntime/labels.go). */
 export const POD_NAME = "io.kubernetes.pod.name";

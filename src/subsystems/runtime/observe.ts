@@ -1,4 +1,3 @@
-import { containerHash } from "../../api/container-hash.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type {
   Observation,
@@ -7,6 +6,7 @@ import type {
   ObservedSandbox,
   PodUid,
 } from "../../api/observation.ts";
+import { containerHash } from "../../api/pod/container-hash.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { inParallel, type Outcome } from "../../kit/in-parallel.ts";

@@ -4,11 +4,11 @@
  * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
  * carry, and what is further along goes first.
  */
-import type { EnvEntry } from "../../api/env.ts";
+import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
+import { kernelHostname } from "../../api/pod/pod-hostname.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
-import { kernelHostname } from "../../api/pod-hostname.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -41,17 +41,21 @@ import { Observer, STATUS_WITHIN_MS } from "./observe.ts";
 import type { Resolver } from "./resolver.ts";
 import { runtimeHandler } from "./runtime-class.ts";
 import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
-import { nonRootViolation, type SecurityParts, seccompViolation } from "./security-context.ts";
+import {
+  nonRootViolation,
+  type SecurityParts,
+  seccompViolation,
+} from "./security/security-context.ts";
+import type { UserNamespaces } from "./security/user-namespaces.ts";
+import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./security/userns-options.ts";
 import type { ReadTail } from "./termination-message.ts";
-import type { UserNamespaces } from "./user-namespaces.ts";
-import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./userns-options.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
 export type { RuntimeFeatures } from "./features.ts";
 export type { HookPlace } from "./hooks.ts";
 export { instrumentRuntime } from "./instrument.ts";
 export { Resolver } from "./resolver.ts";
-export { openUserNamespaces, UserNamespaces } from "./user-namespaces.ts";
+export { openUserNamespaces, UserNamespaces } from "./security/user-namespaces.ts";
 
 /** Folders and bounds of the room. */
 export interface RuntimeOptions {

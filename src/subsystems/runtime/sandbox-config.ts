@@ -1,6 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
-import { podPaths } from "../../api/pod-paths.ts";
+import { podPaths } from "../../api/pod/pod-paths.ts";
 import type { DeepPartial, PodSandboxConfig } from "../../outside/cri/cri.ts";
 import {
   type LinuxContainerResources,
@@ -8,7 +8,7 @@ import {
   type UserNamespace,
 } from "../../outside/cri/generated/api.ts";
 import { sandboxLabels } from "./labels.ts";
-import { sandboxSecurity } from "./security-context.ts";
+import { sandboxSecurity } from "./security/security-context.ts";
 
 /** The resolver a pod gets. */
 export interface PodDns {

@@ -1,5 +1,5 @@
-import { lastLogText } from "../../api/cri-log.ts";
-import { byteLength } from "../../api/names.ts";
+import { lastLogText } from "../../api/text/cri-log.ts";
+import { byteLength } from "../../api/text/names.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { within } from "../../kit/within.ts";

@@ -1,8 +1,8 @@
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { NodeFeatures, NodeRuntimeHandler } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
 import type { PodNews } from "../../api/pod-news.ts";
-import { isSame } from "../../api/strategic-diff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";

@@ -1,4 +1,4 @@
-import { wallFromNanos } from "../../api/timestamps.ts";
+import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";

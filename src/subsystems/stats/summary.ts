@@ -1,5 +1,5 @@
 // pure
-import { rfc3339 } from "../../api/timestamps.ts";
+import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type {
   ContainerFigures,

@@ -1,7 +1,7 @@
-import { hostNetworkHostsFile, hostsFile } from "../../api/etc-hosts.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { podHostname } from "../../api/pod-hostname.ts";
-import { containerDirectory, podPaths } from "../../api/pod-paths.ts";
+import { hostNetworkHostsFile, hostsFile } from "../../api/pod/etc-hosts.ts";
+import { podHostname } from "../../api/pod/pod-hostname.ts";
+import { containerDirectory, podPaths } from "../../api/pod/pod-paths.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";

@@ -1,6 +1,6 @@
-import type { Allocatable } from "../../api/downward.ts";
+import type { Allocatable } from "../../api/env/downward.ts";
 import type { PersistentVolume, Pod, Volume } from "../../api/generated/types.ts";
-import type { LabelSet } from "../../api/labels.ts";
+import type { LabelSet } from "../../api/text/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";

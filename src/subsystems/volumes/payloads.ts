@@ -1,6 +1,11 @@
 // pure
 
-import { type Allocatable, fieldText, resourceText, type Selected } from "../../api/downward.ts";
+import {
+  type Allocatable,
+  fieldText,
+  resourceText,
+  type Selected,
+} from "../../api/env/downward.ts";
 import type {
   ConfigMap,
   Container,

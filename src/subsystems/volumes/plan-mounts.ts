@@ -1,8 +1,8 @@
 // pure
-import type { EnvEntry } from "../../api/env.ts";
-import { expandVariables } from "../../api/expand.ts";
+import type { EnvEntry } from "../../api/env/env.ts";
+import { expandVariables } from "../../api/env/expand.ts";
 import type { Container, VolumeMount } from "../../api/generated/types.ts";
-import { resolveRecursiveReadOnly } from "../../api/recursive-read-only.ts";
+import { resolveRecursiveReadOnly } from "../../api/pod/recursive-read-only.ts";
 import type { MadeVolume } from "./kind.ts";
 
 /** What the runtime can do about mounts. */

@@ -1,5 +1,5 @@
 import type { Pod, Volume } from "../../api/generated/types.ts";
-import type { PodPaths } from "../../api/pod-paths.ts";
+import type { PodPaths } from "../../api/pod/pod-paths.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";

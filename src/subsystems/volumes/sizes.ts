@@ -1,7 +1,7 @@
 // pure
 import type { EmptyDirVolumeSource, Pod } from "../../api/generated/types.ts";
-import { podResources } from "../../api/pod-resources.ts";
-import { wholeOf } from "../../api/quantity.ts";
+import { podResources } from "../../api/pod/pod-resources.ts";
+import { wholeOf } from "../../api/text/quantity.ts";
 
 /**
  * Bytes of a volume in memory: what the node can give to pods, the pod's memory limit where that is less,

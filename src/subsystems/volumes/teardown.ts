@@ -1,4 +1,4 @@
-import type { PodPaths } from "../../api/pod-paths.ts";
+import type { PodPaths } from "../../api/pod/pod-paths.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { OWN_PLUGINS } from "./kinds.ts";

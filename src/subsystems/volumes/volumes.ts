@@ -4,11 +4,11 @@
  * changes nothing; files of a volume change all at once; nothing in a volume is reached through a link
  * that leaves it; clearing follows no link and crosses no mount point.
  */
-import type { Allocatable } from "../../api/downward.ts";
-import type { EnvEntry } from "../../api/env.ts";
+import type { Allocatable } from "../../api/env/downward.ts";
+import type { EnvEntry } from "../../api/env/env.ts";
 import type { Container, Pod } from "../../api/generated/types.ts";
-import type { LabelSet } from "../../api/labels.ts";
-import { podPaths } from "../../api/pod-paths.ts";
+import { podPaths } from "../../api/pod/pod-paths.ts";
+import type { LabelSet } from "../../api/text/labels.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";

@@ -6,9 +6,9 @@
 import { readSync, writeSync } from "node:fs";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { silentLog } from "../../../kit/log.ts";
-import { createVolumeFiles } from "../create-volume-files.ts";
-import { createFiles } from "../files.ts";
-import { openFolderBeneath } from "../open-folder.ts";
+import { createVolumeFiles } from "../files/create-volume-files.ts";
+import { createFiles } from "../files/files.ts";
+import { openFolderBeneath } from "../files/open-folder.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { describeFailure, type WorkerMessage, type WorkerRequest } from "./protocol.ts";
 import { createQuickFiles, readDiskUsage } from "./quick-files.ts";

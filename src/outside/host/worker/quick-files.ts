@@ -10,7 +10,7 @@ import {
   unlinkSync,
 } from "node:fs";
 import { OutsideError } from "../../../kit/errors.ts";
-import { factsOf, namedEntries } from "../files.ts";
+import { factsOf, namedEntries } from "../files/files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 

@@ -1,5 +1,5 @@
+import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
-import type { VolumeFiles } from "../volume-files.ts";
 import type { OperationName } from "./operations.ts";
 
 /** Runs an operation in a worker; `paths` are what it is about. */

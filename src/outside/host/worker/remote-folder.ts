@@ -5,7 +5,7 @@ import {
   type OpenFolder,
   type OpenFolderBeneath,
   unzipChunks,
-} from "../open-folder.ts";
+} from "../files/open-folder.ts";
 import type { HandleWorker } from "./handle-worker.ts";
 import type { OperationName } from "./operations.ts";
 import type { WorkerProcess } from "./worker-process.ts";

@@ -1,7 +1,7 @@
 import { OutsideError } from "../../../kit/errors.ts";
+import type { OpenFile, OpenFolder, OpenFolderBeneath } from "../files/open-folder.ts";
+import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
-import type { OpenFile, OpenFolder, OpenFolderBeneath } from "../open-folder.ts";
-import type { VolumeFiles } from "../volume-files.ts";
 
 /** What the operations of a worker are made of. */
 export interface OperationDeps {

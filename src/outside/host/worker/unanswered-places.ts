@@ -1,7 +1,7 @@
 import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
-import { mountTable } from "../mounts.ts";
+import { mountTable } from "../mounts/mounts.ts";
 import { OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import {
   afterTimeout,

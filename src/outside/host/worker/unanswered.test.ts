@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MonotonicMs } from "../../../kit/clock.ts";
-import { parseMountinfo } from "../parse-mountinfo.ts";
+import { parseMountinfo } from "../mounts/parse-mountinfo.ts";
 import { afterTimeout, isForgotten, isWithin, mayTry, placeOf } from "./unanswered.ts";
 
 const MOUNTS = parseMountinfo(`

@@ -1,6 +1,6 @@
 // pure
 import type { MonotonicMs } from "../../../kit/clock.ts";
-import { type MountEntry, mountOf } from "../parse-mountinfo.ts";
+import { type MountEntry, mountOf } from "../mounts/parse-mountinfo.ts";
 
 /**
  * File systems whose requests have gone unanswered. The rule is that of a circuit breaker: after one request

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { silentLog } from "../../../kit/log.ts";
-import { createFiles } from "../../../outside/host/files.ts";
+import { createFiles } from "../../../outside/host/files/files.ts";
 import { checkHostPath } from "./host-path.ts";
 
 const files = createFiles({ clock: createSystemClock(), log: silentLog });

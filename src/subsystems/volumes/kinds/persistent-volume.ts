@@ -1,5 +1,5 @@
 import type { PersistentVolume, Pod } from "../../../api/generated/types.ts";
-import { matchesNodeSelector } from "../../../api/node-selector.ts";
+import { matchesNodeSelector } from "../../../api/node/node-selector.ts";
 import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import {

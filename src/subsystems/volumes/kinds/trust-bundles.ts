@@ -1,6 +1,6 @@
 /** Trust bundles of the cluster as files of projected volumes (KEP-3257). */
 import type { ClusterTrustBundleProjection } from "../../../api/generated/types.ts";
-import { labelRequirements, matchesLabels } from "../../../api/labels.ts";
+import { labelRequirements, matchesLabels } from "../../../api/text/labels.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Resource } from "../../../outside/kube/kube.ts";
 import { getObject, type KindDeps } from "../kind.ts";

@@ -1,8 +1,8 @@
 // pure
 /** What a request for a pod's certificate has come to (kubelet podcertificatemanager.go). */
 import type { PodCertificateRequest } from "../../../api/generated/types.ts";
-import { goQuote } from "../../../api/go-quote.ts";
-import { parseTimestamp } from "../../../api/timestamps.ts";
+import { goQuote } from "../../../api/text/go-quote.ts";
+import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 
 /** What a signer has said to a request. */

@@ -1,0 +1,167 @@
+// pure
+/**
+ * What a pod was given of the node, beside what its spec asks for. The two differ while a change in place
+ * waits (KEP-1287); everything that runs a pod goes by what it was given.
+ */
+import type { Container, Pod, PodSpec, ResourceRequirements } from "../generated/types.ts";
+import { compareQuantities, parseQuantity } from "../text/quantity.ts";
+
+/** Requests and limits of a pod. */
+export interface PodAllocation {
+  /** Of the pod as a whole; absent where it has none. */
+  readonly pod?: ResourceRequirements;
+  /** Of containers that may change in place, by name. */
+  readonly containers: Readonly<Record<string, ResourceRequirements>>;
+}
+
+/** What of a running pod has which resources. */
+export interface ActuatedPod extends PodAllocation {
+  /** By which the pod's control group was last made or changed. */
+  readonly group: PodAllocation;
+}
+
+/**
+ * What a group counts as while a change that was given earlier may have been carried out in part: it is the
+ * same as no allocation of a pod, and its containers may have more or less than is written down.
+ */
+export const unsure = (group: PodAllocation): PodAllocation => ({ ...group, containers: {} });
+
+/** Whether `unsure` made it. */
+export const isUnsure = (group: PodAllocation): boolean =>
+  Object.keys(group.containers).length === 0;
+
+type ResourceList = Readonly<Record<string, string>>;
+
+const NOTHING: ResourceRequirements = {};
+
+/** Containers whose resources may change in place: init containers, sidecars among them, and regular ones. */
+export function resizableContainers(pod: Pod): readonly Container[] {
+  return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+}
+
+/** What the spec says. */
+export function allocationOf(pod: Pod): PodAllocation {
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const { name, resources } of resizableContainers(pod))
+    containers[name] = resources ?? NOTHING;
+  const own = pod.spec?.resources;
+  return own === undefined ? { containers } : { pod: own, containers };
+}
+
+/**
+ * The pod with these resources in place of its own; the same object where they are equal. Containers that
+ * the allocation does not know keep what their spec says.
+ */
+export function withAllocation(pod: Pod, allocation: PodAllocation): Pod {
+  const { spec } = pod;
+  if (!spec) return pod;
+  const replaced = <C extends readonly Container[] | undefined>(list: C): C => {
+    const next = list?.map((container) => given(container, allocation));
+    return (next?.some((each, i) => each !== list?.[i]) ? next : list) as C;
+  };
+  const containers = replaced(spec.containers);
+  const initContainers = replaced(spec.initContainers);
+  const isOwnSame = isSameResources(spec.resources, allocation.pod);
+  if (isOwnSame && containers === spec.containers && initContainers === spec.initContainers)
+    return pod;
+  const { resources, ...rest } = spec;
+  const own = isOwnSame ? resources : allocation.pod;
+  const next: PodSpec = {
+    ...rest,
+    containers,
+    ...(initContainers ? { initContainers } : {}),
+    ...(own ? { resources: own } : {}),
+  };
+  return { ...pod, spec: next };
+}
+
+function given(container: Container, { containers }: PodAllocation): Container {
+  const known = Object.hasOwn(containers, container.name) ? containers[container.name] : undefined;
+  if (known === undefined || isSameResources(container.resources, known)) return container;
+  return { ...container, resources: known };
+}
+
+/** Whether both say the same, however the amounts are spelled. */
+export function isSameAllocation(a: PodAllocation, b: PodAllocation): boolean {
+  if (a === b) return true;
+  const names = new Set([...Object.keys(a.containers), ...Object.keys(b.containers)]);
+  return (
+    isSameResources(a.pod, b.pod) &&
+    [...names].every((name) => isSameResources(a.containers[name], b.containers[name]))
+  );
+}
+
+/** Whether both ask for the same; nothing is the same as an empty list. */
+export function isSameResources(
+  a: ResourceRequirements | undefined,
+  b: ResourceRequirements | undefined,
+): boolean {
+  return a === b || (isSameList(a?.requests, b?.requests) && isSameList(a?.limits, b?.limits));
+}
+
+function isSameList(a: ResourceList = {}, b: ResourceList = {}): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => isSameAmount(a[name], b[name]))
+  );
+}
+
+/** Whether two amounts, spelled as they may be, are one; absent ones are equal to each other only. */
+export function isSameAmount(a: string | undefined, b: string | undefined): boolean {
+  if (a === b) return true;
+  if (a === undefined || b === undefined) return false;
+  return compareQuantities(parseQuantity(a), parseQuantity(b)) === 0;
+}
+
+/** The larger request of every resource: what is held until a change in place has been carried out. */
+export function largerRequests(a: PodAllocation, b: PodAllocation): PodAllocation {
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const name of Object.keys(a.containers))
+    containers[name] = larger(a.containers[name], b.containers[name]);
+  const own = a.pod ? larger(a.pod, b.pod) : undefined;
+  return own ? { pod: own, containers } : { containers };
+}
+
+function larger(
+  a: ResourceRequirements = NOTHING,
+  b: ResourceRequirements = NOTHING,
+): ResourceRequirements {
+  const requests: Record<string, string> = { ...a.requests };
+  for (const [name, text] of Object.entries(b.requests ?? {})) {
+    const known = requests[name];
+    if (known === undefined || compareQuantities(parseQuantity(text), parseQuantity(known)) > 0)
+      requests[name] = text;
+  }
+  return { ...a, requests };
+}
+
+/**
+ * The pod with what a scheduler must take for granted: the larger of what it asks for and of what its status
+ * says it was given and has; what can never be given does not count (component-helpers resource PodRequests).
+ */
+export function asScheduled(pod: Pod): Pod {
+  const { status } = pod;
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  const wished = allocationOf(pod);
+  const containers: Record<string, ResourceRequirements> = {};
+  for (const [name, wish] of Object.entries(wished.containers)) {
+    const found = statuses.find((each) => each.name === name);
+    const given = found?.allocatedResources;
+    containers[name] = given ? larger({ requests: given }, found?.resources) : wish;
+  }
+  const own = wished.pod && (status?.resources ?? wished.pod);
+  const held: PodAllocation = own ? { pod: own, containers } : { containers };
+  const isNever = status?.conditions?.some(
+    ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
+  );
+  return withAllocation(pod, isNever ? held : largerRequests(wished, held));
+}
+
+/** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */
+export type ResizeVerdict =
+  | { readonly kind: "fits" }
+  | {
+      readonly kind: "infeasible" | "deferred";
+      readonly rule: string;
+      readonly message: string;
+    };

@@ -1,0 +1,78 @@
+// pure
+import type { HTTPHeader } from "../generated/types.ts";
+
+/** Schemes and authorities that a path may bring along; those of the action take their place. */
+const ABSOLUTE = /^(?:[a-z][a-z0-9+.-]*:)?\/\/(?!\/)[^/?#]*/i;
+
+/** Characters that a path may hold unescaped when its author escaped the rest (net/url validEncoded). */
+const WELL_ESCAPED = /^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/;
+
+/** Bytes that Go leaves alone when it has to escape a path itself. */
+const KEPT = /[A-Za-z0-9\-_.~$&+,/:;=@]/;
+
+/**
+ * The URL of a probe or hook by httpGet, with its path read and escaped as Go's net/url does: a query stays a
+ * query, escapes stay as written, what must be escaped is, and `..` is not resolved.
+ */
+export function actionUrl(scheme: string, host: string, port: number, path: string): string {
+  const joined = host.includes(":") ? `[${host.replace("%", "%25")}]` : host;
+  return `${scheme}://${joined}:${port}${pathAndQuery(path)}`;
+}
+
+/**
+ * The headers of the spec with a user agent and an `Accept`, which an empty one takes away (pkg/probe/http
+ * NewRequestForHTTPGetAction).
+ */
+export function actionHeaders(
+  given: readonly HTTPHeader[],
+  userAgent: string,
+): readonly HTTPHeader[] {
+  const named = (name: string) => given.filter((header) => header.name.toLowerCase() === name);
+  const agent = named("user-agent")[0]?.value ?? userAgent;
+  const accept = named("accept");
+  const others = given.filter(({ name }) => !["user-agent", "accept"].includes(name.toLowerCase()));
+  return [
+    ...(agent === "" ? [] : [{ name: "User-Agent", value: agent }]),
+    ...(accept.length === 0 ? [{ name: "Accept", value: "*/*" }] : []),
+    ...(accept[0]?.value === "" ? [] : accept),
+    ...others,
+  ];
+}
+
+function pathAndQuery(given: string): string {
+  const isParsable =
+    !/[^\P{Cc}\x80-\x9f]/u.test(given) && !/%(?![0-9a-f]{2})/i.test(pathPart(given));
+  if (!isParsable) return rooted(escapePath(new TextEncoder().encode(given)));
+  const local = given.replace(ABSOLUTE, "").replace(/#.*$/s, "");
+  const path = pathPart(local);
+  const query = local.slice(path.length).replaceAll(" ", "%20");
+  return rooted(WELL_ESCAPED.test(path) ? path : escapePath(unescapePath(path))) + query;
+}
+
+/** What stands before query and fragment. */
+function pathPart(text: string): string {
+  return text.replace(/[?#].*$/s, "");
+}
+
+function rooted(path: string): string {
+  return path.startsWith("/") ? path : `/${path}`;
+}
+
+function unescapePath(path: string): Uint8Array {
+  const bytes: number[] = [];
+  const encoder = new TextEncoder();
+  for (const [piece, hex] of path.matchAll(/%([0-9a-f]{2})|[^%]+/gi)) {
+    if (hex !== undefined) bytes.push(Number.parseInt(hex, 16));
+    else bytes.push(...encoder.encode(piece));
+  }
+  return Uint8Array.from(bytes);
+}
+
+function escapePath(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) {
+    const char = String.fromCharCode(byte);
+    text += KEPT.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return text;
+}

@@ -1,0 +1,45 @@
+// pure
+import type { Pod } from "../generated/types.ts";
+
+/** Where things of one pod are, below the agent's root and the log folder (layout of the Go kubelet). */
+export interface PodPaths {
+  /** `<root>/pods/<uid>`. */
+  readonly directory: string;
+  readonly volumes: string;
+  /** Links to block volumes, `<plugin>/<volume>`. */
+  readonly volumeDevices: string;
+  /** Where parts of volumes are mounted, `<volume>/<container>/<index>`. */
+  readonly subPaths: string;
+  readonly plugins: string;
+  readonly etcHosts: string;
+  /** `<logs>/<namespace>_<name>_<uid>`. */
+  readonly logs: string;
+}
+
+/** The paths of `pod` below the given absolute roots. */
+export function podPaths(
+  roots: { readonly root: string; readonly logs: string },
+  pod: Pod,
+): PodPaths {
+  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+  const directory = `${roots.root}/pods/${uid}`;
+  return {
+    directory,
+    volumes: `${directory}/volumes`,
+    volumeDevices: `${directory}/volumeDevices`,
+    subPaths: `${directory}/volume-subpaths`,
+    plugins: `${directory}/plugins`,
+    etcHosts: `${directory}/etc-hosts`,
+    logs: `${roots.logs}/${namespace}_${name}_${uid}`,
+  };
+}
+
+/** Folder of one container beneath the pod's; termination messages live in it. */
+export function containerDirectory(paths: PodPaths, container: string): string {
+  return `${paths.directory}/containers/${container}`;
+}
+
+/** Path of an attempt's log beneath the pod's log folder, as CRI wants it. */
+export function containerLogFile(container: string, restartCount: number): string {
+  return `${container}/${restartCount}.log`;
+}

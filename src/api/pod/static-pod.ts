@@ -1,0 +1,82 @@
+// pure
+import type { Pod, Toleration } from "../generated/types.ts";
+import { CONFIG_HASH_ANNOTATION, CONFIG_SEEN_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from "./pod.ts";
+import { type StaticPodOrigin, staticPodUid } from "./pod-keys.ts";
+
+/** What a manifest is bound to when it becomes a pod of this node. */
+export interface StaticPodContext {
+  readonly nodeName: string;
+  readonly origin: StaticPodOrigin;
+  /** When the agent read it, RFC 3339 with nanoseconds. */
+  readonly seen: string;
+}
+
+const DEFAULT_NAMESPACE = "default";
+
+/** Static pods from files stay when the node gets a `NoExecute` taint. */
+const STAY_ON_NODE: Toleration = { operator: "Exists", effect: "NoExecute" };
+
+/** Whether a toleration already has the key and effect of `STAY_ON_NODE`, and so would be replaced by it. */
+const isSameToleration = ({ key, operator, value, effect }: Toleration): boolean =>
+  (key ?? "") === "" && operator === "Exists" && (value ?? "") === "" && effect === "NoExecute";
+
+function withToleration(tolerations: readonly Toleration[] | undefined): readonly Toleration[] {
+  const present = tolerations ?? [];
+  const at = present.findIndex(isSameToleration);
+  return at < 0 ? [...present, STAY_ON_NODE] : present.with(at, STAY_ON_NODE);
+}
+
+/** The name a static pod has on its node: unique among nodes that use the same manifest. */
+export const staticPodName = (name: string, nodeName: string): string =>
+  `${name}-${nodeName.toLowerCase()}`;
+
+/**
+ * Makes a decoded and defaulted manifest the static pod of this node: UID from its content (unless it
+ * brings one), name with the node behind, namespace, node, annotations, phase Pending, and for files the
+ * toleration of every `NoExecute` taint. The manifest must have a name. Source: kubelet `config/common.go`.
+ */
+export function bindStaticPod(manifest: Pod, context: StaticPodContext): Pod {
+  const { nodeName, origin, seen } = context;
+  const { metadata, spec } = manifest;
+  const uid = metadata?.uid || staticPodUid(manifest, nodeName, origin);
+  return {
+    ...manifest,
+    metadata: {
+      ...metadata,
+      uid,
+      name: staticPodName(metadata?.name ?? "", nodeName),
+      namespace: metadata?.namespace || DEFAULT_NAMESPACE,
+      annotations: {
+        ...metadata?.annotations,
+        [CONFIG_HASH_ANNOTATION]: uid,
+        [CONFIG_SOURCE_ANNOTATION]: origin.kind === "file" ? "file" : "http",
+        [CONFIG_SEEN_ANNOTATION]: seen,
+      },
+    },
+    spec: {
+      ...spec,
+      containers: spec?.containers ?? [],
+      nodeName,
+      ...(origin.kind === "file" ? { tolerations: withToleration(spec?.tolerations) } : {}),
+    },
+    status: { ...manifest.status, phase: "Pending" },
+  };
+}
+
+/**
+ * An API pod as this node has seen it: where it comes from and since when is ours to say, whatever it says of
+ * itself (kubelet config.go updatePodsFunc).
+ */
+export function seenFromApi(pod: Pod, seen: string): Pod {
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      annotations: {
+        ...pod.metadata?.annotations,
+        [CONFIG_SOURCE_ANNOTATION]: "api",
+        [CONFIG_SEEN_ANNOTATION]: seen,
+      },
+    },
+  };
+}

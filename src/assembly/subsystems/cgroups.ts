@@ -1,0 +1,30 @@
+import type { RuntimeService } from "../../outside/cri/cri.ts";
+import {
+  type Cgroups,
+  cgroupOptionsOf,
+  createCgroups,
+  enforcementEvent,
+  runtimeCgroupDriver,
+} from "../../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import type { Foundation } from "../foundation.ts";
+
+/** Control groups; the runtime's cgroup driver goes before the configured one, where it tells it. */
+export async function assembleCgroups(
+  { options, outside, scope, metrics, facts }: Foundation,
+  { runtime, events }: { readonly runtime: RuntimeService; readonly events: Events },
+): Promise<Cgroups> {
+  const { host, clock } = outside;
+  const log = outside.log.child("cgroups");
+  const runtimeDriver = await runtimeCgroupDriver(runtime, { log, metrics }, scope.signal);
+  const { systemd } = host;
+  const cgroups = createCgroups(
+    { tree: host.cgroups, facts, clock, log, metrics, ...(systemd ? { systemd } : {}) },
+    cgroupOptionsOf(options.config, {
+      pageBytes: facts.pageBytes,
+      ...(runtimeDriver === undefined ? {} : { runtimeDriver }),
+    }),
+  );
+  events.ofNode(enforcementEvent(await cgroups.start()));
+  return cgroups;
+}

@@ -1,0 +1,63 @@
+import { podDisplayName } from "../../api/pod/pod.ts";
+import { activePods } from "../../api/pod-facts.ts";
+import { deriveRootLayout } from "../../config/derive.ts";
+import {
+  Devices,
+  followPluginFolder,
+  NUMA_NODES_FILE,
+  servePodResources,
+  topologyOf,
+} from "../../subsystems/devices/devices.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import type { Journal } from "../../subsystems/journal/journal.ts";
+import type { Foundation } from "../foundation.ts";
+
+/** How long a pod waits for a plugin when nobody says how long. */
+const DEVICE_WAIT_MS = 120_000;
+/** How long a plugin's `Allocate` may take when nobody says how long. */
+const DEVICE_ALLOCATE_MS = 30_000;
+
+/**
+ * Devices, and the socket at which monitors ask who has which: what was granted before a restart is known,
+ * plugins may come. Throws `UsageError`.
+ */
+export async function assembleDevices(
+  base: Foundation,
+  { events, journal }: { readonly events: Events; readonly journal: Journal },
+): Promise<Devices> {
+  const { options, outside, scope, state, metrics, podFacts, news, node } = base;
+  const { config, rootFolder, devices: settings = {} } = options;
+  const { clock, host, grpc } = outside;
+  const layout = deriveRootLayout(rootFolder, config.podLogsDir);
+  const log = outside.log.child("devices");
+  const devices = new Devices(
+    {
+      folder: layout.devicePlugins.directory,
+      topology: topologyOf(config, host.readKernel(NUMA_NODES_FILE)),
+      deferMs: settings.waitMs ?? DEVICE_WAIT_MS,
+      allocateMs: settings.allocateMs ?? DEVICE_ALLOCATE_MS,
+      keepInitDevices: settings.keepInitDevices ?? false,
+    },
+    {
+      ...{ grpc, clock, scope, state, metrics, news, pods: podFacts, files: host.files, log },
+      advertised: (resource) => node.get()?.status?.capacity?.[resource] !== undefined,
+      say: {
+        ofNode: (said) => events.ofNode(said),
+        ofPod: (pod, said) => events.ofPod(pod, said),
+      },
+      decide: (pod, because) => {
+        const uid = pod.metadata?.uid ?? "";
+        journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because);
+      },
+    },
+  );
+  await devices.start();
+  if (!grpc) return devices;
+  const common = { grpc, clock, scope, log, files: host.files };
+  followPluginFolder(layout.pluginsRegistry, { ...common, plugins: devices.plugins });
+  servePodResources(layout.podResources.directory, {
+    ...{ ...common, metrics, state: devices.state },
+    pods: () => activePods(podFacts),
+  });
+  return devices;
+}

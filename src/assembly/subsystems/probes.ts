@@ -1,0 +1,46 @@
+import type { PodUid } from "../../api/observation.ts";
+import type { RuntimeService } from "../../outside/cri/cri.ts";
+import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import {
+  containerProcesses,
+  createProbes,
+  DEFAULT_PROBES_OPTIONS,
+  type Probes,
+} from "../../subsystems/probes/probes.ts";
+import type { Foundation } from "../foundation.ts";
+
+/** What probes are assembled with. */
+export interface ProbeParts {
+  readonly runtime: RuntimeService;
+  readonly cgroups: Cgroups;
+  readonly events: Events;
+}
+
+/** Liveness, readiness and startup probes. */
+export function assembleProbes(
+  { options, outside, scope, probeMetrics, podFacts, news }: Foundation,
+  { runtime, cgroups, events }: ProbeParts,
+): Probes {
+  const { clock, random, log, net, host } = outside;
+  const processes = containerProcesses({
+    host,
+    podProcesses: (uid) => cgroups.podProcesses(uid),
+    containerGroupAt: (path) => {
+      const place = cgroups.locate(path);
+      return place.kind === "container" ? place.group : undefined;
+    },
+  });
+  return createProbes(
+    {
+      ...{ clock, random, scope, runtime, net, news, processes },
+      log: log.child("probes"),
+      metrics: probeMetrics,
+      recordEvent: ({ podUid, container, type, reason, message }) => {
+        const pod = podFacts.get(podUid as PodUid)?.pod;
+        if (pod) events.ofPod(pod, { type, reason, message }, container);
+      },
+    },
+    { ...DEFAULT_PROBES_OPTIONS, ...options.probes },
+  );
+}

@@ -1,0 +1,64 @@
+import type { ContainerRuntime } from "../../outside/cri/cri.ts";
+import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import { openUserNamespaces, Resolver, Runtime } from "../../subsystems/runtime/runtime.ts";
+import type { ApiClients } from "../clients.ts";
+import type { Foundation } from "../foundation.ts";
+
+/** Sandboxes and containers made at once, for each processor: more only makes all of them late. */
+const STARTS_PER_CPU = 2;
+
+/** What the runtime is assembled with; `cri` is counted. */
+export interface RuntimeParts {
+  readonly cri: ContainerRuntime;
+  readonly cgroups: Cgroups;
+  readonly events: Events;
+}
+
+/** Sandboxes and containers through CRI. Throws where user namespaces and the machine do not fit together. */
+export async function assembleRuntime(
+  base: Foundation,
+  { runtimeClasses }: Pick<ApiClients, "runtimeClasses">,
+  { cri, cgroups, events }: RuntimeParts,
+): Promise<Runtime> {
+  const { options, outside, scope, state, metrics, facts, podFacts, news } = base;
+  const { config, rootFolder } = options;
+  const { clock, log, host } = outside;
+  const userNamespaces = await openUserNamespaces(options, { host, state }, scope.signal);
+  return new Runtime(
+    {
+      roots: { root: rootFolder, logs: config.podLogsDir },
+      seccompDefault: config.seccompDefault,
+      parallelStarts: STARTS_PER_CPU * facts.cpuCount,
+      thermalThrottleFolders: facts.thermalThrottleFolders,
+    },
+    {
+      ...{ cri, clock, metrics, scope, news, pods: podFacts, log: log.child("runtime") },
+      readTail: (path, maxBytes) => host.podFiles.readTail(path, maxBytes),
+      cgroupParent: (pod) => cgroups.criParent(pod),
+      resources: (pod, container) => cgroups.containerResources(pod, container),
+      sandboxResources: (pod) => cgroups.sandboxResources(pod),
+      ...(runtimeClasses ? { runtimeClasses } : {}),
+      resolver: await openResolver(base, events),
+      userNamespaces,
+    },
+  );
+}
+
+/** The resolvers that pods can get; what the node's own holds too much of is said at once, and when it changes. */
+async function openResolver(
+  { options, outside: { host } }: Foundation,
+  events: Events,
+): Promise<Resolver> {
+  const { clusterDNS: servers, clusterDomain: domain, resolvConf } = options.config;
+  const resolver = new Resolver(
+    { servers, domain, resolvConf, nodeIps: host.addresses() },
+    {
+      files: host.files,
+      recordFailure: (message) =>
+        events.ofNode({ type: "Warning", reason: "CheckLimitsForResolvConf", message }),
+    },
+  );
+  await resolver.read();
+  return resolver;
+}

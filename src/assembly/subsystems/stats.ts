@@ -1,0 +1,54 @@
+import { podPaths } from "../../api/pod/pod-paths.ts";
+import type { ContainerRuntime } from "../../outside/cri/cri.ts";
+import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
+import { measuredPod, Stats } from "../../subsystems/stats/stats.ts";
+import type { Volumes } from "../../subsystems/volumes/volumes.ts";
+import type { Foundation } from "../foundation.ts";
+
+/** What usage is measured with. */
+export interface StatsParts {
+  readonly cri: ContainerRuntime;
+  readonly cgroups: Cgroups;
+  readonly volumes: Volumes;
+}
+
+/** Usage of node, pods and file systems. */
+export function assembleStats(
+  { options, outside, scope, facts, podFacts }: Foundation,
+  { cri, cgroups, volumes }: StatsParts,
+): Stats {
+  const { config, nodeName, rootFolder, runtimeCgroup = "" } = options;
+  const { host, clock, log } = outside;
+  const groups = [
+    { name: "pods", path: cgroups.tierPath("Guaranteed") },
+    { name: "burstable", path: cgroups.tierPath("Burstable") },
+    { name: "besteffort", path: cgroups.tierPath("BestEffort") },
+  ];
+  const system = [
+    { name: "runtime", path: runtimeCgroup },
+    { name: "misc", path: config.systemCgroups },
+  ].filter(({ path }) => path !== "");
+  const roots = { root: rootFolder, logs: config.podLogsDir };
+  return new Stats(
+    {
+      nodeName,
+      rootFolder,
+      volumesMaxAgeMs: config.volumeStatsAggPeriod,
+      groups: [...(config.cgroupsPerQOS ? groups : []), ...system],
+    },
+    {
+      ...{ host, clock, facts, signal: scope.signal, log: log.child("stats") },
+      runtime: {
+        listContainerStats: (signal) => cri.runtime.listContainerStats(signal),
+        filesystems: async (signal) => (await cri.images.filesystems(signal)).images,
+      },
+      pods: () =>
+        podFacts.values().flatMap((found) => {
+          const { logs: logsFolder, volumes: volumesFolder } = podPaths(roots, found.pod);
+          const group = cgroups.podPath(found.pod, found.uid);
+          const claims = volumes.measuredClaims(found.uid);
+          return measuredPod(found, { group, logsFolder, volumesFolder, claims }) ?? [];
+        }),
+    },
+  );
+}

@@ -1,0 +1,52 @@
+/** The subsystems, in the order in which they stand on one another. They know nothing of pods' lives. */
+import { messageOf } from "../../kit/errors.ts";
+import type { Events } from "../../subsystems/events/events.ts";
+import { instrumentRuntime } from "../../subsystems/runtime/runtime.ts";
+import type { Subsystems } from "../../subsystems/subsystems.ts";
+import type { ApiClients } from "../clients.ts";
+import type { Foundation } from "../foundation.ts";
+import { assembleCgroups } from "./cgroups.ts";
+import { assembleDevices } from "./devices.ts";
+import { assembleEnvironments } from "./environments.ts";
+import { assembleEvents } from "./events.ts";
+import { assembleImages } from "./images.ts";
+import { assembleJournal } from "./journal.ts";
+import { assembleLogs } from "./logs.ts";
+import { assembleProbes } from "./probes.ts";
+import { assembleRuntime } from "./runtime.ts";
+import { assembleStats } from "./stats.ts";
+import { assembleVolumes } from "./volumes.ts";
+
+/** Assembles every subsystem; throws when configuration and machine do not fit together. */
+export async function assembleSubsystems(base: Foundation, api: ApiClients): Promise<Subsystems> {
+  const events = await assembleEvents(base, api);
+  try {
+    return await assembleOthers(base, api, events);
+  } catch (error) {
+    if (!base.scope.signal.aborted)
+      events.ofNode({ type: "Warning", reason: "KubeletSetupFailed", message: messageOf(error) });
+    throw error;
+  }
+}
+
+async function assembleOthers(
+  base: Foundation,
+  api: ApiClients,
+  events: Events,
+): Promise<Subsystems> {
+  const cri = instrumentRuntime(base.outside.cri, base.outside.clock, base.metrics);
+  const journal = await assembleJournal(base);
+  const cgroups = await assembleCgroups(base, { runtime: cri.runtime, events });
+  const runtime = await assembleRuntime(base, api, { cri, cgroups, events });
+  const devices = await assembleDevices(base, { events, journal });
+  const images = await assembleImages(base, api, { cri, events, journal });
+  const logs = assembleLogs(base, cri);
+  const probes = assembleProbes(base, { runtime: cri.runtime, cgroups, events });
+  const volumes = assembleVolumes(base, api, { events });
+  const stats = assembleStats(base, { cri, cgroups, volumes });
+  const environments = assembleEnvironments(base, api, { events, volumes });
+  return {
+    ...{ events, journal, cgroups, runtime, devices, images, logs, probes, stats, volumes },
+    environments,
+  };
+}

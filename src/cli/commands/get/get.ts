@@ -1,0 +1,155 @@
+import { type Command, Option } from "commander";
+import {
+  type LabelRequirements,
+  matchesLabels,
+  parseLabelSelector,
+} from "../../../api/text/labels.ts";
+import { nearest } from "../../../api/text/nearest.ts";
+import { CliError } from "../../cli-error.ts";
+import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
+import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
+import { writeLines } from "../../io.ts";
+import { encode, OUTPUT_FORMS } from "../../render/output.ts";
+import { findResource, RESOURCES, type Resource, type ResourceRow } from "./resources.ts";
+import { type GetOptions, watchResource } from "./watch-resource.ts";
+
+/** `nodelet get`. */
+export function addGetCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("get")
+    .summary("list pods, the node, events and more")
+    .description(
+      `Lists what the agent knows: ${RESOURCES.map(({ words }) => words[0]).join(", ")}.`,
+    )
+    .argument("<what>", "what to list, or what/name")
+    .argument("[names...]", "only these")
+    .option("-n, --namespace <name>", "of this namespace", "default")
+    .option("-A, --all-namespaces", "of all namespaces")
+    .option("-l, --selector <selector>", "only those with these labels, like app=web,tier!=test")
+    .addOption(new Option("-o, --output <form>", "how to show it").choices(OUTPUT_FORMS))
+    .option("-w, --watch", "go on and show what changes")
+    .option("--no-headers", "leave out the line of titles");
+  withSocketOption(command)
+    .addHelpText("after", EXAMPLES)
+    .action(async (what: string, names: readonly string[], options: GetOptions) => {
+      context.finish(await get(what, names, options, context));
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  nodelet get pods -A -o wide
+  nodelet get pod hello -o yaml
+  nodelet get events -w
+`;
+
+async function get(
+  what: string,
+  names: readonly string[],
+  options: GetOptions,
+  context: CliContext,
+): Promise<number> {
+  const [word = "", ...more] = what.split("/");
+  const resource = resourceOf(word);
+  const wanted = more.length > 0 ? [more.join("/"), ...names] : names;
+  const selector = selectorOf(options.selector);
+  const client = clientOf(context, options);
+  const { io } = context;
+  const select = (rows: readonly ResourceRow[]) =>
+    selectRows(resource, rows, { names: wanted, options, selector });
+  if (options.watch === true)
+    return await watchResource({ resource, client, select, options }, context);
+  const rows = select(await resource.fetch(client));
+  requireAll(resource, rows, wanted);
+  const { output } = options;
+  if (output === "json" || output === "yaml") {
+    const [single] = rows;
+    const one = wanted.length === 1 && single !== undefined;
+    io.stdout.write(encode(one ? single.object : listOf(rows), output));
+  } else if (output === "name") {
+    writeLines(
+      io.stdout,
+      rows.map(({ name }) => `${resource.kind}/${name}`),
+    );
+  } else if (rows.length === 0) io.stderr.write(`${nothing(resource, options)}\n`);
+  else {
+    const table = { paint: io.paint, wide: output === "wide", headers: options.headers };
+    const all = options.allNamespaces === true;
+    writeLines(io.stdout, resource.table(rows, { ...table, allNamespaces: all, now: io.now() }));
+  }
+  return EXIT_OK;
+}
+
+/** The resource that a word names. */
+function resourceOf(word: string): Resource {
+  const found = findResource(word);
+  if (found !== undefined) return found;
+  const known = RESOURCES.flatMap(({ words }) => words);
+  const near = nearest(word, known);
+  throw new CliError(`"${word}" cannot be listed`, {
+    exitCode: EXIT_USAGE,
+    fix:
+      near === undefined
+        ? `what can be: ${RESOURCES.map(({ words }) => words[0]).join(", ")}`
+        : `did you mean ${near}?`,
+  });
+}
+
+function selectorOf(text: string | undefined): LabelRequirements {
+  const read = parseLabelSelector(text ?? "");
+  if (read.kind === "selector") return read.selector;
+  throw new CliError(`--selector: ${read.message}`, { exitCode: EXIT_USAGE });
+}
+
+interface Selection {
+  readonly names: readonly string[];
+  readonly options: GetOptions;
+  readonly selector: LabelRequirements;
+}
+
+/** Rows of the wanted namespace, names and labels. */
+function selectRows(
+  resource: Resource,
+  rows: readonly ResourceRow[],
+  { names, options, selector }: Selection,
+): readonly ResourceRow[] {
+  const here = rows.filter(
+    ({ namespace, labels }) =>
+      (!resource.namespaced || options.allNamespaces === true || namespace === options.namespace) &&
+      matchesLabels(selector, labels),
+  );
+  if (names.length === 0) return here;
+  return names.flatMap((name) => {
+    const exact = here.filter((row) => row.name === name);
+    return exact.length > 0 ? exact : here.filter(({ alias }) => alias === name);
+  });
+}
+
+function requireAll(
+  resource: Resource,
+  rows: readonly ResourceRow[],
+  names: readonly string[],
+): void {
+  const missing = names.find(
+    (name) => !rows.some((row) => row.name === name || row.alias === name),
+  );
+  if (missing === undefined) return;
+  throw new CliError(`there is no ${resource.kind} ${missing}`, {
+    exitCode: EXIT_NOT_FOUND,
+    fix: `nodelet get ${resource.words[0]}${resource.namespaced ? " -A" : ""} lists all`,
+  });
+}
+
+function listOf(rows: readonly ResourceRow[]): unknown {
+  return {
+    apiVersion: "v1",
+    kind: "List",
+    metadata: { resourceVersion: "" },
+    items: rows.map(({ object }) => object),
+  };
+}
+
+function nothing({ words, namespaced }: Resource, options: GetOptions): string {
+  if (!namespaced || options.allNamespaces === true) return `There are no ${words[0]}.`;
+  return `There are no ${words[0]} in namespace ${options.namespace}.`;
+}

@@ -1,0 +1,169 @@
+/** What `get` can list. */
+import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
+import type { AgentClient } from "../../client/agent-client.ts";
+import type {
+  Change,
+  Overview,
+  ProbeReport,
+  Probes,
+  Problem,
+  Problems,
+} from "../../client/shapes.ts";
+import { nodeObject } from "../../render/describe/node-object.ts";
+import { EVENT_COLUMNS, eventRow, eventTime } from "../../render/tables/event-row.ts";
+import { NODE_COLUMNS } from "../../render/tables/node-table.ts";
+import { podRow } from "../../render/tables/pod-row.ts";
+import { podColumns } from "../../render/tables/pod-table.ts";
+import { PROBE_COLUMNS } from "../../render/tables/probe-table.ts";
+import { type Column, renderTable, type TableOptions } from "../../render/tables/table.ts";
+
+/** One thing in a list. */
+export interface ResourceRow {
+  readonly namespace: string;
+  readonly name: string;
+  /** Another name it goes by; `undefined` for most. */
+  readonly alias?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** As `-o json` shows it. */
+  readonly object: unknown;
+}
+
+/** How a table of rows is shown. */
+export interface TableView extends TableOptions {
+  readonly allNamespaces: boolean;
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+/** A kind of things that can be listed. */
+export interface Resource {
+  /** What it is called on the command line; plural, singular, short. */
+  readonly words: readonly [string, ...string[]];
+  /** For `-o name`. */
+  readonly kind: string;
+  readonly namespaced: boolean;
+  fetch(client: AgentClient): Promise<readonly ResourceRow[]>;
+  /** The row that a change is about; left out where changes are not told. */
+  readonly ofChange?: (change: Change) => ResourceRow | undefined;
+  table(rows: readonly ResourceRow[], view: TableView): readonly string[];
+}
+
+const PODS: Resource = {
+  words: ["pods", "pod", "po"],
+  kind: "pod",
+  namespaced: true,
+  fetch: async (client) => (await client.json<PodList>("/nodelet/v1/pods")).items.map(podAsRow),
+  ofChange: (change) => (change.kind === "pod" ? podAsRow(change.pod) : undefined),
+  table: (rows, view) =>
+    renderTable(
+      podColumns(view.allNamespaces),
+      rows.map(({ object }) => podRow(object as Pod, view.now)),
+      view,
+    ),
+};
+
+const NODES: Resource = {
+  words: ["nodes", "node", "no"],
+  kind: "node",
+  namespaced: false,
+  fetch: async (client) => [nodeAsRow(await client.json<Overview>("/nodelet/v1/overview"))],
+  ofChange: (change) => (change.kind === "overview" ? nodeAsRow(change.overview) : undefined),
+  table: (rows, view) =>
+    renderTable(
+      NODE_COLUMNS,
+      rows.map(({ object }) => ({ node: object as ReturnType<typeof nodeObject>, now: view.now })),
+      view,
+    ),
+};
+
+const EVENTS: Resource = {
+  words: ["events", "event", "ev"],
+  kind: "event",
+  namespaced: true,
+  fetch: async (client) => {
+    const { items } = await client.json<CoreEventList>("/nodelet/v1/events");
+    return items.toSorted((a, b) => eventTime(a) - eventTime(b)).map(eventAsRow);
+  },
+  ofChange: (change) => (change.kind === "event" ? eventAsRow(change.event) : undefined),
+  table: (rows, view) => {
+    const namespace = { title: "NAMESPACE", value: (row: { namespace: string }) => row.namespace };
+    return renderTable(
+      [...(view.allNamespaces ? [namespace] : []), ...EVENT_COLUMNS],
+      rows.map(({ object }) => eventRow(object as CoreEvent, view.now)),
+      view,
+    );
+  },
+};
+
+const PROBES: Resource = {
+  words: ["probes", "probe"],
+  kind: "probe",
+  namespaced: true,
+  fetch: async (client) =>
+    (await client.json<Probes>("/nodelet/v1/probes")).items.map((probe) => ({
+      namespace: probe.namespace,
+      name: probe.podName,
+      labels: {},
+      object: probe,
+    })),
+  table: (rows, view) =>
+    renderTable(
+      PROBE_COLUMNS,
+      rows.map(({ object }) => ({ probe: object as ProbeReport, now: view.now })),
+      view,
+    ),
+};
+
+const PROBLEM_COLUMNS: readonly Column<Problem>[] = [
+  { title: "MANIFEST", value: ({ origin }) => origin },
+  { title: "PROBLEM", value: ({ message }) => message },
+];
+
+const PROBLEMS: Resource = {
+  words: ["problems", "problem"],
+  kind: "problem",
+  namespaced: false,
+  fetch: async (client) =>
+    (await client.json<Problems>("/nodelet/v1/problems")).items.map((problem) => ({
+      namespace: "",
+      name: problem.origin,
+      labels: {},
+      object: problem,
+    })),
+  table: (rows, view) =>
+    renderTable(
+      PROBLEM_COLUMNS,
+      rows.map(({ object }) => object as Problem),
+      view,
+    ),
+};
+
+/** All that can be listed. */
+export const RESOURCES: readonly Resource[] = [PODS, NODES, EVENTS, PROBES, PROBLEMS];
+
+/** The kind that a word names. */
+export function findResource(word: string): Resource | undefined {
+  return RESOURCES.find(({ words }) => words.includes(word.toLowerCase()));
+}
+
+function podAsRow(pod: Pod): ResourceRow {
+  const { namespace = "", name = "", labels = {} } = pod.metadata ?? {};
+  const suffix = `-${pod.spec?.nodeName ?? ""}`;
+  const alias = name.endsWith(suffix) ? { alias: name.slice(0, -suffix.length) } : {};
+  return { namespace, name, labels, ...alias, object: withKind(pod, "Pod") };
+}
+
+function nodeAsRow(overview: Overview): ResourceRow {
+  const object = nodeObject(overview);
+  return { namespace: "", name: overview.node, labels: object.metadata?.labels ?? {}, object };
+}
+
+function eventAsRow(event: CoreEvent): ResourceRow {
+  const { namespace = "", name = "", labels = {} } = event.metadata;
+  return { namespace, name, labels, object: withKind(event, "Event") };
+}
+
+/** Objects in lists leave out what they are; on their own they say it first. */
+function withKind<T extends object>(object: T, kind: string): T {
+  return { apiVersion: "v1", kind, ...object };
+}

@@ -1,0 +1,250 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { deriveEvictionHard } from "../../../config/derive.ts";
+import type { KubeletConfig } from "../../../config/kubelet-config.ts";
+import { loadConfig } from "../../../config/load.ts";
+import { formatConfigProblem } from "../../../config/problem.ts";
+import { createSystemClock } from "../../../kit/clock.ts";
+import { isOutside, messageOf, UsageError } from "../../../kit/errors.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { nodeCapacity } from "../../../node/capacity.ts";
+import { connectHost } from "../../../outside/host/connect-host.ts";
+import type { Host } from "../../../outside/host/host.ts";
+import type { NodeFace } from "../../../pipeline/admission/rules.ts";
+import {
+  type CgroupSettings,
+  cgroupOptionsOf,
+  type RuntimeWeights,
+  settingsFrom,
+} from "../../../subsystems/cgroups/cgroups.ts";
+import { CliError } from "../../cli-error.ts";
+import type { CliContext } from "../../context.ts";
+import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
+import { writeLines } from "../../io.ts";
+import { type NodePlan, planNodePods } from "../../plan/plan-node-pods.ts";
+import { type DescribedNode, readNode } from "../../plan/read-node.ts";
+import { readPodFile } from "../../plan/read-pods.ts";
+import { renderPlan } from "../../plan/render-plan.ts";
+import { encode } from "../../render/output.ts";
+import { DEFAULT_PLACES } from "../../up/paths.ts";
+import { type PlanEvictionOptions, planEvictionOf } from "./plan-eviction.ts";
+
+interface PlanOptions extends Partial<PlanEvictionOptions> {
+  readonly filename?: readonly string[];
+  readonly node?: string;
+  readonly config?: string;
+  readonly cgroup?: "v1" | "v2";
+  readonly driver?: "cgroupfs" | "systemd";
+  readonly weights: RuntimeWeights;
+  readonly output: "tree" | "json" | "yaml";
+}
+
+/** `nodelet plan`. */
+export function addPlanCommand(program: Command, context: CliContext): void {
+  program
+    .command("plan")
+    .summary("show what pods would get on a node, or whom it would evict, without touching it")
+    .description(
+      "Shows what would become of pods on a node: what admission says, their class of service, and every " +
+        "control group with every value. Nothing is written. The pods are planned together, in the order given.",
+    )
+    .argument("[flags...]", "flags as for `nodelet run`, after --")
+    .option("-f, --filename <file...>", "pods, YAML or JSON; - is standard input")
+    .option(
+      "--evict [threshold...]",
+      "show instead whom the running agent would evict, e.g. with memory.available=100Mi",
+    )
+    .option("--socket <path>", "the agent's socket, for --evict")
+    .option("--node <file>", "a Node object (kubectl get node -o yaml) in place of this machine")
+    .option(
+      "--config <file>",
+      `the agent's configuration (default ${DEFAULT_PLACES.config} when it is there)`,
+    )
+    .addOption(
+      new Option("--cgroup <version>", "version of the control groups").choices(["v1", "v2"]),
+    )
+    .addOption(
+      new Option("--driver <driver>", "who keeps the groups").choices(["cgroupfs", "systemd"]),
+    )
+    .addOption(
+      new Option(
+        "--weights <formula>",
+        "how the runtime turns a container's CPU shares into a weight",
+      )
+        .choices(["quadratic", "linear"])
+        .default("quadratic", "quadratic: runc since 1.3.2, crun since 1.23"),
+    )
+    .addOption(
+      new Option("-o, --output <form>", "how to show it")
+        .choices(["tree", "json", "yaml"])
+        .default("tree"),
+    )
+    .addHelpText("after", EXAMPLES)
+    .action(async (flags: readonly string[], options: PlanOptions) => {
+      const { evict, output } = options;
+      context.finish(
+        evict === undefined
+          ? await runPlan(flags, options, context)
+          : await planEvictionOf({ ...options, evict, output }, context),
+      );
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  nodelet plan -f pods.yaml
+  nodelet plan -f web.yaml -f db.yaml --node node.yaml --cgroup v2 --driver systemd
+  nodelet plan --evict memory.available=2Gi        who would go if less than 2Gi were left?
+  nodelet plan -f pods.yaml -o json -- --qos-reserved=memory=100% --feature-gates=QOSReserved=true
+`;
+
+async function runPlan(
+  flags: readonly string[],
+  options: PlanOptions,
+  { io }: CliContext,
+): Promise<number> {
+  if (!options.filename)
+    throw new CliError("plan: name a file of pods, or ask whom the agent would evict", {
+      exitCode: EXIT_USAGE,
+      fix: "nodelet plan -f pods.yaml, or nodelet plan --evict",
+    });
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
+  const argv = [...(named === "" ? [] : [`--config=${named}`]), ...flags];
+  const { config, problems } = await loadConfig(argv, host.files, { cwd: io.cwd });
+  for (const problem of problems) io.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
+  if (problems.length > 0) return EXIT_USAGE;
+  const plan = await understood(() => makePlan(options, config, { host, cwd: io.cwd }));
+  if (options.output === "tree") writeLines(io.stdout, renderPlan(plan, io.paint));
+  else io.stdout.write(encode(plan, options.output));
+  return EXIT_OK;
+}
+
+/** What the user gave and cannot be used ends with the code for that. */
+async function understood<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof UsageError)) throw thrown;
+    throw new CliError(thrown.message, { exitCode: EXIT_USAGE, cause: thrown });
+  }
+}
+
+interface Surroundings {
+  readonly host: Host;
+  readonly cwd: string;
+}
+
+async function makePlan(
+  options: PlanOptions,
+  config: KubeletConfig,
+  { host, cwd }: Surroundings,
+): Promise<NodePlan> {
+  const node = options.node
+    ? readNode(readInput(options.node, cwd), options.node)
+    : await describeMachine(host);
+  const version = options.cgroup ?? (options.node ? "v2" : `v${machineVersion(host)}`);
+  const settings = planSettings(config, node, version === "v1" ? 1 : 2, options.driver);
+  const pods = (options.filename ?? []).flatMap((path) =>
+    readPodFile({ path, text: readInput(path, cwd) }, node.name),
+  );
+  const { allocatable, pods: maxPods } = nodeCapacity(node.facts, node.storageBytes, {
+    ...config,
+    evictionHard: deriveEvictionHard(config),
+  });
+  return planNodePods({
+    node: node.name,
+    settings,
+    room: {
+      allocatable,
+      pods: maxPods,
+      ...nodeOf(node),
+      // Classes are looked up when a pod starts, not when it is admitted.
+      runtimeClasses: true,
+      allowedUnsafeSysctls: config.allowedUnsafeSysctls,
+    },
+    pods,
+    weights: options.weights,
+    notes: notesOf(config, settings),
+  });
+}
+
+function readInput(path: string, cwd: string): string {
+  try {
+    return readFileSync(path === "-" ? 0 : resolve(cwd, path), "utf8");
+  } catch (thrown) {
+    throw new CliError(`cannot read ${path}: ${messageOf(thrown)}`, {
+      exitCode: EXIT_NOT_FOUND,
+      cause: thrown,
+    });
+  }
+}
+
+async function describeMachine(host: Host): Promise<DescribedNode> {
+  const facts = await host.facts();
+  const storage = (await host.diskUsage(ROOT_FOLDER)) ?? (await host.diskUsage("/"));
+  return { name: facts.hostname, labels: {}, facts, storageBytes: storage?.capacityBytes ?? 0 };
+}
+
+/** The folder whose file system is the node's, unless told otherwise. */
+const ROOT_FOLDER = "/var/lib/kubelet";
+
+/** 2 where this machine has no control groups: what it would have with the usual ones. */
+function machineVersion(host: Host): 1 | 2 {
+  try {
+    return host.cgroups.version;
+  } catch (thrown) {
+    if (!isOutside(thrown)) throw thrown;
+    return 2;
+  }
+}
+
+const CONTROLLERS = {
+  1: ["cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb"],
+  2: ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"],
+} as const;
+
+function planSettings(
+  config: KubeletConfig,
+  { facts }: DescribedNode,
+  version: 1 | 2,
+  driver: PlanOptions["driver"],
+): CgroupSettings {
+  const options = cgroupOptionsOf(config, {
+    pageBytes: facts.pageBytes,
+    ...(driver === undefined ? {} : { runtimeDriver: driver }),
+  });
+  const settings = settingsFrom(
+    options,
+    { version, controllers: new Set(CONTROLLERS[version]) },
+    facts,
+  );
+  const cpus = driver === "systemd" && version === 2 ? { cpus: cpuList(facts.cpuCount) } : {};
+  return { ...settings, ...cpus, swap: { ...settings.swap, controlled: version === 2 } };
+}
+
+function cpuList(count: number): string {
+  return count <= 1 ? "0" : `0-${Math.ceil(count) - 1}`;
+}
+
+/** The node as pods may ask for it; of a machine that is no node yet nothing is known. */
+function nodeOf({ name, labels }: DescribedNode): { readonly node?: NodeFace } {
+  return Object.keys(labels).length === 0 ? {} : { node: { name, labels, taints: [] } };
+}
+
+function notesOf(config: KubeletConfig, settings: CgroupSettings): readonly string[] {
+  const notes: string[] = [];
+  if (settings.version === 1 && config.failCgroupV1) {
+    notes.push("with failCgroupV1: true an agent refuses to start on cgroup v1");
+  }
+  if (!config.cgroupsPerQOS) {
+    notes.push("with cgroupsPerQOS: false no groups are made; pods stand in cgroupRoot");
+  }
+  if (settings.capacity.pids === 0) {
+    notes.push(
+      "the Node object does not tell how many processes there may be; pids.max of all pods is left out",
+    );
+  }
+  return notes;
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ProbeReport } from "../../client/shapes.ts";
+import { plainPaint } from "../text.ts";
+import { describeProbes } from "./probe-detail.ts";
+
+const report: ProbeReport = {
+  podUid: "u",
+  namespace: "default",
+  podName: "web",
+  container: "app",
+  kind: "readiness",
+  handler: "tcpSocket",
+  containerId: undefined,
+  verdict: undefined,
+  run: undefined,
+  doing: undefined,
+  periodMs: 200,
+  timeoutMs: 1500,
+  nextInMs: undefined,
+  counts: { successful: 0, failed: 0, unknown: 0 },
+  busyMs: 0,
+  killed: 0,
+  history: [],
+};
+
+const lineOf = (label: string, more: Partial<ProbeReport>) =>
+  describeProbes([{ ...report, ...more }], 0, plainPaint).find((line) =>
+    line.startsWith(`  ${label}:`),
+  );
+
+test("describeProbes says what each probe does now", () => {
+  const vectors: readonly (readonly [label: string, given: Partial<ProbeReport>, said: RegExp])[] =
+    [
+      ["Looks", {}, /tcpSocket, every 200 ms, with 1.5 s to answer$/],
+      ["Says", {}, /nothing yet$/],
+      [
+        "Says",
+        { verdict: "success", run: { result: "failure", length: 1 } },
+        /success; the last look: failure$/,
+      ],
+      ["Now", {}, /<none>$/],
+      ["Now", { doing: { kind: "looking" } }, /looks$/],
+      ["Now", { doing: { kind: "probe" }, nextInMs: 100 }, /next turn in 0.1 s$/],
+      ["Now", { doing: { kind: "wait", why: "no container" } }, /waits: no container$/],
+      ["Now", { doing: { kind: "exit", why: "pod has ended" } }, /any more: pod has ended$/],
+      ["Takes", {}, /<none>$/],
+      [
+        "Takes",
+        { busyMs: 20, counts: { successful: 8, failed: 1, unknown: 1 } },
+        /2\.0 ms on average, 10\.0 ms a second$/,
+      ],
+    ];
+  for (const [label, given, said] of vectors) assert.match(lineOf(label, given) ?? "", said);
+  assert.equal(lineOf("Ended", {}), undefined);
+});

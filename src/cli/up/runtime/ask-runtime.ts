@@ -1,0 +1,85 @@
+/** Short conversations with a container runtime on a socket. */
+import { lstatSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { type ConnectedOutside, connectOutside } from "../../../outside/connect.ts";
+import type { RuntimeFacts } from "./runtime-facts.ts";
+
+/** Deadline of one call. */
+const CALL_MS = 5_000;
+/** How long a socket may refuse connections before it counts as dead. */
+const TIMEOUT_MS = 2_000;
+const POLL_MS = 100;
+
+/** The connection to a runtime. */
+export type Runtime = ConnectedOutside["cri"];
+
+/** What came of asking. */
+export type RuntimeAnswer =
+  | { readonly kind: "absent" }
+  | { readonly kind: "silent"; readonly why: string }
+  | { readonly kind: "answers"; readonly facts: RuntimeFacts };
+
+/** Opens a connection for the time of `use`. */
+export async function withRuntime<T>(
+  socket: string,
+  use: (cri: Runtime, signal: AbortSignal) => Promise<T>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<T> {
+  const endpoint = `unix://${socket}`;
+  const outside = connectOutside(
+    { runtimeEndpoint: endpoint, imageEndpoint: endpoint, runtimeTimeoutMs: CALL_MS },
+    silentLog,
+  );
+  try {
+    return await use(outside.cri, signal);
+  } finally {
+    outside.close();
+  }
+}
+
+/** Asks the runtime on a socket who it is; waits `patienceMs` for one that is just starting. */
+export async function askRuntime(
+  socket: string,
+  patienceMs: number = TIMEOUT_MS,
+): Promise<RuntimeAnswer> {
+  if (!isSocket(socket)) return { kind: "absent" };
+  return await withRuntime(socket, async (cri, signal) => {
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      try {
+        return { kind: "answers", facts: await collectFacts(cri, signal) };
+      } catch (thrown) {
+        if (isOutside(thrown, "unimplemented"))
+          return { kind: "silent", why: "its CRI plugin is switched off" };
+        if (!isOutside(thrown, "unavailable") || performance.now() > deadline)
+          return { kind: "silent", why: messageOf(thrown) };
+        await sleep(POLL_MS);
+      }
+    }
+  });
+}
+
+async function collectFacts(cri: Runtime, signal: AbortSignal): Promise<RuntimeFacts> {
+  const { runtimeName, runtimeVersion, runtimeApiVersion } = await cri.runtime.version(signal);
+  const { status } = await cri.runtime.status(signal);
+  const notReady = (status?.conditions ?? [])
+    .filter(({ type, status: met }) => !met && (type === "RuntimeReady" || type === "NetworkReady"))
+    .map(({ type, message }) => `${type} is false${message === "" ? "" : `: ${message}`}`);
+  return {
+    version: `${runtimeName} ${runtimeVersion}`,
+    api: runtimeApiVersion,
+    notReady,
+    description: await cri.selfDescription(signal),
+    pods: (await cri.runtime.listSandboxes({}, signal)).length,
+  };
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return lstatSync(path).isSocket();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,82 @@
+// pure
+import type { ContainerdPaths } from "../paths.ts";
+
+/** What the configuration depends on beside the paths. */
+export interface ContainerdConfigOptions {
+  readonly sandboxImage: string;
+  /** Absolute path of runc, or of what stands in for it. */
+  readonly runc: string;
+  /** Folder of the CNI plugins. */
+  readonly cniPlugins: string;
+  readonly snapshotter: "overlayfs" | "native";
+  /** Without CAP_SYS_RESOURCE nothing may be given a lower `oom_score_adj` than it has. */
+  readonly mayLowerOomScore: boolean;
+}
+
+/** Plugins that have nothing to do here: they only take time at start and fill the log with refusals. */
+const UNUSED_PLUGINS = [
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+  "io.containerd.internal.v1.tracing",
+  "io.containerd.tracing.processor.v1.otlp",
+];
+
+/**
+ * containerd's configuration file (TOML, layout version 2, which 1.6 to 2.x read). Control groups by file
+ * system, as the agent makes them.
+ */
+export function containerdConfig(paths: ContainerdPaths, options: ContainerdConfigOptions): string {
+  const cri = 'plugins."io.containerd.grpc.v1.cri"';
+  const { sandboxImage, runc, cniPlugins, snapshotter, mayLowerOomScore } = options;
+  return `# Written by "nodelet up" at every start; changes are lost.
+version = 2
+root = ${quoted(paths.root)}
+state = ${quoted(paths.state)}
+oom_score = ${mayLowerOomScore ? -999 : 0}
+disabled_plugins = [${UNUSED_PLUGINS.map(quoted).join(", ")}]
+
+[grpc]
+address = ${quoted(paths.socket)}
+
+[ttrpc]
+address = ${quoted(`${paths.socket}.ttrpc`)}
+
+[plugins."io.containerd.internal.v1.opt"]
+path = ${quoted(`${paths.root}/opt`)}
+
+[plugins."io.containerd.nri.v1.nri"]
+socket_path = ${quoted(`${paths.state}/nri.sock`)}
+
+[${cri}]
+netns_mounts_under_state_dir = true
+sandbox_image = ${quoted(sandboxImage)}
+restrict_oom_score_adj = ${!mayLowerOomScore}
+stream_server_address = "127.0.0.1"
+stream_server_port = "0"
+
+[${cri}.containerd]
+snapshotter = ${quoted(snapshotter)}
+default_runtime_name = "runc"
+
+[${cri}.containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+
+[${cri}.containerd.runtimes.runc.options]
+BinaryName = ${quoted(runc)}
+SystemdCgroup = false
+
+[${cri}.cni]
+bin_dir = ${quoted(cniPlugins)}
+conf_dir = ${quoted(paths.cniConfigs)}
+
+[${cri}.registry]
+config_path = "/etc/containerd/certs.d"
+`;
+}
+
+/** A TOML basic string; what JSON escapes, TOML escapes in the same way. */
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

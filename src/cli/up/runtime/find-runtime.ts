@@ -1,0 +1,72 @@
+import type { RuntimePlan } from "../checks.ts";
+import type { RuntimeNote } from "../ledger.ts";
+import type { UpPaths } from "../paths.ts";
+import { askRuntime } from "./ask-runtime.ts";
+import { runtimeObstacle } from "./runtime-facts.ts";
+
+/** Where a containerd of the machine listens. */
+export const USUAL_SOCKET = "/run/containerd/containerd.sock";
+
+/** What the user wants: `auto`, `own`, or the path of a socket. */
+export type RuntimeChoice = string;
+
+/** What the search depends on. */
+export interface RuntimeSearch {
+  readonly choice: RuntimeChoice;
+  readonly paths: UpPaths;
+  /** The runtime of the last `up`, whose pods may still run. */
+  readonly last: RuntimeNote | undefined;
+  readonly mayLowerOomScore: boolean;
+}
+
+/**
+ * Decides which runtime pods will run on: the one of the last `up`, so that its pods are found again;
+ * else a containerd of the machine that can be used and runs nobody else's pods; else one of our own.
+ */
+export async function findRuntime(search: RuntimeSearch): Promise<RuntimePlan> {
+  const { choice, paths, last } = search;
+  if (choice === "own") return await planOwn(paths, undefined);
+  if (choice !== "auto") return await planNamed(search, choice);
+  if (last?.kind === "own") return await planOwn(paths, undefined);
+  if (last?.kind === "found") return await planNamed(search, last.socket);
+  const found = await tryUsing(search, USUAL_SOCKET);
+  return found.kind === "usable"
+    ? { kind: "found", socket: USUAL_SOCKET, version: found.version }
+    : await planOwn(paths, found.why);
+}
+
+async function planOwn(paths: UpPaths, notUsing: string | undefined): Promise<RuntimePlan> {
+  const { socket } = paths.containerd;
+  const { kind } = await askRuntime(socket, 0);
+  return { kind: "own", socket, running: kind === "answers", notUsing };
+}
+
+async function planNamed(search: RuntimeSearch, socket: string): Promise<RuntimePlan> {
+  const found = await tryUsing(search, socket);
+  if (found.kind === "usable") return { kind: "found", socket, version: found.version };
+  const known = search.last?.socket === socket;
+  return {
+    kind: "refused",
+    socket,
+    why: found.why ?? "nothing listens there",
+    fix: known
+      ? "the last up used it: start it again, or run `nodelet down` to begin anew"
+      : "correct that, or take nodelet's own with --containerd own",
+  };
+}
+
+type Usable =
+  | { readonly kind: "usable"; readonly version: string }
+  | { readonly kind: "not"; readonly why: string | undefined };
+
+async function tryUsing(search: RuntimeSearch, socket: string): Promise<Usable> {
+  const answer = await askRuntime(socket);
+  if (answer.kind === "absent") return { kind: "not", why: undefined };
+  if (answer.kind === "silent") return { kind: "not", why: answer.why };
+  const { last, mayLowerOomScore } = search;
+  const known = last?.kind === "found" && last.socket === socket;
+  const why = runtimeObstacle(answer.facts, { known, mayLowerOomScore });
+  return why === undefined
+    ? { kind: "usable", version: answer.facts.version }
+    : { kind: "not", why };
+}

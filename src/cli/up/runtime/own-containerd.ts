@@ -1,0 +1,231 @@
+/** The containerd that `up` starts when the machine has none to use. It goes on when `up` ends. */
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { retryDelayMs } from "../../../kit/backoff.ts";
+import { messageOf } from "../../../kit/errors.ts";
+import { CliError } from "../../cli-error.ts";
+import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
+import { OpenLedger } from "../ledger.ts";
+import type { UpPaths } from "../paths.ts";
+import { type CniPlugins, findCniPlugins, findProgram, searchPath } from "../programs.ts";
+import {
+  awaitEnd,
+  endProcess,
+  isRunning,
+  MAX_LOG_BYTES,
+  markOf,
+  startDetached,
+} from "../supervise/processes.ts";
+import { askRuntime } from "./ask-runtime.ts";
+import { containerdConfig } from "./containerd-config.ts";
+import {
+  BRIDGE,
+  choosePodNetwork,
+  NETWORK_FILE,
+  podNetworkConfig,
+  subnetOf,
+} from "./pod-network.ts";
+
+/** What our containerd depends on. */
+export interface OwnContainerdOptions {
+  readonly paths: UpPaths;
+  readonly ledger: OpenLedger;
+  readonly mayLowerOomScore: boolean;
+  readonly overlayWorks: boolean;
+}
+
+/** How long it may take until containerd serves. */
+const START_MS = 30_000;
+const STOP_MS = 10_000;
+const POLL_MS = 50;
+const TAIL_LINES = 5;
+
+/**
+ * Makes sure that our containerd runs with the configuration of this version; a running one is kept, or
+ * started again when its configuration changed, which its containers do not notice.
+ */
+export async function ensureOwnContainerd(options: OwnContainerdOptions): Promise<void> {
+  const { paths, ledger } = options;
+  const { containerd } = paths;
+  const plugins = findCniPlugins();
+  if (plugins === undefined) throw missing("CNI plugins");
+  for (const folder of [containerd.root, containerd.state, containerd.cniConfigs]) {
+    mkdirSync(folder, { recursive: true, mode: 0o711 });
+  }
+  writeNetwork(options, plugins);
+  const changed = writeConfig(options, plugins);
+  const running = ledger.now.runtime?.kind === "own" ? ledger.now.runtime.process : undefined;
+  if (running !== undefined && isRunning(running)) {
+    if (!changed && (await askRuntime(containerd.socket)).kind === "answers") return;
+    await endProcess(running, STOP_MS);
+  }
+  await start(options);
+}
+
+function writeConfig(options: OwnContainerdOptions, plugins: CniPlugins): boolean {
+  const { paths, ledger, mayLowerOomScore, overlayWorks } = options;
+  const runc = findProgram("runc");
+  if (runc === undefined) throw missing("runc");
+  const text = containerdConfig(paths.containerd, {
+    sandboxImage: PAUSE_IMAGE,
+    runc,
+    cniPlugins: plugins.folder,
+    snapshotter: overlayWorks ? "overlayfs" : "native",
+    mayLowerOomScore,
+  });
+  const { config } = paths.containerd;
+  if (existsSync(config) && readFileSync(config, "utf8") === text) return false;
+  ledger.writeFile(config, text, 0o644);
+  return true;
+}
+
+/** The pods' network is chosen once: pods that run keep their addresses. */
+function writeNetwork({ paths, ledger }: OwnContainerdOptions, plugins: CniPlugins): void {
+  const file = join(paths.containerd.cniConfigs, NETWORK_FILE);
+  const before = existsSync(file) ? subnetOf(readFileSync(file, "utf8")) : undefined;
+  const subnet = before ?? choosePodNetwork(takenNetworks());
+  if (subnet === undefined) {
+    throw new CliError("every network that pods could have is in use on this machine", {
+      fix: "set up a containerd with a network of your choice and use it: --containerd <socket>",
+    });
+  }
+  ledger.writeFile(
+    file,
+    podNetworkConfig(paths.containerd, { subnet, plugins: plugins.names }),
+    0o644,
+  );
+}
+
+/** Networks that this machine has routes to, its own bridge left out. */
+function takenNetworks(): readonly string[] {
+  const routes = execFileSync("ip", ["-4", "route", "show", "table", "all"], {
+    encoding: "utf8",
+    env: { PATH: searchPath() },
+  });
+  return routes
+    .split("\n")
+    .filter((line) => !line.includes(` dev ${BRIDGE} `))
+    .map(
+      (line) =>
+        line.replace(/^(unicast|local|broadcast|blackhole|unreachable) /, "").split(" ")[0] ?? "",
+    )
+    .filter((network) => network !== "default" && network !== "0.0.0.0/0");
+}
+
+/** Starts our containerd again with the configuration that is there. */
+export async function resumeContainerd(paths: UpPaths, ledger: OpenLedger): Promise<void> {
+  await start({ paths, ledger });
+}
+
+async function start({
+  paths,
+  ledger,
+}: Pick<OwnContainerdOptions, "paths" | "ledger">): Promise<void> {
+  const { containerd } = paths;
+  const daemon = findProgram("containerd");
+  if (daemon === undefined) throw missing("containerd");
+  rmSync(containerd.socket, { force: true });
+  rmSync(`${containerd.socket}.ttrpc`, { force: true });
+  const child = startDetached({
+    argv: [daemon, "--config", containerd.config],
+    env: { PATH: searchPath(), HOME: "/root" },
+    log: containerd.log,
+  });
+  const mark = child.pid === undefined ? undefined : markOf(child.pid);
+  if (mark === undefined) throw failed(paths, "containerd could not be started");
+  ledger.change({ runtime: { kind: "own", socket: containerd.socket, process: mark } });
+  const deadline = performance.now() + START_MS;
+  let why = "it does not serve";
+  while (performance.now() < deadline) {
+    if (!isRunning(mark)) throw failed(paths, "containerd ended right after its start");
+    const answer = await askRuntime(containerd.socket, 0);
+    if (answer.kind === "answers" && answer.facts.notReady.length === 0) {
+      chmodSync(containerd.socket, 0o600);
+      return;
+    }
+    if (answer.kind === "answers") why = answer.facts.notReady.join("; ");
+    if (answer.kind === "silent") why = answer.why;
+    await sleep(POLL_MS);
+  }
+  await awaitEnd(mark, 0);
+  throw failed(paths, `containerd is not ready after ${START_MS / 1000} s: ${why}`);
+}
+
+function missing(what: string): CliError {
+  return new CliError(`${what} cannot be found`, {
+    fix: "nodelet up --check says what to install",
+  });
+}
+
+function failed(paths: UpPaths, message: string): CliError {
+  const lines = existsSync(paths.containerd.log)
+    ? readFileSync(paths.containerd.log, "utf8").trim().split("\n").slice(-TAIL_LINES)
+    : [];
+  return new CliError(message, { fix: [...lines, `its log: ${paths.containerd.log}`].join("\n") });
+}
+
+const WATCH_MS = 2_000;
+const BACKOFF = { initialMs: 1_000, maxMs: 60_000 };
+
+/**
+ * Keeps our containerd running until `leave` is aborted: one that ended is started again, with growing
+ * pauses, and its log is kept within its bound. Its containers do not notice.
+ */
+export async function superviseContainerd(
+  paths: UpPaths,
+  say: (text: string) => void,
+  leave: AbortSignal,
+): Promise<void> {
+  for (let failures = 0; !leave.aborted; ) {
+    const waitMs = failures === 0 ? WATCH_MS : retryDelayMs(failures, BACKOFF);
+    await sleep(waitMs, undefined, { signal: leave }).catch(() => {});
+    if (leave.aborted) return;
+    const ledger = new OpenLedger(paths.ledger);
+    const { runtime } = ledger.now;
+    if (runtime?.kind !== "own") return;
+    boundLog(paths.containerd.log);
+    if (runtime.process !== undefined && isRunning(runtime.process)) {
+      failures = 0;
+      continue;
+    }
+    say(`containerd has ended; starting it again (log: ${paths.containerd.log})`);
+    failures = await start({ paths, ledger }).then(
+      () => 0,
+      (thrown: unknown) => {
+        say(messageOf(thrown));
+        return failures + 1;
+      },
+    );
+  }
+}
+
+/** The log is open for appending, so cutting is safe. */
+function boundLog(log: string): void {
+  if (existsSync(log) && statSync(log).size > MAX_LOG_BYTES) truncateSync(log);
+}
+
+/** Names of containerd's shims that still run for the socket: processes of containers not removed yet. */
+export function shimsOf(socket: string): readonly number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const argv = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+        return /containerd-shim/.test(argv[0] ?? "") && argv.includes(socket);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}

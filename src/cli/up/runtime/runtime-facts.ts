@@ -1,0 +1,79 @@
+// pure
+/** What a container runtime says of itself, and whether `up` can use it. */
+import { isObject } from "../../../config/tree.ts";
+
+/** What was learnt of a runtime that answers on its socket. */
+export interface RuntimeFacts {
+  /** E.g. `containerd 1.6.20`. */
+  readonly version: string;
+  /** CRI version, e.g. `v1`. */
+  readonly api: string;
+  /** Conditions of CRI's status that are not met, in the runtime's words. */
+  readonly notReady: readonly string[];
+  /** Its own words about itself, by name (verbose status). */
+  readonly description: Readonly<Record<string, string>>;
+  /** Pods it runs. */
+  readonly pods: number;
+}
+
+/** Settings of a containerd; `undefined` where it does not say. */
+export interface RuntimeSettings {
+  readonly systemdCgroups: boolean | undefined;
+  readonly sandboxImage: string | undefined;
+  readonly restrictsOomScore: boolean | undefined;
+}
+
+/** Reads the settings out of containerd's description of itself (1.6 to 2.x). */
+export function runtimeSettings(description: RuntimeFacts["description"]): RuntimeSettings {
+  const config = parseJson(description["config"] ?? "");
+  const runc = objectAt(config, ["containerd", "runtimes", "runc", "options"]);
+  const systemd = runc?.["SystemdCgroup"];
+  const image = config?.["sandboxImage"];
+  const restricts = config?.["restrictOOMScoreAdj"];
+  return {
+    systemdCgroups: typeof systemd === "boolean" ? systemd : undefined,
+    sandboxImage: typeof image === "string" && image !== "" ? image : undefined,
+    restrictsOomScore: typeof restricts === "boolean" ? restricts : undefined,
+  };
+}
+
+/** What the verdict on a runtime depends on beside its facts. */
+export interface RuntimeUse {
+  /** Whether an earlier `up` used it, so that its pods are ours. */
+  readonly known: boolean;
+  readonly mayLowerOomScore: boolean;
+}
+
+/** Why pods cannot or must not run there; `undefined` when they can. */
+export function runtimeObstacle(facts: RuntimeFacts, use: RuntimeUse): string | undefined {
+  const { systemdCgroups, restrictsOomScore } = runtimeSettings(facts.description);
+  if (facts.api !== "v1") return `it speaks CRI ${facts.api}, v1 is needed`;
+  if (facts.notReady.length > 0) return facts.notReady.join("; ");
+  if (systemdCgroups === true)
+    return "its runc makes control groups through systemd, nodelet through the file system";
+  if (restrictsOomScore === false && !use.mayLowerOomScore)
+    return "without CAP_SYS_RESOURCE its restrict_oom_score_adj must be true";
+  if (facts.pods > 0 && !use.known) {
+    const pods = facts.pods === 1 ? "a pod" : `${facts.pods} pods`;
+    return `it runs ${pods} of somebody else, which would be ended`;
+  }
+  return undefined;
+}
+
+function parseJson(text: string): { readonly [name: string]: unknown } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function objectAt(
+  tree: { readonly [name: string]: unknown } | undefined,
+  path: readonly string[],
+): { readonly [name: string]: unknown } | undefined {
+  let at: unknown = tree;
+  for (const name of path) at = isObject(at) ? at[name] : undefined;
+  return isObject(at) ? at : undefined;
+}

@@ -1,0 +1,78 @@
+/** `up --detach`: agent and runtime are kept going by a process in the background. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { CliError } from "../../cli-error.ts";
+import { AgentClient } from "../../client/agent-client.ts";
+import { EXIT_OK } from "../../exit-codes.ts";
+import { writeLines } from "../../io.ts";
+import { spokenDuration } from "../../render/amounts.ts";
+import { kubectlHint } from "../kubectl-hint.ts";
+import type { UpPaths } from "../paths.ts";
+import { searchPath } from "../programs.ts";
+import type { UpContext, UpRequest } from "../request.ts";
+import { superviseContainerd } from "../runtime/own-containerd.ts";
+import { viewNode } from "./foreground.ts";
+import { isRunning, markOf, startDetached } from "./processes.ts";
+import { logTail, superviseAgent } from "./supervise.ts";
+
+const POLL_MS = 100;
+
+/** Starts the supervisor in the background and waits until its agent answers, or until all is ready. */
+export async function goToBackground(request: UpRequest, context: UpContext): Promise<number> {
+  const { paths, timeoutMs, untilReady } = request;
+  const { pid } = startDetached({
+    argv: context.backgroundArgv,
+    env: { PATH: searchPath(), HOME: "/root", NODELET_INVOKED_AS: "nodelet" },
+    log: paths.supervisorLog,
+  });
+  const mark = pid === undefined ? undefined : markOf(pid);
+  const client = new AgentClient(paths.agentSocket);
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const answers = await client.json("/nodelet/v1/overview").then(
+      () => true,
+      () => false,
+    );
+    if (answers) break;
+    if (mark === undefined || !isRunning(mark))
+      throw new CliError("the agent could not be started", { fix: logTail(paths) });
+    if (performance.now() > deadline) {
+      throw new CliError(`the agent does not answer after ${spokenDuration(timeoutMs)}`, {
+        fix: `its log: ${paths.agentLog}`,
+      });
+    }
+    await sleep(POLL_MS);
+  }
+  if (untilReady) return await viewNode(request, context, "attached");
+  const hint = kubectlHint(paths, request.agentFlags);
+  writeLines(context.io.stdout, [
+    "The agent runs in the background.",
+    "  nodelet up           shows the node",
+    "  nodelet get pods     lists pods",
+    ...(hint === undefined ? [] : [`  ${hint}`]),
+    "  nodelet down         ends all of it and cleans up",
+  ]);
+  return EXIT_OK;
+}
+
+/** The process in the background: keeps agent and runtime going until it is told to end. */
+export async function runSupervisor(
+  paths: UpPaths,
+  agentFlags: readonly string[],
+  context: Pick<UpContext, "io" | "onInterrupt">,
+): Promise<number> {
+  const leave = new AbortController();
+  context.onInterrupt().addEventListener("abort", () => leave.abort(), { once: true });
+  const say = (text: string) =>
+    writeLines(context.io.stderr, [`${new Date(context.io.now()).toISOString()} ${text}`]);
+  const work = [
+    superviseAgent({ paths, agentFlags, say }, leave.signal),
+    superviseContainerd(paths, say, leave.signal),
+  ];
+  try {
+    await Promise.all(work);
+    return EXIT_OK;
+  } finally {
+    leave.abort();
+    await Promise.allSettled(work);
+  }
+}

@@ -1,0 +1,109 @@
+/** The view of `up`: shows the node until the user leaves, and meanwhile keeps agent and runtime going. */
+import { AgentClient } from "../../client/agent-client.ts";
+import { followNode } from "../../client/follow-node.ts";
+import type { NodePicture } from "../../client/node-picture.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../../exit-codes.ts";
+import { writeLines } from "../../io.ts";
+import { spokenDuration } from "../../render/amounts.ts";
+import { isReady, notReadyYet } from "../../render/readiness.ts";
+import { counted } from "../../render/text.ts";
+import { demoHints, isDemoPod } from "../demo.ts";
+import { kubectlHint } from "../kubectl-hint.ts";
+import type { UpContext, UpRequest } from "../request.ts";
+import { superviseContainerd } from "../runtime/own-containerd.ts";
+import { superviseAgent } from "./supervise.ts";
+import { createViewer, type NodeState, stateOf, UNKNOWN_NODE } from "./viewers.ts";
+
+/** Whether the agent is ours to keep and to end, or only looked at. */
+export type Part = "supervising" | "attached";
+
+const FOOTER: Readonly<Record<Part, string>> = {
+  supervising: "Ctrl-C ends the agent, pods run on    nodelet down ends them    nodelet --help",
+  attached: "Ctrl-C ends this view, agent and pods run on    nodelet down ends them",
+};
+
+type Why = "interrupted" | "ready" | "late";
+
+/** Shows the node until the user leaves, or until it is ready if that was asked for. */
+export async function viewNode(
+  request: UpRequest,
+  context: UpContext,
+  part: Part,
+): Promise<number> {
+  const { paths, untilReady, timeoutMs } = request;
+  const { io } = context;
+  const leave = new AbortController();
+  let why: Why | undefined;
+  const end = (reason: Why) => {
+    why ??= reason;
+    leave.abort();
+  };
+  const interrupt = context.onInterrupt();
+  interrupt.addEventListener("abort", () => end("interrupted"), { once: true });
+  const late = untilReady ? setTimeout(() => end("late"), timeoutMs) : undefined;
+  const viewer = createViewer(io, [FOOTER[part]]);
+  let last = UNKNOWN_NODE;
+  let demoSaid = false;
+  let hint = part === "supervising" ? kubectlHint(paths, request.agentFlags) : undefined;
+  const onPicture = (picture: NodePicture) => {
+    const state = stateOf(picture);
+    last = state;
+    viewer.show(picture);
+    if (state.node !== undefined && hint !== undefined) viewer.notice(hint);
+    if (state.node !== undefined) hint = undefined;
+    const demo = state.pods.find((pod) => isDemoPod(pod) && isReady(pod));
+    if (request.demo && demo !== undefined && !demoSaid) {
+      demoSaid = true;
+      for (const each of demoHints(demo)) viewer.notice(each);
+    }
+    if (untilReady && missing(request, state, io.now()).length === 0) end("ready");
+  };
+  const say = (text: string) => viewer.notice(text);
+  const work = [followNode(new AgentClient(paths.agentSocket), onPicture, leave.signal)];
+  if (part === "supervising") {
+    work.push(superviseAgent({ paths, agentFlags: request.agentFlags, say }, leave.signal));
+    work.push(superviseContainerd(paths, say, leave.signal));
+  }
+  try {
+    await Promise.all(work);
+  } finally {
+    leave.abort();
+    clearTimeout(late);
+    await Promise.allSettled(work);
+    viewer.close();
+  }
+  if (io.stdout.isTTY === true) {
+    const demo = last.pods.find((pod) => isDemoPod(pod) && isReady(pod));
+    if (request.demo && demo !== undefined) writeLines(io.stdout, [...demoHints(demo), ""]);
+  }
+  writeLines(io.stdout, farewell(part, last));
+  if (why !== "late") return EXIT_OK;
+  const waiting = missing(request, last, io.now());
+  writeLines(io.stderr, [
+    `nodelet: not ready after ${spokenDuration(timeoutMs)}`,
+    ...waiting.map((line) => `  ${line}`),
+  ]);
+  return EXIT_FAILURE;
+}
+
+/** What has to be waited for, in words. */
+export function missing(
+  { demo }: Pick<UpRequest, "demo">,
+  { node, pods }: NodeState,
+  now: number,
+): readonly string[] {
+  const waiting = notReadyYet(node, pods, now);
+  if (waiting.length > 0 || !demo || pods.some(isDemoPod)) return waiting;
+  return ["the agent has not read the example's manifest yet"];
+}
+
+function farewell(part: Part, { pods }: NodeState): readonly string[] {
+  if (part === "attached") return ["Agent and pods run on; nodelet down ends them."];
+  const run = pods.length === 1 ? "runs" : "run";
+  const left = pods.length === 0 ? "" : `; ${counted(pods.length, "pod")} ${run} on`;
+  return [
+    `The agent has ended${left}.`,
+    "  nodelet up      looks after them again",
+    "  nodelet down    ends them and cleans up",
+  ];
+}

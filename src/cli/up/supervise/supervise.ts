@@ -1,0 +1,222 @@
+/** Keeps the agent running: starts it, and again when it ends or is stuck, with growing pauses. */
+import { spawn } from "node:child_process";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { retryDelayMs } from "../../../kit/backoff.ts";
+import { CliError } from "../../cli-error.ts";
+import { EXIT_USAGE } from "../../exit-codes.ts";
+import { agentNodeFlags } from "../../node-flags.ts";
+import { API_FOLDER_VARIABLE, API_KUBECONFIG_VARIABLE } from "../../own-api.ts";
+import { spokenDuration } from "../../render/amounts.ts";
+import { SOCKET_VARIABLE } from "../../socket.ts";
+import type { ProcessMark } from "../ledger.ts";
+import type { UpPaths } from "../paths.ts";
+import { searchPath } from "../programs.ts";
+import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "./processes.ts";
+import { claimSupervisor } from "./supervisor-note.ts";
+import { untilStuck } from "./watch-agent.ts";
+
+/** What the supervisor is told. */
+export interface SupervisorOptions {
+  readonly paths: UpPaths;
+  /** Flags for the agent beside those that follow from the paths. */
+  readonly agentFlags: readonly string[];
+  readonly say: (text: string) => void;
+}
+
+const BACKOFF = { initialMs: 1_000, maxMs: 60_000 };
+/** An agent that ran this long is trusted again. */
+const STEADY_MS = 5 * 60_000;
+/** How long the agent may take to leave; it has only to close its files. */
+const LEAVE_MS = 15_000;
+/** Pause between two looks whether an agent that is not our child still runs. */
+const ADOPTED_POLL_MS = 500;
+/** Pauses between two attempts to end an agent that not even SIGKILL ends. */
+const STUCK_BACKOFF = { initialMs: 5_000, maxMs: 60_000 };
+const TAIL_LINES = 8;
+const TAIL_BYTES = 8 * 1024;
+
+/**
+ * Keeps an agent running until `leave` is aborted, then has it leave; pods run on. An agent that an earlier
+ * supervisor left behind is taken over as it is; one that is stopped or stuck is replaced. Rejects with
+ * `CliError` when the agent refuses its configuration, which no restart can cure.
+ */
+export async function superviseAgent(
+  options: SupervisorOptions,
+  leave: AbortSignal,
+): Promise<void> {
+  const { paths, say } = options;
+  using claim = claimSupervisor(paths);
+  let next: RunningAgent | undefined = claim.orphan && adopt(claim.orphan);
+  if (claim.orphan) {
+    say(
+      `an agent runs already (process ${claim.orphan.pid}) and is supervised from now on; ` +
+        "flags for it have an effect when it is started again",
+    );
+  }
+  for (let failures = 0; !leave.aborted; ) {
+    const began = performance.now();
+    const agent: RunningAgent = next ?? start(options);
+    next = undefined;
+    claim.note(agent.mark);
+    const end = await attend(agent, options, leave);
+    if (leave.aborted) return;
+    if (end.code === EXIT_USAGE) {
+      throw new CliError("the agent refuses its configuration", {
+        exitCode: EXIT_USAGE,
+        fix: logTail(paths),
+      });
+    }
+    failures = performance.now() - began > STEADY_MS ? 1 : failures + 1;
+    const pauseMs = retryDelayMs(failures, BACKOFF);
+    const last = logTail(paths).split("\n").at(-1) ?? "";
+    say(`the agent ended${howItEnded(end)}: ${last}`);
+    say(`pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`);
+    await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
+  }
+}
+
+/** How a process ended; of one that is not our child nobody tells. */
+interface AgentEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+function howItEnded({ code, signal }: AgentEnd): string {
+  if (signal !== null) return ` with ${signal}`;
+  return code === null ? "" : ` with code ${code}`;
+}
+
+/** An agent that runs, ours or taken over. */
+interface RunningAgent {
+  /** Undefined when it ended before it could be looked at. */
+  readonly mark: ProcessMark | undefined;
+  readonly ended: Promise<AgentEnd>;
+}
+
+function start(options: SupervisorOptions): RunningAgent {
+  const { paths } = options;
+  boundLog(paths.agentLog);
+  const log = openSync(paths.agentLog, "a", 0o640);
+  const [program, ...args] = agentCommand(options);
+  const child = spawn(program, args, {
+    // A session of its own: ^C in our terminal is ours to pass on.
+    detached: true,
+    cwd: "/",
+    env: agentEnvironment(paths),
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  const ended = new Promise<AgentEnd>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => resolve({ code, signal }));
+  });
+  return { mark: child.pid === undefined ? undefined : markOf(child.pid), ended };
+}
+
+function adopt(mark: ProcessMark): RunningAgent {
+  const untilGone = async (): Promise<AgentEnd> => {
+    while (isRunning(mark)) await sleep(ADOPTED_POLL_MS, undefined, { ref: false });
+    return { code: null, signal: null };
+  };
+  return { mark, ended: untilGone() };
+}
+
+/**
+ * Waits for the agent's end, and brings it about when `leave` is aborted or the agent is stuck. When
+ * leaving, one that cannot be ended is left behind.
+ */
+async function attend(
+  { mark, ended }: RunningAgent,
+  { paths, say }: SupervisorOptions,
+  leave: AbortSignal,
+): Promise<AgentEnd> {
+  if (mark === undefined) return await ended;
+  const over = new AbortController();
+  const signal = AbortSignal.any([leave, over.signal]);
+  const bound = setInterval(() => boundLog(paths.agentLog), 60_000);
+  const why = untilStuck(paths.agentSocket, mark, signal);
+  try {
+    const first = await Promise.race([ended, why]);
+    if (typeof first === "object") return first;
+    if (first !== undefined) {
+      say(`${first}; it is replaced, pods run on (log: ${paths.agentLog})`);
+      await endForSure(mark, say, leave);
+    }
+    if (!leave.aborted || (await endProcess(mark, LEAVE_MS))) return await ended;
+    say(`process ${mark.pid} cannot be ended now and is left behind`);
+    return { code: null, signal: null };
+  } finally {
+    over.abort();
+    clearInterval(bound);
+  }
+}
+
+/**
+ * Ends the agent, however long that takes: as long as it is there it holds its ports and files, and the next
+ * one could not start.
+ */
+async function endForSure(
+  mark: ProcessMark,
+  say: (text: string) => void,
+  leave: AbortSignal,
+): Promise<void> {
+  for (let tries = 1; !(await endProcess(mark, LEAVE_MS)); tries += 1) {
+    const pauseMs = retryDelayMs(tries, STUCK_BACKOFF);
+    say(
+      `process ${mark.pid} does not end, not even by SIGKILL (state ${processState(mark.pid) ?? "unknown"}); ` +
+        `the next agent is started when it is gone, looked at again in ${spokenDuration(pauseMs)}`,
+    );
+    await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
+    if (leave.aborted) return;
+  }
+}
+
+/** The agent as a command: the same program that we are, with the heap of something that runs for months. */
+function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [string, ...string[]] {
+  const program = process.argv[1] ?? "";
+  return [
+    process.execPath,
+    ...agentNodeFlags(process.env["NODE_OPTIONS"]),
+    program,
+    "run",
+    `--config=${paths.config}`,
+    `--root-dir=${paths.agentRoot}`,
+    ...agentFlags,
+  ];
+}
+
+function agentEnvironment(paths: UpPaths): Record<string, string> {
+  return {
+    PATH: searchPath(),
+    HOME: "/root",
+    MALLOC_ARENA_MAX: "1",
+    MALLOC_TRIM_THRESHOLD_: "1048576",
+    NODELET_INVOKED_AS: "nodelet",
+    [SOCKET_VARIABLE]: paths.agentSocket,
+    [API_FOLDER_VARIABLE]: paths.api,
+    [API_KUBECONFIG_VARIABLE]: paths.kubeconfig,
+  };
+}
+
+/** The last lines of the agent's log. */
+export function logTail(paths: UpPaths): string {
+  if (!existsSync(paths.agentLog)) return "";
+  const text = readFileSync(paths.agentLog, "utf8").slice(-TAIL_BYTES);
+  return text.trim().split("\n").slice(-TAIL_LINES).join("\n");
+}
+
+/** Keeps a log that is open for appending within its bound: the old one is copied away, then cut. */
+function boundLog(path: string): void {
+  if (!existsSync(path) || statSync(path).size <= MAX_LOG_BYTES) return;
+  copyFileSync(path, `${path}.1`);
+  truncateSync(path);
+}

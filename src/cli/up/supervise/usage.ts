@@ -1,0 +1,41 @@
+/** What this machine uses at the moment. */
+import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
+import type { NodeUsage } from "../../render/tables/node-summary.ts";
+
+/** Shares over less time than this say nothing. */
+const MIN_SPAN_MS = 500;
+
+/** Measures usage: of processors since the call before, of memory now. */
+export function createUsageMeter(): () => NodeUsage {
+  let before = cpuTimes();
+  let cpuMilli: number | undefined;
+  return () => {
+    const now = cpuTimes();
+    const total = now.totalMs - before.totalMs;
+    if (total > MIN_SPAN_MS) {
+      cpuMilli = ((now.busyMs - before.busyMs) / total) * now.count * 1000;
+      before = now;
+    }
+    return { cpuMilli, memoryBytes: usedMemory() };
+  };
+}
+
+function cpuTimes(): { readonly busyMs: number; readonly totalMs: number; readonly count: number } {
+  const all = cpus();
+  let totalMs = 0;
+  let idleMs = 0;
+  for (const { times } of all) {
+    totalMs += times.user + times.nice + times.sys + times.idle + times.irq;
+    idleMs += times.idle;
+  }
+  return { busyMs: totalMs - idleMs, totalMs, count: all.length };
+}
+
+/** Memory that is neither free nor can be had back at once. */
+function usedMemory(): number {
+  const text = readFileSync("/proc/meminfo", "utf8");
+  const bytes = (name: string) =>
+    Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * 1024;
+  return bytes("MemTotal") - bytes("MemAvailable");
+}

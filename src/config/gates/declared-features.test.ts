@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
+import { declaredFeatures } from "./declared-features.ts";
+import { resolveGates } from "./feature-gates.ts";
+
+const of = (settings: Readonly<Record<string, boolean>>, userNamespacesHostNetwork = false) =>
+  declaredFeatures(resolveGates(settings).gates, { userNamespacesHostNetwork });
+
+const ALL = [
+  "ExtendWebSocketsToKubelet",
+  "InPlacePodLevelResourcesVerticalScaling",
+  "InPlacePodVerticalScalingInitContainers",
+  "RestartAllContainersOnContainerExits",
+];
+
+test("declaredFeatures: what is on and served here, as the API takes it", () => {
+  assert.deepEqual(of({}), ALL);
+  assert.deepEqual(of({ InPlacePodVerticalScalingInitContainers: false }), [
+    ALL[0],
+    ALL[1],
+    ALL[3],
+  ]);
+  assert.deepEqual(of({ ExtendWebSocketsToKubelet: false }), ALL.slice(1));
+  assert.equal(
+    of({
+      NodeDeclaredFeatures: false,
+      ExtendWebSocketsToKubelet: false,
+      InPlacePodLevelResourcesVerticalScaling: false,
+      RestartAllContainersOnContainerExits: false,
+    }),
+    undefined,
+  );
+  assert.deepEqual(nodeUpdateProblems({ status: { declaredFeatures: of({}) ?? [] } }, {}), []);
+});
+
+test("declaredFeatures: own users in the node's network take gate and runtime", () => {
+  const gate = "UserNamespacesHostNetworkSupport";
+  assert.deepEqual(of({ [gate]: true }, true), [...ALL, gate]);
+  assert.deepEqual(of({ [gate]: true }), ALL);
+  assert.deepEqual(of({}, true), ALL);
+});

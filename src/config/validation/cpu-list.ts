@@ -1,0 +1,30 @@
+// pure
+import { quoted } from "../../api/decode/field-problem.ts";
+
+/** Largest CPU number believed; keeps `0-999999999` from filling the memory. */
+const MAX_CPU = 65_535;
+
+/** The CPUs of a list, or why it is none. */
+export type CpuList =
+  | { readonly ok: true; readonly cpus: readonly number[] }
+  | { readonly ok: false; readonly error: string };
+
+/** Parses the kernel's list format, e.g. `0-3,8`, into sorted distinct CPU numbers; empty is no CPU. */
+export function parseCpuList(text: string): CpuList {
+  if (text === "") return { ok: true, cpus: [] };
+  const cpus = new Set<number>();
+  for (const part of text.split(",")) {
+    const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
+    if (match === null) return failed(`${quoted(part)} is neither a CPU number nor a range`);
+    const first = Number(match[1]);
+    const last = Number(match[2] ?? match[1]);
+    if (last < first) return failed(`invalid range ${quoted(part)} (${last} < ${first})`);
+    if (last > MAX_CPU) return failed(`${quoted(part)} is beyond CPU ${MAX_CPU}`);
+    for (let cpu = first; cpu <= last; cpu += 1) cpus.add(cpu);
+  }
+  return { ok: true, cpus: [...cpus].sort((a, b) => a - b) };
+}
+
+function failed(error: string): CpuList {
+  return { ok: false, error };
+}

@@ -1,0 +1,47 @@
+// pure
+import { type Quantity, readQuantity } from "../../api/text/quantity.ts";
+
+/** What can be watched for eviction. Source: pkg/kubelet/eviction/api. */
+export const EVICTION_SIGNALS = [
+  "memory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "imagefs.available",
+  "imagefs.inodesFree",
+  "containerfs.available",
+  "containerfs.inodesFree",
+  "allocatableMemory.available",
+  "pid.available",
+] as const;
+
+/** A signal that eviction may be configured for. */
+export type EvictionSignal = (typeof EVICTION_SIGNALS)[number];
+
+/** Whether `name` is a signal. */
+export function isEvictionSignal(name: string): name is EvictionSignal {
+  return EVICTION_SIGNALS.some((signal) => signal === name);
+}
+
+/** The amount behind a signal: a quantity, or a share of the capacity between 0 and 1. */
+export type EvictionAmount =
+  | { readonly kind: "quantity"; readonly quantity: Quantity }
+  | { readonly kind: "share"; readonly share: number };
+
+/** What `readEvictionAmount` found. */
+export type EvictionAmountReading =
+  | { readonly ok: true; readonly amount: EvictionAmount }
+  | { readonly ok: false; readonly error: string };
+
+/** Reads `100Mi` or `10%` as an amount; does not judge whether it makes sense as a threshold. */
+export function readEvictionAmount(text: string): EvictionAmountReading {
+  if (text.endsWith("%")) {
+    const digits = text.slice(0, -1);
+    if (!/^[+-]?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})$/.test(digits)) {
+      return { ok: false, error: "invalid percentage" };
+    }
+    return { ok: true, amount: { kind: "share", share: Number(digits) / 100 } };
+  }
+  const reading = readQuantity(text);
+  if (reading.kind === "fault") return { ok: false, error: reading.message };
+  return { ok: true, amount: { kind: "quantity", quantity: reading.quantity } };
+}

@@ -1,0 +1,90 @@
+// pure
+import { parseDuration } from "../duration.ts";
+import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
+import { didYouMean } from "../nearest.ts";
+import { type ConfigProblem, invalid, required } from "../problem.ts";
+import { EVICTION_SIGNALS, isEvictionSignal, readEvictionAmount } from "./eviction-thresholds.ts";
+
+/**
+ * Rules about eviction. The Go kubelet finds these at start-up instead of validation; either way it does
+ * not start. Source: pkg/kubelet/eviction/helpers.go of Kubernetes 1.36.
+ */
+export function validateEviction(config: KubeletConfig): ConfigProblem[] {
+  const { evictionHard, evictionSoft, evictionSoftGracePeriod, evictionMinimumReclaim } = config;
+  return [
+    ...thresholds("evictionHard", evictionHard),
+    ...thresholds("evictionSoft", evictionSoft),
+    ...gracePeriods(evictionSoft, evictionSoftGracePeriod),
+    ...reclaims(evictionMinimumReclaim),
+  ];
+}
+
+function unknownSignal(path: string, signal: string): ConfigProblem {
+  return invalid(
+    path,
+    signal,
+    `unsupported eviction signal ${signal}`,
+    didYouMean(signal, EVICTION_SIGNALS) || `the signals are ${EVICTION_SIGNALS.join(", ")}`,
+  );
+}
+
+function thresholds(field: string, map: TextMap): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  for (const [signal, value] of Object.entries(map)) {
+    const path = `${field}[${signal}]`;
+    if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
+    const rule = thresholdFault(signal, value);
+    if (rule !== "") problems.push(invalid(path, value, rule, "e.g. 100Mi or 10%"));
+  }
+  return problems;
+}
+
+function thresholdFault(signal: string, value: string): string {
+  const reading = readEvictionAmount(value);
+  if (!reading.ok) return reading.error;
+  const { amount } = reading;
+  if (amount.kind === "share") {
+    if (amount.share < 0) return `eviction percentage threshold ${signal} must be >= 0%`;
+    if (amount.share > 1) return `eviction percentage threshold ${signal} must be <= 100%`;
+    return "";
+  }
+  return amount.quantity.mantissa > 0n ? "" : `eviction threshold ${signal} must be positive`;
+}
+
+function gracePeriods(soft: TextMap, periods: TextMap): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  for (const [signal, value] of Object.entries(periods)) {
+    const path = `evictionSoftGracePeriod[${signal}]`;
+    if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
+    const parsed = parseDuration(value);
+    if (!parsed.ok) problems.push(invalid(path, value, parsed.error, "e.g. 1m30s"));
+    else if (parsed.nanoseconds < 0n) {
+      problems.push(invalid(path, value, "must be a positive value"));
+    }
+  }
+  for (const signal of Object.keys(soft)) {
+    if (Object.hasOwn(periods, signal)) continue;
+    const why = `grace period must be specified for the soft eviction threshold ${signal}`;
+    const fix = `e.g. evictionSoftGracePeriod: {${signal}: 1m30s}`;
+    problems.push(required(`evictionSoftGracePeriod[${signal}]`, why, fix));
+  }
+  return problems;
+}
+
+function reclaims(map: TextMap): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  for (const [signal, value] of Object.entries(map)) {
+    const path = `evictionMinimumReclaim[${signal}]`;
+    if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
+    const reading = readEvictionAmount(value);
+    if (!reading.ok) problems.push(invalid(path, value, reading.error, "e.g. 500Mi or 5%"));
+    else if (
+      reading.amount.kind === "share"
+        ? reading.amount.share <= 0
+        : reading.amount.quantity.mantissa < 0n
+    ) {
+      problems.push(invalid(path, value, `negative eviction minimum reclaim for ${signal}`));
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,221 @@
+// pure
+import { quoted } from "../../api/decode/field-problem.ts";
+import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
+import { formatDuration } from "../duration.ts";
+import type { FeatureGates } from "../gates/feature-gates.ts";
+import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
+import { didYouMean } from "../nearest.ts";
+import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
+import { parseCpuList } from "./cpu-list.ts";
+import { labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
+
+const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
+const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+const CPU_POLICIES = ["none", "static"];
+const CPU_OPTIONS = [
+  "full-pcpus-only",
+  "distribute-cpus-across-numa",
+  "distribute-cpus-across-cores",
+  "align-by-socket",
+  "strict-cpu-reservation",
+  "prefer-align-cpus-by-uncorecache",
+];
+const MEMORY_POLICIES = ["None", "Static"];
+const TOPOLOGY_POLICIES = ["none", "best-effort", "restricted", "single-numa-node"];
+const TOPOLOGY_SCOPES = ["container", "pod"];
+const TOPOLOGY_OPTIONS = ["prefer-closest-numa-nodes", "max-allowable-numa-nodes"];
+const MEMORY_RESERVATION_POLICIES = ["None", "TieredReservation"];
+const CGROUP_DRIVERS = ["cgroupfs", "systemd"];
+const DEFAULT_CFS_PERIOD_MS = 100;
+const MAX_CFS_PERIOD_MS = 1_000;
+
+/** Rules about the node's resources and what is kept from pods. */
+export function validateNode(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  return [
+    ...validateCgroups(config, gates),
+    ...validateTaints(config),
+    ...reservations("systemReserved", config.systemReserved),
+    ...reservations("kubeReserved", config.kubeReserved),
+    ...validateQosReserved(config.qosReserved),
+    ...validateReservedCpus(config),
+    ...validateReservedMemory(config),
+    ...validateManagers(config),
+    ...validateMemory(config, gates),
+  ];
+}
+
+function validateCgroups(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (!CGROUP_DRIVERS.includes(config.cgroupDriver)) {
+    problems.push(unsupported("cgroupDriver", config.cgroupDriver, CGROUP_DRIVERS));
+  }
+  if (config.systemCgroups !== "" && config.cgroupRoot === "") {
+    const why = "systemCgroups was specified and cgroupRoot was not specified";
+    problems.push(required("cgroupRoot", why, "set cgroupRoot: /"));
+  }
+  const period = config.cpuCFSQuotaPeriod;
+  const written = formatDuration(period);
+  if (!gates.isEnabled("CustomCPUCFSQuotaPeriod")) {
+    if (period !== DEFAULT_CFS_PERIOD_MS) {
+      const rule = "requires feature gate CustomCPUCFSQuotaPeriod";
+      problems.push(invalid("cpuCFSQuotaPeriod", written, rule, "enable the gate, or set 100ms"));
+    }
+  } else if (period < 1 || period > MAX_CFS_PERIOD_MS) {
+    problems.push(invalid("cpuCFSQuotaPeriod", written, "must be between 1ms and 1sec, inclusive"));
+  }
+  if (config.draManagerReconcilePeriod <= 0) {
+    const value = formatDuration(config.draManagerReconcilePeriod);
+    problems.push(invalid("draManagerReconcilePeriod", value, "must be greater than zero"));
+  }
+  return problems;
+}
+
+function validateTaints(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  config.registerWithTaints.forEach((taint, i) => {
+    const path = `registerWithTaints[${i}]`;
+    for (const fault of labelKeyFaults(taint.key)) {
+      problems.push(invalid(`${path}.key`, taint.key, fault));
+    }
+    for (const fault of labelValueFaults(taint.value ?? "")) {
+      problems.push(invalid(`${path}.value`, taint.value, fault));
+    }
+    if (!TAINT_EFFECTS.includes(taint.effect)) {
+      problems.push(unsupported(`${path}.effect`, taint.effect, TAINT_EFFECTS));
+    }
+    if (taint.timeAdded !== undefined) {
+      const why = "taint.TimeAdded is not nil";
+      problems.push(forbidden(`${path}.timeAdded`, why, "remove it"));
+    }
+  });
+  return problems;
+}
+
+function reservations(field: string, map: TextMap): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  for (const [name, value] of Object.entries(map)) {
+    const path = `${field}[${name}]`;
+    if (!RESERVABLE.includes(name)) {
+      const fix = didYouMean(name, RESERVABLE) || `the resources are ${RESERVABLE.join(", ")}`;
+      problems.push(invalid(path, name, `cannot reserve ${quoted(name)} resource`, fix));
+    }
+    const reading = readQuantity(value);
+    if (reading.kind === "fault") problems.push(invalid(path, value, reading.message));
+    else if (reading.quantity.mantissa < 0n) {
+      const rule = `resource quantity for ${quoted(name)} cannot be negative: ${value}`;
+      problems.push(invalid(path, value, rule));
+    }
+  }
+  return problems;
+}
+
+function validateQosReserved(map: TextMap): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  for (const [name, value] of Object.entries(map)) {
+    const path = `qosReserved[${name}]`;
+    if (name !== "memory") {
+      const rule = `cannot reserve ${quoted(name)} resource`;
+      problems.push(invalid(path, name, rule, "only memory can be reserved"));
+    }
+    const percent = /^(\d{1,9})%$/.exec(value)?.[1];
+    if (percent === undefined) {
+      problems.push(invalid(path, value, "percentage expected", "e.g. 50%"));
+    } else if (Number(percent) > 100) {
+      problems.push(invalid(path, value, "percentage must be between 0 and 100"));
+    }
+  }
+  return problems;
+}
+
+function validateReservedCpus(config: KubeletConfig): ConfigProblem[] {
+  const { reservedSystemCPUs } = config;
+  if (reservedSystemCPUs === "") return [];
+  const problems: ConfigProblem[] = [];
+  if (config.systemReservedCgroup !== "" || config.kubeReservedCgroup !== "") {
+    const why = "can't use reservedSystemCPUs with systemReservedCgroup or kubeReservedCgroup";
+    problems.push(forbidden("reservedSystemCPUs", why, "remove one of them"));
+  }
+  const parsed = parseCpuList(reservedSystemCPUs);
+  if (!parsed.ok) {
+    const rule = `unable to parse reservedSystemCPUs: ${parsed.error}`;
+    problems.push(invalid("reservedSystemCPUs", reservedSystemCPUs, rule, "e.g. 0-3,8"));
+  }
+  return problems;
+}
+
+function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const seen = new Set<string>();
+  config.reservedMemory.forEach(({ numaNode, limits }, i) => {
+    const path = `reservedMemory[${i}]`;
+    if (numaNode < 0) {
+      problems.push(invalid(`${path}.numaNode`, numaNode, "must not be a negative number"));
+    }
+    for (const [name, value] of Object.entries(limits ?? {})) {
+      const at = `${path}.limits[${name}]`;
+      if (name !== "memory" && !/^hugepages-./.test(name)) {
+        const rule = `the limit type ${quoted(name)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;
+        problems.push(invalid(at, name, rule));
+      }
+      const reading = readQuantity(value);
+      if (reading.kind === "quantity" && isZeroQuantity(reading.quantity)) {
+        const rule = `reserved memory may not be zero for NUMA node ${numaNode} and resource ${quoted(name)}`;
+        problems.push(invalid(at, value, rule));
+      }
+      const key = `${numaNode} ${name}`;
+      if (seen.has(key)) {
+        const rule = `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource ${quoted(name)}`;
+        problems.push(invalid(at, value, rule));
+      }
+      seen.add(key);
+    }
+  });
+  return problems;
+}
+
+function validateManagers(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const choices = [
+    ["cpuManagerPolicy", config.cpuManagerPolicy, CPU_POLICIES],
+    ["memoryManagerPolicy", config.memoryManagerPolicy, MEMORY_POLICIES],
+    ["topologyManagerPolicy", config.topologyManagerPolicy, TOPOLOGY_POLICIES],
+    ["topologyManagerScope", config.topologyManagerScope, TOPOLOGY_SCOPES],
+  ] as const;
+  for (const [path, value, supported] of choices) {
+    if (!supported.includes(value)) problems.push(unsupported(path, value, supported));
+  }
+  const options = [
+    ["cpuManagerPolicyOptions", config.cpuManagerPolicyOptions, CPU_OPTIONS],
+    ["topologyManagerPolicyOptions", config.topologyManagerPolicyOptions, TOPOLOGY_OPTIONS],
+  ] as const;
+  for (const [path, map, known] of options) {
+    for (const name of Object.keys(map)) {
+      if (known.includes(name)) continue;
+      const fix = didYouMean(name, known) || `the options are ${known.join(", ")}`;
+      problems.push(invalid(`${path}[${name}]`, name, `unknown option ${quoted(name)}`, fix));
+    }
+  }
+  return problems;
+}
+
+function validateMemory(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const { swapBehavior } = config.memorySwap;
+  if (!["", "NoSwap", "LimitedSwap"].includes(swapBehavior)) {
+    const supported = ["", "LimitedSwap", "NoSwap"];
+    problems.push(unsupported("memorySwap.swapBehavior", swapBehavior, supported));
+  }
+  const factor = config.memoryThrottlingFactor;
+  if (factor <= 0 || factor > 1) {
+    const rule = "must be greater than 0 and less than or equal to 1.0";
+    problems.push(invalid("memoryThrottlingFactor", factor, rule));
+  }
+  const policy = config.memoryReservationPolicy;
+  if (!MEMORY_RESERVATION_POLICIES.includes(policy)) {
+    problems.push(unsupported("memoryReservationPolicy", policy, MEMORY_RESERVATION_POLICIES));
+  } else if (policy !== "None" && !gates.isEnabled("MemoryQoS")) {
+    const why = `memoryReservationPolicy ${quoted(policy)} requires MemoryQoS feature gate to be enabled`;
+    problems.push(forbidden("memoryReservationPolicy", why, "enable the gate, or set None"));
+  }
+  return problems;
+}

@@ -1,0 +1,217 @@
+// pure
+import { quoted } from "../../api/decode/field-problem.ts";
+import { readQuantity } from "../../api/text/quantity.ts";
+import { formatDuration } from "../duration.ts";
+import type { FeatureGates } from "../gates/feature-gates.ts";
+import type { KubeletConfig } from "../kubelet-config.ts";
+import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
+
+const HAIRPIN_MODES = ["none", "hairpin-veth", "promiscuous-bridge"];
+const DETECTION_STRATEGIES = ["Get", "Cache", "Watch"];
+const PULL_POLICIES = [
+  "NeverVerify",
+  "NeverVerifyPreloadedImages",
+  "NeverVerifyAllowlistedImages",
+  "AlwaysVerify",
+];
+const ALLOWLIST_POLICY = "NeverVerifyAllowlistedImages";
+const IDS_PER_POD = 65_536;
+const MAX_IDS = 2 ** 32;
+const MIN_RESTART_MS = 1_000;
+const MAX_RESTART_MS = 300_000;
+const MIN_MONITOR_MS = 3_000;
+
+/** Rules about sources, runtime, images, logs and the inside of pods. */
+export function validatePods(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  return [
+    ...validateRuntime(config, gates),
+    ...validateImages(config),
+    ...validatePullCredentials(config, gates),
+    ...validateContainerLogs(config),
+    ...validateInside(config),
+    ...validateSysctls(config),
+  ];
+}
+
+function validateRuntime(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (config.containerRuntimeEndpoint === "") {
+    problems.push(
+      required(
+        "containerRuntimeEndpoint",
+        "the containerRuntimeEndpoint was not specified or empty",
+        "the usual one is unix:///run/containerd/containerd.sock",
+      ),
+    );
+  }
+  for (const path of ["containerRuntimeEndpoint", "imageServiceEndpoint"] as const) {
+    const scheme = /^([a-z][a-z0-9+.-]*):/.exec(config[path])?.[1];
+    if (scheme === undefined || scheme === "unix") continue;
+    const rule = `protocol ${quoted(scheme)} not supported`;
+    problems.push(invalid(path, config[path], rule, "use unix:///path/to/runtime.sock"));
+  }
+  if (config.runOnce) {
+    const why = "Runonce mode has been deprecated and should not be set";
+    problems.push(forbidden("runOnce", why, "remove it"));
+  }
+  const period = config.crashLoopBackOff.maxContainerRestartPeriod;
+  const path = "crashLoopBackOff.maxContainerRestartPeriod";
+  if (gates.isEnabled("KubeletCrashLoopBackOffMax")) {
+    if (period !== undefined && (period < MIN_RESTART_MS || period > MAX_RESTART_MS)) {
+      problems.push(invalid(path, formatDuration(period), "must be set between 1s and 300s"));
+    }
+  } else if (period !== undefined) {
+    const why = "FeatureGate KubeletCrashLoopBackOffMax not enabled, must not be set";
+    problems.push(forbidden(path, why, "enable the gate, or remove the field"));
+  }
+  if (!HAIRPIN_MODES.includes(config.hairpinMode)) {
+    problems.push(unsupported("hairpinMode", config.hairpinMode, HAIRPIN_MODES));
+  }
+  const strategy = config.configMapAndSecretChangeDetectionStrategy;
+  if (!DETECTION_STRATEGIES.includes(strategy)) {
+    const field = "configMapAndSecretChangeDetectionStrategy";
+    problems.push(unsupported(field, strategy, DETECTION_STRATEGIES));
+  }
+  return problems;
+}
+
+function validateImages(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const { imageGCLowThresholdPercent: low, imageGCHighThresholdPercent: high } = config;
+  if (low >= high) {
+    const rule = `must be less than imageGCHighThresholdPercent ${high}`;
+    problems.push(invalid("imageGCLowThresholdPercent", low, rule));
+  }
+  const { imageMinimumGCAge: youngest, imageMaximumGCAge: oldest } = config;
+  for (const [path, age] of Object.entries({
+    imageMinimumGCAge: youngest,
+    imageMaximumGCAge: oldest,
+  })) {
+    if (age < 0) problems.push(invalid(path, formatDuration(age), "must not be negative"));
+  }
+  if (oldest > 0 && oldest <= youngest) {
+    const rule = `must be greater than imageMinimumGCAge ${formatDuration(youngest)}`;
+    problems.push(invalid("imageMaximumGCAge", formatDuration(oldest), rule));
+  }
+  const parallel = config.maxParallelImagePulls;
+  if (parallel !== undefined && parallel < 1) {
+    problems.push(invalid("maxParallelImagePulls", parallel, "must be a positive number"));
+  }
+  if (config.serializeImagePulls && parallel !== undefined && parallel > 1) {
+    const rule = "cannot be larger than 1 unless serializeImagePulls is set to false";
+    const fix = "set serializeImagePulls: false in the same place";
+    problems.push(invalid("maxParallelImagePulls", parallel, rule, fix));
+  }
+  return problems;
+}
+
+function validatePullCredentials(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
+  const policyPath = "imagePullCredentialsVerificationPolicy";
+  const listPath = "preloadedImagesVerificationAllowlist";
+  const policy = config.imagePullCredentialsVerificationPolicy ?? "";
+  const allowlist = config.preloadedImagesVerificationAllowlist;
+  if (!gates.isEnabled("KubeletEnsureSecretPulledImages")) {
+    const why = "must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled";
+    return [
+      ...(policy === "" ? [] : [forbidden(policyPath, why)]),
+      ...(allowlist.length === 0 ? [] : [forbidden(listPath, why)]),
+    ];
+  }
+  const problems: ConfigProblem[] = [];
+  if (!PULL_POLICIES.includes(policy)) {
+    problems.push(unsupported(policyPath, policy, PULL_POLICIES));
+  }
+  if (allowlist.length > 0 && policy !== ALLOWLIST_POLICY) {
+    const why = `can't be set if ${policyPath} is not ${quoted(ALLOWLIST_POLICY)}`;
+    problems.push(forbidden(listPath, why, `set ${policyPath}: ${ALLOWLIST_POLICY}`));
+  }
+  allowlist.forEach((pattern, i) => {
+    const fault = imagePatternFault(pattern);
+    if (fault !== "") problems.push(invalid(`${listPath}[${i}]`, pattern, fault));
+  });
+  return problems;
+}
+
+/** What is wrong with an image of the allowlist: `registry/path`, the last segment may be `*`. */
+function imagePatternFault(pattern: string): string {
+  if (pattern === "") return "image pattern must not be empty";
+  if (pattern.trim() !== pattern) return "image pattern must not start or end with white space";
+  if (pattern.includes("@")) return "image pattern must not have a digest";
+  const image = pattern.endsWith("/*") ? pattern.slice(0, -2) : pattern;
+  if (image === "" || image.includes("*")) {
+    return "a wildcard is only allowed as the whole last segment, after a registry: registry/path/*";
+  }
+  const last = image.split("/").at(-1) ?? "";
+  if (image.includes("/") && last.includes(":")) return "image pattern must not have a tag";
+  return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(image) ? "" : "image pattern is no image name";
+}
+
+function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const size = readQuantity(config.containerLogMaxSize);
+  if (size.kind === "fault") {
+    problems.push(invalid("containerLogMaxSize", config.containerLogMaxSize, size.message));
+  }
+  if (config.containerLogMonitorInterval < MIN_MONITOR_MS) {
+    const rule = "must be a positive time duration greater than or equal to 3s";
+    const written = formatDuration(config.containerLogMonitorInterval);
+    problems.push(invalid("containerLogMonitorInterval", written, rule));
+  }
+  const { podLogsDir } = config;
+  if (!podLogsDir.startsWith("/")) {
+    problems.push(invalid("podLogsDir", podLogsDir, "must be absolute path"));
+  }
+  if (!isCleanPath(podLogsDir)) {
+    const fix = "write it without //, /./, /../ and without a slash at the end";
+    problems.push(invalid("podLogsDir", podLogsDir, "must be normalized", fix));
+  }
+  if (!isAscii(podLogsDir)) {
+    problems.push(invalid("podLogsDir", podLogsDir, "must contain ASCII characters only"));
+  }
+  return problems;
+}
+
+function isAscii(text: string): boolean {
+  for (const character of text) if ((character.codePointAt(0) ?? 0) > 127) return false;
+  return true;
+}
+
+function isCleanPath(path: string): boolean {
+  if (path === "/") return true;
+  const parts = path.split("/").slice(path.startsWith("/") ? 1 : 0);
+  return parts.every((part) => part !== "" && part !== "." && part !== "..");
+}
+
+function validateInside(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const { idsPerPod } = config.userNamespaces;
+  if (idsPerPod <= 0 || idsPerPod % IDS_PER_POD !== 0) {
+    const rule = `must be a positive multiple of ${IDS_PER_POD}`;
+    problems.push(invalid("userNamespaces.idsPerPod", idsPerPod, rule));
+  } else if (idsPerPod >= MAX_IDS) {
+    problems.push(invalid("userNamespaces.idsPerPod", idsPerPod, `must be less than ${MAX_IDS}`));
+  }
+  return problems;
+}
+
+const NAMESPACED_SYSCTLS = ["kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.", "net."];
+const SYSCTL =
+  /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|\*|[a-z0-9][-_a-z0-9]*\*)$/;
+const MAX_SYSCTL = 253;
+
+function validateSysctls(config: KubeletConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  config.allowedUnsafeSysctls.forEach((pattern, i) => {
+    const path = `allowedUnsafeSysctls[${i}]`;
+    if (pattern.length > MAX_SYSCTL || !SYSCTL.test(pattern)) {
+      problems.push(invalid(path, pattern, "is no sysctl name and no prefix of one with a *"));
+      return;
+    }
+    const dotted = pattern.replaceAll("/", ".");
+    const known = NAMESPACED_SYSCTLS.some((prefix) => dotted.startsWith(prefix));
+    if (known) return;
+    const fix = `only ${NAMESPACED_SYSCTLS.join(", ")} belong to a pod`;
+    problems.push(invalid(path, pattern, "the sysctl is not known to be namespaced", fix));
+  });
+  return problems;
+}

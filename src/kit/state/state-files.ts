@@ -1,0 +1,378 @@
+/**
+ * What the agent keeps for itself on disk, so that no damaged file stops it. Owns: which state files could
+ * not be used in this life of the agent, and what became of them. In: reads with the decoder of the content,
+ * writes. Out: content that was validated, problems for people and metrics. Invariants: reading never
+ * throws; what cannot be used is renamed to `<name>.broken`, and neither removed nor overwritten before it
+ * was; what can neither be used nor renamed counts as missing, and the new content stays in memory.
+ */
+import { Cell, type Reading } from "../cell.ts";
+import type { Clock } from "../clock.ts";
+import { isOutside, messageOf, OutsideError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { MetricsRegistry } from "../metrics.ts";
+import type { TaskScope } from "../scope.ts";
+import type { StateReserve } from "./state-reserve.ts";
+
+/** What is needed of the machine's files; `Files` of the outside world has it. */
+export interface StatePort {
+  readText(path: string, options: { readonly maxBytes: number }): Promise<string | undefined>;
+  writeAtomic(path: string, content: string | Uint8Array, mode: number): Promise<void>;
+  append(path: string, text: string, mode: number): Promise<void>;
+  makeDirectory(path: string, mode: number): Promise<void>;
+  list(
+    path: string,
+  ): Promise<readonly { readonly name: string; readonly kind: string }[] | undefined>;
+  facts(
+    path: string,
+  ): Promise<
+    { readonly kind: string; readonly sizeBytes: number; readonly modifiedMs: number } | undefined
+  >;
+  remove(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+}
+
+/** A file or folder that the agent keeps for itself. */
+export interface StateFile {
+  /** What kind of file it is, in metrics: one of a few fixed names, e.g. `pod_status`. */
+  readonly name: string;
+  /** Absolute. */
+  readonly path: string;
+  /** What the node does not know any more without it, e.g. `when images were last used`. */
+  readonly holds: string;
+  /** Of files that follow one another: what they are called together, as `/folder/name-*.jsonl`. */
+  readonly series?: string;
+  /** Its writes may use the room that is kept free for a full disk. */
+  readonly important?: true;
+}
+
+/** What a decoder makes of a text; `broken` also of a version that is not known. */
+export type Decoded<T> =
+  | { readonly kind: "read"; readonly value: T }
+  | { readonly kind: "broken"; readonly why: string };
+
+/** What is wrong with a state file. */
+export interface StateProblem {
+  readonly file: string;
+  readonly path: string;
+  /**
+   * `setAside`: what was there could not be used and was renamed. `unusable`: it could not even be renamed;
+   * it counts as missing. `unwritten`: new content cannot be written and is kept in memory only. `refused`:
+   * whoever reads it does without it for now, and it is left as it is.
+   */
+  readonly kind: "setAside" | "unusable" | "unwritten" | "refused";
+  readonly why: string;
+  /** Path under which a person finds what was set aside. */
+  readonly keptAs?: string;
+  readonly holds: string;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+}
+
+/** What state files stand on. */
+export interface StateFilesDeps {
+  readonly files: StatePort;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Room for the most important writes on a full disk. */
+  readonly reserve?: StateReserve;
+}
+
+/** Damaged files that are kept of each name; the oldest goes when there are more, and the log says so. */
+export const KEPT_BROKEN = 5;
+/** Problems that are remembered; the oldest go first. */
+const MAX_PROBLEMS = 200;
+/** A longer text is cut: it stands in logs and tables. */
+const MAX_WHY = 300;
+
+/** See the head of this file. */
+export class StateFiles {
+  readonly #deps: StateFilesDeps;
+  readonly #problems = new Cell<readonly StateProblem[]>([]);
+  /** Paths at which something stands that can neither be used nor renamed. */
+  readonly #stuck = new Set<string>();
+  readonly #setAside = new Map<string, number>();
+  /** Folders that were asked for, with their modes: one that could not be made then is made with a file. */
+  readonly #folders = new Map<string, number>();
+
+  constructor(deps: StateFilesDeps) {
+    this.#deps = deps;
+  }
+
+  /** What is wrong now, and what was set aside since the agent was started, oldest first. */
+  get problems(): Reading<readonly StateProblem[]> {
+    return this.#problems;
+  }
+
+  /** Exposes the metrics of state files. */
+  expose(metrics: MetricsRegistry): void {
+    metrics.collected(
+      {
+        name: "nodelet_state_files_set_aside_total",
+        help: "State files that could not be used and were renamed to .broken, by kind of file.",
+        type: "counter",
+      },
+      () => [...this.#setAside].map(([file, value]) => ({ labels: { file }, value })),
+    );
+    metrics.collected(
+      {
+        name: "nodelet_state_files_in_memory",
+        help: "State files that cannot be read or written now and are kept in memory, by kind of file.",
+        type: "gauge",
+      },
+      () => {
+        const counts = new Map<string, number>();
+        for (const { kind, file } of this.#problems.get())
+          if (kind !== "setAside") counts.set(file, (counts.get(file) ?? 0) + 1);
+        return [...counts].map(([file, value]) => ({ labels: { file }, value }));
+      },
+    );
+  }
+
+  /** Keeps room free for important writes as long as the scope is open. */
+  keepReserve(scope: TaskScope): void {
+    this.#deps.reserve?.keep(scope);
+  }
+
+  /** The file's content; `undefined` when there is none, or none that can be used, which is set aside. */
+  async read<T>(
+    file: StateFile,
+    maxBytes: number,
+    decode: (text: string) => Decoded<T>,
+  ): Promise<T | undefined> {
+    let why: string;
+    try {
+      const text = await this.#deps.files.readText(file.path, { maxBytes });
+      if (text === undefined) return undefined;
+      const decoded = decode(text);
+      if (decoded.kind === "read") return decoded.value;
+      why = decoded.why;
+    } catch (error) {
+      why = messageOf(error);
+    }
+    await this.setAside(file, why);
+    return undefined;
+  }
+
+  /**
+   * The lines of a file that is appended to. Where some make no sense the file is set aside and those that
+   * do are written anew. A last line that a crash has torn is no damage: it is only left out.
+   */
+  async readLines(
+    file: StateFile,
+    { maxBytes, mode }: { readonly maxBytes: number; readonly mode: number },
+    isLine: (line: string) => boolean,
+  ): Promise<string> {
+    let text = "";
+    const good = await this.read(file, maxBytes, (all) => {
+      text = all;
+      const lines = all.split("\n");
+      const bad = lines.slice(0, -1).filter((line) => line !== "" && !isLine(line)).length;
+      return bad === 0
+        ? { kind: "read", value: all }
+        : { kind: "broken", why: `${bad} of its lines make no sense` };
+    });
+    const last = text.slice(text.lastIndexOf("\n") + 1);
+    const isTorn = last !== "" && !isLine(last);
+    if (good !== undefined && !isTorn) return good;
+    if (this.#stuck.has(file.path)) return "";
+    const kept = text.split("\n").filter((line) => line !== "" && isLine(line));
+    const again = kept.map((line) => `${line}\n`).join("");
+    if (good !== undefined || again !== "") await this.write(file, again, mode).catch(() => {});
+    return again;
+  }
+
+  /** The text of a file as it is; empty when there is none, or none that can be read. Renames nothing. */
+  async peek(file: StateFile, maxBytes: number): Promise<string> {
+    try {
+      return (await this.#deps.files.readText(file.path, { maxBytes })) ?? "";
+    } catch (error) {
+      this.#report(file, { kind: "unusable", why: messageOf(error) });
+      return "";
+    }
+  }
+
+  /** Names in a folder; none when it is missing or cannot be read. */
+  async list(
+    folder: StateFile,
+  ): Promise<readonly { readonly name: string; readonly kind: string }[]> {
+    try {
+      return (await this.#deps.files.list(folder.path)) ?? [];
+    } catch (error) {
+      this.#report(folder, { kind: "unusable", why: messageOf(error) });
+      return [];
+    }
+  }
+
+  /** Makes sure that there is a folder; what stands in its place is set aside. */
+  async makeFolder(folder: StateFile, mode: number): Promise<void> {
+    const { files } = this.#deps;
+    this.#folders.set(folder.path, mode);
+    const make = () => this.#withReserve(folder, () => files.makeDirectory(folder.path, mode));
+    try {
+      await make();
+    } catch (error) {
+      try {
+        const facts = await files.facts(folder.path);
+        if (facts === undefined || facts.kind === "directory") throw error;
+        await this.setAside(folder, "it is no folder");
+        await make();
+      } catch (again) {
+        this.#report(folder, { kind: "unwritten", why: messageOf(again) });
+        return;
+      }
+    }
+    this.settle(folder);
+  }
+
+  /** Replaces the content. Throws `OutsideError`; the problem is reported and ends with the next success. */
+  async write(file: StateFile, content: string | Uint8Array, mode: number): Promise<void> {
+    await this.#change(file, () => this.#deps.files.writeAtomic(file.path, content, mode));
+  }
+
+  /** Adds to the end, as `write`. */
+  async append(file: StateFile, text: string, mode: number): Promise<void> {
+    await this.#change(file, () => this.#deps.files.append(file.path, text, mode));
+  }
+
+  /** Removes the file, as `write`. */
+  async remove(file: StateFile): Promise<void> {
+    await this.#change(file, () => this.#deps.files.remove(file.path));
+  }
+
+  /** Renames what cannot be used to `<name>.broken` and reports it; whether that could be done. */
+  async setAside(file: StateFile, why: string): Promise<boolean> {
+    try {
+      const keptAs = await this.#freeName(file.path);
+      await this.#deps.files.rename(file.path, keptAs);
+      this.#stuck.delete(file.path);
+      this.#setAside.set(file.name, (this.#setAside.get(file.name) ?? 0) + 1);
+      this.#report(file, { kind: "setAside", why, keptAs });
+      return true;
+    } catch (error) {
+      this.#stuck.add(file.path);
+      this.#report(file, { kind: "unusable", why: `${why}; ${messageOf(error)}` });
+      return false;
+    }
+  }
+
+  /** Reports what somebody else found, e.g. of a row of a database. */
+  note(file: StateFile, said: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
+    if (said.kind === "setAside")
+      this.#setAside.set(file.name, (this.#setAside.get(file.name) ?? 0) + 1);
+    this.#report(file, said);
+  }
+
+  /** What was reported of the file holds no more, apart from what was set aside. */
+  settle(file: StateFile): void {
+    const now = this.#problems.get();
+    const about = shownPath(file);
+    const left = now.filter(({ path, kind }) => path !== about || kind === "setAside");
+    if (left.length === now.length) return;
+    this.#problems.set(left);
+    this.#deps.log.info("state file can be used again", { file: file.name, path: file.path });
+  }
+
+  async #change(file: StateFile, work: () => Promise<void>): Promise<void> {
+    if (this.#stuck.has(file.path) && !(await this.setAside(file, "it is in the way")))
+      throw new OutsideError("precondition", `write ${file.path}: what is there cannot be renamed`);
+    try {
+      try {
+        await this.#withReserve(file, work);
+      } catch (error) {
+        if (!(await this.#isCured(file, error))) throw error;
+        await this.#withReserve(file, work);
+      }
+    } catch (error) {
+      this.#report(file, { kind: "unwritten", why: messageOf(error) });
+      throw error;
+    }
+    this.settle(file);
+  }
+
+  /** Makes a folder that is missing; sets aside one that stands where a file is to be written. */
+  async #isCured(file: StateFile, error: unknown): Promise<boolean> {
+    const parent = file.path.slice(0, file.path.lastIndexOf("/"));
+    const mode = this.#folders.get(parent);
+    if (mode !== undefined && isOutside(error, "notFound")) {
+      await this.makeFolder({ ...file, path: parent }, mode);
+      return true;
+    }
+    const facts = await this.#deps.files.facts(file.path).catch(() => undefined);
+    if (facts?.kind !== "directory") return false;
+    return await this.setAside(file, "there is a folder in its place");
+  }
+
+  async #withReserve(file: StateFile, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const { reserve } = this.#deps;
+      const full = isOutside(error, "exhausted") && file.important === true;
+      if (!full || !(await reserve?.release())) throw error;
+      await work();
+    }
+  }
+
+  /** A name for what is set aside; with all of them taken the oldest is given up. */
+  async #freeName(path: string): Promise<string> {
+    const { files, log } = this.#deps;
+    const names = Array.from({ length: KEPT_BROKEN }, (_, at) =>
+      at === 0 ? `${path}.broken` : `${path}.broken.${at + 1}`,
+    );
+    const taken: { readonly name: string; readonly modifiedMs: number }[] = [];
+    for (const name of names) {
+      const facts = await files.facts(name);
+      if (facts === undefined) return name;
+      taken.push({ name, modifiedMs: facts.modifiedMs });
+    }
+    let failure: unknown;
+    for (const { name } of taken.toSorted((a, b) => a.modifiedMs - b.modifiedMs)) {
+      try {
+        await files.remove(name);
+        log.warn("removed the oldest damaged state file: there are too many", { path: name });
+        return name;
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+    throw failure;
+  }
+
+  #report(file: StateFile, said: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
+    const { clock, log } = this.#deps;
+    const why = said.why.length > MAX_WHY ? `${said.why.slice(0, MAX_WHY)}…` : said.why;
+    const { name, holds } = file;
+    const path = said.kind === "setAside" ? file.path : shownPath(file);
+    const now = this.#problems.get();
+    const isKnown = now.some((each) => each.path === path && each.kind === said.kind);
+    // A disk that stays full is not news with every write.
+    if (isKnown && said.kind !== "setAside") return;
+    const problem: StateProblem = { file: name, path, ...said, why, holds, atMs: clock.wall() };
+    this.#problems.set([...now, problem].slice(-MAX_PROBLEMS));
+    const fields = { file: name, path, why, lost: holds };
+    switch (said.kind) {
+      case "setAside":
+        log.error("state file cannot be used; it was set aside and the agent goes on without it", {
+          ...fields,
+          keptAs: said.keptAs,
+        });
+        break;
+      case "unusable":
+        log.error("state file can neither be used nor renamed; it counts as missing", fields);
+        break;
+      case "unwritten":
+        log.error("state file cannot be written; its content is kept in memory only", fields);
+        break;
+      case "refused":
+        log.error("state file is refused and left as it is; the agent goes on without it", fields);
+        break;
+      default:
+        said.kind satisfies never;
+    }
+  }
+}
+
+/** A series that cannot be written is one problem, however many files it would have had by now. */
+function shownPath({ path, series }: StateFile): string {
+  return series ?? path;
+}

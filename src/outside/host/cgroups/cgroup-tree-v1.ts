@@ -1,0 +1,206 @@
+import { existsSync } from "node:fs";
+import type { Clock } from "../../../kit/clock.ts";
+import { OutsideError } from "../../../kit/errors.ts";
+import { KeptFiles } from "../files/kept-files.ts";
+import type { CgroupTree } from "../host.ts";
+import { hostError } from "../host-errors.ts";
+import {
+  checkFileName,
+  destroyGroups,
+  groupParts,
+  isGone,
+  killAll,
+  makeGroup,
+  processesIn,
+  readControl,
+  subgroupsOf,
+  subtreeOf,
+  writeControl,
+} from "./cgroup-folders.ts";
+import type { CgroupHierarchy } from "./cgroup-mounts.ts";
+
+/** Hierarchies, as far as they are mounted, in which a group must be to count as existing. */
+const REQUIRED: ReadonlySet<string> = new Set([
+  "cpu",
+  "cpuacct",
+  "cpuset",
+  "memory",
+  "systemd",
+  "pids",
+  "hugetlb",
+]);
+
+/** Files that every hierarchy has. */
+const CORE_FILES: ReadonlySet<string> = new Set(["tasks", "notify_on_release", "release_agent"]);
+
+/** A group of `cpuset` can hold no process until these say something. */
+const CPUSET_FILES = ["cpuset.cpus", "cpuset.mems"] as const;
+
+/**
+ * Control groups of version 1: one group is a folder of the same path in every hierarchy. A file's
+ * prefix picks its hierarchy; `cgroup.*` and `tasks` are read from the first and written to all.
+ */
+export function createCgroupTreeV1(
+  clock: Clock,
+  hierarchies: readonly CgroupHierarchy[],
+  hybrid?: string,
+): CgroupTree {
+  return new CgroupTreeV1(clock, hierarchies, hybrid);
+}
+
+class CgroupTreeV1 implements CgroupTree {
+  readonly version = 1;
+  readonly controllers: ReadonlySet<string>;
+  readonly #clock: Clock;
+  readonly #hierarchies: readonly CgroupHierarchy[];
+  readonly #byController: ReadonlyMap<string, CgroupHierarchy>;
+  readonly #hybrid: string | undefined;
+  readonly #keptFiles = new KeptFiles();
+
+  constructor(clock: Clock, hierarchies: readonly CgroupHierarchy[], hybrid: string | undefined) {
+    this.#clock = clock;
+    this.#hierarchies = hierarchies;
+    this.#hybrid = hybrid;
+    this.#byController = new Map(
+      hierarchies.flatMap((hierarchy) =>
+        hierarchy.controllers.map((controller) => [controller, hierarchy] as const),
+      ),
+    );
+    const named = (name: string) => name === "systemd";
+    this.controllers = new Set([...this.#byController.keys()].filter((name) => !named(name)));
+  }
+
+  async exists(path: string): Promise<boolean> {
+    return this.#hierarchies
+      .filter((hierarchy) => hierarchy.controllers.some((name) => REQUIRED.has(name)))
+      .every((hierarchy) => existsSync(folderIn(hierarchy, path)));
+  }
+
+  async create(path: string): Promise<void> {
+    const parts = groupParts(path);
+    for (const hierarchy of this.#hierarchies) createIn(hierarchy, path, parts);
+  }
+
+  async read(path: string, file: string): Promise<string | undefined> {
+    try {
+      for (const filePath of this.#filesFor(path, file)) {
+        const value = readControl(filePath);
+        if (value !== undefined) return value;
+      }
+      return undefined;
+    } catch (thrown) {
+      throw hostError(`read ${file} of cgroup`, path, thrown);
+    }
+  }
+
+  readNow(path: string, files: readonly string[]): readonly (string | undefined)[] {
+    groupParts(path);
+    const below = path === "/" ? "" : path;
+    return files.map((file) => {
+      checkFileName(path, file);
+      const hierarchy = this.#byController.get(file.slice(0, file.indexOf(".")));
+      if (hierarchy) return this.#keptFiles.read(`${hierarchy.mountPoint}${below}/${file}`);
+      const [first] = isCoreFile(file) ? this.#hierarchies : [];
+      return first && this.#keptFiles.read(`${first.mountPoint}${below}/${file}`);
+    });
+  }
+
+  async write(path: string, file: string, value: string): Promise<void> {
+    const targets = this.#filesFor(path, file);
+    if (targets.length === 0) {
+      throw new OutsideError("notFound", `write ${file} of cgroup ${path}: no such controller`);
+    }
+    try {
+      for (const filePath of targets) writeControl(filePath, value);
+    } catch (thrown) {
+      throw hostError(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, thrown);
+    }
+  }
+
+  async children(path: string): Promise<readonly string[]> {
+    try {
+      return [...new Set(this.#foldersOf(path).flatMap(subgroupsOf))].sort();
+    } catch (thrown) {
+      throw hostError("list children of cgroup", path, thrown);
+    }
+  }
+
+  async processes(path: string): Promise<readonly number[]> {
+    try {
+      return processesIn(this.#foldersOf(path));
+    } catch (thrown) {
+      throw hostError("list processes of cgroup", path, thrown);
+    }
+  }
+
+  async destroy(path: string): Promise<void> {
+    if (groupParts(path).length === 0) {
+      throw new OutsideError("invalid", "destroy cgroup /: the root stays");
+    }
+    const folders = [...this.#foldersOf(path), ...this.#hybridFolder(path)];
+    const freezer = this.#byController.get("freezer");
+    const kill = () => {
+      killAll(path, folders);
+      if (freezer) thaw(folderIn(freezer, path));
+    };
+    await destroyGroups({ clock: this.#clock, path, folders, kill });
+  }
+
+  #hybridFolder(path: string): readonly string[] {
+    return this.#hybrid === undefined ? [] : [[this.#hybrid, ...groupParts(path)].join("/")];
+  }
+
+  #foldersOf(path: string): readonly string[] {
+    return this.#hierarchies.map((hierarchy) => folderIn(hierarchy, path));
+  }
+
+  #filesFor(path: string, file: string): readonly string[] {
+    checkFileName(path, file);
+    const hierarchy = this.#byController.get(file.slice(0, file.indexOf(".")));
+    if (hierarchy) return [`${folderIn(hierarchy, path)}/${file}`];
+    return isCoreFile(file) ? this.#foldersOf(path).map((folder) => `${folder}/${file}`) : [];
+  }
+}
+
+function isCoreFile(file: string): boolean {
+  return file.startsWith("cgroup.") || CORE_FILES.has(file);
+}
+
+function folderIn(hierarchy: CgroupHierarchy, path: string): string {
+  return [hierarchy.mountPoint, ...groupParts(path)].join("/");
+}
+
+function createIn(hierarchy: CgroupHierarchy, path: string, parts: readonly string[]): void {
+  let folder = hierarchy.mountPoint;
+  try {
+    for (const part of parts) {
+      const parent = folder;
+      folder = `${parent}/${part}`;
+      makeGroup(folder);
+      if (hierarchy.controllers.includes("cpuset")) inheritCpuset(parent, folder);
+    }
+  } catch (thrown) {
+    throw hostError(`create ${folder} of cgroup`, path, thrown);
+  }
+}
+
+function inheritCpuset(parent: string, folder: string): void {
+  for (const file of CPUSET_FILES) {
+    if (readControl(`${folder}/${file}`)?.trim() !== "") continue;
+    const inherited = readControl(`${parent}/${file}`)?.trim();
+    if (inherited) writeControl(`${folder}/${file}`, inherited);
+  }
+}
+
+/** A frozen process takes its signals only when thawed. */
+function thaw(folder: string): void {
+  for (const current of subtreeOf(folder)) {
+    const file = `${current}/freezer.state`;
+    try {
+      const state = readControl(file);
+      if (state !== undefined && state !== "THAWED") writeControl(file, "THAWED");
+    } catch (thrown) {
+      if (!isGone(thrown)) throw hostError("thaw cgroup", current, thrown);
+    }
+  }
+}

@@ -1,0 +1,300 @@
+import { randomBytes } from "node:crypto";
+import { constants, type Dirent, type Stats } from "node:fs";
+import {
+  chmod,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rmdir,
+  stat,
+  symlink,
+  unlink,
+} from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
+import type { Clock } from "../../../kit/clock.ts";
+import { OutsideError } from "../../../kit/errors.ts";
+import type { FileEntry, FileFacts, FileKind, Files } from "../host.ts";
+import { errnoOf, hostError, isMissing } from "../host-errors.ts";
+import { mountTable } from "../mounts/mounts.ts";
+import type { MountEntry } from "../mounts/parse-mountinfo.ts";
+import { O_PATH } from "./beneath.ts";
+import { measureTree } from "./measure-tree.ts";
+import { removeTree } from "./remove-tree.ts";
+import { type WatchDeps, watchDirectory } from "./watch-directory.ts";
+import { zipFile } from "./zip-file.ts";
+
+/** Bytes read at once; files of /proc tell no size beforehand. */
+const READ_CHUNK_BYTES = 64 * 1024;
+
+/** Permission bits with set-id and sticky. */
+const MODE_BITS = 0o7777;
+
+const CREATE_ATTEMPTS = 5;
+
+/** What files need; `onProgress` is called after each step of a walk. */
+export interface FilesDeps extends WatchDeps {
+  readonly onProgress?: () => void;
+}
+
+/** The files of this machine. */
+export function createFiles(deps: FilesDeps): Files {
+  const { onProgress = () => {}, clock } = deps;
+  const mounts = recentMounts(clock);
+  return {
+    readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
+    readTail: (path, maxBytes) => guarded("read", path, () => readTail(path, maxBytes)),
+    writeAtomic: (path, content, mode) =>
+      guarded("write", path, () => writeAtomic(path, content, mode)),
+    append: (path, text, mode) => guarded("append to", path, () => append(path, text, mode)),
+    makeDirectory: (path, mode) =>
+      guarded("make folder", path, async () => {
+        await mkdir(path, { recursive: true, mode });
+        await chmod(path, mode);
+      }),
+    list: (path) => guarded("list", path, () => list(path)),
+    facts: (path, options) =>
+      guarded("look at", path, () =>
+        orMissing(async () => factsOf(await (options?.follow ? stat(path) : lstat(path)))),
+      ),
+    remove: (path) => guarded("remove", path, () => remove(path)),
+    measureTree: (path, limits, signal) =>
+      guarded("measure", path, () => measureTree(path, { ...limits, mounts, onProgress }, signal)),
+    removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
+    link: (target, path) => guarded("link", path, () => link(target, path)),
+    zip: (from, to) => guarded("zip", from, () => zipFile(from, to)),
+    rename: (from, to) => guarded("rename", `${from} to ${to}`, () => rename(from, to), from),
+    watchDirectory: (path, onChange, signal) => watchDirectory(deps, path, onChange, signal),
+  };
+}
+
+/** A pass over many folders reads the table of mounts once. */
+const MOUNTS_MAX_AGE_MS = 500;
+
+function recentMounts(clock: Pick<Clock, "monotonic">): () => readonly MountEntry[] {
+  let known: { readonly at: number; readonly table: readonly MountEntry[] } | undefined;
+  return () => {
+    const at = clock.monotonic();
+    if (!known || at - known.at > MOUNTS_MAX_AGE_MS) known = { at, table: mountTable() };
+    return known.table;
+  };
+}
+
+async function guarded<T>(
+  action: string,
+  shown: string,
+  work: () => Promise<T>,
+  path = shown,
+): Promise<T> {
+  if (!isAbsolute(path)) {
+    throw new OutsideError("invalid", `${action} ${shown}: the path is not absolute`);
+  }
+  try {
+    return await work();
+  } catch (thrown) {
+    throw hostError(action, shown, thrown);
+  }
+}
+
+async function orMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (isMissing(thrown)) return undefined;
+    throw thrown;
+  }
+}
+
+function readText(path: string, maxBytes: number): Promise<string | undefined> {
+  return withRegularFile(path, async (handle) =>
+    (await readBounded(handle, path, maxBytes)).toString("utf8"),
+  );
+}
+
+function readTail(path: string, maxBytes: number): Promise<string | undefined> {
+  return withRegularFile(path, async (handle, sizeBytes) => {
+    const from = Math.max(0, sizeBytes - maxBytes);
+    const buffer = Buffer.alloc(sizeBytes - from);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, from);
+    const tail = buffer.subarray(0, bytesRead);
+    return tail.subarray(from === 0 ? 0 : brokenCharacterBytes(tail)).toString("utf8");
+  });
+}
+
+/** How many bytes at the beginning belong to a UTF-8 character that was cut through. */
+function brokenCharacterBytes(bytes: Buffer): number {
+  const start = bytes.subarray(0, 3).findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return start < 0 ? Math.min(3, bytes.length) : start;
+}
+
+async function withRegularFile<T>(
+  path: string,
+  use: (handle: FileHandle, sizeBytes: number) => Promise<T>,
+): Promise<T | undefined> {
+  const handle = await orMissing(() => openRegular(path));
+  if (handle === undefined) return undefined;
+  try {
+    return await use(handle, (await handle.stat()).size);
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Looks at what the name stands for before that very object is opened: opening alone rewinds a tape, starts a
+ * watchdog and lets the writer of a pipe go on, and pods may put such things in the place of their files.
+ */
+async function openRegular(path: string): Promise<FileHandle> {
+  const held = await open(path, O_PATH);
+  try {
+    if (!(await held.stat()).isFile())
+      throw new OutsideError("invalid", `read ${path}: not a regular file`);
+    return await open(`/proc/self/fd/${held.fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
+  } finally {
+    await held.close();
+  }
+}
+
+async function readBounded(handle: FileHandle, path: string, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for (;;) {
+    const buffer = Buffer.allocUnsafe(Math.min(READ_CHUNK_BYTES, maxBytes + 1 - total));
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, null);
+    if (bytesRead === 0) return Buffer.concat(chunks, total);
+    total += bytesRead;
+    if (total > maxBytes) {
+      throw new OutsideError("exhausted", `read ${path}: longer than ${maxBytes} bytes`, {
+        retryable: false,
+      });
+    }
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+/** A name beside `path` that nobody uses. */
+function nameBeside(path: string): string {
+  return join(dirname(path), `.tmp-${randomBytes(8).toString("hex")}`);
+}
+
+async function writeAtomic(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+): Promise<void> {
+  const temporary = nameBeside(path);
+  const handle = await open(temporary, "wx", mode);
+  try {
+    await handle.writeFile(content);
+    await handle.chmod(mode);
+    await handle.sync();
+  } catch (thrown) {
+    await handle.close();
+    await removeQuietly(temporary);
+    throw thrown;
+  }
+  await handle.close();
+  await putInPlace(temporary, path);
+  await syncFolder(dirname(path));
+}
+
+async function putInPlace(temporary: string, path: string): Promise<void> {
+  try {
+    await rename(temporary, path);
+  } catch (thrown) {
+    await removeQuietly(temporary);
+    throw thrown;
+  }
+}
+
+/** What failed before is what the caller needs to know; a temporary file left over harms nobody. */
+async function removeQuietly(path: string): Promise<void> {
+  await unlink(path).catch(() => {});
+}
+
+/** Makes a rename in the folder survive a power cut. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function append(path: string, text: string, mode: number): Promise<void> {
+  const handle = await openToAppend(path, mode);
+  try {
+    await handle.writeFile(text);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openToAppend(path: string, mode: number): Promise<FileHandle> {
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK;
+  for (let attempt = 1; ; attempt += 1) {
+    const existing = await orMissing(() => open(path, flags));
+    if (existing !== undefined) return existing;
+    try {
+      const made = await open(path, flags | constants.O_CREAT | constants.O_EXCL, mode);
+      await made.chmod(mode);
+      return made;
+    } catch (thrown) {
+      if (errnoOf(thrown) !== "EEXIST" || attempt >= CREATE_ATTEMPTS) throw thrown;
+    }
+  }
+}
+
+async function list(path: string): Promise<readonly FileEntry[] | undefined> {
+  const entries = await orMissing(() => readdir(path, { withFileTypes: true }));
+  return entries && namedEntries(entries);
+}
+
+/** What a folder holds, sorted by name. */
+export function namedEntries(entries: readonly Dirent[]): readonly FileEntry[] {
+  return entries
+    .map((entry) => ({ name: entry.name, kind: kindOf(entry) }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function kindOf(
+  entry: Pick<Stats, "isFile" | "isDirectory" | "isSymbolicLink" | "isSocket">,
+): FileKind {
+  if (entry.isFile()) return "file";
+  if (entry.isDirectory()) return "directory";
+  if (entry.isSymbolicLink()) return "link";
+  return entry.isSocket() ? "socket" : "other";
+}
+
+/** The facts of a name out of what stat(2) says. */
+export function factsOf(stats: Stats): FileFacts {
+  return {
+    kind: kindOf(stats),
+    sizeBytes: stats.size,
+    modifiedMs: stats.mtimeMs,
+    mode: stats.mode & MODE_BITS,
+    groupId: stats.gid,
+    ...(stats.isCharacterDevice() ? { device: "character" } : {}),
+    ...(stats.isBlockDevice() ? { device: "block" } : {}),
+  };
+}
+
+async function remove(path: string): Promise<void> {
+  await orMissing(async () => {
+    try {
+      await unlink(path);
+    } catch (thrown) {
+      if (errnoOf(thrown) !== "EISDIR") throw thrown;
+      await rmdir(path);
+    }
+  });
+}
+
+async function link(target: string, path: string): Promise<void> {
+  const temporary = nameBeside(path);
+  await symlink(target, temporary);
+  await putInPlace(temporary, path);
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { createSystemClock } from "../../../kit/clock.ts";
+import { isOutside } from "../../../kit/errors.ts";
+import { silentLog } from "../../../kit/log.ts";
+import { createVolumeFiles } from "./create-volume-files.ts";
+import { createFiles } from "./files.ts";
+
+const skip = process.getuid?.() === 0 ? false : "mounting takes root";
+const DISK = 256 * 1024;
+const volumes = createVolumeFiles();
+const files = createFiles({ clock: createSystemClock(), log: silentLog });
+let disk = "";
+
+beforeEach(async () => {
+  if (skip) return;
+  disk = mkdtempSync(join(tmpdir(), "full-"));
+  await volumes.mountMemory(disk, { sizeBytes: DISK });
+});
+afterEach(async () => {
+  if (skip) return;
+  await volumes.unmount(disk);
+  rmSync(disk, { recursive: true });
+});
+
+/** Leaves `bytes` of room. */
+function fill(bytes: number): void {
+  writeFileSync(join(disk, "filler"), "");
+  for (let size = DISK; size > 0; size -= 4096)
+    try {
+      writeFileSync(join(disk, "filler"), Buffer.alloc(size));
+      break;
+    } catch {}
+  const { length } = readFileSync(join(disk, "filler"));
+  writeFileSync(join(disk, "filler"), Buffer.alloc(length - bytes));
+}
+
+const free = () => rmSync(join(disk, "filler"));
+const isFull = (thrown: unknown) => isOutside(thrown, "exhausted") && /ENOSPC/.test(thrown.message);
+const text = (line: string, bytes: number) => `${line}\n`.repeat(bytes / (line.length + 1));
+
+test("overwrite on a full disk leaves the old text, and writes the new one when there is room", {
+  skip,
+}, async () => {
+  const path = join(disk, "hosts");
+  const old = text("old", 4_000);
+  await volumes.overwrite(path, old, 0o644);
+  fill(8192);
+  await assert.rejects(volumes.overwrite(path, text("new", 40_000), 0o644), isFull);
+  assert.equal(readFileSync(path, "utf8"), old);
+  await assert.rejects(volumes.overwrite(join(disk, "other"), text("new", 40_000), 0o644), isFull);
+  assert.equal(readFileSync(join(disk, "other"), "utf8"), "");
+  free();
+  await volumes.overwrite(path, text("new", 40_000), 0o644);
+  assert.equal(readFileSync(path, "utf8"), text("new", 40_000));
+});
+
+test("writePayload on a full disk leaves the old files and nothing else", { skip }, async () => {
+  const payload = (line: string) => [
+    { path: "a", content: Buffer.from(text(line, 4_000)), mode: 0o644 },
+    { path: "d/b", content: Buffer.from(text(line, 40_000)), mode: 0o644 },
+  ];
+  await volumes.writePayload(disk, payload("old"));
+  const before = readdirSync(disk).sort();
+  fill(8192);
+  await assert.rejects(volumes.writePayload(disk, payload("new")), isFull);
+  assert.deepEqual(
+    readdirSync(disk)
+      .filter((name) => name !== "filler")
+      .sort(),
+    before,
+  );
+  assert.equal(readFileSync(join(disk, "d/b"), "utf8"), text("old", 40_000));
+  free();
+  await volumes.writePayload(disk, payload("new"));
+  assert.equal(readFileSync(join(disk, "d/b"), "utf8"), text("new", 40_000));
+});
+
+test("writeAtomic and zip on a full disk leave the old file and nothing else", {
+  skip,
+}, async () => {
+  const path = join(disk, "f");
+  await files.writeAtomic(path, "old", 0o600);
+  const noise = randomBytes(60_000);
+  writeFileSync(join(disk, "log"), noise);
+  fill(4096);
+  await assert.rejects(files.writeAtomic(path, text("new", 40_000), 0o600), isFull);
+  await assert.rejects(files.zip(join(disk, "log"), join(disk, "log.gz")), isFull);
+  assert.equal(readFileSync(path, "utf8"), "old");
+  assert.deepEqual(readdirSync(disk).sort(), ["f", "filler", "log"]);
+  free();
+  await files.zip(join(disk, "log"), join(disk, "log.gz"));
+});

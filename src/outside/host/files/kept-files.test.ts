@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { cgroupRoots } from "../../../../test/box/prerequisites.ts";
+import { KeptFiles } from "./kept-files.ts";
+
+test("a kept file is read anew each time, and what is missing is undefined", () => {
+  const folder = mkdtempSync(join(tmpdir(), "kept-"));
+  try {
+    const files = new KeptFiles();
+    const path = join(folder, "value");
+    assert.equal(files.read(path), undefined);
+    writeFileSync(path, "one\n");
+    assert.equal(files.read(path), "one");
+    writeFileSync(path, "another\nand more");
+    assert.equal(files.read(path), "another\nand more");
+    assert.equal(files.size, 1);
+    assert.equal(files.read(folder), undefined, "a folder is no file");
+    assert.equal(files.size, 1);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+const { version, paths } = cgroupRoots();
+const root = version === 2 ? "/sys/fs/cgroup" : paths.find((path) => path.includes("cpuacct"));
+const canMake = process.getuid?.() === 0 && root !== undefined;
+
+test("a group that is made anew under its old name is read from its new files", {
+  skip: canMake ? false : "needs root and control groups",
+}, () => {
+  const files = new KeptFiles();
+  const group = join(root ?? "", `kept-files-${process.pid}`);
+  const file = join(group, "cgroup.procs");
+  mkdirSync(group);
+  assert.equal(files.read(file), "");
+  rmdirSync(group);
+  assert.equal(files.read(file), undefined);
+  assert.equal(files.size, 0);
+  mkdirSync(group);
+  assert.equal(files.read(file), "");
+  rmdirSync(group);
+});

@@ -1,0 +1,238 @@
+import type { OutgoingHttpHeaders } from "node:http2";
+import { retryDelayMs } from "../../../kit/backoff.ts";
+import { Cell, type Reading } from "../../../kit/cell.ts";
+import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
+import { isOutside, OutsideError } from "../../../kit/errors.ts";
+import { after } from "../../../kit/instant.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { Random } from "../../../kit/random.ts";
+import { dialServer } from "./dial.ts";
+import { exchange, exchangeLines, NotTakenError } from "./h2-exchange.ts";
+import { H2Session } from "./h2-session.ts";
+import type {
+  ApiEndpoint,
+  ApiReply,
+  ApiRequest,
+  ApiTransport,
+  ApiWatchReply,
+  ApiWatchRequest,
+} from "./transport.ts";
+
+/** What a transport needs. */
+export interface TransportDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly userAgent: string;
+}
+
+/** Between attempts to connect, however many requests wait for it. */
+const DIAL_PACE = { initialMs: 100, maxMs: 1_000 };
+/** How long streams of a connection that was made with an old certificate may go on. */
+const RENEWED_GRACE_MS = 10_000;
+/** How often a request is sent again that the server has not looked at. */
+const MAX_RESENDS = 3;
+
+/** Speaks HTTP/2 to one API server over as many connections as the streams need. */
+export class H2Transport implements ApiTransport {
+  readonly #endpoint: ApiEndpoint;
+  readonly #deps: TransportDeps;
+  readonly #authority: string;
+  readonly #prefix: string;
+  readonly #sessions = new Set<H2Session>();
+  readonly #watches = new Set<() => void>();
+  readonly #reachable = new Cell(false);
+  readonly #stopFollowing: (() => void) | undefined;
+  #dialing: Promise<void> | undefined;
+  #failedDials = 0;
+  #mayDialAt = 0;
+  #closed = false;
+
+  constructor(endpoint: ApiEndpoint, deps: TransportDeps) {
+    this.#endpoint = endpoint;
+    this.#deps = deps;
+    const url = new URL(endpoint.server);
+    this.#authority = url.host;
+    this.#prefix = url.pathname.replace(/\/+$/, "");
+    this.#stopFollowing = endpoint.credentials.identity?.subscribe(() => this.#renew());
+  }
+
+  get reachable(): Reading<boolean> {
+    return this.#reachable;
+  }
+
+  async request(order: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
+    const { clock } = this.#deps;
+    const deadline = after(clock.monotonic(), order.timeoutMs);
+    const repeatable = order.method === "GET";
+    const send = async (refused: boolean) => {
+      const headers = {
+        ...(await this.#headers(order, refused, signal)),
+        "accept-encoding": "gzip",
+      };
+      return await this.#resending({ repeatable, deadline, signal }, (session, timeoutMs) => {
+        const body = order.body === undefined ? {} : { body: order.body };
+        return exchange(session, { headers, timeoutMs, ...body }, clock, signal);
+      });
+    };
+    const reply = await send(false);
+    if (reply.status !== 401 || !this.#endpoint.credentials.token) return reply;
+    return await send(true);
+  }
+
+  async watch(order: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
+    const { lifetimeMs, path } = order;
+    const { clock } = this.#deps;
+    const deadline = after(clock.monotonic(), order.timeoutMs);
+    const onOpen = (stop: () => void) => {
+      this.#watches.add(stop);
+      return () => void this.#watches.delete(stop);
+    };
+    const send = async (refused: boolean) => {
+      const headers = await this.#headers({ method: "GET", path }, refused, signal);
+      const terms = { repeatable: true, deadline, signal };
+      return await this.#resending(terms, (session, timeoutMs) =>
+        exchangeLines(session, { headers, timeoutMs, lifetimeMs, onOpen }, clock, signal),
+      );
+    };
+    let reply = await send(false);
+    const refused = reply.kind === "refused" && reply.reply.status === 401;
+    if (refused && this.#endpoint.credentials.token) reply = await send(true);
+    return reply.kind === "refused" ? reply : { kind: "stream", lines: reply.lines };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopFollowing?.();
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  /** Sends what the server has not looked at again, and what may be repeated once more. */
+  async #resending<T>(
+    { repeatable, deadline, signal }: Terms,
+    send: (session: H2Session, timeoutMs: number) => Promise<T>,
+  ): Promise<T> {
+    const { clock } = this.#deps;
+    const left = () => Math.max(1, deadline - clock.monotonic());
+    for (let sent = 1; ; sent += 1) {
+      const session = await within(this.#sessionWithRoom(), clock, left(), signal);
+      try {
+        return await send(session, left());
+      } catch (error) {
+        const notTaken = error instanceof NotTakenError;
+        // A connection that broke may have been dead for long; a new one tells.
+        const stale = repeatable && sent === 1 && isOutside(error, "unavailable");
+        if (sent > MAX_RESENDS || !(notTaken || stale)) throw error;
+      }
+    }
+  }
+
+  async #sessionWithRoom(): Promise<H2Session> {
+    for (;;) {
+      if (this.#closed) throw new OutsideError("unavailable", "the client is closed");
+      for (const session of this.#sessions) if (session.room > 0) return session;
+      this.#dialing ??= this.#dial().finally(() => {
+        this.#dialing = undefined;
+      });
+      await this.#dialing;
+    }
+  }
+
+  /** One connection at a time, and not faster than the pace: a server that is down is left in peace. */
+  async #dial(): Promise<void> {
+    const { clock, random, log } = this.#deps;
+    const waitMs = this.#mayDialAt - clock.monotonic();
+    if (waitMs > 0) await new Promise<void>((resolve) => clock.alarm(waitMs, resolve));
+    try {
+      const identity = this.#endpoint.credentials.identity?.get();
+      const socket = await dialServer(this.#endpoint, identity, ["h2"], clock);
+      if (socket.alpnProtocol !== "h2") {
+        socket.destroy();
+        throw new OutsideError("unavailable", `${this.#authority} does not speak HTTP/2`);
+      }
+      const session = new H2Session(socket, `https://${this.#authority}`, {
+        clock,
+        onRetired: (retired) => this.#sessions.delete(retired),
+      });
+      this.#failedDials = 0;
+      if (this.#closed) session.destroy();
+      else this.#sessions.add(session);
+      this.#reachable.set(true);
+    } catch (error) {
+      this.#failedDials += 1;
+      const pauseMs = retryDelayMs(this.#failedDials, DIAL_PACE) * (0.5 + random.next() / 2);
+      this.#mayDialAt = clock.monotonic() + pauseMs;
+      this.#reachable.set(false);
+      log.verbose(4, "no connection to the API server", { error });
+      throw error;
+    }
+  }
+
+  /** There is a new certificate: from now on only connections made with it are used. */
+  #renew(): void {
+    const old = [...this.#sessions];
+    for (const session of old) session.retire();
+    for (const stop of [...this.#watches]) stop();
+    this.#deps.clock.alarm(RENEWED_GRACE_MS, () => {
+      for (const session of old) session.destroy("the client certificate was renewed");
+    });
+  }
+
+  async #headers(
+    order: Pick<ApiRequest, "method" | "path" | "body" | "contentType">,
+    refused: boolean,
+    signal: AbortSignal,
+  ): Promise<OutgoingHttpHeaders> {
+    const { credentials } = this.#endpoint;
+    const token = await credentials.token?.(refused, signal);
+    const { basic } = credentials;
+    const authorization =
+      token !== undefined
+        ? `Bearer ${token}`
+        : basic && `Basic ${btoa(`${basic.username}:${basic.password}`)}`;
+    return {
+      ":method": order.method,
+      ":path": `${this.#prefix}${order.path}`,
+      ":authority": this.#authority,
+      ":scheme": "https",
+      accept: "application/json",
+      "user-agent": this.#deps.userAgent,
+      ...(order.body === undefined
+        ? {}
+        : { "content-type": order.contentType ?? "application/json" }),
+      ...(authorization === undefined ? {} : { authorization }),
+      ...credentials.headers,
+    };
+  }
+}
+
+interface Terms {
+  readonly repeatable: boolean;
+  readonly deadline: MonotonicMs;
+  readonly signal: AbortSignal;
+}
+
+/** `work`, unless it takes longer or the signal is aborted; it goes on then, for whoever else waits for it. */
+function within<T>(work: Promise<T>, clock: Clock, ms: number, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      work.catch(() => {});
+      reject(signal.reason as Error);
+      return;
+    }
+    const settle = (finish: () => void) => {
+      cancel();
+      signal.removeEventListener("abort", onAbort);
+      finish();
+    };
+    const onAbort = () => settle(() => reject(signal.reason as Error));
+    const cancel = clock.alarm(ms, () =>
+      settle(() => reject(new OutsideError("deadline", "no connection to the API server in time"))),
+    );
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(
+      (value) => settle(() => resolve(value)),
+      (error: Error) => settle(() => reject(error)),
+    );
+  });
+}

@@ -1,0 +1,112 @@
+import type { Reading } from "../../../kit/cell.ts";
+
+/** One request to an API server. Bodies are JSON texts. */
+export interface ApiRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path and query. */
+  readonly path: string;
+  readonly body?: string;
+  /** Of the body; `application/json` when left out. */
+  readonly contentType?: string;
+  /** For everything: finding a connection, sending, waiting, reading. */
+  readonly timeoutMs: number;
+}
+
+/** What an API server said; any status is an answer. */
+export interface ApiReply {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A watch: one JSON document a line. */
+export interface ApiWatchRequest {
+  readonly path: string;
+  /** Until the answer begins. */
+  readonly timeoutMs: number;
+  /** Until it must have ended; the server was asked to end it before. */
+  readonly lifetimeMs: number;
+}
+
+/**
+ * A watch that was answered. `lines` ends when the server ends it in order, and throws `OutsideError` when
+ * the connection breaks or the lifetime is over. Lines that nobody takes hold the server back.
+ */
+export type ApiWatchReply =
+  | { readonly kind: "stream"; readonly lines: AsyncIterable<string> }
+  | { readonly kind: "refused"; readonly reply: ApiReply };
+
+/**
+ * A way to one API server. Throws `OutsideError`: `unavailable` when there is no connection or it broke
+ * (`wasSent` tells whether the server may have seen the request), `deadline` when it took too long.
+ */
+export interface ApiTransport {
+  request(order: ApiRequest, signal: AbortSignal): Promise<ApiReply>;
+  watch(order: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply>;
+  /** Whether the last attempt to reach the server had an answer. */
+  readonly reachable: Reading<boolean>;
+  close(): void;
+}
+
+/** A client certificate with its key, both PEM. */
+export interface ClientIdentity {
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+}
+
+/** As whom requests are made. Whatever is left out is not sent. */
+export interface Credentials {
+  /** Shown when a connection is made; a change makes new connections and ends the old ones. */
+  readonly identity?: Reading<ClientIdentity | undefined>;
+  /** Bearer token of the next request. `refused` says that the last one was not accepted. */
+  readonly token?: (refused: boolean, signal: AbortSignal) => Promise<string | undefined>;
+  /** Name and password, as in old kubeconfigs. */
+  readonly basic?: { readonly username: string; readonly password: string };
+  /** Headers of impersonation. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Where an API server is, how it is known, and as whom we speak to it. */
+export interface ApiEndpoint {
+  /** `https://host:port`, maybe with a path in front of all others. */
+  readonly server: string;
+  /** Authorities that the server's certificate must come from, PEM; the machine's own when left out. */
+  readonly authoritiesPem?: string;
+  /** Name the server's certificate must bear, when it is not the host of `server`. */
+  readonly serverName?: string;
+  /** Believe any certificate. */
+  readonly insecure?: boolean;
+  readonly credentials: Credentials;
+}
+
+/** Program that hands out credentials (`client.authentication.k8s.io`), as a kubeconfig names it. */
+export interface CredentialProgram {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly apiVersion: string;
+  readonly installHint: string;
+  /** Given to the program when it asks for it. */
+  readonly cluster?: {
+    readonly server: string;
+    readonly tlsServerName?: string;
+    readonly authoritiesPem?: string;
+    readonly insecure?: boolean;
+  };
+}
+
+/** What such a program handed out. */
+export interface ProgramCredentials {
+  readonly token?: string;
+  readonly identity?: ClientIdentity;
+  /** Unix milliseconds; asked again after that. */
+  readonly expiresAtMs?: number;
+}
+
+/** Connections to API servers. */
+export interface Kube {
+  connect(endpoint: ApiEndpoint): ApiTransport;
+  /** Runs a credential program once. Throws `OutsideError` with what it said. */
+  askProgram(program: CredentialProgram, signal: AbortSignal): Promise<ProgramCredentials>;
+}

@@ -1,0 +1,83 @@
+import { constants } from "node:crypto";
+import { createSecureContext, type SecureContextOptions, type SecureVersion } from "node:tls";
+import { PREFERRED_CIPHER_SUITES } from "../../../config/validation/tls-names.ts";
+import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import type { TlsMaterial, TlsSettings } from "./listen.ts";
+
+const VERSIONS: Readonly<Record<string, SecureVersion>> = {
+  VersionTLS10: "TLSv1",
+  VersionTLS11: "TLSv1.1",
+  VersionTLS12: "TLSv1.2",
+  VersionTLS13: "TLSv1.3",
+};
+
+/** Groups by their number in the TLS registry, as OpenSSL names them. */
+const GROUPS: Readonly<Record<number, string>> = {
+  23: "P-256",
+  24: "P-384",
+  25: "P-521",
+  29: "X25519",
+  4587: "SecP256r1MLKEM768",
+  4588: "X25519MLKEM768",
+  4589: "SecP384r1MLKEM1024",
+};
+
+const TLS13_SUITES = PREFERRED_CIPHER_SUITES.filter((name) => !name.includes("_WITH_"));
+
+/**
+ * What a TLS server is made of. Suites of TLS 1.3 are always offered, as Go does: OpenSSL would take a
+ * list without them for a wish to do without TLS 1.3.
+ */
+export function secureContextOptions(
+  material: TlsMaterial,
+  settings: TlsSettings,
+): SecureContextOptions {
+  const minVersion = VERSIONS[settings.minVersion || "VersionTLS12"];
+  if (!minVersion) throw new OutsideError("invalid", `no TLS version ${settings.minVersion}`);
+  const suites = settings.cipherSuites.length > 0 ? settings.cipherSuites : PREFERRED_CIPHER_SUITES;
+  const old = suites.filter((name) => name.includes("_WITH_")).map(opensslCipher);
+  // OpenSSL refuses the old versions at its default security level, whatever else is asked of it.
+  const level = minVersion < "TLSv1.2" ? ["@SECLEVEL=0"] : [];
+  const options: SecureContextOptions = {
+    cert: material.certificatePem,
+    key: material.privateKeyPem,
+    // Without a list of our own, Node would believe every public authority.
+    ca: material.clientAuthoritiesPem ?? [],
+    minVersion,
+    ciphers: [...TLS13_SUITES, ...old, ...level].join(":"),
+    honorCipherOrder: true,
+    // A resumed session would carry a verdict on the client's certificate from another time.
+    secureOptions: constants.SSL_OP_NO_TICKET,
+    ...(settings.curvePreferences.length > 0 ? { ecdhCurve: groups(settings) } : {}),
+  };
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    throw new OutsideError("invalid", `TLS: ${messageOf(error)}`, { cause: error });
+  }
+  return options;
+}
+
+function groups({ curvePreferences }: TlsSettings): string {
+  return curvePreferences
+    .map((number) => {
+      const name = GROUPS[number];
+      if (name === undefined)
+        throw new OutsideError("invalid", `no key exchange mechanism with the number ${number}`);
+      return name;
+    })
+    .join(":");
+}
+
+/** `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` as OpenSSL spells it: `ECDHE-RSA-AES128-GCM-SHA256`. */
+export function opensslCipher(name: string): string {
+  const [exchange = "", cipher = ""] = name.replace(/^TLS_/, "").split("_WITH_");
+  const spelled = cipher
+    .replace(/^3DES_EDE_CBC_SHA$/, "DES-CBC3-SHA")
+    .replace(/^RC4_128_SHA$/, "RC4-SHA")
+    .replace(/^AES_(\d+)_CBC_SHA(\d*)$/, "AES$1-SHA$2")
+    .replace(/^AES_(\d+)_GCM_SHA(\d+)$/, "AES$1-GCM-SHA$2")
+    .replace(/^CHACHA20_POLY1305(_SHA256)?$/, "CHACHA20-POLY1305");
+  const prefix = exchange === "RSA" ? "" : `${exchange.replaceAll("_", "-")}-`;
+  return `${prefix}${spelled}`;
+}

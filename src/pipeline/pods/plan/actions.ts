@@ -1,0 +1,109 @@
+// pure
+import type { Because } from "../../../api/decisions.ts";
+import type { ObservedContainer } from "../../../api/observation.ts";
+import type { BackoffEntry } from "../../../kit/backoff.ts";
+import type { MonotonicMs } from "../../../kit/clock.ts";
+import type { TerminationCause, Wait } from "../record.ts";
+
+/** One thing said about a pod. */
+export interface PodEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  readonly container?: string;
+  /** Id of the container, for which its name is put where the message holds it. */
+  readonly containerId?: string;
+}
+
+/** How a container counts in its pod. */
+export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
+
+/** A container to be stopped, with the grace it gets and what the event says. */
+export interface StopOrder {
+  readonly id: string;
+  readonly name: string;
+  /** Whole seconds; the executor never gives the runtime less than 2. */
+  readonly graceSeconds: number;
+  /** Text of the Killing event. */
+  readonly message: string;
+  /** Whether the pre-stop hook runs. */
+  readonly preStop: boolean;
+  /** Ids of others of the same action that are to have ended before, as long as the grace lasts. */
+  readonly after?: readonly string[];
+  /** It is started again, however it ends. */
+  readonly again?: true;
+}
+
+/** Everything that can be done for a pod. Ordered, idempotent by name, executed one after the other. */
+export type PodAction =
+  | { readonly kind: "makeDirectories" }
+  | { readonly kind: "createCgroup" }
+  | { readonly kind: "mountVolumes" }
+  | { readonly kind: "createSandbox"; readonly attempt: number; readonly because: Because }
+  | {
+      readonly kind: "startContainer";
+      readonly name: string;
+      readonly containerKind: ContainerKind;
+      readonly restartCount: number;
+      /** The running sandbox, or undefined when an earlier action of the run makes it. */
+      readonly sandboxId: string | undefined;
+      readonly backoff: (BackoffEntry & { readonly key: string }) | undefined;
+      readonly because: Because;
+    }
+  /** All at once; the action ends when the last has stopped. */
+  | {
+      readonly kind: "stopContainers";
+      readonly orders: readonly StopOrder[];
+      readonly because: readonly Because[];
+    }
+  /** Brings the pod's group, and containers that run, to what the pod was given. */
+  | {
+      readonly kind: "resizePod";
+      readonly containers: readonly { readonly name: string; readonly id: string }[];
+      readonly because: Because;
+    }
+  | { readonly kind: "stopSandbox"; readonly id: string }
+  | {
+      readonly kind: "removeContainer";
+      readonly id: string;
+      readonly name: string;
+      readonly restartCount: number;
+      /** Its log and its other files go one by one, or with the pod's folders, which are removed next. */
+      readonly files: "own" | "with pod";
+    }
+  | { readonly kind: "removeSandbox"; readonly id: string }
+  | { readonly kind: "unmountVolumes" }
+  | { readonly kind: "removeCgroup" }
+  | { readonly kind: "removeDirectories" };
+
+/** What to do next for a pod, and when to look again without being told. */
+export interface PodPlan {
+  readonly actions: readonly PodAction[];
+  /** Containers that are to be started but not now. */
+  readonly waits: Readonly<Record<string, Wait>>;
+  /** Decisions that lead to no action: delays, containers left as they are. */
+  readonly standing: readonly Because[];
+  /** What users are to be told once for as long as it holds. */
+  readonly says: readonly PodEvent[];
+  readonly wakeAt: MonotonicMs | undefined;
+  /** The pod is to be ended, and why. */
+  readonly ends?: { readonly cause: TerminationCause; readonly because: Because };
+}
+
+/** Removes an attempt of a container of a pod that stays, with its log. */
+export function removalOf({
+  id,
+  name,
+  restartCount,
+}: ObservedContainer): PodAction & { readonly kind: "removeContainer" } {
+  return { kind: "removeContainer", id, name, restartCount, files: "own" };
+}
+
+/** Nothing to do, and nothing to wait for. */
+export const NO_PLAN: PodPlan = {
+  actions: [],
+  waits: {},
+  standing: [],
+  says: [],
+  wakeAt: undefined,
+};

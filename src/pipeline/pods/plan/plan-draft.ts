@@ -1,0 +1,48 @@
+// pure
+import type { Because } from "../../../api/decisions.ts";
+import type { BackoffPolicy } from "../../../kit/backoff.ts";
+import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
+import type { Wait } from "../record.ts";
+import type { PodAction, PodEvent, PodPlan } from "./actions.ts";
+import type { KeptDead } from "./dead-containers.ts";
+
+/** What planning must know beside the record. */
+export interface PlanContext {
+  readonly now: MonotonicMs;
+  readonly wallNow: WallMs;
+  readonly restartBackoff: BackoffPolicy;
+  /** Ended attempts of a container that are kept. */
+  readonly keptDead: KeptDead;
+  /** Whether the runtime answers and is ready; nothing is asked of it before. */
+  readonly runtimeReady: boolean;
+  /** Whether the runtime can give new pods a network; its message when not. */
+  readonly network: { readonly ready: boolean; readonly message: string };
+  /** How long a plan holds at most without being made anew (`syncFrequency`). */
+  readonly syncMs: number;
+}
+
+/** Collects a plan; the planners below write into it in order. */
+export class PlanDraft {
+  readonly actions: PodAction[] = [];
+  readonly waits: Record<string, Wait> = {};
+  readonly standing: Because[] = [];
+  readonly says: PodEvent[] = [];
+  /** Containers that are stopped by this plan to be started with other resources. */
+  readonly restarting = new Set<string>();
+  wakeAt: MonotonicMs | undefined;
+
+  /** Look again at `at`, or earlier when something else asks for it. */
+  wake(at: MonotonicMs): void {
+    if (this.wakeAt === undefined || at < this.wakeAt) this.wakeAt = at;
+  }
+
+  finish(): PodPlan {
+    return {
+      actions: this.actions,
+      waits: this.waits,
+      standing: this.standing,
+      says: this.says,
+      wakeAt: this.wakeAt,
+    };
+  }
+}

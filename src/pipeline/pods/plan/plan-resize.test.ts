@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  aContainer,
+  aContext,
+  anAttempt,
+  anEnd,
+  aPod,
+  aRecord,
+  at,
+} from "../../../../test/support/pods.ts";
+import type { Container, Pod, ResourceRequirements } from "../../../api/generated/types.ts";
+import type { ObservedContainer } from "../../../api/observation.ts";
+import { type ActuatedPod, allocationOf } from "../../../api/pod/allocation.ts";
+import { asSpecified, type PodRecord } from "../record.ts";
+import type { PodAction } from "./actions.ts";
+import { planPod } from "./plan.ts";
+import { isResizing } from "./plan-resize.ts";
+
+const cpu = (amount: string): ResourceRequirements => ({ requests: { cpu: amount } });
+const RESTARTS = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
+const MEMORY_RESTARTS = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+const one = (more: Partial<Container> = {}) => aPod({ containers: [aContainer("a", more)] });
+const had = (pod: Pod, group: Pod = pod): ActuatedPod => ({
+  ...asSpecified(pod),
+  group: allocationOf(group),
+});
+
+function inShort(action: PodAction): string {
+  switch (action.kind) {
+    case "resizePod":
+      return `resize ${action.containers.map(({ name }) => name).join("+")}`.trimEnd();
+    case "stopContainers":
+      return `stop ${action.orders.map(({ message }) => message).join()}`;
+    case "startContainer":
+      return `start ${action.name}#${action.restartCount}`;
+    default:
+      return action.kind;
+  }
+}
+
+interface Row {
+  readonly what: string;
+  readonly pod: Pod;
+  readonly has: ActuatedPod;
+  readonly containers: readonly ObservedContainer[];
+  readonly stepFailures?: PodRecord["stepFailures"];
+  readonly expect: readonly string[];
+  readonly resizing: boolean;
+}
+
+const NEW = one({ resources: cpu("2") });
+const OLD = had(one({ resources: cpu("1") }));
+const sidecar = (amount: string) =>
+  aPod({
+    initContainers: [
+      aContainer("s", { restartPolicy: "Always", resources: cpu(amount), resizePolicy: RESTARTS }),
+    ],
+  });
+const onFailure = (amount: string) =>
+  aPod({
+    restartPolicy: "OnFailure",
+    containers: [aContainer("a", { resources: cpu(amount), resizePolicy: RESTARTS })],
+  });
+const STEP_FAILURE = {
+  "#resize": { reason: "Error", message: "no", failures: 1, notBefore: at(5_000) },
+};
+
+const ROWS: readonly Row[] = [
+  {
+    what: "nothing to do where nothing differs but the spelling",
+    pod: one({ resources: cpu("1000m") }),
+    has: OLD,
+    containers: [anAttempt("a")],
+    expect: [],
+    resizing: false,
+  },
+  {
+    what: "as it runs",
+    pod: NEW,
+    has: OLD,
+    containers: [anAttempt("a")],
+    expect: ["resize a"],
+    resizing: true,
+  },
+  {
+    what: "a policy of another resource does not count",
+    pod: one({ resources: cpu("2"), resizePolicy: MEMORY_RESTARTS }),
+    has: OLD,
+    containers: [anAttempt("a")],
+    expect: ["resize a"],
+    resizing: true,
+  },
+  {
+    what: "with a restart, the group between end and start",
+    pod: one({ resources: cpu("2"), resizePolicy: RESTARTS }),
+    has: OLD,
+    containers: [anAttempt("a")],
+    expect: ["stop Container a resize requires restart", "resize", "start a#1"],
+    resizing: true,
+  },
+  {
+    what: "a restart whatever the code it ends with",
+    pod: onFailure("2"),
+    has: had(onFailure("1")),
+    containers: [anAttempt("a")],
+    expect: ["stop Container a resize requires restart", "resize", "start a#1"],
+    resizing: true,
+  },
+  {
+    what: "a sidecar restarts too",
+    pod: sidecar("2"),
+    has: had(sidecar("1")),
+    containers: [anAttempt("s"), anAttempt("a")],
+    expect: ["stop Container s resize requires restart", "resize a", "start s#1"],
+    resizing: true,
+  },
+  {
+    what: "a container that has ended takes what there is at its start, the group before",
+    pod: NEW,
+    has: OLD,
+    containers: [anEnd("a", 1)],
+    expect: ["resize", "start a#1"],
+    resizing: true,
+  },
+  {
+    what: "only the group is behind",
+    pod: NEW,
+    has: had(NEW, one({ resources: cpu("1") })),
+    containers: [anAttempt("a")],
+    expect: ["resize a"],
+    resizing: true,
+  },
+  {
+    what: "an ended container is not waited for once the group has it",
+    pod: NEW,
+    has: had(one({ resources: cpu("1") }), NEW),
+    containers: [anEnd("a", 1)],
+    expect: ["start a#1"],
+    resizing: false,
+  },
+  {
+    what: "after a failure not before its time",
+    pod: NEW,
+    has: OLD,
+    containers: [anAttempt("a")],
+    stepFailures: STEP_FAILURE,
+    expect: [],
+    resizing: true,
+  },
+  {
+    what: "a failure keeps nothing else from being done",
+    pod: aPod({ containers: [aContainer("a", { resources: cpu("2") }), aContainer("b")] }),
+    has: had(aPod({ containers: [aContainer("a", { resources: cpu("1") }), aContainer("b")] })),
+    containers: [anAttempt("a"), anEnd("b", 1)],
+    stepFailures: STEP_FAILURE,
+    expect: ["start b#1"],
+    resizing: true,
+  },
+];
+
+for (const { what, pod, has, containers, stepFailures = {}, expect, resizing } of ROWS) {
+  test(`planResize: ${what}`, () => {
+    const record = aRecord({ pod, containers }, { resize: { actuated: has }, stepFailures });
+    const plan = planPod(record, aContext());
+    assert.deepEqual(plan.actions.map(inShort), expect);
+    assert.equal(isResizing(record), resizing);
+    assert.equal(plan.wakeAt, stepFailures["#resize"]?.notBefore);
+  });
+}

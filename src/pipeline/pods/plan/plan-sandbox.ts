@@ -1,0 +1,129 @@
+// pure
+
+import { decided } from "../../../api/decisions.ts";
+import type { ObservedSandbox } from "../../../api/observation.ts";
+import { graceSecondsOf } from "../../../api/pod/pod.ts";
+import { lastEnd } from "../lost-containers.ts";
+import { livingContainers, newestSandbox } from "../observed.ts";
+import { hasRegularAttempt } from "../phase.ts";
+import type { PodRecord } from "../record.ts";
+import type { PlanContext, PlanDraft } from "./plan-draft.ts";
+import { decideRestart, regularContainers } from "./restart.ts";
+import { inTurn } from "./stop-order.ts";
+
+/** The sandbox the containers of this plan run in. */
+export type SandboxPlan =
+  | { readonly kind: "use"; readonly sandbox: ObservedSandbox }
+  | { readonly kind: "create" }
+  /** No container can or shall be started now. */
+  | { readonly kind: "none" };
+
+/**
+ * Makes sure of directories, cgroup, volumes and one good sandbox. Another sandbox ends everything in
+ * the old one first (kuberuntime util PodSandboxChanged, computePodActions).
+ */
+export function planSandbox(
+  record: PodRecord,
+  context: PlanContext,
+  draft: PlanDraft,
+): SandboxPlan {
+  const current = newestSandbox(record.observed);
+  const fault = sandboxFault(record);
+  if (fault === undefined && current) {
+    if (current.hostNetwork === isHostNetwork(record)) {
+      prepare(record, draft);
+      removeOldSandboxes(record, current, draft);
+      return { kind: "use", sandbox: current };
+    }
+  }
+  if (cannotGoOn(record)) return { kind: "none" };
+  if (!context.network.ready && !isHostNetwork(record)) {
+    const message = `network is not ready: ${context.network.message}`;
+    draft.says.push({ type: "Warning", reason: "NetworkNotReady", message });
+    return { kind: "none" };
+  }
+  endOldSandboxes(record, fault ?? "network mode changed", draft);
+  prepare(record, draft);
+  draft.actions.push({
+    kind: "createSandbox",
+    attempt: current ? current.attempt + 1 : 0,
+    because: decided("startSandbox", fault ?? "network mode changed", {
+      attempt: current ? current.attempt + 1 : 0,
+      previous: current?.id ?? "",
+    }),
+  });
+  return { kind: "create" };
+}
+
+/** What is wrong with the pod's sandboxes; `undefined` when the newest can be used. */
+export function sandboxFault(record: PodRecord): string | undefined {
+  const { sandboxes } = record.observed;
+  const newest = sandboxes[0];
+  if (!newest) return "no sandbox";
+  if (record.prerequisites.cgroup === "absent" && livingContainers(record.observed).length > 0)
+    return "pod cgroup was missing";
+  if (sandboxes.filter(({ ready }) => ready).length > 1) return "several ready sandboxes";
+  if (!newest.ready) return "sandbox not ready";
+  if (newest.hostNetwork !== isHostNetwork(record)) return "network mode changed";
+  if (!newest.hostNetwork && newest.ips.length === 0) return "sandbox has no address";
+  return undefined;
+}
+
+function isHostNetwork(record: PodRecord): boolean {
+  return record.pod.spec?.hostNetwork === true;
+}
+
+/**
+ * Whether the sandbox is gone for good: it is not replaced when nothing would run in the new one, or when
+ * something already ran and the pod must never start anything twice.
+ */
+export function cannotGoOn(record: PodRecord): boolean {
+  if (record.observed.sandboxes.length === 0 || sandboxFault(record) === undefined) return false;
+  const anyStarted = record.observed.containers.some(({ state }) => state !== "created");
+  if (record.pod.spec?.restartPolicy === "Never" && anyStarted) return true;
+  const toStart = regularContainers(record.pod).filter((spec) => {
+    const end = lastEnd(record, spec.container.name);
+    return !end || decideRestart(record.pod, spec, end).restart;
+  });
+  return toStart.length === 0 && hasRegularAttempt(record);
+}
+
+/** Directories, cgroup and volumes, each until it is known to be there. */
+function prepare(record: PodRecord, draft: PlanDraft): void {
+  const { directories, cgroup, volumes } = record.prerequisites;
+  if (directories !== "present") draft.actions.push({ kind: "makeDirectories" });
+  if (cgroup !== "present") draft.actions.push({ kind: "createCgroup" });
+  if (volumes !== "present") draft.actions.push({ kind: "mountVolumes" });
+}
+
+function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): void {
+  const living = livingContainers(record.observed);
+  if (living.length > 0) {
+    const graceSeconds = graceSecondsOf(record.pod);
+    draft.actions.push({
+      kind: "stopContainers",
+      orders: inTurn(
+        record.pod,
+        living.map(({ id, name }) => ({
+          ...{ id, name, graceSeconds, preStop: true, again: true },
+          message: `Stopping container ${name}`,
+        })),
+      ),
+      because: living.map(({ name }) =>
+        decided("killContainer", rule, { container: name, graceSeconds, detail: rule }),
+      ),
+    });
+  }
+  for (const { id, stopped } of record.observed.sandboxes)
+    if (!stopped) draft.actions.push({ kind: "stopSandbox", id });
+}
+
+/** Dead sandboxes are stopped, so that address and namespace are free, and go as soon as no kept container lives in them. */
+function removeOldSandboxes(record: PodRecord, current: ObservedSandbox, draft: PlanDraft): void {
+  for (const sandbox of record.observed.sandboxes) {
+    if (sandbox.id === current.id || sandbox.ready) continue;
+    if (!sandbox.stopped) draft.actions.push({ kind: "stopSandbox", id: sandbox.id });
+    const inUse = record.observed.containers.some(({ sandboxId }) => sandboxId === sandbox.id);
+    if (!inUse) draft.actions.push({ kind: "removeSandbox", id: sandbox.id });
+  }
+}

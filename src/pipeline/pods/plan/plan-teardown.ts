@@ -1,0 +1,72 @@
+// pure
+
+import { decided } from "../../../api/decisions.ts";
+import { livingContainers } from "../observed.ts";
+import type { PodLife, PodRecord } from "../record.ts";
+import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
+import type { PlanContext } from "./plan-draft.ts";
+import { inTurn } from "./stop-order.ts";
+
+type Terminating = Extract<PodLife, { kind: "terminating" }>;
+
+/**
+ * Ends what lives, each in its turn: regular containers at once, then sidecars last to first; past the
+ * deadline all that is left at once (kuberuntime killContainersWithSyncResult).
+ */
+export function planTermination(
+  record: PodRecord,
+  life: Terminating,
+  context: PlanContext,
+): PodPlan {
+  const living = livingContainers(record.observed);
+  if (living.length === 0) return NO_PLAN;
+  const leftMs = Math.max(0, life.killBy - context.now);
+  const graceSeconds = Math.ceil(leftMs / 1000);
+  const orders = living.map(({ id, name }) => ({
+    ...{ id, name, graceSeconds, preStop: leftMs > 0 },
+    message: `Stopping container ${name}`,
+  }));
+  return {
+    ...NO_PLAN,
+    actions: [
+      {
+        kind: "stopContainers",
+        orders: leftMs > 0 ? inTurn(record.pod, orders) : orders,
+        because: orders.map(({ name, message }) =>
+          decided("killContainer", `pod ${life.cause.kind}`, {
+            ...{ container: name, graceSeconds },
+            detail: message,
+          }),
+        ),
+      },
+    ],
+  };
+}
+
+/**
+ * After the last container has ended: sandbox, volumes and cgroup go; when the source dropped the pod,
+ * everything goes. Of one that was evicted, or is to be cleared, the runtime keeps nothing: the room it takes is
+ * what it went for. Its folders stay.
+ */
+export function planTeardown(record: PodRecord): PodPlan {
+  const { observed, prerequisites, removal } = record;
+  const clears = removal || record.cleared === true || wasEvicted(record);
+  const actions: PodAction[] = [];
+  for (const { id, stopped } of observed.sandboxes)
+    if (!stopped) actions.push({ kind: "stopSandbox", id });
+  if (prerequisites.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
+  const removesFolders = removal && prerequisites.directories !== "absent";
+  if (clears) {
+    const files = removesFolders ? "with pod" : "own";
+    for (const container of observed.containers) actions.push({ ...removalOf(container), files });
+    for (const { id } of observed.sandboxes) actions.push({ kind: "removeSandbox", id });
+  }
+  if (prerequisites.cgroup !== "absent") actions.push({ kind: "removeCgroup" });
+  if (removesFolders) actions.push({ kind: "removeDirectories" });
+  return { ...NO_PLAN, actions };
+}
+
+function wasEvicted({ life }: PodRecord): boolean {
+  const cause = "cause" in life ? life.cause : undefined;
+  return cause?.kind === "evicted" && cause.reason === "Evicted";
+}

@@ -1,0 +1,191 @@
+// pure
+
+import type { Container, Pod } from "../../../api/generated/types.ts";
+import type { ObservedContainer } from "../../../api/observation.ts";
+import {
+  effectiveRestartPolicy,
+  isRestartableInit,
+  matchingRestartRule,
+  type RestartPolicy,
+} from "../../../api/pod/pod.ts";
+import { type BackoffPolicy, backoffLeftMs, backoffNext } from "../../../kit/backoff.ts";
+import type { WallMs } from "../../../kit/clock.ts";
+import type { PodRecord, RestartBackoff } from "../record.ts";
+import type { ContainerKind } from "./actions.ts";
+
+/** A container of the pod's spec with its kind and place. */
+export interface SpecContainer {
+  readonly container: Container;
+  readonly kind: ContainerKind;
+  readonly index: number;
+}
+
+/** Init containers (and sidecars) in order, then regular ones; what the pod is made of. */
+export function specContainers(pod: Pod): readonly SpecContainer[] {
+  return [...initContainers(pod), ...regularContainers(pod)];
+}
+
+/** Containers that were added to the running pod for somebody to look around; they count for nothing. */
+export function ephemeralContainers(pod: Pod): readonly SpecContainer[] {
+  return (pod.spec?.ephemeralContainers ?? []).map((container, index) => ({
+    container,
+    kind: "ephemeral" as const,
+    index,
+  }));
+}
+
+/** The container of that name with its kind, whatever that is. */
+export function findContainer(pod: Pod, name: string): SpecContainer | undefined {
+  return [...specContainers(pod), ...ephemeralContainers(pod)].find(
+    ({ container }) => container.name === name,
+  );
+}
+
+/** Init containers in order, sidecars among them. */
+export function initContainers(pod: Pod): readonly SpecContainer[] {
+  return (pod.spec?.initContainers ?? []).map((container, index) => ({
+    container,
+    kind: isRestartableInit(container) ? ("sidecar" as const) : ("init" as const),
+    index,
+  }));
+}
+
+/** `spec.containers` in order. */
+export function regularContainers(pod: Pod): readonly SpecContainer[] {
+  return (pod.spec?.containers ?? []).map((container, index) => ({
+    container,
+    kind: "regular" as const,
+    index,
+  }));
+}
+
+/** The policy in force for one container, its own rules left aside (KEP-753, KEP-5307). */
+export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): RestartPolicy {
+  const policy = effectiveRestartPolicy(pod, container);
+  if (kind === "ephemeral") return "Never";
+  // An init container that ended well is never run again, so Always means OnFailure for it.
+  return kind === "init" && policy === "Always" ? "OnFailure" : policy;
+}
+
+/** Whether to start again, and which rule said so. */
+export interface RestartVerdict {
+  readonly restart: boolean;
+  /** Name of the rule that decided. */
+  readonly rule: string;
+  readonly policy: RestartPolicy;
+}
+
+/** Exit code of what nobody saw end (128 + SIGKILL, as in the Go kubelet). */
+export const EXIT_CODE_UNKNOWN = 137;
+
+/** What decides whether an ended attempt is followed by another. */
+export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced">;
+
+/**
+ * Whether a container that ended is to run again. What was stopped to be started anew does, also where it
+ * took its leave with exit code 0 (kuberuntime computePodActions starts what it kills in the same pass).
+ */
+export function decideRestart(
+  pod: Pod,
+  spec: SpecContainer,
+  { exitCode, replaced }: EndedAttempt,
+): RestartVerdict {
+  const policy = restartPolicyOf(pod, spec);
+  const { container } = spec;
+  if (replaced) return { restart: true, rule: "was stopped to be started again", policy };
+  const rule =
+    container.restartPolicy === undefined ? undefined : matchingRestartRule(container, exitCode);
+  if (rule) {
+    const { operator, values = [] } = rule.exitCodes ?? { operator: "" };
+    return {
+      restart: true,
+      rule: `restartPolicyRules: exit code ${operator} [${values.join(" ")}]`,
+      policy,
+    };
+  }
+  switch (policy) {
+    case "Always":
+      return { restart: true, rule: "restartPolicy Always", policy };
+    case "Never":
+      return { restart: false, rule: "restartPolicy Never", policy };
+    case "OnFailure":
+      return {
+        restart: exitCode !== 0,
+        rule: exitCode === 0 ? "ended well" : "restartPolicy OnFailure",
+        policy,
+      };
+    default:
+      return policy satisfies never;
+  }
+}
+
+/** What, when it changes, makes the back-off of a container start afresh (kuberuntime getBackoffKey). */
+export function backoffKey(pod: Pod, container: Container): string {
+  return [
+    pod.metadata?.uid,
+    container.name,
+    container.image,
+    JSON.stringify(container.resources ?? {}),
+  ].join("|");
+}
+
+/** A container that ran for longer starts afresh, whatever the longest pause is (kubelet.go HasExpiredFunc). */
+const FORGET_MS = 600_000;
+
+/** How far a restart back-off is. */
+export interface BackoffState {
+  readonly leftMs: number;
+  readonly delayMs: number;
+  /** The entry after a start now. */
+  readonly next: RestartBackoff;
+}
+
+/**
+ * How long the restart of `ended` still has to wait, and the back-off after it (kuberuntime doBackOff);
+ * `undefined` when nothing counts as a crash yet.
+ */
+export function restartBackoff(
+  record: PodRecord,
+  spec: SpecContainer,
+  ended: ObservedContainer,
+  at: { readonly wallNow: WallMs; readonly policy: BackoffPolicy },
+): BackoffState | undefined {
+  const key = backoffKey(record.pod, spec.container);
+  const kept = record.backoff[spec.container.name];
+  const entry = kept?.key === key ? kept : undefined;
+  const since = backoffSince(record, ended, entry);
+  if (!since) return undefined;
+  const endedAt = endOf(since);
+  const policy = { ...at.policy, forgetMs: FORGET_MS };
+  return {
+    leftMs: backoffLeftMs(entry, endedAt, at.wallNow, policy),
+    delayMs: entry?.delayMs ?? 0,
+    next: { key, ...backoffNext(entry, endedAt, at.wallNow, policy) },
+  };
+}
+
+/**
+ * The end that the back-off counts from. The Go kubelet decides on the start of what it kills by what was
+ * dead before: only when that one had to wait still does the wait count from the kill.
+ */
+function backoffSince(
+  { observed }: PodRecord,
+  ended: ObservedContainer,
+  entry: RestartBackoff | undefined,
+): ObservedContainer | undefined {
+  if (!ended.replaced) return ended;
+  const before = observed.containers.find(
+    ({ id, name, state, createdAtMs }) =>
+      id !== ended.id &&
+      name === ended.name &&
+      state === "exited" &&
+      createdAtMs <= ended.createdAtMs,
+  );
+  if (!entry) return before;
+  // It has been removed by now: its turn to decide has passed.
+  if (!before) return ended;
+  return endOf(ended) - endOf(before) < entry.delayMs ? ended : before;
+}
+
+const endOf = ({ finishedAtMs, createdAtMs }: ObservedContainer): WallMs =>
+  finishedAtMs ?? createdAtMs;

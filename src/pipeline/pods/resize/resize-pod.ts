@@ -1,0 +1,26 @@
+import type { PodAction } from "../plan/actions.ts";
+import { STEP_RESIZE } from "../record.ts";
+import { failure, type Run } from "../run/run.ts";
+import type { StepResult } from "../signals.ts";
+import { resizeFailed } from "./resize-text.ts";
+
+type ResizeAction = Extract<PodAction, { kind: "resizePod" }>;
+
+/**
+ * Brings group and running containers to what the pod was given. A failure keeps nothing else from being
+ * done, and is said once for as long as it stays the same (kuberuntime doPodResizeAction).
+ */
+export async function resizePod({ containers }: ResizeAction, run: Run): Promise<StepResult> {
+  const { pod, resize, stepFailures } = run.record;
+  const { resizes, events } = run.deps.ports;
+  const { sandboxId } = run;
+  const order = { pod, actuated: resize.actuated, sandboxId, containers };
+  const outcome = await resizes.apply(order, run.signal);
+  if (outcome.kind === "done") return { step: STEP_RESIZE, outcome: { kind: "done" } };
+  run.signal.throwIfAborted();
+  const { message } = outcome;
+  const generation = resize.inProgress?.generation ?? pod.metadata?.generation ?? 0;
+  if (stepFailures[STEP_RESIZE]?.message !== message)
+    events.record(pod, resizeFailed(pod, generation, message));
+  return failure(run, { step: STEP_RESIZE, reason: "Error", message });
+}

@@ -1,0 +1,85 @@
+// pure
+/** What is said about changes in place, in the Go kubelet's words (kubelet events/resize.go). */
+
+import type { Container, Pod, ResourceRequirements } from "../../../api/generated/types.ts";
+import { resizableContainers } from "../../../api/pod/allocation.ts";
+import { canonicalQuantity, parseQuantity } from "../../../api/text/quantity.ts";
+import type { PodEvent } from "../plan/actions.ts";
+import type { PendingResize } from "../record.ts";
+
+type ResourceList = Readonly<Record<string, string>>;
+
+/** The change was given; containers and group are about to get it. */
+export const resizeStarted = (pod: Pod, generation: number): PodEvent => ({
+  type: "Normal",
+  reason: "ResizeStarted",
+  message: said("started", pod, generation),
+});
+
+/** Everything of the pod has what it was given. */
+export const resizeCompleted = (pod: Pod, generation: number): PodEvent => ({
+  type: "Normal",
+  reason: "ResizeCompleted",
+  message: said("completed", pod, generation),
+});
+
+/** Containers or group could not be changed. */
+export const resizeFailed = (pod: Pod, generation: number, error: string): PodEvent => ({
+  type: "Warning",
+  reason: "ResizeError",
+  message: said("error", pod, generation, error),
+});
+
+/** The change cannot be given, now or ever. */
+export const resizePending = (
+  pod: Pod,
+  { reason, message, generation }: Omit<PendingResize, "sinceMs">,
+): PodEvent => ({
+  type: "Warning",
+  reason: reason === "Infeasible" ? "ResizeInfeasible" : "ResizeDeferred",
+  message: said(reason, pod, generation, message),
+});
+
+/** Requests of the pod in short, for people. */
+export function requestsInShort(pod: Pod): string {
+  return [
+    ...inShort("", pod.spec?.resources),
+    ...resizableContainers(pod).flatMap(({ name, resources }) => inShort(`${name} `, resources)),
+  ].join(", ");
+}
+
+function inShort(prefix: string, resources: ResourceRequirements | undefined): readonly string[] {
+  const texts = Object.entries(resources?.requests ?? {}).map((each) => each.join("="));
+  return texts.length === 0 ? [] : [`${prefix}${texts.join(" ")}`];
+}
+
+function said(what: string, pod: Pod, generation: number, error?: string): string {
+  return `Pod resize ${what}: ${JSON.stringify({ ...summary(pod), generation, error })}`;
+}
+
+/** Resources of the pod as a whole are said too, which the Go kubelet leaves out. */
+function summary(pod: Pod): object {
+  const own = pod.spec?.resources;
+  const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const lines = (list: readonly Container[]) =>
+    list.map(({ name, resources }) => ({ name, resources: plain(resources) }));
+  return {
+    ...(own ? { resources: plain(own) } : {}),
+    ...(initContainers.length > 0 ? { initContainers: lines(initContainers) } : {}),
+    ...(containers.length > 0 ? { containers: lines(containers) } : {}),
+  };
+}
+
+function plain({ limits, requests }: ResourceRequirements = {}): object {
+  return {
+    ...(limits ? { limits: canonical(limits) } : {}),
+    ...(requests ? { requests: canonical(requests) } : {}),
+  };
+}
+
+function canonical(list: ResourceList): ResourceList {
+  const entries = Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    entries.map(([name, text]) => [name, canonicalQuantity(parseQuantity(text))]),
+  );
+}

@@ -1,0 +1,160 @@
+import { decided } from "../../../api/decisions.ts";
+import type { Pod } from "../../../api/generated/types.ts";
+import type { PodUid } from "../../../api/observation.ts";
+import {
+  allocationOf,
+  isSameAllocation,
+  type PodAllocation,
+  type ResizeVerdict,
+} from "../../../api/pod/allocation.ts";
+import { messageOf } from "../../../kit/errors.ts";
+import type { PodDeps } from "../ports.ts";
+import type { PendingResize, PodRecord } from "../record.ts";
+import type { PodSignal } from "../signals.ts";
+import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts";
+
+/** Resizes that wait are asked again after this, whatever happens (allocation_manager retryDelay). */
+const RETRY_MS = 180_000;
+
+/** What the class needs of the room. */
+export interface ResizesDeps extends PodDeps {
+  readonly get: (uid: PodUid) => PodRecord | undefined;
+  /** Pods that hold resources beside the given one. */
+  readonly holders: (but: PodUid) => readonly PodRecord[];
+  readonly post: (uid: PodUid, signal: PodSignal) => void;
+  /** Runs `work` when no admission is being decided, and keeps others waiting meanwhile. */
+  readonly inTurn: (work: () => Promise<void>) => void;
+}
+
+/** A wish that waits, and what was said of it. */
+interface Waiting {
+  readonly wish: PodAllocation;
+  /** Of the spec that holds the wish: conditions name the newest. */
+  readonly generation: number;
+  readonly verdict: ResizeVerdict["kind"] | undefined;
+}
+
+/**
+ * Changes of resources in place: notices pods that want other resources than they were given, has them
+ * judged one after the other in the Go kubelet's order, and again when room may have come free.
+ */
+export class Resizes {
+  readonly #deps: ResizesDeps;
+  readonly #waiting = new Map<PodUid, Waiting>();
+  /** By pod, what of it counts for others: a change may make room. */
+  readonly #weights = new Map<PodUid, string>();
+  #open = false;
+  #queued = false;
+  #cancelAlarm: (() => void) | undefined;
+
+  constructor(deps: ResizesDeps) {
+    this.#deps = deps;
+  }
+
+  /** From now on it is known who holds what: nothing is judged before. */
+  open(): void {
+    this.#open = true;
+    this.#queue();
+  }
+
+  /** Takes a pod's new record. */
+  notice(record: PodRecord): void {
+    const { uid, life, pod, desired } = record;
+    const weight = `${life.kind} ${record.resize.inProgress?.generation ?? ""}`;
+    const isNews = this.#weights.get(uid) !== weight;
+    if (life.kind === "released") this.#weights.delete(uid);
+    else this.#weights.set(uid, weight);
+    if (life.kind !== "running" || pod === desired) this.#waiting.delete(uid);
+    else this.#wishFor(uid, { wish: allocationOf(desired), generation: generationOf(desired) });
+    if (isNews && [...this.#waiting.values()].some(({ verdict }) => verdict === "deferred"))
+      this.#queue();
+  }
+
+  #wishFor(uid: PodUid, now: Pick<Waiting, "wish" | "generation">): void {
+    const known = this.#waiting.get(uid);
+    if (known?.generation === now.generation && isSameAllocation(known.wish, now.wish)) return;
+    this.#waiting.set(uid, { ...now, verdict: undefined });
+    this.#queue();
+  }
+
+  #queue(): void {
+    if (!this.#open || this.#queued || this.#waiting.size === 0) return;
+    this.#queued = true;
+    this.#deps.inTurn(async () => {
+      this.#queued = false;
+      await this.#askAll();
+    });
+  }
+
+  /** What can never be had is not asked for again. */
+  async #askAll(): Promise<void> {
+    this.#cancelAlarm?.();
+    this.#cancelAlarm = this.#deps.clock.alarm(RETRY_MS, () => this.#queue());
+    const asking = [...this.#waiting].flatMap(([uid, { verdict }]) => {
+      const record = verdict === "infeasible" ? undefined : this.#deps.get(uid);
+      return record ? [record] : [];
+    });
+    for (const { uid } of this.#deps.ports.resizes.order(asking)) await this.#ask(uid);
+    if ([...this.#waiting.values()].some(({ verdict }) => verdict !== "infeasible")) return;
+    this.#cancelAlarm();
+    this.#cancelAlarm = undefined;
+  }
+
+  async #ask(uid: PodUid): Promise<void> {
+    const record = this.#deps.get(uid);
+    const waiting = this.#waiting.get(uid);
+    if (record?.life.kind !== "running" || record.pod === record.desired || !waiting) return;
+    const verdict = this.#deps.ports.resizes.judge(record, this.#deps.holders(uid));
+    if (verdict.kind === "fits") await this.#give(record);
+    else {
+      this.#waiting.set(uid, { ...waiting, verdict: verdict.kind });
+      this.#refuse(record, verdict);
+    }
+  }
+
+  async #give(record: PodRecord): Promise<void> {
+    const { uid, desired } = record;
+    const { resizes, decisions, events } = this.#deps.ports;
+    const allocation = allocationOf(desired);
+    try {
+      await resizes.allocate(record.pod, allocation);
+    } catch (error) {
+      this.#deps.log.warn("resources could not be given", { uid, problem: messageOf(error) });
+      return;
+    }
+    this.#waiting.delete(uid);
+    const generation = generationOf(desired);
+    const requests = requestsInShort(desired);
+    decisions.decide(record, decided("allocateResize", "fits", { generation, requests }));
+    events.record(desired, resizeStarted(desired, generation));
+    const actuated = resizes.actuated(record.pod);
+    this.#deps.post(uid, { kind: "resized", allocation, generation, actuated });
+  }
+
+  /** Users hear of it once, and again when it is put in other words. */
+  #refuse(record: PodRecord, verdict: Exclude<ResizeVerdict, { kind: "fits" }>): void {
+    const { uid, desired, resize } = record;
+    const { decisions, events } = this.#deps.ports;
+    const { kind, rule, message } = verdict;
+    const reason = kind === "infeasible" ? "Infeasible" : "Deferred";
+    const generation = generationOf(desired);
+    const before = resize.pending;
+    const said = { reason, message, generation } as const;
+    if (before && isSaid(before, said)) return;
+    const decision = kind === "infeasible" ? "refuseResize" : "deferResize";
+    decisions.decide(record, decided(decision, rule, { generation, message }));
+    events.record(desired, resizePending(desired, said));
+    const sinceMs = before?.sinceMs ?? this.#deps.clock.wall();
+    this.#deps.post(uid, { kind: "resizePending", pending: { ...said, sinceMs } });
+  }
+}
+
+const generationOf = ({ metadata }: Pod): number => metadata?.generation ?? 0;
+
+function isSaid(before: PendingResize, now: Omit<PendingResize, "sinceMs">): boolean {
+  return (
+    before.reason === now.reason &&
+    before.message === now.message &&
+    before.generation === now.generation
+  );
+}

@@ -1,0 +1,270 @@
+import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { livingContainers, newestSandbox } from "../observed.ts";
+import type { PodAction } from "../plan/actions.ts";
+import type { PodDeps } from "../ports.ts";
+import {
+  type PodRecord,
+  STEP_PREPARE,
+  STEP_RESIZE,
+  STEP_SANDBOX,
+  STEP_TEARDOWN,
+} from "../record.ts";
+import { resizePod } from "../resize/resize-pod.ts";
+import type { StepResult } from "../signals.ts";
+import { failure, type Run } from "./run.ts";
+import { startContainer } from "./start-container.ts";
+import { stopContainers } from "./stop-containers.ts";
+
+/** Pause after a step that failed because the runtime did not answer. */
+const RUNTIME_AWAY_MS = 1_000;
+
+/** A step that ends the run: what follows makes no sense without it. */
+class StepFailed extends Error {
+  readonly result: StepResult;
+
+  constructor(result: StepResult) {
+    super("step failed");
+    this.result = result;
+  }
+}
+
+type Executors = {
+  readonly [K in PodAction["kind"]]: (
+    action: Extract<PodAction, { kind: K }>,
+    run: Run,
+  ) => Promise<StepResult | undefined>;
+};
+
+const EXECUTORS: Executors = {
+  makeDirectories: (_, run) =>
+    changePrerequisite(run, "directories", "present", () =>
+      run.deps.ports.prerequisites.makeDirectories(run.record.pod),
+    ),
+  createCgroup: async (_, run) => {
+    let wasMissing = false;
+    const result = await changePrerequisite(run, "cgroup", "present", async () => {
+      wasMissing = await run.deps.ports.prerequisites.createCgroup(run.record.pod);
+    });
+    const { prerequisites, observed } = run.record;
+    const strays = prerequisites.cgroup === "unknown" && livingContainers(observed).length > 0;
+    // What runs was started in some other group and has none of the limits: it is to be started anew.
+    if (wasMissing && strays)
+      throw new StepFailed({ ...result, prerequisite: { part: "cgroup", now: "absent" } });
+    return result;
+  },
+  mountVolumes: (_, run) =>
+    changePrerequisite(run, "volumes", "present", () =>
+      run.deps.ports.prerequisites.mountVolumes(run.record.pod, run.signal),
+    ),
+  unmountVolumes: (_, run) =>
+    changePrerequisite(run, "volumes", "absent", () =>
+      run.deps.ports.prerequisites.unmountVolumes(run.record.pod, run.signal),
+    ),
+  removeCgroup: (_, run) =>
+    changePrerequisite(run, "cgroup", "absent", () =>
+      run.deps.ports.prerequisites.removeCgroup(run.record.pod),
+    ),
+  removeDirectories: (_, run) =>
+    changePrerequisite(run, "directories", "absent", () =>
+      run.deps.ports.prerequisites.removeDirectories(run.record.pod),
+    ),
+
+  createSandbox: async ({ attempt }, run) => {
+    const { pod } = run.record;
+    const { runtime, events } = run.deps.ports;
+    if (attempt > 0) {
+      const message = "Pod sandbox changed, it will be killed and re-created.";
+      events.record(pod, { type: "Normal", reason: "SandboxChanged", message });
+    }
+    try {
+      run.sandboxId = await runtime.createSandbox(pod, attempt, run.signal);
+    } catch (error) {
+      if (run.signal.aborted) throw error;
+      // A runtime that went away says so in its own place; the pod only tries again soon.
+      if (isOutside(error, "unavailable"))
+        throw new StepFailed(
+          failure(run, {
+            step: STEP_SANDBOX,
+            reason: "",
+            message: messageOf(error),
+            retryInMs: RUNTIME_AWAY_MS,
+          }),
+        );
+      const message = `Failed to create pod sandbox: ${messageOf(error)}`;
+      events.record(pod, { type: "Warning", reason: "FailedCreatePodSandBox", message });
+      throw new StepFailed(
+        failure(run, { step: STEP_SANDBOX, reason: "CreatePodSandboxError", message }),
+      );
+    }
+    return done(STEP_SANDBOX);
+  },
+
+  startContainer: (action, run) => startContainer(action, run),
+
+  stopContainers: async ({ orders }, run) => {
+    const faults = await stopContainers(orders, run);
+    const [first] = faults;
+    if (!first) return undefined;
+    sayNotKilled(
+      run,
+      faults.map(({ name, error }) => killFault("KillContainer", name, messageOf(error))),
+    );
+    const message = messageOf(first.error);
+    throw new StepFailed(
+      failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message }),
+    );
+  },
+
+  resizePod: (action, run) => resizePod(action, run),
+
+  stopSandbox: ({ id }, run) =>
+    teardown(run, async () => {
+      try {
+        await run.deps.ports.runtime.stopSandbox(id, run.signal);
+      } catch (error) {
+        if (!run.signal.aborted && !isOutside(error, "notFound"))
+          sayNotKilled(run, [killFault("KillPodSandbox", run.record.uid, messageOf(error))]);
+        throw error;
+      }
+    }),
+  removeContainer: ({ id, name, restartCount, files }, run) =>
+    teardown(run, () => {
+      const attempt = { pod: run.record.pod, id, container: name, restartCount, files };
+      return run.deps.ports.runtime.removeContainer(attempt, run.signal);
+    }),
+  removeSandbox: ({ id }, run) =>
+    teardown(run, () => run.deps.ports.runtime.removeSandbox(run.record.pod, id, run.signal)),
+};
+
+/** Executes the actions one after the other; ends early when one fails that the rest stands on. */
+export async function applyPlan(
+  record: PodRecord,
+  actions: readonly PodAction[],
+  deps: PodDeps,
+  signal: AbortSignal,
+): Promise<readonly StepResult[]> {
+  const run: Run = { record, deps, signal, sandboxId: newestSandbox(record.observed)?.id };
+  const results: StepResult[] = [];
+  for (const action of actions) {
+    if (signal.aborted) break;
+    try {
+      const result = await execute(action, run);
+      if (result) results.push(result);
+    } catch (error) {
+      if (error instanceof StepFailed) results.push(error.result);
+      else if (!signal.aborted) {
+        deps.log.error("action failed", { action: action.kind, error });
+        results.push(
+          failure(run, {
+            step: stepOf(action),
+            reason: "InternalError",
+            message: messageOf(error),
+          }),
+        );
+      }
+      break;
+    }
+  }
+  return results;
+}
+
+function execute<K extends PodAction["kind"]>(
+  action: Extract<PodAction, { kind: K }>,
+  run: Run,
+): Promise<StepResult | undefined> {
+  return (EXECUTORS[action.kind] as Executors[K])(action, run);
+}
+
+function stepOf(action: PodAction): string {
+  switch (action.kind) {
+    case "makeDirectories":
+    case "createCgroup":
+    case "mountVolumes":
+      return STEP_PREPARE;
+    case "createSandbox":
+      return STEP_SANDBOX;
+    case "startContainer":
+      return action.name;
+    case "resizePod":
+      return STEP_RESIZE;
+    default:
+      return STEP_TEARDOWN;
+  }
+}
+
+/** One fault of killing a pod as the Go kubelet puts it (SyncResult). */
+function killFault(action: string, target: string, message: string): string {
+  return `failed to ${JSON.stringify(action)} for ${JSON.stringify(target)} with ${action}Error: ${JSON.stringify(message)}`;
+}
+
+function sayNotKilled(run: Run, faults: readonly string[]): void {
+  const text = faults.length === 1 ? faults[0] : `[${faults.join(", ")}]`;
+  run.deps.ports.events.record(run.record.pod, {
+    type: "Warning",
+    reason: "FailedKillPod",
+    message: `error killing pod: ${text}`,
+  });
+}
+
+async function teardown(run: Run, act: () => Promise<void>): Promise<StepResult | undefined> {
+  try {
+    await ignoreMissing(act);
+    return done(STEP_TEARDOWN);
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    throw new StepFailed(
+      failure(run, {
+        step: STEP_TEARDOWN,
+        reason: "KillPodSandboxError",
+        message: messageOf(error),
+      }),
+    );
+  }
+}
+
+async function ignoreMissing(act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!isOutside(error, "notFound")) throw error;
+  }
+}
+
+const PREREQUISITE_EVENTS: Readonly<
+  Record<string, { readonly reason: string; readonly text: string }>
+> = {
+  "directories present": { reason: "Failed", text: "error making pod data directories: " },
+  "cgroup present": {
+    reason: "FailedCreatePodContainer",
+    text: "unable to ensure pod container exists: ",
+  },
+  "volumes present": { reason: "FailedMount", text: "" },
+};
+
+async function changePrerequisite(
+  run: Run,
+  part: "directories" | "cgroup" | "volumes",
+  now: "present" | "absent",
+  act: () => Promise<void>,
+): Promise<StepResult> {
+  const step = now === "present" ? STEP_PREPARE : STEP_TEARDOWN;
+  try {
+    await act();
+    return { step, outcome: { kind: "done" }, prerequisite: { part, now } };
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    const event = PREREQUISITE_EVENTS[`${part} ${now}`];
+    const message = `${event?.text ?? `cannot remove ${part}: `}${messageOf(error)}`;
+    if (event)
+      run.deps.ports.events.record(run.record.pod, {
+        type: "Warning",
+        reason: event.reason,
+        message,
+      });
+    throw new StepFailed(failure(run, { step, reason: event?.reason ?? "FailedKillPod", message }));
+  }
+}
+
+function done(step: string): StepResult {
+  return { step, outcome: { kind: "done" } };
+}

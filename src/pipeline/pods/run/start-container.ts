@@ -1,0 +1,200 @@
+import { graceSecondsOf } from "../../../api/pod/pod.ts";
+import type { PresentImage } from "../../../api/present-image.ts";
+import { isOutside, messageOf, plainMessageOf } from "../../../kit/errors.ts";
+import { attemptIn } from "../observed.ts";
+import type { PodAction } from "../plan/actions.ts";
+import { findContainer } from "../plan/restart.ts";
+import { currentRound } from "../plan/rounds.ts";
+import { ContainerConfigError, type ImageOutcome } from "../ports.ts";
+import type { StepResult } from "../signals.ts";
+import { failure, type Run } from "./run.ts";
+import { stopContainer } from "./stop-containers.ts";
+
+/** Pause after a container that the runtime did not start (kubelet backOffPeriod). */
+const NOT_STARTED_MS = 10_000;
+
+type StartAction = Extract<PodAction, { kind: "startContainer" }>;
+
+/**
+ * Image, container, start, hook: the way of one attempt of a container. A failure stays with this
+ * container; the others of the pod go on (kuberuntime startContainer).
+ */
+export async function startContainer(
+  action: StartAction,
+  run: Run,
+): Promise<StepResult | undefined> {
+  const { pod } = run.record;
+  const { images, events } = run.deps.ports;
+  const container = findContainer(pod, action.name)?.container;
+  const sandboxId = action.sandboxId ?? run.sandboxId;
+  if (!container || sandboxId === undefined) return undefined;
+  const image = await images.ensure(
+    {
+      pod,
+      container: action.name,
+      image: container.image ?? "",
+      policy: container.imagePullPolicy ?? "",
+    },
+    run.signal,
+  );
+  if (image.kind === "refused") {
+    run.signal.throwIfAborted();
+    const message = `Error: ${image.reason}`;
+    events.record(pod, { type: "Warning", reason: "Failed", message, container: action.name });
+    return failure(run, { step: action.name, ...image });
+  }
+  const created = await createHeld(action, run, { sandboxId, image });
+  if (typeof created !== "string") return created;
+  events.record(pod, {
+    type: "Normal",
+    reason: "Created",
+    message: "Container created",
+    container: action.name,
+  });
+  const hasHook = container.lifecycle?.postStart !== undefined;
+  return startCreated(action, run, { id: created, sandboxId, hasHook });
+}
+
+/** The image is held until the container is there: from then on the container keeps it. */
+async function createHeld(
+  action: StartAction,
+  run: Run,
+  at: {
+    readonly sandboxId: string;
+    readonly image: Extract<ImageOutcome, { kind: "present" }>;
+  },
+): Promise<string | StepResult> {
+  try {
+    run.signal.throwIfAborted();
+    return await createContainer(action, run, { sandboxId: at.sandboxId, image: at.image.image });
+  } finally {
+    at.image.release();
+  }
+}
+
+async function createContainer(
+  action: StartAction,
+  run: Run,
+  at: { readonly sandboxId: string; readonly image: PresentImage },
+): Promise<string | StepResult> {
+  const { pod } = run.record;
+  const { runtime, events } = run.deps.ports;
+  try {
+    await run.deps.ports.resizes.starting(pod, action.name);
+    return await runtime.createContainer(
+      {
+        pod,
+        sandboxId: at.sandboxId,
+        container: action.name,
+        containerKind: action.containerKind,
+        restartCount: action.restartCount,
+        round: currentRound(pod, run.record.observed),
+        podIps: addressesIn(run, at.sandboxId),
+        targetId: targetOf(action, run, at.sandboxId),
+        image: at.image,
+      },
+      run.signal,
+    );
+  } catch (error) {
+    const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerError";
+    const message = plainMessageOf(error);
+    events.record(pod, {
+      type: "Warning",
+      reason: "Failed",
+      message: `Error: ${message}`,
+      container: action.name,
+    });
+    const retryInMs = error instanceof ContainerConfigError ? error.retryInMs : undefined;
+    return failure(run, { step: action.name, reason, message, retryInMs });
+  }
+}
+
+/** Addresses as last seen; none yet of a sandbox that this run has made, whatever an older one had. */
+function addressesIn({ record }: Run, sandboxId: string): readonly string[] {
+  return record.observed.sandboxes.find(({ id }) => id === sandboxId)?.ips ?? [];
+}
+
+/**
+ * The container whose processes an ephemeral one wants to see; throws when there is none. Of one that does
+ * not run, the runtime says so (kuberuntime getTargetID).
+ */
+function targetOf({ name }: StartAction, { record }: Run, sandboxId: string): string | undefined {
+  const target = record.pod.spec?.ephemeralContainers?.find(
+    (each) => each.name === name,
+  )?.targetContainerName;
+  if (target === undefined || target === "") return undefined;
+  const attempt = attemptIn(record.observed, sandboxId, target);
+  if (!attempt) throw new ContainerConfigError(`unable to find target container ${target}`);
+  return attempt.id;
+}
+
+async function startCreated(
+  action: StartAction,
+  run: Run,
+  made: { readonly id: string; readonly sandboxId: string; readonly hasHook: boolean },
+): Promise<StepResult> {
+  const { id, sandboxId, hasHook } = made;
+  const { pod } = run.record;
+  const { runtime, events, hooks } = run.deps.ports;
+  try {
+    await runtime.startContainer(id, run.signal);
+  } catch (error) {
+    const message = plainMessageOf(error);
+    events.record(pod, {
+      type: "Warning",
+      reason: "Failed",
+      message: `Error: ${message}`,
+      container: action.name,
+      containerId: id,
+    });
+    // The runtime keeps the attempt as exited, so the crash back-off decides when to try again; where it
+    // does not, this pause keeps the tries apart.
+    return failure(run, {
+      step: action.name,
+      reason: "RunContainerError",
+      message,
+      retryInMs: isOutside(error, "unavailable") ? undefined : NOT_STARTED_MS,
+    });
+  }
+  events.record(pod, {
+    type: "Normal",
+    reason: "Started",
+    message: "Container started",
+    container: action.name,
+  });
+  if (!hasHook) return { step: action.name, outcome: { kind: "done" } };
+  try {
+    await hooks.postStart(pod, { name: action.name, id, sandboxId }, run.signal);
+    return { step: action.name, outcome: { kind: "done" } };
+  } catch (error) {
+    // Given up, not failed: the pod is ended otherwise, or the agent leaves.
+    run.signal.throwIfAborted();
+    return abandonAfterHook(action, run, id, messageOf(error));
+  }
+}
+
+/** A container whose post-start hook failed is killed; the restart policy says what follows. */
+async function abandonAfterHook(
+  action: StartAction,
+  run: Run,
+  id: string,
+  message: string,
+): Promise<StepResult> {
+  const { pod } = run.record;
+  const { events } = run.deps.ports;
+  events.record(pod, {
+    type: "Warning",
+    reason: "FailedPostStartHook",
+    message: "PostStartHook failed",
+    container: action.name,
+  });
+  const graceSeconds = graceSecondsOf(pod);
+  const order = { id, name: action.name, graceSeconds, message: "FailedPostStartHook" };
+  await stopContainer({ ...order, preStop: true }, run).catch((error: unknown) => {
+    run.deps.log.warn("stopping a container after its failed post-start hook", {
+      container: action.name,
+      error,
+    });
+  });
+  return failure(run, { step: action.name, reason: "PostStartHookError", message, retryInMs: 0 });
+}

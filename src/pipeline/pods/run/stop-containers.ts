@@ -1,0 +1,91 @@
+import { isOutside } from "../../../kit/errors.ts";
+import { allValues, inParallel } from "../../../kit/in-parallel.ts";
+import type { StopOrder } from "../plan/actions.ts";
+import type { Run } from "./run.ts";
+
+/** The runtime is never given less to stop a container (kuberuntime minimumGracePeriodInSeconds). */
+const MINIMUM_STOP_SECONDS = 2;
+
+/** One container that could not be stopped. */
+export interface StopFault {
+  readonly name: string;
+  readonly error: unknown;
+}
+
+/** One that waited for others which could not be stopped, and was not stopped either. */
+class NotItsTurn extends Error {}
+
+/**
+ * Stops containers, all at once but for those that have to wait for their turn; resolves when the last has
+ * stopped, with what could not be. Rejects when the run's signal is aborted.
+ */
+export async function stopContainers(
+  orders: readonly StopOrder[],
+  run: Run,
+): Promise<readonly StopFault[]> {
+  const ends = new Map(orders.map(({ id }) => [id, Promise.withResolvers<void>()]));
+  const faults: StopFault[] = [];
+  const stopInTurn = async (order: StopOrder) => {
+    const end = ends.get(order.id);
+    const before = (order.after ?? []).map((id) => ends.get(id)?.promise);
+    try {
+      await stopContainer(order, run, before);
+      end?.resolve();
+    } catch (error) {
+      end?.reject(new NotItsTurn());
+      if (!(error instanceof NotItsTurn)) faults.push({ name: order.name, error });
+    }
+  };
+  for (const { promise } of ends.values()) promise.catch(() => {});
+  // All at once: those that wait for their turn are begun, too, as they wait for the others.
+  allValues(await inParallel(orders, orders.length, stopInTurn));
+  run.signal.throwIfAborted();
+  return faults;
+}
+
+/**
+ * Hook, turn, runtime: the way of ending one container within its grace (kuberuntime killContainer). The hook
+ * runs at once, also in a container that has to wait for others; without a grace there is none.
+ */
+export async function stopContainer(
+  order: StopOrder,
+  run: Run,
+  before: readonly (Promise<void> | undefined)[] = [],
+): Promise<void> {
+  const { events, hooks, runtime } = run.deps.ports;
+  const { pod } = run.record;
+  events.record(pod, {
+    type: "Normal",
+    reason: "Killing",
+    message: order.message,
+    container: order.name,
+  });
+  let leftSeconds = order.graceSeconds;
+  if (order.preStop && leftSeconds > 0) leftSeconds -= await hooks.preStop(pod, order, run.signal);
+  if (before.length > 0 && leftSeconds > 0)
+    leftSeconds -= await awaitTurn(before, leftSeconds, run);
+  run.signal.throwIfAborted();
+  try {
+    await runtime.stopContainer(order.id, Math.max(leftSeconds, MINIMUM_STOP_SECONDS), run.signal);
+  } catch (error) {
+    if (!isOutside(error, "notFound")) throw error;
+  }
+}
+
+/** Waits for the others, `seconds` at most; resolves with the whole seconds that took. */
+async function awaitTurn(
+  others: readonly (Promise<void> | undefined)[],
+  seconds: number,
+  { deps: { clock }, signal }: Run,
+): Promise<number> {
+  const began = clock.monotonic();
+  const over = new AbortController();
+  const late = clock.sleep(seconds * 1000, AbortSignal.any([signal, over.signal])).catch(() => {});
+  try {
+    await Promise.race([Promise.all(others), late]);
+  } finally {
+    over.abort(new Error("it is its turn"));
+  }
+  signal.throwIfAborted();
+  return Math.floor((clock.monotonic() - began) / 1000);
+}

@@ -1,0 +1,36 @@
+import type { Pod } from "../../api/generated/types.ts";
+import { isActive } from "../../api/pod-facts.ts";
+import { replyJson, type ServedRoute } from "../call.ts";
+import type { ServedNode } from "../served-node.ts";
+
+/** The live control groups beside the desired ones, and their repair; on the agent's own socket only. */
+export function cgroupRoutes(node: ServedNode): readonly ServedRoute[] {
+  const { cgroups } = node.subsystems;
+  const local = { faces: ["local"], access: { subresources: ["proxy"] } } as const;
+  return [
+    {
+      ...local,
+      pattern: "/nodelet/v1/cgroups",
+      methods: ["GET"],
+      handler: async (call) => replyJson(call, await cgroups.report(podsWithStatus(node))),
+    },
+    {
+      ...local,
+      pattern: "/nodelet/v1/cgroups/repair",
+      methods: ["POST"],
+      handler: async (call) => {
+        const written = await cgroups.repair(podsWithStatus(node));
+        await replyJson(call, { written });
+      },
+    },
+  ];
+}
+
+/** Pods that hold groups; their statuses tell which containers run. */
+function podsWithStatus({ pipeline }: ServedNode): readonly Pod[] {
+  const active = pipeline.podFacts.values().filter(isActive);
+  return active.map(({ uid, pod }) => {
+    const status = pipeline.statuses.get(uid)?.status;
+    return status ? { ...pod, status } : pod;
+  });
+}

@@ -1,0 +1,182 @@
+import type { CoreEvent } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/observation.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { OwnProcess } from "../../outside/serving.ts";
+import type { Call } from "../call.ts";
+import type { PodView, ServedNode } from "../served-node.ts";
+import { readOverview } from "./overview.ts";
+import { shownPod } from "./shown-pods.ts";
+
+/** What a change stream needs beside the node. */
+export interface ChangesDeps {
+  readonly clock: Clock;
+  readonly process: OwnProcess;
+}
+
+/** Events that wait for a slow reader; older ones are counted and left out. */
+const WAITING_EVENTS = 1_000;
+/** Overviews are not made more often than this. */
+const OVERVIEW_EVERY_MS = 250;
+const ALIVE_EVERY_MS = 15_000;
+
+/** `/nodelet/v1/changes`: everything as it is, then what becomes of it, one JSON object a line. */
+export async function streamChanges(
+  call: Call,
+  node: ServedNode,
+  deps: ChangesDeps,
+): Promise<void> {
+  const headers = { "content-type": "application/x-ndjson" };
+  if (call.exchange.method === "HEAD") return call.exchange.reply(200, headers);
+  const feed = new ChangeFeed(node, deps);
+  const stream = call.exchange.replyStream(200, headers);
+  try {
+    await stream.write(`${feed.beginning().join("\n")}\n`);
+    for (;;) {
+      await feed.wait(call.signal);
+      const lines = feed.take();
+      if (lines.length > 0) await stream.write(`${lines.join("\n")}\n`);
+    }
+  } finally {
+    feed.close();
+  }
+}
+
+/** Gathers what changed until the reader is ready for more: of a pod only what it is by then. */
+export class ChangeFeed {
+  readonly #node: ServedNode;
+  readonly #deps: ChangesDeps;
+  readonly #stops: readonly (() => void)[];
+  readonly #pods = new Map<PodUid, PodView>();
+  #events: CoreEvent[] = [];
+  #missed = 0;
+  #overviewDue = false;
+  #overview = "";
+  #overviewAt = Number.NEGATIVE_INFINITY;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #wake: (() => void) | undefined;
+
+  constructor(node: ServedNode, deps: ChangesDeps) {
+    this.#node = node;
+    this.#deps = deps;
+    const { pipeline, subsystems } = node;
+    const touch = () => this.#touchOverview();
+    this.#stops = [
+      pipeline.pods.subscribe((record) => this.#onPod(record)),
+      subsystems.events.watch((event) => this.#onEvent(event)),
+      subsystems.runtime.watch.health.subscribe(touch),
+      pipeline.sources.problems.subscribe(touch),
+      pipeline.seen.subscribe(touch),
+    ];
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop();
+  }
+
+  /** Lines for everything as it is. */
+  beginning(): readonly string[] {
+    const { pipeline, subsystems } = this.#node;
+    const pods = pipeline.pods.list().map((record) => this.#podLine(record));
+    const events = subsystems.events.list().map(eventLine);
+    this.#pods.clear();
+    this.#events = [];
+    this.#toldAt = this.#deps.clock.monotonic();
+    return [this.#overviewLine() ?? ALIVE, ...pods, ...events, SYNCED];
+  }
+
+  /** Resolves when there is something to tell, at the latest when it is time for a sign of life. */
+  wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (finish: () => void) => {
+        cancel();
+        this.#wake = undefined;
+        signal.removeEventListener("abort", onAbort);
+        finish();
+      };
+      const onAbort = () => settle(() => reject(signal.reason as Error));
+      const cancel = this.#deps.clock.alarm(this.#patienceMs(), () => settle(resolve));
+      this.#wake = () => settle(resolve);
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      else if (this.#pods.size > 0 || this.#events.length > 0) this.#wake();
+    });
+  }
+
+  /** Lines for what changed since the last call; a sign of life when nothing was told for long. */
+  take(): readonly string[] {
+    const lines: string[] = [];
+    for (const record of this.#pods.values()) lines.push(this.#podLine(record));
+    this.#pods.clear();
+    if (this.#missed > 0) lines.push(JSON.stringify({ kind: "eventsMissed", count: this.#missed }));
+    lines.push(...this.#events.map(eventLine));
+    this.#events = [];
+    this.#missed = 0;
+    if (this.#overviewDue && this.#overviewLeftMs() <= 0) {
+      const line = this.#overviewLine();
+      if (line !== undefined) lines.push(line);
+    }
+    if (lines.length === 0 && this.#silentLeftMs() <= 0) lines.push(ALIVE);
+    if (lines.length > 0) this.#toldAt = this.#deps.clock.monotonic();
+    return lines;
+  }
+
+  #patienceMs(): number {
+    const silentMs = this.#silentLeftMs();
+    return Math.max(0, this.#overviewDue ? Math.min(this.#overviewLeftMs(), silentMs) : silentMs);
+  }
+
+  #silentLeftMs(): number {
+    return this.#toldAt + ALIVE_EVERY_MS - this.#deps.clock.monotonic();
+  }
+
+  #overviewLeftMs(): number {
+    return this.#overviewAt + OVERVIEW_EVERY_MS - this.#deps.clock.monotonic();
+  }
+
+  #onPod(record: PodView): void {
+    this.#pods.set(record.uid, record);
+    this.#overviewDue = true;
+    this.#wake?.();
+  }
+
+  #onEvent(event: CoreEvent): void {
+    this.#events.push(event);
+    if (this.#events.length > WAITING_EVENTS) {
+      this.#events.shift();
+      this.#missed += 1;
+    }
+    this.#wake?.();
+  }
+
+  #touchOverview(): void {
+    this.#overviewDue = true;
+    this.#wake?.();
+  }
+
+  #podLine(record: PodView): string {
+    if (record.life.kind === "released") {
+      const { name = "", namespace = "" } = record.pod.metadata ?? {};
+      return JSON.stringify({ kind: "podGone", uid: record.uid, namespace, name });
+    }
+    return JSON.stringify({ kind: "pod", pod: shownPod(record, this.#node, this.#deps.clock) });
+  }
+
+  /** The overview when something in it changed other than what the agent itself uses. */
+  #overviewLine(): string | undefined {
+    this.#overviewDue = false;
+    this.#overviewAt = this.#deps.clock.monotonic();
+    const overview = readOverview(this.#node, this.#deps.process);
+    const { agent: _, ...lasting } = overview;
+    const text = JSON.stringify(lasting);
+    if (text === this.#overview) return undefined;
+    this.#overview = text;
+    return JSON.stringify({ kind: "overview", overview });
+  }
+}
+
+const ALIVE = JSON.stringify({ kind: "alive" });
+const SYNCED = JSON.stringify({ kind: "synced" });
+
+function eventLine(event: CoreEvent): string {
+  return JSON.stringify({ kind: "event", event });
+}

@@ -1,0 +1,145 @@
+import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
+import { type Handler, replyText, type ServedRoute } from "../call.ts";
+import type { Face } from "../routes.ts";
+import type { ServedNode } from "../served-node.ts";
+import { replyContainerLogs } from "./container-logs.ts";
+import { replyHealth, replyHealthCheck, type ServedCheck } from "./health.ts";
+import {
+  replyConfig,
+  replyMetrics,
+  replyPage,
+  replyPods,
+  replyProbes,
+  replyRunningPods,
+  replySummary,
+} from "./reports.ts";
+import {
+  type CountTranslated,
+  createStreaming,
+  replyAttach,
+  replyExec,
+  replyPortForward,
+  replyRun,
+} from "./streaming.ts";
+
+/** What the routes need beside the node. */
+export interface KubeletRoutesDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly checks: () => readonly ServedCheck[];
+  readonly countTranslated: CountTranslated;
+}
+
+const EVERYWHERE: readonly Face[] = ["secure", "readOnly", "health", "local"];
+const OPEN: readonly Face[] = ["secure", "readOnly", "local"];
+const GUARDED: readonly Face[] = ["secure", "local"];
+
+/** The routes of a kubelet (server.go). Those that reach into containers can be switched off. */
+export function kubeletRoutes(node: ServedNode, deps: KubeletRoutesDeps): readonly ServedRoute[] {
+  return [
+    ...statusRoutes(node, deps),
+    ...(node.config.enableDebuggingHandlers ? debuggingRoutes(node, deps) : switchedOffRoutes()),
+  ];
+}
+
+function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly ServedRoute[] {
+  const get = (
+    pattern: string,
+    faces: readonly Face[],
+    subresources: readonly string[],
+    handler: Handler,
+  ): ServedRoute => ({ pattern, methods: ["GET"], faces, access: { subresources }, handler });
+  const health = ["healthz", "proxy"];
+  const { stats } = node.subsystems;
+  return [
+    get("/healthz", EVERYWHERE, health, (call) => replyHealth(call, checks())),
+    get("/healthz/{check}", EVERYWHERE, health, (call) => replyHealthCheck(call, checks())),
+    get("/pods", OPEN, ["pods", "proxy"], (call) => replyPods(call, node)),
+    get("/probes", GUARDED, ["proxy"], (call) => replyProbes(call, node)),
+    get("/metrics", OPEN, ["metrics"], (call) => replyMetrics(call, node.metrics)),
+    get("/metrics/probes", OPEN, ["metrics"], (call) => replyMetrics(call, node.probeMetrics)),
+    get("/metrics/resource", OPEN, ["metrics"], async (call) =>
+      replyPage(call, await stats.resourcePage()),
+    ),
+    get("/metrics/cadvisor", OPEN, ["metrics"], async (call) =>
+      replyPage(call, await stats.cadvisorPage()),
+    ),
+    get("/stats/summary", OPEN, ["stats"], (call) => replySummary(call, node)),
+  ];
+}
+
+/** To run something is to create, also where a WebSocket opens with GET (kubernetes#83465). */
+const RUN_ACCESS = { subresources: ["proxy"], verb: "create" };
+
+function debuggingRoutes(
+  node: ServedNode,
+  { clock, log, countTranslated }: KubeletRoutesDeps,
+): readonly ServedRoute[] {
+  const stream = (path: string, handler: Handler): ServedRoute => ({
+    pattern: path,
+    methods: ["GET", "POST"],
+    faces: GUARDED,
+    access: RUN_ACCESS,
+    longRunning: true,
+    upgrades: true,
+    handler,
+  });
+  const guarded = { methods: ["GET"], faces: GUARDED } as const;
+  const run: Omit<ServedRoute, "pattern"> = {
+    methods: ["POST"],
+    faces: GUARDED,
+    access: RUN_ACCESS,
+    longRunning: true,
+    handler: (call) => replyRun(call, node),
+  };
+  const streaming = createStreaming(node, { log, countTranslated });
+  const exec: Handler = (call) => replyExec(call, streaming);
+  const attach: Handler = (call) => replyAttach(call, streaming);
+  const forward: Handler = (call) => replyPortForward(call, streaming);
+  return [
+    {
+      ...guarded,
+      pattern: "/runningpods",
+      access: { subresources: ["pods", "proxy"] },
+      handler: (call) => replyRunningPods(call, node),
+    },
+    {
+      ...guarded,
+      pattern: "/configz",
+      access: { subresources: ["configz", "proxy"] },
+      handler: (call) => replyConfig(call, node),
+    },
+    {
+      ...guarded,
+      pattern: "/containerLogs/{namespace}/{pod}/{container}",
+      access: { subresources: ["proxy"] },
+      longRunning: true,
+      handler: (call) => replyContainerLogs(call, node, clock),
+    },
+    stream("/exec/{namespace}/{pod}/{container}", exec),
+    stream("/exec/{namespace}/{pod}/{uid}/{container}", exec),
+    stream("/attach/{namespace}/{pod}/{container}", attach),
+    stream("/attach/{namespace}/{pod}/{uid}/{container}", attach),
+    stream("/portForward/{namespace}/{pod}", forward),
+    stream("/portForward/{namespace}/{pod}/{uid}", forward),
+    { ...run, pattern: "/run/{namespace}/{pod}/{container}" },
+    { ...run, pattern: "/run/{namespace}/{pod}/{uid}/{container}" },
+  ];
+}
+
+/** In place of what is switched off, with the Go kubelet's answer. */
+function switchedOffRoutes(): readonly ServedRoute[] {
+  const patterns = ["run", "exec", "attach", "portForward", "containerLogs"].flatMap((name) => [
+    `/${name}/{namespace}/{pod}`,
+    `/${name}/{namespace}/{pod}/{container}`,
+    `/${name}/{namespace}/{pod}/{uid}/{container}`,
+  ]);
+  return ["/runningpods", ...patterns].map((pattern) => ({
+    pattern,
+    methods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
+    faces: GUARDED,
+    access: { subresources: ["proxy"] },
+    handler: (call) => replyText(call, 405, "Debug endpoints are disabled.\n"),
+  }));
+}

@@ -1,0 +1,121 @@
+import type { ResourceAmounts } from "../../api/pod/pod-resources.ts";
+import type { OwnProcess } from "../../outside/serving.ts";
+import type { ServedNode } from "../served-node.ts";
+
+/** Something the node depends on. */
+export interface OverviewCondition {
+  readonly type: "RuntimeReady" | "NetworkReady" | "LocalAPIReady" | "SourcesSeen";
+  readonly status: "True" | "False";
+  /** Why not, in the words of whoever says so. */
+  readonly message: string;
+}
+
+/** Amounts in whole units; what is not listed here stands in the node's status. */
+export interface OverviewAmounts {
+  readonly cpuMilli: number;
+  readonly memoryBytes: number;
+  readonly ephemeralStorageBytes: number;
+  /** Most pods at once. */
+  readonly pods: number;
+  /** Devices by resource; left out where there are none. */
+  readonly devices?: Readonly<Record<string, number>>;
+}
+
+/** The node on one page; the shape of `/nodelet/v1/overview` (docs/server.md). */
+export interface Overview {
+  readonly version: string;
+  readonly kubernetesVersion: string;
+  readonly node: string;
+  readonly runtime: string;
+  readonly addresses: readonly string[];
+  /** When the agent began, Unix milliseconds. */
+  readonly startedAtMs: number;
+  readonly ready: boolean;
+  /** Why it is not ready; empty when it is. */
+  readonly why: string;
+  readonly conditions: readonly OverviewCondition[];
+  readonly capacity: OverviewAmounts;
+  readonly allocatable: OverviewAmounts;
+  readonly pods: { readonly total: number; readonly byPhase: Readonly<Record<string, number>> };
+  readonly containersRunning: number;
+  /** Manifests that cannot be used. */
+  readonly problems: number;
+  /** What the agent itself uses. */
+  readonly agent: {
+    readonly cpuSeconds: number;
+    readonly residentBytes: number;
+    readonly loopDelayP99Seconds: number;
+  };
+}
+
+/** The node as it is now. */
+export function readOverview(node: ServedNode, own: OwnProcess): Overview {
+  const { versions, amounts, pipeline } = node;
+  const conditions = readConditions(node);
+  const failing = conditions.find(({ status }) => status === "False");
+  const records = pipeline.pods.list();
+  const running = records.flatMap(({ observed }) =>
+    observed.containers.filter(({ state }) => state === "running"),
+  );
+  const { cpuSeconds, residentBytes } = own.usage();
+  return {
+    version: versions.nodelet,
+    kubernetesVersion: versions.kubernetes,
+    node: node.nodeName,
+    runtime: versions.runtime,
+    addresses: node.addresses,
+    startedAtMs: node.startedAt,
+    ready: failing === undefined,
+    why: failing ? `${failing.type}: ${failing.message}` : "",
+    conditions,
+    capacity: shown(amounts.capacity, amounts.pods),
+    allocatable: shown(amounts.allocatable, amounts.pods),
+    pods: { total: records.length, byPhase: countPhases(node) },
+    containersRunning: running.length,
+    problems: pipeline.sources.problems.get().length,
+    agent: {
+      cpuSeconds,
+      residentBytes,
+      loopDelayP99Seconds: own.loopDelay().p99Seconds,
+    },
+  };
+}
+
+function readConditions({
+  pipeline,
+  subsystems,
+  ownApi,
+}: ServedNode): readonly OverviewCondition[] {
+  const health = subsystems.runtime.watch.health.get();
+  const condition = (
+    type: OverviewCondition["type"],
+    holds: boolean,
+    message: string,
+  ): OverviewCondition => ({
+    type,
+    status: holds ? "True" : "False",
+    message: holds ? "" : message,
+  });
+  const api = ownApi?.problem.get();
+  return [
+    condition("RuntimeReady", health.ready, health.message || "the runtime is not ready"),
+    condition("NetworkReady", health.networkReady, health.networkMessage || "no pod network"),
+    ...(ownApi ? [condition("LocalAPIReady", api === undefined, api ?? "")] : []),
+    condition("SourcesSeen", pipeline.seen.get(), "not every source of pods has answered yet"),
+  ];
+}
+
+function shown(amounts: ResourceAmounts, pods: number): OverviewAmounts {
+  const { cpuMilli, memoryBytes, ephemeralStorageBytes, extended } = amounts;
+  const devices = extended.size === 0 ? {} : { devices: Object.fromEntries(extended) };
+  return { cpuMilli, memoryBytes, ephemeralStorageBytes, pods, ...devices };
+}
+
+function countPhases({ pipeline }: ServedNode): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { status } of pipeline.statuses.list()) {
+    const phase = status.phase ?? "Unknown";
+    counts[phase] = (counts[phase] ?? 0) + 1;
+  }
+  return counts;
+}

@@ -1,0 +1,94 @@
+import type { Pod } from "../../api/generated/types.ts";
+import { podFullName } from "../../api/pod/pod.ts";
+import { encodeConfig } from "../../config/file/encode-config.ts";
+import type { MetricsRegistry } from "../../kit/metrics.ts";
+import type { ProbeReport } from "../../subsystems/probes/probes.ts";
+import { type Call, replyJson } from "../call.ts";
+import { HttpProblem } from "../http-problem.ts";
+import type { PodView, ServedNode } from "../served-node.ts";
+
+/** `/pods`: what the agent looks after, each with the status it has now. */
+export async function replyPods(call: Call, { pipeline }: ServedNode): Promise<void> {
+  const items = pipeline.pods
+    .list()
+    // What is only found running has no spec of its own.
+    .filter(({ source }) => source !== "runtime")
+    .map(({ uid, pod }) => {
+      const status = pipeline.statuses.get(uid)?.status;
+      return status ? { ...pod, status } : pod;
+    });
+  await replyJson(call, podList(items));
+}
+
+/** `/runningpods/`: what runs, as the runtime has it: names and images only. */
+export async function replyRunningPods(call: Call, { pipeline }: ServedNode): Promise<void> {
+  const items = pipeline.pods.list().flatMap((record) => {
+    const pod = runningPod(record);
+    return pod ? [pod] : [];
+  });
+  await replyJson(call, podList(items));
+}
+
+function runningPod({ pod, uid, observed }: PodView): Pod | undefined {
+  const running = observed.containers.filter(({ state }) => state === "running");
+  if (running.length === 0) return undefined;
+  const { name = "", namespace = "" } = pod.metadata ?? {};
+  return {
+    metadata: { name, namespace, uid },
+    spec: {
+      containers: running.map((container) => ({ name: container.name, image: container.image })),
+    },
+    status: {},
+  };
+}
+
+/** A `v1.PodList`, ordered by name so that equal answers look alike. */
+export function podList(items: readonly Pod[]): object {
+  const sorted = items.toSorted((a, b) => (podFullName(a) < podFullName(b) ? -1 : 1));
+  return { kind: "PodList", apiVersion: "v1", metadata: {}, items: sorted };
+}
+
+const MASKED = ["<masked>"];
+
+/** `/configz`: the configuration in force. Headers of manifest URLs may hold credentials. */
+export async function replyConfig(call: Call, { config }: ServedNode): Promise<void> {
+  const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, MASKED] as const);
+  const shown = { ...config, staticPodURLHeader: Object.fromEntries(headers) };
+  await replyJson(call, { kubeletconfig: encodeConfig(shown) });
+}
+
+/** `/stats/summary`; `only_cpu_and_memory=true` leaves the rest out. */
+export async function replySummary(call: Call, { subsystems }: ServedNode): Promise<void> {
+  const onlyCpuAndMemory = call.query.get("only_cpu_and_memory") === "true";
+  await replyJson(call, await subsystems.stats.summary({ onlyCpuAndMemory }));
+}
+
+/** A page of metrics that was made for this call. */
+export async function replyPage(call: Call, page: string): Promise<void> {
+  await call.exchange.reply(200, METRICS_HEADERS, page);
+}
+
+const METRICS_HEADERS = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+
+/** A page of metrics. */
+export async function replyMetrics(call: Call, metrics: MetricsRegistry): Promise<void> {
+  await replyPage(call, metrics.expose());
+}
+
+/** `/probes`: every probe with its state, its cost and its last looks; `pod=<namespace>/<name>` chooses. */
+export async function replyProbes(call: Call, { subsystems }: ServedNode): Promise<void> {
+  const wanted = call.query.get("pod");
+  if (wanted !== null && !/^[^/]+\/[^/]+$/.test(wanted))
+    throw new HttpProblem(400, `pod=${wanted}: write <namespace>/<name>`);
+  const items = subsystems.probes
+    .history()
+    .filter(({ namespace, podName }) => wanted === null || wanted === `${namespace}/${podName}`)
+    .map((probe) => ({ probe, key: keyOf(probe) }))
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map(({ probe }) => probe);
+  await replyJson(call, { items });
+}
+
+function keyOf({ namespace, podName, podUid, container, kind }: ProbeReport): string {
+  return `${namespace}/${podName}/${podUid}/${container}/${kind}`;
+}

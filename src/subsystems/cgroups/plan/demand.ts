@@ -1,0 +1,122 @@
+// pure
+import type { Container, EphemeralContainer, Pod } from "../../../api/generated/types.ts";
+import { isCriticalPod, isNodeCriticalPod, isRestartableInit } from "../../../api/pod/pod.ts";
+import {
+  aggregateContainerRequests,
+  amountOf,
+  type PodResources,
+  podResources,
+} from "../../../api/pod/pod-resources.ts";
+import { type QosClass, qosClassOf } from "../../../api/pod/qos.ts";
+import { wholeOf } from "../../../api/text/quantity.ts";
+
+/** Amounts as they are declared; what is absent was not declared. */
+export interface Amounts {
+  readonly cpuMilli?: number;
+  readonly memoryBytes?: number;
+  /** Bytes by page size in the kernel's spelling, e.g. `2MB`. */
+  readonly hugepages?: Readonly<Record<string, number>>;
+}
+
+/** How a container counts in the sums of its pod. */
+export type ContainerRole = "container" | "init" | "sidecar" | "ephemeral";
+
+/** What one container asks for. */
+export interface ContainerDemand {
+  readonly name: string;
+  readonly role: ContainerRole;
+  readonly requests: Amounts;
+  readonly limits: Amounts;
+}
+
+/** What a pod asks for: all that the plans look at. */
+export interface PodDemand {
+  readonly uid: string;
+  readonly qos: QosClass;
+  /** The pod as a whole, with overhead and pod-level amounts. */
+  readonly total: PodResources;
+  /** Amounts of `spec.resources`. */
+  readonly podLevel: { readonly requests: Amounts; readonly limits: Amounts };
+  /** Memory that the containers request, aggregated, without pod-level amounts and overhead. */
+  readonly containersMemoryBytes: number;
+  readonly containers: readonly ContainerDemand[];
+  /** The pod has CPUs of its own, so its CPU time is not limited. */
+  readonly exclusiveCpus: boolean;
+  /** Static pod, mirror pod, or of system priority. */
+  readonly critical: boolean;
+  readonly nodeCritical: boolean;
+}
+
+const SIZE_UNITS = ["B", "KB", "MB", "GB", "TB", "PB"] as const;
+
+const HUGEPAGES_PREFIX = "hugepages-";
+
+/** A page size as the kernel's control files and CRI spell it: 2097152 is `2MB`. */
+export function pageSizeName(sizeBytes: number): string {
+  let size = sizeBytes;
+  let unit = 0;
+  while (size >= 1024 && unit < SIZE_UNITS.length - 1) {
+    size = Math.floor(size / 1024);
+    unit += 1;
+  }
+  return `${size}${SIZE_UNITS[unit]}`;
+}
+
+/** The kernel's page size of a resource such as `hugepages-2Mi`; `undefined` for other resources. */
+export function pageSizeOfResource(name: string): string | undefined {
+  if (!name.startsWith(HUGEPAGES_PREFIX)) return undefined;
+  return pageSizeName(wholeOf(name.slice(HUGEPAGES_PREFIX.length)));
+}
+
+/** A resource list as amounts. `UsageError` on a value that is no quantity. */
+export function readAmounts(list: Readonly<Record<string, string>> | undefined): Amounts {
+  const hugepages: Record<string, number> = {};
+  for (const [name, text] of Object.entries(list ?? {})) {
+    const size = pageSizeOfResource(name);
+    if (size !== undefined) hugepages[size] = amountOf(name, text);
+  }
+  const cpu = list?.["cpu"];
+  const memory = list?.["memory"];
+  return {
+    ...(cpu === undefined ? {} : { cpuMilli: amountOf("cpu", cpu) }),
+    ...(memory === undefined ? {} : { memoryBytes: amountOf("memory", memory) }),
+    ...(Object.keys(hugepages).length === 0 ? {} : { hugepages }),
+  };
+}
+
+/** What a container of a pod asks for, by the list it stands in. */
+export function readContainer(
+  container: Container | EphemeralContainer,
+  role: ContainerRole,
+): ContainerDemand {
+  return {
+    name: container.name,
+    role,
+    requests: readAmounts(container.resources?.requests),
+    limits: readAmounts(container.resources?.limits),
+  };
+}
+
+/** What a pod asks for. `UsageError` on a value that is no quantity. */
+export function readDemand(pod: Pod, uid: string): PodDemand {
+  const init = (pod.spec?.initContainers ?? []).map((container) =>
+    readContainer(container, isRestartableInit(container) ? "sidecar" : "init"),
+  );
+  const regular = (pod.spec?.containers ?? []).map((container) =>
+    readContainer(container, "container"),
+  );
+  return {
+    uid,
+    qos: qosClassOf(pod),
+    total: podResources(pod),
+    podLevel: {
+      requests: readAmounts(pod.spec?.resources?.requests),
+      limits: readAmounts(pod.spec?.resources?.limits),
+    },
+    containersMemoryBytes: aggregateContainerRequests(pod).get("memory") ?? 0,
+    containers: [...init, ...regular],
+    exclusiveCpus: false,
+    critical: isCriticalPod(pod),
+    nodeCritical: isNodeCriticalPod(pod),
+  };
+}

@@ -1,0 +1,72 @@
+// pure
+
+import { literalPath, podName } from "../names.ts";
+import type { CgroupSettings } from "../settings.ts";
+import { MIN_SHARES, milliCpuToQuota, milliCpuToShares, systemdQuota } from "./convert.ts";
+import { type PodDemand, pageSizeOfResource } from "./demand.ts";
+import { hugepageLimits } from "./plan-node.ts";
+import { type CgroupPlan, type CgroupResources, planWrites, withFreeValues } from "./writes.ts";
+
+/** No limit on CPU time. */
+const NO_QUOTA = -1;
+
+/**
+ * The group of a pod. CPU time and memory are limited only where the whole pod is: a single container
+ * without a limit leaves the pod without one. Source: kubelet cm ResourceConfigForPod.
+ */
+export function planPod(settings: CgroupSettings, demand: PodDemand): CgroupPlan {
+  const writes = planWrites(settings, podGroupResources(settings, demand));
+  return {
+    path: literalPath(podName(settings.root, demand.qos, demand.uid), settings.driver),
+    kind: "pod",
+    create: true,
+    writes: withFreeValues(settings, writes, ["cpu", "memory", "pids"]),
+  };
+}
+
+/** The limits of a pod's group, whatever the version. */
+export function podGroupResources(settings: CgroupSettings, demand: PodDemand): CgroupResources {
+  const hugepages: Record<string, number> = {};
+  for (const [name, bytes] of demand.total.requests.hugepagesBytes) {
+    const size = pageSizeOfResource(name);
+    if (size !== undefined) hugepages[size] = bytes;
+  }
+  return {
+    ...computeLimits(settings, demand),
+    ...(settings.podPids > 0 ? { pids: settings.podPids } : {}),
+    hugepages: hugepageLimits(hugepages, settings.hugepageSizes),
+    ...podGuard(settings, demand),
+  };
+}
+
+function computeLimits(settings: CgroupSettings, demand: PodDemand): CgroupResources {
+  const { qos, total } = demand;
+  if (qos === "BestEffort") return { cpuShares: MIN_SHARES };
+  const isWhole = qos === "Guaranteed";
+  const quotaOff = !settings.cpuCfsQuota || demand.exclusiveCpus;
+  const cpuQuotaUs = quotaOff
+    ? NO_QUOTA
+    : keptQuota(settings, milliCpuToQuota(total.limits.cpuMilli, settings.cpuPeriodUs));
+  const quota = { cpuQuotaUs, cpuPeriodUs: settings.cpuPeriodUs };
+  return {
+    cpuShares: milliCpuToShares(total.requests.cpuMilli),
+    ...(isWhole || total.cpuLimited ? quota : {}),
+    ...(isWhole || total.memoryLimited ? { memoryBytes: total.limits.memoryBytes } : {}),
+  };
+}
+
+/** The quota as the driver keeps it: systemd knows whole percents of a CPU only. */
+export function keptQuota(
+  { driver, cpuPeriodUs }: Pick<CgroupSettings, "driver" | "cpuPeriodUs">,
+  quotaUs: number,
+): number {
+  const isRounded = driver === "systemd" && quotaUs > 0;
+  return isRounded ? systemdQuota(quotaUs, cpuPeriodUs).quotaUs : quotaUs;
+}
+
+function podGuard(settings: CgroupSettings, { qos, total }: PodDemand): CgroupResources {
+  const bytes = total.requests.memoryBytes;
+  const isTiered = settings.memoryQos?.reservation === "TieredReservation";
+  if (!isTiered || settings.version !== 2 || bytes === 0) return {};
+  return { unified: { [qos === "Guaranteed" ? "memory.min" : "memory.low"]: String(bytes) } };
+}

@@ -1,0 +1,61 @@
+// pure
+import type { Pod } from "../../../api/generated/types.ts";
+import { podResources } from "../../../api/pod/pod-resources.ts";
+import type { CgroupSettings } from "../settings.ts";
+import { milliCpuToQuota, milliCpuToShares } from "./convert.ts";
+import { readAmounts } from "./demand.ts";
+import type { ContainerResources } from "./plan-container.ts";
+
+/** What CRI is told of one part of a sandbox; a field that is absent is left to the runtime. */
+export type SandboxPart = Partial<
+  Pick<
+    ContainerResources,
+    "cpuShares" | "cpuQuota" | "cpuPeriod" | "memoryLimitInBytes" | "unified"
+  >
+>;
+
+/** What a sandbox is told of the pod's sums: of its containers, and of what the sandbox itself costs. */
+export interface SandboxResources {
+  readonly resources: SandboxPart;
+  readonly overhead: SandboxPart;
+}
+
+/**
+ * The sums a runtime sizes a sandbox by, such as a virtual machine. Overhead counts as request and limit.
+ * Source: kuberuntime applySandboxResources. `UsageError` on a value that is no quantity.
+ */
+export function planSandbox(settings: CgroupSettings, pod: Pod): SandboxResources {
+  const { overhead, ...spec } = pod.spec ?? { containers: [] };
+  const { requests, limits } = podResources({ ...pod, spec });
+  const { cpuMilli = 0, memoryBytes = 0 } = readAmounts(overhead);
+  return {
+    resources: part(settings, {
+      requestMilli: requests.cpuMilli || limits.cpuMilli,
+      limitMilli: limits.cpuMilli,
+      memoryBytes: limits.memoryBytes,
+    }),
+    overhead: overhead
+      ? part(settings, { requestMilli: cpuMilli, limitMilli: cpuMilli, memoryBytes })
+      : {},
+  };
+}
+
+function part(
+  settings: CgroupSettings,
+  sum: {
+    readonly requestMilli: number;
+    readonly limitMilli: number;
+    readonly memoryBytes: number;
+  },
+): SandboxPart {
+  const isLimited = settings.cpuCfsQuota;
+  const quota = milliCpuToQuota(sum.limitMilli, settings.cpuPeriodUs);
+  return {
+    cpuShares: BigInt(milliCpuToShares(sum.requestMilli)),
+    cpuQuota: BigInt(isLimited ? quota : 0),
+    cpuPeriod: BigInt(isLimited ? settings.cpuPeriodUs : 0),
+    memoryLimitInBytes: BigInt(sum.memoryBytes),
+    unified:
+      settings.version === 2 && !settings.singleProcessOomKill ? { "memory.oom.group": "1" } : {},
+  };
+}

@@ -1,0 +1,60 @@
+/** Taking devices back: from pods that have ended, and from init containers that are done. */
+import { type Because, decided } from "../../../api/decisions.ts";
+import type { Pod } from "../../../api/generated/types.ts";
+import type { PodUid } from "../../../api/observation.ts";
+import { deviceWants } from "../requests.ts";
+import type { DeviceState } from "../state.ts";
+import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
+
+/** What taking back needs. */
+export interface ReleasesDeps {
+  readonly state: DeviceState;
+  readonly decide: (pod: Pod, because: Because) => void;
+  /** Devices may be free that others wait for. */
+  readonly onFreed: () => void;
+}
+
+/** Takes devices back and says so. */
+export class Releases {
+  readonly #deps: ReleasesDeps;
+
+  constructor(deps: ReleasesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes back all that the pod has; `rule` says why. */
+  release(podUid: PodUid, pod: Pod | undefined, rule: string): void {
+    const { state } = this.#deps;
+    const freed = holdingsOf(state.ledger, podUid);
+    if (freed.length === 0) return;
+    state.setLedger(release(state.ledger, podUid));
+    this.#say(pod, freed, rule);
+  }
+
+  /** Takes back what only init containers had; answers whether there was any. Sidecars are not meant. */
+  releaseInits(podUid: PodUid, pod: Pod): boolean {
+    const { ledger } = this.#deps.state;
+    if (!ledger.pods.has(podUid)) return false;
+    const inits = deviceWants(pod).filter(({ kind }) => kind === "init");
+    const names = new Set(inits.map(({ container }) => container));
+    const next = releaseContainers(ledger, podUid, names);
+    if (next === ledger) return false;
+    this.#deps.state.setLedger(next);
+    const freed = holdingsOf(ledger, podUid).map((holding) => ({
+      ...holding,
+      devices: holding.devices.filter(({ id }) => !ownerOf(next, holding.resource, id)),
+    }));
+    this.#say(pod, freed, "its init containers are done");
+    return true;
+  }
+
+  #say(pod: Pod | undefined, freed: readonly Holding[], rule: string): void {
+    const names = freed.flatMap(({ resource, devices: list }) =>
+      list.map(({ id }) => `${resource} ${id}`),
+    );
+    const devices = [...new Set(names)];
+    if (pod && devices.length > 0)
+      this.#deps.decide(pod, decided("releaseDevices", rule, { devices }));
+    this.#deps.onFreed();
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Containers that ran when the agent began and may have devices that are written down nowhere: after a
+ * checkpoint was lost, of pods that another agent started. While one runs, no device it may have is given
+ * to anybody else.
+ */
+import type { PodUid } from "../../../api/observation.ts";
+import type { ContainerWants } from "../requests.ts";
+
+interface UnaccountedPod {
+  containers: ReadonlySet<string>;
+  /** What its containers want; `undefined` until a source has said so. */
+  wants: readonly ContainerWants[] | undefined;
+  name: string;
+}
+
+/** The list of them; see above. */
+export class UnaccountedContainers {
+  readonly #pods = new Map<PodUid, UnaccountedPod>();
+
+  /** Whether there is nobody to look out for. */
+  get none(): boolean {
+    return this.#pods.size === 0;
+  }
+
+  add(containers: ReadonlyMap<PodUid, ReadonlySet<string>>): void {
+    for (const [podUid, names] of containers)
+      this.#pods.set(podUid, { containers: names, wants: undefined, name: `pod ${podUid}` });
+  }
+
+  /** What is known of a pod by now: its wishes when a source has named it, and what of it still runs. */
+  learn(
+    podUid: PodUid,
+    known: {
+      readonly name: string;
+      readonly wants: readonly ContainerWants[] | undefined;
+      readonly running: ReadonlySet<string>;
+    },
+  ): boolean {
+    const unaccounted = this.#pods.get(podUid);
+    if (!unaccounted) return false;
+    unaccounted.name = `pod ${known.name}`;
+    unaccounted.wants = known.wants ?? unaccounted.wants;
+    const before = unaccounted.containers.size;
+    unaccounted.containers = new Set(
+      [...unaccounted.containers].filter(
+        (name) => known.running.has(name) && mayHoldAny(unaccounted, name),
+      ),
+    );
+    if (unaccounted.containers.size === 0) this.#pods.delete(podUid);
+    return unaccounted.containers.size !== before;
+  }
+
+  /** The pod is gone, and with it whatever it had. */
+  forget(podUid: PodUid): boolean {
+    return this.#pods.delete(podUid);
+  }
+
+  /** Who may have devices of the resource that nobody wrote down. */
+  holderOf(resource: string): string | undefined {
+    for (const unaccounted of this.#pods.values())
+      if ([...unaccounted.containers].some((name) => mayHold(unaccounted, name, resource)))
+        return unaccounted.name;
+    return undefined;
+  }
+}
+
+function mayHoldAny({ wants }: UnaccountedPod, container: string): boolean {
+  return !wants || wants.some((want) => want.container === container);
+}
+
+function mayHold({ wants }: UnaccountedPod, container: string, resource: string): boolean {
+  if (!wants) return true;
+  return wants.some(
+    (want) => want.container === container && want.wants.some((each) => each.resource === resource),
+  );
+}

@@ -1,0 +1,184 @@
+/**
+ * Plugins that do not come to us: they put their socket into the registry folder and are found there, asked
+ * who they are, and told what became of it (KEP-595; pluginmanager). Only device plugins are our matter.
+ */
+import { Cell, until } from "../../../kit/cell.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
+import { allValues, inParallel } from "../../../kit/in-parallel.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { TaskScope } from "../../../kit/scope.ts";
+import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
+import type { Files } from "../../../outside/host/host.ts";
+import { PLUGIN_REGISTRATION, type PluginInfo } from "../../../outside/plugins/plugins.ts";
+import type { PluginSide } from "./plugin-side.ts";
+
+/** What watching the folder needs. */
+export interface PluginFolderDeps {
+  readonly grpc: Grpc;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly plugins: Pick<PluginSide, "register" | "deregister">;
+}
+
+interface Known {
+  /** Of the socket; another one is another plugin. */
+  readonly modifiedMs: number;
+  /** What it is registered as; `undefined` while it is not, or is not our matter. */
+  readonly registered: { readonly resource: string; readonly socketPath: string } | undefined;
+  /** Not asked again before; `undefined` when there is nothing more to ask. */
+  readonly retryAt: number | undefined;
+}
+
+const FOLDER_MODE = 0o750;
+const DIAL_MS = 10_000;
+const INFO_MS = 1_000;
+const NOTIFY_MS = 5_000;
+/** A plugin that could not be registered is asked again after this; the folder is looked at as often. */
+const RECONCILE_MS = 1_000;
+const RETRY_MS = 5_000;
+/** Folders of drivers may hold their sockets one level below. */
+const DEPTH = 2;
+/** More than any node has; what is beyond is left alone. */
+const MAX_SOCKETS = 256;
+const KIND = "DevicePlugin";
+const VERSION = "v1beta1";
+
+/** Follows the folder as long as the scope is open. */
+export function followPluginFolder(folder: string, deps: PluginFolderDeps): void {
+  const { files, clock, scope } = deps;
+  scope.spawn("plugin registry", "restart", async (signal) => {
+    await files.makeDirectory(folder, FOLDER_MODE);
+    const known = new Map<string, Known>();
+    const changes = new Cell(0);
+    files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal);
+    while (!signal.aborted) {
+      const seen = changes.get();
+      await reconcile(await findSockets(folder, files), known, { ...deps, signal });
+      // What is below a folder in the folder is not told of, and what failed is to be tried again.
+      const folders = ((await files.list(folder)) ?? []).some(({ kind }) => kind === "directory");
+      const open = [...known.values()].some(({ retryAt }) => retryAt !== undefined);
+      await (folders || open
+        ? clock.sleep(RECONCILE_MS, signal)
+        : until(changes, (now) => now !== seen, signal)
+      ).catch(() => {});
+    }
+  });
+}
+
+type Looking = PluginFolderDeps & { readonly signal: AbortSignal };
+
+async function reconcile(
+  { sockets, unreadable }: FoundSockets,
+  known: Map<string, Known>,
+  deps: Looking,
+): Promise<void> {
+  for (const [path, { modifiedMs, registered }] of known) {
+    if (sockets.get(path) === modifiedMs) continue;
+    // A plugin is not gone because it cannot be seen.
+    if (unreadable.some((each) => path === each || path.startsWith(`${each}/`))) continue;
+    known.delete(path);
+    if (registered) deps.plugins.deregister(registered.resource, registered.socketPath);
+  }
+  const now = deps.clock.monotonic();
+  const open = [...sockets].filter(([path]) => {
+    const before = known.get(path);
+    return !before || (before.retryAt !== undefined && before.retryAt <= now);
+  });
+  const outcomes = await inParallel(open, MAX_SOCKETS, async ([path, modifiedMs]) =>
+    known.set(path, { modifiedMs, ...(await introduce(path, deps)) }),
+  );
+  allValues(outcomes);
+}
+
+/** Asks a plugin who it is, registers it, and tells it what became of it. */
+async function introduce(path: string, deps: Looking): Promise<Omit<Known, "modifiedMs">> {
+  const { grpc, clock, log, plugins, signal } = deps;
+  const channel = grpc.connect({ target: `unix://${path}` });
+  try {
+    await dial(channel, path, deps);
+    const info = await channel.unary(
+      PLUGIN_REGISTRATION.methods.getInfo,
+      PLUGIN_REGISTRATION.fullName,
+      {},
+      { signal, timeoutMs: INFO_MS },
+    );
+    if (info.type !== KIND) return { registered: undefined, retryAt: undefined };
+    const problem = await plugins.register(registrationOf(path, info)).then(() => "", messageOf);
+    await channel.unary(
+      PLUGIN_REGISTRATION.methods.notifyRegistrationStatus,
+      PLUGIN_REGISTRATION.fullName,
+      { pluginRegistered: problem === "", error: problem },
+      { signal, timeoutMs: NOTIFY_MS },
+    );
+    if (problem !== "") throw new OutsideError("invalid", problem);
+    const { resource, socketPath } = registrationOf(path, info);
+    return { registered: { resource, socketPath }, retryAt: undefined };
+  } catch (error) {
+    if (!signal.aborted)
+      log.warn("a plugin in the registry folder could not be registered", {
+        path,
+        problem: messageOf(error),
+      });
+    return { registered: undefined, retryAt: clock.monotonic() + RETRY_MS };
+  } finally {
+    channel.close();
+  }
+}
+
+function registrationOf(path: string, { name, endpoint, supportedVersions }: PluginInfo) {
+  const version = supportedVersions.includes(VERSION) ? VERSION : (supportedVersions[0] ?? "");
+  return { version, resource: name, socketPath: endpoint === "" ? path : endpoint };
+}
+
+async function dial(channel: GrpcChannel, path: string, { clock, signal }: Looking): Promise<void> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  const late = new OutsideError("deadline", `nobody answers at ${path}`);
+  const cancel = clock.alarm(DIAL_MS, () => limit.abort(late));
+  try {
+    await until(channel.state, (link) => link === "ready", limit.signal);
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** What is in the folder. */
+interface FoundSockets {
+  /** Sockets by path with the time they were made. */
+  readonly sockets: Map<string, number>;
+  /** Names below the folder that could not be read; they hide no other. */
+  readonly unreadable: string[];
+}
+
+/** Finds the sockets in the folder and those in it; names that begin with a dot are left out. */
+async function findSockets(folder: string, files: Files): Promise<FoundSockets> {
+  const found: FoundSockets = { sockets: new Map(), unreadable: [] };
+  await addSockets(folder, files, DEPTH, found);
+  return found;
+}
+
+async function addSockets(
+  folder: string,
+  files: Files,
+  depth: number,
+  found: FoundSockets,
+): Promise<void> {
+  for (const { name, kind } of (await files.list(folder)) ?? []) {
+    if (name.startsWith(".") || found.sockets.size >= MAX_SOCKETS) continue;
+    const path = `${folder}/${name}`;
+    try {
+      if (kind === "directory" && depth > 1) await addSockets(path, files, depth - 1, found);
+      if (kind !== "socket") continue;
+      const facts = await files.facts(path);
+      if (facts) found.sockets.set(path, facts.modifiedMs);
+    } catch (error) {
+      if (!isOutside(error)) throw error;
+      found.unreadable.push(path);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/** Everything that concerns plugins: their socket, their connections, and what their coming and going changes. */
+import type { EventReason } from "../../../api/reasons.ts";
+import type { Reading } from "../../../kit/cell.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { MetricsRegistry } from "../../../kit/metrics.ts";
+import type { TaskScope } from "../../../kit/scope.ts";
+import type { Grpc } from "../../../outside/grpc/grpc.ts";
+import type { Files } from "../../../outside/host/host.ts";
+import { arrive, leave, list } from "../inventory.ts";
+import type { Holding } from "../ledger/ledger.ts";
+import type { DeviceState } from "../state.ts";
+import type { PluginConnection, PluginTarget } from "./plugin.ts";
+import { RegistrationService } from "./registration.ts";
+import { PluginRegistry, type Registration } from "./registry.ts";
+
+/** What is said about the node or a pod. */
+export interface DeviceEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: EventReason;
+  readonly message: string;
+}
+
+/** What the plugins' side needs. */
+export interface PluginSideDeps {
+  /** Without it no plugin can come. */
+  readonly grpc: Grpc | undefined;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: TaskScope;
+  readonly metrics: MetricsRegistry;
+  readonly state: DeviceState;
+  readonly sayOfNode: (said: DeviceEvent) => void;
+}
+
+/** Settings of the plugins' side. */
+export interface PluginSideOptions {
+  readonly folder: string;
+  /** How long after the start a plugin of which nothing is known yet is waited for. */
+  readonly deferMs: number;
+  /** How long `Allocate` may take; 0 waits for ever, as the Go kubelet. */
+  readonly allocateMs: number;
+}
+
+/** Plugins, as the rest of the room sees them. */
+export class PluginSide {
+  readonly #options: PluginSideOptions;
+  readonly #deps: PluginSideDeps;
+  readonly #registry: PluginRegistry | undefined;
+  readonly #registration: RegistrationService | undefined;
+  /** Whether the plugin of a resource wants a word before containers start, as far as that is known. */
+  readonly #preStart = new Map<string, boolean>();
+  readonly #startedAt: number;
+
+  constructor(options: PluginSideOptions, deps: PluginSideDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#startedAt = deps.clock.monotonic();
+    const registrations = deps.metrics.counter({
+      name: "kubelet_device_plugin_registration_total",
+      help: "Cumulative number of device plugin registrations. Broken down by resource name.",
+    });
+    if (!deps.grpc) return;
+    const { state } = deps;
+    this.#registry = new PluginRegistry({
+      ...deps,
+      ...{ grpc: deps.grpc, registrations, allocateMs: options.allocateMs },
+      events: {
+        onArrived: (plugin) => this.#arrived(plugin),
+        onListed: ({ target }, devices) =>
+          state.setInventory(list(state.inventory.get(), target.resource, devices)),
+        onLeft: (plugin, why) => this.#left(plugin, why),
+      },
+    });
+    this.#registration = new RegistrationService(options.folder, {
+      ...deps,
+      grpc: deps.grpc,
+      registry: this.#registry,
+    });
+  }
+
+  /** Lets plugins come. */
+  async open(): Promise<void> {
+    await this.#registration?.open();
+  }
+
+  /** What is wrong with the socket that plugins come to; `undefined` where there is none. */
+  get problem(): Reading<string | undefined> | undefined {
+    return this.#registration?.problem;
+  }
+
+  find(resource: string): PluginConnection | undefined {
+    return this.#registry?.find(resource);
+  }
+
+  list(): readonly PluginTarget[] {
+    return (this.#registry?.list() ?? []).map(({ target }) => target);
+  }
+
+  /** A plugin that came another way than to the socket. Throws what it is to be told. */
+  async register(registration: Registration): Promise<void> {
+    if (!this.#registry) throw new Error("device plugins cannot register here");
+    await this.#registry.register(registration);
+  }
+
+  deregister(resource: string, socketPath: string): void {
+    this.#registry?.deregister(resource, socketPath);
+  }
+
+  /** Resources whose plugin wants a word before each start of a container. */
+  get preStart(): readonly string[] {
+    return [...this.#preStart].filter(([, wanted]) => wanted).map(([resource]) => resource);
+  }
+
+  /** What a previous run knew. */
+  remember(preStart: readonly string[]): void {
+    for (const resource of preStart) this.#preStart.set(resource, true);
+  }
+
+  /**
+   * Lets the plugin have its word before a container with the devices starts. Answers what the container
+   * has to wait for when the plugin is not there and may want one.
+   */
+  async beforeStart(
+    { resource, devices }: Holding,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const plugin = this.find(resource);
+    if (plugin) {
+      const ids = devices.map(({ id }) => id);
+      if (plugin.options.preStartRequired) await plugin.preStart(ids, signal);
+      return undefined;
+    }
+    const wanted = this.#preStart.get(resource);
+    const early = this.#deps.clock.monotonic() - this.#startedAt < this.#options.deferMs;
+    return wanted === true || (wanted === undefined && early)
+      ? `waiting for the plugin of ${resource} to register again`
+      : undefined;
+  }
+
+  #arrived(plugin: PluginConnection): void {
+    const { state, clock, sayOfNode } = this.#deps;
+    const { resource } = plugin.target;
+    this.#preStart.set(resource, plugin.options.preStartRequired);
+    state.setInventory(arrive(state.inventory.get(), resource, clock.monotonic()));
+    const message = `Device plugin of ${resource} registered`;
+    sayOfNode({ type: "Normal", reason: "DevicePluginRegistered", message });
+  }
+
+  #left({ target: { resource } }: PluginConnection, why: string): void {
+    const { state, clock, sayOfNode } = this.#deps;
+    state.setInventory(leave(state.inventory.get(), resource, clock.monotonic()));
+    const message = `Device plugin of ${resource} has gone: ${why}`;
+    sayOfNode({ type: "Warning", reason: "DevicePluginGone", message });
+  }
+}

@@ -1,0 +1,31 @@
+// pure
+import type { Device as ListedDevice } from "../../../outside/plugins/plugins.ts";
+import type { Device } from "../inventory.ts";
+
+/** The only word that means it. */
+const HEALTHY = "Healthy";
+
+/** The devices of a plugin's list, and what is odd about it. */
+export interface ReadDevices {
+  readonly devices: readonly Device[];
+  readonly oddities: readonly string[];
+}
+
+/** Reads a list as a plugin sends it: every id once (the last word counts), none without an id. */
+export function readDevices(listed: readonly ListedDevice[]): ReadDevices {
+  const byId = new Map<string, Device>();
+  const oddities = new Set<string>();
+  for (const { ID: id, health, topology } of listed) {
+    if (id === "") {
+      oddities.add("a device has no ID and is left out");
+      continue;
+    }
+    if (byId.has(id)) oddities.add("a device ID is listed more than once; the last entry counts");
+    const nodes = new Set((topology?.nodes ?? []).map(({ ID }) => Number(ID)));
+    const usable = [...nodes].filter((node) => node >= 0).sort((a, b) => a - b);
+    if (usable.length < nodes.size)
+      oddities.add("a device has a NUMA node below 0, which is left out");
+    byId.set(id, { id, healthy: health === HEALTHY, nodes: usable });
+  }
+  return { devices: [...byId.values()], oddities: [...oddities] };
+}

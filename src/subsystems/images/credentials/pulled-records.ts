@@ -1,0 +1,214 @@
+/**
+ * The records of pulls on disk, below `image_manager/` of the root folder as the Go kubelet has them. Owns:
+ * those files. In: pulls that begin and end. Out: whether a pod may use an image that is there. Invariant: an
+ * image of which nothing is known, or whose record cannot be read, counts as one that has to be asked for.
+ */
+import type { Clock } from "../../../kit/clock.ts";
+import { messageOf } from "../../../kit/errors.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { Decoded, StateFile, StateFiles } from "../../../kit/state/state-files.ts";
+import { sha256Hex } from "../../../outside/digest.ts";
+import { normalImageName, repositoryOf } from "../image-names.ts";
+import type { ListedImage } from "../image-record.ts";
+import { ImageIndex } from "../image-record.ts";
+import {
+  checkAccess,
+  decodeIntent,
+  decodeRecord,
+  encodeIntent,
+  encodeRecord,
+  type ImageAccess,
+  needsVerification,
+  type PulledRecord,
+  type PullingAccount,
+  type PullingSecret,
+  type VerificationPolicy,
+  withAccess,
+} from "./pulled-record.ts";
+
+/** Where the records are and how strict the node is. */
+export interface PulledRecordsOptions {
+  /** `<root-dir>/image_manager`. */
+  readonly folder: string;
+  /** Without a policy nothing is kept and every image may be used. */
+  readonly policy: VerificationPolicy | undefined;
+  readonly allowlist: readonly string[];
+}
+
+/** What the records stand on. */
+export interface PulledRecordsDeps {
+  readonly state: StateFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What a pod can show; asked for when it matters. */
+export interface PodIdentity {
+  readonly secrets: () => Promise<readonly PullingSecret[]>;
+  readonly account: () => Promise<PullingAccount | undefined>;
+}
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const MAX_RECORD_BYTES = 1024 * 1024;
+const FILE_NAME = /^sha256-[0-9a-f]{64}$/;
+/** Records read at most. */
+const MAX_RECORDS = 100_000;
+
+/** See the head of this file. */
+export class PulledRecords {
+  readonly #options: PulledRecordsOptions;
+  readonly #deps: PulledRecordsDeps;
+  readonly #records = new Map<string, PulledRecord>();
+  /** Pulls under way, by image as the pod names it; also those that a previous run began. */
+  readonly #intents = new Map<string, number>();
+
+  constructor(options: PulledRecordsOptions, deps: PulledRecordsDeps) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Reads what is on disk; what cannot be read is set aside and counts as not there. */
+  async load(): Promise<void> {
+    if (!this.#options.policy) return;
+    for (const record of await this.#readAll("pulled", decodeRecord))
+      this.#records.set(record.imageRef, record);
+    for (const image of await this.#readAll("pulling", decodeIntent)) this.#intents.set(image, 0);
+  }
+
+  /**
+   * Pulls that a previous run began and the runtime has finished leave an image of which is only known
+   * that this node pulled it; from now on it has to be asked for.
+   */
+  async settleIntents(listed: readonly ListedImage[]): Promise<void> {
+    const index = new ImageIndex(listed);
+    for (const [image, count] of [...this.#intents]) {
+      if (count > 0) continue;
+      const id = index.idOf(image);
+      if (id !== undefined) {
+        await this.#put(id, image, undefined);
+        await this.#dropIntent(image);
+      }
+    }
+  }
+
+  /** A pull begins. Throws `OutsideError` when that cannot be written: without the note nothing is pulled. */
+  async began(image: string): Promise<void> {
+    if (!this.#options.policy) return;
+    await this.#write("pulling", image, encodeIntent(image));
+    this.#intents.set(image, (this.#intents.get(image) ?? 0) + 1);
+  }
+
+  /** A pull failed. */
+  async failed(image: string): Promise<void> {
+    if (this.#options.policy) await this.#ended(image);
+  }
+
+  /** A pull succeeded; `access` is who may use the image from now on. */
+  async pulled(image: string, imageRef: string, access: ImageAccess): Promise<void> {
+    if (!this.#options.policy) return;
+    // Without the record the note stays, so that the image still counts as pulled by this node.
+    if (await this.#put(imageRef, image, access)) await this.#ended(image);
+  }
+
+  /** Whether the pod may use an image that is there, without pulling it. */
+  async mayUse(image: string, imageRef: string, pod: PodIdentity): Promise<boolean> {
+    const record = this.#records.get(imageRef);
+    const repository = repositoryOf(image) ?? image;
+    const pulledByNode = record !== undefined || this.#intents.has(image);
+    const { policy, allowlist } = this.#options;
+    if (!policy) return true;
+    if (!needsVerification(policy, allowlist, { repository, pulledByNode })) return true;
+    if (!record) return false;
+    const access = Object.hasOwn(record.access, repository) ? record.access[repository] : undefined;
+    if (!access) return false;
+    if (access.nodePodsAccessible === true) return true;
+    const ofAccounts = (access.kubernetesServiceAccounts ?? []).length > 0;
+    const account = ofAccounts ? await pod.account() : undefined;
+    const verdict = checkAccess(access, await pod.secrets(), account);
+    if (verdict.learn) await this.#put(imageRef, image, { kubernetesSecrets: [verdict.learn] });
+    return verdict.allowed;
+  }
+
+  /** Drops records of images that are gone, unless they were written after `beforeMs`. */
+  async prune(present: ReadonlySet<string>, beforeMs: number): Promise<void> {
+    for (const [imageRef, record] of [...this.#records]) {
+      if (present.has(imageRef) || record.lastUpdatedMs >= beforeMs) continue;
+      this.#records.delete(imageRef);
+      await this.#remove("pulled", imageRef);
+    }
+  }
+
+  /** How many records there are, and how many pulls are noted. */
+  get sizes(): { readonly pulled: number; readonly pulling: number } {
+    return { pulled: this.#records.size, pulling: this.#intents.size };
+  }
+
+  async #put(imageRef: string, image: string, access: ImageAccess | undefined): Promise<boolean> {
+    const now = this.#deps.clock.wall();
+    const before = this.#records.get(imageRef);
+    const blank: PulledRecord = { imageRef, lastUpdatedMs: now, access: {} };
+    const next = withAccess(before ?? blank, repositoryOf(image) ?? image, access, now);
+    if (next === before) return true;
+    this.#records.set(imageRef, next);
+    try {
+      await this.#write("pulled", imageRef, encodeRecord(next));
+      return true;
+    } catch (error) {
+      this.#deps.log.warn("who pulled an image cannot be kept", {
+        image: normalImageName(image),
+        problem: messageOf(error),
+      });
+      return false;
+    }
+  }
+
+  async #ended(image: string): Promise<void> {
+    const left = (this.#intents.get(image) ?? 1) - 1;
+    if (left > 0) this.#intents.set(image, left);
+    else await this.#dropIntent(image);
+  }
+
+  async #dropIntent(image: string): Promise<void> {
+    await this.#remove("pulling", image);
+    if ((this.#intents.get(image) ?? 0) <= 1) this.#intents.delete(image);
+  }
+
+  async #write(kind: "pulling" | "pulled", key: string, text: string): Promise<void> {
+    const { state } = this.#deps;
+    await state.makeFolder(this.#file(kind), FOLDER_MODE);
+    await state.write(this.#file(kind, `sha256-${sha256Hex(key)}`), text, FILE_MODE);
+  }
+
+  async #remove(kind: "pulling" | "pulled", key: string): Promise<void> {
+    // What cannot be removed is reported by the state files.
+    await this.#deps.state.remove(this.#file(kind, `sha256-${sha256Hex(key)}`)).catch(() => {});
+  }
+
+  async #readAll<T>(
+    kind: "pulling" | "pulled",
+    decode: (text: string) => T | undefined,
+  ): Promise<readonly T[]> {
+    const { state } = this.#deps;
+    const found: T[] = [];
+    const decoded = (text: string): Decoded<T> => {
+      const value = decode(text);
+      return value === undefined
+        ? { kind: "broken", why: "it is no record of a pull" }
+        : { kind: "read", value };
+    };
+    for (const { name } of (await state.list(this.#file(kind))).slice(0, MAX_RECORDS)) {
+      if (!FILE_NAME.test(name)) continue;
+      const value = await state.read(this.#file(kind, name), MAX_RECORD_BYTES, decoded);
+      if (value !== undefined) found.push(value);
+    }
+    return found;
+  }
+
+  /** The folder of a kind of records, or one of its files. */
+  #file(kind: "pulling" | "pulled", name?: string): StateFile {
+    const folder = `${this.#options.folder}/${kind}`;
+    const path = name === undefined ? folder : `${folder}/${name}`;
+    return { name: "image_manager", path, holds: "with whose credentials an image was pulled" };
+  }
+}

@@ -1,0 +1,325 @@
+/**
+ * Having an image when a container needs it. Owns: back-off of failing pulls. In: what a pod asks for. Out: the
+ * image with a hold on it, or why not, in the words of the status. Invariants: what is answered as present is
+ * held and cannot be removed before the caller lets go; a failing image is not asked for again before its
+ * back-off has passed.
+ */
+import { LRUCache } from "lru-cache";
+import type { Pod } from "../../../api/generated/types.ts";
+import type { PodUid } from "../../../api/observation.ts";
+import { podDisplayName } from "../../../api/pod/pod.ts";
+import type { PodNews } from "../../../api/pod-news.ts";
+import type { PresentImage } from "../../../api/present-image.ts";
+import { type BackoffEntry, backoffLeftMs, backoffNext } from "../../../kit/backoff.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import { messageOf } from "../../../kit/errors.ts";
+import type { Log } from "../../../kit/log.ts";
+import type { Publisher } from "../../../kit/topic.ts";
+import type { Image, ImageService } from "../../../outside/cri/cri.ts";
+import type { ImageAccess } from "../credentials/pulled-record.ts";
+import type { PulledRecords } from "../credentials/pulled-records.ts";
+import { credentialHash, type RegistryAccess } from "../credentials/registry-access.ts";
+import type { Hold, Holds } from "../gc/holds.ts";
+import type { ImageMetrics } from "../metrics.ts";
+import { progressMessage, TEXTS } from "./image-texts.ts";
+import { decidePull, pullFailure, withDefaultTag } from "./pull-policy.ts";
+import type { PulledImage, Puller } from "./puller.ts";
+
+/** Back-off of failing pulls (kubelet MaxImageBackOff). */
+const PULL_BACKOFF = { initialMs: 10_000, maxMs: 300_000 };
+/** So long the status shows why a pull has failed, before it shows that the next one has to wait. */
+const BACKOFF_SHOWS_MS = 1_000;
+/** Back-off entries kept at most. */
+const BACKOFF_ENTRIES = 4096;
+/** Pause before a request that no waiting can mend is looked at again. */
+const HOPELESS_RETRY_MS = 60_000;
+/** Tries when an image was removed between looking and holding it. */
+const TRIES = 3;
+/** Between two updates of what a waiting container shows. */
+const PROGRESS_MS = 30_000;
+
+/** Something worth an event on a container. */
+export interface ImageEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** An image that a container is about to need. */
+export interface ImageRequest {
+  readonly pod: Pod;
+  readonly container: string;
+  /** As the pod's spec names it. */
+  readonly image: string;
+  readonly policy: string;
+}
+
+/** What became of the request. */
+export type ImageAnswer =
+  | {
+      readonly kind: "present";
+      readonly image: PresentImage;
+      /** To be called when the container is there, or is not going to be. */
+      readonly release: () => void;
+    }
+  | {
+      readonly kind: "refused";
+      readonly reason: string;
+      readonly message: string;
+      readonly retryInMs: number;
+    };
+
+/** What it stands on. */
+export interface EnsureDeps {
+  readonly images: ImageService;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly holds: Holds;
+  readonly puller: Puller;
+  readonly access: RegistryAccess;
+  readonly records: PulledRecords;
+  readonly metrics: ImageMetrics;
+  readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
+  /** Told what containers wait for whose images are being pulled. */
+  readonly news: Publisher<PodNews>;
+  /** Told of every pull that succeeded. */
+  readonly onPulled: (id: string, pullMs: number) => void;
+}
+
+type Refused = Extract<ImageAnswer, { kind: "refused" }>;
+type Found = { readonly kind: "found"; readonly ref: string; readonly image: Image | undefined };
+
+/** See the head of this file. */
+export class Ensure {
+  readonly #deps: EnsureDeps;
+  readonly #backoff = new LRUCache<string, BackoffEntry & { readonly message: string }>({
+    max: BACKOFF_ENTRIES,
+  });
+
+  constructor(deps: EnsureDeps) {
+    this.#deps = deps;
+  }
+
+  /** Makes sure that the runtime has the image; what it says goes to events and the pod's status. */
+  async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
+    const image = withDefaultTag(request.image);
+    if (image === undefined) {
+      const message = TEXTS.badName(request.image);
+      this.#say(request, "Warning", "InspectFailed", message);
+      return { kind: "refused", reason: "InvalidImageName", message, retryInMs: HOPELESS_RETRY_MS };
+    }
+    const { holds } = this.#deps;
+    const by = `${podDisplayName(request.pod)} (${request.container})`;
+    const named = holds.hold(image, by);
+    let held: Hold | undefined;
+    try {
+      for (let tries = 1; ; tries += 1) {
+        await holds.untilNotRemoved([image]);
+        const mark = holds.mark();
+        const found = await this.#find(request, image, signal);
+        if (found.kind === "refused") return found;
+        const id = found.image?.id ?? found.ref;
+        held?.release();
+        held = holds.hold(id, by);
+        const gone = await this.#removedMeanwhile(id, mark, signal);
+        if (gone && tries < TRIES) continue;
+        const kept = held;
+        held = undefined;
+        return { kind: "present", image: presentImage(found), release: () => kept.release() };
+      }
+    } finally {
+      held?.release();
+      named.release();
+    }
+  }
+
+  /** Whether the image was removed after the mark and is really gone. */
+  async #removedMeanwhile(id: string, mark: number, signal: AbortSignal): Promise<boolean> {
+    const { holds, images } = this.#deps;
+    await holds.untilNotRemoved([id]);
+    if (!holds.removedSince(id, mark)) return false;
+    return (await images.imageStatus(id, signal)) === undefined;
+  }
+
+  async #find(request: ImageRequest, image: string, signal: AbortSignal): Promise<Found | Refused> {
+    let present: Image | undefined;
+    if (request.policy !== "Always") {
+      try {
+        present = await this.#deps.images.imageStatus(image, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        const message = TEXTS.inspectFailed(request.image, messageOf(error));
+        return this.#refuse(request, {
+          reason: "ImageInspectError",
+          event: "InspectFailed",
+          message,
+        });
+      }
+    }
+    const allowed = present !== undefined && (await this.#mayUse(request, image, present, signal));
+    const verdict = decidePull(request.policy, allowed);
+    this.#deps.metrics.asked(request.policy, present !== undefined, verdict === "pull");
+    if (verdict === "use" && present) {
+      this.#say(request, "Normal", "Pulled", TEXTS.present(request.image));
+      return { kind: "found", ref: present.id, image: present };
+    }
+    if (verdict === "pull") return await this.#pullUnlessBackedOff(request, image, signal);
+    const message = present
+      ? TEXTS.deniedAndNever(request.image)
+      : TEXTS.absentAndNever(request.image);
+    return this.#refuse(request, {
+      reason: "ErrImageNeverPull",
+      event: "ErrImageNeverPull",
+      message,
+    });
+  }
+
+  #mayUse(
+    { pod }: ImageRequest,
+    image: string,
+    present: Image,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { records, access } = this.#deps;
+    return records.mayUse(image, present.id, {
+      secrets: () => access.secretsFor(image, pod, signal),
+      account: () => access.accountOf(pod, signal),
+    });
+  }
+
+  async #pullUnlessBackedOff(
+    request: ImageRequest,
+    image: string,
+    signal: AbortSignal,
+  ): Promise<Found | Refused> {
+    const key = `${request.pod.metadata?.uid}_${image}`;
+    const now = this.#deps.clock.monotonic();
+    const entry = this.#backoff.get(key);
+    const leftMs = entry ? backoffLeftMs(entry, entry.lastUpdate, now, PULL_BACKOFF) : 0;
+    if (entry && leftMs > 0) {
+      const message = TEXTS.backOff(request.image);
+      this.#say(request, "Normal", "BackOff", message);
+      const detail = `${message}: ${entry.message}`;
+      return { kind: "refused", reason: "ImagePullBackOff", message: detail, retryInMs: leftMs };
+    }
+    this.#say(request, "Normal", "Pulling", TEXTS.pulling(request.image));
+    const asked = this.#deps.clock.monotonic();
+    try {
+      const pulled = await this.#pull(request, image, signal);
+      this.#backoff.delete(key);
+      return await this.#pulled(request, pulled, asked, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return this.#pullFailed(request, key, messageOf(error));
+    }
+  }
+
+  async #pull(request: ImageRequest, image: string, signal: AbortSignal): Promise<PulledImage> {
+    const { access, records, puller } = this.#deps;
+    const { pod } = request;
+    const { credentials, missingSecrets } = await access.credentials(image, pod, signal);
+    if (missingSecrets.length > 0) {
+      const message = TEXTS.secretsMissing(missingSecrets);
+      this.#say(request, "Warning", "FailedToRetrieveImagePullSecret", message);
+    }
+    await records.began(image);
+    const stop = { progress: () => {} };
+    try {
+      const order = { image, annotations: pod.metadata?.annotations ?? {}, credentials };
+      const pulled = await puller.pull(order, signal, (standing) => {
+        stop.progress = this.#showProgress(request, standing);
+      });
+      await records.pulled(image, pulled.imageRef, accessBy(pulled));
+      return pulled;
+    } catch (error) {
+      await records.failed(image);
+      throw error;
+    } finally {
+      stop.progress();
+    }
+  }
+
+  #showProgress(
+    request: ImageRequest,
+    standing: () => ReturnType<Parameters<NonNullable<Parameters<Puller["pull"]>[2]>>[0]>,
+  ): () => void {
+    const { clock, news } = this.#deps;
+    const { pod, container, image } = request;
+    const uid = (pod.metadata?.uid ?? "") as PodUid;
+    const publish = (message: string | undefined) =>
+      news.publish({ kind: "progress", uid, container, message });
+    let cancel = () => {};
+    const show = () => {
+      publish(progressMessage(image, standing()));
+      cancel = clock.alarm(PROGRESS_MS, show);
+    };
+    show();
+    return () => {
+      cancel();
+      publish(undefined);
+    };
+  }
+
+  async #pulled(
+    request: ImageRequest,
+    { imageRef, tookMs }: PulledImage,
+    askedAt: number,
+    signal: AbortSignal,
+  ): Promise<Found> {
+    const { clock, images, log, metrics, onPulled } = this.#deps;
+    const waitedMs = clock.monotonic() - askedAt;
+    const image = await images.imageStatus(imageRef, signal).catch((error: unknown) => {
+      log.verbose(2, "size of a pulled image is not known", { image: request.image, error });
+      return undefined;
+    });
+    const bytes = image?.size ?? 0n;
+    this.#say(
+      request,
+      "Normal",
+      "Pulled",
+      TEXTS.pulled(request.image, { tookMs, waitedMs }, bytes),
+    );
+    metrics.pulled(Number(bytes), waitedMs);
+    onPulled(image?.id ?? imageRef, tookMs);
+    return { kind: "found", ref: imageRef, image };
+  }
+
+  #pullFailed(request: ImageRequest, key: string, why: string): Refused {
+    const now = this.#deps.clock.monotonic();
+    const { reason, message } = pullFailure(request.image, why);
+    const next = backoffNext(this.#backoff.get(key), now, now, PULL_BACKOFF);
+    this.#backoff.set(key, { ...next, message: `${reason}: ${message}` });
+    this.#say(request, "Warning", "Failed", TEXTS.pullFailed(request.image, why));
+    return { kind: "refused", reason, message, retryInMs: BACKOFF_SHOWS_MS };
+  }
+
+  #refuse(
+    request: ImageRequest,
+    why: { readonly reason: string; readonly event: string; readonly message: string },
+  ): Refused {
+    this.#say(request, "Warning", why.event, why.message);
+    const { reason, message } = why;
+    return { kind: "refused", reason, message, retryInMs: PULL_BACKOFF.initialMs };
+  }
+
+  #say(
+    { pod, container }: ImageRequest,
+    type: ImageEvent["type"],
+    reason: string,
+    message: string,
+  ): void {
+    this.#deps.recordEvent(pod, container, { type, reason, message });
+  }
+}
+
+/** Who may use what was pulled: everybody, or who has the secret or the service account. */
+function accessBy({ credentials }: PulledImage): ImageAccess {
+  if (credentials?.account) return { kubernetesServiceAccounts: [credentials.account] };
+  if (!credentials?.source) return { nodePodsAccessible: true };
+  const secret = { ...credentials.source, credentialHash: credentialHash(credentials) };
+  return { kubernetesSecrets: [secret] };
+}
+
+function presentImage({ ref, image }: Found): PresentImage {
+  return { ref, user: { uid: image?.uid?.value, username: image?.username ?? "" } };
+}

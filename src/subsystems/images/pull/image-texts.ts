@@ -1,0 +1,68 @@
+// pure
+/** What the Go kubelet says about images, word for word; users filter by these texts. */
+import { imageReferenceFault } from "../../../api/text/image-reference.ts";
+import type { PullStanding } from "./pull-lanes.ts";
+import { pullDuration } from "./pull-policy.ts";
+
+const quoted = (text: string) => JSON.stringify(text);
+
+/** Messages of events and of waiting containers by occasion. */
+export const TEXTS = {
+  badName: (image: string) =>
+    `Failed to apply default image tag ${quoted(image)}: couldn't parse image name ${quoted(image)}: ${imageReferenceFault(image)}`,
+  inspectFailed: (image: string, why: string) => `Failed to inspect image ${quoted(image)}: ${why}`,
+  present: (image: string) =>
+    `Container image ${quoted(image)} already present on machine and can be accessed by the pod`,
+  absentAndNever: (image: string) =>
+    `Container image ${quoted(image)} is not present with pull policy of Never`,
+  deniedAndNever: (image: string) =>
+    `Container image ${quoted(image)} is present with pull policy of Never but does not have the proper credentials to be used by the pod`,
+  backOff: (image: string) => `Back-off pulling image ${quoted(image)}`,
+  pulling: (image: string) => `Pulling image ${quoted(image)}`,
+  pulled: (
+    image: string,
+    times: { readonly tookMs: number; readonly waitedMs: number },
+    bytes: bigint,
+  ) =>
+    `Successfully pulled image ${quoted(image)} in ${pullDuration(times.tookMs)} (${pullDuration(times.waitedMs)} including waiting). Image size: ${bytes} bytes.`,
+  pullFailed: (image: string, why: string) => `Failed to pull image ${quoted(image)}: ${why}`,
+  secretsMissing: (names: readonly string[]) =>
+    `Unable to retrieve some image pull secrets (${names.join(", ")}); attempting to pull the image may not succeed.`,
+} as const;
+
+/** What a waiting container shows while its image is pulled; ours, the Go kubelet shows nothing. */
+export function progressMessage(image: string, standing: PullStanding | undefined): string {
+  if (!standing) return `Pulling image ${quoted(image)}`;
+  const from = standing.registry === "" ? "" : ` from ${standing.registry}`;
+  if (standing.kind === "running") {
+    const seconds = Math.floor(standing.forMs / 1000);
+    const since = seconds === 0 ? "" : ` for ${pullDuration(seconds * 1000)}`;
+    return `Pulling image ${quoted(image)}${from}${since}`;
+  }
+  if (standing.ahead === 0)
+    return `Waiting to pull image ${quoted(image)}: too many pulls run at once`;
+  const pulls = standing.ahead === 1 ? "1 pull" : `${standing.ahead} pulls`;
+  return `Waiting to pull image ${quoted(image)}: ${pulls}${from} ${standing.ahead === 1 ? "goes" : "go"} first`;
+}
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+const SIZE_BUCKETS: readonly (readonly [label: string, above: number])[] = [
+  ["GT100GB", 100 * GIB],
+  ["60GB-100GB", 60 * GIB],
+  ["40GB-60GB", 40 * GIB],
+  ["30GB-40GB", 30 * GIB],
+  ["20GB-30GB", 20 * GIB],
+  ["10GB-20GB", 10 * GIB],
+  ["5GB-10GB", 5 * GIB],
+  ["1GB-5GB", GIB],
+  ["500MB-1GB", 500 * MIB],
+  ["100MB-500MB", 100 * MIB],
+  ["10MB-100MB", 10 * MIB],
+  ["0-10MB", 0],
+];
+
+/** Label of the metric of pull times for an image's size. */
+export function sizeBucket(bytes: number): string {
+  return SIZE_BUCKETS.find(([, above]) => bytes > above)?.[0] ?? "N/A";
+}

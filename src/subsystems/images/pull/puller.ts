@@ -1,0 +1,175 @@
+/**
+ * Pulling images. Owns: pulls under way. In: what is to be pulled, with which credentials. Out: the image's id
+ * and how long it took. Invariants: one pull of an image with the same credentials at a time, which lives as
+ * long as somebody waits for it; registries do not wait for each other.
+ */
+import type { Clock } from "../../../kit/clock.ts";
+import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import type { ImageService } from "../../../outside/cri/cri.ts";
+import type { TrackedCredentials } from "../credentials/keyring.ts";
+import { credentialHash } from "../credentials/registry-access.ts";
+import { aggregate } from "../gc/gc-texts.ts";
+import { registryOf } from "../image-names.ts";
+import { type Lane, type LaneOptions, PullLanes, type PullStanding } from "./pull-lanes.ts";
+
+/** Bounds of all pulls. */
+export interface PullerOptions extends LaneOptions {
+  /** Pulls a second that may begin; 0 is no limit. */
+  readonly qps: number;
+  /** Pulls that may begin at once above that rate. */
+  readonly burst: number;
+}
+
+/** One image for one pod. */
+export interface PullOrder {
+  readonly image: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Tried in this order; none means without. */
+  readonly credentials: readonly TrackedCredentials[];
+}
+
+/** A pull that succeeded. */
+export interface PulledImage {
+  readonly imageRef: string;
+  /** Without the waiting before. */
+  readonly tookMs: number;
+  /** What it succeeded with; `undefined` when without. */
+  readonly credentials: TrackedCredentials | undefined;
+}
+
+interface SharedPull {
+  readonly result: Promise<PulledImage>;
+  readonly abort: AbortController;
+  askers: number;
+  readonly standing: () => PullStanding | undefined;
+}
+
+const LOST_LAYER = /parent snapshot \S+ does not exist/;
+const LOST_LAYER_RETRIES = 3;
+
+/** See the head of this file. */
+export class Puller {
+  readonly #options: PullerOptions;
+  readonly #images: Pick<ImageService, "pullImage">;
+  readonly #clock: Clock;
+  readonly #lanes: PullLanes;
+  readonly #underWay = new Map<string, SharedPull>();
+  #tokens: number;
+  #filledAt: number;
+
+  constructor(options: PullerOptions, images: Pick<ImageService, "pullImage">, clock: Clock) {
+    this.#options = options;
+    this.#images = images;
+    this.#clock = clock;
+    this.#lanes = new PullLanes(options, clock);
+    this.#tokens = options.burst;
+    this.#filledAt = clock.monotonic();
+  }
+
+  /**
+   * containerd may lose a layer that a pull counts on when another image with that layer is removed at the
+   * same time; asked again, it fetches what is missing.
+   */
+  async #pullPastRemovals(
+    request: Parameters<ImageService["pullImage"]>[0],
+    signal: AbortSignal,
+  ): Promise<string> {
+    for (let left = LOST_LAYER_RETRIES; ; left -= 1) {
+      try {
+        return await this.#images.pullImage(request, signal);
+      } catch (error) {
+        if (left === 0 || signal.aborted || !LOST_LAYER.test(messageOf(error))) throw error;
+      }
+    }
+  }
+
+  /** Pulls, or joins the same pull that is under way. `onStanding` gets a look at where it stands. */
+  async pull(
+    order: PullOrder,
+    signal: AbortSignal,
+    onStanding: (standing: () => PullStanding | undefined) => void = () => {},
+  ): Promise<PulledImage> {
+    signal.throwIfAborted();
+    const key = `${order.image} ${order.credentials.map(credentialHash).join(" ")}`;
+    const shared = this.#underWay.get(key) ?? this.#begin(key, order);
+    shared.askers += 1;
+    onStanding(shared.standing);
+    try {
+      return await untilAborted(shared.result, signal);
+    } finally {
+      shared.askers -= 1;
+      if (shared.askers === 0) {
+        if (this.#underWay.get(key) === shared) this.#underWay.delete(key);
+        shared.abort.abort(new Error(`nobody waits for image ${order.image} any more`));
+      }
+    }
+  }
+
+  #begin(key: string, order: PullOrder): SharedPull {
+    const abort = new AbortController();
+    const work = () => this.#pullWithAll(order, abort.signal);
+    let lane: Lane | undefined;
+    const result = this.#lanes.run(registryOf(order.image), work, abort.signal, (given) => {
+      lane = given;
+    });
+    const shared: SharedPull = { result, abort, askers: 0, standing: () => lane?.standing() };
+    this.#underWay.set(key, shared);
+    const forget = () => {
+      if (this.#underWay.get(key) === shared) this.#underWay.delete(key);
+    };
+    result.then(forget, forget);
+    return shared;
+  }
+
+  /** Tries one credential after the other; without any it is tried without. */
+  async #pullWithAll(order: PullOrder, signal: AbortSignal): Promise<PulledImage> {
+    const began = this.#clock.monotonic();
+    const { image, annotations, credentials } = order;
+    const tries = credentials.length === 0 ? [undefined] : credentials;
+    const errors: string[] = [];
+    for (const tried of tries) {
+      try {
+        this.#takeToken();
+        const auth = tried && {
+          auth: { username: tried.username, password: tried.password, serverAddress: "" },
+        };
+        const imageRef = await this.#pullPastRemovals({ image, annotations, ...auth }, signal);
+        return { imageRef, tookMs: this.#clock.monotonic() - began, credentials: tried };
+      } catch (error) {
+        if (signal.aborted) throw error;
+        errors.push(messageOf(error));
+      }
+    }
+    throw new OutsideError("io", aggregate(errors));
+  }
+
+  /** Does not wait: what comes too often fails and backs off (images/helpers.go throttledImageService). */
+  #takeToken(): void {
+    const { qps, burst } = this.#options;
+    if (qps <= 0) return;
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAt) / 1000) * qps);
+    this.#filledAt = now;
+    if (this.#tokens < 1) throw new OutsideError("exhausted", "pull QPS exceeded");
+    this.#tokens -= 1;
+  }
+}
+
+/** The result, or the signal's reason as soon as that is aborted. */
+function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+    const done = () => signal.removeEventListener("abort", onAbort);
+    result.then(
+      (value) => {
+        done();
+        resolve(value);
+      },
+      (error: unknown) => {
+        done();
+        reject(error as Error);
+      },
+    );
+  });
+}

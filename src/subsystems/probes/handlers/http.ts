@@ -1,0 +1,63 @@
+import type { HTTPGetAction } from "../../../api/generated/types.ts";
+import { actionHeaders, actionUrl } from "../../../api/pod/http-action.ts";
+import type { HttpExchange, Net } from "../../../outside/net/net.ts";
+import { MAX_OUTPUT_BYTES, type ProbeOutcome, type ProbeRequest, USER_AGENT } from "../outcome.ts";
+import { resolvePort } from "../target.ts";
+
+/** Asks for a page; any status from 200 to 399 is success. */
+export async function probeHttp(
+  net: Net,
+  action: HTTPGetAction,
+  request: ProbeRequest,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  const resolved = resolvePort(action.port, request.container);
+  if ("error" in resolved) return { kind: "error", message: resolved.error };
+  const host = action.host || request.podIp;
+  const answer = await net.http(exchangeOf(action, host, resolved.port, request), signal);
+  if (answer.kind !== "response") {
+    return { kind: "failure", output: answer.message, timedOut: answer.kind === "timeout" };
+  }
+  const { status, body } = answer;
+  if (status < 200 || status >= 400) {
+    // The body stays out: it may hold what does not belong into an event.
+    const output = `HTTP probe failed with statuscode: ${status}`;
+    return { kind: "failure", output, timedOut: false };
+  }
+  return status < 300
+    ? { kind: "success", output: body }
+    : { kind: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+}
+
+/** What a probe asked last; it asks the same as long as the pod stays where it is. */
+const asked = new WeakMap<object, Asked>();
+
+interface Asked {
+  readonly action: HTTPGetAction;
+  readonly host: string;
+  readonly port: number;
+  readonly exchange: HttpExchange;
+}
+
+function exchangeOf(
+  action: HTTPGetAction,
+  host: string,
+  port: number,
+  { owner, timeoutMs }: ProbeRequest,
+): HttpExchange {
+  const last = asked.get(owner);
+  if (last?.action === action && last.host === host && last.port === port) {
+    if (last.exchange.timeoutMs === timeoutMs) return last.exchange;
+  }
+  const scheme = (action.scheme || "http").toLowerCase();
+  const exchange: HttpExchange = {
+    url: actionUrl(scheme, host, port, action.path ?? ""),
+    method: "GET",
+    headers: actionHeaders(action.httpHeaders ?? [], USER_AGENT),
+    timeoutMs,
+    maxBodyBytes: MAX_OUTPUT_BYTES,
+    followSameHost: true,
+  };
+  asked.set(owner, { action, host, port, exchange });
+  return exchange;
+}

@@ -1,0 +1,20 @@
+import type { TCPSocketAction } from "../../../api/generated/types.ts";
+import type { Net } from "../../../outside/net/net.ts";
+import type { ProbeOutcome, ProbeRequest } from "../outcome.ts";
+import { resolvePort } from "../target.ts";
+
+/** Connects; that it can is success. */
+export async function probeTcp(
+  net: Net,
+  action: TCPSocketAction,
+  request: ProbeRequest,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  const resolved = resolvePort(action.port, request.container);
+  if ("error" in resolved) return { kind: "error", message: resolved.error };
+  const host = action.host || request.podIp;
+  const answer = await net.tcpConnect(host, resolved.port, request.timeoutMs, signal);
+  return answer.kind === "connected"
+    ? { kind: "success", output: "" }
+    : { kind: "failure", output: answer.message, timedOut: answer.kind === "timeout" };
+}

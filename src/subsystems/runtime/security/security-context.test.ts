@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Container, PodSpec } from "../../../api/generated/types.ts";
+import {
+  containerSecurity,
+  nonRootViolation,
+  type SecurityParts,
+  sandboxSecurity,
+} from "./security-context.ts";
+
+const PARTS: SecurityParts = {
+  seccompDefault: false,
+  seccompRoot: "/var/lib/kubelet/seccomp",
+  thermalThrottleFolders: ["/sys/devices/system/cpu/cpu0/thermal_throttle"],
+  imageUser: { uid: undefined, username: "" },
+  volumeGroups: [],
+};
+
+function pod(spec: Partial<PodSpec> = {}, annotations: Record<string, string> = {}) {
+  return {
+    metadata: { name: "web", namespace: "ns", uid: "u", annotations },
+    spec: { containers: [], ...spec },
+  };
+}
+
+const container = (securityContext: Container["securityContext"] = {}): Container => ({
+  name: "c",
+  securityContext,
+});
+
+const ROOT = { uid: 0n, username: "" };
+const NOBODY = { uid: 65534n, username: "" };
+const NAMED = { uid: undefined, username: "app" };
+const WHERE = `(pod: "web_ns(u)", container: c)`;
+
+const NON_ROOT: readonly (readonly [
+  string,
+  PodSpec["securityContext"],
+  Container["securityContext"],
+  typeof ROOT | typeof NAMED,
+  string | undefined,
+])[] = [
+  ["not asked for", {}, {}, ROOT, undefined],
+  [
+    "image runs as root",
+    {},
+    { runAsNonRoot: true },
+    ROOT,
+    `container has runAsNonRoot and image will run as root ${WHERE}`,
+  ],
+  [
+    "image names nobody",
+    {},
+    { runAsNonRoot: true },
+    { uid: undefined, username: "" },
+    `container has runAsNonRoot and image will run as root ${WHERE}`,
+  ],
+  ["image has a number", { runAsNonRoot: true }, {}, NOBODY, undefined],
+  [
+    "image has a name",
+    { runAsNonRoot: true },
+    {},
+    NAMED,
+    `container has runAsNonRoot and image has non-numeric user (app), cannot verify user is non-root ${WHERE}`,
+  ],
+  [
+    "spec says root",
+    {},
+    { runAsNonRoot: true, runAsUser: 0 },
+    NOBODY,
+    `container's runAsUser breaks non-root policy ${WHERE}`,
+  ],
+  ["spec says another", { runAsUser: 0 }, { runAsNonRoot: true, runAsUser: 7 }, ROOT, undefined],
+  [
+    "the pod's root is the container's",
+    { runAsUser: 0, runAsNonRoot: true },
+    {},
+    NOBODY,
+    `container's runAsUser breaks non-root policy ${WHERE}`,
+  ],
+  [
+    "the container may take it back",
+    { runAsNonRoot: true },
+    { runAsNonRoot: false },
+    ROOT,
+    undefined,
+  ],
+];
+
+for (const [name, ofPod, ofContainer, user, expected] of NON_ROOT) {
+  test(`nonRootViolation: ${name}`, () => {
+    assert.equal(
+      nonRootViolation(pod({ securityContext: ofPod ?? {} }), container(ofContainer), user),
+      expected,
+    );
+  });
+}
+
+test("containerSecurity: the image's user is said explicitly when the spec names none", () => {
+  const user = (imageUser: SecurityParts["imageUser"], own = {}) => {
+    const { runAsUser, runAsUsername } = containerSecurity(pod(), container(own), {
+      ...PARTS,
+      imageUser,
+    });
+    return { uid: runAsUser?.value, username: runAsUsername };
+  };
+  assert.deepEqual(user(NOBODY), { uid: 65534n, username: undefined });
+  assert.deepEqual(user(NAMED), { uid: undefined, username: "app" });
+  assert.deepEqual(user(NOBODY, { runAsUser: 5 }), { uid: 5n, username: undefined });
+});
+
+test("containerSecurity: seccomp of container, pod, default; a local profile never falls to unconfined", () => {
+  const profile = (own: object, ofPod: object = {}, seccompDefault = false) =>
+    containerSecurity(pod({ securityContext: ofPod }), container(own), { ...PARTS, seccompDefault })
+      .seccomp;
+  assert.deepEqual(profile({}), { profileType: 1, localhostRef: "" });
+  assert.deepEqual(profile({}, {}, true), { profileType: 0, localhostRef: "" });
+  assert.deepEqual(profile({}, { seccompProfile: { type: "RuntimeDefault" } }), {
+    profileType: 0,
+    localhostRef: "",
+  });
+  assert.deepEqual(
+    profile(
+      { seccompProfile: { type: "Unconfined" } },
+      { seccompProfile: { type: "RuntimeDefault" } },
+    ),
+    { profileType: 1, localhostRef: "" },
+  );
+  assert.deepEqual(
+    profile({ seccompProfile: { type: "Localhost", localhostProfile: "a/b.json" } }),
+    { profileType: 2, localhostRef: "/var/lib/kubelet/seccomp/a/b.json" },
+  );
+  assert.deepEqual(profile({ seccompProfile: { type: "Localhost", localhostProfile: "" } }), {
+    profileType: 0,
+    localhostRef: "",
+  });
+});
+
+test("containerSecurity: AppArmor of container, pod, then the old annotation", () => {
+  const of = (own: object, ofPod: object = {}, annotation?: string) =>
+    containerSecurity(
+      pod(
+        { securityContext: ofPod },
+        annotation === undefined
+          ? {}
+          : { "container.apparmor.security.beta.kubernetes.io/c": annotation },
+      ),
+      container(own),
+      PARTS,
+    ).apparmorProfile;
+  assert.equal(of({}), undefined);
+  assert.equal(of({}, {}, "localhost/mine"), "localhost/mine");
+  assert.equal(
+    of({}, { appArmorProfile: { type: "RuntimeDefault" } }, "unconfined"),
+    "runtime/default",
+  );
+  assert.equal(
+    of(
+      { appArmorProfile: { type: "Unconfined" } },
+      { appArmorProfile: { type: "RuntimeDefault" } },
+    ),
+    "unconfined",
+  );
+});
+
+test("containerSecurity: capabilities, privileges, masks, groups", () => {
+  const security = containerSecurity(
+    pod({
+      securityContext: {
+        fsGroup: 10,
+        supplementalGroups: [11, 10],
+        supplementalGroupsPolicy: "Strict",
+      },
+    }),
+    container({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { add: ["NET_ADMIN"], drop: ["ALL"] },
+      procMount: "Unmasked",
+    }),
+    { ...PARTS, volumeGroups: [12] },
+  );
+  assert.equal(security.noNewPrivs, true);
+  assert.equal(security.readonlyRootfs, true);
+  assert.deepEqual(security.capabilities, {
+    addCapabilities: ["NET_ADMIN"],
+    dropCapabilities: ["ALL"],
+  });
+  assert.deepEqual(security.maskedPaths, []);
+  assert.deepEqual(security.supplementalGroups, [10n, 11n, 12n]);
+  assert.equal(security.supplementalGroupsPolicy, 1);
+});
+
+test("containerSecurity: paths of the kernel are masked, with what tells of the heat of processors", () => {
+  const masked = (procMount?: string) =>
+    containerSecurity(pod(), container(procMount ? { procMount } : {}), PARTS).maskedPaths;
+  assert.deepEqual(masked(), masked("Default"));
+  assert.deepEqual(masked()?.slice(-2), [
+    "/sys/devices/virtual/powercap",
+    "/sys/devices/system/cpu/cpu0/thermal_throttle",
+  ]);
+  assert.deepEqual(masked("Unmasked"), []);
+});
+
+test("sandboxSecurity: is privileged when any container is, and always runs under the default profile", () => {
+  const spec = {
+    containers: [container({ privileged: true })],
+    hostPID: true,
+    securityContext: { runAsUser: 3 },
+  };
+  const security = sandboxSecurity(pod(spec));
+  assert.equal(security.privileged, true);
+  assert.equal(security.namespaceOptions?.pid, 2);
+  assert.equal(security.runAsUser?.value, 3n);
+  assert.deepEqual(security.seccomp, { profileType: 0, localhostRef: "" });
+});
