@@ -1,4 +1,4 @@
-// Holds the tree to the rules of CONTRIBUTING.md and rooms.json.
+// Holds the tree to the rules of CONTRIBUTING.md and modules.json.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -7,10 +7,10 @@ import { findViolations, readTree } from "./tidy/tidy.ts";
 import { formatViolation, type Violation } from "./tidy/violation.ts";
 
 const RULES: Readonly<Record<Violation["rule"], string>> = {
-  rooms: "imports keep to the rooms, doors, packages and Node modules of rooms.json",
+  modules: "imports keep to the modules, entry points, packages and Node modules of modules.json",
   wiring: "modules are made in order: none is bound late, none calls one above it",
   pure: "pure files are pure",
-  blocking: "file system and process calls block the thread only where rooms.json says why",
+  blocking: "file system and process calls block the thread only where modules.json says why",
   parallel: "work on the elements of a list is started with a bound, each failing alone",
   size: "files, functions and parameter lists keep their limits",
   names: "names say what a thing does; no barrels, no default exports",

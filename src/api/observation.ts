@@ -61,9 +61,9 @@ export interface ObservedContainer {
   readonly devices?: string;
   /** How often all containers of the pod had been restarted when it was made; absent for never. */
   readonly round?: number;
-  /** All containers of the pod are to be restarted since: it counts no more. Set by the pods room. */
+  /** All containers of the pod are to be restarted since: it counts no more. Set by the pods module. */
   readonly outdated?: true;
-  /** It was stopped to be started again, however it ends. Set by the pods room. */
+  /** It was stopped to be started again, however it ends. Set by the pods module. */
   readonly replaced?: true;
   /** The signal it is asked to end by, where the runtime says so: `SIGQUIT`. */
   readonly stopSignal?: string;

@@ -6,7 +6,7 @@ export type MonotonicMs = Branded<number, "MonotonicMs">;
 /** Milliseconds since the Unix epoch. For timestamps that people or the API read. */
 export type WallMs = Branded<number, "WallMs">;
 
-/** The two faces of time, and waiting. Everything below `Outside` gets time from here only. */
+/** Wall and monotonic time, and waiting. Everything below `Outside` gets time from here only. */
 export interface Clock {
   monotonic(): MonotonicMs;
   wall(): WallMs;

@@ -1,6 +1,6 @@
 /**
  * The clients of a node in a cluster. In: a way to the API server, made by whoever knows where it is and
- * as whom to speak. Out: what the rooms need of the API. Invariants: heartbeats never wait for pods'
+ * as whom to speak. Out: what the modules need of the API. Invariants: heartbeats never wait for pods'
  * requests; events keep their own rate.
  */
 import type { Node } from "../api/generated/types.ts";
@@ -42,7 +42,7 @@ export interface ClusterOptions {
   readonly kubeletVersion?: string;
 }
 
-/** What the rooms need of the API. */
+/** what the modules need of the API. */
 export interface ClusterClients {
   readonly client: KubeClient;
   readonly heartbeat: KubeClient;

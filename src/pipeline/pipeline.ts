@@ -1,6 +1,6 @@
 /**
- * The way of a pod: sources -> admission -> pods -> status. This file joins the rooms and builds what
- * the pods room asks for out of the subsystems; it decides nothing.
+ * The way of a pod: sources -> admission -> pods -> status. This file joins the modules and builds what
+ * the pods module asks for out of the subsystems; it decides nothing.
  */
 import type { FoundPod, PodUid } from "../api/observation.ts";
 import { podDescription } from "../api/pod/pod.ts";
@@ -64,7 +64,7 @@ export interface PipelineDeps extends Subsystems {
   readonly admit?: Admit;
 }
 
-/** The joined rooms, for readers and for the node. */
+/** The joined modules, for readers and for the node. */
 export interface Pipeline {
   readonly pods: Pods;
   readonly statuses: Statuses;

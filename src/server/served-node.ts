@@ -10,7 +10,7 @@ import type { PodsView } from "../pipeline/pods/pods.ts";
 import type { Eviction } from "../subsystems/eviction/eviction.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 
-/** All that is known of one pod, as the pods room publishes it. */
+/** All that is known of one pod, as the pods module publishes it. */
 export type PodView = ReturnType<PodsView["list"]>[number];
 
 /** What the node has, or may give away. */

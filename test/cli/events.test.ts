@@ -96,7 +96,7 @@ test("no agent and no root folder given: it is said that none runs", async () =>
   assert.match(err, /^nodelet: the agent does not run; this is from its history\n/);
 });
 
-/** A life of the room that ends, with some of it filtered and some combined. */
+/** A run of the module that ends, with some of it filtered and some combined. */
 async function live(folder: string): Promise<void> {
   const clock = createSystemClock();
   const scope = new TaskScope("test", { clock, log: silentLog });

@@ -1,4 +1,4 @@
-/** The room of devices with plugins and pods, on virtual time; the pods' lives are what the test says. */
+/** The devices module with plugins and pods, on virtual time; the pods' lives are what the test says. */
 import type { Because } from "../../src/api/decisions.ts";
 import type { Container, Pod } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedPod, PodUid } from "../../src/api/observation.ts";
@@ -78,7 +78,7 @@ export function runningContainer(name: string, devices?: string): ObservedContai
   };
 }
 
-/** One machine; the agent's room may be killed and started again. */
+/** One machine; the agent's module may be killed and started again. */
 export class DeviceWorld {
   readonly clock = new SimClock();
   readonly host = new FakeHost({ clock: this.clock });
@@ -111,11 +111,11 @@ export class DeviceWorld {
   }
 
   get devices(): Devices {
-    if (!this.#devices) throw new Error("the room is not open");
+    if (!this.#devices) throw new Error("the module is not open");
     return this.#devices;
   }
 
-  /** Starts the agent's room; `found` is what runs. */
+  /** Starts the agent's module; `found` is what runs. */
   async open(found: readonly ObservedPod[] = []): Promise<this> {
     const process = this.net.process();
     const life = killable({

@@ -125,7 +125,7 @@ test("no room: what has the least worth goes first, oldest first, is counted and
   const [summary] = [...world.api.stored.values()].slice(-1);
   assert.equal(
     summary?.message,
-    "80 events were lost between 2026-01-01T00:00:00Z and 2026-01-01T00:00:00Z for want of room while they waited for the API server: 60 VolumePermissionChange, 20 Unhealthy",
+    "80 events were lost between 2026-01-01T00:00:00Z and 2026-01-01T00:00:00Z because the queue was full while they waited for the API server: 60 VolumePermissionChange, 20 Unhealthy",
   );
   assert.equal(world.events.counts.drops.get("waiting"), 80);
   assert.match(world.metrics(), /^nodelet_events_dropped_total\{reason="waiting"\} 80$/m);

@@ -10,7 +10,7 @@ import { POD_STORIES } from "./pod-stories.ts";
 type Emitter =
   /** A story of `pod-stories.ts` or `node-stories.ts` checks type and text. */
   | "story"
-  /** The file of src/ that gives it; tests of its room check it. */
+  /** The file of src/ that gives it; tests of its module check it. */
   | { readonly file: string }
   /** Nothing gives it, because this does not exist yet. */
   | { readonly without: string };

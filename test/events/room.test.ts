@@ -1,4 +1,4 @@
-// The room as a whole, on virtual time: what callers say, what the log, watchers and the history have of it.
+// The module as a whole, on virtual time: what callers say, what the log, watchers and the history have of it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

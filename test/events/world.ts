@@ -1,4 +1,4 @@
-// The room of events on virtual time, with files in memory and an API server that does what it is told.
+// The events module on virtual time, with files in memory and an API server that does what it is told.
 import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
 import type { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
@@ -25,7 +25,7 @@ export interface WorldOptions {
   readonly api?: boolean;
 }
 
-/** One life of the room after the other on the same disk. */
+/** One run of the module after the other on the same disk. */
 export class EventWorld {
   readonly clock = new SimClock();
   readonly api = new FakeEventApi();
@@ -53,7 +53,7 @@ export class EventWorld {
   }
 
   get events(): Events {
-    if (!this.#events) throw new Error("the room is closed");
+    if (!this.#events) throw new Error("the module is closed");
     return this.#events;
   }
 
@@ -85,19 +85,19 @@ export class EventWorld {
     );
   }
 
-  /** Ends the room in order, letting time pass as far as it needs. */
+  /** Closes the module, letting time pass as far as it needs. */
   async stop(): Promise<void> {
     let closed = false;
     const closing = this.#scope?.[Symbol.asyncDispose]().then(() => {
       closed = true;
     });
     for (let i = 0; i < 200 && !closed; i += 1) await this.clock.advance(100);
-    if (!closed) throw new Error("the room does not close");
+    if (!closed) throw new Error("the module does not close");
     await closing;
     this.#events = undefined;
   }
 
-  /** `kill -9`: what the dead room still does reaches neither disk nor server. */
+  /** `kill -9`: what the killed module still does reaches neither disk nor server. */
   async kill(): Promise<void> {
     const dead = new Error("killed");
     const fault = this.fault;
@@ -115,7 +115,7 @@ export class EventWorld {
     return this.#metrics.expose();
   }
 
-  /** Reads a file of the room. */
+  /** Reads a file of the module. */
   async text(name: string): Promise<string> {
     return (await this.files.readText(`${FOLDER}/${name}`, { maxBytes: 1e9 })) ?? "";
   }

@@ -1,4 +1,4 @@
-/** The images room on real containerd in a box, whose containerd has a small disk of its own. */
+/** The images module on real containerd in a box, whose containerd has a small disk of its own. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Because } from "../../src/api/decisions.ts";
@@ -47,7 +47,7 @@ export interface NodeOptions {
   readonly pullSecrets?: PullSecretPort;
 }
 
-/** A box with the room in this process. */
+/** A box with the module in this process. */
 export class ImageNode implements AsyncDisposable {
   readonly box: Box;
   readonly cri: ConnectedRuntime;
@@ -80,7 +80,7 @@ export class ImageNode implements AsyncDisposable {
     }
   }
 
-  /** Opens the room, again for other settings or another life. */
+  /** Opens the module, again for other settings or another life. */
   async open({ config, policy, pullSecrets }: NodeOptions = {}): Promise<void> {
     const clock = createSystemClock();
     const host = connectHost({ clock, log: silentLog });
@@ -118,7 +118,7 @@ export class ImageNode implements AsyncDisposable {
     );
   }
 
-  /** Imports an image with a layer of its own, and has the room look. */
+  /** Imports an image with a layer of its own, and has the module list. */
   async add(name: string, mib: number): Promise<void> {
     await this.box.importImages([testImage({ names: [name], paddingBytes: mib * MIB })]);
     await this.images.upkeep(false, this.signal);
@@ -134,7 +134,7 @@ export class ImageNode implements AsyncDisposable {
       .sort();
   }
 
-  /** Whole percent of containerd's disk that are used, as the room sees it. */
+  /** Whole percent of containerd's disk that are used, as the module sees it. */
   async usage(): Promise<number> {
     const { disk } = await this.images.report({ kind: "periodic" }, this.signal);
     return disk?.usagePercent ?? Number.NaN;

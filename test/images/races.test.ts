@@ -19,7 +19,7 @@ const pick = <T>(random: Random, all: readonly T[]): T => {
   return one;
 };
 
-/** One start of a container, as the pods room does it; resolves with what went wrong. */
+/** One start of a container, as the pods module does it; resolves with what went wrong. */
 async function start(world: ImageWorld, pod: Pod, image: string, policy: string): Promise<string> {
   const uid = pod.metadata?.uid ?? "";
   const { runtime } = world.runtime;

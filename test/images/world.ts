@@ -1,4 +1,4 @@
-// The images room on virtual time, with a runtime and a machine in memory.
+// The images module on virtual time, with a runtime and a machine in memory.
 import type { Because } from "../../src/api/decisions.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
@@ -42,7 +42,7 @@ export interface ImageWorldOptions {
   readonly reachable?: readonly string[];
 }
 
-/** One room and all it says. */
+/** One module and its events. */
 export class ImageWorld {
   readonly clock = new SimClock();
   readonly runtime: FakeRuntime;
@@ -66,7 +66,7 @@ export class ImageWorld {
     this.host = new FakeHost({ clock: this.clock });
   }
 
-  /** Opens the room, again for another life of the agent. */
+  /** Opens the module, again for another life of the agent. */
   async open(): Promise<this> {
     await this.host.files.makeDirectory(FAKE_IMAGE_FOLDER, 0o755);
     const { config, policy, pullSecrets, accounts, runProgram, credentialPrograms, reachable } =

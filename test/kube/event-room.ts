@@ -1,4 +1,4 @@
-// The room of events with a real API server behind it, on virtual time or on the machine's.
+// The events module with a real API server behind it, on virtual time or on the machine's.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ export interface EventRoomOptions {
   readonly clock?: Clock;
 }
 
-/** One life of the room after the other on the same disk, speaking as the node. */
+/** One run of the module after the other on the same disk, speaking as the node. */
 export class EventRoom implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nodelet-event-room-"));
   readonly #options: EventRoomOptions;
@@ -58,7 +58,7 @@ export class EventRoom implements AsyncDisposable {
   }
 
   get events(): Events {
-    if (!this.#events) throw new Error("the room is closed");
+    if (!this.#events) throw new Error("the module is closed");
     return this.#events;
   }
 

@@ -1,4 +1,4 @@
-// Rooms whose groups systemd keeps, on a bus of their own.
+// Modules whose groups systemd keeps, on a bus of their own.
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { CgroupTree } from "../../src/outside/host/host.ts";
@@ -18,7 +18,7 @@ export interface SystemdRoom {
   readonly systemd: FakeSystemd;
 }
 
-/** Runs `use` with a room on `tree` whose driver is systemd. */
+/** Runs `use` with a module on `tree` whose driver is systemd. */
 export async function withSystemdRoom(
   tree: CgroupTree,
   options: Partial<CgroupOptions>,

@@ -34,7 +34,7 @@ const CALLS_A_TURN = 1_000;
 const ROUNDS = 5;
 const KEYS = 4_096;
 const WRITE_MS = 2;
-/** Longer than the room takes to have everything that waits on disk. */
+/** Longer than the module takes to have everything that waits on disk. */
 const AWAY_MS = 4_000;
 /** As many as a large node has. */
 const NODE_PODS = 250;

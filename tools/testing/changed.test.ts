@@ -12,17 +12,23 @@ import "./d.ts";
 const e = await import("./deep/e.ts");
 import { test } from "node:test";
 import { name } from "package";`;
-  assert.deepEqual(importedBy("src/room/x.ts", text), [
-    ...["src/room/a.ts", "src/kit/b.ts", "src/room/c.ts", "src/room/d.ts", "src/room/deep/e.ts"],
+  assert.deepEqual(importedBy("src/thing/x.ts", text), [
+    ...[
+      "src/thing/a.ts",
+      "src/kit/b.ts",
+      "src/thing/c.ts",
+      "src/thing/d.ts",
+      "src/thing/deep/e.ts",
+    ],
   ]);
 });
 
 const IMPORTS = new Map([
-  ["src/room/inner.ts", []],
-  ["src/room/room.ts", ["src/room/inner.ts"]],
-  ["src/other/other.ts", ["src/room/inner.ts"]],
-  ["src/room/inner.test.ts", ["src/room/inner.ts"]],
-  ["test/room.test.ts", ["src/room/room.ts"]],
+  ["src/thing/inner.ts", []],
+  ["src/thing/thing.ts", ["src/thing/inner.ts"]],
+  ["src/other/other.ts", ["src/thing/inner.ts"]],
+  ["src/thing/inner.test.ts", ["src/thing/inner.ts"]],
+  ["test/thing.test.ts", ["src/thing/thing.ts"]],
   ["test/world.ts", ["src/other/other.ts"]],
   ["test/other.test.ts", ["test/world.ts"]],
   ["test/lone.test.ts", []],
@@ -30,7 +36,7 @@ const IMPORTS = new Map([
 const TESTS = [...IMPORTS.keys()].filter((path) => path.endsWith(".test.ts"));
 
 const ROWS: readonly (readonly [string, string, readonly string[]])[] = [
-  ["by import, and by the entry beside it", "src/room/inner.ts", TESTS.slice(0, 2)],
+  ["by import, and by the entry beside it", "src/thing/inner.ts", TESTS.slice(0, 2)],
   ["by import through what tests share", "src/other/other.ts", ["test/other.test.ts"]],
   ["which is shared by tests", "test/world.ts", ["test/other.test.ts"]],
   ["which is one itself", "test/lone.test.ts", ["test/lone.test.ts"]],

@@ -1,7 +1,8 @@
 // pure
 /** What may hold up every pod: calls that block the thread, and lists worked on without a bound. */
-import { type House, isTestFile, isWithin } from "./house.ts";
+
 import { lineAt } from "./mask.ts";
+import { isTestFile, isWithin, type ModuleRules } from "./module-rules.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 
@@ -10,9 +11,9 @@ const MODULES = /^node:(?:fs|child_process)$/;
 const SYNCHRONOUS = /\b\w+Sync\b/g;
 
 /** Synchronous calls of the file system or of processes outside the places that may make them. */
-export function checkBlocking(file: SourceFile, house: House): Violation[] {
-  if (!isProduct(file) || house.synchronous === undefined) return [];
-  const places = Object.values(house.synchronous).flatMap((each) =>
+export function checkBlocking(file: SourceFile, moduleRules: ModuleRules): Violation[] {
+  if (!isProduct(file) || moduleRules.synchronous === undefined) return [];
+  const places = Object.values(moduleRules.synchronous).flatMap((each) =>
     typeof each === "string" ? [] : each,
   );
   if (isWithin(placeOf(file), places)) return [];
@@ -33,9 +34,10 @@ const STARTS_WORK = /\.map\(|\bArray\.from\(/;
 const KIT = "kit/in-parallel.ts";
 
 /** Work started for each element of a list without a bound. */
-export function checkParallel(file: SourceFile, house: House): Violation[] {
+export function checkParallel(file: SourceFile, moduleRules: ModuleRules): Violation[] {
   const place = placeOf(file);
-  if (!isProduct(file) || place === KIT || !isWithin(place, house.boundedParallel ?? [])) return [];
+  if (!isProduct(file) || place === KIT || !isWithin(place, moduleRules.boundedParallel ?? []))
+    return [];
   return [...file.runtime.matchAll(UNBOUNDED)].flatMap((match): Violation[] => {
     const argument = argumentAt(file.runtime, match.index + match[0].length);
     if (!STARTS_WORK.test(argument)) return [];

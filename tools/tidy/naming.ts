@@ -1,7 +1,8 @@
 // pure
 /** Rules of names, exports and comments. */
-import { isTestFile } from "./house.ts";
+
 import { lineAt } from "./mask.ts";
+import { isTestFile } from "./module-rules.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 

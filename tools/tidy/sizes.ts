@@ -2,7 +2,7 @@
 /** Limits on the size of files and functions and on the number of parameters. */
 import { LARGE_FUNCTIONS, LONG_FILES } from "./exceptions.ts";
 import { ANONYMOUS, type FunctionShape } from "./functions.ts";
-import { isTestFile } from "./house.ts";
+import { isTestFile } from "./module-rules.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 

@@ -1,12 +1,12 @@
 // Each rule finds what is planted, and leaves alone what only looks like it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { House } from "./house.ts";
+import type { ModuleRules } from "./module-rules.ts";
 import { findViolations, type Tree } from "./tidy.ts";
 import { formatViolation } from "./violation.ts";
 
-const HOUSE: House = {
-  rooms: {
+const MODULE_RULES: ModuleRules = {
+  modules: {
     "main.ts": ["agent.ts"],
     "agent.ts": ["subsystems", "pipeline", "outside", "api", "kit"],
     pipeline: ["subsystems", "api", "kit"],
@@ -20,8 +20,8 @@ const HOUSE: House = {
     subsystems: {},
     pipeline: { "pipeline.ts": ["pods"], status: ["pods/record.ts"] },
   },
-  doors: ["subsystems/*", "pipeline/*", "outside/*"],
-  doorFiles: { "outside/cri": ["connect-cri.ts"] },
+  entryPoints: ["subsystems/*", "pipeline/*", "outside/*"],
+  furtherEntryPoints: { "outside/cri": ["connect-cri.ts"] },
   packages: { "@grpc/grpc-js": ["outside/grpc"], "js-yaml": ["api/text/yaml.ts"] },
   nodeModules: ["outside", "main.ts"],
 };
@@ -33,7 +33,7 @@ function violations(files: Record<string, string>, change: Partial<Tree> = {}): 
   const entries = Object.keys(files).filter((path) => path.startsWith("src/"));
   const tree: Tree = {
     files: new Map(Object.entries(files)),
-    house: HOUSE,
+    moduleRules: MODULE_RULES,
     dependencies: ["@grpc/grpc-js", "js-yaml", "p-queue"],
     imported: [],
     entries,
@@ -54,7 +54,7 @@ function importing(from: string, ...imports: readonly string[]): Record<string, 
   return files;
 }
 
-test("rooms: imports that must not be", () => {
+test("modules: forbidden imports", () => {
   const table: readonly [string, string, string][] = [
     ["src/kit/a.ts", 'import { x } from "../api/x.ts";', "kit must not import api (api/x.ts)"],
     ["src/kit/a.ts", 'import type { X } from "../api/x.ts";', "kit must not import api (api/x.ts)"],
@@ -64,7 +64,7 @@ test("rooms: imports that must not be", () => {
     ["src/kit/a.ts", 'await import("../api/x.ts");', "kit must not import api (api/x.ts)"],
     ["src/kit/a.ts", 'let x: import("../api/x.ts").X;', "kit must not import api (api/x.ts)"],
     ["src/api/a.ts", 'import { x } from "../main.ts";', "api must not import main.ts (main.ts)"],
-    ["src/new/a.ts", 'import { x } from "../kit/x.ts";', "new is no room of rooms.json"],
+    ["src/new/a.ts", 'import { x } from "../kit/x.ts";', "new is not a module of modules.json"],
     [
       "src/api/a.ts",
       'import { x } from "../../test/x.ts";',
@@ -88,12 +88,12 @@ test("rooms: imports that must not be", () => {
     [
       "src/agent.ts",
       'import { x } from "./outside/cri/calls.ts";',
-      "outside/cri/calls.ts is behind the door of its folder",
+      "outside/cri/calls.ts is not an entry point of its module",
     ],
     [
       "src/subsystems/a/a.ts",
       'import { x } from "../../outside/net/tcp.ts";',
-      "outside/net/tcp.ts is behind the door of its folder",
+      "outside/net/tcp.ts is not an entry point of its module",
     ],
     ["src/api/a.ts", 'import { load } from "js-yaml";', "js-yaml only in api/text/yaml.ts"],
     [
@@ -113,7 +113,7 @@ test("rooms: imports that must not be", () => {
   }
 });
 
-test("rooms: imports that may be", () => {
+test("modules: allowed imports", () => {
   const table: readonly [string, string][] = [
     ["src/api/a.ts", 'import { x } from "../kit/x.ts";'],
     ["src/api/a.ts", 'import { x } from "./x.ts";'],
@@ -347,12 +347,12 @@ test("words: this machine and open ends, in any file", () => {
 });
 
 test("blocking: synchronous calls of the file system and of processes stand where a reason is given", () => {
-  const house: House = {
-    ...HOUSE,
+  const moduleRules: ModuleRules = {
+    ...MODULE_RULES,
     nodeModules: ["outside", "pipeline"],
     synchronous: { about: "text", "the kernel answers": ["outside/proc.ts"] },
   };
-  const found = (path: string, text: string) => violations({ [path]: text }, { house });
+  const found = (path: string, text: string) => violations({ [path]: text }, { moduleRules });
   const table: readonly [string, string, readonly string[]][] = [
     ["src/outside/a.ts", 'import { readFileSync } from "node:fs";', ["readFileSync of node:fs"]],
     [
@@ -377,7 +377,7 @@ test("blocking: synchronous calls of the file system and of processes stand wher
 });
 
 test("parallel: work on a list is started through the kit", () => {
-  const house: House = { ...HOUSE, boundedParallel: ["pipeline", "kit"] };
+  const moduleRules: ModuleRules = { ...MODULE_RULES, boundedParallel: ["pipeline", "kit"] };
   const table: readonly [string, string, boolean][] = [
     ["src/pipeline/a.ts", "await Promise.all(pods.map((pod) => look(pod)));", true],
     ["src/pipeline/a.ts", "await Promise.allSettled(\n  [...pods.values()].map(look),\n);", true],
@@ -390,5 +390,9 @@ test("parallel: work on a list is started through the kit", () => {
     ["src/pipeline/a.test.ts", "await Promise.all(items.map(work));", false],
   ];
   for (const [path, text, wrong] of table)
-    assert.equal(violations({ [path]: text }, { house }).length, wrong ? 1 : 0, `${path}: ${text}`);
+    assert.equal(
+      violations({ [path]: text }, { moduleRules }).length,
+      wrong ? 1 : 0,
+      `${path}: ${text}`,
+    );
 });

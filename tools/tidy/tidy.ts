@@ -5,7 +5,13 @@ import { hostname } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { archiveBase } from "../debian-suite.mjs";
 import { checkBlocking, checkParallel } from "./blocking.ts";
-import { checkEdge, type Edge, type House, isTestFile, roomsOfPackage } from "./house.ts";
+import {
+  checkEdge,
+  type Edge,
+  isTestFile,
+  type ModuleRules,
+  placesOfPackage,
+} from "./module-rules.ts";
 import { checkNames, checkWords } from "./naming.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
 import { checkSizes } from "./sizes.ts";
@@ -13,10 +19,10 @@ import { readSource, type SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 import { checkWiring } from "./wiring.ts";
 
-/** Text files by path relative to the checkout, and the rules of the house. */
+/** Text files by path relative to the checkout, and the rules of the repository. */
 export interface Tree {
   readonly files: ReadonlyMap<string, string>;
-  readonly house: House;
+  readonly moduleRules: ModuleRules;
   /** Packages that `package.json` lists for the product. */
   readonly dependencies: readonly string[];
   /** Those of them that some file of the product must import. */
@@ -32,10 +38,10 @@ export function findViolations(tree: Tree): Violation[] {
   const sources = readSources(tree, found);
   for (const file of sources.values()) {
     for (const each of file.imports) found.push(...checkImport(file, each, tree));
-    found.push(...checkPurity(file, purityLookup(file.path, sources, tree.house)));
+    found.push(...checkPurity(file, purityLookup(file.path, sources, tree.moduleRules)));
     if (isGenerated(file.path)) continue;
     found.push(...checkSizes(file), ...checkNames(file));
-    found.push(...checkBlocking(file, tree.house), ...checkParallel(file, tree.house));
+    found.push(...checkBlocking(file, tree.moduleRules), ...checkParallel(file, tree.moduleRules));
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
   found.push(...unusedPackages(sources, tree.imported));
@@ -65,7 +71,7 @@ function checkImport(
 ): Violation[] {
   const to = resolveImport(file.path, specifier);
   const edge: Edge = { from: file.path, line, specifier, to };
-  const found = checkEdge(edge, tree.house);
+  const found = checkEdge(edge, tree.moduleRules);
   const violation = (message: string): Violation => ({
     rule: "files",
     path: file.path,
@@ -108,13 +114,13 @@ function unusedPackages(
 function purityLookup(
   path: string,
   sources: ReadonlyMap<string, SourceFile>,
-  house: House,
+  moduleRules: ModuleRules,
 ): PurityLookup {
   return {
     resolve: (specifier) => resolveImport(path, specifier),
     isPure: (target) => isPure(sources.get(target)),
     isGranted: (specifier) =>
-      roomsOfPackage(specifier, house)?.includes(path.slice("src/".length)) === true,
+      placesOfPackage(specifier, moduleRules)?.includes(path.slice("src/".length)) === true,
   };
 }
 
@@ -167,7 +173,7 @@ export function readTree(root: string): Tree {
   const manifest: unknown = JSON.parse(files.get("package.json") ?? "{}");
   return {
     files,
-    house: JSON.parse(files.get("tools/rooms.json") ?? "{}") as House,
+    moduleRules: JSON.parse(files.get("tools/modules.json") ?? "{}") as ModuleRules,
     ...dependenciesOf(manifest),
     // Documentation is generated from the tables of the configuration.
     entries: [

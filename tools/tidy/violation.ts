@@ -1,10 +1,10 @@
 // pure
-/** Something in the tree that breaks a rule of the house. */
+/** Something in the tree that breaks a rule of the repository. */
 
 /** One finding. `line` counts from 1; 0 means the file as a whole. */
 export interface Violation {
   readonly rule:
-    | "rooms"
+    | "modules"
     | "wiring"
     | "pure"
     | "blocking"

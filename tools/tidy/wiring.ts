@@ -3,8 +3,9 @@
  * How modules are put together: what a module stands on is made before it, so nothing is set on it later, and no
  * module is handed a function of one above it. What modules tell goes through news, what they know comes as facts.
  */
-import { isTestFile } from "./house.ts";
+
 import { lineAt } from "./mask.ts";
+import { isTestFile } from "./module-rules.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
 

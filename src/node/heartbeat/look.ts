@@ -10,7 +10,7 @@ import { listedImages, type NodePressure, type NodeSnapshot } from "./derive-sta
 /** What looking at the node needs. */
 export interface LookDeps {
   readonly clock: Clock;
-  /** Listed every 30 s by their own room, largest first. */
+  /** Listed every 30 s by their own module, largest first. */
   readonly images: Reading<readonly ListedImage[]>;
   readonly watch: Pick<Runtime["watch"], "health" | "lastListing">;
   readonly amounts: () => NodeCapacity;

@@ -1,7 +1,7 @@
 /**
  * Who was given what. Owns: resources allocated to pods, and those their containers and groups were last
  * given; both in memory and, in the Go kubelet's format, on disk. In: admissions, changes in place, starts
- * of containers. Out: allocations to admission, to the pods room, to statuses. Invariants: what was
+ * of containers. Out: allocations to admission, to the pods module, to statuses. Invariants: what was
  * promised is on disk before anything is done about it; nothing is written when nothing changed.
  */
 
@@ -77,7 +77,7 @@ class KeptAllocations {
   }
 }
 
-/** The room's own part of what is kept; see above. */
+/** The module's own part of what is kept; see above. */
 export class AllocationLedger {
   readonly #allocated: KeptAllocations;
   readonly #actuated: KeptAllocations;

@@ -98,7 +98,7 @@ export class ClusterPods {
         this.#lookAtMirrors();
       }),
     ];
-    scope.defer("joined rooms", () => {
+    scope.defer("joined modules", () => {
       for (const stop of stops) stop();
     });
     scope.spawn("statuses to the API", "restart", (signal) => this.#writer.run(signal));

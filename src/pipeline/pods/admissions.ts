@@ -7,7 +7,7 @@ import type { PodRecord } from "./record.ts";
 import { Resizes } from "./resize/resizes.ts";
 import type { PodSignal } from "./signals.ts";
 
-/** What the class needs of the room. */
+/** What the class needs of the module. */
 export interface AdmissionsDeps extends PodDeps {
   readonly admit: Admit;
   readonly list: () => readonly PodRecord[];

@@ -1,5 +1,5 @@
 /**
- * The pods room. Owns: one actor per pod UID and its record. In: what the sources want, what the runtime
+ * The pods module. Owns: one actor per pod UID and its record. In: what the sources want, what the runtime
  * has, what admission, probes and the node say. Out: records, by view. Invariants: a record has one
  * writer; life only goes forward; a static pod starts only after its predecessor of the same name is
  * released; nothing is ended before every source was seen.
@@ -50,10 +50,10 @@ export type PodChange =
       readonly graceSeconds?: number;
     };
 
-/** What the room stands on. */
+/** Dependencies of the module. */
 export interface PodsDeps extends PodDeps {
   readonly scope: TaskScope;
-  /** What other modules may know of pods; the room is its writer. */
+  /** What other modules may know of pods; written by this module alone. */
   readonly facts: CellMap<PodUid, PodFact>;
   readonly admit: Admit;
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;

@@ -201,7 +201,7 @@ export interface DecisionPort {
   decide(record: PodRecord, because: Because): void;
 }
 
-/** What the pods room needs from the others. Declared here, built in `pipeline/ports/`. */
+/** What the pods module needs from the others. Declared here, built in `pipeline/ports/`. */
 export interface PodPorts {
   readonly prerequisites: PodPrerequisitesPort;
   readonly runtime: PodRuntimePort;

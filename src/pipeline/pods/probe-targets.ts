@@ -36,7 +36,7 @@ export interface PodToProbe {
 
 /**
  * The probes a pod shall have now; `undefined` when it shall have none. Said on every turn: the probes
- * room starts and stops what differs.
+ * module starts and stops what differs.
  */
 export function probeTargets(
   record: PodRecord,

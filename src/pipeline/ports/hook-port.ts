@@ -1,4 +1,4 @@
-/** What the pods room needs for hooks of containers. */
+/** What the pods module needs for hooks of containers. */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";

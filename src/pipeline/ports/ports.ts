@@ -1,5 +1,5 @@
 /**
- * What the pods room asks for, built out of the subsystems. In: orders of pods. Out: what became of them. It
+ * What the pods module asks for, built out of the subsystems. In: orders of pods. Out: what became of them. It
  * decides nothing.
  */
 import { podDisplayName } from "../../api/pod/pod.ts";
@@ -33,7 +33,7 @@ export interface PortDeps
   readonly decisions: DecisionPort;
 }
 
-/** The ports of the pods room. */
+/** The ports of the pods module. */
 export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
   return {
     prerequisites: prerequisitesPort(options.roots, deps),

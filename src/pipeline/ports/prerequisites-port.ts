@@ -1,4 +1,4 @@
-/** What the pods room needs to make and remove what stands around a pod. */
+/** What the pods module needs to make and remove what stands around a pod. */
 import type { Pod } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";

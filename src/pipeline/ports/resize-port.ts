@@ -1,4 +1,4 @@
-/** What the pods room needs to change resources in place, out of the ledger, the rules and the subsystems. */
+/** What the pods module needs to change resources in place, out of the ledger, the rules and the subsystems. */
 
 import type { Pod } from "../../api/generated/types.ts";
 import {

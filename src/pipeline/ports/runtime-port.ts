@@ -1,4 +1,4 @@
-/** What the pods room needs of the runtime, with what others do when sandboxes and containers come and go. */
+/** What the pods module needs of the runtime, with what others do when sandboxes and containers come and go. */
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
 import { type ContainerDeps, createContainer } from "./create-container.ts";

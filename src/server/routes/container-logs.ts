@@ -73,7 +73,7 @@ function logProblem(error: unknown, containerId: string): unknown {
   return isOutside(error) ? new HttpProblem(500, text, error) : error;
 }
 
-/** Whether the container has ended, as the pods room sees it. */
+/** Whether the container has ended, as the pods module sees it. */
 function endOf(id: string, { uid }: PodView, { pipeline }: ServedNode): Reading<boolean> {
   const hasEnded = (record: PodView | undefined) => {
     const state = record?.observed.containers.find((container) => container.id === id)?.state;

@@ -61,7 +61,7 @@ export { runtimeCgroupDriver } from "./runtime-driver.ts";
 export type { CgroupSettings } from "./settings.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
 
-/** What the room needs of the outside. */
+/** What the module needs of the outside. */
 export interface CgroupDeps {
   readonly tree: CgroupTree;
   /** Needed with the systemd driver. */
@@ -91,7 +91,7 @@ export function enforcementEvent(enforcement: NodeEnforcement): {
   return { type: "Warning", reason: "FailedNodeAllocatableEnforcement", message };
 }
 
-/** The face of this room. Every method that waits may throw `OutsideError`. */
+/** Interface of the module. Every method that waits may throw `OutsideError`. */
 export interface Cgroups {
   /** Makes the groups of the node and of the classes. `UsageError` when the configuration cannot hold. */
   start(): Promise<NodeEnforcement>;

@@ -11,7 +11,7 @@ interface Row {
   readonly what: string;
   /** Asked with operation and path; answers what goes wrong. */
   readonly fault: (operation: string, path: string) => OutsideError | undefined;
-  /** What starting the room or making the pod's group says. */
+  /** What starting the module or making the pod's group says. */
   readonly says: RegExp;
 }
 

@@ -55,7 +55,7 @@ export { servePodResources } from "./pod-resources-server.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";
 
-/** Settings of the room. */
+/** Settings of the module. */
 export interface DevicesOptions {
   /** Folder of the plugins' sockets and of the checkpoint. */
   readonly folder: string;
@@ -68,7 +68,7 @@ export interface DevicesOptions {
   readonly keepInitDevices: boolean;
 }
 
-/** What the room stands on. */
+/** Dependencies of the module. */
 export interface DevicesDeps {
   /** Without it no plugin can come, and no pod gets a device. */
   readonly grpc: Grpc | undefined;
@@ -96,7 +96,7 @@ const CHECKPOINT = "kubelet_internal_checkpoint";
 /** Differences that are remembered for people. */
 const MAX_NOTES = 100;
 
-/** The room; see above. */
+/** The module; see above. */
 export class Devices {
   readonly #options: DevicesOptions;
   readonly #deps: DevicesDeps;

@@ -1,5 +1,5 @@
 // pure
-/** The room's settings out of the configuration and the machine. */
+/** The module's settings out of the configuration and the machine. */
 
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { parseCpuList } from "../../config/validation/cpu-list.ts";

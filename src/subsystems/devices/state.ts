@@ -1,4 +1,4 @@
-/** The two facts of this room and what follows from them: what there is, and who has it. */
+/** The two facts of this module and what follows from them: what there is, and who has it. */
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import {

@@ -41,7 +41,7 @@ export interface EnvironmentOptions {
   readonly allocatable: Allocatable;
 }
 
-/** What the room stands on; without an API server only what the pod itself says is to be had. */
+/** Dependencies of the module; without an API server only what the pod itself says is to be had. */
 export interface EnvironmentDeps {
   readonly objects?: ObjectSource;
   readonly services?: ServiceList;
@@ -64,7 +64,7 @@ const NO_SERVICES = "services have not yet been read at least once, cannot const
 /** A missing object or key that was not optional, or something that could not be asked for. */
 class Missing extends Error {}
 
-/** The room; see above. */
+/** The module; see above. */
 export class Environments {
   readonly #options: EnvironmentOptions;
   readonly #deps: EnvironmentDeps;

@@ -1,6 +1,6 @@
 /**
  * Kubernetes events. Owns: what was said lately, in memory and on disk, and what waits for the API server.
- * In: what rooms have to say about objects. Out: events to the log, to watchers and to the API server, in
+ * In: events that modules record about objects. Out: events to the log, to watchers and to the API server, in
  * order. Invariants: recording never waits and never throws; memory and disk are bounded; every event that
  * is recorded is counted once, as sent, aggregated, kept or dropped.
  */
@@ -39,7 +39,7 @@ export type { CorrelatorOptions, EventMode, EventPolicy } from "./policy.ts";
 export type { Recorder } from "./recorder.ts";
 export type { WriteRate } from "./write-event.ts";
 
-/** Settings of the room. */
+/** Settings of the module. */
 export interface EventsOptions {
   readonly nodeName: string;
   /** Folder of the history and of what waits for the API server; made when missing. */
@@ -49,7 +49,7 @@ export interface EventsOptions {
   readonly rate?: WriteRate;
 }
 
-/** What the room needs. */
+/** What the module needs. */
 export interface EventsDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -77,7 +77,7 @@ const REFERENCE_QPS = 5;
 /** How long the agent's end waits for the API server to take what is left. */
 const DRAIN_MS = 3_000;
 
-/** Builds the room and sets it going; it closes with the scope. */
+/** Creates and starts the module; it closes with the scope. */
 export async function startEvents(options: EventsOptions, deps: EventsDeps): Promise<Events> {
   const events = new Events(options, deps);
   await events.open();
@@ -220,7 +220,7 @@ export class Events {
   #sayLost({ count, from, to, reasons }: LostEvents): void {
     const said = reasons.map(([reason, times]) => `${times} ${reason}`).join(", ");
     const reason: EventReason = "EventsDropped";
-    const message = `${count} events were lost between ${from} and ${to} for want of room while they waited for the API server: ${said}`;
+    const message = `${count} events were lost between ${from} and ${to} because the queue was full while they waited for the API server: ${said}`;
     this.ofNode({ type: "Warning", reason, message });
   }
 

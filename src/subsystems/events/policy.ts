@@ -65,7 +65,7 @@ export interface CorrelatorRules {
   readonly filter: ((event: CoreEvent) => boolean) | undefined;
 }
 
-/** All settings of the room. */
+/** All settings of the module. */
 export interface EventRules {
   readonly mode: EventMode;
   readonly correlator: CorrelatorRules;

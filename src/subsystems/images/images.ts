@@ -1,6 +1,6 @@
 /**
  * Images: having them when a container needs them, and not having them for ever. Owns: what is known of each
- * image, pulls under way, holds, deletions. In: what the pods room needs, the disk, the owner's rules. Out:
+ * image, pulls under way, holds, deletions. In: what the pods module needs, the disk, the owner's rules. Out:
  * an outcome the status can show, deletions with their reasons. Invariants: an image that somebody is about to
  * use is not removed; what a pass removes is what its dry run says.
  */
@@ -48,7 +48,7 @@ export type { ImageAnswer, ImageEvent, ImageRequest } from "./pull/ensure.ts";
 export type { ImagesReport, ReportedDisk, ReportedImage } from "./report.ts";
 export { type ImagePolicy, type ImageSettings, imageSettings } from "./settings.ts";
 
-/** Settings and places of the room. */
+/** Settings and paths of the module. */
 export interface ImageOptions extends ImageSettings {
   /** `--root-dir`. */
   readonly rootFolder: string;
@@ -58,7 +58,7 @@ export interface ImageOptions extends ImageSettings {
   readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
 }
 
-/** What the room stands on. */
+/** Dependencies of the module. */
 export interface ImageDeps {
   readonly cri: ContainerRuntime;
   readonly host: Pick<Host, "files" | "diskUsage" | "runProgram">;
@@ -85,7 +85,7 @@ export interface ImageDeps {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** The room; see above. */
+/** The module; see above. */
 export class Images {
   readonly #settings: ImageSettings;
   readonly #deps: ImageDeps;

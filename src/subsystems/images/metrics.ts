@@ -12,7 +12,7 @@ export interface ImageMetrics {
 
 const PULL_BUCKETS_SECONDS = [1, 5, 10, 20, 30, 60, 180, 300, 600, 900, 1200, 1800, 2700, 3600];
 
-/** Registers the metrics of the room. */
+/** Registers the metrics of the module. */
 export function imageMetrics(metrics: MetricsRegistry): ImageMetrics {
   const duration = metrics.histogram({
     name: "kubelet_image_pull_duration_seconds",

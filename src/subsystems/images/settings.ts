@@ -11,7 +11,7 @@ export interface ImagePolicy {
   readonly order?: GcOrder;
 }
 
-/** All settings of the room. */
+/** All settings of the module. */
 export interface ImageSettings {
   readonly gc: GcPolicy;
   /** Whether the periodic pass removes anything; disk pressure does in any case. */

@@ -1,5 +1,5 @@
 /**
- * The journal of decisions. Owns: the files below its folder. In: decisions of every room. Out: the
+ * The journal of decisions. Owns: the files below its folder. In: decisions of every module. Out: the
  * story of a pod, also of what was decided before a restart. Invariants: recording never waits and never
  * throws; disk use is bounded; a torn last line costs that line only.
  */

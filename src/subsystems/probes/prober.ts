@@ -64,7 +64,7 @@ const TRIGGER_GAP_MS = 100;
 /** Characters of a probe's output that its history keeps. */
 const HISTORY_OUTPUT_CHARS = 256;
 
-/** One container as the room was told of it. */
+/** One container as the module knows it. */
 export interface Watched {
   readonly pod: ProbedPod;
   readonly target: ProbeTarget;

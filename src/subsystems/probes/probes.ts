@@ -27,7 +27,7 @@ import { kindsOf, type ProbedPod, type ProbeTarget } from "./target.ts";
 export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport, ProbeTarget };
 
-/** What the room needs from outside and from its user. */
+/** What the module needs from outside and from its user. */
 export interface ProbesDeps extends Omit<LookPorts, "guard"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */
@@ -43,7 +43,7 @@ export interface ProbesDeps extends Omit<LookPorts, "guard"> {
   readonly recordEvent: (event: ProbeEvent) => void;
 }
 
-/** Limits of the room. */
+/** Limits of the module. */
 export interface ProbesOptions {
   /** Exec probes under way at once, on the whole node and for one pod; the runtime pays for each. */
   readonly execInFlight: number;
@@ -65,7 +65,7 @@ export const DEFAULT_PROBES_OPTIONS: ProbesOptions = {
   endLeftovers: true,
 };
 
-/** The room as its user sees it. */
+/** Interface of the module. */
 export interface Probes {
   /**
    * Says what is to be probed of a pod from now on, and how its containers are. To be called on every

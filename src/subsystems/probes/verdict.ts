@@ -56,7 +56,7 @@ export const NEW_WORKER: WorkerState = {
   verdict: undefined,
 };
 
-/** Both faces of the present time. */
+/** The present time, wall and monotonic. */
 export interface Moment {
   readonly monotonic: MonotonicMs;
   readonly wall: WallMs;

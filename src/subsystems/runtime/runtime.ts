@@ -1,6 +1,6 @@
 /**
  * Sandboxes and containers through CRI, and watching them. Owns: what was last seen of the runtime and
- * how it is. In: orders of the pods room. Out: observations, health. Invariants: what is told of a pod
+ * how it is. In: orders of the pods module. Out: observations, health. Invariants: what is told of a pod
  * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
  * carry, and what is further along goes first.
  */
@@ -57,7 +57,7 @@ export { instrumentRuntime } from "./instrument.ts";
 export { Resolver } from "./resolver.ts";
 export { openUserNamespaces, UserNamespaces } from "./security/user-namespaces.ts";
 
-/** Folders and bounds of the room. */
+/** Folders and bounds of the module. */
 export interface RuntimeOptions {
   /** Folders of the agent: state below `root`, container logs below `logs`. */
   readonly roots: { readonly root: string; readonly logs: string };
@@ -69,7 +69,7 @@ export interface RuntimeOptions {
   readonly thermalThrottleFolders: readonly string[];
 }
 
-/** What the room stands on. */
+/** Dependencies of the module. */
 export interface RuntimeDeps {
   readonly cri: ContainerRuntime;
   readonly clock: Clock;
@@ -114,7 +114,7 @@ interface Said {
   readonly version: VersionResponse;
 }
 
-/** The room; see above. */
+/** The module; see above. */
 export class Runtime {
   readonly #options: RuntimeOptions;
   readonly #deps: RuntimeDeps;

@@ -42,7 +42,7 @@ export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
 export type { NodeUsage, PodUsage } from "./usage-metrics.ts";
 
-/** What the room stands on. */
+/** Dependencies of the module. */
 export interface StatsDeps {
   readonly host: Pick<Host, "cgroups" | "readKernel" | "diskUsage" | "podFiles">;
   readonly runtime: DisksDeps["runtime"];
@@ -55,7 +55,7 @@ export interface StatsDeps {
   readonly pods: () => readonly MeasuredPod[];
 }
 
-/** What the room is told. */
+/** Inputs of the module. */
 export interface StatsOptions {
   readonly nodeName: string;
   readonly rootFolder: string;
@@ -74,7 +74,7 @@ const FIRST_WINDOW_MS = 1_000;
 /** Interfaces of the node that belong to pods or lead nowhere (as cAdvisor leaves out). */
 const OTHER_INTERFACES = /^(lo|veth|docker|nerdctl)/;
 
-/** The room; see the head of the file. */
+/** The module; see the head of the file. */
 export class Stats {
   readonly #options: StatsOptions;
   readonly #deps: StatsDeps;

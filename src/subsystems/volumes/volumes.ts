@@ -35,7 +35,7 @@ import { tearDown } from "./teardown.ts";
 export type { MadeVolume, MountFeatures, PodCertificateSource, VolumeEvent };
 export { PodCertificates };
 
-/** Folders and switches of the room. */
+/** Folders and switches of the module. */
 export interface VolumeOptions {
   readonly roots: { readonly root: string; readonly logs: string };
   /** Domain of the cluster, for names in /etc/hosts. */
@@ -44,7 +44,7 @@ export interface VolumeOptions {
   readonly allocatable: Allocatable;
 }
 
-/** What the room needs of the outside. */
+/** What the module needs of the outside. */
 export interface VolumeDeps {
   readonly files: PodFiles;
   readonly volumes: VolumeFiles;

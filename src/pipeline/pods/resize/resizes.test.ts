@@ -22,7 +22,7 @@ const podOf = (uid: string, cpu: string, generation: number) => {
   return { ...pod, metadata: { ...pod.metadata, name: uid, uid, generation } };
 };
 
-/** Records as the room keeps them, and what was asked of the ports. */
+/** Records as the module keeps them, and what was asked of the ports. */
 class Room {
   readonly clock = new SimClock();
   readonly records = new Map<PodUid, PodRecord>();

@@ -43,7 +43,7 @@ export interface PluginSideOptions {
   readonly allocateMs: number;
 }
 
-/** Plugins, as the rest of the room sees them. */
+/** Plugins, as the rest of the module sees them. */
 export class PluginSide {
   readonly #options: PluginSideOptions;
   readonly #deps: PluginSideDeps;

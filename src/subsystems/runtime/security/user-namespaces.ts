@@ -158,7 +158,7 @@ function stateFile(path: string): StateFile {
   return { name: "user_namespace", path, holds, important: true };
 }
 
-/** Opens the room of ranges for this machine; throws `UsageError` when its ids cannot serve the node's pods. */
+/** Opens the user namespace ranges for this machine; throws `UsageError` when its ids cannot serve the node's pods. */
 export async function openUserNamespaces(
   settings: {
     readonly config: Pick<KubeletConfig, "userNamespaces" | "maxPods">;
