@@ -1,4 +1,5 @@
 import { InvariantError } from "./errors.ts";
+import { Wakeup } from "./loops/wakeup.ts";
 
 /** Bound and sharing rules of a mailbox. */
 export interface MailboxOptions<T> {
@@ -17,7 +18,7 @@ export interface MailboxOptions<T> {
 export class Mailbox<T> {
   readonly #options: MailboxOptions<T>;
   #items: T[] = [];
-  #wake: (() => void) | undefined;
+  readonly #wakeup = new Wakeup();
 
   constructor(options: MailboxOptions<T>) {
     this.#options = options;
@@ -37,28 +38,19 @@ export class Mailbox<T> {
       throw new InvariantError(`mailbox over its limit of ${this.#options.limit} items`);
     }
     this.#items.push(item);
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   /** Yields batches until `signal` is aborted, then ends without throwing. */
   async *batches(signal: AbortSignal): AsyncGenerator<readonly T[], void, void> {
-    const onAbort = () => this.#wake?.();
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      while (!signal.aborted) {
-        if (this.#items.length === 0) {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-          this.#wake = undefined;
-          continue;
-        }
-        const batch = this.#items;
-        this.#items = [];
-        yield batch;
+    while (!signal.aborted) {
+      if (this.#items.length === 0) {
+        await this.#wakeup.wait(undefined, signal);
+        continue;
       }
-    } finally {
-      signal.removeEventListener("abort", onAbort);
+      const batch = this.#items;
+      this.#items = [];
+      yield batch;
     }
   }
 }

@@ -6,8 +6,8 @@
 import type { Pod } from "../api/generated/types.ts";
 import { activePods, isActive } from "../api/pod-facts.ts";
 import { Cell } from "../kit/cell.ts";
-import { type ControlLoop, runControlLoop } from "../kit/control-loop.ts";
 import { isOutside } from "../kit/errors.ts";
+import { type ControlLoop, runControlLoop } from "../kit/loops/control-loop.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";

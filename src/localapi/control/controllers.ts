@@ -1,7 +1,7 @@
 /** What a cluster's controllers do as far as one node needs it; each controller is one loop over the objects. */
 import type { Clock } from "../../kit/clock.ts";
-import { runControlLoop } from "../../kit/control-loop.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
 import type { ReplyStream } from "../../outside/serving.ts";
 import type { ApiObject } from "../api-object.ts";
@@ -81,7 +82,10 @@ export async function runWatch(
   const { store, clock } = deps;
   const events = new Events(order);
   const { stream, signal } = to;
-  using bell = new Bell(deps, start.lifetimeMs, signal);
+  const wakeup = new Wakeup();
+  using subscriptions = new DisposableStack();
+  subscriptions.defer(store.versions.subscribe(() => wakeup.wake()));
+  const endsAt = clock.monotonic() + start.lifetimeMs;
   for (const object of start.initial) await stream.write(events.line("ADDED", object));
   if (start.marksEnd) await stream.write(events.bookmark(start.version, END_OF_INITIAL));
   let told = start.version;
@@ -97,67 +101,15 @@ export async function runWatch(
       if (line !== undefined) await stream.write(line);
       told = change.version;
     }
-    if (bell.isOver) break;
+    if (clock.monotonic() >= endsAt) break;
     if (start.bookmarks && clock.monotonic() >= bookmarkAt) {
       await stream.write(events.bookmark(Math.max(told, store.version), {}));
       bookmarkAt = clock.monotonic() + BOOKMARK_EVERY_MS;
     }
-    await bell.next();
+    const nextAt = start.bookmarks ? Math.min(bookmarkAt, endsAt) : endsAt;
+    await wakeup.wait({ clock, ms: Math.max(0, nextAt - clock.monotonic()) }, signal);
   }
   if (start.bookmarks && !signal.aborted) await stream.write(events.bookmark(told, {}));
-}
-
-/** Rings when there may be something to tell. */
-class Bell implements Disposable {
-  readonly #cancels: (() => void)[] = [];
-  #rung = false;
-  #wake: (() => void) | undefined;
-  isOver = false;
-
-  constructor({ store, clock }: WatchDeps, lifetimeMs: number, signal: AbortSignal) {
-    const ring = () => this.#ring();
-    this.#cancels.push(
-      store.versions.subscribe(ring),
-      clock.alarm(lifetimeMs, () => {
-        this.isOver = true;
-        ring();
-      }),
-    );
-    signal.addEventListener("abort", ring, { once: true });
-    this.#cancels.push(() => signal.removeEventListener("abort", ring));
-    this.#tick(clock);
-  }
-
-  /** Resolves as soon as it has rung since the last call. */
-  async next(): Promise<void> {
-    if (!this.#rung)
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    this.#rung = false;
-  }
-
-  [Symbol.dispose](): void {
-    for (const cancel of this.#cancels) cancel();
-  }
-
-  #tick(clock: Clock): void {
-    let cancel = () => {};
-    const arm = () => {
-      cancel = clock.alarm(BOOKMARK_EVERY_MS, () => {
-        this.#ring();
-        arm();
-      });
-    };
-    arm();
-    this.#cancels.push(() => cancel());
-  }
-
-  #ring(): void {
-    this.#rung = true;
-    this.#wake?.();
-    this.#wake = undefined;
-  }
 }
 
 /** Writes the lines of one watch. */

@@ -12,6 +12,7 @@ import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf, withoutFigures } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
+import { type Wakes, waitForChange } from "../../kit/loops/wakeup.ts";
 import { jitter, type Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { followObjects, isApiError, type KubeClient, NODES } from "../../outside/kube/kube.ts";
@@ -268,20 +269,9 @@ export class Heartbeat {
     const { clock, random, wakeOn, reachable } = this.#deps;
     const periodMs = jitter(random, this.#options.updateMs, UPDATE_JITTER);
     const pauseMs = failures > 0 ? retryDelayMs(failures, UPDATE_RETRY) : periodMs;
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        cancel();
-        for (const stop of stops) stop();
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const cancel = clock.alarm(pauseMs, done);
-      const stops = [
-        ...[...wakeOn, this.#deleted].map((reading) => reading.subscribe(done)),
-        reachable.subscribe((now) => now && done()),
-      ];
-      signal.addEventListener("abort", done, { once: true });
-      if (signal.aborted) done();
-    });
+    const reconnected: Wakes = {
+      subscribe: (wake) => reachable.subscribe((now) => now && wake()),
+    };
+    await waitForChange([...wakeOn, this.#deleted, reconnected], { clock, ms: pauseMs }, signal);
   }
 }

@@ -4,8 +4,8 @@
  * of another agent's pods; what a mount still holds is left alone and said.
  */
 import type { Reading } from "../../kit/cell.ts";
-import { type ControlLoop, runControlLoop } from "../../kit/control-loop.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { type ControlLoop, runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups, FoundPodGroup } from "../../subsystems/cgroups/cgroups.ts";

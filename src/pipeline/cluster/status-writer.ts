@@ -14,6 +14,7 @@ import type { Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
@@ -85,7 +86,7 @@ export class StatusWriter {
   #sequence = 0;
   /** When everything was last compared with the API. */
   #passedAt: MonotonicMs;
-  #wake: (() => void) | undefined;
+  readonly #wakeup = new Wakeup();
 
   constructor(deps: StatusWriterDeps) {
     this.#deps = deps;
@@ -179,7 +180,7 @@ export class StatusWriter {
       entry.since = this.#sequence;
     }
     entry.dirty = true;
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   #retryAll(): void {
@@ -187,7 +188,7 @@ export class StatusWriter {
       entry.notBefore = 0 as MonotonicMs;
       entry.failures = 0;
     }
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   /** The most urgent of what may be written now. */
@@ -211,7 +212,7 @@ export class StatusWriter {
     const running = this.#write(entry, signal).finally(() => {
       entry.busy = false;
       this.#running.delete(running);
-      this.#wake?.();
+      this.#wakeup.wake();
     });
     this.#running.add(running);
   }
@@ -318,21 +319,10 @@ export class StatusWriter {
   }
 
   /** Until something is to be done, at the latest until the next full pass. */
-  #pause(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        this.#wake = undefined;
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const dueMs = this.#dueInMs();
-      const cancel = clock.alarm(dueMs, () => done());
-      this.#wake = done;
-      signal.addEventListener("abort", done, { once: true });
-      if (signal.aborted || (dueMs === 0 && this.#running.size < PARALLEL)) done();
-    });
+  async #pause(signal: AbortSignal): Promise<void> {
+    const ms = this.#dueInMs();
+    if (ms === 0 && this.#running.size < PARALLEL) return;
+    await this.#wakeup.wait({ clock: this.#deps.clock, ms }, signal);
   }
 
   #dueInMs(): number {

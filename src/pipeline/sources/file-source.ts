@@ -1,6 +1,8 @@
+import { Cell } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { Files } from "../../outside/host/host.ts";
 import type { ReadManifest } from "./manifest.ts";
 import type { SourcedPod, SourceProblem } from "./merge.ts";
@@ -51,41 +53,36 @@ export async function followFiles(
   deps: FileSourceDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  let changed = true;
-  let wake: (() => void) | undefined;
-  const poke = () => {
-    changed = true;
-    wake?.();
-  };
+  const changes = new Cell(0);
   const remembered = new Map<string, Remembered>();
   let told = false;
-  deps.files.watchDirectory(await watchedFolder(options.path, deps.files), poke, signal);
-  signal.addEventListener("abort", poke, { once: true });
-  while (!signal.aborted) {
-    changed = false;
-    await readAll(options.path, remembered, deps);
-    deps.onRead();
-    const all = [...remembered.values()];
-    const unsettled = all.some((manifest) => manifest.unsettled);
-    // The first answer says what is wanted at all: it waits until every manifest is whole.
-    if (!unsettled || told) {
-      told = true;
-      deps.onChange(
-        all.flatMap(({ pods }) => pods),
-        all.flatMap(({ problem }) => (problem ? [problem] : [])),
-      );
-    }
-    if (changed) continue;
-    await new Promise<void>((resolve) => {
-      const cancel = deps.clock.alarm(unsettled ? SETTLE_MS : options.everyMs, resolve);
-      wake = () => {
-        cancel();
-        resolve();
-      };
-      if (changed) wake();
-    });
-    wake = undefined;
-  }
+  let unsettled = false;
+  const folder = await watchedFolder(options.path, deps.files);
+  deps.files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal);
+  await runControlLoop<readonly Remembered[]>(
+    {
+      name: "file source",
+      wakeOn: [changes],
+      everyMs: () => (unsettled ? SETTLE_MS : options.everyMs),
+      plan: async () => {
+        await readAll(options.path, remembered, deps);
+        deps.onRead();
+        const all = [...remembered.values()];
+        unsettled = all.some((manifest) => manifest.unsettled);
+        // The first answer says what is wanted at all: it waits until every manifest is whole.
+        return unsettled && !told ? undefined : all;
+      },
+      act: async (all) => {
+        told = true;
+        deps.onChange(
+          all.flatMap(({ pods }) => pods),
+          all.flatMap(({ problem }) => (problem ? [problem] : [])),
+        );
+      },
+    },
+    deps.clock,
+    signal,
+  );
 }
 
 /** The folder to watch: the path itself, or the one that holds a single manifest. */

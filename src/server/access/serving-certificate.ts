@@ -1,9 +1,9 @@
 import { folderOf } from "../../config/paths.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { runControlLoop } from "../../kit/control-loop.ts";
 import { isOutside, messageOf, UsageError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { Files } from "../../outside/host/host.ts";
 import type { TlsMaterial } from "../../outside/serving.ts";

@@ -1,6 +1,7 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { OwnProcess } from "../../outside/serving.ts";
 import type { Call } from "../call.ts";
 import type { PodView, ServedNode } from "../served-node.ts";
@@ -53,7 +54,7 @@ export class ChangeFeed {
   #overview = "";
   #overviewAt = Number.NEGATIVE_INFINITY;
   #toldAt = Number.NEGATIVE_INFINITY;
-  #wake: (() => void) | undefined;
+  readonly #wakeup = new Wakeup();
 
   constructor(node: ServedNode, deps: ChangesDeps) {
     this.#node = node;
@@ -85,21 +86,9 @@ export class ChangeFeed {
   }
 
   /** Resolves when there is something to tell, at the latest when it is time for a sign of life. */
-  wait(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (finish: () => void) => {
-        cancel();
-        this.#wake = undefined;
-        signal.removeEventListener("abort", onAbort);
-        finish();
-      };
-      const onAbort = () => settle(() => reject(signal.reason as Error));
-      const cancel = this.#deps.clock.alarm(this.#patienceMs(), () => settle(resolve));
-      this.#wake = () => settle(resolve);
-      signal.addEventListener("abort", onAbort, { once: true });
-      if (signal.aborted) onAbort();
-      else if (this.#pods.size > 0 || this.#events.length > 0) this.#wake();
-    });
+  async wait(signal: AbortSignal): Promise<void> {
+    await this.#wakeup.wait({ clock: this.#deps.clock, ms: this.#silentForMs() }, signal);
+    signal.throwIfAborted();
   }
 
   /** Lines for what changed since the last call; a sign of life when nothing was told for long. */
@@ -120,7 +109,7 @@ export class ChangeFeed {
     return lines;
   }
 
-  #patienceMs(): number {
+  #silentForMs(): number {
     const silentMs = this.#silentLeftMs();
     return Math.max(0, this.#overviewDue ? Math.min(this.#overviewLeftMs(), silentMs) : silentMs);
   }
@@ -136,7 +125,7 @@ export class ChangeFeed {
   #onPod(record: PodView): void {
     this.#pods.set(record.uid, record);
     this.#overviewDue = true;
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   #onEvent(event: CoreEvent): void {
@@ -145,12 +134,12 @@ export class ChangeFeed {
       this.#events.shift();
       this.#missed += 1;
     }
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   #touchOverview(): void {
     this.#overviewDue = true;
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   #podLine(record: PodView): string {

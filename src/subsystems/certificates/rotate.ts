@@ -2,6 +2,7 @@ import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { waitForChange } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
 import {
   type AlternativeNames,
@@ -56,7 +57,8 @@ export async function keepCertificate(
     const fits = known && names && namesAll(parseCertificate(known.certificatePem), names);
     const waitMs = fits && dueAt !== undefined ? dueAt - clock.wall() : 0;
     if (!names || waitMs > 0) {
-      await pause(Math.min(names ? waitMs : LONGEST_SLEEP_MS, LONGEST_SLEEP_MS), deps, signal);
+      const ms = Math.min(names ? waitMs : LONGEST_SLEEP_MS, LONGEST_SLEEP_MS);
+      await waitForChange(deps.wakeOn, { clock, ms }, signal);
       continue;
     }
     try {
@@ -102,19 +104,4 @@ function namesAll({ names }: CertificateFacts, wanted: AlternativeNames): boolea
     wanted.dnsNames.every((name) => names.dnsNames.includes(name)) &&
     wanted.ipAddresses.every((address) => names.ipAddresses.includes(address))
   );
-}
-
-function pause(ms: number, { clock, wakeOn }: RotationDeps, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      cancel();
-      for (const stop of stops) stop();
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const cancel = clock.alarm(ms, done);
-    const stops = wakeOn.map((reading) => reading.subscribe(done));
-    signal.addEventListener("abort", done, { once: true });
-    if (signal.aborted) done();
-  });
 }

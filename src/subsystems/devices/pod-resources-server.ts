@@ -1,9 +1,9 @@
 /** The socket at which monitors ask which pod has which device; version 1 and the one before it. */
 import type { Pod } from "../../api/generated/types.ts";
-import { Cell } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import {
@@ -46,21 +46,14 @@ export function servePodResources(folder: string, deps: PodResourcesDeps): void 
   const path = `${folder}/${SOCKET_NAME}`;
   const calls = podResourcesCalls(deps);
   scope.spawn("pod resources", "restart", async (signal) => {
-    const broken = new Cell(0);
+    const wakeup = new Wakeup();
     let listener: GrpcListener | undefined;
     scope.defer("pod resources socket", () => listener?.close());
     for (;;) {
       try {
         await files.makeDirectory(folder, FOLDER_MODE);
-        const onBroken = () => broken.set(broken.get() + 1);
-        listener = await grpc.listen({ path, calls, onBroken });
-        await new Promise<void>((resolve) => {
-          const stop = broken.subscribe(() => {
-            stop();
-            resolve();
-          });
-          signal.addEventListener("abort", () => resolve(), { once: true });
-        });
+        listener = await grpc.listen({ path, calls, onBroken: () => wakeup.wake() });
+        await wakeup.wait(undefined, signal);
       } catch (error) {
         log.error("nobody can ask for pod resources", { path, problem: messageOf(error) });
       }

@@ -2,6 +2,7 @@ import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Correlator, Moment } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
@@ -28,7 +29,7 @@ export class ReferenceSink {
   readonly #deps: ReferenceSinkDeps;
   readonly #pace: Pace;
   #queue: CoreEvent[] = [];
-  #wake: (() => void) | undefined;
+  readonly #wakeup = new Wakeup();
 
   constructor(rate: WriteRate, deps: ReferenceSinkDeps) {
     this.#deps = deps;
@@ -42,24 +43,17 @@ export class ReferenceSink {
   offer(event: CoreEvent): void {
     if (this.#queue.length >= REFERENCE.queueLength) this.#deps.counts.dropped("queue");
     else this.#queue.push(event);
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   /** Writes until `signal` is aborted; then each event that waits gets one try within `drain`. */
   async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
-    const stop = () => this.#wake?.();
-    signal.addEventListener("abort", stop, { once: true });
     for (;;) {
       const event = this.#queue.shift();
       if (event) await this.#record(event, signal, drain);
       else if (signal.aborted) break;
-      else
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      this.#wake = undefined;
+      else await this.#wakeup.wait(undefined, signal);
     }
-    signal.removeEventListener("abort", stop);
   }
 
   async #record(event: CoreEvent, signal: AbortSignal, drain: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Correlation } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
@@ -58,7 +59,7 @@ export class Sink {
   readonly #pace: Pace;
   #lost: LossBook;
   #failures = 0;
-  #wake: (() => void) | undefined;
+  readonly #wakeup = new Wakeup();
 
   constructor({ rate, waitingEvents, waitingBytes }: SinkOptions, deps: SinkDeps) {
     this.#deps = deps;
@@ -85,7 +86,7 @@ export class Sink {
   /** Takes an event that is to be written. */
   offer({ event, patch }: Correlation): void {
     this.#add({ event, patch, since: this.#deps.clock.monotonic() });
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   /**
@@ -93,22 +94,16 @@ export class Sink {
    * for want of an answer; the rest stays on disk.
    */
   async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
-    const stop = () => this.#wake?.();
-    signal.addEventListener("abort", stop, { once: true });
     while (!signal.aborted) {
       const entry = this.#outbox.take();
       if (!entry) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-        this.#wake = undefined;
+        await this.#wakeup.wait(undefined, signal);
         continue;
       }
       const pauseMs = await this.#write(entry, signal);
       if (pauseMs > 0) await this.#deps.clock.sleep(pauseMs, signal).catch(() => {});
       this.#sayIfCaughtUp();
     }
-    signal.removeEventListener("abort", stop);
     for (let entry = this.#outbox.take(); entry; entry = this.#outbox.take())
       if ((await this.#write(entry, drain)) > 0 || drain.aborted) break;
   }

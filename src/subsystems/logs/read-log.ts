@@ -2,6 +2,7 @@ import { nanosFromWall, parseTimestampNanos } from "../../api/text/timestamps.ts
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { OpenFile, OpenFolder } from "../../outside/serving.ts";
 import { LogRenderer, type RenderRules } from "./render.ts";
 import { type Segment, segmentsOf } from "./segments.ts";
@@ -51,9 +52,8 @@ export class LogReading implements AsyncDisposable {
   /** What is to be read next, oldest first. */
   #held: HeldSegment[] = [];
   #start: Start = FROM_THE_BEGINNING;
-  #wake: (() => void) | undefined;
-  /** Something happened since the last look at the content, or at the names. */
-  #contentChanged = true;
+  readonly #wakeup = new Wakeup();
+  /** Something happened to the names since they were last listed. */
   #namesChanged = true;
   #lookedAt = -Infinity;
   #closed = false;
@@ -158,7 +158,6 @@ export class LogReading implements AsyncDisposable {
   ): Promise<void> {
     const at = { ...way };
     for (;;) {
-      this.#contentChanged = false;
       const ended = this.#deps.ended.get();
       const isDue = ended || this.#namesChanged || this.#untilLookMs() <= 0;
       const rotated = isDue && (await this.#isRotated(file));
@@ -256,27 +255,14 @@ export class LogReading implements AsyncDisposable {
   }
 
   /** Waits until there may be something new. */
-  #pause(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (finish: () => void) => {
-        cancel();
-        this.#wake = undefined;
-        signal.removeEventListener("abort", onAbort);
-        finish();
-      };
-      const onAbort = () => settle(() => reject(signal.reason as Error));
-      const cancel = this.#deps.clock.alarm(this.#untilLookMs(), () => settle(resolve));
-      this.#wake = () => settle(resolve);
-      signal.addEventListener("abort", onAbort, { once: true });
-      if (signal.aborted) onAbort();
-      else if (this.#contentChanged) this.#wake();
-    });
+  async #pause(signal: AbortSignal): Promise<void> {
+    await this.#wakeup.wait({ clock: this.#deps.clock, ms: this.#untilLookMs() }, signal);
+    signal.throwIfAborted();
   }
 
   #onChange(change: "names" | "content"): void {
-    this.#contentChanged = true;
     if (change === "names") this.#namesChanged = true;
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   async #findStart(): Promise<void> {

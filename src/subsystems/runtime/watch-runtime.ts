@@ -7,6 +7,7 @@ import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
@@ -88,7 +89,7 @@ export class RuntimeWatch {
   #streaming = false;
   readonly #dirty = new Set<PodUid>();
   #everything = true;
-  #wake: (() => void) | undefined;
+  readonly #wakeup = new Wakeup();
 
   constructor(deps: WatchDeps) {
     this.#deps = deps;
@@ -97,7 +98,7 @@ export class RuntimeWatch {
       ...{ clock: deps.clock, log: deps.log, observer: deps.observer, degraded: this.#degraded },
       onLate: (found) => {
         this.#tell(found);
-        this.#wake?.();
+        this.#wakeup.wake();
       },
       onChangedMeanwhile: (uid) => this.#lookAt(uid),
       onUnlisted: () => this.requestListing(),
@@ -130,14 +131,14 @@ export class RuntimeWatch {
   /** Looks at one pod for whoever waits for it; one that cannot be read is looked at again later. */
   async observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
     const found = await this.#observations.one(uid, signal);
-    if (found.kind === "unobserved") this.#wake?.();
+    if (found.kind === "unobserved") this.#wakeup.wake();
     return found;
   }
 
   /** Asks for a listing of everything soon. */
   requestListing(): void {
     this.#everything = true;
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   /** Polls the runtime's own status; run it with policy `restart`. */
@@ -275,19 +276,8 @@ export class RuntimeWatch {
 
   /** Waits for an event, the next full listing, or the next try of a pod that could not be observed. */
   #pause(signal: AbortSignal): Promise<void> {
-    const dueMs = Math.min(this.#untilListingMs(), this.#degraded.untilDueMs());
-    return new Promise((resolve) => {
-      const cancel = this.#deps.clock.alarm(dueMs, () => done());
-      const done = () => {
-        cancel();
-        signal.removeEventListener("abort", done);
-        this.#wake = undefined;
-        resolve();
-      };
-      this.#wake = done;
-      signal.addEventListener("abort", done, { once: true });
-      if (signal.aborted || this.#everything || this.#dirty.size > 0) done();
-    });
+    const ms = Math.min(this.#untilListingMs(), this.#degraded.untilDueMs());
+    return this.#wakeup.wait({ clock: this.#deps.clock, ms }, signal);
   }
 
   #onEvent(event: RuntimeEvent): void {
@@ -323,7 +313,7 @@ export class RuntimeWatch {
   #lookAt(uid: PodUid): void {
     if (this.#isBusy(uid)) return;
     this.#dirty.add(uid);
-    this.#wake?.();
+    this.#wakeup.wake();
   }
 
   #setStreaming(streaming: boolean): void {

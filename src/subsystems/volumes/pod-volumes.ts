@@ -50,7 +50,7 @@ export class PodVolumes {
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #closing = new AbortController();
   readonly #stops: (() => void)[] = [];
-  readonly #wakers = new Set<() => void>();
+  readonly #listeners = new Set<() => void>();
   #pod: Pod;
   #shown: string;
 
@@ -103,14 +103,10 @@ export class PodVolumes {
     allValues(made);
   }
 
-  /** Resolves when something a volume shows has changed, at once if it did since the last look. */
-  changed(): { readonly promise: Promise<void>; readonly cancel: () => void } {
-    let wake = () => {};
-    const promise = new Promise<void>((resolve) => {
-      wake = resolve;
-    });
-    this.#wakers.add(wake);
-    return { promise, cancel: () => this.#wakers.delete(wake) };
+  /** Calls `onChange` whenever something that a volume shows has changed, until the returned function is called. */
+  subscribe(onChange: () => void): () => void {
+    this.#listeners.add(onChange);
+    return () => this.#listeners.delete(onChange);
   }
 
   /** The pod is another version of itself: what shows it is made again, if it shows anything else now. */
@@ -151,8 +147,7 @@ export class PodVolumes {
 
   /** Brings a volume up to date; several changes at once make for one more run. */
   #refresh(entry: Entry): void {
-    for (const wake of [...this.#wakers]) wake();
-    this.#wakers.clear();
+    for (const listener of [...this.#listeners]) listener();
     if (!entry.made || entry.queued || this.#closing.signal.aborted) return;
     entry.queued = true;
     void this.#make(entry, this.#closing.signal).catch((error: unknown) => {

@@ -12,6 +12,7 @@ import type { LabelSet } from "../../api/text/labels.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
@@ -141,17 +142,16 @@ export class Volumes {
     const volumes = this.#of(pod);
     const { clock } = this.#deps;
     const deadline = clock.monotonic() + TIMEOUT_MS;
+    const wakeup = new Wakeup();
+    using stack = new DisposableStack();
+    stack.defer(volumes.subscribe(() => wakeup.wake()));
     for (let failures = 1; ; failures += 1) {
-      const changed = volumes.changed();
-      try {
-        await volumes.makeMissing(signal);
-        const left = deadline - clock.monotonic();
-        if (volumes.missing.length === 0) return;
-        if (left <= 0) throw unmounted(volumes.missing);
-        await this.#pause(Math.min(retryDelayMs(failures, RETRY), left), changed.promise, signal);
-      } finally {
-        changed.cancel();
-      }
+      await volumes.makeMissing(signal);
+      const left = deadline - clock.monotonic();
+      if (volumes.missing.length === 0) return;
+      if (left <= 0) throw unmounted(volumes.missing);
+      await wakeup.wait({ clock, ms: Math.min(retryDelayMs(failures, RETRY), left) }, signal);
+      signal.throwIfAborted();
     }
   }
 
@@ -289,19 +289,6 @@ export class Volumes {
     const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options, ...own });
     this.#pods.set(uid, made);
     return made;
-  }
-
-  async #pause(ms: number, changed: Promise<void>, signal: AbortSignal): Promise<void> {
-    const nap = new AbortController();
-    const onAbort = () => nap.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    try {
-      await Promise.race([this.#deps.clock.sleep(ms, nap.signal), changed]);
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-      nap.abort(new Error("awake"));
-    }
-    signal.throwIfAborted();
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import type { Log } from "../../../kit/log.ts";
+import { runControlLoop } from "../../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
@@ -54,17 +55,26 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
     const known = new Map<string, Known>();
     const changes = new Cell(0);
     files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal);
-    while (!signal.aborted) {
-      const seen = changes.get();
-      await reconcile(await findSockets(folder, files), known, { ...deps, signal });
-      // What is below a folder in the folder is not told of, and what failed is to be tried again.
-      const folders = ((await files.list(folder)) ?? []).some(({ kind }) => kind === "directory");
-      const open = [...known.values()].some(({ retryAt }) => retryAt !== undefined);
-      await (folders || open
-        ? clock.sleep(RECONCILE_MS, signal)
-        : until(changes, (now) => now !== seen, signal)
-      ).catch(() => {});
-    }
+    let everyMs = Number.POSITIVE_INFINITY;
+    await runControlLoop<FoundSockets>(
+      {
+        name: "plugin registry",
+        wakeOn: [changes],
+        everyMs: () => everyMs,
+        plan: () => findSockets(folder, files),
+        act: async (found) => {
+          await reconcile(found, known, { ...deps, signal });
+          // What is below a folder in the folder is not told of, and what failed is to be tried again.
+          const folders = ((await files.list(folder)) ?? []).some(
+            ({ kind }) => kind === "directory",
+          );
+          const open = [...known.values()].some(({ retryAt }) => retryAt !== undefined);
+          everyMs = folders || open ? RECONCILE_MS : Number.POSITIVE_INFINITY;
+        },
+      },
+      clock,
+      signal,
+    );
   });
 }
 

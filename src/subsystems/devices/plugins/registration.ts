@@ -3,6 +3,7 @@ import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
+import { Wakeup } from "../../../kit/loops/wakeup.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import { type Grpc, type GrpcListener, unaryCall } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
@@ -103,18 +104,11 @@ export class RegistrationService {
   /** Makes the socket anew when it broke, or when somebody removed it: plugins would never find us again. */
   async #guard(signal: AbortSignal): Promise<void> {
     const { files, clock } = this.#deps;
-    let changed = true;
-    let wake = () => {};
-    const poke = () => {
-      changed = true;
-      wake();
-    };
-    files.watchDirectory(this.#folder, poke, signal);
-    signal.addEventListener("abort", poke, { once: true });
-    const stop = this.#problem.subscribe(poke);
+    const wakeup = new Wakeup();
+    files.watchDirectory(this.#folder, () => wakeup.wake(), signal);
+    const stop = this.#problem.subscribe(() => wakeup.wake());
     try {
       while (!signal.aborted) {
-        changed = false;
         const path = `${this.#folder}/${SOCKET_NAME}`;
         const lost = (await files.facts(path))?.kind !== "socket";
         if (signal.aborted) return;
@@ -123,10 +117,7 @@ export class RegistrationService {
           await this.#listen();
         }
         if (!this.#listener) await clock.sleep(RETRY_MS, signal).catch(() => {});
-        else if (!changed)
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
+        else await wakeup.wait(undefined, signal);
       }
     } finally {
       stop();

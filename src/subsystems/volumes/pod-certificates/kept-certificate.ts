@@ -2,6 +2,7 @@ import type { Pod, PodCertificateProjection } from "../../../api/generated/types
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { Wakeup } from "../../../kit/loops/wakeup.ts";
 import {
   type Answer,
   freshness,
@@ -64,7 +65,7 @@ export class KeptCertificate {
   readonly #deps: KeepDeps;
   readonly #since: MonotonicMs;
   readonly #stop = new AbortController();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Wakeup>();
   #state: State = { kind: "waiting", why: "" };
   #askedAt: MonotonicMs | undefined;
   #warnings: readonly (() => void)[] = [];
@@ -206,7 +207,7 @@ export class KeptCertificate {
   #settle(state: State): void {
     this.#forgetWarnings();
     this.#state = state;
-    for (const wake of [...this.#waiting]) wake();
+    for (const wakeup of this.#waiting) wakeup.wake();
     this.#order.onChange();
   }
 
@@ -223,15 +224,11 @@ export class KeptCertificate {
     const { clock } = this.#deps;
     const left = this.#since + TIMEOUT_MS - clock.monotonic();
     if (left <= 0) return;
-    const enough = new AbortController();
-    const wake = () => enough.abort(new Error("there is an answer"));
-    this.#waiting.add(wake);
-    try {
-      const any = AbortSignal.any([signal, this.#stop.signal, enough.signal]);
-      await clock.sleep(left, any).catch(() => {});
-    } finally {
-      this.#waiting.delete(wake);
-    }
+    const wakeup = new Wakeup();
+    this.#waiting.add(wakeup);
+    const any = AbortSignal.any([signal, this.#stop.signal]);
+    await wakeup.wait({ clock, ms: left }, any);
+    this.#waiting.delete(wakeup);
     signal.throwIfAborted();
   }
 }
