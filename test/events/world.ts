@@ -1,17 +1,13 @@
 // The events module on virtual time, with files in memory and an API server that does what it is told.
 import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
 import type { OutsideError } from "../../src/kit/errors.ts";
+import type { RateLimit } from "../../src/kit/limits/token-bucket.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import { StateFiles } from "../../src/kit/state/state-files.ts";
-import {
-  type EventPolicy,
-  type Events,
-  startEvents,
-  type WriteRate,
-} from "../../src/subsystems/events/events.ts";
+import { type EventPolicy, type Events, startEvents } from "../../src/subsystems/events/events.ts";
 import { FakeFiles } from "../sim/fake-files.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 import { FakeEventApi } from "./fake-event-api.ts";
@@ -20,7 +16,7 @@ export const FOLDER = "/state/events";
 
 export interface WorldOptions {
   readonly policy?: EventPolicy;
-  readonly rate?: WriteRate;
+  readonly rate?: RateLimit;
   /** False: there is no API server. */
   readonly api?: boolean;
 }

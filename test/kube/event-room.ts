@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreEvent, CoreEventList } from "../../src/api/generated/types.ts";
 import { type Clock, createSystemClock } from "../../src/kit/clock.ts";
+import type { RateLimit } from "../../src/kit/limits/token-bucket.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSystemRandom } from "../../src/kit/random.ts";
@@ -17,7 +18,6 @@ import {
   type Events,
   kubeEventApi,
   startEvents,
-  type WriteRate,
 } from "../../src/subsystems/events/events.ts";
 import { unaccounted } from "../events/world.ts";
 import { SimClock } from "../sim/sim-clock.ts";
@@ -29,7 +29,7 @@ const TIMEOUT_MS = 60_000;
 
 export interface EventRoomOptions {
   readonly policy?: EventPolicy;
-  readonly rate?: WriteRate;
+  readonly rate?: RateLimit;
   /** Default: virtual time, which `pass` moves. */
   readonly clock?: Clock;
 }

@@ -1,9 +1,9 @@
 import type { DeleteOptions, ListMeta, ObjectMeta } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { apiErrorOf } from "./api-error.ts";
-import { type RateLimit, RequestBudget } from "./rate-limit.ts";
 import { apiPath, apiVersionOf, type ObjectPlace, type Query, type Resource } from "./resources.ts";
 import type { ApiReply, ApiRequest, ApiTransport, ApiWatchReply } from "./transport/transport.ts";
 
@@ -96,12 +96,12 @@ const REQUEST_LOG_LEVEL = 6;
 export class KubeClient {
   readonly #deps: KubeClientDeps;
   readonly #timeoutMs: number;
-  readonly #budget: RequestBudget | undefined;
+  readonly #budget: TokenBucket | undefined;
 
   constructor(options: KubeClientOptions, deps: KubeClientDeps) {
     this.#deps = deps;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    this.#budget = options.limit && new RequestBudget(options.limit, deps.clock);
+    this.#budget = options.limit && new TokenBucket(options.limit, deps.clock);
   }
 
   get transport(): ApiTransport {

@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -36,7 +37,7 @@ const SOCKET_NAME = "kubelet.sock";
 /** Pause before the socket is made again when it could not be. */
 const RETRY_MS = 5_000;
 /** Calls per second, and at once (DefaultPodResourcesMaxQPS and its burst). */
-const RATE = { perSecond: 100, burst: 10 };
+const RATE = { qps: 100, burst: 10 };
 const NOT_FOUND = 5;
 const RESOURCE_EXHAUSTED = 8;
 
@@ -68,12 +69,12 @@ type Method = "list" | "get" | "get_allocatable";
 
 function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
   const { state, pods, clock } = deps;
-  const limit = new RateLimit(clock);
+  const limit = new TokenBucket(RATE, clock);
   const count = counters(deps.metrics);
   const answer =
     <Request, Response>(version: string, method: Method, act: (request: Request) => Response) =>
     async (request: Request): Promise<Response> => {
-      if (!limit.take()) throw new GrpcError(RESOURCE_EXHAUSTED, "rejected by rate limit");
+      if (!limit.tryTake()) throw new GrpcError(RESOURCE_EXHAUSTED, "rejected by rate limit");
       count.asked(version, method);
       try {
         return act(request);
@@ -147,25 +148,4 @@ function counters(metrics: MetricsRegistry) {
     failed: (version: string, method: Method) =>
       errors.get(method)?.add({ server_api_version: version }),
   };
-}
-
-/** A bucket of calls that fills with time. */
-class RateLimit {
-  readonly #clock: Clock;
-  #left = RATE.burst;
-  #at: number;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#at = clock.monotonic();
-  }
-
-  take(): boolean {
-    const now = this.#clock.monotonic();
-    this.#left = Math.min(RATE.burst, this.#left + ((now - this.#at) / 1000) * RATE.perSecond);
-    this.#at = now;
-    if (this.#left < 1) return false;
-    this.#left -= 1;
-    return true;
-  }
 }

@@ -117,35 +117,3 @@ export function patchOf({ count = 0, lastTimestamp, message = "" }: CoreEvent): 
     ...(message === "" ? {} : { message }),
   };
 }
-
-/** How often something may be done: `burst` times at once, and once more every `intervalMs`. */
-export interface Budget {
-  readonly burst: number;
-  readonly intervalMs: number;
-}
-
-/**
- * Takes one token of a bucket. The bucket is one number: the time at which it will be full again.
- * `undefined` is a full bucket.
- */
-export function spend(
-  fullAt: number | undefined,
-  at: number,
-  { burst, intervalMs }: Budget,
-): { readonly granted: boolean; readonly fullAt: number } {
-  const from = fullAt === undefined || fullAt < at ? at : fullAt;
-  const next = from + intervalMs;
-  return next - at > burst * intervalMs
-    ? { granted: false, fullAt: from }
-    : { granted: true, fullAt: next };
-}
-
-/** Milliseconds until a token is there. */
-export function tokenLeftMs(
-  fullAt: number | undefined,
-  at: number,
-  { burst, intervalMs }: Budget,
-): number {
-  if (fullAt === undefined) return 0;
-  return Math.max(0, fullAt + intervalMs - burst * intervalMs - at);
-}

@@ -1,7 +1,8 @@
 import { LRUCache } from "lru-cache";
 import type { CoreEvent } from "../../api/generated/types.ts";
+import { spend } from "../../kit/limits/token-budget.ts";
 import type { EventPatch, Observation, Similar } from "./correlate.ts";
-import { aggregate, combine, observationOf, observe, spend } from "./correlate.ts";
+import { aggregate, combine, observationOf, observe } from "./correlate.ts";
 import { digest, eventKey, objectKey } from "./event-keys.ts";
 import type { CorrelatorRules } from "./policy.ts";
 

@@ -8,6 +8,7 @@ import { withMarks } from "../../api/event-marks.ts";
 import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
 import type { EventReason } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { RateLimit } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
@@ -25,7 +26,6 @@ import { Recorder } from "./recorder.ts";
 import { ReferenceSink } from "./reference-sink.ts";
 import { type LostEvents, Sink } from "./sink.ts";
 import { Spool } from "./spool.ts";
-import type { WriteRate } from "./write-event.ts";
 
 export type { EventHandler } from "./broadcaster.ts";
 export type { EventPatch } from "./correlate.ts";
@@ -37,7 +37,6 @@ export { kubeEventApi } from "./kube-event-api.ts";
 export type { EventObject, Said } from "./make-event.ts";
 export type { CorrelatorOptions, EventMode, EventPolicy } from "./policy.ts";
 export type { Recorder } from "./recorder.ts";
-export type { WriteRate } from "./write-event.ts";
 
 /** Settings of the module. */
 export interface EventsOptions {
@@ -46,7 +45,7 @@ export interface EventsOptions {
   readonly folder: string;
   readonly policy?: EventPolicy;
   /** How fast events are written; 50 per second and 100 at once unless told otherwise. */
-  readonly rate?: WriteRate;
+  readonly rate?: RateLimit;
 }
 
 /** What the module needs. */
@@ -71,7 +70,7 @@ export interface PodSaid extends Said {
 const COMPONENT = "kubelet";
 /** Verbosity at which events are logged (server.go makeEventRecorder). */
 const LOG_VERBOSITY = 3;
-const DEFAULT_RATE: WriteRate = { qps: 50, burst: 100 };
+const DEFAULT_RATE: RateLimit = { qps: 50, burst: 100 };
 /** Writes per second when the Go kubelet is told 0 (client-go DefaultQPS). */
 const REFERENCE_QPS = 5;
 /** How long the agent's end waits for the API server to take what is left. */
@@ -263,16 +262,21 @@ export class Events {
     });
   }
 
+  get #rate(): RateLimit {
+    const { qps, burst } = this.#options.rate ?? DEFAULT_RATE;
+    return { qps, burst: Math.max(1, burst) };
+  }
+
   #createSink(api: EventApi): Sink {
     const { state, clock } = this.#deps;
-    const { folder, rate = DEFAULT_RATE } = this.#options;
+    const { folder } = this.#options;
     const { waitingEvents, waitingBytes } = this.#rules;
     const spool = new Spool(
       { path: `${folder}/waiting.jsonl` },
       { state, clock, onSpooled: ({ event }) => this.#history.follow(event, "spooled") },
     );
     return new Sink(
-      { rate, waitingEvents, waitingBytes },
+      { rate: this.#rate, waitingEvents, waitingBytes },
       {
         ...this.#deps,
         api,
@@ -285,7 +289,7 @@ export class Events {
   }
 
   #createReferenceSink(api: EventApi): ReferenceSink {
-    const { qps, burst } = this.#options.rate ?? DEFAULT_RATE;
+    const { qps, burst } = this.#rate;
     return new ReferenceSink(
       { qps: qps > 0 ? qps : REFERENCE_QPS, burst },
       {

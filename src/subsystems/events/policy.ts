@@ -1,7 +1,8 @@
 // pure
 /** How events are treated: the bounds of memory, disk and writes, and what gives way to what. */
 import type { CoreEvent } from "../../api/generated/types.ts";
-import type { Budget, SimilarLimits } from "./correlate.ts";
+import type { Budget } from "../../kit/limits/token-budget.ts";
+import type { SimilarLimits } from "./correlate.ts";
 import { combinedMessage } from "./correlate.ts";
 import { similarKey, similarKeyByContainer, spamKey, spamKeyByReason } from "./event-keys.ts";
 import { HISTORY_BYTES } from "./history-lines.ts";

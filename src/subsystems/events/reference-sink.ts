@@ -1,6 +1,7 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
@@ -8,7 +9,7 @@ import type { Correlator, Moment } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
 import { type EventApi, type EventWrite, faultOf, judgeFault } from "./event-api.ts";
 import { REFERENCE } from "./policy.ts";
-import { Pace, type WriteRate, writeEvent } from "./write-event.ts";
+import { writeEvent } from "./write-event.ts";
 
 /** What the sink of the Go kubelet needs. */
 export interface ReferenceSinkDeps {
@@ -27,13 +28,13 @@ export interface ReferenceSinkDeps {
  */
 export class ReferenceSink {
   readonly #deps: ReferenceSinkDeps;
-  readonly #pace: Pace;
+  readonly #budget: TokenBucket;
   #queue: CoreEvent[] = [];
   readonly #wakeup = new Wakeup();
 
-  constructor(rate: WriteRate, deps: ReferenceSinkDeps) {
+  constructor(rate: RateLimit, deps: ReferenceSinkDeps) {
     this.#deps = deps;
-    this.#pace = new Pace(rate, deps.clock);
+    this.#budget = new TokenBucket(rate, deps.clock);
   }
 
   get waiting(): number {
@@ -83,7 +84,7 @@ export class ReferenceSink {
   async #try(write: EventWrite, drain: AbortSignal): Promise<boolean> {
     const { api, correlator, counts, log } = this.#deps;
     try {
-      await this.#pace.next(drain);
+      await this.#budget.take(drain);
       correlator.update(await writeEvent(api, write, drain));
       counts.settled("sent");
       return true;

@@ -2,6 +2,7 @@ import type { CoreEvent } from "../../api/generated/types.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
@@ -12,11 +13,12 @@ import type { Fate } from "./history-lines.ts";
 import { Outbox, type OutboxEntry } from "./outbox.ts";
 import { REFERENCE } from "./policy.ts";
 import type { Spool } from "./spool.ts";
-import { Pace, type WriteRate, writeEvent } from "./write-event.ts";
+import { writeEvent } from "./write-event.ts";
 
 /** Bounds of a sink. */
 export interface SinkOptions {
-  readonly rate: WriteRate;
+  /** How fast events are written (eventRecordQPS, eventBurst). */
+  readonly rate: RateLimit;
   readonly waitingEvents: number;
   readonly waitingBytes: number;
 }
@@ -56,7 +58,7 @@ const SAY_EVERY = 20;
 export class Sink {
   readonly #deps: SinkDeps;
   readonly #outbox: Outbox;
-  readonly #pace: Pace;
+  readonly #budget: TokenBucket;
   #lost: LossBook;
   #failures = 0;
   readonly #wakeup = new Wakeup();
@@ -64,7 +66,7 @@ export class Sink {
   constructor({ rate, waitingEvents, waitingBytes }: SinkOptions, deps: SinkDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox({ maxEvents: waitingEvents, maxBytes: waitingBytes });
-    this.#pace = new Pace(rate, deps.clock);
+    this.#budget = new TokenBucket(rate, deps.clock);
     this.#lost = new LossBook();
   }
 
@@ -133,7 +135,7 @@ export class Sink {
     const { api, log } = this.#deps;
     const triedBefore = entry.tries > 0 || entry.spooled;
     try {
-      await this.#pace.next(signal);
+      await this.#budget.take(signal);
       await writeEvent(api, entry, signal);
     } catch (error) {
       if (signal.aborted) {

@@ -1,6 +1,6 @@
 import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
-import { Turns } from "../../kit/turns.ts";
+import { Turns } from "../../kit/limits/turns.ts";
 import type { GroupOrder, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { VolumeStepError, wrong } from "./kind.ts";
 

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import { TokenBucket } from "../../../kit/limits/token-bucket.ts";
 import type { ImageService } from "../../../outside/cri/cri.ts";
 import type { TrackedCredentials } from "../credentials/keyring.ts";
 import { credentialHash } from "../credentials/registry-access.ts";
@@ -49,21 +50,17 @@ const LOST_LAYER_RETRIES = 3;
 
 /** See the head of this file. */
 export class Puller {
-  readonly #options: PullerOptions;
   readonly #images: Pick<ImageService, "pullImage">;
   readonly #clock: Clock;
   readonly #lanes: PullLanes;
   readonly #underWay = new Map<string, SharedPull>();
-  #tokens: number;
-  #filledAt: number;
+  readonly #budget: TokenBucket;
 
   constructor(options: PullerOptions, images: Pick<ImageService, "pullImage">, clock: Clock) {
-    this.#options = options;
     this.#images = images;
     this.#clock = clock;
     this.#lanes = new PullLanes(options, clock);
-    this.#tokens = options.burst;
-    this.#filledAt = clock.monotonic();
+    this.#budget = new TokenBucket(options, clock);
   }
 
   /**
@@ -145,13 +142,7 @@ export class Puller {
 
   /** Does not wait: what comes too often fails and backs off (images/helpers.go throttledImageService). */
   #takeToken(): void {
-    const { qps, burst } = this.#options;
-    if (qps <= 0) return;
-    const now = this.#clock.monotonic();
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAt) / 1000) * qps);
-    this.#filledAt = now;
-    if (this.#tokens < 1) throw new OutsideError("exhausted", "pull QPS exceeded");
-    this.#tokens -= 1;
+    if (!this.#budget.tryTake()) throw new OutsideError("exhausted", "pull QPS exceeded");
   }
 }
 
