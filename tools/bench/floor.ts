@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import PQueue from "p-queue";
+import { allValues, inParallel } from "../../src/kit/in-parallel.ts";
 import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
 import type { Box } from "../../test/box/box.ts";
 import { TEST_IMAGE } from "../../test/box/images.ts";
@@ -50,15 +50,12 @@ export class FloorRunner {
   ): Promise<FloorTogether> {
     const image = await this.#cri.images.imageStatus(TEST_IMAGE, this.#signal);
     const pods = Array.from({ length: count }, () => this.#nextPod(image?.id ?? TEST_IMAGE));
-    const queue = new PQueue({ concurrency: parallel });
     const startedAt = monotonicMs();
-    const started = await Promise.all(
-      pods.map((pod) =>
-        queue.add(async () => {
-          const ids = await this.#start(pod);
-          return { ...ids, runningMs: monotonicMs() - startedAt };
-        }),
-      ),
+    const started = allValues(
+      await inParallel(pods, parallel, async (pod) => {
+        const ids = await this.#start(pod);
+        return { ...ids, runningMs: monotonicMs() - startedAt };
+      }),
     );
     const stoppingAt = monotonicMs();
     const stoppedMs = await Promise.all(

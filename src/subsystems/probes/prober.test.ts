@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pod, target } from "../../../test/probes/world.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import { Slots } from "../../kit/limits/slots.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { ConnectAnswer, Net } from "../../outside/net/net.ts";
-import { FairSlots } from "./fair-slots.ts";
 import { FineRate } from "./fine-rate.ts";
 import { Prober, type ProberShared } from "./prober.ts";
 import { Schedule } from "./schedule.ts";
@@ -28,7 +28,7 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     schedule: new Schedule(clock),
     spread: new Spread(),
     fineRate: new FineRate(100),
-    execSlots: new FairSlots({ total: 1, perOwner: 1 }),
+    execSlots: new Slots({ total: 1, perGroup: 1 }),
     agentStartedAt: clock.monotonic(),
     historyLength: 5,
     endLeftovers: true,

@@ -2,10 +2,10 @@ import type { PodUid } from "../../api/observation.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
+import type { Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Publisher } from "../../kit/topic.ts";
-import type { FairSlots } from "./fair-slots.ts";
 import type { FineRate } from "./fine-rate.ts";
 import { type LookPorts, look } from "./look.ts";
 import { LookLog } from "./look-log.ts";
@@ -44,7 +44,7 @@ export interface ProberShared {
   readonly schedule: Schedule;
   readonly spread: Spread;
   readonly fineRate: FineRate;
-  readonly execSlots: FairSlots;
+  readonly execSlots: Slots;
   readonly agentStartedAt: MonotonicMs;
   readonly historyLength: number;
   /** Whether exec probes that ran out of time leave nothing behind, where the pod does not say. */

@@ -8,12 +8,12 @@
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { roundRobin, Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
 import type { HistogramSeries, MetricsRegistry, Sample } from "../../kit/metrics.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Publisher } from "../../kit/topic.ts";
-import { FairSlots } from "./fair-slots.ts";
 import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
 import type { LookPorts } from "./look.ts";
@@ -112,9 +112,10 @@ class ProbeRoom implements Probes {
   constructor(deps: ProbesDeps, options: ProbesOptions) {
     const { clock } = deps;
     const schedule = new Schedule(clock);
-    const execSlots = new FairSlots({
+    const execSlots = new Slots({
       total: options.execInFlight,
-      perOwner: options.execInFlightPerPod,
+      perGroup: options.execInFlightPerPod,
+      order: roundRobin,
     });
     const fineRate = new FineRate(options.fineLooksPerSecond);
     const metrics = this.#register(deps.metrics, execSlots);
@@ -217,7 +218,7 @@ class ProbeRoom implements Probes {
     void look.then(() => this.#inFlight.delete(look));
   }
 
-  #register(registry: MetricsRegistry, execSlots: FairSlots) {
+  #register(registry: MetricsRegistry, execSlots: Slots) {
     registry.collected(
       {
         name: "prober_probe_total",

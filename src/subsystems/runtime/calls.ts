@@ -1,9 +1,11 @@
-import PQueue from "p-queue";
 import type { Clock } from "../../kit/clock.ts";
+import { type SlotOrder, Slots } from "../../kit/limits/slots.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 
-/** What is made first when several wait: what is further along. */
-const PRIORITIES = { sandbox: 0, container: 1 } as const;
+/** What starts are of; of several that wait the container goes first: it is further along. */
+type Started = "sandbox" | "container";
+const containersFirst: SlotOrder = (a, b) =>
+  a.name === b.name ? a.oldest < b.oldest : a.name === "container";
 
 /** How long a call that has begun may go on when the agent leaves, or a sandbox when its pod is not wanted any more. */
 export const TIMEOUT_MS = 5_000;
@@ -16,36 +18,32 @@ export const TIMEOUT_MS = 5_000;
  * failed one. Only sandboxes, whose network may hang, are given up in the end.
  */
 export class RuntimeCalls {
-  readonly #starts: PQueue;
-  readonly #removals: PQueue;
+  readonly #starts: Slots;
+  readonly #removals: Slots;
   readonly #clock: Clock;
   readonly #cutOff = new AbortController();
 
   constructor(parallel: number, { clock, scope }: { clock: Clock; scope: TaskScope }) {
-    this.#starts = new PQueue({ concurrency: parallel });
-    this.#removals = new PQueue({ concurrency: parallel });
+    this.#starts = new Slots({ total: parallel, order: containersFirst });
+    this.#removals = new Slots({ total: parallel });
     this.#clock = clock;
     scope.defer("calls to the runtime", () => this.#seeThrough());
   }
 
   /** Starts that wait for their turn. */
   get waitingStarts(): number {
-    return this.#starts.size;
+    return this.#starts.waiting;
   }
 
   /** Runs `act` when it is its turn; gives the turn up when the signal comes first. */
-  start<T>(
-    what: keyof typeof PRIORITIES,
-    signal: AbortSignal,
-    act: (over: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  start<T>(what: Started, signal: AbortSignal, act: (over: AbortSignal) => Promise<T>): Promise<T> {
     const begin = what === "sandbox" ? () => this.#patiently(signal, act) : this.#seenThrough(act);
-    return inTurn(this.#starts, PRIORITIES[what], signal, begin);
+    return this.#starts.run(what, signal, begin);
   }
 
   /** As `start`, for what takes something away. */
   remove(signal: AbortSignal, act: (over: AbortSignal) => Promise<void>): Promise<void> {
-    return inTurn(this.#removals, 0, signal, this.#seenThrough(act));
+    return this.#removals.run("removal", signal, this.#seenThrough(act));
   }
 
   #seenThrough<T>(act: (over: AbortSignal) => Promise<T>): () => Promise<T> {
@@ -70,23 +68,8 @@ export class RuntimeCalls {
   async #seeThrough(): Promise<void> {
     const idle = new AbortController();
     const late = this.#clock.sleep(TIMEOUT_MS, idle.signal).catch(() => {});
-    await Promise.race([Promise.all([this.#starts.onIdle(), this.#removals.onIdle()]), late]);
+    await Promise.race([Promise.all([this.#starts.untilIdle(), this.#removals.untilIdle()]), late]);
     idle.abort();
     this.#cutOff.abort(new Error("the agent is leaving"));
   }
-}
-
-async function inTurn<T>(
-  queue: PQueue,
-  priority: number,
-  signal: AbortSignal,
-  act: () => Promise<T>,
-): Promise<T> {
-  return queue.add(
-    () => {
-      signal.throwIfAborted();
-      return act();
-    },
-    { priority },
-  ) as Promise<T>;
 }

@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
-import PQueue from "p-queue";
 import { OutsideError } from "../../../kit/errors.ts";
+import { Slots } from "../../../kit/limits/slots.ts";
+
+const NEVER = new AbortController().signal;
 
 /** Programs at once: each start stops the event loop for the time of a fork. */
 const AT_ONCE = 4;
@@ -42,9 +44,9 @@ export interface Programs {
 
 /** Runs programs, few at once. */
 export function createPrograms(): Programs {
-  const queue = new PQueue({ concurrency: AT_ONCE });
+  const slots = new Slots({ total: AT_ONCE });
   const attempt: TryProgram = (program, args, fds = []) =>
-    queue.add(() => runOnce(program, args, fds));
+    slots.run("", NEVER, () => runOnce(program, args, fds));
   return {
     attempt,
     run: async (program, args, fds) => {

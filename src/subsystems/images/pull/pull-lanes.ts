@@ -5,6 +5,7 @@
  * served within a lane, and between lanes the one with the fewest pulls goes first.
  */
 import type { Clock } from "../../../kit/clock.ts";
+import { type HeldSlot, type SlotOrder, Slots } from "../../../kit/limits/slots.ts";
 
 /** Bounds of the lanes. */
 export interface LaneOptions {
@@ -21,7 +22,6 @@ export type PullStanding =
 
 interface Ticket {
   readonly registry: string;
-  readonly start: () => void;
   startedAt: number | undefined;
   lent: boolean;
 }
@@ -31,6 +31,9 @@ const LENDS_AFTER_MS = 60_000;
 /** Places that are lent at most. */
 const LENT_PLACES = 16;
 
+const leastLoadedFirst: SlotOrder = (a, b) =>
+  a.held === b.held ? a.oldest < b.oldest : a.held < b.held;
+
 /** A pull in its lane. */
 export interface Lane {
   readonly standing: () => PullStanding;
@@ -38,13 +41,13 @@ export interface Lane {
 
 /** See the head of this file. */
 export class PullLanes {
-  readonly #options: LaneOptions;
+  readonly #slots: Slots;
   readonly #clock: Clock;
-  #waiting: Ticket[] = [];
-  readonly #running = new Set<Ticket>();
+  /** Pulls that wait and run, in the order in which they came. */
+  readonly #tickets = new Set<Ticket>();
 
-  constructor(options: LaneOptions, clock: Clock) {
-    this.#options = options;
+  constructor({ limit, perRegistry }: LaneOptions, clock: Clock) {
+    this.#slots = new Slots({ total: limit, perGroup: perRegistry, order: leastLoadedFirst });
     this.#clock = clock;
   }
 
@@ -56,76 +59,42 @@ export class PullLanes {
     onLane: (lane: Lane) => void = () => {},
   ): Promise<T> {
     signal.throwIfAborted();
-    const ticket = await this.#admitted(registry, signal, onLane);
+    const ticket: Ticket = { registry, startedAt: undefined, lent: false };
+    this.#tickets.add(ticket);
+    onLane({ standing: () => this.#standing(ticket) });
+    try {
+      return await this.#slots.run(registry, signal, (slot) => this.#start(ticket, slot, work));
+    } finally {
+      this.#tickets.delete(ticket);
+    }
+  }
+
+  async #start<T>(ticket: Ticket, slot: HeldSlot, work: () => Promise<T>): Promise<T> {
+    ticket.startedAt = this.#clock.monotonic();
     const cancel = this.#clock.alarm(LENDS_AFTER_MS, () => {
-      const lent = [...this.#running].filter((other) => other.lent).length;
+      const lent = [...this.#tickets].filter((other) => other.lent).length;
       if (lent >= LENT_PLACES) return;
       ticket.lent = true;
-      this.#admit();
+      slot.lend();
     });
     try {
       return await work();
     } finally {
       cancel();
-      this.#running.delete(ticket);
-      this.#admit();
     }
-  }
-
-  #admitted(registry: string, signal: AbortSignal, onLane: (lane: Lane) => void): Promise<Ticket> {
-    return new Promise((resolve, reject) => {
-      const onAbort = () => {
-        this.#waiting = this.#waiting.filter((other) => other !== ticket);
-        reject(signal.reason as Error);
-      };
-      const ticket: Ticket = {
-        registry,
-        startedAt: undefined,
-        lent: false,
-        start: () => {
-          signal.removeEventListener("abort", onAbort);
-          resolve(ticket);
-        },
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(ticket);
-      onLane({ standing: () => this.#standing(ticket) });
-      this.#admit();
-    });
   }
 
   #standing(ticket: Ticket): PullStanding {
     const { registry, startedAt } = ticket;
     if (startedAt !== undefined)
       return { kind: "running", forMs: this.#clock.monotonic() - startedAt, registry };
-    const before = this.#waiting.slice(0, Math.max(0, this.#waiting.indexOf(ticket)));
-    const sameLane = (other: Ticket) => other.registry === registry;
-    const running = [...this.#running].filter((other) => sameLane(other) && !other.lent).length;
-    return { kind: "waiting", ahead: before.filter(sameLane).length + running, registry };
-  }
-
-  #admit(): void {
-    for (;;) {
-      const next = this.#next();
-      if (!next) return;
-      this.#waiting = this.#waiting.filter((other) => other !== next);
-      next.startedAt = this.#clock.monotonic();
-      this.#running.add(next);
-      next.start();
-    }
-  }
-
-  #next(): Ticket | undefined {
-    const counted = [...this.#running].filter(({ lent }) => !lent);
-    if (counted.length >= this.#options.limit) return undefined;
-    const inLane = (registry: string) =>
-      counted.filter((other) => other.registry === registry).length;
-    let best: { readonly ticket: Ticket; readonly load: number } | undefined;
-    for (const ticket of this.#waiting) {
-      const load = inLane(ticket.registry);
-      if (load >= this.#options.perRegistry) continue;
-      if (!best || load < best.load) best = { ticket, load };
-    }
-    return best?.ticket;
+    const all = [...this.#tickets];
+    const isBefore = (other: Ticket) =>
+      other.registry === registry && (other.startedAt === undefined || !other.lent);
+    return {
+      kind: "waiting",
+      ahead: all.slice(0, all.indexOf(ticket)).filter(isBefore).length,
+      registry,
+    };
   }
 }
