@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../test/sim/sim-clock.ts";
 import { OutsideError } from "./errors.ts";
-import { within } from "./within.ts";
+import { untilAborted, within } from "./within.ts";
 
 const never = () => new Promise<never>(() => {});
 
@@ -51,4 +51,15 @@ test("within: the caller's abort ends it at once", async () => {
   await assert.rejects(result, reason);
   await assert.rejects(within(limit(clock), leave.signal, never), reason);
   assert.equal(clock.nextInMs, undefined, "no alarm is left");
+});
+
+test("untilAborted: gives the result, its error, or the signal's reason, whichever comes first", async () => {
+  const never = new Promise<never>(() => {});
+  const leave = new AbortController();
+  assert.equal(await untilAborted(Promise.resolve(7), leave.signal), 7);
+  await assert.rejects(untilAborted(Promise.reject(new Error("broken")), leave.signal), /broken/);
+  const given = assert.rejects(untilAborted(never, leave.signal), /leaving/);
+  leave.abort(new Error("leaving"));
+  await given;
+  await assert.rejects(untilAborted(never, leave.signal), /leaving/);
 });

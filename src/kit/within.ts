@@ -37,3 +37,16 @@ export async function within<T>(
     signal.removeEventListener("abort", onAbort);
   }
 }
+
+/** The result, or the signal's reason as soon as that is aborted; what makes the result goes on. */
+export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason as Error);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([aborted, result]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { countListed, osImage, parseMeminfo, readHostFacts } from "./facts.ts";
+import { countListed, osImage, readHostFacts } from "./facts.ts";
 
 function machine(files: Readonly<Record<string, string>>): { root: string; remove: () => void } {
   const root = mkdtempSync(join(tmpdir(), "facts-"));
@@ -97,11 +97,4 @@ test("osImage undoes the quoting of a shell", () => {
   assert.equal(osImage("PRETTY_NAME=Plain"), "Plain");
   assert.equal(osImage('PRETTY_NAME="The \\"X\\" \\$1"'), 'The "X" $1');
   assert.equal(osImage("NAME=only"), "Linux");
-});
-
-test("parseMeminfo gives bytes and leaves out lines without a unit", () => {
-  assert.deepEqual(parseMeminfo("MemTotal: 2 kB\nHugePages_Total:  7\nX(a): 1 kB"), {
-    MemTotal: 2048,
-    "X(a)": 1024,
-  });
 });

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism, networkInterfaces, hostname as nodeHostname } from "node:os";
+import { parseMeminfo } from "../../kit/meminfo.ts";
 import { type InterfaceAddress, rankAddresses } from "./default-route.ts";
 import type { HostFacts } from "./host.ts";
 
@@ -29,8 +30,8 @@ export function readHostFacts(root = ""): HostFacts {
       countListed(text("/sys/devices/system/cpu/online")) ||
       countProcessors(text("/proc/cpuinfo")) ||
       availableParallelism(),
-    memoryBytes: memory["MemTotal"] ?? 0,
-    swapBytes: memory["SwapTotal"] ?? 0,
+    memoryBytes: memory.get("MemTotal") ?? 0,
+    swapBytes: memory.get("SwapTotal") ?? 0,
     kernelVersion: text("/proc/sys/kernel/osrelease"),
     osImage: osImage(text("/etc/os-release") || text("/usr/lib/os-release")),
     architecture: ARCHITECTURES[process.arch] ?? process.arch,
@@ -71,15 +72,6 @@ function readTrimmed(path: string): string {
   } catch {
     return "";
   }
-}
-
-/** Byte values of a `/proc/meminfo` by name. */
-export function parseMeminfo(text: string): Readonly<Record<string, number>> {
-  const values: Record<string, number> = {};
-  for (const [, name, kibibytes] of text.matchAll(/^([^:\n]+):\s+(\d+) kB$/gm)) {
-    if (name !== undefined) values[name] = Number(kibibytes) * 1024;
-  }
-  return values;
 }
 
 /** How many numbers a kernel list such as `0-3,8` holds; 0 when it is none. */

@@ -11,7 +11,6 @@ import {
   parseIoStat,
   parseKeyed,
   parseLimit,
-  parseMeminfo,
   parseNumber,
   parseOwnGroup,
   parsePressure,
@@ -97,7 +96,6 @@ test("facts of the machine out of /proc", () => {
   assert.equal(parseDefaultInterface(route), undefined);
   assert.equal(parseTasks("0.96 0.53 1.35 3/345 12345"), 345);
   assert.equal(parseBootSecond("cpu 1 2\nbtime 1790000000\nprocesses 5"), 1790000000);
-  assert.equal(parseMeminfo("MemTotal:  8 kB\nHugePages_Total:  0").get("MemTotal"), 8192);
 });
 
 test("parseOwnGroup finds the group of the CPU on both versions", () => {

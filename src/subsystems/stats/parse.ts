@@ -140,15 +140,6 @@ export function firstPid(text: string | undefined): number | undefined {
   return first;
 }
 
-/** `/proc/meminfo` in bytes by name. */
-export function parseMeminfo(text: string | undefined): ReadonlyMap<string, number> {
-  const values = new Map<string, number>();
-  for (const [, name = "", kibibytes] of (text ?? "").matchAll(/^([^:\n]+):\s+(\d+) kB$/gm)) {
-    values.set(name, Number(kibibytes) * 1024);
-  }
-  return values;
-}
-
 /** Tasks that there are, out of `/proc/loadavg` (`0.1 0.2 0.3 2/345 6789`). */
 export function parseTasks(loadavg: string | undefined): number | undefined {
   const tasks = /\d+\/(\d+) \d+$/.exec(loadavg ?? "")?.[1];

@@ -1,7 +1,8 @@
 import type { WallMs } from "../../kit/clock.ts";
+import { parseMeminfo } from "../../kit/meminfo.ts";
 import type { Host, HostFacts } from "../../outside/host/host.ts";
 import type { GroupFigures, MemoryFigures, Pressure, SwapFigures } from "./figures.ts";
-import { parseKeyed, parseMeminfo, parsePressure } from "./parse.ts";
+import { parseKeyed, parsePressure } from "./parse.ts";
 import { cpuV2, type ReadOptions, readGroup } from "./read-group.ts";
 
 type NodeHost = Pick<Host, "cgroups" | "readKernel">;
@@ -17,7 +18,7 @@ export function readNodeGroup(
   options: ReadOptions,
 ): GroupFigures {
   const { cgroups } = host;
-  const meminfo = parseMeminfo(host.readKernel("/proc/meminfo"));
+  const meminfo = parseMeminfo(host.readKernel("/proc/meminfo") ?? "");
   const root = readGroup(cgroups, "/", atMs, { ...options, pressure: false, swap: false });
   const cpu = root?.cpu ?? cpuV2(cgroups.readNow("/", ["cpu.stat"])[0]);
   const memory = root?.memory ?? machineMemory(host, meminfo);

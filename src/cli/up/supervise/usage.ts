@@ -1,6 +1,7 @@
 /** What this machine uses at the moment. */
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
+import { parseMeminfo } from "../../../kit/meminfo.ts";
 import type { NodeUsage } from "../../render/tables/node-summary.ts";
 
 /** Shares over less time than this say nothing. */
@@ -34,8 +35,6 @@ function cpuTimes(): { readonly busyMs: number; readonly totalMs: number; readon
 
 /** Memory that is neither free nor can be had back at once. */
 function usedMemory(): number {
-  const text = readFileSync("/proc/meminfo", "utf8");
-  const bytes = (name: string) =>
-    Number(new RegExp(`^${name}: +(\\d+) kB$`, "m").exec(text)?.[1] ?? 0) * 1024;
-  return bytes("MemTotal") - bytes("MemAvailable");
+  const bytes = parseMeminfo(readFileSync("/proc/meminfo", "utf8"));
+  return (bytes.get("MemTotal") ?? 0) - (bytes.get("MemAvailable") ?? 0);
 }

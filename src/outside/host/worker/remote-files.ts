@@ -1,3 +1,4 @@
+import { untilAborted } from "../../../kit/within.ts";
 import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
 import type { OperationName } from "./operations.ts";
@@ -22,7 +23,7 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     remove: (path) => run("files.remove", [path], [path]),
     removeTree: (path) => run("files.removeTree", [path], [path]),
     measureTree: (path, limits, signal) =>
-      unlessAborted(run("files.measureTree", [path, limits], [path]), signal),
+      untilAborted(run("files.measureTree", [path, limits], [path]), signal),
     link: (target, path) => run("files.link", [target, path], [path]),
     rename: (from, to) => run("files.rename", [from, to], [from, to]),
     zip: (from, to) => run("files.zip", [from, to], [from, to]),
@@ -57,14 +58,4 @@ export function createDiskUsage(
   run: RunInWorker,
 ): (path: string) => Promise<DiskUsage | undefined> {
   return (path) => run("disk.usage", [path], [path]);
-}
-
-/** The answer, unless nobody waits for it any more; the worker finishes what it began. */
-function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason as Error);
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

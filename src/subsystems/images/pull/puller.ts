@@ -6,6 +6,7 @@
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { TokenBucket } from "../../../kit/limits/token-bucket.ts";
+import { untilAborted } from "../../../kit/within.ts";
 import type { ImageService } from "../../../outside/cri/cri.ts";
 import type { TrackedCredentials } from "../credentials/keyring.ts";
 import { credentialHash } from "../credentials/registry-access.ts";
@@ -144,23 +145,4 @@ export class Puller {
   #takeToken(): void {
     if (!this.#budget.tryTake()) throw new OutsideError("exhausted", "pull QPS exceeded");
   }
-}
-
-/** The result, or the signal's reason as soon as that is aborted. */
-function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const done = () => signal.removeEventListener("abort", onAbort);
-    result.then(
-      (value) => {
-        done();
-        resolve(value);
-      },
-      (error: unknown) => {
-        done();
-        reject(error as Error);
-      },
-    );
-  });
 }
