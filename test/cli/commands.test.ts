@@ -108,6 +108,15 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   },
   "/nodelet/v1/probes": { items: [probe, startup] },
   "/nodelet/v1/problems": { items: [] },
+  "/nodelet/v1/eviction": {
+    ...{ layout: "single", conditions: [], excesses: [] },
+    signals: [
+      {
+        ...{ signal: "memory.available", kind: "hard", state: "unmet", metInMs: 200_000 },
+        ...{ threshold: "100Mi", available: "500Mi", capacity: "1Gi" },
+      },
+    ],
+  },
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=500": { items: [decision], lost: 0 },
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=20": { items: [decision], lost: 0 },
   "/nodelet/v1/decisions?pod=default%2Fnone&limit=500": { items: [], lost: 0 },
@@ -142,6 +151,7 @@ const TEXTS: readonly (readonly string[])[] = [
   ["get", "pods", "-o", "json", "-l", "app=web"],
   ["get", "pod/web", "-o", "yaml"],
   ["get", "nodes"],
+  ["get", "nodes", "--no-headers"],
   ["get", "node", "-o", "yaml"],
   ["get", "events"],
   ["get", "probes"],
@@ -342,6 +352,10 @@ const COMPLETIONS: readonly (readonly [words: readonly string[], expected: reado
     ["pod/default/web-edge-1", "pod/data/db-edge-1", "node"],
   ],
   [["completion", "b"], ["bash"]],
+  [["plan", "--evict", "pid"], ["pid.available="]],
+  [["plan", "--evict", "pid.available=5%", "--sum"], ["--summary"]],
+  [["plan", "--evict", "--output", "y"], ["yaml"]],
+  [["plan", "--evict", "--summ"], ["--summary"]],
   [
     ["up", "--containerd", ""],
     ["auto", "own"],

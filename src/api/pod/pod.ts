@@ -5,6 +5,7 @@ import type {
   EphemeralContainer,
   Pod,
   PodSpec,
+  Volume,
 } from "../generated/types.ts";
 
 /** Where a pod came from: `api`, `file` or `http`. */
@@ -182,3 +183,7 @@ export function restartVerdict(
 /** Whether nothing will ever run in the pod again. */
 export const isTerminalPhase = (phase: string | undefined): boolean =>
   phase === "Succeeded" || phase === "Failed";
+
+/** Whether a volume takes room of the node's own file system (IsLocalEphemeralVolume of the Go kubelet). */
+export const isLocalEphemeralVolume = ({ emptyDir, configMap }: Volume): boolean =>
+  (emptyDir !== undefined && (emptyDir.medium ?? "") === "") || configMap !== undefined;

@@ -1,6 +1,7 @@
 import { Argument, type Command } from "commander";
 import type { Pod, PodList } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
+import { EVICTION_SIGNALS } from "../../config/validation/eviction-thresholds.ts";
 import { AgentClient } from "../client/agent-client.ts";
 import { parsePodReference, pickPod } from "../client/pick-pod.ts";
 import { type Candidate, type Completion, complete, matching } from "../completion/candidates.ts";
@@ -90,6 +91,8 @@ async function valuesOf(asked: Asked, context: CliContext): Promise<readonly Can
       return await eventObjects(asked, context);
     case "exec pod":
       return positional.length === 0 ? await podNames(asked, context) : [];
+    case "plan evict":
+      return EVICTION_SIGNALS.map((signal) => ({ text: `${signal}=`, about: "a hard threshold" }));
     case "logs container":
       return await containerNames(asked, context);
     default:

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { CoreEventList, PodList } from "../../api/generated/types.ts";
-import type { EvictionReport } from "../../subsystems/eviction/eviction.ts";
 import { CliError } from "../cli-error.ts";
 import { askDecisions } from "../client/decisions.ts";
+import { askSignals } from "../client/eviction-signals.ts";
 import type { Overview, Problems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
@@ -95,15 +95,14 @@ async function describeTheNode(
     client.json<PodList>("/nodelet/v1/pods"),
     client.json<CoreEventList>("/nodelet/v1/events?for=node"),
     client.json<Problems>("/nodelet/v1/problems"),
-    // What cannot be measured now must not hide the rest.
-    client.json<EvictionReport>("/nodelet/v1/eviction").catch(() => undefined),
+    askSignals(client),
   ]);
   const told = {
     overview,
     pods: pods.items,
     events: events.items,
     problems: problems.items,
-    ...(eviction ? { signals: eviction.signals } : {}),
+    eviction,
   };
   writeLines(io.stdout, describeNode(told, io.now(), io.paint));
   return EXIT_OK;

@@ -69,7 +69,8 @@ export function complete(root: CommandTree, words: readonly string[]): Completio
   const word = joined.at(-1) ?? "";
   if (joined[0] === "help" && joined.length === 2) return ofCommands(root, root, word);
   const { command, before, pending, ended } = readWords(root, joined.slice(0, -1));
-  if (pending !== undefined) return ofOption(command, pending, { before, prefix: "", word });
+  if (pending !== undefined && isValueOf(pending, word))
+    return ofOption(command, pending, { before, prefix: "", word });
   if (!ended && word.startsWith("-")) return ofOptions(command, before, word);
   const position = before.positional.length;
   if (command.commands.length > 0 && position === 0) return ofCommands(root, command, word);
@@ -127,10 +128,10 @@ function readWords(root: CommandTree, words: readonly string[]): Place {
     else options[option.long ?? ""] = value;
   };
   for (const word of words) {
-    if (pending !== undefined) {
-      options[pending.long ?? ""] = word;
-      pending = undefined;
-    } else if (ended) positional.push(word);
+    const waiting = pending;
+    pending = undefined;
+    if (waiting !== undefined && isValueOf(waiting, word)) options[waiting.long ?? ""] = word;
+    else if (ended) positional.push(word);
     else if (word === "--") ended = true;
     else if (word.startsWith("-") && word !== "-") readOption(word);
     else {
@@ -150,6 +151,11 @@ function optionNamed(command: CommandTree, name: string): OptionShape | undefine
   return command.options.find(({ short, long }) => short === name || long === name);
 }
 
+/** An option that may go without a value leaves the next option alone. */
+function isValueOf({ optional }: OptionShape, word: string): boolean {
+  return !(optional && word.startsWith("-"));
+}
+
 function takesValue({ required, optional }: OptionShape): boolean {
   return required || optional;
 }
@@ -167,7 +173,7 @@ function ofOption(command: CommandTree, option: OptionShape, at: At): Completion
     const values = option.argChoices.map((text) => bare(prefix + text));
     return matching(values, prefix + word);
   }
-  const value = /<(.*)>/.exec(valueName(option))?.[1] ?? "";
+  const value = /<(.*?)(\.\.\.)?>/.exec(valueName(option))?.[1] ?? "";
   if (PATHS.has(value)) return { kind: "files" };
   const name = (option.long ?? "").slice(2);
   return { kind: "ask", command: command.name(), value: name, ...at };

@@ -66,7 +66,10 @@ test("describeSignals: when a threshold will be met at the present rate", () => 
   ] as const;
   assert.deepEqual(
     describeSignals(
-      [{ ...signal, threshold: "100Mi", available: "500Mi", capacity: "1Gi" }],
+      {
+        kind: "signals",
+        signals: [{ ...signal, threshold: "100Mi", available: "500Mi", capacity: "1Gi" }],
+      },
       plainPaint,
     ),
     [

@@ -6,6 +6,7 @@ import type {
   ReportedPod,
   ReportedSignal,
 } from "../../subsystems/eviction/eviction.ts";
+import type { AskedSignals } from "../client/eviction-signals.ts";
 import { type Column, renderTable } from "./tables/table.ts";
 import { oneLine, type Paint } from "./text.ts";
 
@@ -35,15 +36,28 @@ function stateText({ state, graceLeftMs = 0, metInMs }: ReportedSignal): string 
   return `${STATES[state]}; at the present rate in ${humanDuration(metInMs)}`;
 }
 
-/** Each threshold beside what is left, as a table with titles in the style of `kubectl describe`. */
-export function describeSignals(
-  signals: readonly ReportedSignal[],
-  paint: Paint,
-): readonly string[] {
+/** Each threshold beside what is left, as a table, or why that is missing. No thresholds are no lines. */
+export function renderSignals(asked: AskedSignals, paint: Paint): readonly string[] {
+  return signalLines(asked, SIGNAL_COLUMNS, paint);
+}
+
+/** As `renderSignals`, with titles in the style of `kubectl describe`. */
+export function describeSignals(asked: AskedSignals, paint: Paint): readonly string[] {
   const columns = SIGNAL_COLUMNS.map((column) => ({
     ...column,
     title: `${column.title.slice(0, 1)}${column.title.slice(1).toLowerCase()}`,
   }));
+  return signalLines(asked, columns, paint);
+}
+
+function signalLines(
+  asked: AskedSignals,
+  columns: readonly Column<ReportedSignal>[],
+  paint: Paint,
+): readonly string[] {
+  if (asked.kind === "missing")
+    return [paint("red", `failed to read eviction signals: ${oneLine(asked.why)}`)];
+  const { signals } = asked;
   return signals.length === 0 ? [] : renderTable(columns, signals, { paint, wide: false });
 }
 

@@ -41,6 +41,7 @@ import { replaceHard } from "./thresholds.ts";
 import type { CandidatePod, PodUsage } from "./usage.ts";
 
 export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
+export { previewRecorded, type RecordedNode, readSummary } from "./recorded.ts";
 export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";
 export { type EvictionSettings, evictionSettings } from "./settings.ts";
 export type { DiskLayout, PressureCondition, ReclaimStep } from "./signals.ts";

@@ -1,12 +1,13 @@
 // pure
 import type { Pod, Volume } from "../../api/generated/types.ts";
+import { isLocalEphemeralVolume } from "../../api/pod/pod.ts";
 
 /** A volume whose size is the agent's to measure. */
 export interface MeasuredVolume {
   readonly name: string;
   /** Below the pod's folder of volumes. */
   readonly folder: string;
-  /** Whether it counts as the pod's ephemeral storage (IsLocalEphemeralVolume of the Go kubelet). */
+  /** Whether it counts as the pod's ephemeral storage. */
   readonly ephemeral: boolean;
 }
 
@@ -24,9 +25,7 @@ export function measuredVolumes(pod: Pod): readonly MeasuredVolume[] {
   return (pod.spec?.volumes ?? []).flatMap((volume) => {
     const kind = PLUGINS.find(([member]) => volume[member] !== undefined);
     if (!kind) return [];
-    const inMemory = (volume.emptyDir?.medium ?? "") !== "";
-    const ephemeral =
-      (volume.emptyDir !== undefined && !inMemory) || volume.configMap !== undefined;
-    return [{ name: volume.name, folder: `${kind[1]}/${volume.name}`, ephemeral }];
+    const folder = `${kind[1]}/${volume.name}`;
+    return [{ name: volume.name, folder, ephemeral: isLocalEphemeralVolume(volume) }];
   });
 }

@@ -74,8 +74,9 @@ async function get(
   } else if (rows.length === 0) io.stderr.write(`${nothing(resource, options)}\n`);
   else {
     const table = { paint: io.paint, wide: output === "wide", headers: options.headers };
-    const all = options.allNamespaces === true;
-    writeLines(io.stdout, resource.table(rows, { ...table, allNamespaces: all, now: io.now() }));
+    const view = { ...table, allNamespaces: options.allNamespaces === true, now: io.now() };
+    writeLines(io.stdout, resource.table(rows, view));
+    if (options.headers) writeLines(io.stdout, (await resource.below?.(client, view)) ?? []);
   }
   return EXIT_OK;
 }

@@ -1,6 +1,7 @@
 /** What `get` can list. */
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
 import type { AgentClient } from "../../client/agent-client.ts";
+import { askSignals } from "../../client/eviction-signals.ts";
 import type {
   Change,
   Overview,
@@ -10,12 +11,14 @@ import type {
   Problems,
 } from "../../client/shapes.ts";
 import { nodeObject } from "../../render/describe/node-object.ts";
+import { renderSignals } from "../../render/eviction-report.ts";
 import { EVENT_COLUMNS, eventRow, eventTime } from "../../render/tables/event-row.ts";
 import { NODE_COLUMNS } from "../../render/tables/node-table.ts";
 import { podRow } from "../../render/tables/pod-row.ts";
 import { podColumns } from "../../render/tables/pod-table.ts";
 import { PROBE_COLUMNS } from "../../render/tables/probe-table.ts";
 import { type Column, renderTable, type TableOptions } from "../../render/tables/table.ts";
+import { plainPaint } from "../../render/text.ts";
 
 /** One thing in a list. */
 export interface ResourceRow {
@@ -46,6 +49,8 @@ export interface Resource {
   /** The row that a change is about; left out where changes are not told. */
   readonly ofChange?: (change: Change) => ResourceRow | undefined;
   table(rows: readonly ResourceRow[], view: TableView): readonly string[];
+  /** What a reader sees below the table; left out of what programs read. */
+  below?(client: AgentClient, view: TableView): Promise<readonly string[]>;
 }
 
 const PODS: Resource = {
@@ -74,6 +79,10 @@ const NODES: Resource = {
       rows.map(({ object }) => ({ node: object as ReturnType<typeof nodeObject>, now: view.now })),
       view,
     ),
+  below: async (client, { paint = plainPaint }) => {
+    const lines = renderSignals(await askSignals(client), paint);
+    return lines.length === 0 ? [] : ["", ...lines];
+  },
 };
 
 const EVENTS: Resource = {

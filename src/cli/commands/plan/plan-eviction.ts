@@ -1,44 +1,129 @@
+import { parseYamlDocument } from "../../../api/text/yaml.ts";
 import { didYouMean } from "../../../config/nearest.ts";
 import {
   EVICTION_SIGNALS,
+  type EvictionAmount,
+  type EvictionSignal,
   isEvictionSignal,
+  readEvictionAmount,
 } from "../../../config/validation/eviction-thresholds.ts";
-import type { EvictionReport } from "../../../subsystems/eviction/eviction.ts";
+import { UsageError } from "../../../kit/errors.ts";
+import {
+  type EvictionReport,
+  evictionSettings,
+  previewRecorded,
+  type RecordedNode,
+  readSummary,
+} from "../../../subsystems/eviction/eviction.ts";
 import { CliError } from "../../cli-error.ts";
 import { type CliContext, clientOf } from "../../context.ts";
 import { EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
+import { readPodFile } from "../../plan/read-pods.ts";
 import { renderEviction } from "../../render/eviction-report.ts";
 import { encode } from "../../render/output.ts";
+import { type ConfigPlace, loadPlanConfig, readInput, understood } from "./plan-inputs.ts";
 
 /** What `nodelet plan --evict` is told. */
-export interface PlanEvictionOptions {
+export interface PlanEvictionOptions extends ConfigPlace {
   /** `true` when no threshold is named. */
   readonly evict: readonly string[] | true;
   readonly socket?: string;
+  /** A recorded node in place of the running agent's: its summary, and its pods. */
+  readonly summary?: string;
+  readonly filename?: readonly string[];
   readonly output: "tree" | "json" | "yaml";
 }
 
-/** Asks the agent what a round of eviction would do with these thresholds, and shows it. */
+/** Shows what a round of eviction would do with these thresholds, on the agent's node or a recorded one. */
 export async function planEvictionOf(
-  { evict, output, ...options }: PlanEvictionOptions,
+  options: PlanEvictionOptions,
   context: CliContext,
 ): Promise<number> {
-  const query = new URLSearchParams((evict === true ? [] : evict).map(thresholdOf));
-  const path = `/nodelet/v1/eviction${query.size === 0 ? "" : `?${query}`}`;
-  const report = await clientOf(context, options).json<EvictionReport>(path);
   const { io } = context;
-  if (output === "tree") writeLines(io.stdout, renderEviction(report, io.paint));
-  else io.stdout.write(encode(report, output));
+  const hard = (options.evict === true ? [] : options.evict).map(thresholdOf);
+  const report =
+    options.summary === undefined && options.filename === undefined
+      ? await askAgent(hard, options, context)
+      : await planRecorded(hard, options, context);
+  if (report === undefined) return EXIT_USAGE;
+  if (options.output === "tree") writeLines(io.stdout, renderEviction(report, io.paint));
+  else io.stdout.write(encode(report, options.output));
   return EXIT_OK;
 }
 
+/** A hard threshold as it was given. */
+interface GivenThreshold {
+  readonly signal: EvictionSignal;
+  readonly text: string;
+  readonly amount: EvictionAmount;
+}
+
 /** `memory.available=100Mi`, or with the sign that flags have: `memory.available<100Mi`. */
-function thresholdOf(text: string): [signal: string, amount: string] {
-  const [, signal = "", amount = ""] = /^([^=<]+)[=<](.+)$/.exec(text) ?? [];
-  if (isEvictionSignal(signal)) return [signal, amount];
-  throw new CliError(`plan: --evict ${text} names no eviction signal`, {
+function thresholdOf(given: string): GivenThreshold {
+  const [, signal = "", text = ""] = /^([^=<]+)[=<](.+)$/.exec(given) ?? [];
+  if (!isEvictionSignal(signal))
+    throw new CliError(`plan: --evict ${given} names no eviction signal`, {
+      exitCode: EXIT_USAGE,
+      fix: `write for instance memory.available=100Mi ${didYouMean(signal, EVICTION_SIGNALS)}`.trimEnd(),
+    });
+  const reading = readEvictionAmount(text);
+  if (reading.ok) return { signal, text, amount: reading.amount };
+  throw new CliError(`plan: --evict ${given}: ${reading.error}`, {
     exitCode: EXIT_USAGE,
-    fix: `write for instance memory.available=100Mi ${didYouMean(signal, EVICTION_SIGNALS)}`.trimEnd(),
+    fix: "write a quantity like 100Mi, or a share like 10%",
   });
+}
+
+async function askAgent(
+  hard: readonly GivenThreshold[],
+  options: PlanEvictionOptions,
+  context: CliContext,
+): Promise<EvictionReport> {
+  const query = new URLSearchParams(hard.map(({ signal, text }) => [signal, text]));
+  const path = `/nodelet/v1/eviction${query.size === 0 ? "" : `?${query}`}`;
+  return await clientOf(context, options).json<EvictionReport>(path);
+}
+
+const SUMMARY_FIX =
+  "kubectl get --raw /api/v1/nodes/NAME/proxy/stats/summary > summary.json, and --summary summary.json";
+
+/** `undefined` when the configuration cannot be used; that is told. */
+async function planRecorded(
+  hard: readonly GivenThreshold[],
+  options: PlanEvictionOptions,
+  { io }: CliContext,
+): Promise<EvictionReport | undefined> {
+  const { summary, filename } = options;
+  if (summary === undefined)
+    throw new CliError("plan: what the pods of a file use must be in a file, too", {
+      exitCode: EXIT_USAGE,
+      fix: SUMMARY_FIX,
+    });
+  if (filename === undefined)
+    throw new CliError("plan: --summary needs the pods of the node", {
+      exitCode: EXIT_USAGE,
+      fix: "kubectl get pods -A -o yaml > pods.yaml, and -f pods.yaml",
+    });
+  const config = await loadPlanConfig(options, io);
+  if (!config) return undefined;
+  return await understood(async () => {
+    const node = recordedNode(readInput(summary, io.cwd), summary);
+    const pods = filename.flatMap((path) =>
+      readPodFile({ path, text: readInput(path, io.cwd) }, node.name),
+    );
+    return previewRecorded({
+      ...{ settings: evictionSettings(config), node, pods },
+      hard: new Map(hard.map(({ signal, amount }) => [signal, amount])),
+    });
+  });
+}
+
+function recordedNode(text: string, path: string): RecordedNode {
+  try {
+    return readSummary(parseYamlDocument(text).value);
+  } catch (thrown) {
+    if (!(thrown instanceof UsageError)) throw thrown;
+    throw new UsageError(`${path}: ${thrown.message}`, { cause: thrown });
+  }
 }

@@ -1,15 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { deriveEvictionHard } from "../../../config/derive.ts";
 import type { KubeletConfig } from "../../../config/kubelet-config.ts";
-import { loadConfig } from "../../../config/load.ts";
-import { formatConfigProblem } from "../../../config/problem.ts";
-import { createSystemClock } from "../../../kit/clock.ts";
-import { isOutside, messageOf, UsageError } from "../../../kit/errors.ts";
-import { silentLog } from "../../../kit/log.ts";
+import { isOutside } from "../../../kit/errors.ts";
 import { nodeCapacity } from "../../../node/capacity.ts";
-import { connectHost } from "../../../outside/host/connect-host.ts";
 import type { Host } from "../../../outside/host/host.ts";
 import type { NodeFace } from "../../../pipeline/admission/rules.ts";
 import {
@@ -20,7 +13,7 @@ import {
 } from "../../../subsystems/cgroups/cgroups.ts";
 import { CliError } from "../../cli-error.ts";
 import type { CliContext } from "../../context.ts";
-import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
+import { EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { type NodePlan, planNodePods } from "../../plan/plan-node-pods.ts";
 import { type DescribedNode, readNode } from "../../plan/read-node.ts";
@@ -29,8 +22,9 @@ import { renderPlan } from "../../plan/render-plan.ts";
 import { encode } from "../../render/output.ts";
 import { DEFAULT_PLACES } from "../../up/paths.ts";
 import { type PlanEvictionOptions, planEvictionOf } from "./plan-eviction.ts";
+import { loadPlanConfig, readInput, thisHost, understood } from "./plan-inputs.ts";
 
-interface PlanOptions extends Partial<PlanEvictionOptions> {
+interface PlanOptions extends Partial<Omit<PlanEvictionOptions, "flags">> {
   readonly filename?: readonly string[];
   readonly node?: string;
   readonly config?: string;
@@ -55,7 +49,13 @@ export function addPlanCommand(program: Command, context: CliContext): void {
       "--evict [threshold...]",
       "show instead whom the running agent would evict, e.g. with memory.available=100Mi",
     )
-    .option("--socket <path>", "the agent's socket, for --evict")
+    .addOption(
+      new Option("--socket <path>", "the agent's socket, for --evict").conflicts("summary"),
+    )
+    .option(
+      "--summary <file>",
+      "for --evict: what a node uses (/stats/summary) in place of the running agent's; -f has its pods",
+    )
     .option("--node <file>", "a Node object (kubectl get node -o yaml) in place of this machine")
     .option(
       "--config <file>",
@@ -82,11 +82,11 @@ export function addPlanCommand(program: Command, context: CliContext): void {
     )
     .addHelpText("after", EXAMPLES)
     .action(async (flags: readonly string[], options: PlanOptions) => {
-      const { evict, output } = options;
+      const { evict } = options;
       context.finish(
         evict === undefined
           ? await runPlan(flags, options, context)
-          : await planEvictionOf({ ...options, evict, output }, context),
+          : await planEvictionOf({ ...options, evict, flags }, context),
       );
     });
 }
@@ -96,6 +96,7 @@ Examples:
   nodelet plan -f pods.yaml
   nodelet plan -f web.yaml -f db.yaml --node node.yaml --cgroup v2 --driver systemd
   nodelet plan --evict memory.available=2Gi        who would go if less than 2Gi were left?
+  nodelet plan --evict --summary summary.json -f pods.yaml     who goes on the node of these files?
   nodelet plan -f pods.yaml -o json -- --qos-reserved=memory=100% --feature-gates=QOSReserved=true
 `;
 
@@ -109,26 +110,14 @@ async function runPlan(
       exitCode: EXIT_USAGE,
       fix: "nodelet plan -f pods.yaml, or nodelet plan --evict",
     });
-  const host = connectHost({ clock: createSystemClock(), log: silentLog });
-  const named = options.config ?? (existsSync(DEFAULT_PLACES.config) ? DEFAULT_PLACES.config : "");
-  const argv = [...(named === "" ? [] : [`--config=${named}`]), ...flags];
-  const { config, problems } = await loadConfig(argv, host.files, { cwd: io.cwd });
-  for (const problem of problems) io.stderr.write(`nodelet: ${formatConfigProblem(problem)}\n`);
-  if (problems.length > 0) return EXIT_USAGE;
-  const plan = await understood(() => makePlan(options, config, { host, cwd: io.cwd }));
+  if (options.summary !== undefined)
+    throw new CliError("plan: --summary needs --evict", { exitCode: EXIT_USAGE });
+  const config = await loadPlanConfig({ ...options, flags }, io);
+  if (!config) return EXIT_USAGE;
+  const plan = await understood(() => makePlan(options, config, { host: thisHost(), cwd: io.cwd }));
   if (options.output === "tree") writeLines(io.stdout, renderPlan(plan, io.paint));
   else io.stdout.write(encode(plan, options.output));
   return EXIT_OK;
-}
-
-/** What the user gave and cannot be used ends with the code for that. */
-async function understood<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (thrown) {
-    if (!(thrown instanceof UsageError)) throw thrown;
-    throw new CliError(thrown.message, { exitCode: EXIT_USAGE, cause: thrown });
-  }
 }
 
 interface Surroundings {
@@ -168,17 +157,6 @@ async function makePlan(
     weights: options.weights,
     notes: notesOf(config, settings),
   });
-}
-
-function readInput(path: string, cwd: string): string {
-  try {
-    return readFileSync(path === "-" ? 0 : resolve(cwd, path), "utf8");
-  } catch (thrown) {
-    throw new CliError(`cannot read ${path}: ${messageOf(thrown)}`, {
-      exitCode: EXIT_NOT_FOUND,
-      cause: thrown,
-    });
-  }
 }
 
 async function describeMachine(host: Host): Promise<DescribedNode> {

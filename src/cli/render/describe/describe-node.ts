@@ -3,7 +3,7 @@ import type { CoreEvent, Node, NodeCondition, Pod } from "../../../api/generated
 import { isTerminalPhase } from "../../../api/pod/pod.ts";
 import { podResources } from "../../../api/pod/pod-resources.ts";
 import { humanDuration } from "../../../api/text/human-duration.ts";
-import type { ReportedSignal } from "../../../subsystems/eviction/eviction.ts";
+import type { AskedSignals } from "../../client/eviction-signals.ts";
 import type { Overview, Problem } from "../../client/shapes.ts";
 import { humanBytes, spokenDuration } from "../amounts.ts";
 import { describeSignals } from "../eviction-report.ts";
@@ -21,13 +21,12 @@ export interface NodeDescription {
   /** Oldest first. */
   readonly events: readonly CoreEvent[];
   readonly problems: readonly Problem[];
-  /** Eviction thresholds beside what is left; missing when it could not be measured. */
-  readonly signals?: readonly ReportedSignal[];
+  readonly eviction: AskedSignals;
 }
 
 /** The node in the layout of `kubectl describe`, with the manifests it cannot use and its agent's own use. */
 export function describeNode(
-  { overview, pods, events, problems, signals }: NodeDescription,
+  { overview, pods, events, problems, eviction }: NodeDescription,
   now: number,
   paint: Paint,
 ): readonly string[] {
@@ -52,7 +51,7 @@ export function describeNode(
       ]),
     ]),
     ...indented("Conditions", conditionLines(status)),
-    ...(signals ? indented("Eviction Signals", describeSignals(signals, paint)) : []),
+    ...indented("Eviction Signals", describeSignals(eviction, paint)),
     ...indented(`Non-terminated Pods (${active.length})`, podLines(active, now)),
     ...indented("Allocated resources", allocatedLines(active, overview)),
     ...indented(

@@ -4,6 +4,8 @@ import { assertGolden } from "../../../../test/cli/golden.ts";
 import { anEvent, anOverview } from "../../../../test/cli/nodes.ts";
 import { aPod, NOW, running, secondsAgo } from "../../../../test/cli/pods.ts";
 import type { Pod } from "../../../api/generated/types.ts";
+import type { ReportedSignal } from "../../../subsystems/eviction/eviction.ts";
+import type { AskedSignals } from "../../client/eviction-signals.ts";
 import { plainPaint } from "../text.ts";
 import { describeProbe } from "./describe-container.ts";
 import { describeNode } from "./describe-node.ts";
@@ -111,8 +113,8 @@ test("`describePod` of a pod about which little is known", () => {
   );
 });
 
-test("`describeNode` of a node with pods, events and a broken manifest", () => {
-  const described = describeNode(
+const aNode = (eviction: AskedSignals) =>
+  describeNode(
     {
       overview: anOverview(),
       pods: [fullPod(), aPod({ name: "done-edge-1", phase: "Succeeded" })],
@@ -120,17 +122,24 @@ test("`describeNode` of a node with pods, events and a broken manifest", () => {
       problems: [
         { origin: "/etc/nodelet/manifests/a.yaml", message: "spec.containers: Required value" },
       ],
-      signals: [
-        {
-          ...{ signal: "memory.available", kind: "hard", state: "unmet" },
-          ...{ threshold: "100Mi", available: "1510Mi", capacity: "8Gi" },
-        },
-      ],
+      eviction,
     },
     NOW,
     plainPaint,
   );
-  assertGolden("describe-node.txt", text(described));
+
+test("`describeNode` of a node with pods, events and a broken manifest", () => {
+  const signal: ReportedSignal = {
+    ...{ signal: "memory.available", kind: "hard", state: "unmet" },
+    ...{ threshold: "100Mi", available: "1510Mi", capacity: "8Gi" },
+  };
+  assertGolden("describe-node.txt", text(aNode({ kind: "signals", signals: [signal] })));
+});
+
+test("`describeNode` says why the eviction signals are missing", () => {
+  const lines = aNode({ kind: "missing", why: "the agent does not answer" });
+  const at = lines.indexOf("Eviction Signals:");
+  assert.equal(lines[at + 1], "  failed to read eviction signals: the agent does not answer");
 });
 
 test("`describeProbe` names the handler and fills in the defaults", () => {

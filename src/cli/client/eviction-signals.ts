@@ -1,0 +1,19 @@
+import type { EvictionReport, ReportedSignal } from "../../subsystems/eviction/eviction.ts";
+import { CliError } from "../cli-error.ts";
+import type { AgentClient } from "./agent-client.ts";
+
+/** Eviction thresholds beside what is left, or why they are missing. */
+export type AskedSignals =
+  | { readonly kind: "signals"; readonly signals: readonly ReportedSignal[] }
+  | { readonly kind: "missing"; readonly why: string };
+
+/** Asks the agent. That it cannot measure now must not hide what else is told of the node. */
+export async function askSignals(client: AgentClient): Promise<AskedSignals> {
+  try {
+    const { signals } = await client.json<EvictionReport>("/nodelet/v1/eviction");
+    return { kind: "signals", signals };
+  } catch (thrown) {
+    if (!(thrown instanceof CliError)) throw thrown;
+    return { kind: "missing", why: thrown.message };
+  }
+}
