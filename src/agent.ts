@@ -91,8 +91,18 @@ async function assembleAgent(start: AgentStart): Promise<Agent> {
   const served = await assembleServer(base, { subsystems, health, cluster, pipeline, eviction });
   const { options, scope, metrics, probeMetrics, state, facts, capacity, runtimeVersion } = base;
   return {
-    ...{ options, scope, metrics, probeMetrics, state, facts, capacity, runtimeVersion },
-    ...{ subsystems, health, pipeline, served },
+    options,
+    scope,
+    metrics,
+    probeMetrics,
+    state,
+    facts,
+    capacity,
+    runtimeVersion,
+    subsystems,
+    health,
+    pipeline,
+    served,
     startedAt: base.startedAt,
     untilLeaving: (leave) => scope.untilFailureOr(leave),
     [Symbol.asyncDispose]: () => scope[Symbol.asyncDispose](),

@@ -29,7 +29,10 @@ export function assembleCluster(
   const joined = joinCluster(
     { nodeName, config, cluster: hooks.cluster, given },
     {
-      ...{ ...base, ...subsystems, clients, health },
+      ...base,
+      ...subsystems,
+      clients,
+      health,
       amounts: () => withDevices(capacity, devices.capacity.get()),
       pressure: () => nodePressure(base.pressure.get()),
       wakeOn: [devices.capacity, base.pressure],

@@ -75,8 +75,14 @@ export async function assembleFoundation(start: AgentStart): Promise<Foundation>
   const addresses = openAddresses(options, outside, scope);
   return {
     ...start,
-    ...{ startedAt, state, facts, capacity, runtimeVersion },
-    ...{ addresses, node, hostIps: followHostIps(addresses.ips, node) },
+    startedAt,
+    state,
+    facts,
+    capacity,
+    runtimeVersion,
+    addresses,
+    node,
+    hostIps: followHostIps(addresses.ips, node),
     probeMetrics: new MetricsRegistry(),
     podFacts: new CellMap(isSameFact),
     news: new Topic({ limit: MAX_WAITING_NEWS, coalesce: newsKey }),

@@ -54,8 +54,18 @@ function startClusterPods(
   const { clock, random, log } = outside;
   const { reachable } = client.transport;
   const clusterPods = new ClusterPods({
-    ...{ client, api, reachable, node, clock, random, log, metrics, scope },
-    ...{ pods, statuses, seen },
+    client,
+    api,
+    reachable,
+    node,
+    clock,
+    random,
+    log,
+    metrics,
+    scope,
+    pods,
+    statuses,
+    seen,
   });
   clusterPods.start();
 }
@@ -72,9 +82,15 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     allowedUnsafeSysctls: options.config.allowedUnsafeSysctls,
   };
   return {
-    ...{ ...subsystems, outside, scope, state, podFacts, news },
+    ...subsystems,
+    outside,
+    scope,
+    state,
+    podFacts,
+    news,
     room: () => ({
-      ...{ ...room, ...nodeFace(options.nodeName, node.get()) },
+      ...room,
+      ...nodeFace(options.nodeName, node.get()),
       pressure: pressure.get(),
       declaredFeatures: declaredFeatures(gates, subsystems.runtime.watch.health.get()),
     }),

@@ -28,8 +28,16 @@ export async function assembleServer(
   const { startedAt, metrics, probeMetrics, state } = base;
   const runtime = `${runtimeVersion.runtimeName} ${runtimeVersion.runtimeVersion}`;
   const node: ServedNode = {
-    ...{ nodeName, config, startedAt, metrics, probeMetrics, state },
-    ...{ subsystems, health, pipeline, eviction },
+    nodeName,
+    config,
+    startedAt,
+    metrics,
+    probeMetrics,
+    state,
+    subsystems,
+    health,
+    pipeline,
+    eviction,
     ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
     get addresses() {
       return base.hostIps.get();
@@ -44,7 +52,12 @@ export async function assembleServer(
     issued: cluster.serving,
   };
   return await startServer(server, {
-    ...{ node, serving, files: host.files, clock, log, scope },
+    node,
+    serving,
+    files: host.files,
+    clock,
+    log,
+    scope,
     ...asked,
   });
 }

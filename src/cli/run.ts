@@ -14,6 +14,7 @@ import { silentLog } from "../kit/log.ts";
 import { TaskScope } from "../kit/scope.ts";
 import { openState } from "../node/open-state.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
+import type { Files } from "../outside/host/host.ts";
 import { createLog } from "../outside/log/log.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
@@ -83,32 +84,12 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
       ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;
     const cluster = own?.cluster ?? (await openCluster(access, outside, leave.signal));
-    const nodeIps = deriveNodeIps(flags.nodeIP);
     await using agent = await startAgent(
-      {
-        config,
-        nodeName,
-        ...(nodeIps ? { nodeIps } : {}),
-        rootFolder: flags.rootDir,
-        events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
-        images: await imageOptions(flags, outside.host.files, process.env["HOME"]),
-        deadContainers: deadContainersOf(loaded),
-        devices: {
-          ...{ waitMs: flags.deviceWait, allocateMs: flags.deviceAllocateTimeout },
-          keepInitDevices: flags.keepInitDevices,
-        },
-        probes: probeSettings(flags),
-        runtimeCgroup: flags.runtimeCgroups,
-        server: {
-          certFolder: flags.certDir,
-          socketPath: agentSocket(process.env),
-          otherSocketPaths: otherAgentSockets(process.env),
-          versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
-        },
-      },
+      await agentOptions(loaded, nodeName, outside.host.files),
       outside,
       {
-        ...{ leave: leave.signal, state },
+        leave: leave.signal,
+        state,
         ...(cluster ? { cluster } : {}),
         ...(own ? { ownApi: own } : {}),
       },
@@ -125,6 +106,38 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
     outside.close();
     log.flush();
   }
+}
+
+/** What the agent is told, from configuration and flags. */
+async function agentOptions(
+  loaded: LoadedConfig,
+  nodeName: string,
+  files: Files,
+): Promise<AgentOptions> {
+  const { config, flags } = loaded;
+  const nodeIps = deriveNodeIps(flags.nodeIP);
+  return {
+    config,
+    nodeName,
+    ...(nodeIps ? { nodeIps } : {}),
+    rootFolder: flags.rootDir,
+    events: { mode: flags.eventMode === "Reference" ? "Reference" : "Protected" },
+    images: await imageOptions(flags, files, process.env["HOME"]),
+    deadContainers: deadContainersOf(loaded),
+    devices: {
+      waitMs: flags.deviceWait,
+      allocateMs: flags.deviceAllocateTimeout,
+      keepInitDevices: flags.keepInitDevices,
+    },
+    probes: probeSettings(flags),
+    runtimeCgroup: flags.runtimeCgroups,
+    server: {
+      certFolder: flags.certDir,
+      socketPath: agentSocket(process.env),
+      otherSocketPaths: otherAgentSockets(process.env),
+      versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
+    },
+  };
 }
 
 function probeSettings({ keepProbeLeftovers, fineProbeRate }: LoadedConfig["flags"]) {

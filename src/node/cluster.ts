@@ -98,7 +98,11 @@ export function connectCluster(
     reviews,
     events: kubeEventApi(unlimited),
     objects: objectsBy(config.configMapAndSecretChangeDetectionStrategy, {
-      ...{ client, clock, random, log, scope },
+      client,
+      clock,
+      random,
+      log,
+      scope,
     }),
     tokens: new RequestedTokens({ client, clock, random, log }),
     services: followServices({ client, clock, random, log, scope }),

@@ -65,7 +65,10 @@ export function startEviction(options: EvictionLoopOptions, deps: EvictionLoopDe
   const { clock, log } = deps.outside;
   const eviction = new Eviction(evictionSettings(options.config), {
     ports: evictionPorts(options, deps),
-    ...{ clock, log: log.child("eviction"), metrics, pressure },
+    clock,
+    log: log.child("eviction"),
+    metrics,
+    pressure,
   });
   deps.scope.spawn("eviction", "restart", (signal) => eviction.run(signal));
   return eviction;
@@ -105,7 +108,11 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
       step === "images" ? deleteImages(deps, signal) : clearEnded(deps, signal),
     evict: ({ uid, graceSeconds, message, disrupted }) =>
       news.publish({
-        ...{ kind: "evicted", uid: uid as PodUid, reason: REASON, message, graceSeconds },
+        kind: "evicted",
+        uid: uid as PodUid,
+        reason: REASON,
+        message,
+        graceSeconds,
         ...(disrupted ? { disruption: message } : {}),
       }),
     untilCleanedUp: (uids, signal) =>

@@ -85,7 +85,9 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const externalCloud = cluster.externalCloud ?? false;
   const { gates } = resolveGates(config.featureGates);
   const look = nodeLook(config.nodeStatusMaxImages, {
-    ...{ clock, images: deps.images.listing, watch: runtime.watch },
+    clock,
+    images: deps.images.listing,
+    watch: runtime.watch,
     amounts: deps.amounts,
     ips: () => deps.addresses.settled(),
     pressure: deps.pressure,
@@ -119,7 +121,10 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
       leaseSeconds: config.nodeLeaseDurationSeconds,
     },
     {
-      ...{ clock, random, scope, look },
+      clock,
+      random,
+      scope,
+      look,
       log: outside.log.child("node"),
       client: clients.heartbeat,
       reachable: clients.heartbeat.transport.reachable,

@@ -57,7 +57,10 @@ export function startNode(options: NodeOptions, deps: NodeDeps): void {
   startImageLoops({ outside, scope, images, seen: pipeline.seen });
   startIptables(options.config, { host, clock, log: outside.log.child("iptables"), scope });
   followPodCidr(options.config, {
-    ...{ clock, log: outside.log.child("node"), scope, node: deps.node },
+    clock,
+    log: outside.log.child("node"),
+    scope,
+    node: deps.node,
     runtime: deps.runtime.service,
   });
   startLogRotation(options.config, { outside, scope, pipeline, logs });

@@ -14,7 +14,9 @@ export function openState(rootFolder: string, { clock, log, host }: Outside): St
   const own = log.child("state");
   const { files } = host;
   const reserve = new StateReserve(`${rootFolder}/${FOLDER}/reserve`, {
-    ...{ files, clock, log: own },
+    files,
+    clock,
+    log: own,
     freeBytes: async (path) => (await host.diskUsage(path))?.availableBytes,
   });
   return new StateFiles({ files, clock, log: own, reserve });

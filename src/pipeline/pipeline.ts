@@ -79,17 +79,8 @@ export interface Pipeline {
 /** Builds the pipeline; `startPipeline` sets it going. */
 export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pipeline {
   const { outside, scope, state } = deps;
-  const { clock, random, log, host, net } = outside;
-  const statuses = new Statuses(
-    { folder: `${options.stateFolder}/pods` },
-    {
-      ...{ state, clock, runtimeName: deps.runtimeName, hostIps: deps.hostIps },
-      onHostFamily: (pod, message) =>
-        deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
-      recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
-      ...(deps.showsDevices ? { devices: (...of) => deps.devices.allocatedResources(...of) } : {}),
-    },
-  );
+  const { clock, random, log } = outside;
+  const statuses = openStatuses(options, deps);
   const ledger = new AllocationLedger(options.ledger, { state });
   const { podFacts, news } = deps;
   const decisions = decisionPort(deps.journal);
@@ -97,7 +88,11 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const pods = new Pods(
     { orphanGraceSeconds: options.orphanGraceSeconds },
     {
-      ...{ clock, random, log, scope, facts: podFacts },
+      clock,
+      random,
+      log,
+      scope,
+      facts: podFacts,
       ports: podPorts(options, { ...deps, ledger, decisions, counts }),
       admit: createAdmission({ ...deps, ledger, decisions }),
       context: () => planContext(options, deps),
@@ -114,8 +109,35 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     watchProbes(record, deps);
     deps.volumes.podChanged(record.pod);
   });
-  const sources = new Sources(options.sources, {
-    ...{ files: host.files, net, clock, scope },
+  const sources = openSources(options, pods, deps);
+  news.drain((item) => takeNews(pods, item));
+  return { pods, statuses, sources, ledger, podFacts, seen: sources.seen };
+}
+
+function openStatuses(options: PipelineOptions, deps: PipelineDeps): Statuses {
+  return new Statuses(
+    { folder: `${options.stateFolder}/pods` },
+    {
+      state: deps.state,
+      clock: deps.outside.clock,
+      runtimeName: deps.runtimeName,
+      hostIps: deps.hostIps,
+      onHostFamily: (pod, message) =>
+        deps.events.ofPod(pod, { type: "Warning", reason: "HostIPsIPFamilyMismatch", message }),
+      recursiveReadOnly: (pod) => deps.runtime.canMountRecursiveReadOnly(pod),
+      ...(deps.showsDevices ? { devices: (...of) => deps.devices.allocatedResources(...of) } : {}),
+    },
+  );
+}
+
+function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): Sources {
+  const { scope, outside } = deps;
+  const { clock, log, host, net } = outside;
+  return new Sources(options.sources, {
+    files: host.files,
+    net,
+    clock,
+    scope,
     log: log.child("sources"),
     onWanted: (wanted) => acceptWanted(pods, wanted, deps),
     onUnwanted: (uid, graceSeconds) =>
@@ -133,8 +155,6 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
     onUnknownFields: (pod, message) =>
       deps.events.ofPod(pod, { type: "Warning", reason: "UnknownField", message }),
   });
-  news.drain((item) => takeNews(pods, item));
-  return { pods, statuses, sources, ledger, podFacts, seen: sources.seen };
 }
 
 function acceptWanted(

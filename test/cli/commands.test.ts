@@ -109,11 +109,18 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   "/nodelet/v1/probes": { items: [probe, startup] },
   "/nodelet/v1/problems": { items: [] },
   "/nodelet/v1/eviction": {
-    ...{ layout: "single", conditions: [], excesses: [] },
+    layout: "single",
+    conditions: [],
+    excesses: [],
     signals: [
       {
-        ...{ signal: "memory.available", kind: "hard", state: "unmet", metInMs: 200_000 },
-        ...{ threshold: "100Mi", available: "500Mi", capacity: "1Gi" },
+        signal: "memory.available",
+        kind: "hard",
+        state: "unmet",
+        metInMs: 200_000,
+        threshold: "100Mi",
+        available: "500Mi",
+        capacity: "1Gi",
       },
     ],
   },

@@ -104,7 +104,9 @@ async function live(folder: string): Promise<void> {
   const events = await startEvents(
     { nodeName: "n1", folder },
     {
-      ...{ clock, scope, log: silentLog },
+      clock,
+      scope,
+      log: silentLog,
       state: new StateFiles({ files, clock, log: silentLog }),
       metrics: new MetricsRegistry(),
       random: createSystemRandom(),

@@ -157,7 +157,12 @@ export function apiRulesContract(options: ExaminationOptions): void {
     "a container that has terminated for good does not run again in a status",
     async () => {
       const of = (name: string, state: object) => ({
-        ...{ name, image: "x", imageID: "", ready: false, restartCount: 0, state },
+        name,
+        image: "x",
+        imageID: "",
+        ready: false,
+        restartCount: 0,
+        state,
       });
       const main = (state: object) => ({ status: { containerStatuses: [of("main", state)] } });
       const ended = (exitCode: number) => main({ terminated: { exitCode } });

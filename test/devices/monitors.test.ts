@@ -25,7 +25,12 @@ test("pod resources: v1 and v1alpha1 list, one pod, what can be given, and a lim
   const scope = new TaskScope("monitors", { clock, log: silentLog });
   const { grpc } = world.net.process();
   servePodResources("/pr", {
-    ...{ grpc, clock, scope, metrics, files: host.files, log: silentLog },
+    grpc,
+    clock,
+    scope,
+    metrics,
+    files: host.files,
+    log: silentLog,
     state: world.devices.state,
     pods: () => [...world.pods.values()],
   });
@@ -84,7 +89,11 @@ test("a plugin in the registry folder is found, registered, told so, and forgott
   const { clock, host } = world;
   const scope = new TaskScope("registry", { clock, log: silentLog });
   followPluginFolder("/registry", {
-    ...{ clock, scope, files: host.files, log: silentLog, grpc: world.net.process().grpc },
+    clock,
+    scope,
+    files: host.files,
+    log: silentLog,
+    grpc: world.net.process().grpc,
     plugins: world.devices.plugins,
   });
   await clock.advance(10);

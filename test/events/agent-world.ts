@@ -51,7 +51,9 @@ export class AgentWorld {
     this.#options = options;
     const { cgroupVersion = 2, facts = {} } = options;
     this.host = new FakeHost({
-      ...{ clock: this.clock, cgroupVersion, facts },
+      clock: this.clock,
+      cgroupVersion,
+      facts,
       fault: (op, path) => this.#fault(op) ?? this.#fault(`${op} ${path}`),
     });
   }
@@ -148,7 +150,9 @@ export class AgentWorld {
     const batches = [...(this.#options.kernelLog ?? [])];
     const kernelLog = { read: () => batches.shift() ?? [], close: () => {} };
     return {
-      ...{ clock, log: silentLog, random: createSeededRandom(2) },
+      clock,
+      log: silentLog,
+      random: createSeededRandom(2),
       host: Object.assign(this.host, { openKernelLog: () => kernelLog }),
       net: {
         http: async (exchange) => this.http(exchange),

@@ -68,14 +68,12 @@ export class EventWorld {
         rate: rate ?? { qps: 0, burst: 0 },
       },
       {
-        ...{
-          clock,
-          log,
-          scope,
-          state: new StateFiles({ files, clock, log }),
-          metrics: this.#metrics,
-          random: createSeededRandom(7),
-        },
+        clock,
+        log,
+        scope,
+        state: new StateFiles({ files, clock, log }),
+        metrics: this.#metrics,
+        random: createSeededRandom(7),
         ...(api ? { api: this.api } : {}),
       },
     );

@@ -33,7 +33,9 @@ const pod = (script: string, more: Partial<Container> = {}): PodSpec => ({
   dnsPolicy: "Default",
   containers: [
     {
-      ...{ name: "main", image: IMAGE, imagePullPolicy: "IfNotPresent" },
+      name: "main",
+      image: IMAGE,
+      imagePullPolicy: "IfNotPresent",
       command: ["sh", "-c", script],
       ...more,
     },
@@ -42,7 +44,10 @@ const pod = (script: string, more: Partial<Container> = {}): PodSpec => ({
 
 async function apply(pods: Readonly<Record<string, PodSpec>>): Promise<void> {
   const items = Object.entries(pods).map(([name, spec]) => ({
-    ...{ apiVersion: "v1", kind: "Pod", metadata: { name }, spec },
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name },
+    spec,
   }));
   const stdin = JSON.stringify({ apiVersion: "v1", kind: "List", items });
   await kubectl.run(["apply", "-f", "-"], { stdin });

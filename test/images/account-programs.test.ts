@@ -63,8 +63,11 @@ async function load(tokenAttributes: object): Promise<CredentialPrograms> {
   chmodSync(program, 0o755);
   writeFileSync(asked, "");
   const provider = {
-    ...{ name: "program", matchImages: ["registry.example"], defaultCacheDuration: "1h" },
-    ...{ apiVersion: VERSION, tokenAttributes },
+    name: "program",
+    matchImages: ["registry.example"],
+    defaultCacheDuration: "1h",
+    apiVersion: VERSION,
+    tokenAttributes,
   };
   const configPath = join(folder, "config.json");
   const apiVersion = "kubelet.config.k8s.io/v1";
@@ -78,7 +81,10 @@ async function load(tokenAttributes: object): Promise<CredentialPrograms> {
   return await CredentialPrograms.load(
     { configPath, binFolder: folder },
     {
-      ...{ host: connectHost({ clock, log: silentLog }), clock, log: silentLog, signal },
+      host: connectHost({ clock, log: silentLog }),
+      clock,
+      log: silentLog,
+      signal,
       accounts: podAccountsFrom(objects, new RequestedTokens({ client, ...deps })),
       duration: metrics.histogram({ name: "d", help: "d" }),
       errors: metrics.counter({ name: "e", help: "e" }),
@@ -91,7 +97,8 @@ async function podOf(name: string, account: string): Promise<Pod> {
   return await api.must<Pod>("POST", `${DEFAULT}/pods`, {
     metadata: { name },
     spec: {
-      ...{ nodeName: "n1", serviceAccountName: account },
+      nodeName: "n1",
+      serviceAccountName: account,
       containers: [{ name: "c", image: "registry.example/app" }],
     },
   });
@@ -116,7 +123,9 @@ test("a program gets a token of the pod's account, and the annotations it asks f
   const account = await api.must<ServiceAccount>("GET", `${DEFAULT}/serviceaccounts/builder`);
   assert.deepEqual(part?.config, { "registry.example": { username: "user", password: "secret" } });
   assert.deepEqual(part?.account, {
-    ...{ uid: account.metadata?.uid, namespace: "default", name: "builder" },
+    uid: account.metadata?.uid,
+    namespace: "default",
+    name: "builder",
   });
   const [request] = requests();
   assert.deepEqual(request?.serviceAccountAnnotations, { "example.test/role": "builder" });
@@ -163,8 +172,11 @@ test("who lacks an account or an annotation that is required is not asked for", 
 test("an image that was pulled for an account is for the pods of that account", async () => {
   const image = "nodelet.test/app:1";
   const provider = {
-    ...{ name: "program", matchImages: ["nodelet.test"], defaultCacheDuration: "0s" },
-    ...{ apiVersion: VERSION, tokenAttributes: attributes() },
+    name: "program",
+    matchImages: ["nodelet.test"],
+    defaultCacheDuration: "0s",
+    apiVersion: VERSION,
+    tokenAttributes: attributes(),
   };
   const apiVersion = "kubelet.config.k8s.io/v1";
   const config = { kind: "CredentialProviderConfig", apiVersion, providers: [provider] };

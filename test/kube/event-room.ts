@@ -76,7 +76,9 @@ export class EventRoom implements AsyncDisposable {
     this.#events = await startEvents(
       { nodeName: NODE, folder: join(this.folder, "events"), rate, ...(policy ? { policy } : {}) },
       {
-        ...{ clock, scope, log: silentLog },
+        clock,
+        scope,
+        log: silentLog,
         state: new StateFiles({ files, clock, log: silentLog }),
         metrics: new MetricsRegistry(),
         random: createSystemRandom(),

@@ -46,7 +46,10 @@ for (const { what, spec, asked, needs } of ROWS)
       const path = `${PODS}/${pod.metadata.name}`;
       const body = { spec: asked };
       const reply = await on.send({
-        ...{ method: "PATCH", path: `${path}/resize`, contentType: STRATEGIC, body },
+        method: "PATCH",
+        path: `${path}/resize`,
+        contentType: STRATEGIC,
+        body,
       });
       return { pod, path, reply };
     };
@@ -70,7 +73,9 @@ for (const { what, spec, asked, needs } of ROWS)
 on.examine("a resize that needs a feature of a node that is not there", async () => {
   const pod = await on.makePod({ ...main("1"), ...cpu("1"), nodeName: "nowhere" });
   const reply = await on.send({
-    ...{ method: "PATCH", path: `${PODS}/${pod.metadata.name}/resize`, contentType: STRATEGIC },
+    method: "PATCH",
+    path: `${PODS}/${pod.metadata.name}/resize`,
+    contentType: STRATEGIC,
     body: { spec: cpu("2") },
   });
   assert.equal(reply.status, 403, JSON.stringify(reply.body));

@@ -34,9 +34,12 @@ before(async () => {
   );
   spec = {
     signerName: "example.test/s",
-    ...{ podName: "p", podUID: pod.metadata.uid },
-    ...{ serviceAccountName: "default", serviceAccountUID: account.metadata.uid },
-    ...{ nodeName: "n1", nodeUID: node.metadata.uid },
+    podName: "p",
+    podUID: pod.metadata.uid,
+    serviceAccountName: "default",
+    serviceAccountUID: account.metadata.uid,
+    nodeName: "n1",
+    nodeUID: node.metadata.uid,
     stubPKCS10Request: Buffer.from(createStubCsr(await generateKeyOfType("ED25519"))).toString(
       "base64",
     ),

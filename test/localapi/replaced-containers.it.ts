@@ -32,7 +32,9 @@ const nameOf = (policy: Policy, what: Case) => `${what}-${policy.toLowerCase()}`
 
 const exec = (script: string) => ({
   exec: { command: ["sh", "-c", script] },
-  ...{ periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 20 },
+  periodSeconds: 1,
+  failureThreshold: 1,
+  timeoutSeconds: 20,
 });
 
 const PROBES: Readonly<Record<Case, Partial<Container>>> = {

@@ -42,7 +42,9 @@ class MemoryWorld {
 
   node(): Node | undefined {
     return this.api.objects.find({
-      ...{ collection: "nodes", namespace: undefined, name: "sim" },
+      collection: "nodes",
+      namespace: undefined,
+      name: "sim",
     }) as Node | undefined;
   }
 

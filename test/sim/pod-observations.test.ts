@@ -65,7 +65,11 @@ function worldOf(answers: Record<string, Answer>) {
   const leave = new AbortController();
   const work: Promise<void>[] = [];
   return {
-    ...{ clock, watch, told, take, leave },
+    clock,
+    watch,
+    told,
+    take,
+    leave,
     follow: () => work.push(watch.followPods(leave.signal)),
     end: async () => {
       leave.abort();

@@ -127,7 +127,9 @@ export class World {
     this.#leave = leave;
     const { featureGates = {}, devices, externalCloud = false } = this.#options;
     const config = {
-      ...{ ...DEFAULT_CONFIG, staticPodPath: MANIFESTS, podLogsDir: "/var/log/pods" },
+      ...DEFAULT_CONFIG,
+      staticPodPath: MANIFESTS,
+      podLogsDir: "/var/log/pods",
       ...this.#options.config,
       featureGates,
     };

@@ -43,7 +43,9 @@ async function newKey(): Promise<KeyPair> {
 
 export function podWith(more: Partial<PodCertificateProjection> = {}): Pod {
   const podCertificate = {
-    ...{ signerName: SIGNER, keyType: "ED25519", credentialBundlePath: "bundle.pem" },
+    signerName: SIGNER,
+    keyType: "ED25519",
+    credentialBundlePath: "bundle.pem",
     ...more,
   };
   return {
@@ -74,7 +76,14 @@ export async function world(seed = 1) {
     const scope = new TaskScope("test", { clock, log: silentLog });
     const metrics = new MetricsRegistry();
     const certificates = new PodCertificates({
-      ...{ client, clock, random, scope, metrics, nodeName: "n", newKey, log: silentLog },
+      client,
+      clock,
+      random,
+      scope,
+      metrics,
+      nodeName: "n",
+      newKey,
+      log: silentLog,
       say: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
     });
     const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };

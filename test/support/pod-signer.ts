@@ -27,7 +27,8 @@ export class PodSigner {
     const { privateKeyPem, publicKey } = await generateKeyPair();
     const authority = signCertificate(
       {
-        ...{ publicKey, use: "authority" },
+        publicKey,
+        use: "authority",
         subject: { commonName: "signer", organizations: [] },
         notBefore: (now - BACKDATED_MS) as WallMs,
         notAfter: (now + 365 * 86_400_000) as WallMs,
@@ -45,7 +46,10 @@ export class PodSigner {
     const notAfter = (now + lifeMs) as WallMs;
     const leaf = signCertificate(
       {
-        ...{ publicKey, notBefore, notAfter, use: ["clientAuth"] },
+        publicKey,
+        notBefore,
+        notAfter,
+        use: ["clientAuth"],
         subject: { commonName: spec.podName, organizations: [] },
       },
       { certificatePem: this.authorityPem, privateKeyPem: this.#key },

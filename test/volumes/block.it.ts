@@ -40,14 +40,19 @@ async function claimed(
   const claim = await server.must<{ metadata: { uid: string } }>("POST", claims, {
     metadata: { name },
     spec: {
-      ...{ accessModes, volumeMode, storageClassName: "local", volumeName: name },
+      accessModes,
+      volumeMode,
+      storageClassName: "local",
+      volumeName: name,
       resources: { requests: { storage: "1Mi" } },
     },
   });
   await server.must("POST", "/api/v1/persistentvolumes", {
     metadata: { name },
     spec: {
-      ...{ accessModes, storageClassName: "local", capacity: { storage: "32Mi" } },
+      accessModes,
+      storageClassName: "local",
+      capacity: { storage: "32Mi" },
       nodeAffinity: hostIs("Exists"),
       ...spec,
       claimRef: { namespace: "default", name, uid: claim.metadata.uid },

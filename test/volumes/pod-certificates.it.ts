@@ -107,7 +107,9 @@ async function withApi(use: (api: BoxedApi, agent: BoxedAgent, box: Box) => Prom
 
 function podWith(name: string, more: Partial<PodCertificateProjection> = {}): Pod {
   const podCertificate = {
-    ...{ signerName: SIGNER, keyType: "ECDSAP256", credentialBundlePath: "bundle.pem" },
+    signerName: SIGNER,
+    keyType: "ECDSAP256",
+    credentialBundlePath: "bundle.pem",
     ...more,
   };
   const items = [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }];

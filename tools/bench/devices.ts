@@ -39,7 +39,9 @@ async function serve(folder: string): Promise<void> {
     const plugin = new TestPlugin(
       connectGrpc(),
       {
-        ...{ resource, folder, socketName: `${resource.replace("/", "-")}.sock` },
+        resource,
+        folder,
+        socketName: `${resource.replace("/", "-")}.sock`,
         answer: (ids) => ({
           envs: { [resource]: ids.join(",") },
           devices: ids.map((id) => ({
@@ -67,11 +69,16 @@ async function openRoom(
     {
       folder,
       topology: { policy: "best-effort", scope: "container", nodes: [0, 1] },
-      ...{ deferMs: 120_000, allocateMs: 30_000 },
+      deferMs: 120_000,
+      allocateMs: 30_000,
       keepInitDevices: false,
     },
     {
-      ...{ clock, scope, metrics, grpc: connectGrpc(), log: silentLog },
+      clock,
+      scope,
+      metrics,
+      grpc: connectGrpc(),
+      log: silentLog,
       files,
       state: new StateFiles({ files, clock, log: silentLog }),
       say: { ofNode: () => {}, ofPod: () => {} },

@@ -180,7 +180,10 @@ async function burstOfEvents(api: EventApi, isOver: (events: Events) => boolean)
         maxMs: delay.max / 1e6,
         heapMiB,
         waiting: events.waiting,
-        ...{ recorded, sent, aggregated, dropped },
+        recorded,
+        sent,
+        aggregated,
+        dropped,
       };
     },
     api,
@@ -199,7 +202,9 @@ async function withEvents<T>(
     const events = await startEvents(
       { nodeName: "node-1", folder: join(folder, "events"), ...options },
       {
-        ...{ clock, scope, log: silentLog },
+        clock,
+        scope,
+        log: silentLog,
         state: new StateFiles({ files, clock, log: silentLog }),
         metrics: new MetricsRegistry(),
         random: createSystemRandom(),

@@ -136,7 +136,11 @@ async function main(): Promise<void> {
     const images = await Images.open(
       { ...imageSettings(DEFAULT_CONFIG), rootFolder: folder, home: "/nowhere" },
       {
-        ...{ cri, clock, log: silentLog, metrics: new MetricsRegistry(), signal: leave.signal },
+        cri,
+        clock,
+        log: silentLog,
+        metrics: new MetricsRegistry(),
+        signal: leave.signal,
         host,
         state: new StateFiles({ files: host.files, clock, log: silentLog }),
         net: { tcpConnect: async () => ({ kind: "connected" }) },

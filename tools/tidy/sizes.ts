@@ -2,6 +2,7 @@
 /** Limits on the size of files and functions and on the number of parameters. */
 import { LARGE_FUNCTIONS, LONG_FILES } from "./exceptions.ts";
 import { ANONYMOUS, type FunctionShape } from "./functions.ts";
+import { lineAt } from "./mask.ts";
 import { isTestFile } from "./module-rules.ts";
 import type { SourceFile } from "./source.ts";
 import type { Violation } from "./violation.ts";
@@ -14,7 +15,21 @@ const MAX_PARAMETERS = 4;
 
 /** What of the file is too large. */
 export function checkSizes(file: SourceFile): Violation[] {
-  return [...fileSize(file), ...file.functions.flatMap((each) => functionSize(file, each))];
+  return [
+    ...fileSize(file),
+    ...file.functions.flatMap((each) => functionSize(file, each)),
+    ...spreadLiterals(file),
+  ];
+}
+
+/** `...{ a, b }` says what `a, b` says on fewer lines: a function that needs it is too long. */
+function spreadLiterals({ path, code }: SourceFile): Violation[] {
+  return [...code.matchAll(/\.\.\.\{/g)].map(({ index }) => ({
+    rule: "size",
+    path,
+    line: lineAt(code, index),
+    message: "spreads an object literal: write its members out",
+  }));
 }
 
 function fileSize({ path, text }: SourceFile): Violation[] {

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { dirname, join, normalize } from "node:path";
 import { archiveBase } from "../debian-suite.mjs";
 import { checkBlocking, checkParallel } from "./blocking.ts";
+import { checkFolders } from "./folders.ts";
 import {
   checkEdge,
   type Edge,
@@ -44,7 +45,7 @@ export function findViolations(tree: Tree): Violation[] {
     found.push(...checkBlocking(file, tree.moduleRules), ...checkParallel(file, tree.moduleRules));
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
-  found.push(...unusedPackages(sources, tree.imported));
+  found.push(...unusedPackages(sources, tree.imported), ...checkFolders(sources.keys()));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
   return found;
 }

@@ -89,7 +89,11 @@ test("asScheduled: what is asked for, given or had, but for what can never be gi
     status: {
       containerStatuses: [
         {
-          ...{ name: "a", image: "i", imageID: "", ready: true, restartCount: 0 },
+          name: "a",
+          image: "i",
+          imageID: "",
+          ready: true,
+          restartCount: 0,
           allocatedResources: { cpu: given },
           resources: cpu(has),
         },

@@ -91,7 +91,8 @@ test("seenFromApi: source and time are the node's own words, all else stays", ()
   const annotations = { [SOURCE]: "file", "kubernetes.io/config.seen": "then", note: "kept" };
   const pod = seenFromApi({ metadata: { name: "a", uid: "u", annotations } }, "now");
   assert.deepEqual(pod.metadata, {
-    ...{ name: "a", uid: "u" },
+    name: "a",
+    uid: "u",
     annotations: { [SOURCE]: "api", "kubernetes.io/config.seen": "now", note: "kept" },
   });
   assert.equal(isStaticPod(pod), false);

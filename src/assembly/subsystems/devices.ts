@@ -39,7 +39,15 @@ export async function assembleDevices(
       keepInitDevices: settings.keepInitDevices ?? false,
     },
     {
-      ...{ grpc, clock, scope, state, metrics, news, pods: podFacts, files: host.files, log },
+      grpc,
+      clock,
+      scope,
+      state,
+      metrics,
+      news,
+      pods: podFacts,
+      files: host.files,
+      log,
       advertised: (resource) => node.get()?.status?.capacity?.[resource] !== undefined,
       say: {
         ofNode: (said) => events.ofNode(said),
@@ -56,7 +64,9 @@ export async function assembleDevices(
   const common = { grpc, clock, scope, log, files: host.files };
   followPluginFolder(layout.pluginsRegistry, { ...common, plugins: devices.plugins });
   servePodResources(layout.podResources.directory, {
-    ...{ ...common, metrics, state: devices.state },
+    ...common,
+    metrics,
+    state: devices.state,
     pods: () => activePods(podFacts),
   });
   return devices;

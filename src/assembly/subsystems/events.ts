@@ -17,7 +17,12 @@ export function assembleEvents(
       ...(policy ? { policy } : {}),
     },
     {
-      ...{ clock, random, metrics, scope, state, log: outside.log.child("events") },
+      clock,
+      random,
+      metrics,
+      scope,
+      state,
+      log: outside.log.child("events"),
       ...(eventApi ? { api: eventApi } : {}),
     },
   );

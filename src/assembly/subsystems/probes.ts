@@ -33,7 +33,13 @@ export function assembleProbes(
   });
   return createProbes(
     {
-      ...{ clock, random, scope, runtime, net, news, processes },
+      clock,
+      random,
+      scope,
+      runtime,
+      net,
+      news,
+      processes,
       log: log.child("probes"),
       metrics: probeMetrics,
       recordEvent: ({ podUid, container, type, reason, message }) => {

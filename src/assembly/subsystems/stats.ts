@@ -37,7 +37,11 @@ export function assembleStats(
       groups: [...(config.cgroupsPerQOS ? groups : []), ...system],
     },
     {
-      ...{ host, clock, facts, signal: scope.signal, log: log.child("stats") },
+      host,
+      clock,
+      facts,
+      signal: scope.signal,
+      log: log.child("stats"),
       runtime: {
         listContainerStats: (signal) => cri.runtime.listContainerStats(signal),
         filesystems: async (signal) => (await cri.images.filesystems(signal)).images,

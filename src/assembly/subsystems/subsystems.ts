@@ -46,7 +46,16 @@ async function assembleOthers(
   const stats = assembleStats(base, { cri, cgroups, volumes });
   const environments = assembleEnvironments(base, api, { events, volumes });
   return {
-    ...{ events, journal, cgroups, runtime, devices, images, logs, probes, stats, volumes },
+    events,
+    journal,
+    cgroups,
+    runtime,
+    devices,
+    images,
+    logs,
+    probes,
+    stats,
+    volumes,
     environments,
   };
 }

@@ -16,7 +16,13 @@ export function assembleVolumes(
   const certificates =
     client &&
     new PodCertificates({
-      ...{ client, clock, random, scope, metrics, nodeName, newKey: generateKeyOfType },
+      client,
+      clock,
+      random,
+      scope,
+      metrics,
+      nodeName,
+      newKey: generateKeyOfType,
       log: outside.log.child("podcertificate"),
       say: (pod, event) => events.ofPod(pod, event),
     });
@@ -25,11 +31,14 @@ export function assembleVolumes(
   const volumes = new Volumes(
     { roots, clusterDomain: config.clusterDomain, allocatable },
     {
-      ...{ clock, files: host.podFiles, volumes: host.volumes },
+      clock,
+      files: host.podFiles,
+      volumes: host.volumes,
       ...(objects ? { objects } : {}),
       ...(tokens ? { tokens } : {}),
       ...(certificates ? { certificates } : {}),
-      ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
+      metrics,
+      diskUsage: (path: string) => host.diskUsage(path),
       readKernel: (path) => host.readKernel(path),
       nodeLabels: () => node.get()?.metadata?.labels,
       recordFailure: (pod, message, reason) =>

@@ -25,7 +25,10 @@ function shown(leftMi: number, pods: readonly TestPod[] = PODS): readonly string
         ...DEFAULT_CONFIG,
         evictionHard: { "memory.available": "100Mi", "pid.available": "10%" },
       }),
-      ...{ layout: "single", transitionMs: 1_000, maxPodGraceSeconds: 0, localLimits: true },
+      layout: "single",
+      transitionMs: 1_000,
+      maxPodGraceSeconds: 0,
+      localLimits: true,
     },
     observations: new Map([
       ["memory.available", { available: leftMi * MI, capacity: 1024 * MI, atMs }],

@@ -108,7 +108,11 @@ test("ageCheck fails beyond its limit, in words that stay, and says when the nod
   let since: MonotonicMs | undefined;
   registry.add(
     ageCheck({
-      ...{ name: "lease", severity: "warning", clock, limitMs: 40_000, notReadyAfterMs: 180_000 },
+      name: "lease",
+      severity: "warning",
+      clock,
+      limitMs: 40_000,
+      notReadyAfterMs: 180_000,
       since: () => since,
       missing: "the lease has not been renewed",
     }),

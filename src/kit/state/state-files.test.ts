@@ -25,7 +25,9 @@ async function world() {
   const open = () => new StateFiles({ ...deps, reserve });
   await files.makeDirectory("/state", 0o700);
   return {
-    ...{ clock, files, open },
+    clock,
+    files,
+    open,
     text: (path: string) => files.readText(path, { maxBytes: RESERVE_BYTES }),
     failWith: (next: Fault) => {
       fault = next;

@@ -38,7 +38,8 @@ export function stepsForEach(
       const name = [metadata.namespace ?? [], metadata.name ?? ""].flat().join("/");
       if (!failedObjects.has(object))
         log.warn("an object makes no sense and is left alone", {
-          ...{ kind, name },
+          kind,
+          name,
           problem: messageOf(error),
         });
       failedObjects.add(object);

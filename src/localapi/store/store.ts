@@ -91,7 +91,9 @@ export class ObjectStore {
     database.setAside(broken);
     for (const { collection, key, why } of broken)
       deps.log.error("object in the database cannot be used and was set aside", {
-        ...{ collection, key, why },
+        collection,
+        key,
+        why,
       });
     for (const { collection, object } of unversioned) this.put(collection, object);
   }

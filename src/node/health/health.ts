@@ -64,7 +64,10 @@ function listingCheck(
 ): HealthCheck {
   const began = clock.monotonic();
   return ageCheck({
-    ...{ name: "runtime-listing", severity: "warning", clock, limitMs: LISTING_LIMIT_MS },
+    name: "runtime-listing",
+    severity: "warning",
+    clock,
+    limitMs: LISTING_LIMIT_MS,
     since: () => lastListing.get() ?? began,
     missing: "the runtime has not been listed",
   });

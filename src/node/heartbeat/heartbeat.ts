@@ -98,7 +98,9 @@ export class Heartbeat {
   /** Fails when the lease has run out: others then take the node for dead. */
   get leaseCheck(): HealthCheck {
     return ageCheck({
-      ...{ name: "lease", severity: "warning", clock: this.#deps.clock },
+      name: "lease",
+      severity: "warning",
+      clock: this.#deps.clock,
       limitMs: this.#options.leaseSeconds * 1000,
       since: () => this.#renewedAt,
       missing: "the node's lease has not been renewed",

@@ -107,8 +107,12 @@ test("what pods of another agent on the machine have stays, until that agent has
     { roots: { root: "/root", logs: "/logs" } },
     {
       outside: { clock, log: silentLog, host } as unknown as Outside,
-      ...{ scope, cgroups, volumes: { clearOrphan: async () => {} } },
-      ...{ seen: new Cell(true), released: new Cell(0), isKnown: () => false },
+      scope,
+      cgroups,
+      volumes: { clearOrphan: async () => {} },
+      seen: new Cell(true),
+      released: new Cell(0),
+      isKnown: () => false,
     },
   );
   const left = async () => [

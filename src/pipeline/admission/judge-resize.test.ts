@@ -48,7 +48,8 @@ function pod(
 function withInit(cpu: string, restartPolicy?: string): Pod {
   const { spec, ...rest } = pod({ cpu: "1", memory: "1Gi" });
   const init = {
-    ...{ name: "init", resources: { requests: { cpu } } },
+    name: "init",
+    resources: { requests: { cpu } },
     ...(restartPolicy === undefined ? {} : { restartPolicy }),
   };
   return { ...rest, spec: { containers: [], ...spec, initContainers: [init] } };
@@ -223,7 +224,10 @@ const ROWS: readonly Row[] = [
 for (const { what, from, to, others = [], settings, said } of ROWS) {
   test(`judgeResize: ${what}`, () => {
     const inputs: ResizeInputs = {
-      ...{ desired: to, allocated: from, others, room: ROOM },
+      desired: to,
+      allocated: from,
+      others,
+      room: ROOM,
       settings: { ...SETTINGS, ...settings },
     };
     const verdict = judgeResize(inputs);

@@ -6,7 +6,9 @@ import { judge, type NodeRoom } from "./rules.ts";
 const NOTHING = { cpuMilli: 0, memoryBytes: 0, ephemeralStorageBytes: 0 };
 const ROOM: NodeRoom = {
   allocatable: { ...NOTHING, hugepagesBytes: new Map(), extended: new Map() },
-  ...{ pods: 110, runtimeClasses: false, allowedUnsafeSysctls: [] },
+  pods: 110,
+  runtimeClasses: false,
+  allowedUnsafeSysctls: [],
 };
 
 function podFor(label: string | undefined, os: string | undefined): Pod {

@@ -19,8 +19,11 @@ test("every field of a pod's spec in the API is classified", () => {
 
 const ROOM: NodeRoom = {
   allocatable: {
-    ...{ cpuMilli: 1000, memoryBytes: 1e9, ephemeralStorageBytes: 0 },
-    ...{ hugepagesBytes: new Map(), extended: new Map() },
+    cpuMilli: 1000,
+    memoryBytes: 1e9,
+    ephemeralStorageBytes: 0,
+    hugepagesBytes: new Map(),
+    extended: new Map(),
   },
   pods: 10,
   runtimeClasses: true,

@@ -55,7 +55,10 @@ export class ApiPods implements PodSource {
   get healthCheck(): HealthCheck {
     const { clock } = this.#deps;
     return ageCheck({
-      ...{ name: "source-api", severity: "warning", clock, limitMs: STALE_LIMIT_MS },
+      name: "source-api",
+      severity: "warning",
+      clock,
+      limitMs: STALE_LIMIT_MS,
       since: () => this.#staleSince ?? clock.monotonic(),
       missing: "pods of this node could not be followed in the API",
     });

@@ -61,7 +61,10 @@ const REFUSED_RETRY = { initialMs: 2_000, maxMs: 60_000 };
 export function followApiPods(nodeName: string, deps: FollowedPodsDeps): ApiPods {
   const { client, clock, random, log, node } = deps;
   return new ApiPods(nodeName, {
-    ...{ client, clock, random, log: log.child("cluster") },
+    client,
+    clock,
+    random,
+    log: log.child("cluster"),
     ready: (signal) => until(node, (now) => now !== undefined, signal),
   });
 }

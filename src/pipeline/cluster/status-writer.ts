@@ -156,17 +156,15 @@ export class StatusWriter {
   #newEntry({ uid, pod, status }: PodWithStatus): Entry {
     const now = this.#deps.clock.monotonic();
     const entry: Entry = {
-      ...{
-        uid,
-        pod,
-        status,
-        finished: false,
-        released: false,
-        dirty: false,
-        busy: false,
-        since: 0,
-        failures: 0,
-      },
+      uid,
+      pod,
+      status,
+      finished: false,
+      released: false,
+      dirty: false,
+      busy: false,
+      since: 0,
+      failures: 0,
       notBefore: now,
       changedAt: now,
     };

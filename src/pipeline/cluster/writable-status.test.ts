@@ -5,7 +5,11 @@ import { podStatusProblems } from "../../api/validation/pod-status.ts";
 import { writableStatus } from "./writable-status.ts";
 
 const of = (name: string, state: ContainerStatus["state"], restartCount = 0): ContainerStatus => ({
-  ...{ name, image: "i", imageID: "", ready: false, restartCount },
+  name,
+  image: "i",
+  imageID: "",
+  ready: false,
+  restartCount,
   ...(state ? { state } : {}),
 });
 const ended = { terminated: { exitCode: 0 } };

@@ -11,7 +11,11 @@ const podFrom = (source: string): Pod => ({
 });
 
 const statusOf = (name: string, restartCount: number, containerID?: string): ContainerStatus => ({
-  ...{ name, restartCount, image: "", imageID: "", ready: false },
+  name,
+  restartCount,
+  image: "",
+  imageID: "",
+  ready: false,
   ...(containerID ? { containerID } : {}),
 });
 

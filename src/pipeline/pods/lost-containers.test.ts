@@ -6,7 +6,11 @@ import { lostBefore } from "./lost-containers.ts";
 
 test("lostBefore: what had run by the last status and is not there", () => {
   const status = (name: string, more: Partial<ContainerStatus>): ContainerStatus => ({
-    ...{ name, image: "img:1", imageID: "", ready: false, restartCount: 0 },
+    name,
+    image: "img:1",
+    imageID: "",
+    ready: false,
+    restartCount: 0,
     ...more,
   });
   const containerStatuses = [

@@ -7,7 +7,10 @@ import { takeNews } from "./take-news.ts";
 
 const uid = "p" as PodUid;
 const found: UnobservedPod = {
-  ...{ kind: "unobserved", uid, asOf: 1 as MonotonicMs, problem: "no answer" },
+  kind: "unobserved",
+  uid,
+  asOf: 1 as MonotonicMs,
+  problem: "no answer",
   describe: () => ({}),
 };
 const probed = { container: "c", containerId: "c1", probe: "liveness", result: "failure" } as const;

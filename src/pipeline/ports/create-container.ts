@@ -67,7 +67,12 @@ export async function createContainer(
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
   const id = await deps.runtime.createContainer(
     {
-      ...{ pod, container, sandboxId, restartCount, round, image },
+      pod,
+      container,
+      sandboxId,
+      restartCount,
+      round,
+      image,
       devices: { ...parts, devices: [...parts.devices, ...devices] },
       mounts: [...parts.mounts, ...mounts],
       env: [...parts.env, ...env],

@@ -40,7 +40,12 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
       message: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded`,
     });
   const hooks = deps.runtime.hooks({
-    ...{ runtime: cri.runtime, net, clock, log, podIp, onHttpFallback },
+    runtime: cri.runtime,
+    net,
+    clock,
+    log,
+    podIp,
+    onHttpFallback,
   });
   const lifecycleOf = (pod: Pod, name: string) =>
     specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;

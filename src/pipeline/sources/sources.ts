@@ -112,7 +112,10 @@ export class Sources {
     const { file, http } = this.#options;
     const check = (kind: SourceKind, everyMs: number, missing: string) =>
       ageCheck({
-        ...{ name: `source-${kind}`, severity: "warning", clock, missing },
+        name: `source-${kind}`,
+        severity: "warning",
+        clock,
+        missing,
         limitMs: Math.max(MIN_AGE_LIMIT_MS, MISSED_READS * everyMs),
         since: () => this.#readAt.get(kind) ?? began,
       });

@@ -88,7 +88,8 @@ export function tokenAuthenticator(
     if (status?.authenticated !== true || username === "")
       return { kind: "refused", why: status?.error || "the API server does not know the token" };
     const identity: Identity = {
-      ...{ name: username, groups },
+      name: username,
+      groups,
       ...(uid === undefined ? {} : { uid }),
       ...(extra ? { extra } : {}),
     };
@@ -123,7 +124,8 @@ export function reviewAuthorizer(
     authorize: async ({ identity, verb, resource, name, subresource }) => {
       const { name: user, groups, uid, extra } = identity;
       const spec = {
-        ...{ user, groups },
+        user,
+        groups,
         ...(uid === undefined ? {} : { uid }),
         ...(extra ? { extra } : {}),
         resourceAttributes: { verb, version: "v1", resource, name, subresource },

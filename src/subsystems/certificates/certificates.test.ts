@@ -45,7 +45,8 @@ async function world() {
     const now = clock.wall();
     return signCertificate(
       {
-        ...{ subject, publicKey },
+        subject,
+        publicKey,
         notBefore: now,
         notAfter: (now + lifeMs) as WallMs,
         use: ["clientAuth"],
@@ -246,8 +247,11 @@ for (const [what, damage] of Object.entries({
       const { publicKey, privateKeyPem } = await generateKeyPair();
       const certificatePem = signCertificate(
         {
-          ...{ subject: { commonName: "n", organizations: [] }, publicKey, use: ["clientAuth"] },
-          ...{ notBefore: clock.wall(), notAfter: (clock.wall() + HOUR_MS) as WallMs },
+          subject: { commonName: "n", organizations: [] },
+          publicKey,
+          use: ["clientAuth"],
+          notBefore: clock.wall(),
+          notAfter: (clock.wall() + HOUR_MS) as WallMs,
         },
         { privateKeyPem },
       );

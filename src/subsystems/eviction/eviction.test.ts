@@ -103,7 +103,9 @@ class Node {
       measures: {
         atMs: this.clock.wall(),
         memory: { limitBytes: GI, workingSetBytes: used },
-        ...{ nodefs: file, imagefs: file, containerfs: file },
+        nodefs: file,
+        imagefs: file,
+        containerfs: file,
         pids: { max: 1000, used: 100 },
       },
     };

@@ -36,7 +36,9 @@ export function candidateOf(test: TestPod): CandidatePod {
     uid: `uid-${name}`,
     pod: {
       metadata: {
-        ...{ name, namespace: "default", uid: `uid-${name}` },
+        name,
+        namespace: "default",
+        uid: `uid-${name}`,
         ...(isStatic ? { annotations: { "kubernetes.io/config.source": "file" } } : {}),
       },
       spec: {

@@ -60,7 +60,9 @@ export function reclaimBecause(
 ): Because {
   const { signal } = threshold;
   return decided("reclaimNode", after.relieved ? "enough" : "not enough", {
-    ...{ signal, resource, steps: reclaim },
+    signal,
+    resource,
+    steps: reclaim,
     threshold: thresholdText(threshold, observed),
     before: amountText(signal, observed.available),
     ...(after.available === undefined ? {} : { after: amountText(signal, after.available) }),

@@ -14,8 +14,10 @@ const memory = (availableMi: number, workingSetMi: number) => ({
   memory: { availableBytes: availableMi * MI, workingSetBytes: workingSetMi * MI },
 });
 const disk = (availableGi: number, capacityGi = 60) => ({
-  ...{ availableBytes: availableGi * GI, capacityBytes: capacityGi * GI },
-  ...{ inodes: capacityGi * 1000, inodesFree: capacityGi * 500 },
+  availableBytes: availableGi * GI,
+  capacityBytes: capacityGi * GI,
+  inodes: capacityGi * 1000,
+  inodesFree: capacityGi * 500,
 });
 
 interface Used {
@@ -29,11 +31,13 @@ interface Used {
 /** One container `c` and one volume `v`. */
 const used = (name: string, { memoryMi = 0, rootfsMi = 0, logsMi = 0, ...more }: Used) => ({
   podRef: { name, namespace: "default", uid: `uid-${name}` },
-  ...{ memory: { workingSetBytes: memoryMi * MI } },
+  memory: { workingSetBytes: memoryMi * MI },
   containers: [
     {
-      ...{ name: "c", memory: { workingSetBytes: memoryMi * MI } },
-      ...{ rootfs: { usedBytes: rootfsMi * MI }, logs: { usedBytes: logsMi * MI } },
+      name: "c",
+      memory: { workingSetBytes: memoryMi * MI },
+      rootfs: { usedBytes: rootfsMi * MI },
+      logs: { usedBytes: logsMi * MI },
     },
   ],
   volume: [{ name: "v", usedBytes: (more.volumeMi ?? 0) * MI }],
@@ -49,7 +53,8 @@ const NODE = {
   rlimit: { maxpid: 32_768, curproc: 300 },
 };
 const summary = (node: object, ...pods: readonly object[]) => ({
-  ...{ node: { ...NODE, ...node }, pods },
+  node: { ...NODE, ...node },
+  pods,
 });
 
 const pod = (name: string, more: Partial<Pod["spec"]> = {}, status: Pod["status"] = {}): Pod => ({

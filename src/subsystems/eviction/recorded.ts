@@ -103,7 +103,9 @@ export function readSummary(value: unknown): RecordedNode {
   return {
     name: node.text("nodeName") ?? "",
     measures: {
-      ...{ atMs: 0 as WallMs, ...memoryMeasures(node), ...pidMeasures(node) },
+      atMs: 0 as WallMs,
+      ...memoryMeasures(node),
+      ...pidMeasures(node),
       ...(nodefs ? { nodefs } : {}),
       ...(imagefs ? { imagefs } : {}),
       ...(containerfs ? { containerfs } : {}),
@@ -173,7 +175,8 @@ function recordedUsage(pod: Member): readonly [name: string, usage: RecordedUsag
     {
       ...(memoryBytes === undefined ? {} : { memoryBytes }),
       ...(tasks === undefined ? {} : { tasks }),
-      ...{ containers, volumes },
+      containers,
+      volumes,
     },
   ];
 }

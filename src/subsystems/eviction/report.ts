@@ -77,7 +77,9 @@ function signalOf(view: ThresholdView, before: SignalObservations): ReportedSign
   const metInMs = crossingMs(view, before.get(signal));
   const kind = isHard(threshold) ? "hard" : "soft";
   return {
-    ...{ signal, kind, state },
+    signal,
+    kind,
+    state,
     ...(observed
       ? {
           threshold: thresholdText(threshold, observed),
@@ -94,7 +96,9 @@ function pressureOf(pressure: PressurePlan): NonNullable<EvictionReport["pressur
   const { threshold, resource, reclaim, ranking, victim } = pressure;
   const { signal } = threshold;
   return {
-    ...{ signal, resource, reclaim },
+    signal,
+    resource,
+    reclaim,
     ...(victim ? { message: victim.texts.message } : {}),
     pods: ranking.map((ranked) => ({
       name: ranked.name,

@@ -89,7 +89,8 @@ test("disk: layer and logs of a container count together; a share is written in 
 
 test("inodes and processes are said without containers, as no container can request them", () => {
   const said = pressureTexts(candidateOf({ name: "web", inodes: 9, tasks: 9 }), {
-    ...{ resource: "pids", thresholds },
+    resource: "pids",
+    thresholds,
     observations,
   });
   assert.equal(said.message, "The node was low on resource: pids. ");

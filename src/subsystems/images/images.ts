@@ -112,7 +112,12 @@ export class Images {
         rememberWantedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),
       },
       {
-        ...{ images: cri.images, runtime: cri.runtime, state, clock, log, pods },
+        images: cri.images,
+        runtime: cri.runtime,
+        state,
+        clock,
+        log,
+        pods,
         ...(deps.describeRuntime ? { describeRuntime: deps.describeRuntime } : {}),
       },
     );
@@ -122,7 +127,12 @@ export class Images {
     );
     this.#collector = this.#createCollector(holds, parts.metrics);
     this.#ensure = new Ensure({
-      ...{ images: cri.images, clock, log, holds, records: this.#records, metrics: parts.metrics },
+      images: cri.images,
+      clock,
+      log,
+      holds,
+      records: this.#records,
+      metrics: parts.metrics,
       puller: new Puller(options.pulls, cri.images, clock),
       access: createAccess(options, deps, parts.programs),
       recordEvent: deps.recordEvent,
@@ -139,7 +149,13 @@ export class Images {
     const programs =
       options.credentialPrograms &&
       (await CredentialPrograms.load(options.credentialPrograms, {
-        ...{ host, clock, log, accounts: deps.accounts, duration, errors, signal },
+        host,
+        clock,
+        log,
+        accounts: deps.accounts,
+        duration,
+        errors,
+        signal,
       }));
     const images = new Images(options, deps, { metrics, programs });
     await images.#inventory.load();
@@ -230,7 +246,13 @@ export class Images {
     const { cri, host, clock, log, net, recordNodeEvent, decide } = this.#deps;
     const pods = () => wantedPods(this.#deps.pods);
     return new Collector(this.#settings.gc, {
-      ...{ images: cri.images, host, clock, log, holds, pods, decide },
+      images: cri.images,
+      host,
+      clock,
+      log,
+      holds,
+      pods,
+      decide,
       inventory: this.#inventory,
       recordEvent: recordNodeEvent,
       collected: metrics.collected,
@@ -248,7 +270,11 @@ function createAccess(
   const folders = [rootFolder, `${home === "/" ? "" : home}/.docker`, "/.docker"];
   const old = [rootFolder, home === "/" ? "" : home].map((folder) => `${folder}/.dockercfg`);
   return new RegistryAccess({
-    ...{ files: host.files, clock, log, pullSecrets, accounts },
+    files: host.files,
+    clock,
+    log,
+    pullSecrets,
+    accounts,
     nodeFiles: [...folders.map((folder) => `${folder}/config.json`), ...old],
     ...(programs ? { programs } : {}),
   });

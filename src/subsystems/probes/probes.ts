@@ -200,8 +200,14 @@ class ProbeRoom implements Probes {
     const { uid: podUid, namespace, name: podName } = pod;
     if (message !== "" && message !== known?.settings.problems.join("; "))
       this.#recordEvent({
-        ...{ podUid, namespace, podName, container: undefined, fieldPath: undefined },
-        ...{ type: "Warning", reason: "ProbeWarning", message },
+        podUid,
+        namespace,
+        podName,
+        container: undefined,
+        fieldPath: undefined,
+        type: "Warning",
+        reason: "ProbeWarning",
+        message,
       });
     return settings;
   }

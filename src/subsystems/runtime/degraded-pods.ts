@@ -101,7 +101,10 @@ export class DegradedPods {
     this.#failures.add();
     if (cause !== undefined && cause !== before?.said)
       log.warn("a pod cannot be observed; nothing is done for it until it can", {
-        ...{ pod: name, uid, problem, failures },
+        pod: name,
+        uid,
+        problem,
+        failures,
       });
     const next = retryAt(clock.monotonic(), failures, RETRY);
     this.#failing.set(uid, { name, failures, retryAt: next, said: cause });

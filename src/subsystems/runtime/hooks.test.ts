@@ -36,7 +36,9 @@ function hooksWith(answers: {
   const hooks = createHooks({
     runtime: runtime as RuntimeService,
     net: net as Net,
-    ...{ clock, log: silentLog, podIp: async () => "10.1.0.1" },
+    clock,
+    log: silentLog,
+    podIp: async () => "10.1.0.1",
   });
   return { hooks, asked, clock };
 }

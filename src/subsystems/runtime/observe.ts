@@ -158,7 +158,9 @@ export class Observer {
         observe: (own) => this.#lookAt(uid, ofPod, own),
       })),
       vanished: vanished.map((uid) => ({
-        ...{ kind: "observed", uid, observed },
+        kind: "observed",
+        uid,
+        observed,
         describe: () => podFromLabels([], []),
       })),
     };

@@ -330,7 +330,8 @@ export class Runtime {
   #security({ image: { user }, volumeGroups }: StartOrder): SecurityParts {
     const { seccompDefault, roots, thermalThrottleFolders } = this.#options;
     return {
-      ...{ seccompDefault, thermalThrottleFolders },
+      seccompDefault,
+      thermalThrottleFolders,
       seccompRoot: `${roots.root}/seccomp`,
       imageUser: user,
       volumeGroups,
@@ -344,7 +345,8 @@ export class Runtime {
   ): Promise<ReturnType<typeof sandboxConfig>> {
     const dns = await this.#deps.resolver.read();
     return sandboxConfig(pod, {
-      ...{ attempt, userNamespace },
+      attempt,
+      userNamespace,
       roots: this.#options.roots,
       cgroupParent: this.#deps.cgroupParent(pod),
       ...this.#deps.sandboxResources(pod),

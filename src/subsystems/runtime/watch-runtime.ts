@@ -95,7 +95,10 @@ export class RuntimeWatch {
     this.#deps = deps;
     this.#degraded = new DegradedPods(deps);
     this.#observations = new PodObservations({
-      ...{ clock: deps.clock, log: deps.log, observer: deps.observer, degraded: this.#degraded },
+      clock: deps.clock,
+      log: deps.log,
+      observer: deps.observer,
+      degraded: this.#degraded,
       onLate: (found) => {
         this.#tell(found);
         this.#wakeup.wake();

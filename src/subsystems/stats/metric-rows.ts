@@ -14,7 +14,12 @@ export interface Row {
 /** Every group that was measured, with the labels that cAdvisor gives it. */
 export function rowsOf({ node, pods }: Measurement): readonly Row[] {
   const labels = (id: string, more: Labels = {}): Labels => ({
-    ...{ container: "", id, image: "", name: "", namespace: "", pod: "" },
+    container: "",
+    id,
+    image: "",
+    name: "",
+    namespace: "",
+    pod: "",
     ...more,
   });
   const quiet = { startedAtMs: node.bootedAtMs, network: [] };

@@ -1,144 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
-import { SimClock } from "../../../test/sim/sim-clock.ts";
-import type { WallMs } from "../../kit/clock.ts";
-import { OutsideError } from "../../kit/errors.ts";
-import { silentLog } from "../../kit/log.ts";
-import type { ContainerStats } from "../../outside/cri/cri.ts";
-import { type MeasuredPod, Stats } from "./stats.ts";
-
-const GI = 2 ** 30;
-const POD = "/kubepods/burstable/podu1";
-const ID = "c0ffee";
-const SANDBOX = "5a5a5a";
-const NET_DEV = (bytes: number) =>
-  `Inter-|\n face |\n    lo: 9 9 0 0 0 0 0 0 9 9 0 0 0 0 0 0\n  eth0: ${bytes} 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0`;
-
-const PODS: readonly MeasuredPod[] = [
-  {
-    uid: "u1",
-    pod: {
-      metadata: { name: "web", namespace: "shop", labels: { app: "web" } },
-      spec: {
-        containers: [{ name: "c" }],
-        volumes: [
-          { name: "data", emptyDir: {} },
-          { name: "ram", emptyDir: { medium: "Memory" } },
-        ],
-      },
-    },
-    group: POD,
-    logsFolder: "/logs/web",
-    volumesFolder: "/root/pods/u1/volumes",
-    claims: [
-      {
-        ...{ namespace: "shop", name: "orders", volume: "db", atMs: 3_000_000 as WallMs },
-        usage: { capacityBytes: 1000, availableBytes: 400, inodes: 50, inodesFree: 20 },
-      },
-      {
-        ...{ namespace: "shop", name: "raw", volume: "disk", atMs: 3_000_000 as WallMs },
-        usage: { capacityBytes: 2000 },
-      },
-    ],
-    sandbox: { id: SANDBOX, createdAtMs: 1_000_000 as WallMs, hostNetwork: false },
-    containers: [{ id: ID, name: "c", image: "img", startedAtMs: 2_000_000 as WallMs }],
-  },
-];
-
-const LAYER = {
-  attributes: { id: ID },
-  writableLayer: { timestamp: 0n, usedBytes: { value: 700n }, inodesUsed: { value: 7n } },
-} as unknown as ContainerStats;
-
-const NONE_WAITED = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
-const NO_PRESSURE = { full: NONE_WAITED, some: NONE_WAITED };
-
-interface World {
-  readonly clock: SimClock;
-  readonly host: FakeHost;
-  readonly stats: Stats;
-  readonly asked: string[];
-  /** Lets `seconds` pass in which the group of that path uses so many of CPU. */
-  readonly burn: (path: string, cpuSeconds: number, seconds: number) => Promise<void>;
-  readonly counts: Map<string, number>;
-  /** Those that there are. */
-  readonly pods: MeasuredPod[];
-}
-
-async function world(version: 1 | 2, fail?: string): Promise<World> {
-  const clock = new SimClock({ wallMs: 1_790_000_000_000 });
-  const host = new FakeHost({ clock, cgroupVersion: version });
-  const asked: string[] = [];
-  const counts = new Map<string, number>();
-  const pods = [...PODS];
-  const reply = async <T>(what: string, value: T) => {
-    asked.push(what);
-    if (fail === what) throw new OutsideError("unavailable", "no runtime");
-    return value;
-  };
-  for (const path of [`${POD}/${ID}`, `${POD}/${SANDBOX}`]) await host.cgroups.create(path);
-  const cgroups = host.cgroups;
-  const setCpu = (path: string, seconds: number) => {
-    counts.set(path, seconds);
-    if (version === 1) cgroups.set(path, "cpuacct.usage", `${seconds * 1e9}`);
-    else cgroups.set(path, "cpu.stat", `usage_usec ${seconds * 1e6}\nuser_usec 1\nsystem_usec 2`);
-  };
-  for (const path of ["/", POD, `${POD}/${ID}`]) {
-    setCpu(path, 1);
-    if (version === 1) {
-      cgroups.set(path, "memory.usage_in_bytes", `${100 * 2 ** 20}`);
-      cgroups.set(path, "memory.stat", "rss 1\ntotal_rss 5000\ntotal_inactive_file 1048576");
-    } else {
-      cgroups.set(path, "memory.stat", "anon 5000\ninactive_file 1048576");
-      if (path !== "/") cgroups.set(path, "memory.current", `${100 * 2 ** 20}`);
-    }
-  }
-  await cgroups.write(POD, version === 1 ? "memory.limit_in_bytes" : "memory.max", `${GI}`);
-  cgroups.set(POD, "pids.current", "3");
-  cgroups.addProcess(`${POD}/${SANDBOX}`, 77);
-  host.kernelFiles.set("/proc/77/net/dev", NET_DEV(1234));
-  host.kernelFiles.set("/proc/net/dev", NET_DEV(99));
-  host.kernelFiles.set("/proc/meminfo", "MemTotal: 8388608 kB\nMemFree: 7340032 kB");
-  host.kernelFiles.set("/proc/loadavg", "0 0 0 1/222 9");
-  await host.files.makeDirectory("/root/pods/u1/volumes/kubernetes.io~empty-dir/data", 0o755);
-  await host.files.makeDirectory("/logs/web/c", 0o755);
-  await host.files.writeAtomic("/logs/web/c/0.log", "x".repeat(50), 0o600);
-  const stats = new Stats(
-    {
-      nodeName: "n",
-      rootFolder: "/root",
-      volumesMaxAgeMs: 60_000,
-      groups: [
-        { name: "pods", path: "/kubepods" },
-        { name: "burstable", path: "/kubepods/burstable" },
-        { name: "runtime", path: "kubepods/burstable/" },
-        { name: "misc", path: "/absent" },
-      ],
-    },
-    {
-      host,
-      clock,
-      log: silentLog,
-      facts: FAKE_FACTS,
-      signal: new AbortController().signal,
-      runtime: {
-        listContainerStats: () => reply("layers", [LAYER]),
-        filesystems: () => reply("filesystems", []),
-      },
-      pods: () => pods,
-    },
-  );
-  const burn = async (path: string, cpuSeconds: number, seconds: number) => {
-    await clock.advance(seconds * 1000);
-    setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
-  };
-  return { clock, host, stats, asked, burn, counts, pods };
-}
+import { FAKE_FACTS } from "../../../test/sim/fake-host.ts";
+import { GI, ID, NO_PRESSURE, POD, statsWorld } from "../../../test/support/stats-world.ts";
 
 for (const version of [1, 2] as const) {
   test(`v${version}: figures of pod, container and node are the kernel's`, async () => {
-    const { stats, burn } = await world(version);
+    const { stats, burn } = await statsWorld(version);
     await stats.measure();
     await burn(POD, 1, 4);
     const { pods, node } = await stats.measure();
@@ -166,7 +33,7 @@ for (const version of [1, 2] as const) {
 }
 
 test("questions close together are answered once; nothing is read while nobody asks", async () => {
-  const { stats, host, clock } = await world(2);
+  const { stats, host, clock } = await statsWorld(2);
   let reads = 0;
   const readNow = host.cgroups.readNow.bind(host.cgroups);
   host.cgroups.readNow = (...of) => {
@@ -187,7 +54,7 @@ test("questions close together are answered once; nothing is read while nobody a
 });
 
 test("the runtime is asked at most every ten seconds, and not at all for CPU and memory", async () => {
-  const { stats, asked, clock } = await world(2);
+  const { stats, asked, clock } = await statsWorld(2);
   await stats.summary({ onlyCpuAndMemory: true });
   await stats.resourcePage();
   await stats.cadvisorPage();
@@ -200,7 +67,7 @@ test("the runtime is asked at most every ten seconds, and not at all for CPU and
 });
 
 test("the summary has the Go kubelet's fields", async () => {
-  const { stats, burn } = await world(2);
+  const { stats, burn } = await statsWorld(2);
   await stats.summary();
   await burn(`${POD}/${ID}`, 2, 10);
   const { node, pods } = await stats.summary();
@@ -237,8 +104,12 @@ test("the summary has the Go kubelet's fields", async () => {
   assert.deepEqual(volumes.slice(1), [
     {
       time: "1970-01-01T00:50:00Z",
-      ...{ availableBytes: 400, capacityBytes: 1000, usedBytes: 600 },
-      ...{ inodesFree: 20, inodes: 50, inodesUsed: 30 },
+      availableBytes: 400,
+      capacityBytes: 1000,
+      usedBytes: 600,
+      inodesFree: 20,
+      inodes: 50,
+      inodesUsed: 30,
       name: "db",
       pvcRef: { name: "orders", namespace: "shop" },
     },
@@ -264,7 +135,7 @@ test("the summary has the Go kubelet's fields", async () => {
 });
 
 test("a runtime that does not answer leaves out its part only", async () => {
-  const { stats } = await world(1, "layers");
+  const { stats } = await statsWorld(1, "layers");
   const { pods } = await stats.summary();
   const [pod] = pods as readonly { readonly containers: readonly object[] }[];
   assert.deepEqual(Object.keys(pod?.containers[0] ?? {}), [
@@ -278,7 +149,7 @@ test("a runtime that does not answer leaves out its part only", async () => {
 });
 
 test("a pod whose groups vanish while it is measured has no figures, and the rest has", async () => {
-  const { stats, host } = await world(2);
+  const { stats, host } = await statsWorld(2);
   await host.cgroups.destroy(POD);
   const { pods, node } = await stats.measure();
   assert.deepEqual(
@@ -291,7 +162,7 @@ test("a pod whose groups vanish while it is measured has no figures, and the res
 
 for (const version of [1, 2] as const)
   test(`v${version}: the machine is read without its pods`, async () => {
-    const { stats, host, asked } = await world(version);
+    const { stats, host, asked } = await statsWorld(version);
     const read: string[] = [];
     const readNow = host.cgroups.readNow.bind(host.cgroups);
     host.cgroups.readNow = (path, files) => {
@@ -308,7 +179,7 @@ for (const version of [1, 2] as const)
   });
 
 test("storage of chosen pods: as young as it is wanted, forgotten with its pod", async () => {
-  const { stats, host, clock, asked, pods } = await world(2);
+  const { stats, host, clock, asked, pods } = await statsWorld(2);
   const data = "/root/pods/u1/volumes/kubernetes.io~empty-dir/data";
   const volumeBytes = async (uids: readonly string[]) => {
     const found = await stats.storageOf(new Set(uids), 9_000);
@@ -333,7 +204,7 @@ test("storage of chosen pods: as young as it is wanted, forgotten with its pod",
 });
 
 test("kubectl top: the first answer takes a second, the next ones do not", async () => {
-  const { stats, clock, burn } = await world(1);
+  const { stats, clock, burn } = await statsWorld(1);
   const signal = new AbortController().signal;
   const first = stats.usage(signal);
   await burn(`${POD}/${ID}`, 0, 0.2);
@@ -352,7 +223,7 @@ test("kubectl top: the first answer takes a second, the next ones do not", async
 });
 
 test("pages hold the names that dashboards and metrics-server use", async () => {
-  const { stats } = await world(1);
+  const { stats } = await statsWorld(1);
   const resource = await stats.resourcePage();
   const at = 1_790_000_000_000;
   assert.match(
@@ -389,7 +260,7 @@ test("pages hold the names that dashboards and metrics-server use", async () => 
 
 for (const version of [1, 2] as const)
   test(`v${version}: pressure is shown as zeros where the kernel counts none`, async () => {
-    const { stats } = await world(version);
+    const { stats } = await statsWorld(version);
     const { node, pods } = await stats.summary();
     const [pod] = pods as readonly { readonly containers: readonly object[] }[];
     for (const shown of [node, pod, pod?.containers[0]]) {

@@ -78,7 +78,10 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     new Volumes(
       { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE },
       {
-        ...{ clock, objects, files: host.files, volumes: host.volumes },
+        clock,
+        objects,
+        files: host.files,
+        volumes: host.volumes,
         metrics,
         diskUsage: (path) => host.diskUsage(path),
         readKernel: (path) => host.readKernel(path),
@@ -101,7 +104,13 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     return await work;
   };
   return {
-    ...{ host, said, labels, pv, clock, faulty, mounted },
+    host,
+    said,
+    labels,
+    pv,
+    clock,
+    faulty,
+    mounted,
     exposed: () => metrics.expose(),
     keepFresh: (leave: AbortSignal) => volumes.keepFresh(leave),
     unmount: (pod: Pod) => volumes.unmount(pod),

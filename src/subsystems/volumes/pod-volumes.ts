@@ -195,8 +195,13 @@ export class PodVolumes {
 }
 
 const entryOf = (volume: Volume, kind: VolumeKind | undefined): Entry => ({
-  ...{ volume, kind, made: undefined, lastFault: undefined },
-  ...{ queued: false, behind: false, running: Promise.resolve() },
+  volume,
+  kind,
+  made: undefined,
+  lastFault: undefined,
+  queued: false,
+  behind: false,
+  running: Promise.resolve(),
 });
 
 /** In the Go kubelet's words (operation_generator.go, kuberuntime_manager.go). */

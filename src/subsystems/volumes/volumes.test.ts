@@ -51,8 +51,13 @@ async function world() {
   const volumes = new Volumes(
     { roots: ROOTS, clusterDomain: "cluster.local", allocatable: ALLOCATABLE },
     {
-      ...{ clock, objects, tokens, files: host.files, volumes: host.volumes },
-      ...{ metrics, diskUsage: (path: string) => host.diskUsage(path) },
+      clock,
+      objects,
+      tokens,
+      files: host.files,
+      volumes: host.volumes,
+      metrics,
+      diskUsage: (path: string) => host.diskUsage(path),
       recordFailure: (_, message) => faults.push(message),
     },
   );

@@ -180,7 +180,9 @@ export class Volumes {
     const { files, volumes } = this.#deps;
     const release = () => this.#local.release(uid);
     await tearDown(podPaths(this.#options.roots, { metadata: { uid } }), {
-      ...{ files, volumes, release },
+      files,
+      volumes,
+      release,
     });
   }
 

@@ -113,7 +113,9 @@ async function planRecorded(
       readPodFile({ path, text: readInput(path, io.cwd) }, node.name),
     );
     return previewRecorded({
-      ...{ settings: evictionSettings(config), node, pods },
+      settings: evictionSettings(config),
+      node,
+      pods,
       hard: new Map(hard.map(({ signal, amount }) => [signal, amount])),
     });
   });

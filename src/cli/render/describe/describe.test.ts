@@ -130,8 +130,12 @@ const aNode = (eviction: AskedSignals) =>
 
 test("`describeNode` of a node with pods, events and a broken manifest", () => {
   const signal: ReportedSignal = {
-    ...{ signal: "memory.available", kind: "hard", state: "unmet" },
-    ...{ threshold: "100Mi", available: "1510Mi", capacity: "8Gi" },
+    signal: "memory.available",
+    kind: "hard",
+    state: "unmet",
+    threshold: "100Mi",
+    available: "1510Mi",
+    capacity: "8Gi",
   };
   assertGolden("describe-node.txt", text(aNode({ kind: "signals", signals: [signal] })));
 });

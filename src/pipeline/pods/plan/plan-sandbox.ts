@@ -105,7 +105,11 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
       orders: inTurn(
         record.pod,
         living.map(({ id, name }) => ({
-          ...{ id, name, graceSeconds, preStop: true, again: true },
+          id,
+          name,
+          graceSeconds,
+          preStop: true,
+          again: true,
           message: `Stopping container ${name}`,
         })),
       ),

@@ -23,7 +23,10 @@ export function planTermination(
   const leftMs = Math.max(0, life.killBy - context.now);
   const graceSeconds = Math.ceil(leftMs / 1000);
   const orders = living.map(({ id, name }) => ({
-    ...{ id, name, graceSeconds, preStop: leftMs > 0 },
+    id,
+    name,
+    graceSeconds,
+    preStop: leftMs > 0,
     message: `Stopping container ${name}`,
   }));
   return {
@@ -34,7 +37,8 @@ export function planTermination(
         orders: leftMs > 0 ? inTurn(record.pod, orders) : orders,
         because: orders.map(({ name, message }) =>
           decided("killContainer", `pod ${life.cause.kind}`, {
-            ...{ container: name, graceSeconds },
+            container: name,
+            graceSeconds,
             detail: message,
           }),
         ),

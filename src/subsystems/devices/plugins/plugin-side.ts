@@ -65,7 +65,9 @@ export class PluginSide {
     const { state } = deps;
     this.#registry = new PluginRegistry({
       ...deps,
-      ...{ grpc: deps.grpc, registrations, allocateMs: options.allocateMs },
+      grpc: deps.grpc,
+      registrations,
+      allocateMs: options.allocateMs,
       events: {
         onArrived: (plugin) => this.#arrived(plugin),
         onListed: ({ target }, devices) =>

@@ -43,7 +43,9 @@ export function podAccountsFrom(
       if (!tokens)
         throw new OutsideError("unavailable", "there is no API server to ask for tokens");
       const order = {
-        ...{ namespace, serviceAccount: name, audiences: [audience] },
+        namespace,
+        serviceAccount: name,
+        audiences: [audience],
         expirationSeconds: TOKEN_SECONDS,
         pod: { name: pod.metadata?.name ?? "", uid: pod.metadata?.uid ?? "" },
       };

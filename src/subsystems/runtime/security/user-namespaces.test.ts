@@ -25,7 +25,9 @@ async function world(more: { readonly subIds?: string; readonly subGids?: string
     await host.files.writeAtomic("/usr/bin/getsubids", "", 0o755);
   }
   const runProgram = async ({ args }: Program) => ({
-    ...{ code: 0, by: "", stderr: "" },
+    code: 0,
+    by: "",
+    stderr: "",
     stdout: (args[0] === "-g" ? subGids : subIds) ?? "",
   });
   const open = (maxPods = 2) => {

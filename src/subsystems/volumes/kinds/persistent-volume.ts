@@ -86,7 +86,9 @@ async function mountLocal(order: PersistentOrder, deps: KindDeps): Promise<Made>
   const { fsGroup: groupId, fsGroupChangePolicy } = pod.spec?.securityContext ?? {};
   const onlyOnMismatch = fsGroupChangePolicy === "OnRootMismatch";
   const mount = {
-    ...{ name: nameOf(pv), path, target },
+    name: nameOf(pv),
+    path,
+    target,
     fsType: fsType === "" ? DEFAULT_FS_TYPE : fsType,
     options: mountOptions(pv, readOnly),
     onOtherGroup: (other: number) =>

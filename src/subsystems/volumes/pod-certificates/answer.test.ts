@@ -20,13 +20,22 @@ const ISSUED = {
   notAfter: "2026-01-02T00:00:00Z",
 };
 const says = (type: string, reason = "R", message = "M"): Condition => ({
-  ...{ type, reason, message, status: "True" },
+  type,
+  reason,
+  message,
+  status: "True",
   lastTransitionTime: "2026-01-01T00:00:00Z",
 });
 const request = (status: PodCertificateRequest["status"]): PodCertificateRequest => ({
   spec: {
-    ...{ signerName: "a.test/b", podName: "p", podUID: "u", nodeName: "n", nodeUID: "nu" },
-    ...{ serviceAccountName: "s", serviceAccountUID: "su", stubPKCS10Request: "" },
+    signerName: "a.test/b",
+    podName: "p",
+    podUID: "u",
+    nodeName: "n",
+    nodeUID: "nu",
+    serviceAccountName: "s",
+    serviceAccountUID: "su",
+    stubPKCS10Request: "",
   },
   ...(status ? { status } : {}),
 });

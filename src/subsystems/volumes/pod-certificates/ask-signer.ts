@@ -134,7 +134,10 @@ async function create(
     },
     spec: {
       signerName,
-      ...{ podName, podUID, nodeName, ...uids },
+      podName,
+      podUID,
+      nodeName,
+      ...uids,
       serviceAccountName: pod.spec?.serviceAccountName ?? "",
       stubPKCS10Request: bytesToBase64(createStubCsr(key)),
       ...(maxExpirationSeconds === undefined ? {} : { maxExpirationSeconds }),

@@ -29,8 +29,12 @@ test("a request says who asks, holds nothing but the key, and its answer becomes
   const uidAt = (collection: string, name: string, namespace?: string) =>
     given.server.objects.get({ collection, namespace, name }).metadata.uid;
   assert.deepEqual(spec, {
-    ...{ signerName: SIGNER, maxExpirationSeconds: 7200 },
-    ...{ podName: "p", podUID: "u1", nodeName: "n", nodeUID: uidAt("nodes", "n") },
+    signerName: SIGNER,
+    maxExpirationSeconds: 7200,
+    podName: "p",
+    podUID: "u1",
+    nodeName: "n",
+    nodeUID: uidAt("nodes", "n"),
     serviceAccountName: "robot",
     serviceAccountUID: uidAt("serviceaccounts", "robot", "default"),
     unverifiedUserAnnotations: { "a.test/b": "c" },
