@@ -1,4 +1,5 @@
 import { type AgentOptions, startAgent } from "../agent.ts";
+import { canonicalAddress } from "../api/text/ip.ts";
 import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
 import { parseFlags } from "../config/flags/flags.ts";
@@ -7,7 +8,6 @@ import { reportIdleSettings } from "../config/idle-report.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { type LoadedConfig, loadConfig } from "../config/load.ts";
 import { type ConfigProblem, formatConfigProblem } from "../config/problem.ts";
-import { canonicalAddress } from "../config/validation/ip.ts";
 import { validateOnHost } from "../config/validation/validate.ts";
 import { messageOf, UsageError } from "../kit/errors.ts";
 import { silentLog } from "../kit/log.ts";

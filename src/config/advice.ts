@@ -1,7 +1,7 @@
 // pure
+import { isIP } from "../api/text/ip.ts";
 import type { FeatureGates } from "./gates/feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import { isIP } from "./validation/ip.ts";
 
 /** What can be used but should be thought over; printed once when the agent starts. */
 export function adviseOnConfig(config: KubeletConfig, gates: FeatureGates): readonly string[] {

@@ -1,5 +1,7 @@
 // pure
+
 import type { JsonValue } from "../api/generated/types.ts";
+import { isTree, mergePatch } from "../kit/json.ts";
 import { adviseOnConfig } from "./advice.ts";
 import {
   LEGACY_DEFAULTS_WARNING,
@@ -11,7 +13,6 @@ import type { Effect } from "./fields/field-types.ts";
 import { FIELDS, type FieldPath, fieldAt } from "./fields/fields.ts";
 import { type ConfigText, decodeConfigText } from "./file/config-text.ts";
 import { encodeConfig } from "./file/encode-config.ts";
-import { mergePatch } from "./file/merge.ts";
 import type { FlagSetting, ParsedFlags } from "./flags/flags.ts";
 import { DEFAULT_FLAGS, type KubeletFlags } from "./flags/kubelet-flags.ts";
 import { validateFlags } from "./flags/validate-flags.ts";
@@ -20,7 +21,7 @@ import type { KubeletConfig } from "./kubelet-config.ts";
 import { type Origin, OriginBook, type Origins, placeOf } from "./origins.ts";
 import { folderOf, resolvePath } from "./paths.ts";
 import { type ConfigProblem, formatConfigProblem, type Place } from "./problem.ts";
-import { getAt, isObject, type JsonObject, setAt } from "./tree.ts";
+import { getAt, type JsonObject, setAt } from "./tree.ts";
 import { validateConfig } from "./validation/validate.ts";
 
 /** All that the configuration is made of, as text. */
@@ -146,7 +147,7 @@ function mergeDropIns(
     const decoded = decodeConfigText(file, true);
     problems.push(...decoded.problems);
     book.addFile(decoded.fields, { kind: "dropIn", path: file.path, lineOf: decoded.lineOf });
-    merged = mergePatch(merged, decoded.fields);
+    merged = mergePatch(merged, decoded.fields) as JsonObject;
   }
   return withDefaults(merged);
 }
@@ -154,7 +155,7 @@ function mergeDropIns(
 function gateSettings(fields: JsonObject, settings: readonly FlagSetting[]): GateSettings {
   const gates = new Map<string, boolean>();
   const add = (value: JsonValue | undefined): void => {
-    if (!isObject(value)) return;
+    if (!isTree(value)) return;
     for (const [name, on] of Object.entries(value)) {
       if (typeof on === "boolean") gates.set(name, on);
     }
@@ -172,7 +173,7 @@ function applyFlags(
   let applied = fields;
   for (const { path, value, flag } of settings) {
     const before = getAt(applied, path);
-    const merges = path === "featureGates" && isObject(value) && isObject(before);
+    const merges = path === "featureGates" && isTree(value) && isTree(before);
     const next = merges ? { ...(before as JsonObject), ...(value as JsonObject) } : value;
     applied = setAt(applied, path, next);
     book.addFlag(path, value, flag);

@@ -1,11 +1,11 @@
 // pure
 
+import { canonicalAddress } from "../api/text/ip.ts";
+import { dns1123SubdomainFaults } from "../api/text/names.ts";
+import { isTree } from "../kit/json.ts";
 import { fieldAt } from "./fields/fields.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
 import { type ConfigProblem, invalid, required } from "./problem.ts";
-import { isObject } from "./tree.ts";
-import { canonicalAddress } from "./validation/ip.ts";
-import { isSubdomain } from "./validation/label-syntax.ts";
 
 /** The node's name, or why there is none. */
 export type NodeNameReading =
@@ -24,7 +24,7 @@ export function deriveNodeName(hostname: string, override: string): NodeNameRead
     const why = "empty hostname is invalid";
     return { ok: false, problem: required(path, why, "give the machine a host name, or set it") };
   }
-  if (isSubdomain(name)) return { ok: true, name };
+  if (dns1123SubdomainFaults(name).length === 0) return { ok: true, name };
   const rule =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'";
   const fix = override === "" ? `set ${path} to a name of that form` : "";
@@ -120,7 +120,7 @@ export function deriveRootLayout(rootDir: string, podLogsDir: string): RootLayou
 export const DEFAULT_EVICTION_HARD: TextMap = textMap(fieldAt("evictionHard")?.default);
 
 function textMap(value: unknown): TextMap {
-  return isObject(value)
+  return isTree(value)
     ? Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)]))
     : {};
 }

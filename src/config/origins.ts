@@ -1,7 +1,8 @@
 // pure
+import { isTree } from "../kit/json.ts";
 import { FIELDS, fieldAt } from "./fields/fields.ts";
 import type { Place } from "./problem.ts";
-import { getAt, isObject, type JsonObject } from "./tree.ts";
+import { getAt, type JsonObject } from "./tree.ts";
 
 /** Where the value of a field came from. */
 export type Origin =
@@ -60,7 +61,7 @@ export class OriginBook {
   }
 
   #addEntries(path: string, value: unknown, originOf: (path: string) => Origin): void {
-    if (fieldAt(path)?.type.kind !== "map" || !isObject(value)) return;
+    if (fieldAt(path)?.type.kind !== "map" || !isTree(value)) return;
     for (const [name, entry] of Object.entries(value)) {
       const at = `${path}[${name}]`;
       if (entry === null) this.#origins.delete(at);

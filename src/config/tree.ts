@@ -1,19 +1,15 @@
 // pure
 import type { JsonValue } from "../api/generated/types.ts";
+import { isTree } from "../kit/json.ts";
 
 /** A JSON object. */
 export type JsonObject = { readonly [name: string]: JsonValue };
-
-/** Whether `value` is an object with names, not a list, not null. */
-export function isObject(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** The value at a dotted path; `undefined` when it or something above it is missing. */
 export function getAt(tree: JsonObject, path: string): JsonValue | undefined {
   let at: JsonValue | undefined = tree;
   for (const name of path.split(".")) {
-    if (!isObject(at) || !Object.hasOwn(at, name)) return undefined;
+    if (!isTree(at) || !Object.hasOwn(at, name)) return undefined;
     at = at[name];
   }
   return at;
@@ -24,7 +20,7 @@ export function setAt(tree: JsonObject, path: string, value: JsonValue): JsonObj
   const [name = "", ...rest] = path.split(".");
   if (rest.length === 0) return withEntry(tree, name, value);
   const below = Object.hasOwn(tree, name) ? tree[name] : undefined;
-  return withEntry(tree, name, setAt(isObject(below) ? below : {}, rest.join("."), value));
+  return withEntry(tree, name, setAt(isTree(below) ? below : {}, rest.join("."), value));
 }
 
 /** The same object with one more entry, safe for any name. */

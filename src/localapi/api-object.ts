@@ -1,19 +1,12 @@
 // pure
 import type { ObjectMeta } from "../api/generated/types.ts";
-
-/** An object of JSON. */
-export type Tree = Readonly<Record<string, unknown>>;
+import { isTree, type Tree } from "../kit/json.ts";
 
 /** Any object of the API: what it is, its metadata, and fields that its kind knows. */
 export interface ApiObject extends Tree {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: ObjectMeta;
-}
-
-/** Whether a value is an object of JSON, neither a list nor null. */
-export function isTree(value: unknown): value is Tree {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The value as an object; an empty one in place of anything else. */

@@ -1,4 +1,5 @@
 // pure
+import { setOwn } from "../../kit/json.ts";
 import type { JsonValue } from "../generated/types.ts";
 import { formatQuantity, readQuantity } from "../text/quantity.ts";
 import { parseTimestampNanos, rfc3339, rfc3339Micro, wallFromNanos } from "../text/timestamps.ts";
@@ -132,16 +133,6 @@ function readAny(json: unknown, depth = 0): JsonValue | undefined {
     setOwn(copy, key, value);
   }
   return copy;
-}
-
-/** Sets a key that may be called anything, `__proto__` included. */
-export function setOwn(target: object, key: string, value: unknown): void {
-  Object.defineProperty(target, key, {
-    value,
-    enumerable: true,
-    configurable: true,
-    writable: true,
-  });
 }
 
 /** Checks one scalar and brings it into the spelling the API would give it. */

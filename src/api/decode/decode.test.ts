@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { API_SCHEMA } from "../generated/schema.ts";
-import { nearest } from "../text/nearest.ts";
 import { parseYamlDocument } from "../text/yaml.ts";
 import { type Decodable, decodeObject, decodePodDocument } from "./decode.ts";
 import { formatProblem } from "./field-problem.ts";
@@ -281,13 +280,4 @@ test("decodeObject: never throws, always gives an object (property)", () => {
       }
     }),
   );
-});
-
-test("nearest: likely slips only", () => {
-  const names = ["image", "imagePullPolicy", "name", "env", "envFrom"];
-  assert.equal(nearest("iamge", names), "image");
-  assert.equal(nearest("ENV", names), "env");
-  assert.equal(nearest("imagepullpolicy", names), "imagePullPolicy");
-  assert.equal(nearest("zzz", names), undefined);
-  assert.equal(nearest("x".repeat(100_000), names), undefined);
 });

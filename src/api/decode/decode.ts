@@ -1,5 +1,6 @@
 // pure
 
+import { isTree, setOwn, type Tree } from "../../kit/json.ts";
 import { API_SCHEMA } from "../generated/schema.ts";
 import type {
   Binding,
@@ -29,7 +30,7 @@ import type {
   TokenReview,
 } from "../generated/types.ts";
 import { nearest } from "../text/nearest.ts";
-import { readScalar, type ScalarKind, setOwn, typeName, zeroScalar } from "./decode-scalars.ts";
+import { readScalar, type ScalarKind, typeName, zeroScalar } from "./decode-scalars.ts";
 import { type FieldProblem, required, unsupported } from "./field-problem.ts";
 
 /** The objects that come in from outside, by the name of their type. */
@@ -110,11 +111,6 @@ function fieldsOf(type: string): ReadonlyMap<string, Field> {
   return table;
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
-const isObject = (json: unknown): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json);
-
 const isAbsent = (json: unknown): boolean => json === null || json === undefined;
 
 const child = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`);
@@ -137,14 +133,14 @@ class Decoder {
 
   object(type: string, json: unknown, path: string): object {
     const fields = fieldsOf(type);
-    const source = isObject(json) ? json : {};
-    if (!isObject(json)) this.#wrongType(path, "an object", json);
+    const source = isTree(json) ? json : {};
+    if (!isTree(json)) this.#wrongType(path, "an object", json);
     const result: Record<string, unknown> = {};
     for (const [name, { kind, required: needed }] of fields) {
       const value = Object.hasOwn(source, name) ? source[name] : undefined;
       if (!isAbsent(value)) result[name] = this.decode(kind, value, child(path, name));
       else if (needed) {
-        if (isObject(json)) this.#add(required(child(path, name)));
+        if (isTree(json)) this.#add(required(child(path, name)));
         result[name] = zeroOf(kind);
       }
     }
@@ -172,7 +168,7 @@ class Decoder {
 
   #map(of: Kind, json: unknown, path: string): object {
     const result = {};
-    if (!isObject(json)) {
+    if (!isTree(json)) {
       this.#wrongType(path, "an object", json);
       return result;
     }
@@ -238,7 +234,7 @@ export interface DecodedPods {
   readonly problems: readonly FieldProblem[];
 }
 
-function typeProblems(json: JsonObject): readonly FieldProblem[] {
+function typeProblems(json: Tree): readonly FieldProblem[] {
   const problems: FieldProblem[] = [];
   const { apiVersion, kind } = json;
   if (isAbsent(apiVersion)) problems.push(required("apiVersion", 'must be "v1"'));
@@ -254,7 +250,7 @@ function typeProblems(json: JsonObject): readonly FieldProblem[] {
  * are no pods, only problems. Problems of a list's pods have paths below `items[i]`.
  */
 export function decodePodDocument(json: unknown): DecodedPods {
-  if (!isObject(json)) {
+  if (!isTree(json)) {
     const message = `expected a Pod or PodList, got ${typeName(json)}`;
     return { pods: [], problems: [{ path: "kind", kind: "typeInvalid", message }] };
   }

@@ -1,6 +1,6 @@
 // pure
 
-type Tree = Readonly<Record<string, unknown>>;
+import { isTree, type Tree } from "../../kit/json.ts";
 
 /** How the elements of a list are told apart; lists that are not named are replaced as a whole. */
 export interface DiffRules {
@@ -71,8 +71,4 @@ export function isSame(a: unknown, b: unknown): boolean {
   if (!isTree(a) || !isTree(b)) return false;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
   return [...keys].every((key) => isSame(a[key], b[key]));
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

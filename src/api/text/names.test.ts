@@ -130,3 +130,19 @@ test("cutToBytes: fits, is a beginning, and no longer one would fit (property)",
     }),
   );
 });
+
+test("label keys and values keep the rules of qualified names", () => {
+  for (const key of ["a", "a.b_c-d", "example.com/a", "A1", `${"a".repeat(63)}`]) {
+    assert.deepEqual(qualifiedNameFaults(key), [], key);
+  }
+  for (const key of ["", "-a", "a-", "a/b/c", "/a", "Example.com/a", "a b", "a".repeat(64), "x/"]) {
+    assert.notDeepEqual(qualifiedNameFaults(key), [], key);
+  }
+  for (const value of ["", "a", "A.b-c_1"]) assert.deepEqual(labelValueFaults(value), [], value);
+  for (const value of ["-a", "a/b", " ", "a".repeat(64)]) {
+    assert.notDeepEqual(labelValueFaults(value), [], value);
+  }
+  assert.equal(dns1123SubdomainFaults("a.b-c.d").length, 0);
+  for (const name of ["", "A", "a..b", "-a", "a_b", "a."])
+    assert.notEqual(dns1123SubdomainFaults(name).length, 0, name);
+});

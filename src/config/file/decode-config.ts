@@ -1,9 +1,11 @@
 // pure
+
 import type { JsonValue } from "../../api/generated/types.ts";
+import { didYouMean } from "../../api/text/nearest.ts";
+import { isTree } from "../../kit/json.ts";
 import { FIELDS, fieldAt, GROUP_PATHS } from "../fields/fields.ts";
 import { fieldOfFlag } from "../flags/flag-table.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND } from "../kubelet-config.ts";
-import { didYouMean } from "../nearest.ts";
 import {
   type ConfigProblem,
   invalid,
@@ -12,7 +14,7 @@ import {
   typeInvalid,
   unknownField,
 } from "../problem.ts";
-import { isObject, type JsonObject } from "../tree.ts";
+import type { JsonObject } from "../tree.ts";
 import { decodeValue, kindOf, type Report } from "./decode-value.ts";
 
 /** What a file says, checked: fields in their own nesting, `null` where a drop-in takes a value away. */
@@ -44,7 +46,7 @@ export function decodeConfig(document: unknown, options: DecodeOptions): Decoded
     report(required("", "the file is empty", `start it with ${HEADER}`));
     return { fields: {}, problems };
   }
-  if (!isObject(document)) {
+  if (!isTree(document)) {
     report(typeInvalid("", document, `expected a mapping, got ${kindOf(document)}`));
     return { fields: {}, problems };
   }
@@ -88,11 +90,11 @@ function decodeGroup(
       if (keepNull) decoded.push([name, null]);
     } else if (field !== undefined) {
       const good =
-        keepNull && field.type.kind === "map" && isObject(value)
+        keepNull && field.type.kind === "map" && isTree(value)
           ? decodePatchMap(path, value, report)
           : decodeValue(field.type, value, path, report);
       if (good !== undefined) decoded.push([name, good]);
-    } else if (isObject(value)) {
+    } else if (isTree(value)) {
       decoded.push([name, decodeGroup(value, `${path}.`, keepNull, report)]);
     } else {
       report(typeInvalid(path, value, `expected a mapping, got ${kindOf(value)}`));
@@ -112,7 +114,7 @@ function decodePatchMap(
   const kept = Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== null));
   const removed = Object.entries(value).filter(([, entry]) => entry === null);
   const decoded = decodeValue(type, kept, path, report);
-  if (!isObject(decoded)) return undefined;
+  if (!isTree(decoded)) return undefined;
   return Object.fromEntries([
     ...Object.entries(decoded),
     ...removed.map(([name]): [string, JsonValue] => [name, null]),

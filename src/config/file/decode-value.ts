@@ -1,6 +1,9 @@
 // pure
+
 import type { JsonValue } from "../../api/generated/types.ts";
+import { didYouMean } from "../../api/text/nearest.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
+import { isTree } from "../../kit/json.ts";
 import {
   durationFromNanoseconds,
   formatDuration,
@@ -8,7 +11,6 @@ import {
   parseDuration,
 } from "../duration.ts";
 import type { FieldType, Member } from "../fields/field-types.ts";
-import { didYouMean } from "../nearest.ts";
 import {
   type ConfigProblem,
   invalid,
@@ -17,7 +19,6 @@ import {
   typeInvalid,
   unknownField,
 } from "../problem.ts";
-import { isObject } from "../tree.ts";
 
 /** Where decoding puts what it finds wrong. */
 export type Report = (problem: ConfigProblem) => void;
@@ -114,7 +115,7 @@ function decodeInteger(
 
 function decodeText(value: unknown, path: string, report: Report): string | undefined {
   if (typeof value !== "string") {
-    const fix = isObject(value) || Array.isArray(value) ? "" : "write it in quotes";
+    const fix = isTree(value) || Array.isArray(value) ? "" : "write it in quotes";
     return wrong({ path, report }, value, "a text", value === null ? "" : fix);
   }
   if (value.length > MAX_TEXT) {
@@ -175,7 +176,7 @@ function decodeMap(
   path: string,
   report: Report,
 ): { readonly [name: string]: JsonValue } | undefined {
-  if (!isObject(value)) return wrong({ path, report }, value, "a mapping");
+  if (!isTree(value)) return wrong({ path, report }, value, "a mapping");
   const entries = Object.entries(value);
   if (entries.length > MAX_ENTRIES) return refuseMany(path, entries.length, report);
   const decoded: [string, JsonValue][] = [];
@@ -192,7 +193,7 @@ function decodeObject(
   path: string,
   report: Report,
 ): { readonly [name: string]: JsonValue } | undefined {
-  if (!isObject(value)) return wrong({ path, report }, value, "a mapping");
+  if (!isTree(value)) return wrong({ path, report }, value, "a mapping");
   const decoded: [string, JsonValue][] = [];
   for (const [name, entry] of Object.entries(value)) {
     const member = Object.hasOwn(members, name) ? members[name] : undefined;

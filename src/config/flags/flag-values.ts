@@ -1,10 +1,12 @@
 // pure
+
 import { quoted } from "../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../api/generated/types.ts";
+import { isIP } from "../../api/text/ip.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
+import { isTree } from "../../kit/json.ts";
 import { formatNanoseconds, parseDuration } from "../duration.ts";
-import { isObject, type JsonObject } from "../tree.ts";
-import { isIP } from "../validation/ip.ts";
+import type { JsonObject } from "../tree.ts";
 import type { FlagType } from "./flag-types.ts";
 import { parseBool, parseInteger } from "./go-numbers.ts";
 import { DEFAULT_INSPECTOR } from "./inspector-address.ts";
@@ -72,7 +74,7 @@ function listBefore(before: JsonValue | undefined): readonly JsonValue[] {
 }
 
 function mapBefore(before: JsonValue | undefined): JsonObject {
-  return isObject(before) ? (before as JsonObject) : {};
+  return isTree(before) ? (before as JsonObject) : {};
 }
 
 function readDuration(text: string): FlagValue {

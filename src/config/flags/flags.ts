@@ -1,9 +1,10 @@
 // pure
+
 import { quoted } from "../../api/decode/field-problem.ts";
 import type { JsonValue } from "../../api/generated/types.ts";
+import { didYouMean } from "../../api/text/nearest.ts";
 import { parseDuration } from "../duration.ts";
 import type { FieldPath } from "../fields/fields.ts";
-import { didYouMean } from "../nearest.ts";
 import { type ConfigProblem, plain } from "../problem.ts";
 import { FLAGS, flagNamed, flagOfLetter } from "./flag-table.ts";
 import type { FlagSpec } from "./flag-types.ts";

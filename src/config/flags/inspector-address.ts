@@ -1,5 +1,5 @@
 // pure
-import { isIPv4 } from "../validation/ip.ts";
+import { isIPv4 } from "../../api/text/ip.ts";
 
 /** Where Node's inspector listens when `--inspect` says no more. */
 export const DEFAULT_INSPECTOR = "127.0.0.1:9229";

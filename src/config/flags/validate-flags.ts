@@ -1,8 +1,9 @@
 // pure
+
+import { canonicalAddress, isIP, isIPv4, isUnspecified } from "../../api/text/ip.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
 import { formatDuration } from "../duration.ts";
 import { type ConfigProblem, invalid, required, unsupported } from "../problem.ts";
-import { canonicalAddress, isIP, isIPv4, isUnspecified } from "../validation/ip.ts";
-import { labelKeyFaults, labelValueFaults } from "../validation/label-syntax.ts";
 import { parseInspectorAddress } from "./inspector-address.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
 
@@ -71,7 +72,7 @@ function validateLabels({ nodeLabels }: KubeletFlags): readonly ConfigProblem[] 
       const rule = `unknown 'kubernetes.io' or 'k8s.io' label; it must begin with an allowed prefix (${NODE_LABEL_PREFIXES.join(", ")}) or be in the specifically allowed set (${NODE_LABELS.join(", ")})`;
       problems.push(invalid(path, key, rule, "use a prefix of your own, e.g. example.com/role"));
     }
-    for (const fault of labelKeyFaults(key)) problems.push(invalid(path, key, fault));
+    for (const fault of qualifiedNameFaults(key)) problems.push(invalid(path, key, fault));
     for (const fault of labelValueFaults(value)) problems.push(invalid(path, value, fault));
   }
   return problems;

@@ -1,6 +1,6 @@
 // pure
+import { didYouMean } from "../../api/text/nearest.ts";
 import { invariant } from "../../kit/errors.ts";
-import { didYouMean } from "../nearest.ts";
 import type { ConfigProblem } from "../problem.ts";
 import { forbidden, invalid, plain } from "../problem.ts";
 import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate, GATE_NEEDS } from "./feature-gate-table.ts";

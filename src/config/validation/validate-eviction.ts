@@ -1,7 +1,7 @@
 // pure
+import { didYouMean } from "../../api/text/nearest.ts";
 import { parseDuration } from "../duration.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
-import { didYouMean } from "../nearest.ts";
 import { type ConfigProblem, invalid, required } from "../problem.ts";
 import { EVICTION_SIGNALS, isEvictionSignal, readEvictionAmount } from "./eviction-thresholds.ts";
 

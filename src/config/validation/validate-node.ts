@@ -1,13 +1,14 @@
 // pure
+
 import { quoted } from "../../api/decode/field-problem.ts";
+import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
+import { didYouMean } from "../../api/text/nearest.ts";
 import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
 import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
-import { didYouMean } from "../nearest.ts";
 import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
 import { parseCpuList } from "./cpu-list.ts";
-import { labelKeyFaults, labelValueFaults } from "./label-syntax.ts";
 
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -74,7 +75,7 @@ function validateTaints(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   config.registerWithTaints.forEach((taint, i) => {
     const path = `registerWithTaints[${i}]`;
-    for (const fault of labelKeyFaults(taint.key)) {
+    for (const fault of qualifiedNameFaults(taint.key)) {
       problems.push(invalid(`${path}.key`, taint.key, fault));
     }
     for (const fault of labelValueFaults(taint.value ?? "")) {

@@ -137,7 +137,7 @@ export const RESOURCES: readonly (readonly [body: string, problem: string])[] = 
   ],
   [
     'registerWithTaints: [{key: a, value: "b c", effect: NoExecute}]',
-    "registerWithTaints[0].value: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+    "registerWithTaints[0].value: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
   ],
   [
     "registerWithTaints: [{key: a, effect: NoExecute, timeAdded: 2020-01-01T00:00:00Z}]",

@@ -1,10 +1,11 @@
 // pure
+
 import { quoted } from "../../api/decode/field-problem.ts";
+import { isIP } from "../../api/text/ip.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
-import { isIP } from "./ip.ts";
 import { isKnownCipherSuite, TLS_VERSIONS } from "./tls-names.ts";
 
 const LOG_FORMATS = ["text", "json"] as const;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isTree } from "../../kit/json.ts";
 import { toKubeletConfig, withDefaults, withGateDefaults } from "../fields/defaults.ts";
 import { decodeConfigText } from "../file/config-text.ts";
 import { resolveGates } from "../gates/feature-gates.ts";
 import { formatConfigProblem } from "../problem.ts";
-import { isObject } from "../tree.ts";
 import { validateConfig, validateOnHost } from "./validate.ts";
 import { EVICTION, PLACES, RESOURCES, VALID } from "./validate-resources.vectors.ts";
 import { CHOICES, DURATIONS, NUMBERS } from "./validate-values.vectors.ts";
@@ -15,7 +15,7 @@ function configOf(body: string) {
   const decoded = decodeConfigText({ path: "/c", text: `${HEAD}${body}\n` }, false);
   assert.deepEqual(decoded.problems, [], body);
   const settings = decoded.fields["featureGates"];
-  const { gates, problems } = resolveGates(isObject(settings) ? (settings as never) : {});
+  const { gates, problems } = resolveGates(isTree(settings) ? (settings as never) : {});
   assert.deepEqual(problems, [], body);
   return { config: toKubeletConfig(withGateDefaults(withDefaults(decoded.fields), gates)), gates };
 }

@@ -1,10 +1,12 @@
 /** Tokens of service accounts: given out, and believed while what they are bound to is there. */
+
 import type { TokenRequest } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
+import { isTree } from "../../kit/json.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Claims, TokenSigner } from "../../outside/tokens/tokens.ts";
-import { type ApiObject, isTree, textOf, treeOf } from "../api-object.ts";
+import { type ApiObject, textOf, treeOf } from "../api-object.ts";
 import { PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
 import { uuidOf } from "../objects/metadata.ts";
 import type { User } from "../objects/order.ts";

@@ -1,7 +1,9 @@
 // pure
 /** What the server has to know of a kind of objects. */
+
 import type { FieldProblem } from "../../api/decode/field-problem.ts";
-import type { ApiObject, Tree } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import type { ApiObject } from "../api-object.ts";
 
 /** A column of `kubectl get`. */
 export interface Column {

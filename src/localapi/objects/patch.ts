@@ -1,8 +1,9 @@
 import type { StatusCause } from "../../api/generated/types.ts";
-import { type ApiObject, isTree, type Tree } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree, mergePatch } from "../../kit/json.ts";
+import type { ApiObject } from "../api-object.ts";
 import { applyJsonPatch, PatchFault } from "../patch/json-patch.ts";
 import { type ApplyConflict, applyConfiguration, shownPath } from "../patch/managed-fields.ts";
-import { applyMergePatch } from "../patch/merge-patch.ts";
 import { applyStrategicPatch } from "../patch/strategic-merge.ts";
 import { type Shape, structShape } from "../schema/shapes.ts";
 import { badRequest, StatusError } from "../status-error.ts";
@@ -37,7 +38,7 @@ function patchedJson(value: ApiObject, { type, body }: PatchOrder, shape: Shape)
       case "json":
         return applyJsonPatch(value, body);
       case "merge":
-        return applyMergePatch(value, needTree(body));
+        return mergePatch(value, needTree(body));
       case "strategic":
         return applyStrategicPatch(value, needTree(body), shape);
     }

@@ -1,7 +1,10 @@
 // pure
+
 import { type Decodable, decodeObject } from "../../api/decode/decode.ts";
 import { type FieldProblem, formatProblem } from "../../api/decode/field-problem.ts";
-import { type ApiObject, isTree, type Tree } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree } from "../../kit/json.ts";
+import type { ApiObject } from "../api-object.ts";
 import { apiVersionOf, type Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";
 import type { Order } from "./order.ts";

@@ -3,8 +3,11 @@
  * OpenAPI v2 in the binary form that clients before 1.27 insist on. Source of the numbers:
  * github.com/google/gnostic, openapiv2/OpenAPIv2.proto. Only what our document uses is written.
  */
+
 import { dumpYaml } from "../../api/text/yaml.ts";
-import { isTree, type Tree, treeOf } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree } from "../../kit/json.ts";
+import { treeOf } from "../api-object.ts";
 import type { Schema } from "./definitions.ts";
 import type { OpenApiV2 } from "./v2.ts";
 

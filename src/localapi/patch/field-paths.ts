@@ -3,12 +3,13 @@
  * Places in an object that somebody can own, as server-side apply names them (FieldsV1): `f:name` is a
  * field, `k:{…}` an element of a list by its keys, `v:…` a value of a set.
  */
+
 import { isSame } from "../../api/decode/strategic-diff.ts";
-import { isTree, type Tree } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree, ownField, setOwn } from "../../kit/json.ts";
 import type { ListRule } from "../schema/list-rules.ts";
 import { KEY_DEFAULTS } from "../schema/list-rules.ts";
 import { fieldShape, isGranular, type Shape } from "../schema/shapes.ts";
-import { ownField, setOwn } from "./merge-patch.ts";
 
 /** Steps from the root of an object to a place in it. */
 export type FieldPath = readonly string[];

@@ -1,7 +1,7 @@
 // pure
+
 import { isSame } from "../../api/decode/strategic-diff.ts";
-import { isTree } from "../api-object.ts";
-import { setOwn } from "./merge-patch.ts";
+import { isTree, setOwn } from "../../kit/json.ts";
 
 /** A patch that does not fit its object; the message says where. */
 export class PatchFault extends Error {}

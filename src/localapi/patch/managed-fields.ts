@@ -3,7 +3,9 @@
 
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { JsonValue, ManagedFieldsEntry, ObjectMeta } from "../../api/generated/types.ts";
-import { type ApiObject, isTree, type Tree, treeOf } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree, ownField, setOwn } from "../../kit/json.ts";
+import { type ApiObject, treeOf } from "../api-object.ts";
 import { fieldShape, isGranular, type Shape } from "../schema/shapes.ts";
 import {
   comparePaths,
@@ -18,7 +20,6 @@ import {
   toFieldsV1,
   valueAt,
 } from "./field-paths.ts";
-import { ownField, setOwn } from "./merge-patch.ts";
 
 /** Somebody who writes: by name, and through which subresource. */
 export interface Writer {

@@ -2,37 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { structShape } from "../schema/shapes.ts";
 import { applyJsonPatch, PatchFault } from "./json-patch.ts";
-import { applyMergePatch } from "./merge-patch.ts";
 import { applyStrategicPatch } from "./strategic-merge.ts";
-
-test("`applyMergePatch` keeps the examples of RFC 7386", () => {
-  const vectors: readonly (readonly [unknown, unknown, unknown])[] = [
-    [{ a: "b" }, { a: "c" }, { a: "c" }],
-    [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
-    [{ a: "b" }, { a: null }, {}],
-    [{ a: "b", b: "c" }, { a: null }, { b: "c" }],
-    [{ a: ["b"] }, { a: "c" }, { a: "c" }],
-    [{ a: { b: "c" } }, { a: { b: "d", c: null } }, { a: { b: "d" } }],
-    [{ a: [{ b: "c" }] }, { a: [1] }, { a: [1] }],
-    [
-      ["a", "b"],
-      ["c", "d"],
-      ["c", "d"],
-    ],
-    [{ a: "foo" }, null, null],
-    [{ e: null }, { a: 1 }, { e: null, a: 1 }],
-    [[1, 2], { a: "b", c: null }, { a: "b" }],
-    [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
-  ];
-  for (const [value, patch, expected] of vectors)
-    assert.deepEqual(applyMergePatch(value, patch), expected, JSON.stringify(patch));
-});
-
-test("`applyMergePatch` takes `__proto__` for a name like any other", () => {
-  const patched = applyMergePatch({}, JSON.parse('{"__proto__":{"a":1}}')) as object;
-  assert.deepEqual(Object.keys(patched), ["__proto__"]);
-  assert.equal((patched as { a?: number }).a, undefined);
-});
 
 test("`applyJsonPatch` keeps RFC 6902", () => {
   const vectors: readonly (readonly [unknown, unknown, unknown])[] = [

@@ -1,9 +1,10 @@
 // pure
+
 import { isSame } from "../../api/decode/strategic-diff.ts";
-import { isTree, type Tree } from "../api-object.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree, ownField, setOwn } from "../../kit/json.ts";
 import { fieldShape, type Shape } from "../schema/shapes.ts";
 import { PatchFault } from "./json-patch.ts";
-import { ownField, setOwn } from "./merge-patch.ts";
 
 const DIRECTIVE = "$patch";
 const RETAIN = "$retainKeys";

@@ -1,5 +1,6 @@
 import type { ListMeta } from "../../api/generated/types.ts";
-import { type ApiObject, isTree, keyOf } from "../api-object.ts";
+import { isTree } from "../../kit/json.ts";
+import { type ApiObject, keyOf } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { badRequest, expired } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";

@@ -1,8 +1,11 @@
 /** Answers questions about who somebody is and what they may do. Nothing of it is kept. */
+
 import { decodeObject } from "../../api/decode/decode.ts";
+import type { Tree } from "../../kit/json.ts";
+import { isTree } from "../../kit/json.ts";
 import { type Access, authorize, type Verdict } from "../access/authorize.ts";
 import { readToken } from "../access/tokens.ts";
-import { isTree, type Tree, textOf, treeOf } from "../api-object.ts";
+import { textOf, treeOf } from "../api-object.ts";
 import type { Review } from "../kinds/offers.ts";
 import type { User } from "../objects/order.ts";
 import { badRequest, methodNotAllowed } from "../status-error.ts";

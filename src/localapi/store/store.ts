@@ -3,12 +3,14 @@
  * of changes that watches can begin in. Invariants: a change is seen by nobody before the disk has it; every
  * change has a version of its own, and versions never go back, not even over a crash.
  */
+
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
+import { isTree } from "../../kit/json.ts";
 import type { Log } from "../../kit/log.ts";
 import type { BrokenRow, Database, Row, RowChange } from "../../outside/database/database.ts";
-import { type ApiObject, isTree, keyOf } from "../api-object.ts";
+import { type ApiObject, keyOf } from "../api-object.ts";
 
 /** One change: what there was, and what there is now. At least one of the two is there. */
 export interface Change {

@@ -8,8 +8,8 @@ import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { WIRE_FIELDS } from "../../api/generated/wire.ts";
 import { rfc3339FromNanos, rfc3339Micro, wallFromNanos } from "../../api/text/timestamps.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
-import type { Tree } from "../api-object.ts";
-import { setOwn } from "../patch/merge-patch.ts";
+import type { Tree } from "../../kit/json.ts";
+import { setOwn } from "../../kit/json.ts";
 
 /** How the form is called. */
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";

@@ -3,9 +3,10 @@
  * with them. Invariants: an address that was chosen stays until another one can be chosen; there is never more than one
  * question to DNS, and a server that does not answer holds up nobody for long.
  */
+
 import type { Node } from "../../api/generated/types.ts";
 import { hostIpsOfNode } from "../../api/node/node-addresses.ts";
-import { canonicalAddress } from "../../config/validation/ip.ts";
+import { canonicalAddress } from "../../api/text/ip.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";

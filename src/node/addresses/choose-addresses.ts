@@ -1,8 +1,8 @@
 // pure
 /** Which addresses a node shows (kubelet nodestatus/setters.go NodeAddress). */
 
+import { canonicalAddress, isIP, isUnspecified } from "../../api/text/ip.ts";
 import { nodeAddressFault } from "../../config/flags/validate-flags.ts";
-import { canonicalAddress, isIP, isUnspecified } from "../../config/validation/ip.ts";
 
 /** What the addresses are chosen from. All addresses are canonical. */
 export interface AddressFacts {

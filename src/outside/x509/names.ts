@@ -1,5 +1,5 @@
 // pure
-import { isIPv4, isIPv6 } from "../../config/validation/ip.ts";
+import { isIPv4, isIPv6 } from "../../api/text/ip.ts";
 import {
   broken,
   childrenOf,

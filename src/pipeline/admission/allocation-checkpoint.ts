@@ -1,4 +1,5 @@
 // pure
+import { isTree } from "../../kit/json.ts";
 /**
  * The files in which allocations outlive the agent, as the Go kubelet writes them (`allocated_pods_state`,
  * `actuated_pods_state`): JSON within JSON, with FNV-1a over the inner text as Go's spew shows it. What only
@@ -56,7 +57,7 @@ export function parseAllocations(text: string): ReadAllocations {
     if (typeof data !== "string") return { kind: "broken", why: "it holds no data" };
     if (checksum !== checksumOf(data)) return { kind: "broken", why: "its checksum is wrong" };
     const { entries } = JSON.parse(data) as { entries?: unknown };
-    const groups = isObject(nodelet) ? nodelet["groups"] : undefined;
+    const groups = isTree(nodelet) ? nodelet["groups"] : undefined;
     return { kind: "read", allocations: readEntries(entries), groups: readEntries(groups) };
   } catch (error) {
     return { kind: "broken", why: error instanceof Error ? error.message : String(error) };
@@ -65,15 +66,12 @@ export function parseAllocations(text: string): ReadAllocations {
 
 function readEntries(entries: unknown): Allocations {
   const found = new Map<string, PodAllocation>();
-  for (const [uid, entry] of Object.entries(isObject(entries) ? entries : {})) {
-    const { ContainerResources: given, PodLevelResources: own } = isObject(entry) ? entry : {};
+  for (const [uid, entry] of Object.entries(isTree(entries) ? entries : {})) {
+    const { ContainerResources: given, PodLevelResources: own } = isTree(entry) ? entry : {};
     const containers = Object.fromEntries(
-      Object.entries(isObject(given) ? given : {}).map(([name, each]) => [
-        name,
-        requirements(each),
-      ]),
+      Object.entries(isTree(given) ? given : {}).map(([name, each]) => [name, requirements(each)]),
     );
-    const isWhole = isObject(own);
+    const isWhole = isTree(own);
     found.set(uid, isWhole ? { pod: requirements(own), containers } : { containers });
   }
   return found;
@@ -81,15 +79,12 @@ function readEntries(entries: unknown): Allocations {
 
 /** The part that changes in place counts; whatever else stands there is no concern of ours. */
 function requirements(given: unknown): ResourceRequirements {
-  const { requests, limits } = isObject(given) ? given : {};
+  const { requests, limits } = isTree(given) ? given : {};
   const list = (name: "requests" | "limits", value: unknown) => {
-    const texts = Object.entries(isObject(value) ? value : {}).filter(
+    const texts = Object.entries(isTree(value) ? value : {}).filter(
       (each): each is [string, string] => typeof each[1] === "string",
     );
     return texts.length === 0 ? {} : { [name]: Object.fromEntries(texts) };
   };
   return { ...list("limits", limits), ...list("requests", requests) };
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
+import { didYouMean } from "../../../api/text/nearest.ts";
 import { parseYamlDocument } from "../../../api/text/yaml.ts";
-import { didYouMean } from "../../../config/nearest.ts";
 import {
   EVICTION_SIGNALS,
   type EvictionAmount,

@@ -1,6 +1,6 @@
 // pure
+import { isTree } from "../../../kit/json.ts";
 /** What a container runtime says of itself, and whether `up` can use it. */
-import { isObject } from "../../../config/tree.ts";
 
 /** What was learnt of a runtime that answers on its socket. */
 export interface RuntimeFacts {
@@ -63,7 +63,7 @@ export function runtimeObstacle(facts: RuntimeFacts, use: RuntimeUse): string | 
 function parseJson(text: string): { readonly [name: string]: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return isTree(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -74,6 +74,6 @@ function objectAt(
   path: readonly string[],
 ): { readonly [name: string]: unknown } | undefined {
   let at: unknown = tree;
-  for (const name of path) at = isObject(at) ? at[name] : undefined;
-  return isObject(at) ? at : undefined;
+  for (const name of path) at = isTree(at) ? at[name] : undefined;
+  return isTree(at) ? at : undefined;
 }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { isIPv4, isIPv6 } from "../../../config/validation/ip.ts";
+import { isIPv4, isIPv6 } from "../../../api/text/ip.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { shortText } from "../serve/forward.ts";
 

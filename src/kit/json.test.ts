@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { JsonObject } from "../tree.ts";
-import { mergePatch } from "./merge.ts";
+import { mergePatch, type Tree } from "./json.ts";
 
-/** The examples of RFC 7386, appendix A, whose target and patch are objects, and some of our own. */
-const VECTORS: readonly (readonly [target: JsonObject, patch: JsonObject, result: JsonObject])[] = [
+/** The examples of RFC 7386, appendix A, and some of our own. */
+const VECTORS: readonly (readonly [target: unknown, patch: unknown, result: unknown])[] = [
   [{ a: "b" }, { a: "c" }, { a: "c" }],
   [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
   [{ a: "b" }, { a: null }, {}],
@@ -21,6 +20,13 @@ const VECTORS: readonly (readonly [target: JsonObject, patch: JsonObject, result
   [{ a: { b: 1 } }, { a: 2 }, { a: 2 }],
   [{ a: 2 }, { a: { b: 1, c: null } }, { a: { b: 1 } }],
   [{ a: [1, 2, 3] }, { a: [] }, { a: [] }],
+  [
+    ["a", "b"],
+    ["c", "d"],
+    ["c", "d"],
+  ],
+  [{ a: "foo" }, null, null],
+  [[1, 2], { a: "b", c: null }, { a: "b" }],
 ];
 
 test("mergePatch merges mappings, replaces lists and takes away nulls", () => {
@@ -30,8 +36,8 @@ test("mergePatch merges mappings, replaces lists and takes away nulls", () => {
 });
 
 test("mergePatch takes any name for a name", () => {
-  const patch = JSON.parse('{"__proto__": {"polluted": true}}') as JsonObject;
-  const merged = mergePatch({ a: 1 }, patch);
+  const patch = JSON.parse('{"__proto__": {"polluted": true}}') as Tree;
+  const merged = mergePatch({ a: 1 }, patch) as Tree;
   assert.deepEqual(Object.keys(merged), ["a", "__proto__"]);
   assert.equal(Object.getPrototypeOf(merged), Object.prototype);
   assert.equal(({} as Record<string, unknown>)["polluted"], undefined);
@@ -50,7 +56,7 @@ const config = fc.record(
     ),
   },
   { requiredKeys: [], noNullPrototype: true },
-) as fc.Arbitrary<JsonObject>;
+) as fc.Arbitrary<Tree>;
 
 test("merging is associative where a name keeps its kind and nothing is taken away", () => {
   fc.assert(
