@@ -15,7 +15,7 @@ import { addEventsCommand } from "./commands/events.ts";
 import { addExecCommand } from "./commands/exec.ts";
 import { addExportCommand } from "./commands/export.ts";
 import { addGetCommand } from "./commands/get/get.ts";
-import { addImagesCommand } from "./commands/images.ts";
+import { addImagesCommand } from "./commands/images/images.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan/plan.ts";
 import { addProbesCommand } from "./commands/probes.ts";
@@ -79,6 +79,8 @@ export function buildProgram(context: CliContext): Command {
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", START)
     .showSuggestionAfterError()
+    // Options belong to the command they stand behind: `images -o` and `images save -o` are two.
+    .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),

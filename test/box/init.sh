@@ -17,7 +17,7 @@ umask 022
 store=$BOX_DIR/store
 mkdir "$store"
 [ "$BOX_STORE_MIB" = 0 ] || mount -t tmpfs -o "mode=755,size=${BOX_STORE_MIB}m" nodelet-box "$store"
-for place in etc opt var; do
+for place in etc opt var usr/local; do
   [ -d "/$place" ] || continue
   mkdir -p "$store/layers/$place" "$store/work/$place"
   mount -t overlay -o "lowerdir=/$place,upperdir=$store/layers/$place,workdir=$store/work/$place" \

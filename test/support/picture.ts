@@ -16,7 +16,7 @@ export async function machinePicture(box: Box): Promise<readonly string[]> {
     find /sys/fs/cgroup/ -type d -printf 'cgroup %p\\n' 2>/dev/null
     # Of /etc, /opt and /var only what was written in the box: the machine's own files show through, and other
     # programs of the machine change them.
-    for place in etc opt var/lib var/log; do
+    for place in etc opt var/lib var/log usr/local/bin; do
       (cd ${box.folder}/store/layers 2>/dev/null && find $place -type c -printf 'deleted /%p\\n' \\
         -o -printf 'written /%p\\n' 2>/dev/null)
     done

@@ -1,7 +1,8 @@
 // Programs of the system that nodelet or its tests call, from Debian packages where they are missing.
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { looksOffline, runQuietly, SetupError, say, tail } from "./progress.mjs";
+import { ROOT } from "./root.mjs";
 
 const PROGRAM_FOLDERS = [
   "/usr/local/sbin",
@@ -48,7 +49,8 @@ const NEEDS = [
     profiles: ["run", "test", "build", "check"],
     met: () => hasLibrary("libatomic.so.1"),
   },
-  { debian: "busybox-static", profiles: ["test"], met: program("busybox") },
+  // The image of the example is built from it.
+  { debian: "busybox-static", profiles: ["run", "test"], met: program("busybox") },
   { debian: "dbus-daemon", profiles: ["test"], met: program("dbus-daemon") },
   { debian: "procps", profiles: ["test"], met: program("ps") },
   { debian: "e2fsprogs", profiles: ["test"], met: program("mkfs.ext4") },
@@ -122,28 +124,103 @@ function whyNotInstall() {
   return undefined;
 }
 
-async function install(names) {
+/** How long setup waits for another package tool to finish. */
+const LOCK_SECONDS = 600;
+const LOCK_RETRY_MS = 2_000;
+
+/**
+ * Installs packages, and waits for their lock while another package tool holds it. Throws `SetupError`.
+ * `lockSeconds` bounds the wait.
+ */
+export async function install(names, { lockSeconds = LOCK_SECONDS } = {}) {
   const what = `installing Debian packages: ${names.join(" ")}`;
-  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  const argv = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" };
+  // apt-get itself waits for the lock of dpkg only, not for those of its lists and archives.
+  const wait = ["-o", `DPkg::Lock::Timeout=${lockSeconds}`];
+  const argv = ["apt-get", ...wait, "install", "-y", "-q", "--no-install-recommends"];
   const progress = ["-o", "APT::Status-Fd=1"];
   const percent = (line) => {
     const status = /^(dl|pm)status:[^:]*:([\d.]+):/.exec(line);
     // Fetching and installing are half of the way each.
     return status ? (status[1] === "dl" ? 0 : 50) + Number(status[2]) / 2 : undefined;
   };
-  const attempt = () => runQuietly(what, [...argv, ...progress, ...names], { env, percent });
+  const lock = lockWatch(lockSeconds);
+  const attempt = () =>
+    lock.retrying(() =>
+      runQuietly(what, [...argv, ...progress, ...names], { env, percent, onLine: lock.onLine }),
+    );
+  const before = names.filter((name) => !isInstalled(name));
   let result = hasPackageLists() ? await attempt() : undefined;
-  if (result?.code === 0) return;
-  const lists = await runQuietly("reading the package lists", ["apt-get", "update", "-q"], { env });
+  if (result?.code === 0) return noteInstalled(before);
+  const lists = await lock.retrying(() =>
+    runQuietly("reading the package lists", ["apt-get", ...wait, "update", "-q"], { env }),
+  );
   result = await attempt();
-  if (result.code === 0) return;
+  if (result.code === 0) return noteInstalled(before);
   const { output } = result;
+  if (LOCKED.test(output))
+    throw new SetupError(
+      `apt-get could not install ${names.join(" ")}: ${lockHolder(output)} still holds the package lock after ${lockSeconds} s`,
+      "wait until it has finished (ps -p PID shows it), then try again",
+    );
   // Without a network apt-get update only warns.
   const fix = looksOffline(`${lists.output}\n${output}`)
     ? "apt-get could not reach its archive: check the network and /etc/apt/sources.list"
     : "see apt-get's message above";
   throw new SetupError(`apt-get could not install ${names.join(" ")}:\n${tail(output)}`, fix);
+}
+
+const LOCKED = /Could not get lock|Unable to lock|Unable to acquire the dpkg frontend lock/;
+
+/** `process 1234 (apt-get)`, as far as apt-get says who holds the lock. */
+function lockHolder(text) {
+  return /held by (process \d+(?: \([^)]*\))?)/.exec(text)?.[1] ?? "another package tool";
+}
+
+/** Says once that the lock is waited for, and repeats what failed because of it until time is up. */
+function lockWatch(lockSeconds) {
+  let said = false;
+  const tell = (text) => {
+    if (said || !LOCKED.test(text)) return;
+    said = true;
+    say(`waiting for the package lock, held by ${lockHolder(text)} (up to ${lockSeconds} s)`);
+  };
+  const deadline = Date.now() + lockSeconds * 1000;
+  return {
+    onLine: tell,
+    async retrying(work) {
+      for (;;) {
+        const result = await work();
+        if (result.code === 0 || !LOCKED.test(result.output) || Date.now() > deadline)
+          return result;
+        tell(result.output);
+        await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS));
+      }
+    },
+  };
+}
+
+/** Packages that setup installed, for `nodelet down` to name. */
+export const INSTALLED_NOTE = join(ROOT, ".cache", "debian-packages");
+
+function noteInstalled(names) {
+  if (names.length === 0) return;
+  const known = existsSync(INSTALLED_NOTE) ? readFileSync(INSTALLED_NOTE, "utf8").split("\n") : [];
+  const all = [...new Set([...known, ...names])].filter((name) => name !== "").sort();
+  try {
+    mkdirSync(dirname(INSTALLED_NOTE), { recursive: true });
+    writeFileSync(INSTALLED_NOTE, `${all.join("\n")}\n`);
+  } catch {
+    // A checkout that cannot be written to keeps no note; nothing else depends on it.
+  }
+}
+
+function isInstalled(name) {
+  const folder = "/var/lib/dpkg/info";
+  return (
+    existsSync(join(folder, `${name}.list`)) ||
+    existsSync(join(folder, `${name}:${process.arch === "x64" ? "amd64" : "arm64"}.list`))
+  );
 }
 
 function hasPackageLists() {

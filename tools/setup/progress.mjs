@@ -19,9 +19,9 @@ const KEPT_OUTPUT_CHARACTERS = 20_000;
 
 /**
  * Runs a command whose output is only of interest when it fails. `percent` may read a number from an
- * output line. Resolves with code and the end of the output.
+ * output line, `onLine` gets each piece of output. Resolves with code and the end of the output.
  */
-export async function runQuietly(what, argv, { cwd, env, percent } = {}) {
+export async function runQuietly(what, argv, { cwd, env, percent, onLine } = {}) {
   const clock = startClock(what);
   let output = "";
   const result = await new Promise((resolve) => {
@@ -33,6 +33,7 @@ export async function runQuietly(what, argv, { cwd, env, percent } = {}) {
     const read = (chunk) => {
       const text = chunk.toString();
       output = (output + text).slice(-KEPT_OUTPUT_CHARACTERS);
+      onLine?.(text);
       if (percent) for (const line of text.split("\n")) clock.percent(percent(line));
     };
     child.stdout.on("data", read);

@@ -122,3 +122,12 @@ function fullName({ domain, path, tag, digest }: ImageReference): string {
     ? `${domain}/${path}:${tag ?? "latest"}`
     : `${domain}/${path}@${digest}`;
 }
+
+/**
+ * One spelling for all names of the same image: with registry, and with tag or digest, of which the digest
+ * wins as in the runtime. A text that is no name (an id) is given back as it is.
+ */
+export function normalImageName(name: string): string {
+  const reference = parseImageReference(name);
+  return reference ? fullName(reference) : name;
+}

@@ -8,6 +8,7 @@ interface DownOptions extends PlaceOptions {
   readonly gracePeriod?: number;
   readonly timeout: number;
   readonly purge?: boolean;
+  readonly images?: boolean;
 }
 
 const TIMEOUT_MS = 10 * 60_000;
@@ -32,6 +33,7 @@ export function addDownCommand(program: Command, context: CliContext): void {
         .default(TIMEOUT_MS, "10m")
         .argParser(readDuration),
     )
+    .option("--images", "remove images too that were loaded or pulled with `nodelet images`")
     .option("--purge", "remove manifests and configuration too");
   withPlaceOptions(command).action(async (options: DownOptions) => {
     const request = {
@@ -39,6 +41,7 @@ export function addDownCommand(program: Command, context: CliContext): void {
       graceSeconds: options.gracePeriod ?? ("own" as const),
       timeoutMs: options.timeout,
       purge: options.purge === true,
+      images: options.images === true,
     };
     context.finish(await runDown(request, context));
   });

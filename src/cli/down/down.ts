@@ -28,6 +28,7 @@ import {
   removeCgroups,
   removeFiles,
   removeFolders,
+  removeLinks,
   removeMounts,
 } from "./remove-made.ts";
 
@@ -39,6 +40,8 @@ export interface DownRequest {
   readonly timeoutMs: number;
   /** Also the user's manifests and configuration. */
   readonly purge: boolean;
+  /** Also the images that the user loaded or pulled. */
+  readonly images: boolean;
 }
 
 /** What `down` needs of its surroundings. */
@@ -131,7 +134,8 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
 }
 
 /** Makes sure that the runtime can be asked; resolves with whether there is anything to ask it. */
-async function awaken(runtime: RuntimeNote, { request, say, removal }: Parts): Promise<boolean> {
+async function awaken(runtime: RuntimeNote, parts: Parts): Promise<boolean> {
+  const { request, say, removal } = parts;
   const { paths } = request;
   const answer = await askRuntime(runtime.socket);
   if (answer.kind === "answers") return true;
@@ -141,8 +145,11 @@ async function awaken(runtime: RuntimeNote, { request, say, removal }: Parts): P
     return false;
   }
   // After a reboot nothing of our own containerd runs, and what it noted of pods goes with its folder.
-  if (shimsOf(runtime.socket).length === 0) return false;
-  say("Starting containerd again, since containers of it still run");
+  const running = shimsOf(runtime.socket).length > 0;
+  if (!running && !keepsImages(parts)) return false;
+  say(
+    `Starting containerd again, since ${running ? "containers of it still run" : "its images are kept"}`,
+  );
   try {
     await resumeContainerd(paths, new OpenLedger(paths.ledger));
     return true;
@@ -153,12 +160,17 @@ async function awaken(runtime: RuntimeNote, { request, say, removal }: Parts): P
 }
 
 /** Ends our own containerd; from another's the images that we brought are taken away. */
-async function endRuntime(ledger: Ledger, { request, say, removal }: Parts): Promise<void> {
-  const { paths } = request;
+async function endRuntime(ledger: Ledger, parts: Parts): Promise<void> {
+  const { request, say, removal } = parts;
+  const { paths, images: all } = request;
   const runtime = readLedger(paths.ledger)?.runtime ?? ledger.runtime;
   if (runtime === undefined) return;
   if (runtime.kind === "found") {
-    for (const image of ledger.images) {
+    const kept = all ? [] : ledger.userImages;
+    removal.kept.push(
+      ...kept.map((image) => `image ${image} (you brought it; down --images removes it)`),
+    );
+    for (const image of [...ledger.images, ...(all ? ledger.userImages : [])]) {
       await withRuntime(runtime.socket, (cri, signal) => cri.images.removeImage(image, signal));
       removal.removed.push(`image ${image}`);
     }
@@ -172,9 +184,23 @@ async function endRuntime(ledger: Ledger, { request, say, removal }: Parts): Pro
     return;
   }
   if (runtime.process === undefined || !isRunning(runtime.process)) return;
+  if (keepsImages(parts)) await keepUserImages(runtime.socket, ledger.userImages);
   say("Ending containerd");
   if (!(await endProcess(runtime.process, CONTAINERD_MS)))
     removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
+}
+
+/** Whether images that the user brought stay in our own containerd's store. */
+function keepsImages({ request: { paths, images } }: Parts): boolean {
+  return !images && (readLedger(paths.ledger)?.userImages ?? []).length > 0;
+}
+
+/** Removes every image that the user has not brought. */
+async function keepUserImages(socket: string, kept: readonly string[]): Promise<void> {
+  await withRuntime(socket, async (cri, signal) => {
+    for (const { id, repoTags } of await cri.images.listImages(signal))
+      if (!repoTags.some((tag) => kept.includes(tag))) await cri.images.removeImage(id, signal);
+  });
 }
 
 async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise<void> {
@@ -186,7 +212,9 @@ async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise
     await removeChains(ledger.chainsBefore);
   }
   removeFiles(paths, ledger, removal, purge);
-  await removeFolders(paths, ledger, host, removal);
+  removeLinks(ledger, removal);
+  const keptImages = request.images ? [] : ledger.userImages;
+  await removeFolders({ paths, ledger, keptImages }, host, removal);
 }
 
 function report({ removed, kept, left }: Removal, io: Io): void {
@@ -194,5 +222,7 @@ function report({ removed, kept, left }: Removal, io: Io): void {
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
   writeLines(io.stdout, [...section("Removed", removed), ...section("Kept", kept)]);
   writeLines(io.stderr, section("nodelet: not everything could be removed; left are", left));
-  if (left.length === 0) writeLines(io.stdout, ["Done: nothing of nodelet runs or is left."]);
+  if (left.length > 0) return;
+  const rest = kept.length === 0 ? "nothing of nodelet runs or is left" : "nothing of nodelet runs";
+  writeLines(io.stdout, [`Done: ${rest}.`]);
 }

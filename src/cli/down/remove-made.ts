@@ -5,7 +5,9 @@ import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
-import { fileState, type Ledger } from "../up/ledger.ts";
+import { counted } from "../render/text.ts";
+import { linkTarget } from "../up/command-link.ts";
+import { EMPTY_LEDGER, fileState, type Ledger, writeLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 
 /** What became of what was there. */
@@ -103,16 +105,37 @@ export function removeFiles(
   }
 }
 
+/** Takes away links that still lead where `up` has led them. */
+export function removeLinks({ links }: Pick<Ledger, "links">, removal: Removal): void {
+  for (const [path, target] of Object.entries(links)) {
+    if (linkTarget(path) !== target) continue;
+    rmSync(path, { force: true });
+    removal.removed.push(path);
+  }
+}
+
+/** What is made, and the images that stay. */
+export interface MadeFolders {
+  readonly paths: UpPaths;
+  readonly ledger: Ledger;
+  /** References of images that the user brought and that stay. */
+  readonly keptImages: readonly string[];
+}
+
 /** Takes away our own folders with all that is in them, and the shared ones that have become empty. */
 export async function removeFolders(
-  paths: UpPaths,
-  ledger: Ledger,
+  { paths, ledger, keptImages }: MadeFolders,
   host: Host,
   removal: Removal,
 ): Promise<void> {
   const { stateDir, runDir, logDir, containerd } = paths;
+  const keepsStore = keptImages.length > 0 && existsSync(containerd.root);
+  if (keepsStore)
+    removal.kept.push(
+      `${containerd.root} (${counted(keptImages.length, "image")} that you brought; down --images removes them)`,
+    );
   const trees: readonly (readonly [path: string, what: string])[] = [
-    [containerd.root, "containerd's images and containers"],
+    ...(keepsStore ? [] : [[containerd.root, "containerd's images and containers"] as const]),
     [join(stateDir, "cni"), "the pods' network"],
     [containerd.config, ""],
     [paths.agentRoot, "folders of pods, journal of decisions"],
@@ -128,11 +151,17 @@ export async function removeFolders(
   ];
   for (const [path, what] of trees) await removeTree(path, what, host, removal);
   if (removal.left.length > 0) return;
-  rmSync(paths.ledger, { force: true });
+  if (keepsStore)
+    writeLedger(paths.ledger, { ...EMPTY_LEDGER, folders: ledger.folders, userImages: keptImages });
+  else rmSync(paths.ledger, { force: true });
   removeEmpty(AGENT_ROOTS, removal);
   for (const folder of [...ledger.folders].reverse()) removeEmpty(folder, removal);
   for (const folder of [stateDir, runDir, logDir, dirname(paths.config)]) {
-    const entries = ledger.folders.includes(folder) ? entriesOf(folder) : [];
+    const entries = ledger.folders.includes(folder)
+      ? entriesOf(folder).filter(
+          (path) => !keepsStore || ![paths.ledger, containerd.root].includes(path),
+        )
+      : [];
     if (entries.length > 0) removal.kept.push(`${folder} (holds ${entries.join(", ")})`);
   }
 }

@@ -20,6 +20,7 @@ function report(changes: Partial<MachineReport> = {}): MachineReport {
     disk: { path: "/var/lib/nodelet", availableBytes: 60 * GIB, capacityBytes: 100 * GIB },
     missing: [],
     nodeName: { name: "edge-1" },
+    ownAgent: undefined,
     otherKubelets: [],
     runtime: {
       kind: "found",
@@ -148,6 +149,8 @@ const VECTORS: readonly (readonly [
     "fail",
     /too long .*--run-dir/,
   ],
+  ["its own agent", { ownAgent: 71 }, "other agents", "ok", /this node's own \(process 71\)/],
+  ["its own agent's ports", { ownAgent: 71 }, "ports", "ok", /in use by this node/],
   ["a kubelet", { otherKubelets: ["kubelet (71)"] }, "other agents", "fail", /kubelet \(71\)/],
   [
     "a bad name",

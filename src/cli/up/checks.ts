@@ -62,6 +62,8 @@ export interface MachineReport {
   readonly missing: readonly { readonly program: string; readonly debian: string }[];
   /** The node's name, or why there is none. */
   readonly nodeName: { readonly name: string } | { readonly problem: string };
+  /** Process of the agent that `up` keeps running here. */
+  readonly ownAgent: number | undefined;
   /** Other agents that look after pods here, as `name (pid)`. */
   readonly otherKubelets: readonly string[];
   readonly runtime: RuntimePlan;
@@ -201,9 +203,13 @@ function judgeRuntime({ runtime, socketObstacle }: MachineReport): Check {
   }
 }
 
-function judgeOthers({ otherKubelets }: MachineReport): Check {
+function judgeOthers({ otherKubelets, ownAgent }: MachineReport): Check {
   const [first] = otherKubelets;
-  if (first === undefined) return ok("other agents", "none");
+  if (first === undefined)
+    return ok(
+      "other agents",
+      ownAgent === undefined ? "none" : `none beside this node's own (process ${ownAgent})`,
+    );
   const found = otherKubelets.join(", ");
   return fail("other agents", `${found} looks after pods here`, "stop it, or use another machine");
 }
@@ -217,8 +223,9 @@ function judgeName({ nodeName }: MachineReport): Check {
   );
 }
 
-function judgePorts({ takenPorts }: MachineReport): Check {
-  if (takenPorts.length === 0) return ok("ports", "free");
+function judgePorts({ takenPorts, ownAgent }: MachineReport): Check {
+  if (takenPorts.length === 0)
+    return ok("ports", ownAgent === undefined ? "free" : "in use by this node");
   const found = takenPorts.map(
     ({ port, holder }) => `${port} is taken${holder === undefined ? "" : ` by ${holder}`}`,
   );

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Pod } from "../../api/generated/types.ts";
 import { HELLO_IMAGE, helloImage } from "../local-images/local-images.ts";
 import { packageRoot } from "../package-root.ts";
+import { commandWord } from "./command-link.ts";
 import { fileState } from "./ledger.ts";
 import type { UpPaths } from "./paths.ts";
 import { ensureImages, type ImageTarget } from "./runtime/bring-images.ts";
@@ -34,11 +35,14 @@ export function isDemoPod(pod: Pod): boolean {
 /** What to do with the example once it is ready. */
 export function demoHints(pod: Pod): readonly string[] {
   const address = pod.status?.podIP ?? "";
+  const word = commandWord();
   return [
     `${DEMO_POD} is ready: curl http://${address}:${DEMO_PORT}/`,
-    `nodelet why ${DEMO_POD}                      what was decided, and why`,
-    `nodelet exec ${DEMO_POD} -- rm /www/ready    see its readiness probe fail`,
-    `nodelet exec ${DEMO_POD} -- rm /www/alive    see its liveness probe fail, and the restart`,
-    `nodelet logs -f ${DEMO_POD}                  what it writes`,
+    `${word} why ${DEMO_POD}                      what was decided, and why`,
+    `${word} exec ${DEMO_POD} -- rm /www/ready    see its readiness probe fail`,
+    `${word} exec ${DEMO_POD} -- rm /www/alive    see its liveness probe fail, and the restart`,
+    `${word} logs -f ${DEMO_POD}                  what it writes`,
+    "its image was built on this machine; others come from a registry or an archive:",
+    `${word} images pull IMAGE, ${word} images load -i FILE`,
   ];
 }

@@ -29,6 +29,12 @@ export interface Ledger {
   readonly runtime?: RuntimeNote;
   /** References of images that `up` brought to a runtime it only found. */
   readonly images: readonly string[];
+  /** References of images that the user loaded or pulled. */
+  readonly userImages: readonly string[];
+  /** Links that `up` made, with where they lead. */
+  readonly links: Readonly<Record<string, string>>;
+  /** Settings of the kernel before the first `up`, by their path below /proc/sys. */
+  readonly sysctls: Readonly<Record<string, string>>;
   /** Whether the agent's control groups were not there before. */
   readonly cgroups: readonly string[];
   /** Chains of packet filter rules that were there before, as `table/chain`. */
@@ -43,6 +49,9 @@ export const EMPTY_LEDGER: Ledger = {
   folders: [],
   files: {},
   images: [],
+  userImages: [],
+  links: {},
+  sysctls: {},
   cgroups: [],
   chainsBefore: [],
 };
@@ -96,7 +105,8 @@ export class OpenLedger {
   }
 
   change(change: Partial<Ledger>): void {
-    this.#now = { ...this.#now, ...change };
+    // Another command may have added something meanwhile.
+    this.#now = { ...(readLedger(this.#path) ?? this.#now), ...change };
     writeLedger(this.#path, this.#now);
   }
 

@@ -22,10 +22,11 @@ import {
   type RuntimePlan,
   type TakenPort,
 } from "./checks.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger, ProcessMark } from "./ledger.ts";
 import { socketObstacle, type UpPaths } from "./paths.ts";
 import { findCniPlugins, findProgram, searchPath } from "./programs.ts";
 import { findRuntime, type RuntimeChoice } from "./runtime/find-runtime.ts";
+import { orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort } from "./taken-ports.ts";
 
 /** What is looked at. */
@@ -47,6 +48,7 @@ export async function surveyMachine(survey: Survey): Promise<MachineReport> {
     last: ledger?.runtime,
     mayLowerOomScore: mayLowerOomScore(capabilities),
   });
+  const own = ownAgent(paths);
   const name = deriveNodeName(facts.hostname, "");
   return {
     uid: process.getuid?.() ?? 0,
@@ -55,7 +57,8 @@ export async function surveyMachine(survey: Survey): Promise<MachineReport> {
     overlayProblem: runtime.kind === "own" ? overlayProblem(paths.stateDir) : undefined,
     cgroups: cgroupsOf(host),
     swapBytes: facts.swapBytes,
-    takenPorts: await takenPorts(survey),
+    takenPorts: await takenPorts(survey, own?.pid),
+    ownAgent: own?.pid,
     disk: diskOf(paths.stateDir),
     missing: missingPrograms(runtime),
     nodeName: name.ok ? { name: name.name } : { problem: formatConfigProblem(name.problem) },
@@ -137,8 +140,16 @@ function missingPrograms(runtime: RuntimePlan): MachineReport["missing"] {
   return [...missing, { program: "CNI plugins", debian: "containernetworking-plugins" }];
 }
 
-/** Ports that the configuration names and somebody else holds. */
-async function takenPorts({ host, paths }: Survey): Promise<readonly TakenPort[]> {
+/** The agent that `up` keeps running here. */
+function ownAgent(paths: UpPaths): ProcessMark | undefined {
+  return readSupervisor(paths)?.agent ?? orphanedAgent(paths);
+}
+
+/** Ports that the configuration names and that another process than our own agent holds. */
+async function takenPorts(
+  { host, paths }: Survey,
+  ownPid: number | undefined,
+): Promise<readonly TakenPort[]> {
   const known = await host.files.facts(paths.config);
   const flags = known === undefined ? ["--enable-server=false"] : [`--config=${paths.config}`];
   const { config } = await loadConfig(flags, host.files, { cwd: "/" });
@@ -150,7 +161,10 @@ async function takenPorts({ host, paths }: Survey): Promise<readonly TakenPort[]
   const listeners = listenersByPort();
   return wanted.flatMap(({ setting, port }) => {
     const listener = port === 0 ? undefined : listeners.get(port);
-    return listener === undefined ? [] : [{ setting, port, holder: holderOf(listener) }];
+    if (listener === undefined) return [];
+    const holder = holderOf(listener);
+    if (holder !== undefined && holder.pid === ownPid) return [];
+    return [{ setting, port, holder: holder && `${holder.name} (${holder.pid})` }];
   });
 }
 

@@ -28,14 +28,20 @@ export function listenersByPort(): ReadonlyMap<number, Listener> {
   return new Map(all.map((listener) => [listener.port, listener]));
 }
 
-/** `name (pid)` of a process that holds the socket; `undefined` when none can be seen. */
-export function holderOf({ inode }: Listener): string | undefined {
+/** A process that holds a socket. */
+export interface PortHolder {
+  readonly pid: number;
+  readonly name: string;
+}
+
+/** The process that holds the socket; `undefined` when none can be seen. */
+export function holderOf({ inode }: Listener): PortHolder | undefined {
   const wanted = `socket:[${inode}]`;
   for (const pid of namesIn("/proc").filter((name) => /^\d+$/.test(name))) {
     const holds = namesIn(`/proc/${pid}/fd`).some(
       (fd) => linkOf(`/proc/${pid}/fd/${fd}`) === wanted,
     );
-    if (holds) return `${readText(`/proc/${pid}/comm`).trim()} (${pid})`;
+    if (holds) return { pid: Number(pid), name: readText(`/proc/${pid}/comm`).trim() };
   }
   return undefined;
 }

@@ -8,10 +8,11 @@ import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { renderChecks } from "../render/checks.ts";
 import { judgeMachine } from "./checks.ts";
+import { linkCommand } from "./command-link.ts";
 import { installDemo } from "./demo.ts";
 import { OpenLedger, readLedger } from "./ledger.ts";
 import { surveyMachine } from "./machine-report.ts";
-import type { UpPaths } from "./paths.ts";
+import { DEFAULT_PLACES, type UpPaths } from "./paths.ts";
 import { prepareNode } from "./prepare.ts";
 import type { UpContext, UpRequest } from "./request.ts";
 import { goToBackground } from "./supervise/background.ts";
@@ -60,6 +61,7 @@ async function makeReady(
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   using _claim = claimSupervisor(paths);
   await prepareNode({ paths, ledger: open, report, host, say });
+  if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(open, say);
   if (demo) await bringDemo(request, say);
   return true;
 }

@@ -1,6 +1,7 @@
 import type { Reading } from "../../kit/cell.ts";
 import { type GrpcLink, openChannel } from "../grpc/channel.ts";
 import { criCaller } from "./call.ts";
+import { type ContentDownload, listDownloads } from "./containerd-content.ts";
 import type { ContainerRuntime } from "./cri.ts";
 import { RuntimeServiceDefinition } from "./generated/api.ts";
 import { createImageClient } from "./image-client.ts";
@@ -25,8 +26,15 @@ export interface ConnectedRuntime extends ContainerRuntime {
    * business and different with every version.
    */
   selfDescription(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
+  /**
+   * What containerd downloads or imports at the moment (its own content service). Throws `unimplemented` where
+   * the runtime is another one.
+   */
+  downloads(signal: AbortSignal): Promise<readonly ContentDownload[]>;
   close(): void;
 }
+
+export type { ContentDownload } from "./containerd-content.ts";
 
 /** Opens the connection to a CRI runtime; returns at once, calls fail as `unavailable` until it stands. */
 export function connectCri(options: CriOptions): ConnectedRuntime {
@@ -45,6 +53,7 @@ export function connectCri(options: CriOptions): ConnectedRuntime {
       const { status } = RuntimeServiceDefinition.methods;
       return (await cri.call(status, { verbose: true }, signal)).info;
     },
+    downloads: (signal) => listDownloads(imageChannel, options.timeoutMs, signal),
     close: () => {
       runtimeChannel.close();
       if (imageChannel !== runtimeChannel) imageChannel.close();

@@ -25,6 +25,8 @@ export interface GrpcCallOptions {
   /** Milliseconds until the call ends with `deadline`; none when left out. Sent to the server too. */
   readonly timeoutMs?: number;
   readonly signal: AbortSignal;
+  /** Headers sent with the call. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -115,6 +117,12 @@ function encoder<Request>(endpoint: Endpoint<Request, unknown>): (request: Reque
   };
 }
 
+function metadataOf({ headers = {} }: GrpcCallOptions): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
+}
+
 function deadlineOf(options: GrpcCallOptions): { deadline?: number } {
   return options.timeoutMs === undefined ? {} : { deadline: Date.now() + options.timeoutMs };
 }
@@ -143,7 +151,7 @@ function callUnary<Request, Response>(
       encoder(endpoint),
       (bytes: Buffer) => endpoint.method.responseType.decode(bytes),
       request,
-      new Metadata(),
+      metadataOf(options),
       deadlineOf(options),
       done,
     );
@@ -164,7 +172,7 @@ async function* readStream<Request, Response>(
     encoder(endpoint),
     (bytes: Buffer) => endpoint.method.responseType.decode(bytes),
     request,
-    new Metadata(),
+    metadataOf(options),
     deadlineOf(options),
   );
   const onAbort = () => stream.cancel();

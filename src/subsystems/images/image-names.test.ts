@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { normalImageName } from "../../api/text/image-reference.ts";
 import { globMatches } from "./glob.ts";
-import { matchesName, normalImageName, registryOf, repositoryOf } from "./image-names.ts";
+import { matchesName, registryOf, repositoryOf } from "./image-names.ts";
 import { ImageIndex } from "./image-record.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;

@@ -1,17 +1,6 @@
 // pure
-import { parseImageReference } from "../../api/text/image-reference.ts";
+import { normalImageName, parseImageReference } from "../../api/text/image-reference.ts";
 import { globMatches } from "./glob.ts";
-
-/**
- * One spelling for all names of the same image: with registry, and with tag or digest, of which the digest
- * wins as in the runtime. A text that is no name (an id) is given back as it is.
- */
-export function normalImageName(name: string): string {
-  const reference = parseImageReference(name);
-  if (!reference) return name;
-  const { domain, path, tag = "latest", digest } = reference;
-  return digest === undefined ? `${domain}/${path}:${tag}` : `${domain}/${path}@${digest}`;
-}
 
 /** Registry and path without tag and digest; `undefined` when the text is no name. */
 export function repositoryOf(name: string): string | undefined {

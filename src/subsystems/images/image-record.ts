@@ -1,5 +1,5 @@
 // pure
-import { normalImageName } from "./image-names.ts";
+import { normalImageName } from "../../api/text/image-reference.ts";
 
 /** What is known of an image that the runtime has. Times are Unix milliseconds. */
 export interface ImageRecord {

@@ -35,6 +35,7 @@ import { createReachable } from "./pull/reachable.ts";
 import { type ImagesReport, reportPlan } from "./report.ts";
 import type { ImageSettings } from "./settings.ts";
 
+export { lookupCredentials, parseDockerConfig } from "./credentials/keyring.ts";
 export { type PodAccountPort, podAccountsFrom } from "./credentials/pod-account.ts";
 export { pullSecretsFrom } from "./credentials/pull-secrets.ts";
 export type { PullSecret, PullSecretPort, PullSecrets } from "./credentials/registry-access.ts";

@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
+import { normalImageName } from "../../api/text/image-reference.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
@@ -14,7 +15,6 @@ import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
 import { decodeKept, encodeKept, type KeptImage, type WantedImage } from "./checkpoint.ts";
 import { imagesInUse, imagesNamedBy, type UsingContainer } from "./gc/users.ts";
-import { normalImageName } from "./image-names.ts";
 import {
   detectImages,
   ImageIndex,

@@ -19,6 +19,7 @@ import { PAUSE_IMAGE } from "../../local-images/local-images.ts";
 import { OpenLedger } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import { type CniPlugins, findCniPlugins, findProgram, searchPath } from "../programs.ts";
+import { endOfLog, logTail } from "../supervise/log-tail.ts";
 import {
   awaitEnd,
   endProcess,
@@ -137,18 +138,20 @@ async function start({
   if (daemon === undefined) throw missing("containerd");
   rmSync(containerd.socket, { force: true });
   rmSync(`${containerd.socket}.ttrpc`, { force: true });
+  const logAt = endOfLog(containerd.log);
+  const failed = (message: string) => startFailed(containerd.log, logAt, message);
   const child = startDetached({
     argv: [daemon, "--config", containerd.config],
     env: { PATH: searchPath(), HOME: "/root" },
     log: containerd.log,
   });
   const mark = child.pid === undefined ? undefined : markOf(child.pid);
-  if (mark === undefined) throw failed(paths, "containerd could not be started");
+  if (mark === undefined) throw failed("containerd could not be started");
   ledger.change({ runtime: { kind: "own", socket: containerd.socket, process: mark } });
   const deadline = performance.now() + START_MS;
   let why = "it does not serve";
   while (performance.now() < deadline) {
-    if (!isRunning(mark)) throw failed(paths, "containerd ended right after its start");
+    if (!isRunning(mark)) throw failed("containerd ended right after its start");
     const answer = await askRuntime(containerd.socket, 0);
     if (answer.kind === "answers" && answer.facts.notReady.length === 0) {
       chmodSync(containerd.socket, 0o600);
@@ -159,7 +162,7 @@ async function start({
     await sleep(POLL_MS);
   }
   await awaitEnd(mark, 0);
-  throw failed(paths, `containerd is not ready after ${START_MS / 1000} s: ${why}`);
+  throw failed(`containerd is not ready after ${START_MS / 1000} s: ${why}`);
 }
 
 function missing(what: string): CliError {
@@ -168,11 +171,9 @@ function missing(what: string): CliError {
   });
 }
 
-function failed(paths: UpPaths, message: string): CliError {
-  const lines = existsSync(paths.containerd.log)
-    ? readFileSync(paths.containerd.log, "utf8").trim().split("\n").slice(-TAIL_LINES)
-    : [];
-  return new CliError(message, { fix: [...lines, `its log: ${paths.containerd.log}`].join("\n") });
+function startFailed(log: string, logAt: number, message: string): CliError {
+  const lines = logTail(log, logAt, TAIL_LINES);
+  return new CliError(message, { fix: `${lines}\nits log: ${log}` });
 }
 
 const WATCH_MS = 2_000;

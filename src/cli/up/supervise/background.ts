@@ -5,20 +5,24 @@ import { AgentClient } from "../../client/agent-client.ts";
 import { EXIT_OK } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { spokenDuration } from "../../render/amounts.ts";
+import { commandWord } from "../command-link.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
 import type { UpPaths } from "../paths.ts";
 import { searchPath } from "../programs.ts";
 import type { UpContext, UpRequest } from "../request.ts";
 import { superviseContainerd } from "../runtime/own-containerd.ts";
 import { viewNode } from "./foreground.ts";
+import { endOfLog, logTail } from "./log-tail.ts";
 import { isRunning, markOf, startDetached } from "./processes.ts";
-import { logTail, superviseAgent } from "./supervise.ts";
+import { superviseAgent } from "./supervise.ts";
 
 const POLL_MS = 100;
 
 /** Starts the supervisor in the background and waits until its agent answers, or until all is ready. */
 export async function goToBackground(request: UpRequest, context: UpContext): Promise<number> {
   const { paths, timeoutMs, untilReady } = request;
+  const agentLogAt = endOfLog(paths.agentLog);
+  const ownLogAt = endOfLog(paths.supervisorLog);
   const { pid } = startDetached({
     argv: context.backgroundArgv,
     env: { PATH: searchPath(), HOME: "/root", NODELET_INVOKED_AS: "nodelet" },
@@ -34,7 +38,9 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
     );
     if (answers) break;
     if (mark === undefined || !isRunning(mark))
-      throw new CliError("the agent could not be started", { fix: logTail(paths) });
+      throw new CliError("the agent could not be started", {
+        fix: logTail(paths.agentLog, agentLogAt) || logTail(paths.supervisorLog, ownLogAt),
+      });
     if (performance.now() > deadline) {
       throw new CliError(`the agent does not answer after ${spokenDuration(timeoutMs)}`, {
         fix: `its log: ${paths.agentLog}`,
@@ -43,13 +49,14 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
     await sleep(POLL_MS);
   }
   if (untilReady) return await viewNode(request, context, "attached");
+  const word = commandWord();
   const hint = kubectlHint(paths, request.agentFlags);
   writeLines(context.io.stdout, [
     "The agent runs in the background.",
-    "  nodelet up           shows the node",
-    "  nodelet get pods     lists pods",
+    `  ${word} up           shows the node`,
+    `  ${word} get pods     lists pods`,
     ...(hint === undefined ? [] : [`  ${hint}`]),
-    "  nodelet down         ends all of it and cleans up",
+    `  ${word} down         ends all of it and cleans up`,
   ]);
   return EXIT_OK;
 }

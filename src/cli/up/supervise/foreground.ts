@@ -7,6 +7,7 @@ import { writeLines } from "../../io.ts";
 import { spokenDuration } from "../../render/amounts.ts";
 import { isReady, notReadyYet } from "../../render/readiness.ts";
 import { counted } from "../../render/text.ts";
+import { commandWord } from "../command-link.ts";
 import { demoHints, isDemoPod } from "../demo.ts";
 import { kubectlHint } from "../kubectl-hint.ts";
 import type { UpContext, UpRequest } from "../request.ts";
@@ -17,10 +18,12 @@ import { createViewer, type NodeState, stateOf, UNKNOWN_NODE } from "./viewers.t
 /** Whether the agent is ours to keep and to end, or only looked at. */
 export type Part = "supervising" | "attached";
 
-const FOOTER: Readonly<Record<Part, string>> = {
-  supervising: "Ctrl-C ends the agent, pods run on    nodelet down ends them    nodelet --help",
-  attached: "Ctrl-C ends this view, agent and pods run on    nodelet down ends them",
-};
+function footerOf(part: Part): string {
+  const word = commandWord();
+  return part === "supervising"
+    ? `Ctrl-C ends the agent, pods run on    ${word} down ends them    ${word} --help`
+    : `Ctrl-C ends this view, agent and pods run on    ${word} down ends them`;
+}
 
 type Why = "interrupted" | "ready" | "late";
 
@@ -41,7 +44,7 @@ export async function viewNode(
   const interrupt = context.onInterrupt();
   interrupt.addEventListener("abort", () => end("interrupted"), { once: true });
   const late = untilReady ? setTimeout(() => end("late"), timeoutMs) : undefined;
-  const viewer = createViewer(io, [FOOTER[part]]);
+  const viewer = createViewer(io, [footerOf(part)]);
   let last = UNKNOWN_NODE;
   let demoSaid = false;
   let hint = part === "supervising" ? kubectlHint(paths, request.agentFlags) : undefined;
@@ -98,12 +101,13 @@ export function missing(
 }
 
 function farewell(part: Part, { pods }: NodeState): readonly string[] {
-  if (part === "attached") return ["Agent and pods run on; nodelet down ends them."];
+  const word = commandWord();
+  if (part === "attached") return [`Agent and pods run on; ${word} down ends them.`];
   const run = pods.length === 1 ? "runs" : "run";
   const left = pods.length === 0 ? "" : `; ${counted(pods.length, "pod")} ${run} on`;
   return [
     `The agent has ended${left}.`,
-    "  nodelet up      looks after them again",
-    "  nodelet down    ends them and cleans up",
+    `  ${word} up      looks after them again`,
+    `  ${word} down    ends them and cleans up`,
   ];
 }

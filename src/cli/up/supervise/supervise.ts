@@ -1,14 +1,6 @@
 /** Keeps the agent running: starts it, and again when it ends or is stuck, with growing pauses. */
 import { spawn } from "node:child_process";
-import {
-  closeSync,
-  copyFileSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  statSync,
-  truncateSync,
-} from "node:fs";
+import { closeSync, copyFileSync, existsSync, openSync, statSync, truncateSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import { CliError } from "../../cli-error.ts";
@@ -20,6 +12,7 @@ import { SOCKET_VARIABLE } from "../../socket.ts";
 import type { ProcessMark } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import { searchPath } from "../programs.ts";
+import { endOfLog, logTail } from "./log-tail.ts";
 import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "./processes.ts";
 import { claimSupervisor } from "./supervisor-note.ts";
 import { untilStuck } from "./watch-agent.ts";
@@ -41,8 +34,6 @@ const LEAVE_MS = 15_000;
 const ADOPTED_POLL_MS = 500;
 /** Pauses between two attempts to end an agent that not even SIGKILL ends. */
 const STUCK_BACKOFF = { initialMs: 5_000, maxMs: 60_000 };
-const TAIL_LINES = 8;
-const TAIL_BYTES = 8 * 1024;
 
 /**
  * Keeps an agent running until `leave` is aborted, then has it leave; pods run on. An agent that an earlier
@@ -64,6 +55,7 @@ export async function superviseAgent(
   }
   for (let failures = 0; !leave.aborted; ) {
     const began = performance.now();
+    const logAt = endOfLog(paths.agentLog);
     const agent: RunningAgent = next ?? start(options);
     next = undefined;
     claim.note(agent.mark);
@@ -72,13 +64,13 @@ export async function superviseAgent(
     if (end.code === EXIT_USAGE) {
       throw new CliError("the agent refuses its configuration", {
         exitCode: EXIT_USAGE,
-        fix: logTail(paths),
+        fix: logTail(paths.agentLog, logAt),
       });
     }
     failures = performance.now() - began > STEADY_MS ? 1 : failures + 1;
     const pauseMs = retryDelayMs(failures, BACKOFF);
-    const last = logTail(paths).split("\n").at(-1) ?? "";
-    say(`the agent ended${howItEnded(end)}: ${last}`);
+    const last = logTail(paths.agentLog, logAt).split("\n").at(-1) ?? "";
+    say(`the agent ended${howItEnded(end)}${last === "" ? "" : `: ${last}`}`);
     say(`pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`);
     await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
   }
@@ -205,13 +197,6 @@ function agentEnvironment(paths: UpPaths): Record<string, string> {
     [API_FOLDER_VARIABLE]: paths.api,
     [API_KUBECONFIG_VARIABLE]: paths.kubeconfig,
   };
-}
-
-/** The last lines of the agent's log. */
-export function logTail(paths: UpPaths): string {
-  if (!existsSync(paths.agentLog)) return "";
-  const text = readFileSync(paths.agentLog, "utf8").slice(-TAIL_BYTES);
-  return text.trim().split("\n").slice(-TAIL_LINES).join("\n");
 }
 
 /** Keeps a log that is open for appending within its bound: the old one is copied away, then cut. */

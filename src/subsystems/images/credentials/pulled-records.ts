@@ -3,12 +3,14 @@
  * those files. In: pulls that begin and end. Out: whether a pod may use an image that is there. Invariant: an
  * image of which nothing is known, or whose record cannot be read, counts as one that has to be asked for.
  */
+
+import { normalImageName } from "../../../api/text/image-reference.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Decoded, StateFile, StateFiles } from "../../../kit/state/state-files.ts";
 import { sha256Hex } from "../../../outside/digest.ts";
-import { normalImageName, repositoryOf } from "../image-names.ts";
+import { repositoryOf } from "../image-names.ts";
 import type { ListedImage } from "../image-record.ts";
 import { ImageIndex } from "../image-record.ts";
 import {

@@ -3,7 +3,7 @@
  * somebody holds the image, and whoever wants to hold an image that is being removed waits for the end of
  * that. Both sides run on one thread, so that looking and marking is one step.
  */
-import { normalImageName } from "../image-names.ts";
+import { normalImageName } from "../../../api/text/image-reference.ts";
 
 /** An image that must not go, until released. Releasing twice does no harm. */
 export interface Hold {

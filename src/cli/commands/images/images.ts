@@ -1,22 +1,23 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseQuantity, quantityValue } from "../../api/text/quantity.ts";
-import type { CollectionAnswer } from "../../server/server.ts";
-import type { ImagesReport } from "../../subsystems/images/images.ts";
-import { CliError } from "../cli-error.ts";
-import { type CliContext, clientOf, withSocketOption } from "../context.ts";
-import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
-import { type Io, writeLines } from "../io.ts";
-import { humanBytes } from "../render/amounts.ts";
-import { encode } from "../render/output.ts";
+import { parseQuantity, quantityValue } from "../../../api/text/quantity.ts";
+import type { CollectionAnswer } from "../../../server/server.ts";
+import type { ImagesReport } from "../../../subsystems/images/images.ts";
+import { CliError } from "../../cli-error.ts";
+import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
+import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
+import { type Io, writeLines } from "../../io.ts";
+import { humanBytes } from "../../render/amounts.ts";
+import { encode } from "../../render/output.ts";
 import {
   DELETION_COLUMNS,
   diskLine,
   IMAGE_COLUMNS,
   imageName,
   planLine,
-} from "../render/tables/image-table.ts";
-import { renderTable } from "../render/tables/table.ts";
-import { counted, oneLine } from "../render/text.ts";
+} from "../../render/tables/image-table.ts";
+import { renderTable } from "../../render/tables/table.ts";
+import { counted, oneLine } from "../../render/text.ts";
+import { addTransferCommands } from "./transfer.ts";
 
 type Output = "table" | "wide" | "json" | "yaml";
 
@@ -36,10 +37,11 @@ const ROUTE = "/nodelet/v1/images";
 /** Removing images takes as long as the runtime takes. */
 const COLLECT_MS = 30 * 60_000;
 
-/** `nodelet images` and `nodelet images gc`. */
+/** `nodelet images` and what is below it. */
 export function addImagesCommand(program: Command, context: CliContext): void {
   const images = program
     .command("images")
+    .enablePositionalOptions()
     .summary("show the node's images, who uses them, and which would be removed")
     .description(
       "Shows every image with its size, its last use, who uses it, and what the next collection would do with " +
@@ -64,8 +66,11 @@ export function addImagesCommand(program: Command, context: CliContext): void {
     )
     .option("--unused", "remove every image that nothing protects")
     .addOption(outputOption());
+  addTransferCommands(images, context);
   withSocketOption(gc).action(async (_: unknown, command: Command) => {
-    context.finish(await collect(command.optsWithGlobals<GcOptions>(), context));
+    const { socket, ...own } = command.opts<GcOptions>();
+    const at = socket ?? images.opts<ListOptions>().socket;
+    context.finish(await collect({ ...own, ...(at === undefined ? {} : { socket: at }) }, context));
   });
 }
 

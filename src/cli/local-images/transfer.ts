@@ -1,0 +1,283 @@
+/** Images into the runtime and out of it: from archives, from registries, into archives. */
+import { spawn } from "node:child_process";
+import { closeSync, createWriteStream, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Readable, Transform, type Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createGunzip, createZstdDecompress } from "node:zlib";
+import { isOutside, messageOf } from "../../kit/errors.ts";
+import type { ContentDownload } from "../../outside/cri/connect-cri.ts";
+import { CliError } from "../cli-error.ts";
+import { EXIT_NOT_FOUND } from "../exit-codes.ts";
+import type { Standing } from "../render/progress.ts";
+import { findProgram } from "../up/programs.ts";
+import { type Runtime, withRuntime } from "../up/runtime/ask-runtime.ts";
+import { archiveStream, type ImageArchive } from "./read-archive.ts";
+
+/** The runtime, and who is told how far it has come. */
+export interface TransferTarget {
+  readonly socket: string;
+  readonly onProgress: (standing: Standing) => void;
+  readonly signal: AbortSignal;
+}
+
+/** An image that the runtime has. */
+export interface StoredImage {
+  readonly name: string;
+  /** Digest of its configuration. */
+  readonly id: string;
+  readonly sizeBytes: number;
+}
+
+const POLL_MS = 300;
+/** How long the runtime may take to show what was imported. */
+const NOTICE_MS = 10_000;
+const TAIL_CHARACTERS = 4_000;
+
+/** Calls `use` with a plain tar file of what `source` holds: a file, compressed or not, or a stream. */
+export async function withPlainArchive<T>(
+  source: string | Readable,
+  use: (file: string) => Promise<T>,
+): Promise<T> {
+  const compressed = typeof source === "string" ? compressionOf(source) : undefined;
+  if (typeof source === "string" && compressed === undefined) return await use(source);
+  const folder = mkdtempSync(join(tmpdir(), "nodelet-images-"));
+  try {
+    const file = join(folder, "archive");
+    if (typeof source !== "string") {
+      await pipeline(source, createWriteStream(file));
+      return await withPlainArchive(file, use);
+    }
+    const { createReadStream } = await import("node:fs");
+    const decompress = compressed === "gzip" ? createGunzip() : createZstdDecompress();
+    await pipeline(createReadStream(source), decompress, createWriteStream(file));
+    return await use(file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function compressionOf(file: string): "gzip" | "zstd" | undefined {
+  const fd = openSync(file, "r");
+  const head = Buffer.alloc(4);
+  readSync(fd, head, 0, head.length, 0);
+  closeSync(fd);
+  if (head.readUInt16BE(0) === 0x1f8b) return "gzip";
+  return head.readUInt32LE(0) === 0xfd2fb528 ? "zstd" : undefined;
+}
+
+/** Imports the images of an archive; resolves with them once the runtime shows them. */
+export async function loadImages(
+  archive: ImageArchive,
+  target: TransferTarget,
+): Promise<readonly StoredImage[]> {
+  const { signal, socket, onProgress } = target;
+  const import_ = startCtr(socket, ["images", "import", "-"], signal);
+  const counted = meter(archive.sizeBytes, onProgress);
+  const [fed, ended] = await Promise.allSettled([
+    pipeline(archiveStream(archive), counted, import_.stdin),
+    import_.ended,
+  ]);
+  signal.throwIfAborted();
+  if (ended.status === "rejected") throw ended.reason;
+  if (fed.status === "rejected") throw fed.reason;
+  return await withRuntime(socket, async (cri) => {
+    const found: StoredImage[] = [];
+    for (const name of archive.names) found.push(await untilShown(cri, name, signal));
+    return found;
+  });
+}
+
+async function untilShown(cri: Runtime, name: string, signal: AbortSignal): Promise<StoredImage> {
+  const deadline = performance.now() + NOTICE_MS;
+  for (;;) {
+    const image = await storedImage(cri, name, signal);
+    if (image !== undefined) return image;
+    if (performance.now() > deadline)
+      throw new CliError(`the runtime does not show the imported image ${name}`, {
+        fix: "is it an image for this machine's architecture? `nodelet images` lists what is there",
+      });
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+async function storedImage(
+  cri: Runtime,
+  name: string,
+  signal: AbortSignal,
+): Promise<StoredImage | undefined> {
+  const image = await cri.images.imageStatus(name, signal);
+  return image && { name, id: image.id, sizeBytes: Number(image.size) };
+}
+
+/** Writes images as an OCI archive that docker can load too. Throws `CliError` for an unknown one. */
+export async function saveImages(
+  names: readonly string[],
+  output: Writable,
+  { socket, onProgress, signal }: TransferTarget,
+): Promise<void> {
+  const full = await withRuntime(socket, async (cri) => {
+    const found: string[] = [];
+    for (const name of names) {
+      const image = await cri.images.imageStatus(name, signal);
+      const [first] = image?.repoTags ?? [];
+      const chosen = image?.repoTags.includes(name) ? name : (first ?? image?.repoDigests[0]);
+      if (chosen === undefined)
+        throw new CliError(`there is no image ${name}`, {
+          exitCode: EXIT_NOT_FOUND,
+          fix: "nodelet images lists those there are",
+        });
+      found.push(chosen);
+    }
+    return found;
+  });
+  const export_ = startCtr(socket, ["images", "export", "-", ...full], signal);
+  export_.stdin.end();
+  await Promise.all([pipeline(export_.stdout, meter(0, onProgress), output), export_.ended]);
+}
+
+/** Where credentials for a registry come from. */
+export interface RegistryLogin {
+  readonly username: string;
+  readonly password: string;
+}
+
+/**
+ * Pulls an image through CRI, so that the runtime's own settings of registries hold; `logins` are tried in turn.
+ * Resolves with the image. Throws `CliError` in the runtime's words.
+ */
+export async function pullImage(
+  name: string,
+  logins: readonly RegistryLogin[],
+  target: TransferTarget,
+): Promise<StoredImage> {
+  const { socket, signal } = target;
+  return await withRuntime(socket, async (cri) => {
+    const over = new AbortController();
+    const following = followDownloads(cri, target, AbortSignal.any([signal, over.signal]));
+    try {
+      await pullWithAny(cri, name, logins, signal);
+    } finally {
+      over.abort();
+      await following;
+    }
+    return await untilShown(cri, name, signal);
+  });
+}
+
+async function pullWithAny(
+  cri: Runtime,
+  name: string,
+  logins: readonly RegistryLogin[],
+  signal: AbortSignal,
+): Promise<void> {
+  const tries = logins.length === 0 ? [undefined] : logins;
+  for (const [i, login] of tries.entries()) {
+    const auth = login && { ...login, serverAddress: "" };
+    try {
+      await cri.images.pullImage(
+        { image: name, annotations: {}, ...(auth ? { auth } : {}) },
+        signal,
+      );
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (i + 1 === tries.length)
+        throw new CliError(`failed to pull image ${name}: ${lastWords(messageOf(error))}`, {
+          cause: error,
+        });
+    }
+  }
+}
+
+/** The runtime's words without the wrapping of gRPC. */
+function lastWords(text: string): string {
+  return text.replace(/^rpc error: code = \w+ desc = /, "");
+}
+
+/** Adds up what the runtime downloads, until the signal is aborted. */
+async function followDownloads(
+  cri: Runtime,
+  { onProgress }: TransferTarget,
+  signal: AbortSignal,
+): Promise<void> {
+  const seen = new Map<string, ContentDownload>();
+  while (!signal.aborted) {
+    try {
+      const now = await cri.downloads(signal);
+      noteDownloads(seen, now);
+      if (seen.size > 0) onProgress(sumOf(seen));
+    } catch (error) {
+      // Another runtime has no such service: the pull goes on without a bar.
+      if (!isOutside(error)) return;
+      if (isOutside(error, "unimplemented")) return;
+    }
+    await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** What is not written any more is complete. */
+function noteDownloads(seen: Map<string, ContentDownload>, now: readonly ContentDownload[]): void {
+  const active = new Set(now.map(({ ref }) => ref));
+  for (const [ref, { totalBytes, doneBytes }] of seen)
+    if (!active.has(ref)) {
+      const whole = Math.max(totalBytes, doneBytes);
+      seen.set(ref, { ref, doneBytes: whole, totalBytes: whole });
+    }
+  for (const download of now) seen.set(download.ref, download);
+}
+
+function sumOf(seen: ReadonlyMap<string, ContentDownload>): Standing {
+  let doneBytes = 0;
+  let totalBytes = 0;
+  for (const download of seen.values()) {
+    doneBytes += download.doneBytes;
+    totalBytes += download.totalBytes;
+  }
+  return { doneBytes, totalBytes };
+}
+
+/** Counts what passes. */
+function meter(totalBytes: number, onProgress: (standing: Standing) => void): Transform {
+  let doneBytes = 0;
+  return new Transform({
+    transform(chunk: Uint8Array, _, done) {
+      doneBytes += chunk.length;
+      onProgress({ doneBytes, totalBytes });
+      done(null, chunk);
+    },
+  });
+}
+
+/** Starts containerd's own client, which speaks to its content store. */
+function startCtr(socket: string, words: readonly string[], signal: AbortSignal) {
+  const ctr = findProgram("ctr");
+  if (ctr === undefined)
+    throw new CliError("the program ctr is missing, which comes with containerd", {
+      fix: "apt-get install containerd, or the like of your distribution",
+    });
+  const argv = ["--address", socket, "--namespace", "k8s.io", ...words];
+  const child = spawn(ctr, argv, { stdio: ["pipe", "pipe", "pipe"], signal });
+  let said = "";
+  const note = (chunk: Buffer) => {
+    said = (said + chunk.toString("utf8")).slice(-TAIL_CHARACTERS);
+  };
+  child.stderr.on("data", note);
+  if (words.includes("import")) child.stdout.on("data", () => {});
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      const why =
+        said
+          .trim()
+          .split("\n")
+          .at(-1)
+          ?.replace(/^ctr: /, "") ?? "";
+      if (code === 0) resolve();
+      else reject(new CliError(`containerd refused: ${why}`));
+    });
+  });
+  return { stdin: child.stdin, stdout: child.stdout, ended };
+}

@@ -1,0 +1,91 @@
+/** `nodelet` on the PATH: a link to this program, made by `up` where there is none. */
+import {
+  accessSync,
+  constants,
+  lstatSync,
+  readlinkSync,
+  realpathSync,
+  symlinkSync,
+  unlinkSync,
+} from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../package-root.ts";
+import type { Ledger, OpenLedger } from "./ledger.ts";
+import { findProgram } from "./programs.ts";
+
+const NAME = "nodelet";
+/** Where programs that no package manages belong; in the PATH of every usual shell, and in sudo's. */
+const FOLDER = "/usr/local/bin";
+
+/** This program as a path. */
+function programPath(): string {
+  return join(packageRoot(), "bin", NAME);
+}
+
+/** The word that starts this program when it is typed: its name, or its path where the PATH lacks it. */
+export function commandWord(): string {
+  const found = findProgram(NAME);
+  return found !== undefined && isSame(found, programPath()) ? NAME : programPath();
+}
+
+/**
+ * Links the program into the PATH unless it is there already. A file of somebody else's stays, and so does a link
+ * that leads elsewhere. Says what was done.
+ */
+export function linkCommand(ledger: OpenLedger, say: (text: string) => void): void {
+  const program = programPath();
+  const link = join(FOLDER, NAME);
+  if (!isExecutable(program)) return;
+  const found = findProgram(NAME);
+  if (found !== undefined) {
+    if (!isSame(found, program))
+      say(`${found} is another program and stays; this one is ${program}`);
+    return;
+  }
+  if (!isOurs(ledger.now, link)) return;
+  ledger.change({ links: { ...ledger.now.links, [link]: program } });
+  try {
+    if (linkTarget(link) !== undefined) unlinkSync(link);
+    symlinkSync(program, link);
+    say(`linked ${link} to ${program}`);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    say(`${link} cannot be made (${code}); the program is ${program}`);
+  }
+}
+
+/** Whether the place is free, or has a link that an earlier `up` made and that leads nowhere now. */
+function isOurs({ links }: Pick<Ledger, "links">, link: string): boolean {
+  try {
+    lstatSync(link);
+  } catch {
+    return true;
+  }
+  return links[link] !== undefined && linkTarget(link) === links[link];
+}
+
+/** Where a link leads; undefined for what is no link. */
+export function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isSame(a: string, b: string): boolean {
+  try {
+    return realpathSync(a) === realpathSync(b);
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
