@@ -9,13 +9,16 @@ import { retryDelayMs } from "../kit/backoff.ts";
 import type { MonotonicMs } from "../kit/clock.ts";
 import { inParallel } from "../kit/in-parallel.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import type { PodFiles } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Logs, RunningLog } from "../subsystems/logs/logs.ts";
 
 /** What the loop needs. */
 export interface LogRotationDeps {
-  readonly outside: Pick<Outside, "clock" | "log">;
+  readonly outside: Pick<Outside, "clock" | "log"> & {
+    readonly host: { readonly podFiles: Pick<PodFiles, "factsOfAll"> };
+  };
   readonly scope: TaskScope;
   readonly pipeline: Pick<Pipeline, "pods">;
   readonly logs: Pick<Logs, "rotate">;
@@ -67,7 +70,8 @@ export function startLogRotation(options: LogRotationOptions, deps: LogRotationD
       const due = logs.filter(
         ({ containerId }) => (failed.get(containerId)?.notBefore ?? 0) <= clock.monotonic(),
       );
-      await inParallel(due, options.containerLogMaxWorkers, async (log) => {
+      const large = await largeLogs(due, maxBytes, deps.outside.host.podFiles);
+      await inParallel(large, options.containerLogMaxWorkers, async (log) => {
         if (!signal.aborted) await rotateOne(log, signal);
       });
     }
@@ -85,4 +89,21 @@ function runningLogs(pods: Pipeline["pods"], logs: string): RunningLog[] {
         path: `${folder}/${containerLogFile(name, restartCount)}`,
       }));
   });
+}
+
+/**
+ * The logs that may have to be rotated: all but those that are known to be small enough, asked for in one request.
+ * Where that fails, a file system does not answer, and each log is asked for alone.
+ */
+async function largeLogs(
+  logs: readonly RunningLog[],
+  maxBytes: number,
+  files: Pick<PodFiles, "factsOfAll">,
+): Promise<readonly RunningLog[]> {
+  try {
+    const facts = await files.factsOfAll(logs.map(({ path }) => path));
+    return logs.filter((_, i) => (facts[i]?.sizeBytes ?? maxBytes) >= maxBytes);
+  } catch {
+    return logs;
+  }
 }

@@ -90,6 +90,35 @@ function fileNames(at: Current) {
     await rejectsWith(host.files.makeDirectory(`${folder}/f/g`, 0o700), "notFound");
   });
 
+  test("makeDirectories makes all in their order; the first that fails is named", async () => {
+    const { host, folder } = at();
+    await host.files.makeDirectories([
+      { path: `${folder}/a`, mode: 0o750 },
+      { path: `${folder}/a/b`, mode: 0o700 },
+    ]);
+    assert.equal((await host.files.facts(`${folder}/a`))?.mode, 0o750);
+    assert.equal((await host.files.facts(`${folder}/a/b`))?.mode, 0o700);
+    await host.files.writeAtomic(`${folder}/f`, "", 0o600);
+    const [bad, after] = [`${folder}/f`, `${folder}/after`];
+    const folders = [bad, after].map((path) => ({ path, mode: 0o700 }));
+    await assert.rejects(host.files.makeDirectories(folders), (error: Error) => {
+      assert.ok(error.message.includes(bad), error.message);
+      return true;
+    });
+    assert.equal(await host.files.facts(after), undefined);
+  });
+
+  test("factsOfAll gives each path's facts in order, or fails as a whole", async () => {
+    const { host, folder } = at();
+    await host.files.writeAtomic(`${folder}/f`, "123", 0o600);
+    await host.files.link("f", `${folder}/l`);
+    const paths = ["l", "no", "f"].map((name) => `${folder}/${name}`);
+    const kinds = (await host.files.factsOfAll(paths)).map((facts) => facts?.kind);
+    assert.deepEqual(kinds, ["link", undefined, "file"]);
+    assert.deepEqual(await host.files.factsOfAll([]), []);
+    await rejectsWith(host.files.factsOfAll([...paths, "relative"]), "invalid");
+  });
+
   test("list tells kinds, sorted by name; a missing folder or a file is undefined", async () => {
     const { host, folder, addSocket } = at();
     await host.files.makeDirectory(`${folder}/d`, 0o700);

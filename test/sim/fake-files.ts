@@ -5,6 +5,7 @@ import type {
   FileFacts,
   FileKind,
   Files,
+  NewFolder,
   TreeSize,
 } from "../../src/outside/host/host.ts";
 import {
@@ -157,6 +158,10 @@ export class FakeFiles implements Files {
     this.#begin("makeDirectory", path, () => this.#makeDirectory(path, mode));
   }
 
+  async makeDirectories(folders: readonly NewFolder[]) {
+    for (const { path, mode } of folders) await this.makeDirectory(path, mode);
+  }
+
   async list(path: string): Promise<readonly FileEntry[] | undefined> {
     return this.#begin("list", path, () => {
       const { node } = this.#follow(path);
@@ -180,6 +185,12 @@ export class FakeFiles implements Files {
       const groupId = node.kind === "directory" ? node.group.id : 0;
       return { kind, sizeBytes, modifiedMs, mode, groupId, ...device };
     });
+  }
+
+  async factsOfAll(paths: readonly string[]): Promise<readonly (FileFacts | undefined)[]> {
+    const all: (FileFacts | undefined)[] = [];
+    for (const path of paths) all.push(await this.facts(path));
+    return all;
   }
 
   async remove(path: string) {

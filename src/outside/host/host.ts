@@ -48,6 +48,12 @@ export interface TreeSize {
   readonly complete: boolean;
 }
 
+/** A folder to be made, with its permission bits. */
+export interface NewFolder {
+  readonly path: string;
+  readonly mode: number;
+}
+
 /** Absolute paths only. What is missing is `undefined` or a no-op, never an error; all else is `OutsideError`. */
 export interface Files {
   /** The text of a regular file; a file longer than `maxBytes` is an `OutsideError` "exhausted". */
@@ -60,10 +66,17 @@ export interface Files {
   append(path: string, text: string, mode: number): Promise<void>;
   /** Makes the folder and those above it; an existing one gets `mode` too. */
   makeDirectory(path: string, mode: number): Promise<void>;
+  /** Makes several folders in their order, each as `makeDirectory` does, in one request to a worker. */
+  makeDirectories(folders: readonly NewFolder[]): Promise<void>;
   /** The folder's entries sorted by name; `undefined` when there is no such folder. */
   list(path: string): Promise<readonly FileEntry[] | undefined>;
   /** Facts of the path itself, or of what it links to with `follow`. */
   facts(path: string, options?: { readonly follow?: boolean }): Promise<FileFacts | undefined>;
+  /**
+   * Facts of several paths themselves, in their order, in one request to a worker. Fails when it fails for one
+   * of them: ask for each alone then.
+   */
+  factsOfAll(paths: readonly string[]): Promise<readonly (FileFacts | undefined)[]>;
   /** Removes a file, link or empty folder. */
   remove(path: string): Promise<void>;
   /**

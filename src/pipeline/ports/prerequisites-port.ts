@@ -39,9 +39,12 @@ export function prerequisitesPort(
   return {
     makeDirectories: async (pod) => {
       const paths = podPaths(roots, pod);
-      for (const path of [paths.directory, paths.volumes, paths.plugins])
-        await files.makeDirectory(path, POD_FOLDER_MODE);
-      await files.makeDirectory(paths.logs, LOG_FOLDER_MODE);
+      await files.makeDirectories([
+        { path: paths.directory, mode: POD_FOLDER_MODE },
+        { path: paths.volumes, mode: POD_FOLDER_MODE },
+        { path: paths.plugins, mode: POD_FOLDER_MODE },
+        { path: paths.logs, mode: LOG_FOLDER_MODE },
+      ]);
     },
     removeDirectories: async (pod) => {
       const paths = podPaths(roots, pod);

@@ -9,8 +9,13 @@ import { errnoOf, hostError } from "../host-errors.ts";
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
 export const O_PATH = 0o10000000;
 
-/** Opens a folder, never through a link. */
-const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+/** What is open, by its number. */
+export interface OpenHandle {
+  readonly fd: number;
+}
+
+/** Flags that open a folder, never through a link. */
+export const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** Times a name that changes its kind under our hands is looked at again. */
 const RACE_ATTEMPTS = 5;
@@ -24,7 +29,7 @@ export interface BeneathOptions {
 }
 
 /** The path by which `name` in the open folder `folder` is reached; bytes, for names that are not UTF-8. */
-export function nameIn(folder: FileHandle, name: Buffer | string): Buffer {
+export function nameIn(folder: OpenHandle, name: Buffer | string): Buffer {
   return Buffer.concat([
     Buffer.from(`/proc/self/fd/${folder.fd}/`),
     typeof name === "string" ? Buffer.from(name) : name,
@@ -42,7 +47,7 @@ export function openFolder(path: string): Promise<FileHandle> {
 }
 
 /** The kernel's number of the mount that an open file lies on; it tells bind mounts of one disk apart. */
-export function mountIdOf(handle: FileHandle): number {
+export function mountIdOf(handle: OpenHandle): number {
   const text = readFileSync(`/proc/self/fdinfo/${handle.fd}`, "utf8");
   return Number(/^mnt_id:\s*(\d+)$/m.exec(text)?.[1] ?? Number.NaN);
 }

@@ -43,22 +43,32 @@ export interface FilesDeps extends WatchDeps {
 export function createFiles(deps: FilesDeps): Files {
   const { onProgress = () => {}, clock } = deps;
   const mounts = recentMounts(clock);
+  const makeDirectory = (path: string, mode: number) =>
+    guarded("make folder", path, async () => {
+      await mkdir(path, { recursive: true, mode });
+      await chmod(path, mode);
+    });
+  const facts: Files["facts"] = (path, options) =>
+    guarded("look at", path, () =>
+      orMissing(async () => factsOf(await (options?.follow ? stat(path) : lstat(path)))),
+    );
   return {
     readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
     readTail: (path, maxBytes) => guarded("read", path, () => readTail(path, maxBytes)),
     writeAtomic: (path, content, mode) =>
       guarded("write", path, () => writeAtomic(path, content, mode)),
     append: (path, text, mode) => guarded("append to", path, () => append(path, text, mode)),
-    makeDirectory: (path, mode) =>
-      guarded("make folder", path, async () => {
-        await mkdir(path, { recursive: true, mode });
-        await chmod(path, mode);
-      }),
+    makeDirectory,
+    makeDirectories: async (folders) => {
+      for (const { path, mode } of folders) await makeDirectory(path, mode);
+    },
     list: (path) => guarded("list", path, () => list(path)),
-    facts: (path, options) =>
-      guarded("look at", path, () =>
-        orMissing(async () => factsOf(await (options?.follow ? stat(path) : lstat(path)))),
-      ),
+    facts,
+    factsOfAll: async (paths) => {
+      const all: (FileFacts | undefined)[] = [];
+      for (const path of paths) all.push(await facts(path));
+      return all;
+    },
     remove: (path) => guarded("remove", path, () => remove(path)),
     measureTree: (path, limits, signal) =>
       guarded("measure", path, () => measureTree(path, { ...limits, mounts, onProgress }, signal)),

@@ -12,7 +12,9 @@ export const OPERATION_LIMITS_MS = {
   "files.remove": 10_000,
   "files.link": 10_000,
   "files.rename": 10_000,
+  "files.factsOfAll": 10_000,
   "files.makeDirectory": 10_000,
+  "files.makeDirectories": 10_000,
   // Writing waits for the disk (fsync), which a busy one makes long.
   "files.writeAtomic": 60_000,
   "files.append": 60_000,

@@ -11,11 +11,14 @@ import {
 } from "node:fs";
 import { OutsideError } from "../../../kit/errors.ts";
 import { factsOf, namedEntries } from "../files/files.ts";
-import type { DiskUsage, PodFiles } from "../host.ts";
+import type { DiskUsage, FileFacts, PodFiles } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 
 /** What a worker is asked for most, as one or two system calls each. */
-export type QuickFiles = Pick<PodFiles, "facts" | "list" | "makeDirectory" | "remove" | "rename">;
+export type QuickFiles = Pick<
+  PodFiles,
+  "facts" | "factsOfAll" | "list" | "makeDirectory" | "makeDirectories" | "remove" | "rename"
+>;
 
 /**
  * The most frequent operations, synchronous: a worker has nothing else to do meanwhile, and the way through
@@ -23,19 +26,16 @@ export type QuickFiles = Pick<PodFiles, "facts" | "list" | "makeDirectory" | "re
  */
 export function createQuickFiles(): QuickFiles {
   return {
-    facts: async (path, options) =>
-      guarded("look at", path, () =>
-        orMissing(() => factsOf(options?.follow ? statSync(path) : lstatSync(path))),
-      ),
+    facts: async (path, options) => facts(path, options?.follow),
+    factsOfAll: async (paths) => paths.map((path) => facts(path)),
     list: async (path) =>
       guarded("list", path, () =>
         orMissing(() => namedEntries(readdirSync(path, { withFileTypes: true }))),
       ),
-    makeDirectory: async (path, mode) =>
-      guarded("make folder", path, () => {
-        mkdirSync(path, { recursive: true, mode });
-        chmodSync(path, mode);
-      }),
+    makeDirectory: async (path, mode) => makeDirectory(path, mode),
+    makeDirectories: async (folders) => {
+      for (const { path, mode } of folders) makeDirectory(path, mode);
+    },
     remove: async (path) => guarded("remove", path, () => orMissing(() => remove(path))),
     rename: async (from, to) =>
       guarded("rename", `${from} to ${to}`, () => renameSync(from, to), from),
@@ -59,6 +59,19 @@ export async function readDiskUsage(path: string): Promise<DiskUsage | undefined
       };
     }),
   );
+}
+
+function facts(path: string, follow = false): FileFacts | undefined {
+  return guarded("look at", path, () =>
+    orMissing(() => factsOf(follow ? statSync(path) : lstatSync(path))),
+  );
+}
+
+function makeDirectory(path: string, mode: number): void {
+  guarded("make folder", path, () => {
+    mkdirSync(path, { recursive: true, mode });
+    chmodSync(path, mode);
+  });
 }
 
 function remove(path: string): void {

@@ -1,6 +1,6 @@
 import { untilAborted } from "../../../kit/within.ts";
 import type { VolumeFiles } from "../files/volume-files.ts";
-import type { DiskUsage, PodFiles } from "../host.ts";
+import type { DiskUsage, NewFolder, PodFiles } from "../host.ts";
 import type { OperationName } from "./operations.ts";
 
 /** Runs an operation in a worker; `paths` are what it is about. */
@@ -18,8 +18,10 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     writeAtomic: (path, content, mode) => run("files.writeAtomic", [path, content, mode], [path]),
     append: (path, text, mode) => run("files.append", [path, text, mode], [path]),
     makeDirectory: (path, mode) => run("files.makeDirectory", [path, mode], [path]),
+    makeDirectories: (folders) => run("files.makeDirectories", [folders], folders.map(pathOf)),
     list: (path) => run("files.list", [path], [path]),
     facts: (path, options) => run("files.facts", [path, options], [path]),
+    factsOfAll: (paths) => run("files.factsOfAll", [paths], paths),
     remove: (path) => run("files.remove", [path], [path]),
     removeTree: (path) => run("files.removeTree", [path], [path]),
     measureTree: (path, limits, signal) =>
@@ -29,6 +31,8 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     zip: (from, to) => run("files.zip", [from, to], [from, to]),
   };
 }
+
+const pathOf = ({ path }: NewFolder) => path;
 
 /** Volumes whose system calls are made by workers. */
 export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
