@@ -37,6 +37,8 @@ export interface AgentOptions {
   readonly rootFolder: string;
   /** Grace of pods that run but nobody wants; `own` gives each what its spec said. */
   readonly orphanGraceSeconds?: number | "own";
+  /** Stops pods that nobody wants and leaves containers, folders and volumes for the next agent. */
+  readonly keepOrphans?: boolean;
   /** Ended attempts that are kept; default one of each container. */
   readonly deadContainers?: DeadContainerLimits;
   /** `--node-ip`, canonical: addresses of the node, primary first, or a family's `0.0.0.0` or `::`; else found. */

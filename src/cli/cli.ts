@@ -19,6 +19,7 @@ import { addImagesCommand } from "./commands/images/images.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addPlanCommand } from "./commands/plan/plan.ts";
 import { addProbesCommand } from "./commands/probes.ts";
+import { addStopCommand } from "./commands/stop.ts";
 import { addUpCommand } from "./commands/up.ts";
 import { addVersionCommand } from "./commands/version.ts";
 import { addWhyCommand } from "./commands/why.ts";
@@ -93,6 +94,7 @@ export function buildProgram(context: CliContext): Command {
     })
     .exitOverride();
   addUpCommand(program, context);
+  addStopCommand(program, context);
   addDownCommand(program, context);
   addRunCommand(program);
   addGetCommand(program, context);
@@ -126,6 +128,7 @@ function addRunCommand(program: Command): void {
 const START = `
 Begin with:
   sudo nodelet up --demo      make this machine a node and run an example pod
+  sudo nodelet stop           stop pods and agent, keep everything for the next up
   sudo nodelet down           end the pods and clean up
 
 Exit codes: 0 done, 1 failed, 2 not understood, 3 not found, 4 the agent does not run.

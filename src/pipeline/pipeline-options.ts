@@ -14,6 +14,7 @@ export interface PipelineSettings {
   readonly rootFolder: string;
   readonly cgroupVersion: 1 | 2;
   readonly orphanGraceSeconds?: number | "own";
+  readonly keepOrphans?: boolean;
   readonly deadContainers?: DeadContainerLimits;
 }
 
@@ -53,6 +54,7 @@ export function pipelineOptionsOf(
       rules: manifestRules(config),
     },
     orphanGraceSeconds,
+    keepOrphans: settings.keepOrphans === true,
     syncMs: config.syncFrequency,
     deadContainers: settings.deadContainers ?? ONE_OF_EACH,
     ...restartBackoffOf(config),

@@ -37,6 +37,7 @@ export interface PipelineOptions extends PortOptions {
   readonly ledger: LedgerPaths;
   readonly sources: SourcesOptions;
   readonly orphanGraceSeconds: number | "own";
+  readonly keepOrphans: boolean;
   readonly deadContainers: DeadContainerLimits;
   readonly maxRestartBackoffMs: number;
   /** How long a pod goes at most without being planned anew. */
@@ -86,7 +87,7 @@ export function createPipeline(options: PipelineOptions, deps: PipelineDeps): Pi
   const decisions = decisionPort(deps.journal);
   const counts = new ContinuedCounts(clock);
   const pods = new Pods(
-    { orphanGraceSeconds: options.orphanGraceSeconds },
+    { orphanGraceSeconds: options.orphanGraceSeconds, keepOrphans: options.keepOrphans },
     {
       clock,
       random,

@@ -1,12 +1,15 @@
 /** `nodelet down`: ends the pods, each with its own grace, then takes away what `up` has made. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { messageOf } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../cli-error.ts";
-import { AgentClient } from "../client/agent-client.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { type Io, writeLines } from "../io.ts";
+import { packageRoot } from "../package-root.ts";
+import { restoreKernel } from "../up/kernel-values.ts";
 import {
   EMPTY_LEDGER,
   type Ledger,
@@ -20,8 +23,9 @@ import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE } from "../up/runtime/pod-network.ts";
 import { endProcess, isRunning } from "../up/supervise/processes.ts";
-import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
 import { drainPods } from "./drain.ts";
+import { endAgent } from "./end-agent.ts";
+import { confirmRemoval, previewRemoval } from "./preview.ts";
 import {
   newRemoval,
   type Removal,
@@ -42,6 +46,8 @@ export interface DownRequest {
   readonly purge: boolean;
   /** Also the images that the user loaded or pulled. */
   readonly images: boolean;
+  /** Do not ask. */
+  readonly yes: boolean;
 }
 
 /** What `down` needs of its surroundings. */
@@ -50,7 +56,6 @@ export interface DownContext {
   readonly onInterrupt: () => AbortSignal;
 }
 
-const SUPERVISOR_MS = 20_000;
 const CONTAINERD_MS = 15_000;
 
 /** Runs `down`; resolves with the exit code. */
@@ -63,6 +68,10 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   const say = (text: string) => writeLines(io.stdout, [text]);
   const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
+  if (ledger !== undefined && !(await mayRemove(ledger, request, context))) {
+    say("Nothing was removed.");
+    return EXIT_FAILURE;
+  }
   await endAgent(paths, say);
   if (ledger === undefined && !purge) {
     say("There is nothing to do: nodelet up has made nothing here.");
@@ -73,8 +82,20 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   await endPods(ledger?.runtime, parts);
   if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_LEDGER, parts);
   if (removal.left.length === 0) await clean(ledger ?? EMPTY_LEDGER, parts);
+  removal.kept.push(...packagesOfSetup());
   report(removal, io);
   return removal.left.length === 0 ? EXIT_OK : EXIT_FAILURE;
+}
+
+/** Says what goes; asks where there is somebody to answer. */
+async function mayRemove(
+  ledger: Ledger,
+  { paths, images, yes }: DownRequest,
+  { io, onInterrupt }: DownContext,
+): Promise<boolean> {
+  if (yes || io.stdin.isTTY !== true || io.stdout.isTTY !== true) return true;
+  const preview = { paths, ledger, images, signal: onInterrupt() };
+  return await confirmRemoval(preview, io, await previewRemoval(preview));
 }
 
 interface Parts {
@@ -83,28 +104,6 @@ interface Parts {
   readonly host: Host;
   readonly say: (text: string) => void;
   readonly removal: Removal;
-}
-
-/** Ends whoever would start pods again. An agent that `up` did not start is none of our business. */
-async function endAgent(paths: UpPaths, say: (text: string) => void): Promise<void> {
-  // An agent that its supervisor could not end in time is left without one, and seen only then.
-  const supervisor = () => readSupervisor(paths)?.supervisor;
-  for (const find of [supervisor, () => orphanedAgent(paths)]) {
-    const mark = find();
-    if (mark === undefined) continue;
-    say("Ending the agent");
-    if (!(await endProcess(mark, SUPERVISOR_MS)))
-      throw new CliError(`process ${mark.pid} does not end`, { fix: `kill -9 ${mark.pid}` });
-  }
-  const answers = await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
-    () => true,
-    () => false,
-  );
-  if (answers) {
-    throw new CliError("an agent runs that nodelet up did not start", {
-      fix: "end it with what started it (for example systemctl stop), then try again",
-    });
-  }
 }
 
 /** Ends all pods; those that do not end are `left`. */
@@ -207,6 +206,9 @@ async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise
   const { paths, purge } = request;
   await removeMounts(paths, host, removal);
   await removeCgroups(ledger, host, removal);
+  const { restored, kept } = restoreKernel(ledger.sysctls, host);
+  removal.removed.push(...restored);
+  removal.kept.push(...kept);
   if (ledger.runtime?.kind === "own") {
     await removeBridge(BRIDGE);
     await removeChains(ledger.chainsBefore);
@@ -215,6 +217,14 @@ async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise
   removeLinks(ledger, removal);
   const keptImages = request.images ? [] : ledger.userImages;
   await removeFolders({ paths, ledger, keptImages }, host, removal);
+}
+
+/** Debian packages that setup has installed: other programs may use them by now. */
+function packagesOfSetup(): readonly string[] {
+  const file = join(packageRoot(), ".cache", "debian-packages");
+  if (!existsSync(file)) return [];
+  const names = readFileSync(file, "utf8").trim().split("\n").join(" ");
+  return [`Debian packages ${names} (apt-get remove removes them)`];
 }
 
 function report({ removed, kept, left }: Removal, io: Io): void {

@@ -1,11 +1,13 @@
 /** Ends all pods of a node that nobody looks after: the agent once more, with nothing that wants a pod. */
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Agent, startAgent } from "../../agent.ts";
+import { type Agent, type AgentOptions, startAgent } from "../../agent.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
+import { rootNote } from "../../node/housekeeping/agent-roots.ts";
 import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
+import { PodSandboxState } from "../../outside/cri/generated/api.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { createLog } from "../../outside/log/log.ts";
 import { counted } from "../render/text.ts";
@@ -30,6 +32,45 @@ const POLL_MS = 100;
 
 /** Ends every pod; resolves with the names of those that are left when time is up. */
 export async function drainPods(request: DrainRequest): Promise<readonly string[]> {
+  const options = { rootFolder: request.paths.agentRoot };
+  return await withAgent(request, options, (agent, outside) => untilEmpty(agent, outside, request));
+}
+
+/** What became of pods that were to be stopped. */
+export interface StoppedPods {
+  readonly stopped: number;
+  /** Those that still run when time is up. */
+  readonly left: readonly string[];
+}
+
+/**
+ * Stops every pod and leaves its containers, folders and volumes for the next agent. The agent that does it has a
+ * root folder of its own for that time, so that it finds none of them there to clean up, and what the pods'
+ * statuses said last is not overwritten by their end.
+ */
+export async function stopPods(request: DrainRequest): Promise<StoppedPods> {
+  const { paths, host } = request;
+  const rootFolder = `${paths.runDir}/stopping`;
+  mkdirSync(rootFolder, { recursive: true, mode: 0o700 });
+  try {
+    return await withAgent(request, { rootFolder, keepOrphans: true }, (agent, outside) =>
+      untilStopped(agent, outside, request),
+    );
+  } finally {
+    await host.volumes.unmount(rootFolder).catch(() => {});
+    rmSync(rootFolder, { recursive: true, force: true });
+    rmSync(rootNote(rootFolder), { force: true });
+  }
+}
+
+type AgentSettings = Pick<AgentOptions, "rootFolder" | "keepOrphans">;
+
+/** An agent without sources of pods, which therefore ends all it finds. */
+async function withAgent<T>(
+  request: DrainRequest,
+  settings: AgentSettings,
+  use: (agent: Agent, outside: ConnectedOutside) => Promise<T>,
+): Promise<T> {
   const { paths, nodeName, graceSeconds } = request;
   const { config } = await drainConfig(request);
   mkdirSync(dirname(paths.agentLog), { recursive: true, mode: 0o750 });
@@ -37,11 +78,9 @@ export async function drainPods(request: DrainRequest): Promise<readonly string[
   const log = createLog({ format: "text", verbosity: 0, fd });
   const outside = connectOutside(connectOptions(config), log);
   try {
-    await using agent = await startAgent(
-      { config, nodeName, rootFolder: paths.agentRoot, orphanGraceSeconds: graceSeconds },
-      outside,
-    );
-    return await untilEmpty(agent, outside, request);
+    const options = { config, nodeName, orphanGraceSeconds: graceSeconds, ...settings };
+    await using agent = await startAgent(options, outside);
+    return await use(agent, outside);
   } finally {
     outside.close();
     log.flush();
@@ -64,6 +103,39 @@ async function drainConfig({ paths, runtimeSocket, host }: DrainRequest): Promis
   const options = { cwd: "/" };
   const own = await loadConfig([`--config=${paths.config}`, ...always], host.files, options);
   return own.problems.length === 0 ? own : await loadConfig(always, host.files, options);
+}
+
+/** Waits until no pod runs and every sandbox is stopped. */
+async function untilStopped(
+  agent: Agent,
+  outside: ConnectedOutside,
+  { say, timeoutMs, interrupt }: DrainRequest,
+): Promise<StoppedPods> {
+  const { pods } = agent.pipeline;
+  const said = new Set<string>();
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const all = pods.list();
+    const running = all.filter(({ life }) => life.kind !== "terminated");
+    for (const { pod, life } of all) {
+      const name = podDisplayName(pod);
+      if (life.kind !== "terminated" || said.has(name)) continue;
+      said.add(name);
+      say(`${name}: stopped`);
+    }
+    const sandboxes = await outside.cri.runtime.listSandboxes({}, interrupt);
+    const ready = sandboxes.filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
+    if (running.length === 0 && ready.length === 0) return { stopped: all.length, left: [] };
+    if (interrupt.aborted || performance.now() > deadline)
+      return {
+        stopped: said.size,
+        left: [
+          ...running.map(({ pod }) => `pod ${podDisplayName(pod)}`),
+          ...ready.map(({ id }) => `sandbox ${id}`),
+        ],
+      };
+    await sleep(POLL_MS, undefined, { signal: interrupt }).catch(() => {});
+  }
 }
 
 /** How long sandboxes that belong to no pod are waited for. */

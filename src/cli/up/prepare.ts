@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { Host } from "../../outside/host/host.ts";
 import { CliError } from "../cli-error.ts";
 import { type MachineReport, mayLowerOomScore } from "./checks.ts";
+import { kernelValues } from "./kernel-values.ts";
 import { kubeletConfigFile } from "./kubelet-config-file.ts";
 import { fileState, type OpenLedger } from "./ledger.ts";
 import { chainsOfCni } from "./network-traces.ts";
@@ -71,7 +72,7 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
   ledger.expectFolders([paths.stateDir, paths.runDir, paths.logDir, ...etc, ...SHARED_FOLDERS]);
   if (ledger.now.runtime === undefined) {
     const cgroups = (await host.cgroups.exists(AGENT_CGROUP)) ? [] : [AGENT_CGROUP];
-    ledger.change({ cgroups, chainsBefore: await chainsOfCni() });
+    ledger.change({ cgroups, chainsBefore: await chainsOfCni(), sysctls: kernelValues(host) });
   }
   mkdirSync(paths.stateDir, { recursive: true, mode: 0o711 });
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });

@@ -69,6 +69,8 @@ export interface PodsDeps extends PodDeps {
 export interface PodsOptions {
   /** Grace of pods that run but nobody wants; the Go kubelet gives them 1 s. */
   readonly orphanGraceSeconds: number | "own";
+  /** They are only stopped: what belongs to them stays for the next agent. */
+  readonly keepOrphans: boolean;
 }
 
 /** Read-only view of all records. */
@@ -321,7 +323,7 @@ export class Pods implements PodsView {
       source: "runtime",
       observed: found.observed,
       startedAt: this.#deps.clock.wall(),
-      mayHavePrerequisites: true,
+      mayHavePrerequisites: !this.#options.keepOrphans,
     });
     const graceSeconds =
       this.#options.orphanGraceSeconds === "own"
@@ -333,7 +335,7 @@ export class Pods implements PodsView {
       decided("killPod", "nobody wants it", { graceSeconds, reason: "no source names this pod" }),
     );
     actor.post({ kind: "terminate", cause: { kind: "orphaned" }, graceSeconds });
-    actor.post({ kind: "removed", graceSeconds });
+    if (!this.#options.keepOrphans) actor.post({ kind: "removed", graceSeconds });
     return actor;
   }
 

@@ -1,0 +1,54 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { CliContext } from "../context.ts";
+import { runStop } from "../down/stop.ts";
+import { type PlaceOptions, pathsOf, withPlaceOptions } from "./places.ts";
+import { readDuration } from "./up.ts";
+
+interface StopOptions extends PlaceOptions {
+  readonly gracePeriod?: number;
+  readonly timeout: number;
+}
+
+const TIMEOUT_MS = 10 * 60_000;
+
+/** `nodelet stop`. */
+export function addStopCommand(program: Command, context: CliContext): void {
+  const command = program
+    .command("stop")
+    .summary("stop pods, agent and runtime, and keep their state")
+    .description(
+      "Stops all pods, each with its own grace period, and ends the agent and the containerd that `nodelet up` " +
+        "has started. Objects, volumes, images and logs are kept: the next `nodelet up` starts the pods again, as " +
+        "after a reboot of the machine. `nodelet down` removes everything.",
+    );
+  withStopOptions(command);
+  withPlaceOptions(command).action(async (options: StopOptions) => {
+    const request = {
+      paths: pathsOf(options, context.io.cwd),
+      graceSeconds: options.gracePeriod ?? ("own" as const),
+      timeoutMs: options.timeout,
+    };
+    context.finish(await runStop(request, context));
+  });
+}
+
+/** Adds the options that say how long pods may take to end. */
+export function withStopOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--grace-period <seconds>", "grace for every pod instead of its own").argParser(
+        readSeconds,
+      ),
+    )
+    .addOption(
+      new Option("--timeout <duration>", "give up waiting for pods after this time")
+        .default(TIMEOUT_MS, "10m")
+        .argParser(readDuration),
+    );
+}
+
+function readSeconds(text: string): number {
+  const seconds = Number(text);
+  if (text.trim() !== "" && Number.isInteger(seconds) && seconds >= 0) return seconds;
+  throw new InvalidArgumentError("write a whole number of seconds");
+}

@@ -1,0 +1,29 @@
+import { CliError } from "../cli-error.ts";
+import { AgentClient } from "../client/agent-client.ts";
+import type { UpPaths } from "../up/paths.ts";
+import { endProcess } from "../up/supervise/processes.ts";
+import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
+
+const SUPERVISOR_MS = 20_000;
+
+/** Ends the agent that `up` keeps running. Throws `CliError` when there is one that `up` did not start. */
+export async function endAgent(paths: UpPaths, say: (text: string) => void): Promise<void> {
+  // An agent that its supervisor could not end in time is left without one, and seen only then.
+  const supervisor = () => readSupervisor(paths)?.supervisor;
+  for (const find of [supervisor, () => orphanedAgent(paths)]) {
+    const mark = find();
+    if (mark === undefined) continue;
+    say("Ending the agent");
+    if (!(await endProcess(mark, SUPERVISOR_MS)))
+      throw new CliError(`process ${mark.pid} does not end`, { fix: `kill -9 ${mark.pid}` });
+  }
+  const answers = await new AgentClient(paths.agentSocket).json("/nodelet/v1/overview").then(
+    () => true,
+    () => false,
+  );
+  if (answers) {
+    throw new CliError("an agent runs that nodelet up did not start", {
+      fix: "end it with what started it (for example systemctl stop), then try again",
+    });
+  }
+}

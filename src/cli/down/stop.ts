@@ -1,0 +1,102 @@
+/** `nodelet stop`: ends pods, agent and runtime, and keeps all state: the next `up` starts the pods again. */
+import { silentLog } from "../../kit/log.ts";
+import { connectMachine } from "../../outside/connect.ts";
+import { CliError } from "../cli-error.ts";
+import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
+import { writeLines } from "../io.ts";
+import { counted } from "../render/text.ts";
+import { commandWord } from "../up/command-link.ts";
+import { type RuntimeNote, readLedger } from "../up/ledger.ts";
+import type { UpPaths } from "../up/paths.ts";
+import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
+import { shimsOf } from "../up/runtime/own-containerd.ts";
+import { endProcess, isRunning } from "../up/supervise/processes.ts";
+import type { DownContext } from "./down.ts";
+import { stopPods } from "./drain.ts";
+import { endAgent } from "./end-agent.ts";
+
+/** What the user asked for. */
+export interface StopRequest {
+  readonly paths: UpPaths;
+  readonly graceSeconds: number | "own";
+  /** How long pods may take to end. */
+  readonly timeoutMs: number;
+}
+
+const CONTAINERD_MS = 15_000;
+
+/** Runs `stop`; resolves with the exit code. */
+export async function runStop(request: StopRequest, context: DownContext): Promise<number> {
+  const { paths } = request;
+  const { io } = context;
+  if (process.getuid?.() !== 0)
+    throw new CliError("permission denied: only root can stop pods", { fix: "sudo nodelet stop" });
+  const say = (text: string) => writeLines(io.stdout, [text]);
+  await endAgent(paths, say);
+  const runtime = readLedger(paths.ledger)?.runtime;
+  if (runtime === undefined) {
+    say("There is nothing to stop: nodelet up has made nothing here.");
+    return EXIT_OK;
+  }
+  const { stopped, left } = await stopAll(runtime, request, context);
+  if (left.length > 0) {
+    writeLines(io.stderr, ["nodelet: not stopped:", ...left.map((name) => `  ${name}`)]);
+    return EXIT_FAILURE;
+  }
+  await endContainerd(runtime);
+  const word = commandWord();
+  writeLines(io.stdout, [
+    `Stopped, ${counted(stopped, "pod")}. Objects, volumes, images and logs are kept.`,
+    `  ${word} up      starts the pods again`,
+    `  ${word} down    removes everything`,
+  ]);
+  return EXIT_OK;
+}
+
+interface Stopped {
+  readonly stopped: number;
+  readonly left: readonly string[];
+}
+
+async function stopAll(
+  runtime: RuntimeNote,
+  request: StopRequest,
+  context: DownContext,
+): Promise<Stopped> {
+  const { paths, graceSeconds, timeoutMs } = request;
+  const { socket } = runtime;
+  const answer = await askRuntime(socket);
+  if (answer.kind !== "answers") {
+    // After a reboot, or a stop before, nothing runs.
+    if (runtime.kind === "own" && shimsOf(socket).length === 0) return { stopped: 0, left: [] };
+    throw new CliError(`containerd at ${socket} does not answer, so its pods cannot be stopped`, {
+      fix: "start it again and repeat the command",
+    });
+  }
+  const { host } = connectMachine(silentLog);
+  const sandboxes = await withRuntime(socket, (cri, signal) =>
+    cri.runtime.listSandboxes({}, signal),
+  );
+  if (sandboxes.length === 0) return { stopped: 0, left: [] };
+  const say = (text: string) => writeLines(context.io.stdout, [text]);
+  say("Stopping pods");
+  return await stopPods({
+    paths,
+    graceSeconds,
+    timeoutMs,
+    host,
+    runtimeSocket: socket,
+    nodeName: (await host.facts()).hostname.toLowerCase(),
+    say: (text) => say(`  ${text}`),
+    interrupt: context.onInterrupt(),
+  });
+}
+
+async function endContainerd(runtime: RuntimeNote): Promise<void> {
+  if (runtime.kind !== "own" || runtime.process === undefined || !isRunning(runtime.process))
+    return;
+  if (!(await endProcess(runtime.process, CONTAINERD_MS)))
+    throw new CliError(`containerd (process ${runtime.process.pid}) does not end`, {
+      fix: `kill -9 ${runtime.process.pid}`,
+    });
+}

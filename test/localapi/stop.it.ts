@@ -1,0 +1,107 @@
+// `nodelet stop` keeps what `nodelet down` removes: pods come back with their data, and down asks before it removes.
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { bareMachine, differences, type NodeBox } from "../cli/node-box.ts";
+import { Kubectl, PROGRAMS, programOf } from "./kubectl.ts";
+
+const program = PROGRAMS.map(programOf).findLast((path) => path !== undefined);
+const skip = program === undefined ? "needs a kubectl from Debian" : false;
+const PODS = Number(process.env["STOP_PODS"] ?? "8");
+const SETTINGS = ["vm/overcommit_memory", "kernel/panic", "net/ipv4/ip_forward"];
+
+/** Writes something once, tells it at each start, and says how it was ended. */
+const SCRIPT =
+  "[ -s /data/x ] || head -c 9 /dev/urandom | base64 >/data/x; echo has $(cat /data/x); " +
+  "trap 'echo ended well >>/data/end; exit 0' TERM; while :; do sleep 0.1; done";
+
+const pod = (name: string) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name },
+  spec: {
+    dnsPolicy: "Default",
+    containers: [
+      {
+        name: "main",
+        image: "localhost/nodelet/hello:1",
+        imagePullPolicy: "Never",
+        command: ["sh", "-c", SCRIPT],
+        securityContext: { runAsUser: 0 },
+        volumeMounts: [{ name: "data", mountPath: "/data" }],
+      },
+    ],
+    volumes: [{ name: "data", emptyDir: {} }],
+  },
+});
+
+async function dataOf(kubectl: Kubectl, names: readonly string[]): Promise<readonly string[]> {
+  const all: string[] = [];
+  for (const name of names) all.push(await kubectl.run(["exec", name, "--", "cat", "/data/x"]));
+  return all;
+}
+
+async function untilRunning(node: NodeBox, count: number): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  for (;;) {
+    const { stdout } = await node.nodelet(["get", "pods", "-A"]);
+    if ((stdout.match(/ 1\/1 +Running/g) ?? []).length === count) return;
+    assert.ok(performance.now() < deadline, stdout);
+    await sleep(200);
+  }
+}
+
+test("pods that nodelet stop has stopped come back with their data", { skip }, async () => {
+  await using node = await bareMachine({ storeMib: 0 });
+  const kernel = () =>
+    SETTINGS.map((name) => readFileSync(node.box.path(`/proc/sys/${name}`), "utf8").trim());
+  await node.box.run(["sh", "-c", "echo 0 >/proc/sys/vm/overcommit_memory"]);
+  const before = { picture: await node.picture(), kernel: kernel() };
+  const kubectl = new Kubectl(node, program ?? "");
+  await node.run("up", "--demo", "--detach", "--until-ready");
+  const names = Array.from({ length: PODS }, (_, i) => `p${i}`);
+  const items = names.map(pod);
+  await kubectl.run(["apply", "-f", "-"], {
+    stdin: JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+  });
+  await kubectl.run(["create", "secret", "generic", "key", "--from-literal=p=q"]);
+  await untilRunning(node, PODS + 1);
+  const data = await dataOf(kubectl, names);
+  assert.equal(new Set(data).size, PODS);
+
+  const stopped = await node.run("stop");
+  assert.match(stopped, /^ {2}default\/p0: stopped$/m);
+  assert.match(stopped, new RegExp(`^Stopped, ${PODS + 1} pods\\.`, "m"));
+  for (const name of ["containerd", "containerd-shim", "httpd", "nodelet"])
+    assert.deepEqual(await node.pids(name), [], `${name} has ended`);
+  assert.match(await node.run("stop"), /^Stopped, 0 pods/m);
+
+  await node.run("up", "--detach", "--until-ready");
+  await untilRunning(node, PODS + 1);
+  assert.deepEqual(await dataOf(kubectl, names), data);
+  assert.match(await kubectl.run(["exec", "p0", "--", "cat", "/data/end"]), /^ended well$/m);
+  assert.match(await kubectl.run(["get", "secret", "key"]), /Opaque/);
+
+  // On a terminal down shows what goes, and takes no for an answer.
+  const asked = node.startOnTerminal("cd /run/tmp; exec nodelet down");
+  await asked.said(/Remove it\? \[y\/N, e to export the objects first\]/);
+  assert.match(asked.text, new RegExp(` ${PODS + 1} pods: default/hello-\\S+, default/p0,`));
+  assert.match(asked.text, new RegExp(`own API: 1 Secret, ${PODS} Pods`));
+  asked.type("e\n");
+  await asked.said(/The objects are in \S+\.yaml\.[\s\S]*Remove it\?/);
+  const [, file = ""] = /The objects are in (\S+\.yaml)\./.exec(asked.text) ?? [];
+  assert.match(readFileSync(node.box.path(file), "utf8"), /kind: Secret\n[\s\S]*name: p0\n/);
+  asked.type("\n");
+  assert.equal((await asked.process.exited).code, 1);
+  assert.match(asked.text, /Nothing was removed\./);
+  assert.match(await node.run("get", "pods"), /p0 +1\/1 +Running/);
+  await node.box.run(["rm", file]);
+
+  const down = await node.run("down", "--yes");
+  assert.match(down, /kernel setting vm\.overcommit_memory = 1 \(it is 0 again\)/);
+  assert.deepEqual(differences(before.picture, await node.picture()), []);
+  assert.deepEqual(kernel(), before.kernel);
+  assert.ok(!existsSync(node.box.path("/run/nodelet/stopping")));
+  assert.deepEqual(readdirSync(node.box.path("/run/nodelet")), []);
+});
