@@ -205,6 +205,20 @@ test("a full disk that images do not free: the pod that takes most goes", async 
   await node.leave();
 });
 
+test("a clock that is set back does not keep a pod from going", async () => {
+  const node = new Node();
+  node.pods = [...FIVE];
+  await node.clock.advance(60_000);
+  node.clock.stepWall(-3_600_000);
+  node.memoryUsedMi = 120;
+  await node.clock.advance(10_000);
+  assert.deepEqual(
+    node.orders.map(({ uid }) => uid),
+    ["uid-hog"],
+  );
+  await node.leave();
+});
+
 test("pressure that nothing relieves is told in the journal once, and again when it comes back", async () => {
   const node = new Node();
   Object.assign(node, { diskUsedMi: 1_000, imagesMi: 0 });

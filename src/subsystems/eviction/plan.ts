@@ -193,7 +193,7 @@ function seenConditions(
   return seen;
 }
 
-/** Nothing is done twice on the same figures. */
+/** Nothing is done twice on the same figures; the clock may be set back between two of them. */
 function isNewer(
   { signal }: Threshold,
   observations: SignalObservations,
@@ -201,7 +201,7 @@ function isNewer(
 ): boolean {
   const observed = observations.get(signal);
   const before = observedAt.get(signal);
-  return observed !== undefined && (before === undefined || observed.atMs > before);
+  return observed !== undefined && observed.atMs !== before;
 }
 
 function memoryFirst(thresholds: readonly Threshold[]): readonly Threshold[] {
