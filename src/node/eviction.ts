@@ -4,6 +4,7 @@ import { podDisplayName } from "../api/pod/pod.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import type { Cell } from "../kit/cell.ts";
+import type { WallMs } from "../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../kit/errors.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
@@ -54,6 +55,12 @@ export interface EvictionLoopOptions {
 
 /** Sizes on disk that are older than this are measured anew, a little less than the time between two rounds. */
 const STORAGE_MAX_AGE_MS = 9_000;
+/** So young is a figure that was taken anew. */
+const ANEW_MS = 500;
+/** Between two looks whether the runtime has measured its layers anew. */
+const LAYERS_POLL_MS = 1_000;
+/** How long that is waited for; containerd measures them every ten seconds. */
+const LAYERS_WITHIN_MS = 12_000;
 /** A pod that ends takes at most so long beyond its grace; after that others go. */
 const OVERDUE_MS = 30_000;
 /** How long the removal of ended containers is waited for. */
@@ -87,7 +94,7 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
   const { pipeline, events, journal, news, stats, outside } = deps;
   const { pods } = pipeline;
   const measureNode = nodeMeasurer(options, deps);
-  const everybody = () => new Set(pods.list().map(({ uid }) => uid as string));
+  const everybody = () => uidsOf(deps);
   return {
     measureNode,
     candidates: () =>
@@ -95,11 +102,13 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
         const ending = endingOf(record, outside.clock.monotonic());
         return ending ? [{ uid: record.uid, pod: record.pod, ending }] : [];
       }),
-    measurePods: async ({ disks }) => {
-      const storage = disks ? await stats.storageOf(everybody(), STORAGE_MAX_AGE_MS) : NO_STORAGE;
-      const measured = await stats.measure({ maxAgeMs: 0 });
-      return new Map(measured.pods.map((pod) => [pod.uid, usageOf(pod, storage.get(pod.uid))]));
-    },
+    measurePods: async ({ disks }) =>
+      await usagesOf(
+        deps,
+        disks ? await stats.storageOf(everybody(), STORAGE_MAX_AGE_MS) : NO_STORAGE,
+      ),
+    measurePodsAnew: async ({ layers }, signal) =>
+      await usagesOf(deps, await storageAnew(deps, layers, signal)),
     measureStorage: async (uids) => {
       const storage = await stats.storageOf(uids, STORAGE_MAX_AGE_MS);
       return new Map([...storage].map(([uid, found]) => [uid, storageUsage(found)]));
@@ -133,6 +142,42 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
         because,
       ),
   };
+}
+
+const uidsOf = ({ pipeline }: EvictionLoopDeps): ReadonlySet<string> =>
+  new Set(pipeline.pods.list().map(({ uid }) => uid));
+
+async function usagesOf(
+  { stats }: EvictionLoopDeps,
+  storage: ReadonlyMap<string, PodStorage>,
+): Promise<ReadonlyMap<string, PodUsage>> {
+  const { pods } = await stats.measure({ maxAgeMs: 0 });
+  return new Map(pods.map((pod) => [pod.uid, usageOf(pod, storage.get(pod.uid))]));
+}
+
+/** What all pods take of disks; with `layers` those that the runtime has measured since the call, where it does in time. */
+async function storageAnew(
+  deps: EvictionLoopDeps,
+  layers: boolean,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, PodStorage>> {
+  const { clock } = deps.outside;
+  const [since, began] = [clock.wall(), clock.monotonic()];
+  for (;;) {
+    const storage = await deps.stats.storageOf(uidsOf(deps), ANEW_MS);
+    const isLate = clock.monotonic() - began >= LAYERS_WITHIN_MS;
+    if (!layers || isLate || layersAreSince(storage, since)) return storage;
+    await clock.sleep(LAYERS_POLL_MS, signal);
+  }
+}
+
+/** A runtime that tells of no layer at all is not waited for. */
+function layersAreSince(storage: ReadonlyMap<string, PodStorage>, since: WallMs): boolean {
+  const layers = [...storage.values()].flatMap(({ containers }) =>
+    containers.map(({ rootfs }) => rootfs),
+  );
+  const isSince = (layer: (typeof layers)[number]) => layer !== undefined && layer.atMs >= since;
+  return layers.every((layer) => layer === undefined) || layers.every(isSince);
 }
 
 const REASON = "Evicted";

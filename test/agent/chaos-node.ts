@@ -1,16 +1,13 @@
 /** A node for the chaos: a box, an agent that brings its own API, and what both are asked. */
 import { readdirSync, readFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { connectCri } from "../../src/outside/cri/connect-cri.ts";
 import type { Box } from "../box/box.ts";
-import { adminRequest } from "../kube/admin.ts";
-import { accessIn } from "../localapi/local-api.ts";
 import { BoxedAgent } from "../support/agent.ts";
+import { askOwnApi, OWN_API } from "../support/own-api.ts";
 
 const API = "/var/lib/kubelet-api";
-const KUBECONFIG = "/etc/nodelet/kubeconfig";
 const NODE = "node-1";
 export const PODS = "/api/v1/namespaces/default/pods";
 const API_WITHIN_MS = 60_000;
@@ -44,7 +41,7 @@ export class ChaosNode {
     const agent = await BoxedAgent.start(box, {
       config: CONFIG,
       flags: [`--hostname-override=${NODE}`],
-      env: { NODELET_API_FOLDER: API, NODELET_API_KUBECONFIG: KUBECONFIG },
+      env: OWN_API.env(API),
     });
     const node = new ChaosNode(box, agent);
     await node.agent.until(
@@ -63,18 +60,7 @@ export class ChaosNode {
 
   /** One request to the agent's own API; rejects when it is away. */
   async ask(method: string, path: string, body?: unknown) {
-    const { server, caPem, identity } = accessIn(this.box.path(KUBECONFIG));
-    const { port } = new URL(server);
-    const socketPath = await this.box.forward(Number(port), "127.0.0.1");
-    const dial = () =>
-      new Promise<import("node:net").Socket>((resolve, reject) => {
-        const socket = connect(socketPath, () => resolve(socket));
-        socket.once("error", reject);
-      });
-    return await adminRequest(
-      { dial, caPem, identity, serverName: "localhost" },
-      { method, path, ...(body === undefined ? {} : { body }) },
-    );
+    return await askOwnApi(this.box, { method, path, ...(body === undefined ? {} : { body }) });
   }
 
   /** All pods as the API shows them, those of manifests by their mirrors. */

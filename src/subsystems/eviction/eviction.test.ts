@@ -35,6 +35,8 @@ class Node {
   memoryUsedMi = 0;
   diskUsedMi = 0;
   imagesMi = 0;
+  /** What this pod uses of disks is not known before disks are measured anew. */
+  unseen: string | undefined;
   /** Evicted pods stay for ever. */
   stuck = false;
   broken = false;
@@ -48,6 +50,10 @@ class Node {
         measureNode: async () => this.#measure(),
         candidates: () => this.pods.map(candidateOf),
         measurePods: async ({ disks }) => this.#usages(disks ? "pods and disks" : "pods"),
+        measurePodsAnew: async ({ layers }) => {
+          assert.ok(layers);
+          return this.#usages("disks anew");
+        },
         measureStorage: async (uids) => {
           const usages = this.#usages("storage");
           return new Map([...usages].filter(([uid]) => uids.has(uid)));
@@ -91,7 +97,10 @@ class Node {
     const sum = (of: (pod: TestPod) => number | undefined) =>
       this.pods.reduce((total, pod) => total + (of(pod) ?? 0), 0) * MI;
     const used = this.memoryUsedMi * MI + sum(({ memoryMi }) => memoryMi);
-    const disk = (this.diskUsedMi + this.imagesMi) * MI + sum(({ volumeMi }) => volumeMi);
+    const disk =
+      (this.diskUsedMi + this.imagesMi) * MI +
+      sum(({ volumeMi }) => volumeMi) +
+      sum(({ rootfsMi }) => rootfsMi);
     const file = {
       capacityBytes: GI,
       availableBytes: GI - disk,
@@ -115,6 +124,9 @@ class Node {
     this.measured.push(what);
     return new Map(
       this.pods
+        .map((pod) =>
+          pod.name === this.unseen && what !== "disks anew" ? { ...pod, rootfsMi: 0 } : pod,
+        )
         .map(candidateOf)
         .flatMap(({ uid, usage }) => (usage ? [[uid, usage] as const] : [])),
     );
@@ -201,7 +213,24 @@ test("a full disk that images do not free: the pod that takes most goes", async 
     node.orders.map(({ uid }) => uid),
     ["uid-writer"],
   );
-  assert.deepEqual(node.measured, ["pods and disks"]);
+  assert.deepEqual(node.measured, ["pods and disks", "disks anew"]);
+  await node.leave();
+});
+
+test("a full disk: who has filled it is found, though the runtime measures layers late", async () => {
+  const node = new Node();
+  node.pods = [
+    { name: "neighbour", rootfsMi: 30 },
+    { name: "writer", rootfsMi: 500 },
+  ];
+  node.unseen = "writer";
+  node.diskUsedMi = 450;
+  await node.clock.advance(10_000);
+  assert.deepEqual(
+    node.orders.map(({ uid }) => uid),
+    ["uid-writer"],
+  );
+  assert.match(node.orders[0]?.message ?? "", /Container c was using 500Mi/);
   await node.leave();
 });
 

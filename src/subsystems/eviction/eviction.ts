@@ -4,8 +4,6 @@
  * are evicted with the reason. Invariants: at most one pod is evicted for pressure in a round, and the next round
  * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` says.
  */
-import type { Because } from "../../api/decisions.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type {
   EvictionAmount,
   EvictionSignal,
@@ -16,10 +14,11 @@ import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import { hasLocalLimits, type LocalExcess } from "./local-limits.ts";
-import { type NodeMeasures, observationsOf, type SignalObservations } from "./observations.ts";
+import { observationsOf, type SignalObservations } from "./observations.ts";
 import {
   type EvictionPlan,
   type EvictionRules,
+  type EvictionState,
   HARD_GRACE_SECONDS,
   isRelieved,
   NOTHING_MET,
@@ -27,77 +26,22 @@ import {
   planEviction,
   type Victim,
 } from "./plan.ts";
+import type { EvictionEvent, EvictionOrder, EvictionPorts } from "./ports.ts";
 import { excessBecause, reclaimBecause, victimBecause } from "./reasons.ts";
 import { type EvictionReport, reportEviction } from "./report.ts";
 import type { EvictionSettings } from "./settings.ts";
-import {
-  type DiskLayout,
-  type PressureCondition,
-  type ReclaimStep,
-  SIGNAL_FACTS,
-} from "./signals.ts";
+import { type DiskName, diskPartsFor, type PressureCondition, SIGNAL_FACTS } from "./signals.ts";
 import { reclaimingText } from "./texts.ts";
 import { replaceHard } from "./thresholds.ts";
 import type { CandidatePod, PodUsage } from "./usage.ts";
 
 export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
+export type { EvictionEvent, EvictionOrder, EvictionPorts } from "./ports.ts";
 export { previewRecorded, type RecordedNode, readSummary } from "./recorded.ts";
 export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";
 export { type EvictionSettings, evictionSettings } from "./settings.ts";
 export type { DiskLayout, PressureCondition, ReclaimStep } from "./signals.ts";
 export type { CandidatePod, ContainerUsage, DiskUse, PodUsage } from "./usage.ts";
-
-/** How a pod is ended. */
-export interface EvictionOrder {
-  readonly uid: string;
-  readonly graceSeconds: number;
-  /** Message of the status. */
-  readonly message: string;
-  /** Whether the condition DisruptionTarget says that the pod was not at fault. */
-  readonly disrupted: boolean;
-}
-
-/** What is said when a pod is evicted. */
-export interface EvictionEvent {
-  readonly type: "Warning";
-  readonly reason: "Evicted";
-  readonly message: string;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-/** What eviction stands on. */
-export interface EvictionPorts {
-  /** Measures the machine anew. Throws `OutsideError`. */
-  measureNode(
-    signal: AbortSignal,
-  ): Promise<{ readonly measures: NodeMeasures; readonly layout: DiskLayout }>;
-  /** The pods that have not ended. */
-  candidates(): readonly Omit<CandidatePod, "usage">[];
-  /** What all pods use by now; with `disks` also of file systems. Throws `OutsideError`. */
-  measurePods(
-    options: { readonly disks: boolean },
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, PodUsage>>;
-  /** What these pods take of disks, and nothing else of them. Throws `OutsideError`. */
-  measureStorage(
-    uids: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, PodUsage>>;
-  /** Takes back what the node itself can do without. Throws `OutsideError`. */
-  reclaim(step: ReclaimStep, signal: AbortSignal): Promise<void>;
-  /** Begins to end a pod. */
-  evict(order: EvictionOrder): void;
-  /** Resolves when nothing of these pods runs or takes room any more. */
-  untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
-  sayOfPod(pod: Pod, event: EvictionEvent): void;
-  sayOfNode(event: {
-    readonly type: "Warning";
-    readonly reason: "EvictionThresholdMet";
-    readonly message: string;
-  }): void;
-  /** Keeps a decision on a pod, or on the node. */
-  decide(about: CandidatePod | "node", because: Because): void;
-}
 
 /** What the class needs beside its ports. */
 export interface EvictionDeps {
@@ -158,6 +102,7 @@ export class Eviction {
     const { measures, layout } = await this.#deps.ports.measureNode(signal);
     const rules = { ...this.#settings, layout };
     const observations = observationsOf(measures);
+    const before = this.#state;
     const plan = await this.#plan(rules, observations, signal);
     this.#state = plan.state;
     this.#recent.push(observations);
@@ -169,7 +114,7 @@ export class Eviction {
     }
     if (plan.excesses.length > 0) return this.#evictExcesses(plan.excesses);
     if (!plan.pressure) return [];
-    return await this.#relieve(plan.pressure, { rules, plan, signal });
+    return await this.#relieve(plan.pressure, { rules, plan, before, signal });
   }
 
   /**
@@ -255,7 +200,7 @@ export class Eviction {
   /** What the node itself can do without goes first; then one pod, if that was not enough. */
   async #relieve(pressure: PressurePlan, round: Round): Promise<readonly string[]> {
     const { ports, log } = this.#deps;
-    const { resource, victim } = pressure;
+    const { resource } = pressure;
     const { signal } = pressure.threshold;
     const isNews = this.#told !== signal;
     this.#told = signal;
@@ -264,6 +209,10 @@ export class Eviction {
     const message = reclaimingText(resource);
     ports.sayOfNode({ type: "Warning", reason: "EvictionThresholdMet", message });
     if (await this.#reclaim(pressure, round)) return [];
+    const { disk } = SIGNAL_FACTS[signal];
+    const latest = disk ? await this.#rankAnew(disk, round) : pressure;
+    if (!latest) return [];
+    const { victim } = latest;
     if (!victim) {
       if (isNews) log.warn("no pod can be evicted", { resource, pods: pressure.ranking.length });
       return [];
@@ -272,8 +221,29 @@ export class Eviction {
     // Reclaiming took a while: the pod may have ended meanwhile, which changes what there is.
     if (!ports.candidates().some(({ uid }) => uid === candidate.uid)) return [];
     this.#observeAge(round.plan);
-    this.#evictVictim(pressure, victim);
+    this.#evictVictim(latest, victim);
     return [candidate.uid];
+  }
+
+  /**
+   * What the plan says by figures of disks that were taken after the lack was found: older ones do not show who has
+   * filled them, and somebody else would go. Undefined when the lack has passed meanwhile.
+   */
+  async #rankAnew(disk: DiskName, round: Round): Promise<PressurePlan | undefined> {
+    const { rules, before, signal } = round;
+    const { ports, clock } = this.#deps;
+    const layers = diskPartsFor(disk, rules.layout).includes("rootfs");
+    const usages = await ports.measurePodsAnew({ layers }, signal);
+    const { measures } = await ports.measureNode(signal);
+    const plan = planEviction({
+      rules,
+      observations: observationsOf(measures),
+      pods: ports.candidates().map((pod) => ({ ...pod, usage: usages.get(pod.uid) })),
+      state: before,
+      now: clock.monotonic(),
+    });
+    this.#state = plan.state;
+    return plan.pressure;
   }
 
   /** Whether it was enough. */
@@ -362,6 +332,8 @@ export class Eviction {
 interface Round {
   readonly rules: EvictionRules;
   readonly plan: EvictionPlan;
+  /** What was known before it. */
+  readonly before: EvictionState;
   readonly signal: AbortSignal;
 }
 

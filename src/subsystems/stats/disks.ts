@@ -175,8 +175,9 @@ export class Disks {
     pods: readonly MeasuredPod[],
     { volumesMaxAgeMs, rarer }: Pick<DisksOptions, "volumesMaxAgeMs"> & { readonly rarer: number },
   ): Promise<void> {
+    const logsMaxAgeMs = rarer > 0 ? Math.min(FRESH_MS, volumesMaxAgeMs) : FRESH_MS;
     for (const pod of pods) {
-      for (const path of logFolders(pod)) await this.#measure(path, FRESH_MS, rarer);
+      for (const path of logFolders(pod)) await this.#measure(path, logsMaxAgeMs, rarer);
       if (volumesMaxAgeMs <= 0) continue;
       for (const path of volumeFolders(pod)) {
         if (!(await this.#measure(path, volumesMaxAgeMs, rarer))) continue;

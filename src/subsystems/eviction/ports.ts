@@ -1,0 +1,65 @@
+import type { Because } from "../../api/decisions.ts";
+import type { Pod } from "../../api/generated/types.ts";
+import type { NodeMeasures } from "./observations.ts";
+import type { DiskLayout, ReclaimStep } from "./signals.ts";
+import type { CandidatePod, PodUsage } from "./usage.ts";
+
+/** How a pod is ended. */
+export interface EvictionOrder {
+  readonly uid: string;
+  readonly graceSeconds: number;
+  /** Message of the status. */
+  readonly message: string;
+  /** Whether the condition DisruptionTarget says that the pod was not at fault. */
+  readonly disrupted: boolean;
+}
+
+/** What is said when a pod is evicted. */
+export interface EvictionEvent {
+  readonly type: "Warning";
+  readonly reason: "Evicted";
+  readonly message: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What eviction stands on. */
+export interface EvictionPorts {
+  /** Measures the machine anew. Throws `OutsideError`. */
+  measureNode(
+    signal: AbortSignal,
+  ): Promise<{ readonly measures: NodeMeasures; readonly layout: DiskLayout }>;
+  /** The pods that have not ended. */
+  candidates(): readonly Omit<CandidatePod, "usage">[];
+  /** What all pods use by now; with `disks` also of file systems. Throws `OutsideError`. */
+  measurePods(
+    options: { readonly disks: boolean },
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>>;
+  /**
+   * As `measurePods` with disks, of which no figure is older than the call; with `layers` the runtime's next measurement
+   * of writable layers is waited for, but not for long. Throws `OutsideError`.
+   */
+  measurePodsAnew(
+    options: { readonly layers: boolean },
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>>;
+  /** What these pods take of disks, and nothing else of them. Throws `OutsideError`. */
+  measureStorage(
+    uids: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PodUsage>>;
+  /** Takes back what the node itself can do without. Throws `OutsideError`. */
+  reclaim(step: ReclaimStep, signal: AbortSignal): Promise<void>;
+  /** Begins to end a pod. */
+  evict(order: EvictionOrder): void;
+  /** Resolves when nothing of these pods runs or takes room any more. */
+  untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
+  sayOfPod(pod: Pod, event: EvictionEvent): void;
+  sayOfNode(event: {
+    readonly type: "Warning";
+    readonly reason: "EvictionThresholdMet";
+    readonly message: string;
+  }): void;
+  /** Keeps a decision on a pod, or on the node. */
+  decide(about: CandidatePod | "node", because: Because): void;
+}
