@@ -3,23 +3,38 @@
 /** The only two types an event may have. */
 export type EventType = "Normal" | "Warning";
 
-const NORMAL = ["Normal"] as const;
-const WARNING = ["Warning"] as const;
-const EITHER = ["Normal", "Warning"] as const;
+/**
+ * What an event is worth when not everything can be kept or sent. `lifecycle`: a step that happens once and that
+ * nothing says again. `ordinary`: everything else, much of it said again and again while a problem lasts.
+ */
+export type Lane = "lifecycle" | "ordinary";
+
+/** What holds for all events of a reason. */
+export interface ReasonRules {
+  /** The types it may come with. */
+  readonly types: readonly EventType[];
+  readonly lane: Lane;
+}
+
+const NORMAL = { types: ["Normal"], lane: "ordinary" } as const;
+const WARNING = { types: ["Warning"], lane: "ordinary" } as const;
+const EITHER = { types: ["Normal", "Warning"], lane: "ordinary" } as const;
+const NORMAL_STEP = { types: ["Normal"], lane: "lifecycle" } as const;
+const WARNING_STEP = { types: ["Warning"], lane: "lifecycle" } as const;
 
 /**
- * Every reason this agent gives in events, with the types it may come with. Users filter and alert on
+ * Every reason this agent gives in events, with the types it may come with and its lane. Users filter and alert on
  * these, so they are the Go kubelet's own (semantics: `pkg/kubelet/events/event.go`).
  */
 export const EVENT_REASONS = {
   // Containers and images.
-  Created: NORMAL,
-  Started: NORMAL,
+  Created: NORMAL_STEP,
+  Started: NORMAL_STEP,
   Failed: WARNING,
-  Killing: NORMAL,
+  Killing: NORMAL_STEP,
   BackOff: EITHER,
-  Pulling: NORMAL,
-  Pulled: NORMAL,
+  Pulling: NORMAL_STEP,
+  Pulled: NORMAL_STEP,
   ErrImageNeverPull: WARNING,
   InspectFailed: WARNING,
   FailedPostStartHook: WARNING,
@@ -28,13 +43,13 @@ export const EVENT_REASONS = {
   Unhealthy: WARNING,
   ProbeWarning: WARNING,
   ExceededGracePeriod: WARNING,
-  Preempting: WARNING,
+  Preempting: WARNING_STEP,
   // Pods and sandboxes.
   FailedSync: WARNING,
   FailedKillPod: WARNING,
   FailedCreatePodContainer: WARNING,
   NetworkNotReady: WARNING,
-  SandboxChanged: NORMAL,
+  SandboxChanged: NORMAL_STEP,
   FailedCreatePodSandBox: WARNING,
   FailedPodSandBoxStatus: WARNING,
   FailedPrepareDynamicResources: WARNING,
@@ -54,10 +69,10 @@ export const EVENT_REASONS = {
   InvalidEnvironmentVariableValues: WARNING,
   FailedToRetrieveImagePullSecret: WARNING,
   FailedValidation: WARNING,
-  DeadlineExceeded: NORMAL,
-  Evicted: WARNING,
-  ResizeStarted: NORMAL,
-  ResizeCompleted: NORMAL,
+  DeadlineExceeded: NORMAL_STEP,
+  Evicted: WARNING_STEP,
+  ResizeStarted: NORMAL_STEP,
+  ResizeCompleted: NORMAL_STEP,
   ResizeDeferred: WARNING,
   ResizeInfeasible: WARNING,
   ResizeError: WARNING,
@@ -69,19 +84,19 @@ export const EVENT_REASONS = {
   CertificateOverdueForRefresh: WARNING,
   Denied: WARNING,
   // The node.
-  Starting: NORMAL,
-  NodeReady: NORMAL,
-  NodeNotReady: NORMAL,
-  NodeSchedulable: NORMAL,
-  NodeNotSchedulable: NORMAL,
-  NodeHasSufficientMemory: NORMAL,
-  NodeHasInsufficientMemory: NORMAL,
-  NodeHasNoDiskPressure: NORMAL,
-  NodeHasDiskPressure: NORMAL,
-  NodeHasSufficientPID: NORMAL,
-  NodeHasInsufficientPID: NORMAL,
-  Rebooted: WARNING,
-  Shutdown: NORMAL,
+  Starting: NORMAL_STEP,
+  NodeReady: NORMAL_STEP,
+  NodeNotReady: NORMAL_STEP,
+  NodeSchedulable: NORMAL_STEP,
+  NodeNotSchedulable: NORMAL_STEP,
+  NodeHasSufficientMemory: NORMAL_STEP,
+  NodeHasInsufficientMemory: NORMAL_STEP,
+  NodeHasNoDiskPressure: NORMAL_STEP,
+  NodeHasDiskPressure: NORMAL_STEP,
+  NodeHasSufficientPID: NORMAL_STEP,
+  NodeHasInsufficientPID: NORMAL_STEP,
+  Rebooted: WARNING_STEP,
+  Shutdown: NORMAL_STEP,
   NodeAllocatableEnforced: NORMAL,
   FailedNodeAllocatableEnforcement: WARNING,
   ContainerGCFailed: WARNING,
@@ -94,16 +109,16 @@ export const EVENT_REASONS = {
   CheckLimitsForResolvConf: WARNING,
   PossibleMemoryBackedVolumesOnDisk: WARNING,
   CgroupV1: WARNING,
-  SystemOOM: WARNING,
+  SystemOOM: WARNING_STEP,
   // Our own: the Go kubelet says nothing about events that it loses, about device plugins, nor whose memory ran out;
   // of fields it does not know it says nothing either.
   UnknownField: WARNING,
   OOMKilling: WARNING,
-  EventsDropped: WARNING,
+  EventsDropped: WARNING_STEP,
   DevicePluginRegistered: NORMAL,
   DevicePluginGone: WARNING,
   DeviceUnhealthy: WARNING,
-} as const satisfies Readonly<Record<string, readonly EventType[]>>;
+} as const satisfies Readonly<Record<string, ReasonRules>>;
 
 /** A reason of `EVENT_REASONS`. */
 export type EventReason = keyof typeof EVENT_REASONS;
@@ -136,7 +151,7 @@ export type EventVerdict =
   | {
       readonly [R in EventReason]: {
         readonly reason: R;
-        readonly type: (typeof EVENT_REASONS)[R][number];
+        readonly type: (typeof EVENT_REASONS)[R]["types"][number];
       };
     }[EventReason]
   | { readonly reason: AdmissionReason; readonly type: "Warning" };

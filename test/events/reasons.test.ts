@@ -118,7 +118,7 @@ const STORY_LINES = [...POD_STORIES, ...NODE_STORIES].flatMap(({ said }) => said
 
 test("every reason has an emitter, or belongs to a feature that does not exist yet", (context) => {
   const without: string[] = [];
-  for (const [reason, types] of Object.entries(EVENT_REASONS)) {
+  for (const [reason, { types }] of Object.entries(EVENT_REASONS)) {
     const emitter = EMITTERS[reason as EventReason];
     if (emitter === "story") {
       const told = STORY_LINES.flatMap((line) => {

@@ -8,6 +8,7 @@ import type {
   Pod,
   Probe,
 } from "../generated/types.ts";
+import type { ProbeHandlerName } from "../pod/probe-handlers.ts";
 import { httpHeaderNameFaults, portNameFaults, portNumberFaults } from "../text/names.ts";
 import { child, FINE, faultsAt, ifSet, notNegative, type Problems } from "./fields.ts";
 
@@ -30,46 +31,50 @@ function httpGetProblems(action: HTTPGetAction, path: string): Problems {
   ];
 }
 
-type Handler = LifecycleHandler & Pick<Probe, "grpc">;
+type Handler = LifecycleHandler & Pick<Probe, ProbeHandlerName>;
 
-const HANDLER_KINDS = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
+type HandlerName = ProbeHandlerName | keyof LifecycleHandler;
 
-function handlerKindProblems(
+/** What is wrong with the action of each handler of a probe or hook; `graceSeconds` are those of the pod. */
+const HANDLER_CHECKS: {
+  readonly [K in HandlerName]: (
+    action: NonNullable<Handler[K]>,
+    path: string,
+    graceSeconds: number | undefined,
+  ) => Problems;
+} = {
+  exec: ({ command = [] }, path) =>
+    command.length === 0 ? [required(child(path, "command"))] : FINE,
+  httpGet: httpGetProblems,
+  tcpSocket: ({ port }, path) => portProblems(port, child(path, "port")),
+  grpc: ({ port }, path) => portProblems(port, child(path, "port")),
+  sleep: ({ seconds = 0 }, path, graceSeconds) =>
+    graceSeconds !== undefined && (seconds < 0 || seconds > graceSeconds)
+      ? [
+          invalid(
+            path,
+            seconds,
+            `must be non-negative and less than terminationGracePeriodSeconds (${graceSeconds})`,
+          ),
+        ]
+      : FINE,
+};
+
+const HANDLER_NAMES = Object.keys(HANDLER_CHECKS) as HandlerName[];
+
+const handlerKindProblems = <K extends HandlerName>(
   handler: Handler,
-  kind: (typeof HANDLER_KINDS)[number],
+  kind: K,
   path: string,
   graceSeconds: number | undefined,
-): Problems {
-  switch (kind) {
-    case "exec":
-      return (handler.exec?.command ?? []).length === 0 ? [required(child(path, "command"))] : FINE;
-    case "httpGet":
-      return ifSet(handler.httpGet, (action) => httpGetProblems(action, path));
-    case "tcpSocket":
-      return ifSet(handler.tcpSocket, ({ port }) => portProblems(port, child(path, "port")));
-    case "grpc":
-      return ifSet(handler.grpc, ({ port }) => portProblems(port, child(path, "port")));
-    case "sleep": {
-      const seconds = handler.sleep?.seconds ?? 0;
-      return graceSeconds !== undefined && (seconds < 0 || seconds > graceSeconds)
-        ? [
-            invalid(
-              path,
-              seconds,
-              `must be non-negative and less than terminationGracePeriodSeconds (${graceSeconds})`,
-            ),
-          ]
-        : FINE;
-    }
-  }
-}
+): Problems => HANDLER_CHECKS[kind](handler[kind] as NonNullable<Handler[K]>, path, graceSeconds);
 
 function handlerProblems(
   handler: Handler,
   path: string,
   graceSeconds: number | undefined,
 ): Problems {
-  const set = HANDLER_KINDS.filter((kind) => handler[kind] !== undefined);
+  const set = HANDLER_NAMES.filter((kind) => handler[kind] !== undefined);
   if (set.length === 0) return [required(path, "must specify a handler type")];
   return set.flatMap((kind, i) =>
     i === 0

@@ -1,5 +1,6 @@
 // pure
 import type { Container, Pod } from "../../api/generated/types.ts";
+import { SERVED_SOURCES } from "../../api/pod/volume-sources.ts";
 
 /** A field of the pod that this version cannot honour, and what it would need. */
 export interface UnsupportedField {
@@ -135,18 +136,7 @@ const MOUNT_FIELDS: FieldTable = {
 
 const VOLUMES: Table = {
   unknown: "volumes of this kind are not supported",
-  fields: {
-    name: "yes",
-    configMap: "yes",
-    downwardAPI: "yes",
-    emptyDir: "yes",
-    ephemeral: "yes",
-    hostPath: "yes",
-    image: "yes",
-    persistentVolumeClaim: "yes",
-    projected: "yes",
-    secret: "yes",
-  },
+  fields: { name: "yes", ...Object.fromEntries(SERVED_SOURCES.map((name) => [name, "yes"])) },
 };
 
 const PROJECTED_SOURCES: Table = {

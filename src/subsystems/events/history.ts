@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { withMarks } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
+import type { Lane } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
@@ -20,7 +21,7 @@ import {
   matchesQuery,
   parseHistoryLine,
 } from "./history-lines.ts";
-import { type Lane, laneOf } from "./lanes.ts";
+import { laneOf } from "./lanes.ts";
 
 /** Where the history is and how much of it. */
 export interface HistoryOptions {

@@ -1,42 +1,7 @@
 // pure
 /** What an event is worth when not everything can be kept or sent. */
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { type EventReason, isEventReason } from "../../api/reasons.ts";
-
-/**
- * `lifecycle`: a step that happens once and that nothing says again. `ordinary`: everything else, much of it
- * said again and again while a problem lasts.
- */
-export type Lane = "lifecycle" | "ordinary";
-
-const LIFECYCLE: ReadonlySet<string> = new Set<EventReason>([
-  "Pulling",
-  "Pulled",
-  "Created",
-  "Started",
-  "Killing",
-  "SandboxChanged",
-  "Preempting",
-  "Evicted",
-  "DeadlineExceeded",
-  "ResizeStarted",
-  "ResizeCompleted",
-  "Starting",
-  "NodeReady",
-  "NodeNotReady",
-  "NodeSchedulable",
-  "NodeNotSchedulable",
-  "NodeHasSufficientMemory",
-  "NodeHasInsufficientMemory",
-  "NodeHasNoDiskPressure",
-  "NodeHasDiskPressure",
-  "NodeHasSufficientPID",
-  "NodeHasInsufficientPID",
-  "Rebooted",
-  "Shutdown",
-  "SystemOOM",
-  "EventsDropped",
-]);
+import { EVENT_REASONS, isEventReason, type Lane } from "../../api/reasons.ts";
 
 /** Why a pod was not admitted: these are the last that is heard of it. */
 const ADMISSION =
@@ -45,8 +10,8 @@ const ADMISSION =
 /** The lane of an event with this reason. */
 export function laneOf(reason: string | undefined): Lane {
   if (reason === undefined) return "ordinary";
-  if (LIFECYCLE.has(reason)) return "lifecycle";
-  return !isEventReason(reason) && ADMISSION.test(reason) ? "lifecycle" : "ordinary";
+  if (isEventReason(reason)) return EVENT_REASONS[reason].lane;
+  return ADMISSION.test(reason) ? "lifecycle" : "ordinary";
 }
 
 /** How many worths there are; `worthOf` gives 0 to one less. */

@@ -1,8 +1,9 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
+import type { Lane } from "../../api/reasons.ts";
 import { Heap } from "../../kit/health/heap.ts";
 import type { EventWrite } from "./event-api.ts";
 import { objectKey } from "./event-keys.ts";
-import { type Lane, laneOf, WORTHS, worthOf } from "./lanes.ts";
+import { laneOf, WORTHS, worthOf } from "./lanes.ts";
 
 /** Bounds of an outbox. */
 export interface OutboxOptions {

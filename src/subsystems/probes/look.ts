@@ -1,3 +1,8 @@
+import {
+  type ProbeAction,
+  type ProbeHandlerName,
+  probeHandlerOf,
+} from "../../api/pod/probe-handlers.ts";
 import type { Net } from "../../outside/net/net.ts";
 import { type ExecPorts, probeExec } from "./handlers/exec.ts";
 import { probeGrpc } from "./handlers/grpc.ts";
@@ -36,11 +41,33 @@ function lookOnce(
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
-  const { exec, httpGet, tcpSocket, grpc } = request.probe;
-  if (exec) return probeExec(ports, exec, request, signal);
-  if (httpGet) return probeHttp(ports.net, httpGet, request, signal);
-  if (tcpSocket) return probeTcp(ports.net, tcpSocket, request, signal);
-  if (grpc) return probeGrpc(ports.net, grpc, request, signal);
+  const name = probeHandlerOf(request.probe);
+  if (name !== undefined) return callHandler(name, ports, request, signal);
   const message = `missing probe handler for ${request.podText}:${request.container.name}`;
   return Promise.resolve({ kind: "error", message });
+}
+
+type Handlers = {
+  readonly [K in ProbeHandlerName]: (
+    ports: LookPorts,
+    action: ProbeAction<K>,
+    request: ProbeRequest,
+    signal: AbortSignal,
+  ) => Promise<ProbeOutcome>;
+};
+
+const HANDLERS: Handlers = {
+  exec: probeExec,
+  httpGet: ({ net }, ...probe) => probeHttp(net, ...probe),
+  tcpSocket: ({ net }, ...probe) => probeTcp(net, ...probe),
+  grpc: ({ net }, ...probe) => probeGrpc(net, ...probe),
+};
+
+function callHandler<K extends ProbeHandlerName>(
+  name: K,
+  ports: LookPorts,
+  request: ProbeRequest,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  return HANDLERS[name](ports, request.probe[name] as ProbeAction<K>, request, signal);
 }

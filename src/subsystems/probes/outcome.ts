@@ -1,5 +1,6 @@
 // pure
 import type { Container, Probe } from "../../api/generated/types.ts";
+import type { ProbeHandlerName } from "../../api/pod/probe-handlers.ts";
 
 /** One look at one container. */
 export interface ProbeRequest {
@@ -35,15 +36,7 @@ export type ProbeOutcome =
   | { readonly kind: "error"; readonly message: string; readonly final?: true };
 
 /** How a probe looks; `none` is an error of the spec. */
-export type HandlerKind = "exec" | "httpGet" | "tcpSocket" | "grpc" | "none";
-
-/** The handler of a probe; of several, the one the Go kubelet would take. */
-export function handlerOf(probe: Probe): HandlerKind {
-  if (probe.exec) return "exec";
-  if (probe.httpGet) return "httpGet";
-  if (probe.tcpSocket) return "tcpSocket";
-  return probe.grpc ? "grpc" : "none";
-}
+export type HandlerKind = ProbeHandlerName | "none";
 
 /** Sent as `User-Agent`; servers of users tell probes from traffic by it. */
 export const USER_AGENT = "kube-probe/1.36";

@@ -1,4 +1,5 @@
 import type { PodUid } from "../../api/observation.ts";
+import { probeHandlerOf } from "../../api/pod/probe-handlers.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -9,7 +10,7 @@ import type { Publisher } from "../../kit/topic.ts";
 import type { FineRate } from "./fine-rate.ts";
 import { type LookPorts, look } from "./look.ts";
 import { LookLog } from "./look-log.ts";
-import { type HandlerKind, handlerOf, type ProbeOutcome } from "./outcome.ts";
+import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { MANY_UNCOLLECTED, saidOf, uncollectedText } from "./said.ts";
 import type { Schedule, Turn } from "./schedule.ts";
@@ -127,7 +128,7 @@ export class Prober {
   }
 
   get handler(): HandlerKind {
-    return handlerOf(probeOf(this.#target.spec, this.kind) ?? {});
+    return probeHandlerOf(probeOf(this.#target.spec, this.kind) ?? {}) ?? "none";
   }
 
   /** Takes what is now known of pod and container. */

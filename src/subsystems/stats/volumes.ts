@@ -1,6 +1,7 @@
 // pure
-import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { Pod } from "../../api/generated/types.ts";
 import { isLocalEphemeralVolume } from "../../api/pod/pod.ts";
+import { servedSourceOf, VOLUME_SOURCES } from "../../api/pod/volume-sources.ts";
 
 /** A volume whose size is the agent's to measure. */
 export interface MeasuredVolume {
@@ -11,21 +12,13 @@ export interface MeasuredVolume {
   readonly ephemeral: boolean;
 }
 
-/** The folder of each kind below the pod's volumes, as the Go kubelet lays them out. */
-const PLUGINS = [
-  ["emptyDir", "kubernetes.io~empty-dir"],
-  ["configMap", "kubernetes.io~configmap"],
-  ["secret", "kubernetes.io~secret"],
-  ["downwardAPI", "kubernetes.io~downward-api"],
-  ["projected", "kubernetes.io~projected"],
-] as const satisfies readonly (readonly [keyof Volume, string])[];
-
 /** The volumes of a pod that live in its folder. */
 export function measuredVolumes(pod: Pod): readonly MeasuredVolume[] {
   return (pod.spec?.volumes ?? []).flatMap((volume) => {
-    const kind = PLUGINS.find(([member]) => volume[member] !== undefined);
-    if (!kind) return [];
-    const folder = `${kind[1]}/${volume.name}`;
+    const source = servedSourceOf(volume);
+    const served = source === undefined ? undefined : VOLUME_SOURCES[source];
+    if (!served?.measured) return [];
+    const folder = `${served.folder}/${volume.name}`;
     return [{ name: volume.name, folder, ephemeral: isLocalEphemeralVolume(volume) }];
   });
 }

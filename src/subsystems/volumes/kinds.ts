@@ -1,4 +1,5 @@
 import type { Volume } from "../../api/generated/types.ts";
+import { type ServedSourceName, servedSourceOf } from "../../api/pod/volume-sources.ts";
 import type { VolumeKind } from "./kind.ts";
 import { claimKind } from "./kinds/claim.ts";
 import { downwardApiKind } from "./kinds/downward-api.ts";
@@ -9,7 +10,7 @@ import { configMapKind, secretKind } from "./kinds/object-files.ts";
 import { projectedKind } from "./kinds/projected.ts";
 
 /** The kinds there are, by the field of the volume that asks for each. */
-const KINDS: Partial<Readonly<Record<keyof Volume, VolumeKind>>> = {
+const KINDS: Readonly<Record<ServedSourceName, VolumeKind>> = {
   configMap: configMapKind,
   downwardAPI: downwardApiKind,
   emptyDir: emptyDirKind,
@@ -23,9 +24,8 @@ const KINDS: Partial<Readonly<Record<keyof Volume, VolumeKind>>> = {
 
 /** The kind of a volume; `undefined` for those that are not supported. */
 export function kindOf(volume: Volume): VolumeKind | undefined {
-  for (const [field, kind] of Object.entries(KINDS))
-    if (volume[field as keyof Volume] !== undefined) return kind;
-  return undefined;
+  const name = servedSourceOf(volume);
+  return name === undefined ? undefined : KINDS[name];
 }
 
 /** Folders below a pod's `volumes` in which we mount: what is mounted elsewhere is not ours to take away. */

@@ -70,7 +70,7 @@ function driverProblems(driver: string, path: string): Problems {
 const SIMULTANEOUSLY = "can not be specified simultaneously";
 
 /** Volumes that live elsewhere: file servers, block devices, clouds. */
-export const REMOTE_VOLUMES: VolumeChecks = {
+export const REMOTE_VOLUMES = {
   awsElasticBlockStore: (source, path) => [
     ...need(source, path, "volumeID"),
     ...inRange(source.partition, child(path, "partition"), inclusiveRange(1, 255)),
@@ -230,4 +230,4 @@ export const REMOTE_VOLUMES: VolumeChecks = {
           : faultsAt(at, secret.name, dns1123SubdomainFaults(secret.name ?? ""))),
     ];
   },
-};
+} satisfies Partial<VolumeChecks>;

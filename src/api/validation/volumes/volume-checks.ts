@@ -1,5 +1,6 @@
 // pure
 import type { Volume } from "../../generated/types.ts";
+import type { VolumeSourceName } from "../../pod/volume-sources.ts";
 import type { Problems } from "../fields.ts";
 
 /** Which volume of which pod is looked at. */
@@ -8,13 +9,11 @@ export interface VolumeContext {
   readonly podName: string;
 }
 
-/** The kinds of volumes. */
-export type SourceName = Exclude<keyof Volume, "name">;
 /** What is wrong with a source of one kind. */
-export type Check<K extends SourceName> = (
+export type Check<K extends VolumeSourceName> = (
   source: NonNullable<Volume[K]>,
   path: string,
   context: VolumeContext,
 ) => Problems;
-/** A check for some or all kinds of volumes. */
-export type VolumeChecks = { readonly [K in SourceName]?: Check<K> };
+/** A check for every kind of volume. */
+export type VolumeChecks = { readonly [K in VolumeSourceName]: Check<K> };

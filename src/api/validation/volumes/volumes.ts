@@ -8,6 +8,7 @@ import {
   unsupported,
 } from "../../decode/field-problem.ts";
 import type { Pod, Volume } from "../../generated/types.ts";
+import type { VolumeSourceName } from "../../pod/volume-sources.ts";
 import { dns1123LabelFaults, dns1123SubdomainFaults } from "../../text/names.ts";
 import {
   child,
@@ -24,7 +25,7 @@ import {
 import { claimTemplateProblems } from "./claim-template.ts";
 import { projectedProblems } from "./projected.ts";
 import { REMOTE_VOLUMES } from "./remote-volumes.ts";
-import type { Check, SourceName, VolumeChecks, VolumeContext } from "./volume-checks.ts";
+import type { Check, VolumeChecks, VolumeContext } from "./volume-checks.ts";
 import { downwardFileProblems, keyToPathProblems, pullPolicyProblems } from "./volume-files.ts";
 
 const HOST_PATH_TYPES = [
@@ -38,7 +39,7 @@ const HOST_PATH_TYPES = [
   "Socket",
 ] as const;
 
-const LOCAL_VOLUMES: VolumeChecks = {
+const LOCAL_VOLUMES = {
   emptyDir: ({ sizeLimit }, path) =>
     sizeLimit !== undefined && isNegative(sizeLimit)
       ? [forbidden(child(path, "sizeLimit"), "SizeLimit field must be a valid resource quantity")]
@@ -89,26 +90,26 @@ const LOCAL_VOLUMES: VolumeChecks = {
     ...(reference === "" ? [required(child(path, "reference"))] : []),
     ...pullPolicyProblems(pullPolicy, child(path, "pullPolicy")),
   ],
-};
+} satisfies Partial<VolumeChecks>;
 
 const CHECKS: VolumeChecks = { ...REMOTE_VOLUMES, ...LOCAL_VOLUMES };
 
-function sourceProblems<K extends SourceName>(
+function sourceProblems<K extends VolumeSourceName>(
   volume: Volume,
   name: K,
   path: string,
   context: VolumeContext,
 ): Problems {
-  const check: Check<K> | undefined = CHECKS[name];
+  const check: Check<K> = CHECKS[name];
   const source = volume[name];
-  return check === undefined || source === undefined || source === null
-    ? FINE
-    : check(source, child(path, name), context);
+  return source === undefined || source === null ? FINE : check(source, child(path, name), context);
 }
 
 function volumeProblems(volume: Volume, path: string, podName: string): readonly FieldProblem[] {
   const { name } = volume;
-  const set = (Object.keys(CHECKS) as SourceName[]).filter((key) => volume[key] !== undefined);
+  const set = (Object.keys(CHECKS) as VolumeSourceName[]).filter(
+    (key) => volume[key] !== undefined,
+  );
   const first = set[0];
   return [
     ...(first === undefined

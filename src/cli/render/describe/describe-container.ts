@@ -7,6 +7,11 @@ import type {
   Probe,
   VolumeMount,
 } from "../../../api/generated/types.ts";
+import {
+  type ProbeAction,
+  type ProbeHandlerName,
+  probeHandlerOf,
+} from "../../../api/pod/probe-handlers.ts";
 import { type Field, field } from "./fields.ts";
 
 /** A container of a pod with its status, as fields. */
@@ -111,16 +116,21 @@ export function describeProbe(probe: Probe): string {
   return `${describeHandler(probe)} ${figures.join(" ")}`;
 }
 
-function describeHandler({ exec, httpGet, tcpSocket, grpc }: Probe): string {
-  if (exec) return `exec [${(exec.command ?? []).join(" ")}]`;
-  if (httpGet) {
-    const { scheme = "HTTP", host = "", port, path = "/" } = httpGet;
-    return `http-get ${scheme.toLowerCase()}://${host}:${port}${path}`;
-  }
-  if (tcpSocket) return `tcp-socket ${tcpSocket.host ?? ""}:${tcpSocket.port}`;
-  if (grpc) return `grpc <pod>:${grpc.port} ${grpc.service ?? ""}`.trimEnd();
-  return "unknown";
+const HANDLER_TEXT: { readonly [K in ProbeHandlerName]: (action: ProbeAction<K>) => string } = {
+  exec: ({ command = [] }) => `exec [${command.join(" ")}]`,
+  httpGet: ({ scheme = "HTTP", host = "", port, path = "/" }) =>
+    `http-get ${scheme.toLowerCase()}://${host}:${port}${path}`,
+  tcpSocket: ({ host = "", port }) => `tcp-socket ${host}:${port}`,
+  grpc: ({ port, service = "" }) => `grpc <pod>:${port} ${service}`.trimEnd(),
+};
+
+function describeHandler(probe: Probe): string {
+  const name = probeHandlerOf(probe);
+  return name === undefined ? "unknown" : textOf(name, probe);
 }
+
+const textOf = <K extends ProbeHandlerName>(name: K, probe: Probe): string =>
+  HANDLER_TEXT[name](probe[name] as ProbeAction<K>);
 
 function describeVariable({ name, value, valueFrom }: EnvVar): string {
   if (!valueFrom) return `${name}: ${value ?? ""}`;

@@ -175,22 +175,27 @@ function execute<K extends PodAction["kind"]>(
   return (EXECUTORS[action.kind] as Executors[K])(action, run);
 }
 
-function stepOf(action: PodAction): string {
-  switch (action.kind) {
-    case "makeDirectories":
-    case "createCgroup":
-    case "mountVolumes":
-      return STEP_PREPARE;
-    case "createSandbox":
-      return STEP_SANDBOX;
-    case "startContainer":
-      return action.name;
-    case "resizePod":
-      return STEP_RESIZE;
-    default:
-      return STEP_TEARDOWN;
-  }
-}
+/** The step in whose name an action fails. */
+const STEPS: {
+  readonly [K in PodAction["kind"]]: (action: Extract<PodAction, { kind: K }>) => string;
+} = {
+  makeDirectories: () => STEP_PREPARE,
+  createCgroup: () => STEP_PREPARE,
+  mountVolumes: () => STEP_PREPARE,
+  createSandbox: () => STEP_SANDBOX,
+  startContainer: ({ name }) => name,
+  resizePod: () => STEP_RESIZE,
+  stopContainers: () => STEP_TEARDOWN,
+  stopSandbox: () => STEP_TEARDOWN,
+  removeContainer: () => STEP_TEARDOWN,
+  removeSandbox: () => STEP_TEARDOWN,
+  unmountVolumes: () => STEP_TEARDOWN,
+  removeCgroup: () => STEP_TEARDOWN,
+  removeDirectories: () => STEP_TEARDOWN,
+};
+
+const stepOf = <K extends PodAction["kind"]>(action: Extract<PodAction, { kind: K }>): string =>
+  (STEPS[action.kind] as (typeof STEPS)[K])(action);
 
 /** One fault of killing a pod as the Go kubelet puts it (SyncResult). */
 function killFault(action: string, target: string, message: string): string {

@@ -4,7 +4,7 @@ import type {
   Pod,
   Volume,
 } from "../../../api/generated/types.ts";
-import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
+import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../outside/kube/kube.ts";
 import {
@@ -21,7 +21,7 @@ const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
 
 /** Persistent volumes on this node, by way of a claim: local ones and paths of the node. */
 export const claimKind: VolumeKind = {
-  plugin: LOCAL_PLUGIN,
+  plugin: VOLUME_SOURCES.persistentVolumeClaim.folder,
   setUp: async (order, deps, signal) => {
     const { name, readOnly } = claimOf(order.pod, order.volume);
     const pv = await boundVolume(order, name, deps, signal);

@@ -1,8 +1,9 @@
+import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import type { VolumeKind } from "../kind.ts";
 import { setUpPayload } from "../payload-volume.ts";
 import { DEFAULT_FILE_MODE, downwardFiles } from "../payloads.ts";
 
-const PLUGIN = "kubernetes.io~downward-api";
+const PLUGIN = VOLUME_SOURCES.downwardAPI.folder;
 
 /** Fields of the pod as files, which follow its labels and annotations. */
 export const downwardApiKind: VolumeKind = {

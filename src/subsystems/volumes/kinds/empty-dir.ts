@@ -1,9 +1,10 @@
+import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { type KindDeps, type VolumeKind, type VolumeOrder, volumePath } from "../kind.ts";
 import { ensureFolder } from "../payload-volume.ts";
 import { hugePagesOf } from "../sizes.ts";
 
-const PLUGIN = "kubernetes.io~empty-dir";
+const PLUGIN = VOLUME_SOURCES.emptyDir.folder;
 const MODE = 0o777;
 
 /** Says that a volume is made, in a folder of the pod's own (volume/util SetReady). */

@@ -1,4 +1,5 @@
 import type { HostPathVolumeSource } from "../../../api/generated/types.ts";
+import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { FileFacts, PodFiles } from "../../../outside/host/host.ts";
 import type { VolumeKind } from "../kind.ts";
@@ -37,7 +38,7 @@ export async function checkHostPath(files: PodFiles, source: HostPathVolumeSourc
 
 /** A path of the node, as it is. */
 export const hostPathKind: VolumeKind = {
-  plugin: "kubernetes.io~host-path",
+  plugin: VOLUME_SOURCES.hostPath.folder,
   setUp: async ({ volume }, { files }) => {
     const source = volume.hostPath ?? { path: "" };
     await checkHostPath(files, source);

@@ -1,4 +1,5 @@
 import type { ConfigMap, KeyToPath, Secret, Volume } from "../../../api/generated/types.ts";
+import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from "../../../outside/kube/kube.ts";
 import { getObject, namespaceOf, type VolumeKind } from "../kind.ts";
 import { setUpPayload } from "../payload-volume.ts";
@@ -34,7 +35,7 @@ interface FileSource {
 const CONFIG_MAP_FILES: FileObjects<ConfigMap> = {
   resource: CONFIG_MAPS,
   word: "configmap",
-  plugin: "kubernetes.io~configmap",
+  plugin: VOLUME_SOURCES.configMap.folder,
   medium: "disk",
   files: configMapFiles,
   source: ({ configMap }) => ({ ...configMap, name: configMap?.name }),
@@ -43,7 +44,7 @@ const CONFIG_MAP_FILES: FileObjects<ConfigMap> = {
 const SECRET_FILES: FileObjects<Secret> = {
   resource: SECRETS,
   word: "secret",
-  plugin: "kubernetes.io~secret",
+  plugin: VOLUME_SOURCES.secret.folder,
   medium: "memory",
   files: secretFiles,
   source: ({ secret }) => ({ ...secret, name: secret?.secretName }),

@@ -4,6 +4,7 @@ import type {
   ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../../api/generated/types.ts";
+import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import { CONFIG_MAPS, SECRETS } from "../../../outside/kube/kube.ts";
@@ -26,7 +27,7 @@ import {
 import { configMapPayload, secretPayload } from "./object-files.ts";
 import { anchorsOf, trustBundles } from "./trust-bundles.ts";
 
-const PLUGIN = "kubernetes.io~projected";
+const PLUGIN = VOLUME_SOURCES.projected.folder;
 /** Sources of one volume that are asked side by side. */
 const SOURCES_AT_ONCE = 8;
 
