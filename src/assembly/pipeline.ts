@@ -1,7 +1,7 @@
 import { declaredFeatures } from "../config/gates/declared-features.ts";
 import { resolveGates } from "../config/gates/feature-gates.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
-import { nodeFace } from "../node/cluster.ts";
+import { nodeAttributes } from "../node/cluster.ts";
 import { exposePods } from "../node/pod-metrics.ts";
 import { ClusterPods } from "../pipeline/cluster/cluster.ts";
 import {
@@ -90,7 +90,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     news,
     room: () => ({
       ...room,
-      ...nodeFace(options.nodeName, node.get()),
+      ...nodeAttributes(options.nodeName, node.get()),
       pressure: pressure.get(),
       declaredFeatures: declaredFeatures(gates, subsystems.runtime.watch.health.get()),
     }),

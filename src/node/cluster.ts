@@ -22,7 +22,7 @@ import {
   WatchedObjects,
 } from "../outside/kube/kube.ts";
 import type { Outside } from "../outside/outside.ts";
-import type { NodeFace } from "../pipeline/admission/rules.ts";
+import type { NodeAttributes } from "../pipeline/admission/rules.ts";
 import { type EventApi, kubeEventApi } from "../subsystems/events/events.ts";
 
 /** A cluster to be a node of. */
@@ -149,7 +149,10 @@ export function clientPorts(
 }
 
 /** What pods may ask of the node by its object in the API; nothing as long as there is none. */
-export function nodeFace(name: string, node: Node | undefined): { readonly node?: NodeFace } {
+export function nodeAttributes(
+  name: string,
+  node: Node | undefined,
+): { readonly node?: NodeAttributes } {
   if (!node) return {};
   const { metadata, spec } = node;
   return { node: { name, labels: metadata?.labels ?? {}, taints: spec?.taints ?? [] } };

@@ -1,11 +1,11 @@
 import type { Exchange } from "../outside/serving.ts";
 import type { Identity } from "./access/authenticate.ts";
-import type { Face, Route } from "./routes.ts";
+import type { Endpoint, Route } from "./routes.ts";
 
 /** A request that may be answered: its route was found, its caller is known and allowed. */
 export interface Call {
   readonly exchange: Exchange;
-  readonly face: Face;
+  readonly endpoint: Endpoint;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;

@@ -1,7 +1,7 @@
 // pure
 
 /** Where a route can be asked: the HTTPS port, the read-only port, the health port, the agent's own socket. */
-export type Face = "secure" | "readOnly" | "health" | "local";
+export type Endpoint = "secure" | "readOnly" | "health" | "local";
 
 /** What a caller must be allowed to do; one of `subresources` of the node is enough. */
 export interface Access {
@@ -16,7 +16,7 @@ export interface Route<Handler> {
   readonly pattern: string;
   /** `GET` answers `HEAD` too. */
   readonly methods: readonly string[];
-  readonly faces: readonly Face[];
+  readonly endpoints: readonly Endpoint[];
   readonly access: Access;
   /** Answers for as long as the caller likes. */
   readonly longRunning?: boolean;
@@ -55,14 +55,14 @@ export function parseTarget(target: string): ParsedTarget | undefined {
 /** Finds the route for a path. A slash at the end does not matter; nothing else is evened out. */
 export function matchRoute<Handler>(
   routes: readonly Route<Handler>[],
-  face: Face,
+  endpoint: Endpoint,
   method: string,
   path: string,
 ): RouteMatch<Handler> {
   const parts = splitPath(path);
   const allow = new Set<string>();
   for (const route of routes) {
-    if (!route.faces.includes(face)) continue;
+    if (!route.endpoints.includes(endpoint)) continue;
     const params = parts && matchParts(splitPattern(route.pattern), parts);
     if (!params) continue;
     const methods = methodsOf(route);

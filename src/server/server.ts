@@ -2,7 +2,7 @@
  * The agent's server. Owns: its listeners and the certificate it makes. In: requests. Out: what the agent
  * knows, and connections into containers. Invariants: it changes nothing of the agent; nobody is answered
  * on the HTTPS port who has not proved who they are, unless the configuration says so; the port is where the
- * configuration says; no answer holds what only a caller of another face may see.
+ * configuration says; no response contains what only a client of another endpoint may see.
  */
 import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
@@ -27,14 +27,14 @@ import {
 import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
 import type { Delegated } from "./access/delegated.ts";
 import { ServingCertificate } from "./access/serving-certificate.ts";
-import { type Admission, FaceServer } from "./face.ts";
+import { type Admission, EndpointServer } from "./endpoint.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import { healthChecks } from "./routes/health.ts";
 import { kubeletRoutes } from "./routes/kubelet-routes.ts";
 import { ownRoutes } from "./routes/own-routes.ts";
 import { exposeProcess } from "./routes/process-metrics.ts";
 import { createStreamingMetrics } from "./routes/streaming.ts";
-import type { Face } from "./routes.ts";
+import type { Endpoint } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
 
 export type { Authentication, Credentials, Identity } from "./access/authenticate.ts";
@@ -71,7 +71,7 @@ export interface ServerDeps {
 
 /** Where the server listens. */
 export interface RunningServer {
-  readonly addresses: Readonly<Partial<Record<Face, ListenAddress>>>;
+  readonly addresses: Readonly<Partial<Record<Endpoint, ListenAddress>>>;
 }
 
 /** As the Go kubelet's server has them where it has any. */
@@ -114,25 +114,27 @@ export async function startServer(
     ...ownRoutes(node, { clock, process: serving.process }),
   ];
   const httpMetrics = createHttpMetrics(metrics, clock);
-  const faceOf = (face: Face, admission: Admission) =>
-    new FaceServer({ face, routes, admission, metrics: httpMetrics, log });
+  const endpointOf = (endpoint: Endpoint, admission: Admission) =>
+    new EndpointServer({ endpoint, routes, admission, metrics: httpMetrics, log });
   const everybody: Admission = { kind: "everybody", identity: NOBODY };
-  const addresses: Partial<Record<Face, ListenAddress>> = {};
+  const addresses: Partial<Record<Endpoint, ListenAddress>> = {};
   if (options.socketPath !== undefined) {
-    const local = faceOf("local", { kind: "everybody", identity: LOCAL });
+    const local = endpointOf("local", { kind: "everybody", identity: LOCAL });
     addresses.local = await startLocal(options.socketPath, options, { ...deps, log }, local);
   }
   if (config.enableServer) {
-    addresses.secure = await startSecure(options, deps, (admission) => faceOf("secure", admission));
+    addresses.secure = await startSecure(options, deps, (admission) =>
+      endpointOf("secure", admission),
+    );
     if (config.readOnlyPort > 0) {
       const at = { kind: "tcp", host: config.address, port: config.readOnlyPort } as const;
-      addresses.readOnly = (await listen(deps, faceOf("readOnly", everybody), at)).address;
+      addresses.readOnly = (await listen(deps, endpointOf("readOnly", everybody), at)).address;
     }
   }
   if (config.healthzPort > 0) {
     const at = { kind: "tcp", host: config.healthzBindAddress, port: config.healthzPort } as const;
     addresses.health = at;
-    startHealth(deps, faceOf("health", everybody), at);
+    startHealth(deps, endpointOf("health", everybody), at);
   }
   return { addresses };
 }
@@ -142,12 +144,12 @@ async function startLocal(
   socketPath: string,
   { otherSocketPaths = [] }: ServerOptions,
   deps: ServerDeps,
-  face: FaceServer,
+  endpoint: EndpointServer,
 ): Promise<ListenAddress> {
   const paths = [socketPath, ...otherSocketPaths];
   for (const [i, path] of paths.entries()) {
     try {
-      const { address } = await listen(deps, face, { kind: "unix", path });
+      const { address } = await listen(deps, endpoint, { kind: "unix", path });
       if (i > 0)
         deps.log.warn("another agent listens on the socket; this agent's own has another name", {
           held: socketPath,
@@ -165,7 +167,7 @@ async function startLocal(
 async function startSecure(
   options: ServerOptions,
   deps: ServerDeps,
-  faceOf: (admission: Admission) => FaceServer,
+  endpointOf: (admission: Admission) => EndpointServer,
 ): Promise<ListenAddress> {
   const { node, files, clock, scope, delegated } = deps;
   const { config, nodeName, addresses } = node;
@@ -190,7 +192,7 @@ async function startSecure(
   );
   const authorizer =
     authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);
-  const face = faceOf({
+  const endpoint = endpointOf({
     kind: "checked",
     nodeName,
     authorizer,
@@ -206,7 +208,7 @@ async function startSecure(
   const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
   const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
   const at = { kind: "tcp", host: config.address, port: config.port } as const;
-  const listener = await listen(deps, face, at, { material, settings });
+  const listener = await listen(deps, endpoint, at, { material, settings });
   scope.spawn("server certificates", "restart", (signal) =>
     certificate.follow(material, (next) => listener.setTls(next), signal),
   );
@@ -231,7 +233,7 @@ function sayWhoMayAsk(
 /** Starts a listener that closes with the scope. */
 async function listen(
   { serving, scope }: ServerDeps,
-  face: FaceServer,
+  endpoint: EndpointServer,
   address: ListenAddress,
   tls?: NonNullable<ListenOptions["tls"]>,
 ): Promise<HttpListener> {
@@ -239,9 +241,9 @@ async function listen(
     address,
     limits: LIMITS,
     ...(tls ? { tls } : {}),
-    mayUpgrade: (method, target) => face.mayUpgrade(method, target),
-    onExchange: (exchange) => face.answer(exchange),
-    onProblem: (problem) => face.onProblem(problem),
+    mayUpgrade: (method, target) => endpoint.mayUpgrade(method, target),
+    onExchange: (exchange) => endpoint.answer(exchange),
+    onProblem: (problem) => endpoint.onProblem(problem),
   });
   try {
     scope.defer("listener", async () => {
@@ -255,11 +257,11 @@ async function listen(
 }
 
 /** The health port may be taken for a while, by an agent that is just leaving; the rest goes on. */
-function startHealth(deps: ServerDeps, face: FaceServer, address: ListenAddress): void {
+function startHealth(deps: ServerDeps, endpoint: EndpointServer, address: ListenAddress): void {
   deps.scope.spawn("health port", "restart", async (signal) => {
     while (!signal.aborted) {
       try {
-        await listen(deps, face, address);
+        await listen(deps, endpoint, address);
         return;
       } catch (error) {
         if (!isOutside(error)) throw error;

@@ -23,7 +23,7 @@ function routesOf(node: ServedWorld): readonly ServedRoute[] {
     checks: () => [],
     countTranslated: () => {},
   };
-  return kubeletRoutes(served, deps).filter(({ faces }) => faces.includes("secure"));
+  return kubeletRoutes(served, deps).filter(({ endpoints }) => endpoints.includes("secure"));
 }
 
 const pathOf = (pattern: string) => pattern.replaceAll(/\{[^}]+\}/g, "x");

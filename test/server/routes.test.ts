@@ -12,11 +12,11 @@ import {
 const route = (
   pattern: string,
   methods: string[] = ["GET"],
-  faces = ["secure"],
+  endpoints = ["secure"],
 ): Route<string> => ({
   pattern,
   methods,
-  faces: faces as Route<string>["faces"],
+  endpoints: endpoints as Route<string>["endpoints"],
   access: { subresources: ["proxy"] },
   handler: pattern,
 });
@@ -74,7 +74,7 @@ test("matchRoute finds what a path and a method mean", () => {
   }
 });
 
-test("matchRoute keeps the faces apart", () => {
+test("matchRoute keeps the endpoints apart", () => {
   assert.equal(matchRoute(ROUTES, "health", "GET", "/healthz").kind, "found");
   assert.equal(matchRoute(ROUTES, "health", "GET", "/healthz/ping").kind, "unknown");
   assert.equal(matchRoute(ROUTES, "readOnly", "GET", "/healthz").kind, "unknown");

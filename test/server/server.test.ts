@@ -253,7 +253,7 @@ describe("the HTTPS port without authorities", () => {
   });
 });
 
-describe("the other faces", () => {
+describe("the other endpoints", () => {
   test("the health port serves health, and nothing else", async () => {
     const port = await freePort();
     await using world = await startWorld({ config: { healthzPort: port } });

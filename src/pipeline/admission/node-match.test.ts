@@ -6,9 +6,9 @@ import type {
   PodSpec,
   Toleration,
 } from "../../api/generated/types.ts";
-import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
+import { matchesNode, type NodeAttributes, untoleratedTaint } from "./node-match.ts";
 
-const NODE: NodeFace = {
+const NODE: NodeAttributes = {
   name: "node-1",
   labels: { zone: "a", cores: "8" },
   taints: [

@@ -6,14 +6,14 @@ import { isStaticPod } from "../../api/pod/pod.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 
 /** The node's object in the API, as far as pods can ask for it. */
-export interface NodeFace {
+export interface NodeAttributes {
   readonly name: string;
   readonly labels: LabelSet;
   readonly taints: readonly Taint[];
 }
 
 /** Whether the node is one that the pod's selector and required affinity ask for (component-helpers nodeaffinity). */
-export function matchesNode({ spec }: Pod, node: NodeFace): boolean {
+export function matchesNode({ spec }: Pod, node: NodeAttributes): boolean {
   const selected = Object.entries(spec?.nodeSelector ?? {}).every(
     ([key, value]) => node.labels[key] === value,
   );
@@ -23,7 +23,7 @@ export function matchesNode({ spec }: Pod, node: NodeFace): boolean {
 }
 
 /** The first `NoExecute` taint that the pod does not put up with; static pods put up with all. */
-export function untoleratedTaint(pod: Pod, { taints }: NodeFace): Taint | undefined {
+export function untoleratedTaint(pod: Pod, { taints }: NodeAttributes): Taint | undefined {
   if (isStaticPod(pod)) return undefined;
   const tolerations = pod.spec?.tolerations ?? [];
   return taints.find(

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { featuresForPod, missingFeatures } from "../../api/node/node-features.ts";
 import { isStaticPod } from "../../api/pod/pod.ts";
-import { matchesNode, type NodeFace, untoleratedTaint } from "./node-match.ts";
+import { matchesNode, type NodeAttributes, untoleratedTaint } from "./node-match.ts";
 import { mayComeUnder, pressureText } from "./node-pressure.ts";
 import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";
 import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
@@ -10,12 +10,12 @@ import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
 export { planPreemption } from "./preemption.ts";
-export { type NodeFace, type NodeSecurity, shortages, wantsStrictGroups };
+export { type NodeAttributes, type NodeSecurity, shortages, wantsStrictGroups };
 
 /** What the node can give to pods, and what it is. */
 export interface NodeRoom extends Room {
   /** Absent where there is no API server that has the node's object. */
-  readonly node?: NodeFace;
+  readonly node?: NodeAttributes;
   /** What kernel and runtime can enforce; left out where that is not known, and then not asked. */
   readonly security?: NodeSecurity;
   /** Whether runtime classes can be looked up. */

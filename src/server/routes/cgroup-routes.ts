@@ -6,7 +6,7 @@ import type { ServedNode } from "../served-node.ts";
 /** The live control groups beside the desired ones, and their repair; on the agent's own socket only. */
 export function cgroupRoutes(node: ServedNode): readonly ServedRoute[] {
   const { cgroups } = node.subsystems;
-  const local = { faces: ["local"], access: { subresources: ["proxy"] } } as const;
+  const local = { endpoints: ["local"], access: { subresources: ["proxy"] } } as const;
   return [
     {
       ...local,

@@ -17,9 +17,9 @@ export async function replyContainerLogs(
   node: ServedNode,
   clock: Clock,
 ): Promise<void> {
-  const { exchange, query, face } = call;
+  const { exchange, query, endpoint } = call;
   const allowStream =
-    face === "local" || node.config.featureGates["PodLogsQuerySplitStreams"] === true;
+    endpoint === "local" || node.config.featureGates["PodLogsQuerySplitStreams"] === true;
   const wanted = parseLogQuery(query, allowStream);
   await using reading = await openLog(call, node, { ...wanted, clock });
   // Headers go out before the log says anything: whoever follows a silent container is answered.

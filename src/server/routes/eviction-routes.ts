@@ -12,7 +12,7 @@ import type { ServedNode } from "../served-node.ts";
 export function evictionRoutes({ eviction }: ServedNode): readonly ServedRoute[] {
   return [
     {
-      faces: ["local"],
+      endpoints: ["local"],
       access: { subresources: ["proxy"] },
       pattern: "/nodelet/v1/eviction",
       methods: ["GET"],

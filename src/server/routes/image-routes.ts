@@ -14,7 +14,7 @@ export interface CollectionAnswer {
 /** All images with what would become of them, and removing some; on the agent's own socket only. */
 export function imageRoutes({ subsystems }: ServedNode): readonly ServedRoute[] {
   const { images } = subsystems;
-  const local = { faces: ["local"], access: { subresources: ["proxy"] } } as const;
+  const local = { endpoints: ["local"], access: { subresources: ["proxy"] } } as const;
   return [
     {
       ...local,

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { type Handler, replyText, type ServedRoute } from "../call.ts";
-import type { Face } from "../routes.ts";
+import type { Endpoint } from "../routes.ts";
 import type { ServedNode } from "../served-node.ts";
 import { replyContainerLogs } from "./container-logs.ts";
 import { replyHealth, replyHealthCheck, type ServedCheck } from "./health.ts";
@@ -31,9 +31,9 @@ export interface KubeletRoutesDeps {
   readonly countTranslated: CountTranslated;
 }
 
-const EVERYWHERE: readonly Face[] = ["secure", "readOnly", "health", "local"];
-const OPEN: readonly Face[] = ["secure", "readOnly", "local"];
-const GUARDED: readonly Face[] = ["secure", "local"];
+const EVERYWHERE: readonly Endpoint[] = ["secure", "readOnly", "health", "local"];
+const OPEN: readonly Endpoint[] = ["secure", "readOnly", "local"];
+const GUARDED: readonly Endpoint[] = ["secure", "local"];
 
 /** The routes of a kubelet (server.go). Those that reach into containers can be switched off. */
 export function kubeletRoutes(node: ServedNode, deps: KubeletRoutesDeps): readonly ServedRoute[] {
@@ -46,10 +46,10 @@ export function kubeletRoutes(node: ServedNode, deps: KubeletRoutesDeps): readon
 function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly ServedRoute[] {
   const get = (
     pattern: string,
-    faces: readonly Face[],
+    endpoints: readonly Endpoint[],
     subresources: readonly string[],
     handler: Handler,
-  ): ServedRoute => ({ pattern, methods: ["GET"], faces, access: { subresources }, handler });
+  ): ServedRoute => ({ pattern, methods: ["GET"], endpoints, access: { subresources }, handler });
   const health = ["healthz", "proxy"];
   const { stats } = node.subsystems;
   return [
@@ -79,16 +79,16 @@ function debuggingRoutes(
   const stream = (path: string, handler: Handler): ServedRoute => ({
     pattern: path,
     methods: ["GET", "POST"],
-    faces: GUARDED,
+    endpoints: GUARDED,
     access: RUN_ACCESS,
     longRunning: true,
     upgrades: true,
     handler,
   });
-  const guarded = { methods: ["GET"], faces: GUARDED } as const;
+  const guarded = { methods: ["GET"], endpoints: GUARDED } as const;
   const run: Omit<ServedRoute, "pattern"> = {
     methods: ["POST"],
-    faces: GUARDED,
+    endpoints: GUARDED,
     access: RUN_ACCESS,
     longRunning: true,
     handler: (call) => replyRun(call, node),
@@ -138,7 +138,7 @@ function switchedOffRoutes(): readonly ServedRoute[] {
   return ["/runningpods", ...patterns].map((pattern) => ({
     pattern,
     methods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
-    faces: GUARDED,
+    endpoints: GUARDED,
     access: { subresources: ["proxy"] },
     handler: (call) => replyText(call, 405, "Debug endpoints are disabled.\n"),
   }));

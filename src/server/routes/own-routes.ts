@@ -36,7 +36,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
   const route = (path: string, handler: Handler, longRunning = false): ServedRoute => ({
     pattern: `/nodelet/v1/${path}`,
     methods: ["GET"],
-    faces: ["local"],
+    endpoints: ["local"],
     access: { subresources: ["proxy"] },
     longRunning,
     handler: asStatus(handler),

@@ -24,7 +24,7 @@ export function usageRoutes(node: ServedNode): readonly ServedRoute[] {
   const get = (path: string, handler: Handler): ServedRoute => ({
     pattern: `/apis/${GROUP}${path}`,
     methods: ["GET"],
-    faces: ["local"],
+    endpoints: ["local"],
     access: { subresources: ["proxy"] },
     handler,
   });

@@ -4,7 +4,7 @@ import type { KubeletConfig } from "../../../config/kubelet-config.ts";
 import { isOutside } from "../../../kit/errors.ts";
 import { nodeCapacity } from "../../../node/capacity.ts";
 import type { Host } from "../../../outside/host/host.ts";
-import type { NodeFace } from "../../../pipeline/admission/rules.ts";
+import type { NodeAttributes } from "../../../pipeline/admission/rules.ts";
 import {
   type CgroupSettings,
   cgroupOptionsOf,
@@ -207,7 +207,7 @@ function cpuList(count: number): string {
 }
 
 /** The node as pods may ask for it; of a machine that is no node yet nothing is known. */
-function nodeOf({ name, labels }: DescribedNode): { readonly node?: NodeFace } {
+function nodeOf({ name, labels }: DescribedNode): { readonly node?: NodeAttributes } {
   return Object.keys(labels).length === 0 ? {} : { node: { name, labels, taints: [] } };
 }
 

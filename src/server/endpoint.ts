@@ -11,9 +11,9 @@ import { type Authorizer, decideAccess } from "./access/authorize.ts";
 import { type Call, replyText, type ServedRoute, TEXT_HEADERS } from "./call.ts";
 import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
 import { HttpProblem } from "./http-problem.ts";
-import { type Face, matchRoute, parseTarget, type RouteMatch, routeLabel } from "./routes.ts";
+import { type Endpoint, matchRoute, parseTarget, type RouteMatch, routeLabel } from "./routes.ts";
 
-/** Who may ask on a face: everybody as one identity, or whoever proves it. */
+/** Access to an endpoint: one identity for all clients, or authentication. */
 export type Admission =
   | { readonly kind: "everybody"; readonly identity: Identity }
   | {
@@ -23,9 +23,9 @@ export type Admission =
       readonly nodeName: string;
     };
 
-/** One face of the server. */
-export interface FaceOptions {
-  readonly face: Face;
+/** Options of one endpoint of the server. */
+export interface EndpointOptions {
+  readonly endpoint: Endpoint;
   readonly routes: readonly ServedRoute[];
   readonly admission: Admission;
   readonly metrics: HttpMetrics;
@@ -34,18 +34,18 @@ export interface FaceOptions {
 
 /** Verbosity at which requests are logged. */
 const LOG_VERBOSITY = 4;
-/** Answers without end that one face gives at once. */
+/** Maximum concurrent streaming responses of one endpoint. */
 const MAX_LONG_RUNNING = 500;
 const NOT_FOUND = "404 page not found\n";
 /** What nobody has a route for is as sensitive as the rest. */
 const UNKNOWN_ACCESS = { subresources: ["proxy"] };
 
 /** Answers the requests of one listener: who, may they, what. */
-export class FaceServer {
-  readonly #options: FaceOptions;
+export class EndpointServer {
+  readonly #options: EndpointOptions;
   #longRunning = 0;
 
-  constructor(options: FaceOptions) {
+  constructor(options: EndpointOptions) {
     this.#options = options;
   }
 
@@ -53,21 +53,21 @@ export class FaceServer {
   mayUpgrade(method: string, target: string): boolean {
     const parsed = parseTarget(target);
     if (!parsed) return false;
-    const match = matchRoute(this.#options.routes, this.#options.face, method, parsed.path);
+    const match = matchRoute(this.#options.routes, this.#options.endpoint, method, parsed.path);
     return match.kind === "found" && match.route.upgrades === true;
   }
 
   async answer(exchange: Exchange): Promise<void> {
-    const { face, routes, metrics, log } = this.#options;
+    const { endpoint, routes, metrics, log } = this.#options;
     const parsed = parseTarget(exchange.target);
     const match: RouteMatch<ServedRoute["handler"]> = parsed
-      ? matchRoute(routes, face, exchange.method, parsed.path)
+      ? matchRoute(routes, endpoint, exchange.method, parsed.path)
       : { kind: "unknown" };
     const route = match.kind === "found" ? match.route : undefined;
     const end = metrics.begin({
       method: methodLabel(exchange.method),
       path: route ? routeLabel(route.pattern) : "other",
-      server_type: face === "readOnly" ? "readonly" : "readwrite",
+      server_type: endpoint === "readOnly" ? "readonly" : "readwrite",
       long_running: route?.longRunning === true ? "true" : "false",
     });
     try {
@@ -79,7 +79,7 @@ export class FaceServer {
       end();
       if (log.enabled(LOG_VERBOSITY)) {
         log.verbose(LOG_VERBOSITY, "HTTP", {
-          face,
+          endpoint,
           method: exchange.method,
           path: parsed?.path.slice(0, 512),
           peer: exchange.peer,
@@ -91,9 +91,9 @@ export class FaceServer {
 
   /** Tells of peers that speak no HTTP, and of our own faults. */
   onProblem({ kind, peer, error }: ListenProblem): void {
-    const { log, face } = this.#options;
-    if (kind === "answer") log.error("a request could not be answered", { face, peer, error });
-    else log.verbose(LOG_VERBOSITY, "a peer was turned away", { face, peer, kind, error });
+    const { log, endpoint } = this.#options;
+    if (kind === "answer") log.error("a request could not be answered", { endpoint, peer, error });
+    else log.verbose(LOG_VERBOSITY, "a peer was turned away", { endpoint, peer, kind, error });
   }
 
   async #answer(
@@ -109,8 +109,16 @@ export class FaceServer {
       return exchange.reply(405, headers, "405: Method Not Allowed\n");
     }
     const { route, params } = match;
-    const { face } = this.#options;
-    const call: Call = { exchange, face, path, params, query, identity, signal: exchange.signal };
+    const { endpoint } = this.#options;
+    const call: Call = {
+      exchange,
+      endpoint,
+      path,
+      params,
+      query,
+      identity,
+      signal: exchange.signal,
+    };
     if (route.longRunning !== true) return route.handler(call);
     if (this.#longRunning >= MAX_LONG_RUNNING)
       throw new HttpProblem(429, "too many open streams\n");
