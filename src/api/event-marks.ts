@@ -16,7 +16,7 @@ export interface EventMarks {
 /** The annotation that carries marks, e.g. `combined,filtered=3`. Never sent to an API server. */
 export const EVENT_MARKS_ANNOTATION = "nodelet.dev/event-marks";
 
-/** An event about which there is nothing to say. */
+/** An event without marks. */
 export const NO_MARKS: EventMarks = { combined: false, filtered: 0, spooled: 0, dropped: 0 };
 
 /** The marks as text; empty when there is nothing to say. */

@@ -2,11 +2,11 @@
 import type { FoundPod, PodUid } from "./observation.ts";
 import type { ProbeKind, ProbeResult } from "./probe-result.ts";
 
-/** What modules have to tell of pods; read by the pipeline alone. */
+/** What modules report about pods; read by the pipeline alone. */
 export type PodNews =
   /** What the runtime has of one pod; of one that it no longer has, an empty observation. */
   | { readonly kind: "found"; readonly found: FoundPod }
-  /** What a probe now says of one attempt of a container; told only when it changes. */
+  /** The probe result of one attempt of a container; published only when it changes. */
   | {
       readonly kind: "probed";
       readonly uid: PodUid;
@@ -22,7 +22,7 @@ export type PodNews =
       readonly container: string;
       readonly message: string | undefined;
     }
-  /** The health of the pod's devices has changed, or what admission may say of them. */
+  /** The health of the pod's devices has changed, or whether admission can grant them. */
   | { readonly kind: "devices"; readonly uid: PodUid; readonly what: "health" | "admission" }
   /** The node needs the pod's place. */
   | {

@@ -2,5 +2,5 @@
 /** The three probes a container may have. */
 export type ProbeKind = "liveness" | "readiness" | "startup";
 
-/** What a probe says of a container; `unknown` only before the first word of a startup probe. */
+/** The result of a probe; `unknown` only before the first result of a startup probe. */
 export type ProbeResult = "success" | "failure" | "unknown";

@@ -160,7 +160,7 @@ export type EventVerdict =
 export const isEventReason = (text: string): text is EventReason =>
   Object.hasOwn(EVENT_REASONS, text);
 
-/** Why a container is not running yet, as `state.waiting.reason` says it. */
+/** Why a container is not running yet: `state.waiting.reason`. */
 export type WaitingReason =
   | "ContainerCreating"
   | "PodInitializing"
@@ -180,7 +180,7 @@ export type WaitingReason =
   | "CrashLoopBackOff"
   | "RestartingAllContainers";
 
-/** Why a container has ended, as `state.terminated.reason` says it; runtimes may add their own. */
+/** Why a container has ended: `state.terminated.reason`; runtimes may add their own. */
 export type TerminatedReason = "Completed" | "Error" | "OOMKilled" | "ContainerStatusUnknown";
 
 /** Why a whole pod has the status it has. */

@@ -35,7 +35,7 @@ export interface AgentOptions {
   readonly nodeName: string;
   /** Folder of the agent's state (`--root-dir`). */
   readonly rootFolder: string;
-  /** Grace of pods that run but nobody wants; `own` gives each what its spec said. */
+  /** Grace period of orphaned pods, which run but no source names; `own` is that of each spec. */
   readonly orphanGraceSeconds?: number | "own";
   /** Stops pods that nobody wants and leaves containers, folders and volumes for the next agent. */
   readonly keepOrphans?: boolean;

@@ -50,7 +50,7 @@ export interface Foundation extends AgentStart {
   readonly runtimeVersion: VersionResponse;
   /** What modules may know of pods. */
   readonly podFacts: CellMap<PodUid, PodFact>;
-  /** What modules have to tell of pods. */
+  /** What modules report about pods. */
   readonly news: Topic<PodNews>;
   /** The node's own object; undefined as long as the API has none, and where there is no API server. */
   readonly node: Cell<Node | undefined>;

@@ -1,5 +1,5 @@
 import { startNode } from "../node/node.ts";
-import { sayStarting } from "../node/say-starting.ts";
+import { recordStarting } from "../node/record-starting.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import type { Foundation } from "./foundation.ts";
@@ -12,5 +12,5 @@ export function assembleNode(
   const { config, rootFolder } = options;
   const roots = { root: rootFolder, logs: config.podLogsDir };
   startNode({ roots, config }, { ...subsystems, outside, scope, pipeline, metrics, node });
-  sayStarting(subsystems.events, outside.host, facts);
+  recordStarting(subsystems.events, outside.host, facts);
 }

@@ -112,8 +112,8 @@ async function isUsable(path: string, world: AccessWorld): Promise<boolean> {
     const identity = endpoint.credentials.identity?.get();
     return identity === undefined || isCurrent(identity, world.clock.wall());
   } catch (error) {
-    const said = { file: path, problem: messageOf(error) };
-    world.log.warn("the kubeconfig cannot be used; the node asks for a new certificate", said);
+    const fields = { file: path, problem: messageOf(error) };
+    world.log.warn("the kubeconfig cannot be used; the node asks for a new certificate", fields);
     return false;
   }
 }

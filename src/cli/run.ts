@@ -36,9 +36,9 @@ import {
  */
 export async function runAgent(argv: readonly string[], command: string): Promise<number> {
   const { help, version } = parseFlags(argv).flags;
-  if (help) return say(renderFlagHelp(command));
-  if (version === "true") return say(`Kubernetes ${kubeletVersion()}\n`);
-  if (version === "raw") return say(`${rawKubeletVersion()}\n`);
+  if (help) return print(renderFlagHelp(command));
+  if (version === "true") return print(`Kubernetes ${kubeletVersion()}\n`);
+  if (version === "raw") return print(`${rawKubeletVersion()}\n`);
   const { host } = connectMachine(silentLog);
   const loaded = await loadConfig(argv, host.files, { cwd: process.cwd() });
   const { config, flags } = loaded;
@@ -67,7 +67,7 @@ function deadContainersOf({
   };
 }
 
-/** Runs the agent until it is told to leave. */
+/** Runs the agent until it is stopped. */
 async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
   const log = await openLog(loaded);
@@ -158,7 +158,7 @@ export function connectOptions(config: KubeletConfig): Parameters<typeof connect
   };
 }
 
-function say(text: string): number {
+function print(text: string): number {
   process.stdout.write(text);
   return EXIT_OK;
 }
@@ -177,7 +177,7 @@ async function openLog(loaded: LoadedConfig): Promise<ReturnType<typeof createLo
     verbosity: logging.verbosity,
     fd: 2,
   });
-  sayAboutConfig(loaded, log);
+  logConfig(loaded, log);
   const { inspect } = loaded.flags;
   if (inspect !== "") {
     const { openInspector } = await import("./inspector.ts");
@@ -186,10 +186,7 @@ async function openLog(loaded: LoadedConfig): Promise<ReturnType<typeof createLo
   return log;
 }
 
-function sayAboutConfig(
-  { warnings, noEffect }: LoadedConfig,
-  log: ReturnType<typeof createLog>,
-): void {
+function logConfig({ warnings, noEffect }: LoadedConfig, log: ReturnType<typeof createLog>): void {
   for (const warning of warnings) log.warn(warning);
   for (const line of reportIdleSettings(noEffect)) log.warn(line);
 }

@@ -1,6 +1,6 @@
 // pure
 
-/** The agent's socket when nothing else is said. */
+/** The default socket of the agent. */
 export const DEFAULT_SOCKET = "/run/nodelet/agent.sock";
 
 /** Names the environment variable that stands for another one, for the agent and for commands. */

@@ -89,9 +89,9 @@ export function formatConfigProblem(problem: ConfigProblem): string {
   const { place, path, kind, message, fix } = problem;
   const line = place?.line === undefined ? "" : `:${place.line}`;
   const where = place === undefined ? "" : `${place.source}${line}: `;
-  const said =
+  const explained =
     kind === "plain"
       ? `${path === "" ? "" : `${path}: `}${message}`
       : field.formatProblem({ ...problem, kind, path: path === "" ? "(file)" : path });
-  return `${where}${said}${fix === "" ? "" : ` (${fix})`}`;
+  return `${where}${explained}${fix === "" ? "" : ` (${fix})`}`;
 }

@@ -7,7 +7,7 @@ export interface Reading<T> {
 
 /**
  * A fact with exactly one writer: whoever made the cell keeps it, everybody else is handed it as a
- * `Reading`. Setting an equal value (`Object.is`) tells nobody.
+ * `Reading`. Setting an equal value (`Object.is`) notifies nobody.
  */
 export class Cell<T> implements Reading<T> {
   #value: T;

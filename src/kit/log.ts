@@ -2,7 +2,7 @@
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Structured logging with klog's verbosity: 0 is always said, 2 is the usual level of a node in
+ * Structured logging with klog's verbosity: 0 is always logged, 2 is the usual level of a node in
  * service, 4 and more is for finding faults. Never log contents of secrets or credentials.
  */
 export interface Log {
@@ -11,13 +11,13 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   /** Said only at verbosity `level` (1..10) and above. */
   verbose(level: number, message: string, fields?: LogFields): void;
-  /** Whether `verbose(level, …)` would say anything; guards expensive fields. */
+  /** Whether `verbose(level, …)` would log; guards expensive fields. */
   enabled(level: number): boolean;
   /** A log whose lines carry `logger=name` and `fields`. */
   child(name: string, fields?: LogFields): Log;
 }
 
-/** Says nothing. */
+/** Discards everything. */
 export const silentLog: Log = {
   error: () => {},
   warn: () => {},

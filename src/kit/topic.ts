@@ -1,6 +1,6 @@
 import { InvariantError } from "./errors.ts";
 
-/** The writing end of a topic: what a module is handed that has something to tell. */
+/** The writing end of a topic, given to modules that publish. */
 export interface Publisher<T> {
   /** Never waits. Throws only what the topic's reader throws, and `InvariantError` over the limit. */
   publish(item: T): void;

@@ -204,7 +204,7 @@ async function startSecure(
   const material = await certificate.load();
   const provable =
     authentication.x509.clientCAFile !== "" || (delegated?.authenticators ?? []).length > 0;
-  sayWhoMayAsk(log, { provable, anonymous: authentication.anonymous.enabled, authorizer });
+  logAccess(log, { provable, anonymous: authentication.anonymous.enabled, authorizer });
   const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
   const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
   const at = { kind: "tcp", host: config.address, port: config.port } as const;
@@ -216,7 +216,7 @@ async function startSecure(
 }
 
 /** Warns of what is a hole in the node, or of a port that nobody can use. */
-function sayWhoMayAsk(
+function logAccess(
   log: Log,
   by: { readonly provable: boolean; readonly anonymous: boolean; readonly authorizer: Authorizer },
 ): void {

@@ -59,18 +59,18 @@ export class Monkey {
   readonly #node: ChaosNode;
   readonly #random: Random;
   readonly #weights: readonly (readonly [string, number])[];
-  readonly #say: (text: string) => void;
+  readonly #log: (text: string) => void;
   #made = 0;
   #agent: Promise<void> | undefined;
   #runtime: Promise<void> | undefined;
 
-  constructor(node: ChaosNode, manner: MonkeyManner, say: (text: string) => void) {
+  constructor(node: ChaosNode, manner: MonkeyManner, log: (text: string) => void) {
     this.#node = node;
     this.#random = createSeededRandom(manner.seed);
     this.#weights = Object.entries(WEIGHTS).filter(
       ([stroke]) => manner.runtimeDies || !OF_RUNTIME.has(stroke),
     );
-    this.#say = say;
+    this.#log = log;
   }
 
   /** Asks for another pod of the next kind. */
@@ -146,7 +146,7 @@ export class Monkey {
         return;
       case "pod removed, another comes": {
         const gone = this.#pick([...this.wanted.values()]);
-        this.#say(`${stroke}: ${gone?.name}`);
+        this.#log(`${stroke}: ${gone?.name}`);
         if (gone) await this.#remove(gone.name);
         return this.add(gone?.kind);
       }
@@ -156,7 +156,7 @@ export class Monkey {
         const ofApi = [...this.wanted.values()].filter(({ kind }) => kind.source === "api");
         const gone = this.#pick(ofApi);
         if (gone === undefined) return;
-        this.#say(`${stroke}: ${gone.name}`);
+        this.#log(`${stroke}: ${gone.name}`);
         await this.#remove(gone.name, "?gracePeriodSeconds=0");
         return this.add(gone.kind);
       }
@@ -177,7 +177,7 @@ export class Monkey {
     const target = this.#pick(from.filter(({ isSandbox }) => isSandbox === wantSandbox));
     if (target === undefined) return;
     this.hit.add(target.podUid);
-    this.#say(`${stroke} of ${target.podUid} ${target.id.slice(0, 8)}`);
+    this.#log(`${stroke} of ${target.podUid} ${target.id.slice(0, 8)}`);
     try {
       process.kill(target.pid, "SIGKILL");
     } catch {
@@ -188,7 +188,7 @@ export class Monkey {
   #killAgent(): void {
     const awayMs = this.#random.next() * MAX_AWAY_MS;
     if (this.#agent !== undefined) return;
-    this.#say(`agent, for ${Math.round(awayMs)} ms`);
+    this.#log(`agent, for ${Math.round(awayMs)} ms`);
     const { agent } = this.#node;
     this.#agent = (async () => {
       await agent.kill();
@@ -202,7 +202,7 @@ export class Monkey {
   #killContainerd(): void {
     const awayMs = this.#random.next() * MAX_AWAY_MS;
     if (this.#runtime !== undefined) return;
-    this.#say(`containerd, for ${Math.round(awayMs)} ms`);
+    this.#log(`containerd, for ${Math.round(awayMs)} ms`);
     const { box } = this.#node;
     this.#runtime = (async () => {
       await box.killContainerd("SIGKILL");
@@ -216,7 +216,7 @@ export class Monkey {
   async #replace(wanted: Wanted | undefined, stroke: Stroke): Promise<void> {
     if (wanted === undefined) return;
     const { name, kind } = wanted;
-    this.#say(`${stroke}: ${name}`);
+    this.#log(`${stroke}: ${name}`);
     await this.#remove(name);
     this.returned.add(name);
     this.wanted.set(name, wanted);

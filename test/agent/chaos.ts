@@ -39,28 +39,28 @@ export async function runChaos(options: ChaosOptions): Promise<Readonly<Record<s
   return await withBox({ storeMib: 2048, containerd }, async (box) => {
     const began = performance.now();
     const story: string[] = [`seed ${seed}`];
-    const say = (text: string) => {
+    const log = (text: string) => {
       story.push(`${((performance.now() - began) / 1000).toFixed(1)} ${text}`);
     };
     await box.run(["mkdir", "-p", NOTES]);
     const node = await ChaosNode.start(box);
     for (const [what, object] of Object.entries(OBJECTS))
       await node.ask("POST", `/api/v1/namespaces/default/${what}`, object);
-    const monkey = new Monkey(node, { seed, runtimeDies }, say);
+    const monkey = new Monkey(node, { seed, runtimeDies }, log);
     try {
       await warmUp(node, monkey);
       const before = await picture(node);
       for (let n = 0; n < pods; n += 1) await monkey.add();
       await sleep(2_000);
-      say("begin");
+      log("begin");
       await monkey.strike(durationMs);
-      say("end");
+      log("end");
       await untilInOrder(async () => {
         // A name is free again only when the pod that had it is gone.
         await monkey.reconcile();
         return await faultsOf(node, monkey);
       });
-      say("in order");
+      log("in order");
       assert.deepEqual(await startedTwice(node, monkey), [], "started a second time");
       await monkey.removeAll();
       await untilInOrder(async () => {

@@ -11,7 +11,7 @@ const [folder = "", resource = "", amount = "0", log = "", hold = "0"] = process
 const POLL_MS = 100;
 const ids = Array.from({ length: Number(amount) }, (_, i) => `dev${i}`);
 
-function say(line: object): void {
+function print(line: object): void {
   appendFileSync(log, `${JSON.stringify(line)}\n`);
 }
 
@@ -29,7 +29,7 @@ function begin(): TestPlugin {
       folder,
       preStart: true,
       before: async (call, asked) => {
-        say({ call, ids: asked });
+        print({ call, ids: asked });
         if (call === "allocate") await sleep(Number(hold));
       },
       answer: (given) => ({
@@ -70,10 +70,10 @@ for (;;) {
   const plugin = begin();
   try {
     await plugin.start();
-    say({ call: "registered" });
+    print({ call: "registered" });
     while (agentSocket() === socket) await sleep(POLL_MS);
   } catch (error) {
-    say({ call: "refused", error: String(error) });
+    print({ call: "refused", error: String(error) });
     await sleep(POLL_MS);
   }
   await plugin.stop();

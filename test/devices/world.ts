@@ -138,9 +138,9 @@ export class DeviceWorld {
       log: silentLog,
       scope,
       metrics: this.metrics,
-      say: {
-        ofNode: (said) => this.nodeEvents.push(said),
-        ofPod: (_, said) => this.podEvents.push(said),
+      events: {
+        ofNode: (event) => this.nodeEvents.push(event),
+        ofPod: (_, event) => this.podEvents.push(event),
       },
       decide: (_, because) => this.decisions.push(because),
       news: {

@@ -106,12 +106,12 @@ test("Reference: the same ten minutes lose what was tried meanwhile", async () =
 test("no room: what has the least worth goes first, oldest first, is counted and said once", async () => {
   const world = await EventWorld.start({ policy: { waitingEvents: 100 } });
   world.api.answer = () => AWAY;
-  const say = (type: "Normal" | "Warning", reason: string, name: string) =>
+  const record = (type: "Normal" | "Warning", reason: string, name: string) =>
     world.events.ofPod(pod(name), { type, reason, message: "m" });
-  for (let i = 0; i < 60; i += 1) say("Normal", "VolumePermissionChange", `n${i}`);
-  for (let i = 0; i < 60; i += 1) say("Warning", "Unhealthy", `w${i}`);
+  for (let i = 0; i < 60; i += 1) record("Normal", "VolumePermissionChange", `n${i}`);
+  for (let i = 0; i < 60; i += 1) record("Warning", "Unhealthy", `w${i}`);
   await world.clock.advance(SECOND);
-  for (let i = 0; i < 60; i += 1) say("Normal", "Started", `s${i}`);
+  for (let i = 0; i < 60; i += 1) record("Normal", "Started", `s${i}`);
   await world.clock.advance(60 * SECOND);
   assert.equal(world.events.waiting, 100);
   world.api.answer = () => OK;
@@ -219,16 +219,16 @@ test("a disk that takes nothing: events wait in memory, and arrive", async () =>
 test("the history says what waits on disk, what arrived and what was lost", async () => {
   const world = await EventWorld.start({ policy: { waitingEvents: 2 } });
   world.api.answer = () => AWAY;
-  const say = (reason: string, name: string) =>
+  const record = (reason: string, name: string) =>
     world.events.ofPod(pod(name), { type: "Warning", reason, message: "m" });
-  say("Unhealthy", "a");
-  say("FailedMount", "b");
+  record("Unhealthy", "a");
+  record("FailedMount", "b");
   await world.clock.advance(5 * SECOND);
   assert.deepEqual(shown(world.events.list()), [
     "Unhealthy x1 spooled=1",
     "FailedMount x1 spooled=1",
   ]);
-  say("Evicted", "c");
+  record("Evicted", "c");
   await world.clock.advance(5 * SECOND);
   const now = ["Unhealthy x1 dropped=1", "FailedMount x1 spooled=1", "Evicted x1 spooled=1"];
   assert.deepEqual(shown(world.events.list()), now);

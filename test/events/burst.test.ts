@@ -9,7 +9,7 @@ const EVENTS = 10_000;
 const REASONS = ["Pulled", "Created", "Started", "Unhealthy", "BackOff", "FailedMount", "Killing"];
 
 /** Says the n-th of the events; of each object they come in the order of their numbers. */
-function say(world: EventWorld, n: number): void {
+function record(world: EventWorld, n: number): void {
   const reason = REASONS[Math.floor(n / OBJECTS) % REASONS.length] ?? "";
   const type = ["Unhealthy", "FailedMount"].includes(reason) ? "Warning" : "Normal";
   world.events.ofPod(pod(`p${n % OBJECTS}`), { type, reason, message: "m" }, "main");
@@ -39,7 +39,7 @@ for (const { name, mode, atOnce } of BURSTS) {
     });
     let most = 0;
     for (let n = 0; n < EVENTS; n += 1) {
-      say(world, n);
+      record(world, n);
       if (n % atOnce === atOnce - 1) await world.clock.advance(1);
       most = Math.max(most, world.events.waiting);
     }

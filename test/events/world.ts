@@ -115,12 +115,12 @@ export class EventWorld {
   }
 
   #log(): Log {
-    const say = (level: string) => (message: string) => void this.log.push(`${level} ${message}`);
+    const logAt = (level: string) => (message: string) => void this.log.push(`${level} ${message}`);
     return {
       ...silentLog,
-      error: say("E"),
-      warn: say("W"),
-      info: say("I"),
+      error: logAt("E"),
+      warn: logAt("W"),
+      info: logAt("I"),
       verbose: (level, message, fields) =>
         void this.log.push(`${level} ${message} ${fields?.["reason"] ?? ""}`),
       enabled: (level) => level <= 3,

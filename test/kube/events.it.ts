@@ -34,13 +34,13 @@ const podIn = (namespace: string, name = "web"): Pod => ({
   spec: { containers: [{ name: "main" }] },
 });
 
-type Say = (message: string, reason?: string) => void;
+type RecordEvent = (message: string, reason?: string) => void;
 type Pass = (seconds: number) => Promise<void>;
 
 interface Vector {
   readonly name: string;
   readonly modes: readonly EventMode[];
-  readonly live: (say: Say, pass: Pass) => Promise<void> | void;
+  readonly live: (record: RecordEvent, pass: Pass) => Promise<void> | void;
   /** `message xcount` of each event that the server has. */
   readonly stored: readonly string[];
 }
@@ -52,9 +52,9 @@ const VECTORS: readonly Vector[] = [
   {
     name: "V1: the same event three times is one with a count",
     modes: BOTH,
-    live: async (say, pass) => {
+    live: async (record, pass) => {
       for (let i = 0; i < 3; i += 1) {
-        say("no disk");
+        record("no disk");
         await pass(10);
       }
     },
@@ -63,8 +63,8 @@ const VECTORS: readonly Vector[] = [
   {
     name: "V2: from the tenth message on similar events are one",
     modes: BOTH,
-    live: (say) => {
-      for (const message of messages(12)) say(message);
+    live: (record) => {
+      for (const message of messages(12)) record(message);
     },
     stored: [
       ...messages(9).map((message) => `${message} x1`),
@@ -74,8 +74,8 @@ const VECTORS: readonly Vector[] = [
   {
     name: "V3: a message that was heard is counted where it is",
     modes: BOTH,
-    live: (say) => {
-      for (const message of [...messages(9), "m1"]) say(message);
+    live: (record) => {
+      for (const message of [...messages(9), "m1"]) record(message);
     },
     stored: [
       "m1 x2",
@@ -87,42 +87,42 @@ const VECTORS: readonly Vector[] = [
   {
     name: "V4: 25 at once about one pod, then one in 300 s",
     modes: ["Reference"],
-    live: async (say, pass) => {
-      for (let i = 1; i <= 26; i += 1) say("no", `Reason${i}`);
+    live: async (record, pass) => {
+      for (let i = 1; i <= 26; i += 1) record("no", `Reason${i}`);
       await pass(300);
-      say("yes", "Reason27");
-      say("no", "Reason28");
+      record("yes", "Reason27");
+      record("no", "Reason28");
     },
     stored: [...Array<string>(25).fill("no x1"), "yes x1"],
   },
   {
     name: "V4 of lanes: each reason has its own 25",
     modes: ["Protected"],
-    live: async (say, pass) => {
-      for (let i = 1; i <= 26; i += 1) say("no", `Reason${i}`);
+    live: async (record, pass) => {
+      for (let i = 1; i <= 26; i += 1) record("no", `Reason${i}`);
       await pass(300);
-      say("yes", "Reason27");
+      record("yes", "Reason27");
     },
     stored: [...Array<string>(26).fill("no x1"), "yes x1"],
   },
   {
     name: "V5: what was filtered first arrives with its count",
     modes: ["Reference"],
-    live: async (say, pass) => {
-      for (let i = 1; i <= 25; i += 1) say("no", `Reason${i}`);
-      say("late");
+    live: async (record, pass) => {
+      for (let i = 1; i <= 25; i += 1) record("no", `Reason${i}`);
+      record("late");
       await pass(300);
-      say("late");
+      record("late");
     },
     stored: [...Array<string>(25).fill("no x1"), "late x2"],
   },
   {
     name: "V6: similar events are forgotten after 600 s of silence",
     modes: BOTH,
-    live: async (say, pass) => {
-      for (const message of messages(9)) say(message);
+    live: async (record, pass) => {
+      for (const message of messages(9)) record(message);
       await pass(601);
-      say("m10");
+      record("m10");
     },
     stored: messages(10).map((message) => `${message} x1`),
   },
@@ -133,9 +133,9 @@ for (const { name, modes, live, stored } of VECTORS)
     test(`${mode}: ${name}`, { skip }, async () => {
       const namespace = await newNamespace();
       await using room = await EventRoom.start(server, { policy: { mode } });
-      const say: Say = (message, reason = "FailedMount") =>
+      const record: RecordEvent = (message, reason = "FailedMount") =>
         room.events.ofPod(podIn(namespace), { type: "Warning", reason, message });
-      await live(say, (seconds) => room.pass(seconds * 1000));
+      await live(record, (seconds) => room.pass(seconds * 1000));
       await room.settled();
       const events = await storedEvents(server, namespace);
       assert.deepEqual(
@@ -171,14 +171,14 @@ test("a namespace that ends, one that is not there, and one that the server forg
   await server.must("DELETE", `/api/v1/namespaces/${ending}`);
   for (const mode of BOTH) {
     await using room = await EventRoom.start(server, { policy: { mode } });
-    const say = (namespace: string) =>
+    const record = (namespace: string) =>
       room.events.ofPod(podIn(namespace), {
         type: "Normal",
         reason: "Started",
         message: "Container started",
       });
-    say(ending);
-    say("nowhere");
+    record(ending);
+    record("nowhere");
     await room.settled();
     const drops = Object.fromEntries(room.events.counts.drops);
     assert.deepEqual(
@@ -186,10 +186,10 @@ test("a namespace that ends, one that is not there, and one that the server forg
       mode === "Reference" ? { namespaceGone: 1, rejected: 1 } : { namespaceGone: 2 },
     );
     const here = await newNamespace();
-    say(here);
+    record(here);
     await room.settled();
     await server.must("DELETE", `/api/v1/namespaces/${here}/events`);
-    say(here);
+    record(here);
     await room.settled();
     assert.deepEqual(
       (await storedEvents(server, here)).map(({ count }) => count),

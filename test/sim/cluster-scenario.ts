@@ -89,20 +89,20 @@ async function disturb(
   else if (deed < 0.37) await wishForStatic(world, wishes, random);
   else if (deed < 0.4) await dropStatic(world, wishes, random);
   else if (deed < 0.5) changeImage(world, api, wishes, random);
-  else if (deed < 0.56) say(world, "API goes down", () => api.goDown());
-  else if (deed < 0.64) say(world, "API comes back", () => api.comeBack());
-  else if (deed < 0.68) say(world, "watches are cut", () => api.cutWatches());
-  else if (deed < 0.72) say(world, "API forgets", () => api.objects.forget());
+  else if (deed < 0.56) perform(world, "API goes down", () => api.goDown());
+  else if (deed < 0.64) perform(world, "API comes back", () => api.comeBack());
+  else if (deed < 0.68) perform(world, "watches are cut", () => api.cutWatches());
+  else if (deed < 0.72) perform(world, "API forgets", () => api.objects.forget());
   else if (deed < 0.76) crash(world, random);
   else if (deed < 0.79) loseSandbox(world, random);
-  else if (deed < 0.83) say(world, "runtime goes down", () => world.runtime.goDown());
-  else if (deed < 0.88) say(world, "runtime comes back", () => world.runtime.comeBack());
+  else if (deed < 0.83) perform(world, "runtime goes down", () => world.runtime.goDown());
+  else if (deed < 0.88) perform(world, "runtime comes back", () => world.runtime.comeBack());
   else if (deed < 0.92) world.killAgent();
   else if (deed < 0.98) world.startAgent();
-  else say(world, "node is deleted", () => forgetNode(api));
+  else perform(world, "node is deleted", () => forgetNode(api));
 }
 
-function say(world: World, what: string, act: () => void): void {
+function perform(world: World, what: string, act: () => void): void {
   world.note(what);
   act();
 }

@@ -292,7 +292,7 @@ export class World {
 
   /** Warnings and errors go to the trace. */
   #log(name: string): Log {
-    const say =
+    const logAt =
       (level: string) => (message: string, fields?: Readonly<Record<string, unknown>>) => {
         const text =
           fields?.["error"] instanceof Error
@@ -300,6 +300,11 @@ export class World {
             : fields;
         this.note(`${level} ${name}: ${message} ${JSON.stringify(text ?? {})}`);
       };
-    return { ...silentLog, error: say("E"), warn: say("W"), child: (child) => this.#log(child) };
+    return {
+      ...silentLog,
+      error: logAt("E"),
+      warn: logAt("W"),
+      child: (child) => this.#log(child),
+    };
   }
 }

@@ -84,7 +84,7 @@ export async function world(seed = 1) {
       nodeName: "n",
       newKey,
       log: silentLog,
-      say: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
+      recordEvent: (_, { type, reason, message }) => events.push(`${type} ${reason}: ${message}`),
     });
     const deps = { clock, random, certificates, files: host.files, volumes: host.volumes };
     const volumes = new Volumes(OPTIONS, {

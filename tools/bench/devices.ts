@@ -81,7 +81,7 @@ async function openRoom(
       log: silentLog,
       files,
       state: new StateFiles({ files, clock, log: silentLog }),
-      say: { ofNode: () => {}, ofPod: () => {} },
+      events: { ofNode: () => {}, ofPod: () => {} },
       decide: () => {},
       news: { publish: () => {} },
       pods: { get: () => undefined },

@@ -20,9 +20,9 @@ import {
 } from "./resource-defaults.ts";
 import { defaultFieldSelector, defaultVolume } from "./volume-defaults.ts";
 
-/** Seconds a pod gets to stop in when it does not say. */
+/** Default of `terminationGracePeriodSeconds`. */
 export const DEFAULT_TERMINATION_GRACE_SECONDS = 30;
-/** Where a container leaves its last words when it does not say. */
+/** Default of `terminationMessagePath`. */
 export const DEFAULT_TERMINATION_MESSAGE_PATH = "/dev/termination-log";
 const DEFAULT_SCHEDULER = "default-scheduler";
 

@@ -112,7 +112,7 @@ export const isRestartableInit = (container: Pick<Container, "restartPolicy">): 
 export const sidecarsOf = (pod: Pod): readonly Container[] =>
   (pod.spec?.initContainers ?? []).filter(isRestartableInit);
 
-/** What a pod is given to end, in seconds, when nobody says otherwise; the API server fills in the same. */
+/** Default grace period of a pod, in seconds; the API server fills in the same. */
 export const graceSecondsOf = (pod: Pod): number => pod.spec?.terminationGracePeriodSeconds ?? 30;
 
 /** What an event about a container points at, e.g. `spec.containers{web}`. */

@@ -12,9 +12,9 @@ import type { Events } from "../../subsystems/events/events.ts";
 import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** How long a pod waits for a plugin when nobody says how long. */
+/** Default time that a pod waits for a plugin. */
 const DEVICE_WAIT_MS = 120_000;
-/** How long a plugin's `Allocate` may take when nobody says how long. */
+/** Default timeout of a plugin's `Allocate`. */
 const DEVICE_ALLOCATE_MS = 30_000;
 
 /**
@@ -49,9 +49,9 @@ export async function assembleDevices(
       files: host.files,
       log,
       advertised: (resource) => node.get()?.status?.capacity?.[resource] !== undefined,
-      say: {
-        ofNode: (said) => events.ofNode(said),
-        ofPod: (pod, said) => events.ofPod(pod, said),
+      events: {
+        ofNode: (event) => events.ofNode(event),
+        ofPod: (pod, event) => events.ofPod(pod, event),
       },
       decide: (pod, because) => {
         const uid = pod.metadata?.uid ?? "";

@@ -24,7 +24,7 @@ export function assembleVolumes(
       nodeName,
       newKey: generateKeyOfType,
       log: outside.log.child("podcertificate"),
-      say: (pod, event) => events.ofPod(pod, event),
+      recordEvent: (pod, event) => events.ofPod(pod, event),
     });
   const roots = { root: rootFolder, logs: config.podLogsDir };
   const { allocatable } = capacity;
@@ -43,7 +43,7 @@ export function assembleVolumes(
       nodeLabels: () => node.get()?.metadata?.labels,
       recordFailure: (pod, message, reason) =>
         events.ofPod(pod, { type: "Warning", reason, message }),
-      say: (event) => recordVolumeEvent(event, events),
+      recordEvent: (event) => recordVolumeEvent(event, events),
     },
   );
   scope.spawn("volumes", "restart", (signal) => volumes.keepFresh(signal));

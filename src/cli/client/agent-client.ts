@@ -75,8 +75,8 @@ export class AgentClient {
     );
     const { statusCode = 0 } = response;
     if (statusCode >= 200 && statusCode < 300) return response;
-    const said = await errorText(response);
-    throw new CliError(said === "" ? `the agent refused: HTTP ${statusCode}` : said, {
+    const message = await errorText(response);
+    throw new CliError(message === "" ? `the agent refused: HTTP ${statusCode}` : message, {
       ...(statusCode === 404 ? { exitCode: EXIT_NOT_FOUND } : {}),
     });
   }
@@ -140,8 +140,8 @@ async function errorText(response: IncomingMessage): Promise<string> {
 export function refusalText(text: string): string {
   try {
     const value = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };
-    const said = value.message ?? value.error;
-    if (typeof said === "string") return said.slice(0, MAX_ERROR_CHARS);
+    const message = value.message ?? value.error;
+    if (typeof message === "string") return message.slice(0, MAX_ERROR_CHARS);
   } catch {
     // Plain text then.
   }

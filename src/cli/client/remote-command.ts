@@ -57,10 +57,10 @@ async function connect({ socketPath, path }: RemoteCommand): Promise<WebSocket> 
         if (Buffer.concat(chunks).length < MAX_REFUSAL_BYTES) chunks.push(chunk);
       });
       response.once("close", () => {
-        const said = refusalText(Buffer.concat(chunks).toString("utf8"));
+        const message = refusalText(Buffer.concat(chunks).toString("utf8"));
         const { statusCode } = response;
         reject(
-          new CliError(said === "" ? `the command was refused: HTTP ${statusCode}` : said, {
+          new CliError(message === "" ? `the command was refused: HTTP ${statusCode}` : message, {
             exitCode: statusCode === 404 ? EXIT_NOT_FOUND : EXIT_FAILURE,
           }),
         );

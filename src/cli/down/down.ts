@@ -65,20 +65,20 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   if (process.getuid?.() !== 0) {
     throw new CliError("only root can end pods", { fix: "sudo nodelet down" });
   }
-  const say = (text: string) => writeLines(io.stdout, [text]);
+  const print = (text: string) => writeLines(io.stdout, [text]);
   const { host } = connectMachine(silentLog);
   const ledger = readLedger(paths.ledger);
   if (ledger !== undefined && !(await mayRemove(ledger, request, context))) {
-    say("Nothing was removed.");
+    print("Nothing was removed.");
     return EXIT_FAILURE;
   }
-  await endAgent(paths, say);
+  await endAgent(paths, print);
   if (ledger === undefined && !purge) {
-    say("There is nothing to do: nodelet up has made nothing here.");
+    print("There is nothing to do: nodelet up has made nothing here.");
     return EXIT_OK;
   }
   const removal = newRemoval();
-  const parts = { request, context, host, say, removal };
+  const parts = { request, context, host, print, removal };
   await endPods(ledger?.runtime, parts);
   if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_LEDGER, parts);
   if (removal.left.length === 0) await clean(ledger ?? EMPTY_LEDGER, parts);
@@ -102,13 +102,13 @@ interface Parts {
   readonly request: DownRequest;
   readonly context: DownContext;
   readonly host: Host;
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
   readonly removal: Removal;
 }
 
 /** Ends all pods; those that do not end are `left`. */
 async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<void> {
-  const { request, context, host, say, removal } = parts;
+  const { request, context, host, print, removal } = parts;
   const { paths } = request;
   if (runtime === undefined) return;
   if (!(await awaken(runtime, parts))) return;
@@ -116,7 +116,7 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
     cri.runtime.listSandboxes({}, signal),
   );
   if (pods.length === 0) return;
-  say(
+  print(
     request.graceSeconds === "own" ? "Ending pods, each with its own grace period" : "Ending pods",
   );
   const left = await drainPods({
@@ -126,7 +126,7 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
     graceSeconds: request.graceSeconds,
     timeoutMs: request.timeoutMs,
     host,
-    say: (text) => say(`  ${text}`),
+    print: (text) => print(`  ${text}`),
     interrupt: context.onInterrupt(),
   });
   removal.left.push(...left.map((name) => `${name}: has not ended`));
@@ -134,7 +134,7 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
 
 /** Makes sure that the runtime can be asked; resolves with whether there is anything to ask it. */
 async function awaken(runtime: RuntimeNote, parts: Parts): Promise<boolean> {
-  const { request, say, removal } = parts;
+  const { request, print, removal } = parts;
   const { paths } = request;
   const answer = await askRuntime(runtime.socket);
   if (answer.kind === "answers") return true;
@@ -146,7 +146,7 @@ async function awaken(runtime: RuntimeNote, parts: Parts): Promise<boolean> {
   // After a reboot nothing of our own containerd runs, and what it noted of pods goes with its folder.
   const running = shimsOf(runtime.socket).length > 0;
   if (!running && !keepsImages(parts)) return false;
-  say(
+  print(
     `Starting containerd again, since ${running ? "containers of it still run" : "its images are kept"}`,
   );
   try {
@@ -160,7 +160,7 @@ async function awaken(runtime: RuntimeNote, parts: Parts): Promise<boolean> {
 
 /** Ends our own containerd; from another's the images that we brought are taken away. */
 async function endRuntime(ledger: Ledger, parts: Parts): Promise<void> {
-  const { request, say, removal } = parts;
+  const { request, print, removal } = parts;
   const { paths, images: all } = request;
   const runtime = readLedger(paths.ledger)?.runtime ?? ledger.runtime;
   if (runtime === undefined) return;
@@ -184,7 +184,7 @@ async function endRuntime(ledger: Ledger, parts: Parts): Promise<void> {
   }
   if (runtime.process === undefined || !isRunning(runtime.process)) return;
   if (keepsImages(parts)) await keepUserImages(runtime.socket, ledger.userImages);
-  say("Ending containerd");
+  print("Ending containerd");
   if (!(await endProcess(runtime.process, CONTAINERD_MS)))
     removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
 }

@@ -23,7 +23,7 @@ export interface DrainRequest {
   readonly graceSeconds: number | "own";
   readonly timeoutMs: number;
   readonly host: Host;
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
   /** Aborted when the user does not want to wait any more. */
   readonly interrupt: AbortSignal;
 }
@@ -109,7 +109,7 @@ async function drainConfig({ paths, runtimeSocket, host }: DrainRequest): Promis
 async function untilStopped(
   agent: Agent,
   outside: ConnectedOutside,
-  { say, timeoutMs, interrupt }: DrainRequest,
+  { print, timeoutMs, interrupt }: DrainRequest,
 ): Promise<StoppedPods> {
   const { pods } = agent.pipeline;
   const said = new Set<string>();
@@ -121,7 +121,7 @@ async function untilStopped(
       const name = podDisplayName(pod);
       if (life.kind !== "terminated" || said.has(name)) continue;
       said.add(name);
-      say(`${name}: stopped`);
+      print(`${name}: stopped`);
     }
     const sandboxes = await outside.cri.runtime.listSandboxes({}, interrupt);
     const ready = sandboxes.filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
@@ -147,16 +147,16 @@ async function untilEmpty(
   outside: ConnectedOutside,
   request: DrainRequest,
 ): Promise<readonly string[]> {
-  const { say, timeoutMs, interrupt } = request;
+  const { print, timeoutMs, interrupt } = request;
   const { pods } = agent.pipeline;
-  const said = new Set<string>();
+  const reported = new Set<string>();
   const tell = ({ pod, life }: ReturnType<typeof pods.list>[number]) => {
     const name = podDisplayName(pod);
-    if (life.kind === "terminating" && !said.has(name)) {
-      said.add(name);
-      say(`${name}: ending, it has ${counted(life.graceSeconds, "second")}`);
+    if (life.kind === "terminating" && !reported.has(name)) {
+      reported.add(name);
+      print(`${name}: ending, it has ${counted(life.graceSeconds, "second")}`);
     }
-    if (life.kind === "released") say(`${name}: gone`);
+    if (life.kind === "released") print(`${name}: gone`);
   };
   const stop = pods.subscribe(tell);
   for (const record of pods.list()) tell(record);

@@ -7,13 +7,13 @@ import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.t
 const SUPERVISOR_MS = 20_000;
 
 /** Ends the agent that `up` keeps running. Throws `CliError` when there is one that `up` did not start. */
-export async function endAgent(paths: UpPaths, say: (text: string) => void): Promise<void> {
+export async function endAgent(paths: UpPaths, print: (text: string) => void): Promise<void> {
   // An agent that its supervisor could not end in time is left without one, and seen only then.
   const supervisor = () => readSupervisor(paths)?.supervisor;
   for (const find of [supervisor, () => orphanedAgent(paths)]) {
     const mark = find();
     if (mark === undefined) continue;
-    say("Ending the agent");
+    print("Ending the agent");
     if (!(await endProcess(mark, SUPERVISOR_MS)))
       throw new CliError(`process ${mark.pid} does not end`, { fix: `kill -9 ${mark.pid}` });
   }

@@ -31,11 +31,11 @@ export async function runStop(request: StopRequest, context: DownContext): Promi
   const { io } = context;
   if (process.getuid?.() !== 0)
     throw new CliError("permission denied: only root can stop pods", { fix: "sudo nodelet stop" });
-  const say = (text: string) => writeLines(io.stdout, [text]);
-  await endAgent(paths, say);
+  const print = (text: string) => writeLines(io.stdout, [text]);
+  await endAgent(paths, print);
   const runtime = readLedger(paths.ledger)?.runtime;
   if (runtime === undefined) {
-    say("There is nothing to stop: nodelet up has made nothing here.");
+    print("There is nothing to stop: nodelet up has made nothing here.");
     return EXIT_OK;
   }
   const { stopped, left } = await stopAll(runtime, request, context);
@@ -78,8 +78,8 @@ async function stopAll(
     cri.runtime.listSandboxes({}, signal),
   );
   if (sandboxes.length === 0) return { stopped: 0, left: [] };
-  const say = (text: string) => writeLines(context.io.stdout, [text]);
-  say("Stopping pods");
+  const print = (text: string) => writeLines(context.io.stdout, [text]);
+  print("Stopping pods");
   return await stopPods({
     paths,
     graceSeconds,
@@ -87,7 +87,7 @@ async function stopAll(
     host,
     runtimeSocket: socket,
     nodeName: (await host.facts()).hostname.toLowerCase(),
-    say: (text) => say(`  ${text}`),
+    print: (text) => print(`  ${text}`),
     interrupt: context.onInterrupt(),
   });
 }

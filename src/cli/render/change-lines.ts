@@ -4,22 +4,22 @@ import type { NodeSummary } from "./tables/node-summary.ts";
 import type { PodRow } from "./tables/pod-row.ts";
 import { oneLine } from "./text.ts";
 
-/** What was last said. */
-export interface Said {
+/** What was printed last. */
+export interface PrintedState {
   readonly node: string;
   /** By `namespace/name`. */
   readonly pods: ReadonlyMap<string, string>;
 }
 
-/** Nothing said yet. */
-export const NOTHING_SAID: Said = { node: "", pods: new Map() };
+/** Nothing printed yet. */
+export const NOTHING_PRINTED: PrintedState = { node: "", pods: new Map() };
 
-/** Lines for what is different from what was last said, and what to remember. */
+/** Lines for what changed since the last print, and what to remember. */
 export function changeLines(
-  before: Said,
+  before: PrintedState,
   node: NodeSummary | undefined,
   rows: readonly PodRow[],
-): { readonly lines: readonly string[]; readonly said: Said } {
+): { readonly lines: readonly string[]; readonly printed: PrintedState } {
   const lines: string[] = [];
   const nodeNow = node === undefined ? "" : nodeText(node);
   if (nodeNow !== "" && nodeNow !== before.node) lines.push(nodeNow);
@@ -31,7 +31,7 @@ export function changeLines(
     if (before.pods.get(key) !== text) lines.push(`pod ${key}: ${text}`);
   }
   for (const key of before.pods.keys()) if (!pods.has(key)) lines.push(`pod ${key}: gone`);
-  return { lines, said: { node: nodeNow || before.node, pods } };
+  return { lines, printed: { node: nodeNow || before.node, pods } };
 }
 
 function nodeText({ name, ready, why, runtime }: NodeSummary): string {

@@ -16,7 +16,7 @@ export interface Screen {
   readonly pods: readonly PodRow[];
   /** Oldest first. */
   readonly events: readonly EventRow[];
-  /** What `up` itself has to say, oldest first. */
+  /** Messages of `up` itself, oldest first. */
   readonly notices: readonly string[];
   /** What the user can do, e.g. how to leave. */
   readonly footer: readonly string[];

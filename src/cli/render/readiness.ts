@@ -30,8 +30,8 @@ export function notReadyYet(
     ...node.problems,
     ...waiting.map((pod) => {
       const { status, why } = podRow(pod, now);
-      const said = isTerminalPhase(pod.status?.phase) ? "has failed" : `is ${status}`;
-      return `pod ${podDisplayName(pod)} ${said}${why === "" ? "" : `: ${why}`}`;
+      const reason = isTerminalPhase(pod.status?.phase) ? "has failed" : `is ${status}`;
+      return `pod ${podDisplayName(pod)} ${reason}${why === "" ? "" : `: ${why}`}`;
     }),
   ];
 }

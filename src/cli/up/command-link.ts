@@ -32,14 +32,14 @@ export function commandWord(): string {
  * Links the program into the PATH unless it is there already. A file of somebody else's stays, and so does a link
  * that leads elsewhere. Says what was done.
  */
-export function linkCommand(ledger: OpenLedger, say: (text: string) => void): void {
+export function linkCommand(ledger: OpenLedger, print: (text: string) => void): void {
   const program = programPath();
   const link = join(FOLDER, NAME);
   if (!isExecutable(program)) return;
   const found = findProgram(NAME);
   if (found !== undefined) {
     if (!isSame(found, program))
-      say(`${found} is another program and stays; this one is ${program}`);
+      print(`${found} is another program and stays; this one is ${program}`);
     return;
   }
   if (!isOurs(ledger.now, link)) return;
@@ -47,10 +47,10 @@ export function linkCommand(ledger: OpenLedger, say: (text: string) => void): vo
   try {
     if (linkTarget(link) !== undefined) unlinkSync(link);
     symlinkSync(program, link);
-    say(`linked ${link} to ${program}`);
+    print(`linked ${link} to ${program}`);
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    say(`${link} cannot be made (${code}); the program is ${program}`);
+    print(`${link} cannot be made (${code}); the program is ${program}`);
   }
 }
 

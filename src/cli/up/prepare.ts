@@ -18,7 +18,7 @@ export interface Preparation {
   readonly ledger: OpenLedger;
   readonly report: MachineReport;
   readonly host: Host;
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
 }
 
 /** The agent's control groups hang here (cgroupRoot left alone). */
@@ -49,12 +49,12 @@ const SHARED_FOLDERS = [
 
 /** Does all of it; what is in place already is left as it is. */
 export async function prepareNode(preparation: Preparation): Promise<void> {
-  const { paths, ledger, report, say } = preparation;
+  const { paths, ledger, report, print } = preparation;
   const { runtime } = report;
   if (runtime.kind === "refused") throw new CliError(runtime.why, { fix: runtime.fix });
   await makeFolders(preparation);
   if (runtime.kind === "own") {
-    if (!runtime.running) say("starting containerd");
+    if (!runtime.running) print("starting containerd");
     await ensureOwnContainerd({
       paths,
       ledger,
@@ -63,7 +63,7 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
     });
   } else ledger.change({ runtime: { kind: "found", socket: runtime.socket } });
   const own = runtime.kind === "own";
-  await ensureSandboxImage({ socket: runtime.socket, own, ledger, say });
+  await ensureSandboxImage({ socket: runtime.socket, own, ledger, print });
   writeKubeletConfig(preparation, runtime.socket);
 }
 
@@ -81,10 +81,10 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
 }
 
 /** Writes the configuration unless the user has made it theirs. */
-function writeKubeletConfig({ paths, ledger, report, say }: Preparation, socket: string): void {
+function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socket: string): void {
   const state = fileState(ledger.now, paths.config);
   if (state === "changed" || state === "foreign") {
-    say(`${paths.config} is yours and stays as it is`);
+    print(`${paths.config} is yours and stays as it is`);
     return;
   }
   const { version = 2 } = report.cgroups;

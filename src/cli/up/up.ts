@@ -23,17 +23,17 @@ import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervise/supe
 export async function runUp(request: UpRequest, context: UpContext): Promise<number> {
   const { paths, checkOnly, detach } = request;
   const { io } = context;
-  const say = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
+  const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
   const orphan = checkOnly ? undefined : orphanedAgent(paths);
   if (!checkOnly && orphan === undefined && (await agentRuns(paths))) {
-    say("the agent runs already");
-    if (request.demo) await bringDemo(request, say);
+    print("the agent runs already");
+    if (request.demo) await bringDemo(request, print);
     return detach && !request.untilReady ? EXIT_OK : await viewNode(request, context, "attached");
   }
   // An agent that its supervisor has left is not prepared for again, it is taken over as it is.
   if (orphan !== undefined) {
-    if (request.demo) await bringDemo(request, say);
-  } else if (!(await makeReady(request, context, say))) return EXIT_FAILURE;
+    if (request.demo) await bringDemo(request, print);
+  } else if (!(await makeReady(request, context, print))) return EXIT_FAILURE;
   if (checkOnly) return EXIT_OK;
   return detach
     ? await goToBackground(request, context)
@@ -44,7 +44,7 @@ export async function runUp(request: UpRequest, context: UpContext): Promise<num
 async function makeReady(
   request: UpRequest,
   { io }: UpContext,
-  say: (text: string) => void,
+  print: (text: string) => void,
 ): Promise<boolean> {
   const { paths, containerd, checkOnly, demo } = request;
   const { host } = connectMachine(silentLog);
@@ -56,13 +56,13 @@ async function makeReady(
   if (checkOnly) return true;
   const open = new OpenLedger(paths.ledger);
   if (open.setAsideAs !== undefined)
-    say(`notes of what up has made cannot be read; they were kept as ${open.setAsideAs}`);
+    print(`notes of what up has made cannot be read; they were kept as ${open.setAsideAs}`);
   open.expectFolders([paths.stateDir, paths.runDir]);
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   using _claim = claimSupervisor(paths);
-  await prepareNode({ paths, ledger: open, report, host, say });
-  if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(open, say);
-  if (demo) await bringDemo(request, say);
+  await prepareNode({ paths, ledger: open, report, host, print });
+  if (paths.stateDir === DEFAULT_PLACES.stateDir) linkCommand(open, print);
+  if (demo) await bringDemo(request, print);
   return true;
 }
 
@@ -74,7 +74,7 @@ async function agentRuns(paths: UpPaths): Promise<boolean> {
   );
 }
 
-async function bringDemo({ paths }: UpRequest, say: (text: string) => void): Promise<void> {
+async function bringDemo({ paths }: UpRequest, print: (text: string) => void): Promise<void> {
   const ledger = new OpenLedger(paths.ledger);
   const { runtime } = ledger.now;
   if (runtime === undefined) {
@@ -83,5 +83,5 @@ async function bringDemo({ paths }: UpRequest, say: (text: string) => void): Pro
     });
   }
   const own = runtime.kind === "own";
-  await installDemo(paths, { socket: runtime.socket, own, ledger, say });
+  await installDemo(paths, { socket: runtime.socket, own, ledger, print });
 }

@@ -1,7 +1,7 @@
 // pure
 import { isIPv4 } from "../../api/text/ip.ts";
 
-/** Where Node's inspector listens when `--inspect` says no more. */
+/** Where Node's inspector listens when `--inspect` has no value. */
 export const DEFAULT_INSPECTOR = "127.0.0.1:9229";
 
 /** Where an inspector listens. */

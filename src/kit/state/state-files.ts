@@ -256,10 +256,10 @@ export class StateFiles {
   }
 
   /** Reports what somebody else found, e.g. of a row of a database. */
-  note(file: StateFile, said: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
-    if (said.kind === "setAside")
+  note(file: StateFile, cause: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
+    if (cause.kind === "setAside")
       this.#setAside.set(file.name, (this.#setAside.get(file.name) ?? 0) + 1);
-    this.#report(file, said);
+    this.#report(file, cause);
   }
 
   /** What was reported of the file holds no more, apart from what was set aside. */
@@ -338,23 +338,23 @@ export class StateFiles {
     throw failure;
   }
 
-  #report(file: StateFile, said: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
+  #report(file: StateFile, cause: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
     const { clock, log } = this.#deps;
-    const why = said.why.length > MAX_WHY ? `${said.why.slice(0, MAX_WHY)}…` : said.why;
+    const why = cause.why.length > MAX_WHY ? `${cause.why.slice(0, MAX_WHY)}…` : cause.why;
     const { name, holds } = file;
-    const path = said.kind === "setAside" ? file.path : shownPath(file);
+    const path = cause.kind === "setAside" ? file.path : shownPath(file);
     const now = this.#problems.get();
-    const isKnown = now.some((each) => each.path === path && each.kind === said.kind);
+    const isKnown = now.some((each) => each.path === path && each.kind === cause.kind);
     // A disk that stays full is not news with every write.
-    if (isKnown && said.kind !== "setAside") return;
-    const problem: StateProblem = { file: name, path, ...said, why, holds, atMs: clock.wall() };
+    if (isKnown && cause.kind !== "setAside") return;
+    const problem: StateProblem = { file: name, path, ...cause, why, holds, atMs: clock.wall() };
     this.#problems.set([...now, problem].slice(-MAX_PROBLEMS));
     const fields = { file: name, path, why, lost: holds };
-    switch (said.kind) {
+    switch (cause.kind) {
       case "setAside":
         log.error("state file cannot be used; it was set aside and the agent goes on without it", {
           ...fields,
-          keptAs: said.keptAs,
+          keptAs: cause.keptAs,
         });
         break;
       case "unusable":
@@ -367,7 +367,7 @@ export class StateFiles {
         log.error("state file is refused and left as it is; the agent goes on without it", fields);
         break;
       default:
-        said.kind satisfies never;
+        cause.kind satisfies never;
     }
   }
 }

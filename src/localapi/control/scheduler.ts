@@ -48,10 +48,10 @@ function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
         reason: "Scheduled",
         message: `Successfully assigned ${namespace}/${name} to ${placement.name}`,
       });
-    } else sayWhyNot(core, pod, placement.why);
+    } else reportUnschedulable(core, pod, placement.why);
   };
   const placement = choosePlacement(pod, candidatesOf(core));
-  return placement.kind === "nowhere" && saidAlready(pod, placement.why) ? [] : [step];
+  return placement.kind === "nowhere" && isReported(pod, placement.why) ? [] : [step];
 }
 
 function candidatesOf({ store }: ObjectsCore) {
@@ -63,12 +63,12 @@ function candidatesOf({ store }: ObjectsCore) {
   }));
 }
 
-function saidAlready({ status }: Pod, why: string): boolean {
+function isReported({ status }: Pod, why: string): boolean {
   const condition = status?.conditions?.find(({ type }) => type === "PodScheduled");
   return condition?.status === "False" && condition.message === why;
 }
 
-function sayWhyNot(core: ObjectsCore, pod: Pod, why: string): void {
+function reportUnschedulable(core: ObjectsCore, pod: Pod, why: string): void {
   const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
   const condition = {
     type: "PodScheduled",

@@ -92,7 +92,7 @@ function answer(
 ): void {
   const request = object as unknown as CertificateSigningRequest;
   const now = core.clock.wall();
-  const said = (type: string, reason: string, message: string) => ({
+  const condition = (type: string, reason: string, message: string) => ({
     type,
     status: "True",
     reason,
@@ -103,7 +103,7 @@ function answer(
   const conditions = request.status?.conditions ?? [];
   const approved = isApproved(request)
     ? conditions
-    : [...conditions, said("Approved", "AutoApproved", "the node asks for itself")];
+    : [...conditions, condition("Approved", "AutoApproved", "the node asks for itself")];
   let status: object;
   try {
     const pem = sign(request, issuer, now);
@@ -112,7 +112,7 @@ function answer(
     if (!isOutside(error)) throw error;
     status = {
       ...request.status,
-      conditions: [...approved, said("Failed", "SigningFailed", error.message)],
+      conditions: [...approved, condition("Failed", "SigningFailed", error.message)],
     };
   }
   core.store.put(SIGNING_REQUESTS.collection, { ...object, status });

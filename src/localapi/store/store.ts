@@ -70,8 +70,8 @@ export class ObjectStore {
     this.#deps = deps;
     this.#options = options;
     const { database } = deps;
-    const said = versionOf(database.setting(VERSION) ?? "1");
-    let version = said ?? 1;
+    const stored = versionOf(database.setting(VERSION) ?? "1");
+    let version = stored ?? 1;
     const broken: BrokenRow[] = [];
     const unversioned: { readonly collection: string; readonly object: ApiObject }[] = [];
     for (const row of database.rows()) {
@@ -86,7 +86,7 @@ export class ObjectStore {
       else version = Math.max(version, own);
     }
     // Versions given out may have been higher than any that is still to be seen.
-    if (said === undefined) version += VERSION_MARGIN;
+    if (stored === undefined) version += VERSION_MARGIN;
     this.#staged = version;
     this.#committed = new Cell(version);
     this.#forgotten = version;

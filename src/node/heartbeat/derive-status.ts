@@ -302,7 +302,7 @@ export function conditionChanges(
   return changes;
 }
 
-/** What is told when somebody cordons the node or lifts that (recordNodeSchedulableEvent). */
+/** The event when the node is cordoned or uncordoned (recordNodeSchedulableEvent). */
 export function schedulableChange(nodeName: string, unschedulable: boolean): ConditionChange {
   const reason = unschedulable ? "NodeNotSchedulable" : "NodeSchedulable";
   return { type: "Normal", reason, message: `Node ${nodeName} status is now: ${reason}` };

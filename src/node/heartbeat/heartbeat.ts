@@ -62,7 +62,7 @@ export interface HeartbeatDeps {
   readonly wakeOn: readonly Reading<unknown>[];
   /** The node as the API has it; undefined as long as it has none. The heartbeat is its writer. */
   readonly node: Cell<Node | undefined>;
-  readonly say: (change: ConditionChange) => void;
+  readonly recordEvent: (change: ConditionChange) => void;
 }
 
 const UPDATE_JITTER = 0.04;
@@ -85,7 +85,7 @@ export class Heartbeat {
   #reset = false;
   /** Whether new pods are kept away, as events have told; at first they are not. */
   #unschedulable = false;
-  /** Why the node is not ready, as the log was told. */
+  /** Why the node is not ready, as last logged. */
   #notReadyFor: string | undefined;
 
   constructor(options: HeartbeatOptions, deps: HeartbeatDeps) {
@@ -150,9 +150,9 @@ export class Heartbeat {
         if (signal.aborted || !isOutside(error)) throw error;
         failures += 1;
         if (isApiError(error, 404)) this.#registered = false;
-        const said = { problem: messageOf(error), failures };
-        if (failures === 5) log.warn("the node's status could not be brought to the API", said);
-        else log.verbose(2, "the node's status could not be brought to the API", said);
+        const fields = { problem: messageOf(error), failures };
+        if (failures === 5) log.warn("the node's status could not be brought to the API", fields);
+        else log.verbose(2, "the node's status could not be brought to the API", fields);
       }
       await this.#pause(failures, signal);
     }
@@ -175,10 +175,10 @@ export class Heartbeat {
         return;
       } catch (error) {
         if (signal.aborted || !isOutside(error)) throw error;
-        const said = { problem: messageOf(error), server: client.transport.reachable.get() };
+        const fields = { problem: messageOf(error), server: client.transport.reachable.get() };
         if (failures === 1 || error.code === "denied")
-          log.warn("the node could not be registered yet", said);
-        else log.verbose(2, "the node could not be registered yet", said);
+          log.warn("the node could not be registered yet", fields);
+        else log.verbose(2, "the node could not be registered yet", fields);
         await clock.sleep(retryDelayMs(failures, REGISTER_RETRY), signal).catch(() => {});
       }
     }
@@ -215,7 +215,7 @@ export class Heartbeat {
 
   /** Sends the status if it changed or its report is due (kubelet_node_status.go tryUpdateNodeStatus). */
   async #update(signal: AbortSignal): Promise<void> {
-    const { client, clock, random, look, say } = this.#deps;
+    const { client, clock, random, look, recordEvent } = this.#deps;
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
     const known = await this.#withOwnMetadata(await client.get(NODES, place, signal), signal);
@@ -237,10 +237,11 @@ export class Heartbeat {
       this.#reportAfterMs = changed ? reportMs * (0.5 + random.next()) : reportMs;
     } else if (this.#node.get() === undefined) this.#node.set(known);
     this.#reset = true;
-    for (const change of conditionChanges(identity.nodeName, known.status, status)) say(change);
+    for (const change of conditionChanges(identity.nodeName, known.status, status))
+      recordEvent(change);
     const unschedulable = known.spec?.unschedulable === true;
     if (unschedulable !== this.#unschedulable)
-      say(schedulableChange(identity.nodeName, unschedulable));
+      recordEvent(schedulableChange(identity.nodeName, unschedulable));
     this.#unschedulable = unschedulable;
     this.#logReady(status);
   }
@@ -256,7 +257,7 @@ export class Heartbeat {
     return await client.patch(NODES, place, { kind: "strategic", body }, signal);
   }
 
-  /** Says in the log why the node is not ready, once for each reason, and that it is again. */
+  /** Logs why the node is not ready, once for each reason, and that it is ready again. */
   #logReady({ conditions = [] }: NodeStatus): void {
     const ready = conditions.find(({ type }) => type === "Ready");
     const problem = ready?.status === "True" ? undefined : withoutFigures(ready?.message ?? "");

@@ -53,9 +53,9 @@ export async function keepLease(
       failures += 1;
       // Made anew or changed by somebody: what it is now has to be read again.
       if (isApiError(error)) latest = undefined;
-      const said = { failures, problem: messageOf(error) };
-      if (failures === ATTEMPTS) log.warn("the node's lease could not be renewed", said);
-      else log.verbose(2, "the node's lease could not be renewed", said);
+      const fields = { failures, problem: messageOf(error) };
+      if (failures === ATTEMPTS) log.warn("the node's lease could not be renewed", fields);
+      else log.verbose(2, "the node's lease could not be renewed", fields);
     }
     const soon = failures > 0 && failures < ATTEMPTS;
     const pauseMs = soon ? retryDelayMs(failures, RETRY) : jitter(random, periodMs, RENEW_JITTER);

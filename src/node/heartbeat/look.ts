@@ -70,7 +70,7 @@ function notReadyFor({ health, clock }: LookDeps): readonly string[] {
   return health
     .get()
     .filter((problem) => isTooLong(problem, clock))
-    .map(said);
+    .map(problemText);
 }
 
 /** Those with which it still can. */
@@ -78,13 +78,13 @@ function warningsOf({ health, clock }: LookDeps): readonly string[] {
   return health
     .get()
     .filter((problem) => !isTooLong(problem, clock))
-    .map(said);
+    .map(problemText);
 }
 
 function isTooLong({ notReadyAt }: HealthProblem, clock: Clock): boolean {
   return notReadyAt !== undefined && clock.monotonic() >= notReadyAt;
 }
 
-function said({ name, problem }: HealthProblem): string {
+function problemText({ name, problem }: HealthProblem): string {
   return `${name}: ${problem}`;
 }

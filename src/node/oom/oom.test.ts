@@ -60,19 +60,19 @@ test("readOomLines goes on where it left off, and gathers the victims of a group
   assert.deepEqual([twice.done.map(({ pid }) => pid), twice.open?.pid], [[1], 9]);
 });
 
-interface Said {
+interface RecordedEvent {
   readonly on: string;
   readonly reason: string;
   readonly message: string;
 }
 
-async function watched(lines: readonly string[], pod: Pod): Promise<readonly Said[]> {
+async function watched(lines: readonly string[], pod: Pod): Promise<readonly RecordedEvent[]> {
   const clock = new SimClock();
   const waiting: string[][] = [["old news"], []];
   const host = Object.assign(new FakeHost({ clock }), {
     openKernelLog: () => ({ read: () => waiting.shift() ?? [], close: () => {} }),
   });
-  const said: Said[] = [];
+  const recorded: RecordedEvent[] = [];
   const record = { pod, observed: { containers: [{ id: ID, name: "main" }] } };
   const scope = new TaskScope("test", { clock, log: silentLog });
   startOomWatch({
@@ -82,8 +82,8 @@ async function watched(lines: readonly string[], pod: Pod): Promise<readonly Sai
     cgroups: { locate: (path) => locateGroup(path, "cgroupfs") },
     events: {
       ofPod: (_, { reason, message }, container) =>
-        said.push({ on: container ?? "pod", reason, message }),
-      ofNode: ({ reason, message }) => said.push({ on: "node", reason, message }),
+        recorded.push({ on: container ?? "pod", reason, message }),
+      ofNode: ({ reason, message }) => recorded.push({ on: "node", reason, message }),
     },
     metrics: new MetricsRegistry(),
   });
@@ -91,7 +91,7 @@ async function watched(lines: readonly string[], pod: Pod): Promise<readonly Sai
   waiting.push([...lines]);
   await clock.advance(1000);
   await scope[Symbol.asyncDispose]();
-  return said;
+  return recorded;
 }
 
 const POD: Pod = {
@@ -115,8 +115,8 @@ test("a killing says who died and which limit was reached", async () => {
     ["/outer/kubepods", "the memory limit of all pods of the node is reached"],
     ["/outer", "a memory limit above all pods is reached"],
   ] as const) {
-    const said = await watched(memcg(limit, VICTIM), POD);
-    assert.deepEqual(said, [{ on: "main", reason: "OOMKilling", message: head + text }]);
+    const recorded = await watched(memcg(limit, VICTIM), POD);
+    assert.deepEqual(recorded, [{ on: "main", reason: "OOMKilling", message: head + text }]);
   }
   const [node] = await watched(global(VICTIM), POD);
   assert.equal(

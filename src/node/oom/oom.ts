@@ -46,30 +46,30 @@ export function startOomWatch(deps: OomWatchDeps): void {
     name: "nodelet_oom_kills_total",
     help: "Processes killed for want of memory, by whose limit was reached.",
   });
-  const said = (limit: string) => kills.add({ limit });
-  scope.spawn("kernel log", "restart", (signal) => follow(kernelLog, deps, said, signal));
+  const countKill = (limit: string) => kills.add({ limit });
+  scope.spawn("kernel log", "restart", (signal) => follow(kernelLog, deps, countKill, signal));
 }
 
 async function follow(
   kernelLog: KernelLog,
   deps: OomWatchDeps,
-  said: (limit: string) => void,
+  countKill: (limit: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   let story: OomStory = NOTHING;
   while (!signal.aborted) {
     const lines = kernelLog.read();
     story = readOomLines(story, lines);
-    for (const kill of story.done) tell(kill, deps, said);
+    for (const kill of story.done) reportKill(kill, deps, countKill);
     // What has not gone on since the last look will not any more.
     const isOver = story.open !== undefined && (story.told || lines.length === 0);
-    if (story.open && isOver) tell(story.open, deps, said);
+    if (story.open && isOver) reportKill(story.open, deps, countKill);
     story = isOver ? NOTHING : { ...story, done: [] };
     await deps.outside.clock.sleep(PERIOD_MS, signal).catch(() => {});
   }
 }
 
-function tell(kill: OomKill, deps: OomWatchDeps, said: (limit: string) => void): void {
+function reportKill(kill: OomKill, deps: OomWatchDeps, countKill: (limit: string) => void): void {
   const { cgroups, outside } = deps;
   outside.log.warn("killed for want of memory", { ...kill });
   const victim = cgroups.locate(kill.victimGroup);
@@ -78,7 +78,7 @@ function tell(kill: OomKill, deps: OomWatchDeps, said: (limit: string) => void):
     const name = found.containers.find(({ id }) => victim.group.includes(id))?.name ?? "";
     const place = kill.limitGroup === undefined ? undefined : cgroups.locate(kill.limitGroup);
     const limit = reachedLimit(place, found.pod, name);
-    said(limit.kind);
+    countKill(limit.kind);
     const message = describeKill(kill, limit);
     const event = { type: "Warning", reason: "OOMKilling", message } as const;
     deps.events.ofPod(found.pod, event, name === "" ? undefined : name);
@@ -86,7 +86,7 @@ function tell(kill: OomKill, deps: OomWatchDeps, said: (limit: string) => void):
   }
   // What other groups of the machine do within limits of their own is not the agent's business.
   if (kill.limitGroup !== undefined && kill.victimGroup !== "/") return;
-  said("node");
+  countKill("node");
   const message = `System OOM encountered, victim process: ${kill.program}, pid: ${kill.pid}`;
   deps.events.ofNode({ type: "Warning", reason: "SystemOOM", message });
 }

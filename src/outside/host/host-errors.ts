@@ -57,8 +57,8 @@ export function hostError(action: string, path: string, thrown: unknown): Outsid
   const errno = errnoOf(thrown);
   const code = CODES[errno] ?? "io";
   const words = WORDS[errno];
-  const said = words === undefined ? errno : `${words} (${errno})`;
-  const text = said || (thrown instanceof Error ? thrown.message : String(thrown));
+  const description = words === undefined ? errno : `${words} (${errno})`;
+  const text = description || (thrown instanceof Error ? thrown.message : String(thrown));
   const options = errno === "EBUSY" ? { cause: thrown, retryable: true } : { cause: thrown };
   return new OutsideError(code, `${action} ${path}: ${text}`, options);
 }

@@ -107,13 +107,13 @@ export class PolledObjects implements ObjectSource {
     { onChange, signal }: PollTarget<T>,
   ): Promise<void> {
     const { clock, log } = this.#deps;
-    let said: string | undefined;
+    let reported: string | undefined;
     while (!signal.aborted) {
       try {
         const object = await this.get(kind, place, signal);
         const version = `${object?.metadata?.uid} ${object?.metadata?.resourceVersion}`;
-        if (version !== said && !signal.aborted) onChange(object);
-        said = version;
+        if (version !== reported && !signal.aborted) onChange(object);
+        reported = version;
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof OutsideError)) throw error;

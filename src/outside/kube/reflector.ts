@@ -294,10 +294,10 @@ class Follower<T extends ApiObject> {
     const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
     const delayMs = Math.max(asked, retryDelayMs(failures, policy) * (0.5 + random.next() / 2));
     this.#deps.onFollowing?.(false);
-    const say = { resource: this.#options.resource.plural, problem: messageOf(error) };
+    const fields = { resource: this.#options.resource.plural, problem: messageOf(error) };
     // Said when it begins; while it lasts only to those who want to know more.
-    if (failures === 1) log.warn("objects cannot be followed for now", say);
-    else log.verbose(2, "objects cannot be followed for now", { ...say, delayMs });
+    if (failures === 1) log.warn("objects cannot be followed for now", fields);
+    else log.verbose(2, "objects cannot be followed for now", { ...fields, delayMs });
     await clock.sleep(delayMs, this.#signal);
   }
 }

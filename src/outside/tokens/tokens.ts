@@ -11,7 +11,7 @@ import {
   verify,
 } from "node:crypto";
 
-/** What a token says. */
+/** Claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Signs tokens with one key and knows its own again. */

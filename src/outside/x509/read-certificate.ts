@@ -33,7 +33,7 @@ export const OID = {
 /** What a certificate may be used for, of what Kubernetes knows. */
 export type CertificateUsage = "serverAuth" | "clientAuth";
 
-/** What a certificate says. Nothing of it is verified. */
+/** Contents of a certificate. Nothing of it is verified. */
 export interface CertificateFacts {
   readonly subject: CertificateSubject;
   readonly issuer: CertificateSubject;

@@ -59,7 +59,7 @@ export interface KeyPair {
   readonly publicKey: Uint8Array;
 }
 
-/** What a certificate is to say. */
+/** Contents of a certificate to sign. */
 export interface CertificateOrder {
   readonly subject: CertificateSubject;
   readonly names?: AlternativeNames;
@@ -251,19 +251,19 @@ function publicKeyOf(bytes: Uint8Array): KeyObject {
   }
 }
 
-/** What the first certificate of a PEM text says. */
+/** Contents of the first certificate of a PEM text. */
 export function parseCertificate(pem: string): CertificateFacts {
   const [first] = pemBlocks(pem, "CERTIFICATE");
   if (!first) throw new OutsideError("invalid", "certificate: no PEM block of a certificate");
   return readCertificate(first);
 }
 
-/** What all certificates of a PEM text say, in order. */
+/** Contents of all certificates of a PEM text, in order. */
 export function parseCertificates(pem: string): readonly CertificateFacts[] {
   return pemBlocks(pem, "CERTIFICATE").map(readCertificate);
 }
 
-/** What a certificate in DER says. */
+/** Contents of a certificate in DER. */
 export function parseCertificateDer(bytes: Uint8Array): CertificateFacts {
   return readCertificate(bytes);
 }

@@ -164,9 +164,9 @@ export class ClusterPods {
         failed ||= error.retryable;
         const isKnown = !error.retryable && this.#noteRefusal(action);
         const pod = podDisplayName(objectOf(action));
-        const said = { pod, step: action.kind, problem: messageOf(error) };
-        if (error.retryable || isKnown) log.verbose(2, "a mirror pod is not as it must be", said);
-        else log.warn("a mirror pod is not as it must be", said);
+        const fields = { pod, step: action.kind, problem: messageOf(error) };
+        if (error.retryable || isKnown) log.verbose(2, "a mirror pod is not as it must be", fields);
+        else log.warn("a mirror pod is not as it must be", fields);
       }
     };
     // One that the API does not answer (a webhook may hang) holds up no other.

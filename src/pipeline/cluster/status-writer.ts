@@ -310,10 +310,10 @@ export class StatusWriter {
     entry.problem = messageOf(error);
     entry.notBefore = (clock.monotonic() + retryDelayMs(entry.failures, RETRY)) as MonotonicMs;
     if (!isGone) this.#touch(entry);
-    const said = { pod: podDisplayName(entry.pod), step: step.kind, problem: messageOf(error) };
+    const fields = { pod: podDisplayName(entry.pod), step: step.kind, problem: messageOf(error) };
     if (isGone || entry.failures > 1 || error.retryable)
-      log.verbose(2, "the API did not take a pod's status", said);
-    else log.warn("the API did not take a pod's status", said);
+      log.verbose(2, "the API did not take a pod's status", fields);
+    else log.warn("the API did not take a pod's status", fields);
   }
 
   /** Until something is to be done, at the latest until the next full pass. */

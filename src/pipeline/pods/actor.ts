@@ -8,28 +8,28 @@ import { planPod } from "./plan/plan.ts";
 import type { PlanContext } from "./plan/plan-draft.ts";
 import type { PodDeps } from "./ports.ts";
 import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./record.ts";
+import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { resizeCompleted } from "./resize/resize-text.ts";
 import { applyPlan } from "./run/apply.ts";
-import { sayDegraded, signalOf } from "./say-degraded.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
 
 /** Signals that may wait for one pod; latest-wins kinds count once. */
 const MAILBOX_LIMIT = 1000;
 
-/** Pause before the runtime is asked again when it could not say what it has of the pod. */
+/** Pause before the pod is observed again after the runtime failed to report it. */
 const REOBSERVE_MS = 1_000;
 
-/** Pods that were planned together shall not be planned together for ever (workerResyncIntervalJitterFactor). */
+/** Jitter, so that pods planned together do not stay synchronized (workerResyncIntervalJitterFactor). */
 const SYNC_JITTER = 0.5;
 
 /** What one actor needs beside the ports. */
 export interface ActorDeps extends PodDeps {
   /** Facts of the node that planning needs. */
   readonly context: () => Omit<PlanContext, "now" | "wallNow">;
-  /** Told of every record, also between the steps of a turn. */
+  /** Called with every record, also between the steps of a turn. */
   readonly onRecord: (record: PodRecord) => void;
-  /** Told of every new record, before anything is done about it. */
+  /** Called with every new record, before any action on it. */
   readonly onChange: (record: PodRecord) => void;
 }
 
@@ -45,8 +45,8 @@ export class PodActor {
   #cancelAlarm: (() => void) | undefined;
   /** How long the last plan holds. */
   #syncMs = 0;
-  /** What the last plan had to say. */
-  #said: ReadonlySet<string> = new Set();
+  /** Keys of the events of the last plan. */
+  #recorded: ReadonlySet<string> = new Set();
 
   constructor(record: PodRecord, deps: ActorDeps) {
     this.#deps = deps;
@@ -92,8 +92,8 @@ export class PodActor {
     for (const signal of batch) {
       const { life: before, resize, degraded } = this.#record;
       this.#become(transition(this.#record, signal, this.#deps.clock.monotonic()));
-      this.#sayResized(resize);
-      sayDegraded(degraded, this.#record, this.#deps.ports);
+      this.#recordResize(resize);
+      recordDegraded(degraded, this.#record, this.#deps.ports);
       if (supersedes(before, this.#record.life)) this.#inFlight?.abort(new Error("superseded"));
     }
   }
@@ -105,7 +105,7 @@ export class PodActor {
     if (this.#inFlight || this.#record.freshness !== "fresh") return undefined;
     const { context, plan } = this.#planNow();
     this.#syncMs = jitter(this.#deps.random, context.syncMs, SYNC_JITTER);
-    this.#sayWhatIsNew(plan);
+    this.#recordNewEvents(plan);
     this.#become({ ...this.#record, waits: plan.waits, standing: plan.standing });
     if (plan.ends) {
       this.#deps.ports.decisions.decide(this.#record, plan.ends.because);
@@ -172,7 +172,7 @@ export class PodActor {
     await this.#observe(leave);
   }
 
-  /** Looks until the runtime answers: without a fresh observation the pod stands still. */
+  /** Observes until the runtime answers: without a fresh observation nothing is planned. */
   async #observe(leave: AbortSignal): Promise<void> {
     for (;;) {
       try {
@@ -183,7 +183,7 @@ export class PodActor {
         this.#deps.log.warn("runtime cannot say what it has of the pod", {
           error: messageOf(error),
         });
-        // A runtime that went away is the node's matter, not this pod's.
+        // An unreachable runtime is a condition of the node, not of this pod.
         if (!isOutside(error, "unavailable"))
           this.#deps.ports.events.record(this.#record.pod, {
             type: "Warning",
@@ -198,26 +198,26 @@ export class PodActor {
     }
   }
 
-  /** A change in place that was going on has come to its end. */
-  #sayResized({ inProgress }: PodResize): void {
+  /** Records the end of an in-place resize. */
+  #recordResize({ inProgress }: PodResize): void {
     const { pod, resize, life } = this.#record;
     if (!inProgress || resize.inProgress || life.kind !== "running") return;
     this.#deps.ports.events.record(pod, resizeCompleted(pod, inProgress.generation));
   }
 
-  #sayOnce(says: readonly PodEvent[]): void {
+  #recordOnce(events: readonly PodEvent[]): void {
     const keys = new Set<string>();
-    for (const event of says) {
+    for (const event of events) {
       const key = `${event.reason} ${event.message}`;
       keys.add(key);
-      if (!this.#said.has(key)) this.#deps.ports.events.record(this.#record.pod, event);
+      if (!this.#recorded.has(key)) this.#deps.ports.events.record(this.#record.pod, event);
     }
-    this.#said = keys;
+    this.#recorded = keys;
   }
 
   /** Decisions to wait are kept once, when they are taken, and users hear of a back-off that begins. */
-  #sayWhatIsNew(plan: PodPlan): void {
-    this.#sayOnce(plan.says);
+  #recordNewEvents(plan: PodPlan): void {
+    this.#recordOnce(plan.events);
     const before = new Set(this.#record.standing.map(standingKey));
     for (const because of plan.standing) {
       if (!before.has(standingKey(because)))
@@ -253,7 +253,7 @@ function coalesceKey(signal: PodSignal): string | undefined {
   }
 }
 
-/** Two looks may overtake each other on their way; the one that was taken later counts. */
+/** Two observations may overtake each other; the one that was made later counts. */
 function chooseSignal(waiting: PodSignal, incoming: PodSignal): PodSignal {
   if (waiting.kind !== "observed" || incoming.kind !== "observed") return incoming;
   return waiting.observed.asOf > incoming.observed.asOf ? waiting : incoming;

@@ -36,7 +36,7 @@ export class Admissions {
     });
   }
 
-  /** Has a new pod decided on; what becomes of it is told to the pod. */
+  /** Decides on a new pod; the verdict is posted to the pod's actor. */
   queue(uid: PodUid): void {
     this.#queued.add(uid);
     this.#inTurn(
@@ -162,7 +162,7 @@ export class Admissions {
   }
 }
 
-/** Whether room must be left for the pod; one that was given resources has them until it ends. */
+/** Whether resources must be kept for the pod; one with an allocation holds it until it ends. */
 function holdsResources({ life, admission }: PodRecord, isAllocated: boolean): boolean {
   if (life.kind === "running" || life.kind === "terminating") return admission.kind !== "rejected";
   return life.kind === "waiting" && (admission.kind === "admitted" || isAllocated);

@@ -3,7 +3,7 @@ import { attemptIn, livingContainers, newestSandbox } from "./observed.ts";
 import { initContainers, regularContainers } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
 
-/** How far a pod is, for those who lend it things. */
+/** How far a pod is in its life, for modules that allocate resources to it. */
 export interface DeviceLife {
   /** Its spec comes from a source, and not from what the runtime remembers. */
   readonly known: boolean;
@@ -15,7 +15,7 @@ export interface DeviceLife {
   readonly running: ReadonlySet<string>;
 }
 
-/** What the record says of the pod's way. */
+/** The stage of the pod's life, from its record. */
 export function deviceLife(record: PodRecord): DeviceLife {
   const { life, source, observed } = record;
   return {

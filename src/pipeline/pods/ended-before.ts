@@ -14,7 +14,7 @@ export function hasEnded(source: PodSource, published: PodStatus | undefined): b
 }
 
 const EVICTED = "Evicted";
-/** How messages of evictions begin for which the pod was not at fault. */
+/** Prefixes of eviction messages where the pod was not at fault (DisruptionTarget). */
 const FOR_THE_NODE = "The node was low on resource: ";
 
 /** Why it is ended again after a restart of the agent: what its status said of it stays. */

@@ -193,7 +193,7 @@ function countSidecar(
     else counts.running += 1;
   } else if (!initialized) counts.pendingInit += 1;
   else if (standing.kind === "notStarted") counts.waiting += 1;
-  // An ended sidecar says nothing about how the pod did.
+  // The exit code of a sidecar does not decide the pod's phase.
 }
 
 function countRegular(standing: Standing, counts: Counts): void {

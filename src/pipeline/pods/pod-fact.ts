@@ -2,7 +2,7 @@
 import type { PodFact } from "../../api/pod-facts.ts";
 import type { PodRecord } from "./record.ts";
 
-/** What other modules may know of the pod. */
+/** What other modules see of the pod. */
 export function factOf({ uid, pod, life, freshness, observed }: PodRecord): PodFact {
   return { uid, pod, life: life.kind, busy: freshness === "acting", observed };
 }

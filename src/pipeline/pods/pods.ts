@@ -30,12 +30,12 @@ import {
   type PodSource,
   type TerminationCause,
 } from "./record.ts";
+import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { keptResize } from "./resize/resize-state.ts";
-import { sayDegraded, signalOf } from "./say-degraded.ts";
 import type { PodSignal } from "./signals.ts";
 import { knownBefore, nameOf, UnobservedPods } from "./unobserved-pods.ts";
 
-/** What a source wants of one pod. */
+/** The desired state of one pod, as its source has it. */
 export type PodChange =
   | {
       readonly kind: "desired";
@@ -61,13 +61,13 @@ export interface PodsDeps extends PodDeps {
   readonly publishedBefore: (uid: PodUid) => PodStatus | undefined;
   /** Whether a pod that no source names is to be left alone. */
   readonly isSpared: (namespace: string, name: string) => boolean;
-  /** Whether a previous run of the agent has had to do with the pod, whatever came of it. */
+  /** Whether a previous run of the agent handled the pod, whatever the outcome. */
   readonly knownBefore: (uid: PodUid) => boolean;
 }
 
-/** How pods that nobody wants are ended. */
+/** How orphaned pods are terminated. */
 export interface PodsOptions {
-  /** Grace of pods that run but nobody wants; the Go kubelet gives them 1 s. */
+  /** Grace period of orphaned pods, which run but no source names; the Go kubelet gives them 1 s. */
   readonly orphanGraceSeconds: number | "own";
   /** They are only stopped: what belongs to them stays for the next agent. */
   readonly keepOrphans: boolean;
@@ -88,7 +88,7 @@ export class Pods implements PodsView {
   readonly #actors = new Map<PodUid, PodActor>();
   readonly #found = new Map<PodUid, ObservedPod>();
   readonly #unobserved = new UnobservedPods();
-  /** Pods that wait for the release of another one, by full name; the latest wish counts. */
+  /** Pods that wait for the release of another one, by full name; the latest desired state counts. */
   readonly #successors = new Map<string, Extract<PodChange, { kind: "desired" }>>();
   readonly #listeners = new Set<(record: PodRecord) => void>();
   readonly #admissions: Admissions;
@@ -157,22 +157,22 @@ export class Pods implements PodsView {
     }
     if (held?.wanted) {
       const actor = this.#start(held.wanted.change, held.wanted.before);
-      sayDegraded(before?.degraded, actor.record, this.#deps.ports);
+      recordDegraded(before?.degraded, actor.record, this.#deps.ports);
       if (held.removed) actor.post({ kind: "removed", ...held.removed });
     } else if (held && isEmpty) this.#letIn(nameOf(held));
   }
 
-  /** Readers are told of a pod on which nothing is done until it can be observed. */
+  /** Publishes a pod on which nothing is done until it can be observed. */
   #hold(uid: PodUid, change: () => PodRecord | undefined): void {
     const before = this.#unobserved.record(uid);
     const record = change();
     if (!record) return;
     this.#publish(record);
-    sayDegraded(before?.degraded, record, this.#deps.ports);
+    recordDegraded(before?.degraded, record, this.#deps.ports);
     for (const listener of this.#listeners) listener(record);
   }
 
-  /** Every source has been seen once: what nobody wants by now is an orphan. */
+  /** Every source has been seen once: a pod that none names is an orphan. */
   sourcesSeen(): void {
     if (this.#sourcesSeen) return;
     this.#sourcesSeen = true;
@@ -214,7 +214,7 @@ export class Pods implements PodsView {
     this.#start(change);
   }
 
-  /** Says something to one pod; pods that are gone do not mind. */
+  /** Posts a signal to one pod; ignored when the pod is gone. */
   post(uid: PodUid, signal: PodSignal): void {
     this.#actors.get(uid)?.post(signal);
   }
@@ -227,7 +227,7 @@ export class Pods implements PodsView {
     });
   }
 
-  /** What admission said of a pod that waits may be another thing now. */
+  /** Asks admission again about pods that wait. */
   reconsider(uid: PodUid): void {
     if (this.get(uid)?.admission.kind === "deferred") this.#admissions.queue(uid);
   }
@@ -291,7 +291,7 @@ export class Pods implements PodsView {
       );
       resizes.admitted(record.pod);
       actor.post({ kind: "admitted" });
-      // Now that it lives it can be ended, if that is what is wanted.
+      // Now that it has an actor it can be terminated, if no source names it.
       actor.post({ kind: "desired", pod: change.pod });
       if (hasEnded(change.source, published))
         actor.post({ kind: "terminate", cause: causeOf(change.pod, published) });
@@ -386,7 +386,7 @@ export class Pods implements PodsView {
   }
 }
 
-/** Whether the pod is on its way out for good, so that a new wish for it must wait. */
+/** Whether the pod is terminating for good, so that a new desired state must wait. */
 function isGoing(record: PodRecord): boolean {
   return record.removal;
 }

@@ -14,10 +14,10 @@ export type ImageOutcome =
   | {
       readonly kind: "present";
       readonly image: PresentImage;
-      /** Lets the image go again: to be called once the container is there, or is not going to be. */
+      /** Releases the hold on the image: called once the container exists, or will not be created. */
       readonly release: () => void;
     }
-  /** Not to be had now; reason and message are what the status shows. */
+  /** Not available now; reason and message are what the status shows. */
   | {
       readonly kind: "refused";
       readonly reason: string;
@@ -122,13 +122,13 @@ export interface PodHookPort {
   preStop(pod: Pod, order: StopOrder, signal: AbortSignal): Promise<number>;
 }
 
-/** Telling users what happens; never waits, never throws. */
+/** Records events for users; never waits, never throws. */
 export interface PodEventPort {
-  /** Says something about the pod, or about one of its containers. */
+  /** Records an event about the pod or one of its containers. */
   record(pod: Pod, event: PodEvent): void;
 }
 
-/** Making and removing of what stands around a pod; all idempotent. */
+/** Creates and removes the prerequisites of a pod; all idempotent. */
 export interface PodPrerequisitesPort {
   makeDirectories(pod: Pod): Promise<void>;
   removeDirectories(pod: Pod): Promise<void>;
@@ -139,7 +139,7 @@ export interface PodPrerequisitesPort {
   unmountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
-/** Group and containers to be brought to what their pod was given. */
+/** Cgroup and containers to update to the pod's allocation. */
 export interface PodResizeOrder {
   readonly pod: Pod;
   /** What they have. */
@@ -150,7 +150,7 @@ export interface PodResizeOrder {
   readonly containers: readonly { readonly name: string; readonly id: string }[];
 }
 
-/** What pods were given, and changing it in place. */
+/** Allocations of pods, and their in-place resize. */
 export interface PodResizePort {
   /** The pod with what it was given in a previous run of the agent, where it was. */
   asAllocated(pod: Pod): Pod;

@@ -42,10 +42,10 @@ export type PodLife =
   | { readonly kind: "terminated"; readonly cause: TerminationCause }
   | { readonly kind: "released" };
 
-/** Whether a thing we make around a pod is there; `unknown` after a restart until it was made or removed again. */
+/** Whether a prerequisite exists; `unknown` after a restart until it was created or removed again. */
 export type PrerequisiteState = "absent" | "present" | "unknown";
 
-/** What stands around a pod. */
+/** Prerequisites of a pod. */
 export interface Prerequisites {
   readonly directories: PrerequisiteState;
   readonly cgroup: PrerequisiteState;
@@ -62,14 +62,14 @@ export interface StepFailure {
   readonly notBefore: MonotonicMs;
 }
 
-/** What admission said. */
+/** The verdict of admission. */
 export type Admission =
   | { readonly kind: "undecided" }
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
 
-/** What the probes of one attempt of a container last said. */
+/** The last probe results of one attempt of a container. */
 export interface ProbeVerdicts {
   readonly containerId: string;
   readonly startup?: ProbeResult;
@@ -112,7 +112,7 @@ export interface PodRecord {
   readonly uid: PodUid;
   /** With the resources that it was given: by it everything goes. */
   readonly pod: Pod;
-  /** As its source wants it; the same object unless its resources are others. */
+  /** As its source has it; the same object unless its resources differ. */
   readonly desired: Pod;
   readonly resize: PodResize;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */
@@ -126,7 +126,7 @@ export interface PodRecord {
   /** When the last run of actions ended. */
   readonly actedAt: MonotonicMs;
   readonly prerequisites: Prerequisites;
-  /** The source dropped the pod: nothing of it shall be left. */
+  /** The source dropped the pod: everything of it is removed. */
   readonly removal: boolean;
   /** Of a pod that has ended: the runtime is to keep nothing of it, since the disk is short. */
   readonly cleared?: true;
@@ -141,7 +141,7 @@ export interface PodRecord {
   readonly replaced: readonly string[];
   /** Regular containers that ran and are gone from the runtime. */
   readonly lost: LostContainers;
-  /** What containers that are being made wait for, by name; shown while there is nothing worse to say. */
+  /** What containers being created wait for, by name; shown unless there is a failure. */
   readonly progress: Readonly<Record<string, string>>;
   /** Set with every plan. */
   readonly waits: Readonly<Record<string, Wait>>;
@@ -149,7 +149,7 @@ export interface PodRecord {
   readonly standing: readonly Because[];
 }
 
-/** Where a pod is wanted from. */
+/** The source of the desired pod. */
 export type PodSource = "file" | "http" | "api" | "runtime";
 
 /** Back-off of one container; the key covers what, when changed, starts afresh (image, resources). */
@@ -173,7 +173,7 @@ export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], cont
 export interface NewRecord {
   readonly uid: PodUid;
   readonly pod: Pod;
-  /** As its source wants it, where that is not `pod`. */
+  /** As its source has it, where that is not `pod`. */
   readonly desired?: Pod;
   /** Where its change in place stands, when it was not just begun. */
   readonly resize?: PodResize;
@@ -182,13 +182,13 @@ export interface NewRecord {
   readonly startedAt: WallMs;
   /** Whether this agent may have made things for the pod in a previous run. */
   readonly mayHavePrerequisites: boolean;
-  /** What its probes had found out by then. */
+  /** The probe results known by then. */
   readonly probes?: PodRecord["probes"];
   /** Containers that had run by then and are gone from the runtime. */
   readonly lost?: LostContainers;
 }
 
-/** A pod of which everything has what its spec says. */
+/** A pod whose containers and cgroup have the resources of its spec. */
 export function asSpecified(pod: Pod): ActuatedPod {
   const allocation = allocationOf(pod);
   return { ...allocation, group: allocation };

@@ -8,7 +8,7 @@ import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { PendingResize, TerminationCause } from "./record.ts";
 
-/** What became of one action, as far as the record must know. */
+/** The outcome of one action, as far as the record needs it. */
 export type ActionOutcome =
   | { readonly kind: "done" }
   /** Ended early because the plan was superseded; nothing is known but that it ended. */

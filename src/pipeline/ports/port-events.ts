@@ -7,13 +7,13 @@ import type { Events } from "../../subsystems/events/events.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 
 /** Who knows and who tells. */
-export interface SayingDeps {
+export interface EventDeps {
   readonly events: Events;
   readonly runtime: Runtime;
 }
 
 /** What a pod's resolver lacks, in the words of the Go kubelet (GetPodDNS). */
-export async function sayAboutDns({ runtime, events }: SayingDeps, pod: Pod): Promise<void> {
+export async function recordDnsProblems({ runtime, events }: EventDeps, pod: Pod): Promise<void> {
   const { faults, missing } = await runtime.dnsProblems(pod);
   for (const message of faults)
     events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
@@ -39,7 +39,7 @@ export function tellMissingFeatures(
 
 /** A container or sandbox that should go and does not is the node's failure (StartGarbageCollection). */
 export async function collecting(
-  { events }: SayingDeps,
+  { events }: EventDeps,
   signal: AbortSignal,
   remove: () => Promise<void>,
 ): Promise<void> {

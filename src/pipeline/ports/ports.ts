@@ -43,7 +43,7 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
     hooks: hookPort(deps),
     resizes: resizePort({ ...deps, settings: options.resizes }),
     events: {
-      record: (pod, { container, ...said }) => deps.events.ofPod(pod, said, container),
+      record: (pod, { container, ...event }) => deps.events.ofPod(pod, event, container),
     },
     decisions: deps.decisions,
   };

@@ -2,10 +2,10 @@
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
 import { type ContainerDeps, createContainer } from "./create-container.ts";
-import { collecting, type SayingDeps, sayAboutDns } from "./port-events.ts";
+import { collecting, type EventDeps, recordDnsProblems } from "./port-events.ts";
 
 /** What the port is made from. */
-export interface RuntimePortDeps extends ContainerDeps, SayingDeps {
+export interface RuntimePortDeps extends ContainerDeps, EventDeps {
   readonly cgroups: Cgroups;
 }
 
@@ -15,7 +15,7 @@ export function runtimePort(deps: RuntimePortDeps): PodPorts["runtime"] {
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: async (pod, attempt, signal) => {
-      await sayAboutDns(deps, pod);
+      await recordDnsProblems(deps, pod);
       return await runtime.createSandbox(pod, attempt, signal);
     },
     createContainer: (order, signal) => createContainer(order, deps, signal),

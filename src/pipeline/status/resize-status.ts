@@ -22,8 +22,8 @@ export function resizeConditions({
   const conditions: ConditionVerdict[] = [];
   if (pending) {
     const { reason, message, generation } = pending;
-    const said = { reason, message, observedGeneration: generation };
-    conditions.push({ type: "PodResizePending", status: "True", ...said });
+    const detail = { reason, message, observedGeneration: generation };
+    conditions.push({ type: "PodResizePending", status: "True", ...detail });
   }
   if (inProgress) {
     const stepFailure = stepFailures[STEP_RESIZE];

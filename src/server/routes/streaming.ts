@@ -119,8 +119,8 @@ export async function replyRun(call: Call, node: ServedNode): Promise<void> {
       throw runtimeProblem(error);
     });
   if (result.exitCode !== 0) {
-    const said = Buffer.from(result.stderr).toString("utf8");
-    const text = `command '${command.join(" ")}' exited with ${result.exitCode}: ${said}`;
+    const stderr = Buffer.from(result.stderr).toString("utf8");
+    const text = `command '${command.join(" ")}' exited with ${result.exitCode}: ${stderr}`;
     throw new HttpProblem(500, text);
   }
   await call.exchange.reply(

@@ -64,8 +64,8 @@ export async function bootstrapCertificate(
       if (signal.aborted || !isOutside(error)) throw error;
       // A refused request is not taken up again; the next try comes with another key.
       if (error.code === "denied" && !isApiError(error)) await files.remove(keyPath);
-      const said = { problem: messageOf(error) };
-      if (failures === 1 || !error.retryable) log.warn("the node has no certificate yet", said);
+      const fields = { problem: messageOf(error) };
+      if (failures === 1 || !error.retryable) log.warn("the node has no certificate yet", fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal);
     }
   }

@@ -69,8 +69,8 @@ export async function keepCertificate(
     } catch (error) {
       if (signal.aborted || !isOutside(error)) throw error;
       failures += 1;
-      const said = { problem: messageOf(error), failures };
-      log.warn(`the ${options.what} certificate could not be renewed yet`, said);
+      const fields = { problem: messageOf(error), failures };
+      log.warn(`the ${options.what} certificate could not be renewed yet`, fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
     }
   }

@@ -50,8 +50,8 @@ export class CertificateStore {
       return text === undefined ? undefined : splitPair(text);
     } catch (error) {
       if (!isOutside(error)) throw error;
-      const said = { file: this.currentPath, problem: messageOf(error) };
-      this.#deps.log.warn("a kept certificate cannot be used", said);
+      const fields = { file: this.currentPath, problem: messageOf(error) };
+      this.#deps.log.warn("a kept certificate cannot be used", fields);
       return undefined;
     }
   }

@@ -78,7 +78,7 @@ export interface DevicesDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
-  readonly say: { ofNode(said: DeviceEvent): void; ofPod(pod: Pod, said: DeviceEvent): void };
+  readonly events: { ofNode(event: DeviceEvent): void; ofPod(pod: Pod, event: DeviceEvent): void };
   readonly decide: (pod: Pod, because: Because) => void;
   /** Told when a pod's status may be another now (`health`), or admission's word on it (`admission`). */
   readonly news: Publisher<PodNews>;
@@ -117,11 +117,15 @@ export class Devices {
     this.#state = new DeviceState({
       clock,
       onChanged: () => this.#store.changed(),
-      onHealth: (resource, ids) => this.#sayHealth(resource, ids),
+      onHealth: (resource, ids) => this.#publishHealth(resource, ids),
     });
     const state = this.#state;
     this.#store = this.#makeStore();
-    this.#plugins = new PluginSide(options, { ...deps, state, sayOfNode: deps.say.ofNode });
+    this.#plugins = new PluginSide(options, {
+      ...deps,
+      state,
+      recordNodeEvent: deps.events.ofNode,
+    });
     this.#grants = new Grants({
       ...deps,
       state,
@@ -347,7 +351,7 @@ export class Devices {
       .toSorted((a, b) => compareText(a.resource, b.resource));
   }
 
-  #sayHealth(resource: string, ids: readonly string[]): void {
+  #publishHealth(resource: string, ids: readonly string[]): void {
     const { ledger, inventory } = this.#state;
     const record = inventory.get().get(resource);
     for (const [podUid, changed] of Map.groupBy(ids, (id) => ownerOf(ledger, resource, id))) {
@@ -356,7 +360,7 @@ export class Devices {
       const pod = this.#deps.pods.get(podUid)?.pod;
       if (pod && sick.length > 0) {
         const message = `${resource} ${sick.join(", ")} became unhealthy`;
-        this.#deps.say.ofPod(pod, { type: "Warning", reason: "DeviceUnhealthy", message });
+        this.#deps.events.ofPod(pod, { type: "Warning", reason: "DeviceUnhealthy", message });
       }
       this.#publish(podUid, "health");
     }

@@ -11,7 +11,7 @@ import { type CorrelatorOptions, correlatorRules, type EventMode } from "./polic
 const SECOND = 1000;
 const BEGIN = Date.UTC(2026, 0, 1);
 
-interface Told {
+interface Recorded {
   readonly atSeconds?: number;
   readonly message?: string;
   readonly reason?: string;
@@ -28,8 +28,8 @@ function story(options: CorrelatorOptions = {}, mode: EventMode = "Reference") {
     made += 1;
     return made.toString(16);
   };
-  const eventOf = ({ atSeconds = 0, pod = "web", fieldPath, ...told }: Told): CoreEvent => {
-    const { message = "text", reason = "FailedMount", type = "Warning" } = told;
+  const eventOf = ({ atSeconds = 0, pod = "web", fieldPath, ...recorded }: Recorded): CoreEvent => {
+    const { message = "text", reason = "FailedMount", type = "Warning" } = recorded;
     const about = { kind: "Pod", apiVersion: "v1", name: pod, namespace: "ns", uid: `uid-${pod}` };
     return makeEvent(
       fieldPath === undefined ? about : { ...about, fieldPath },
@@ -45,8 +45,8 @@ function story(options: CorrelatorOptions = {}, mode: EventMode = "Reference") {
   });
   return {
     correlator,
-    say: (told: Told): Correlation =>
-      correlator.correlate(eventOf(told), momentAt(told.atSeconds ?? 0)),
+    record: (recorded: Recorded): Correlation =>
+      correlator.correlate(eventOf(recorded), momentAt(recorded.atSeconds ?? 0)),
   };
 }
 
@@ -61,8 +61,8 @@ function written({ event, patch, filtered }: Correlation): string {
 }
 
 test("V1: the same event three times is one with a count", () => {
-  const { say } = story();
-  const [first, second, third] = [0, 5, 9].map((atSeconds) => say({ atSeconds }));
+  const { record } = story();
+  const [first, second, third] = [0, 5, 9].map((atSeconds) => record({ atSeconds }));
   assert.ok(first && second && third);
   assert.equal(written(first), "POST text 1");
   assert.deepEqual(second.patch, { count: 2, lastTimestamp: timeAt(5), message: "text" });
@@ -74,8 +74,8 @@ test("V1: the same event three times is one with a count", () => {
 });
 
 test("V2: from the tenth different message on, similar events are one", () => {
-  const { say } = story();
-  const all = Array.from({ length: 12 }, (_, i) => say({ atSeconds: i, message: `m${i + 1}` }));
+  const { record } = story();
+  const all = Array.from({ length: 12 }, (_, i) => record({ atSeconds: i, message: `m${i + 1}` }));
   const texts = all.map(written);
   const single = Array.from({ length: 9 }, (_, i) => `POST m${i + 1} 1`);
   const combined = "POST (combined from similar events): m10 1";
@@ -91,63 +91,63 @@ test("V2: from the tenth different message on, similar events are one", () => {
 });
 
 test("V3: nine different messages and the first of them again stay single", () => {
-  const { say } = story();
-  const all = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1].map((i) => say({ message: `m${i}` }));
+  const { record } = story();
+  const all = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1].map((i) => record({ message: `m${i}` }));
   assert.equal(written(all.at(-1) as Correlation), "PATCH 2");
   assert.equal(all.at(-1)?.event.metadata.name, all[0]?.event.metadata.name);
 });
 
 test("V4: 25 warnings about a pod at once, then one more in 300 seconds", () => {
-  const { say } = story();
+  const { record } = story();
   const at = (atSeconds: number, i: number) =>
-    written(say({ atSeconds, reason: `Reason${i}`, message: "m" }));
+    written(record({ atSeconds, reason: `Reason${i}`, message: "m" }));
   const burst = Array.from({ length: 26 }, (_, i) => at(0, i));
   assert.deepEqual(burst, [...Array(25).fill("POST m 1"), "-"]);
   assert.deepEqual([at(299, 30), at(300, 31), at(300, 32)], ["-", "POST m 1", "-"]);
   // Normal events have a budget of their own, and so has every other pod.
-  assert.equal(written(say({ type: "Normal", atSeconds: 300 })), "POST text 1");
-  assert.equal(written(say({ pod: "db", atSeconds: 300 })), "POST text 1");
+  assert.equal(written(record({ type: "Normal", atSeconds: 300 })), "POST text 1");
+  assert.equal(written(record({ pod: "db", atSeconds: 300 })), "POST text 1");
 });
 
 test("V5: an event that was filtered first counts on", () => {
-  const { say } = story();
-  for (let i = 0; i < 25; i += 1) say({ reason: `R${i}` });
-  assert.equal(written(say({ reason: "Late" })), "-");
-  const again = say({ reason: "Late", atSeconds: 300 });
+  const { record } = story();
+  for (let i = 0; i < 25; i += 1) record({ reason: `R${i}` });
+  assert.equal(written(record({ reason: "Late" })), "-");
+  const again = record({ reason: "Late", atSeconds: 300 });
   assert.equal(written(again), "PATCH 2");
   assert.equal(again.event.count, 2);
 });
 
 test("V6: similar events are forgotten when none came for ten minutes", () => {
   const tenthAfter = (pause: number) => {
-    const { say } = story();
-    for (let i = 1; i <= 9; i += 1) say({ message: `m${i}` });
-    return written(say({ message: "m10", atSeconds: pause }));
+    const { record } = story();
+    for (let i = 1; i <= 9; i += 1) record({ message: `m${i}` });
+    return written(record({ message: "m10", atSeconds: pause }));
   };
   assert.equal(tenthAfter(601), "POST m10 1");
   assert.equal(tenthAfter(600), "POST (combined from similar events): m10 1");
   // The window begins anew with every similar event.
-  const { say } = story();
-  for (let i = 1; i <= 9; i += 1) say({ message: `m${i}`, atSeconds: i * 599 });
-  const tenth = say({ message: "m10", atSeconds: 10 * 599 });
+  const { record } = story();
+  for (let i = 1; i <= 9; i += 1) record({ message: `m${i}`, atSeconds: i * 599 });
+  const tenth = record({ message: "m10", atSeconds: 10 * 599 });
   assert.equal(tenth.combined, true);
 });
 
 test("correlate: what makes events equal, similar, or of one budget", () => {
-  const { say } = story();
+  const { record } = story();
   const names = new Set([
-    say({}).event.metadata.name,
-    say({ fieldPath: "spec.containers{a}" }).event.metadata.name,
-    say({ fieldPath: "spec.containers{b}" }).event.metadata.name,
-    say({ type: "Normal" }).event.metadata.name,
-    say({ reason: "Other" }).event.metadata.name,
-    say({ pod: "db" }).event.metadata.name,
+    record({}).event.metadata.name,
+    record({ fieldPath: "spec.containers{a}" }).event.metadata.name,
+    record({ fieldPath: "spec.containers{b}" }).event.metadata.name,
+    record({ type: "Normal" }).event.metadata.name,
+    record({ reason: "Other" }).event.metadata.name,
+    record({ pod: "db" }).event.metadata.name,
   ]);
   assert.equal(names.size, 6);
   // The field path is not looked at when similar events are combined.
   const other = story();
   const many = Array.from({ length: 10 }, (_, i) =>
-    other.say({ message: `m${i}`, fieldPath: `spec.containers{c${i}}` }),
+    other.record({ message: `m${i}`, fieldPath: `spec.containers{c${i}}` }),
   );
   assert.equal(many.at(-1)?.combined, true);
 });
@@ -167,27 +167,27 @@ test("correlate: names that flow together are not one object", () => {
 });
 
 test("correlate: a long message is not kept, and still told apart", () => {
-  const { say } = story();
+  const { record } = story();
   const long = "x".repeat(10_000);
-  assert.equal(written(say({ message: `${long}a` })).startsWith("POST"), true);
-  assert.equal(written(say({ message: `${long}b` })).startsWith("POST"), true);
-  assert.equal(written(say({ message: `${long}a` })), "PATCH 2");
+  assert.equal(written(record({ message: `${long}a` })).startsWith("POST"), true);
+  assert.equal(written(record({ message: `${long}b` })).startsWith("POST"), true);
+  assert.equal(written(record({ message: `${long}a` })), "PATCH 2");
 });
 
 test("correlator options: each one is heard, zero is the default", () => {
   const limited = story({ spamBurst: 2, spamQps: 1 });
-  const [a, b, c] = ["a", "b", "c"].map((reason) => written(limited.say({ reason })));
+  const [a, b, c] = ["a", "b", "c"].map((reason) => written(limited.record({ reason })));
   assert.deepEqual([a, b, c], ["POST text 1", "POST text 1", "-"]);
-  assert.equal(written(limited.say({ reason: "d", atSeconds: 1 })), "POST text 1");
+  assert.equal(written(limited.record({ reason: "d", atSeconds: 1 })), "POST text 1");
 
   const similar = story({
     similarLimit: 2,
     similarIntervalSeconds: 5,
     similarMessage: ({ message }) => `many: ${message}`,
   });
-  similar.say({ message: "m1" });
-  assert.equal(written(similar.say({ message: "m2" })), "POST many: m2 1");
-  assert.equal(written(similar.say({ message: "m3", atSeconds: 6 })), "POST m3 1");
+  similar.record({ message: "m1" });
+  assert.equal(written(similar.record({ message: "m2" })), "POST many: m2 1");
+  assert.equal(written(similar.record({ message: "m3", atSeconds: 6 })), "POST m3 1");
 
   const keyed = story({
     similarKey: (event) => ({
@@ -196,42 +196,42 @@ test("correlator options: each one is heard, zero is the default", () => {
     }),
     similarLimit: 2,
   });
-  keyed.say({ pod: "a" });
-  assert.equal(keyed.say({ pod: "b" }).combined, true);
+  keyed.record({ pod: "a" });
+  assert.equal(keyed.record({ pod: "b" }).combined, true);
 
   const shared = story({ spamKey: () => "all", spamBurst: 1 });
-  shared.say({ pod: "a" });
-  assert.equal(shared.say({ pod: "b" }).filtered, true);
+  shared.record({ pod: "a" });
+  assert.equal(shared.record({ pod: "b" }).filtered, true);
 
   const filter = story({ filter: ({ reason }) => reason === "Noise" });
-  assert.equal(filter.say({ reason: "Noise" }).filtered, true);
+  assert.equal(filter.record({ reason: "Noise" }).filtered, true);
   assert.equal(
-    Array.from({ length: 50 }, () => filter.say({})).some((c) => c.filtered),
+    Array.from({ length: 50 }, () => filter.record({})).some((c) => c.filtered),
     false,
   );
 
   const zero = story({ cacheSize: 0, spamBurst: 0, spamQps: 0, similarLimit: 0 });
-  const results = Array.from({ length: 26 }, (_, i) => zero.say({ reason: `R${i}` }).filtered);
+  const results = Array.from({ length: 26 }, (_, i) => zero.record({ reason: `R${i}` }).filtered);
   assert.equal(results.indexOf(true), 25);
 
   const small = story({ cacheSize: 2 });
-  small.say({ pod: "a" });
-  small.say({ pod: "b" });
-  small.say({ pod: "c" });
-  assert.equal(small.say({ pod: "a" }).event.count, 1, "the oldest entry is forgotten");
+  small.record({ pod: "a" });
+  small.record({ pod: "b" });
+  small.record({ pod: "c" });
+  assert.equal(small.record({ pod: "a" }).event.count, 1, "the oldest entry is forgotten");
 });
 
 test("update: name, count and version are those of the API server", () => {
-  const { correlator, say } = story();
-  const { event } = say({});
+  const { correlator, record } = story();
+  const { event } = record({});
   correlator.update({ ...event, count: 7, metadata: { ...event.metadata, resourceVersion: "42" } });
-  const next = say({});
+  const next = record({});
   assert.equal(next.event.count, 8);
   assert.equal(next.event.metadata.resourceVersion, "42");
 });
 
 test("patchOf: a patch has count and time always, a message when there is one", () => {
-  const { event } = story().say({});
+  const { event } = story().record({});
   assert.equal(
     JSON.stringify(patchOf({ ...event, count: 2 })),
     `{"count":2,"lastTimestamp":"${timeAt(0)}","message":"text"}`,
@@ -240,22 +240,22 @@ test("patchOf: a patch has count and time always, a message when there is one", 
 });
 
 test("Protected: what is said often takes nothing from what is said once", () => {
-  const { say } = story({}, "Protected");
-  for (let i = 0; i < 200; i += 1) say({ reason: "BackOff", type: "Normal" });
+  const { record } = story({}, "Protected");
+  for (let i = 0; i < 200; i += 1) record({ reason: "BackOff", type: "Normal" });
   for (const reason of ["Pulled", "Created", "Started", "Killing"])
-    assert.equal(say({ reason, type: "Normal" }).filtered, false, reason);
-  assert.equal(say({ reason: "BackOff", type: "Normal" }).filtered, true);
-  assert.equal(say({ reason: "FailedMount" }).filtered, false);
+    assert.equal(record({ reason, type: "Normal" }).filtered, false, reason);
+  assert.equal(record({ reason: "BackOff", type: "Normal" }).filtered, true);
+  assert.equal(record({ reason: "FailedMount" }).filtered, false);
   // The Go kubelet drowns them.
   const reference = story();
-  for (let i = 0; i < 25; i += 1) reference.say({ reason: "BackOff", type: "Normal" });
-  assert.equal(reference.say({ reason: "Started", type: "Normal" }).filtered, true);
+  for (let i = 0; i < 25; i += 1) reference.record({ reason: "BackOff", type: "Normal" });
+  assert.equal(reference.record({ reason: "Started", type: "Normal" }).filtered, true);
 });
 
 test("Protected: a crash loop of a day keeps its steps, ordinary ones have the Go kubelet's budget", () => {
-  const { say } = story({}, "Protected");
+  const { record } = story({}, "Protected");
   const filtered = (reason: string, everySeconds: number, times: number) =>
-    Array.from({ length: times }, (_, i) => say({ reason, atSeconds: i * everySeconds })).filter(
+    Array.from({ length: times }, (_, i) => record({ reason, atSeconds: i * everySeconds })).filter(
       (correlation) => correlation.filtered,
     ).length;
   assert.equal(filtered("Started", 300, 288), 0);
@@ -264,9 +264,9 @@ test("Protected: a crash loop of a day keeps its steps, ordinary ones have the G
 });
 
 test("Protected: steps of different containers are not similar", () => {
-  const { say } = story({}, "Protected");
+  const { record } = story({}, "Protected");
   const all = Array.from({ length: 30 }, (_, i) =>
-    say({
+    record({
       reason: "Killing",
       type: "Normal",
       message: `Stopping container c${i}`,
@@ -279,7 +279,7 @@ test("Protected: steps of different containers are not similar", () => {
   );
 });
 
-const told = fc.record({
+const recorded = fc.record({
   pod: fc.constantFrom("a", "b", "c"),
   reason: fc.constantFrom("BackOff", "Started", "FailedMount", "Unhealthy"),
   type: fc.constantFrom("Normal" as const, "Warning" as const),
@@ -290,13 +290,13 @@ const modes = fc.constantFrom<EventMode>("Protected", "Reference");
 
 test("correlate: counting preserves the number of events", () => {
   fc.assert(
-    fc.property(fc.array(told, { maxLength: 150 }), modes, (events, mode) => {
-      const { say } = story({}, mode);
+    fc.property(fc.array(recorded, { maxLength: 150 }), modes, (events, mode) => {
+      const { record } = story({}, mode);
       const counts = new Map<string, number>();
       let atSeconds = 0;
       for (const { gap, ...event } of events) {
         atSeconds += gap;
-        const { event: counted, patch } = say({ ...event, atSeconds });
+        const { event: counted, patch } = record({ ...event, atSeconds });
         const name = counted.metadata.name ?? "";
         assert.equal(patch !== undefined, counts.has(name));
         assert.equal(counted.count, (counts.get(name) ?? 0) + 1);
@@ -310,14 +310,14 @@ test("correlate: counting preserves the number of events", () => {
 
 test("correlate: what is sent about one object never exceeds the budget", () => {
   fc.assert(
-    fc.property(fc.array(told, { maxLength: 400 }), modes, (events, mode) => {
-      const { say } = story({}, mode);
+    fc.property(fc.array(recorded, { maxLength: 400 }), modes, (events, mode) => {
+      const { record } = story({}, mode);
       const isProtected = mode === "Protected";
       const sent = new Map<string, { count: number; intervalSeconds: number }>();
       let atSeconds = 0;
       for (const { gap, ...event } of events) {
         atSeconds += gap / 100;
-        const { event: counted, filtered } = say({ ...event, atSeconds });
+        const { event: counted, filtered } = record({ ...event, atSeconds });
         if (filtered) continue;
         const key = isProtected ? spamKeyByReason(counted) : spamKey(counted);
         const intervalSeconds = isProtected && event.reason === "Started" ? 60 : 300;
@@ -330,7 +330,7 @@ test("correlate: what is sent about one object never exceeds the budget", () => 
 });
 
 test("correlate: one object never takes anything from another", () => {
-  const storm = fc.array(told, { maxLength: 300 });
+  const storm = fc.array(recorded, { maxLength: 300 });
   fc.assert(
     fc.property(storm, modes, (events, mode) => {
       const together = story({}, mode);
@@ -338,9 +338,9 @@ test("correlate: one object never takes anything from another", () => {
       let atSeconds = 0;
       for (const { gap, ...event } of events) {
         atSeconds += gap;
-        const result = together.say({ ...event, atSeconds });
+        const result = together.record({ ...event, atSeconds });
         if (event.pod !== "a") continue;
-        const quiet = alone.say({ ...event, atSeconds });
+        const quiet = alone.record({ ...event, atSeconds });
         assert.equal(result.filtered, quiet.filtered);
         assert.equal(result.combined, quiet.combined);
         assert.equal(result.event.count, quiet.event.count);

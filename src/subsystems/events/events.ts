@@ -20,7 +20,7 @@ import { EventCounts } from "./counts.ts";
 import type { EventApi } from "./event-api.ts";
 import { History } from "./history.ts";
 import type { EventQuery } from "./history-lines.ts";
-import { containerReference, nodeReference, podReference, type Said } from "./make-event.ts";
+import { containerReference, type EventText, nodeReference, podReference } from "./make-event.ts";
 import { type EventPolicy, type EventRules, eventRules } from "./policy.ts";
 import { Recorder } from "./recorder.ts";
 import { ReferenceSink } from "./reference-sink.ts";
@@ -34,7 +34,7 @@ export { EventApiError } from "./event-api.ts";
 export { readEventHistory } from "./history.ts";
 export type { EventQuery } from "./history-lines.ts";
 export { kubeEventApi } from "./kube-event-api.ts";
-export type { EventObject, Said } from "./make-event.ts";
+export type { EventObject, EventText } from "./make-event.ts";
 export type { CorrelatorOptions, EventMode, EventPolicy } from "./policy.ts";
 export type { Recorder } from "./recorder.ts";
 
@@ -60,8 +60,8 @@ export interface EventsDeps {
   readonly api?: EventApi;
 }
 
-/** What may be said of a pod or of one of its containers. */
-export interface PodSaid extends Said {
+/** An event about a pod or one of its containers. */
+export interface PodEventText extends EventText {
   readonly annotations?: Readonly<Record<string, string>>;
   /** Id of the container; where the message names it, the container's name is put in its place. */
   readonly containerId?: string;
@@ -85,7 +85,7 @@ export async function startEvents(options: EventsOptions, deps: EventsDeps): Pro
 
 /** See the head of this file. `startEvents` makes it. */
 export class Events {
-  /** For whoever embeds the agent: says things about any object. */
+  /** For programs that embed the agent: records events about any object. */
   readonly recorder: Recorder;
   readonly counts: EventCounts;
   readonly #options: EventsOptions;
@@ -127,7 +127,7 @@ export class Events {
       },
       () => [{ value: this.waiting }],
     );
-    this.#broadcaster.watch("log", (event) => this.#sayInLog(event));
+    this.#broadcaster.watch("log", (event) => this.#log(event));
     this.#broadcaster.watch("events", (event) => this.#take(event));
     if (!api) log.info("no API server: events are kept on the node only");
     else scope.spawn("events to the API server", "restart", (signal) => this.#runSink(signal));
@@ -140,23 +140,23 @@ export class Events {
     await this.#history.flush();
   }
 
-  /** Says something about a pod or one of its containers; a container that its spec does not name is nothing. */
-  ofPod(pod: Pod, said: PodSaid, container?: string): void {
+  /** Records an event about a pod or one of its containers; ignored for a container that its spec does not name. */
+  ofPod(pod: Pod, text: PodEventText, container?: string): void {
     const object = container === undefined ? podReference(pod) : containerReference(pod, container);
-    if (object) this.record(object, tidied(said, container));
+    if (object) this.record(object, tidied(text, container));
   }
 
-  /** Says something about the node. */
-  ofNode(said: Said): void {
-    this.record(nodeReference(this.#options.nodeName), said);
+  /** Records an event about the node. */
+  ofNode(text: EventText): void {
+    this.record(nodeReference(this.#options.nodeName), text);
   }
 
-  /** Says something about whatever the Go kubelet means. */
+  /** Records an event about any object. */
   record(
     object: ObjectReference,
-    said: Said & { readonly annotations?: Readonly<Record<string, string>> },
+    text: EventText & { readonly annotations?: Readonly<Record<string, string>> },
   ): void {
-    this.recorder.event(object, said);
+    this.recorder.event(object, text);
   }
 
   /** Events that wait for the API server. */
@@ -199,7 +199,7 @@ export class Events {
     for (const viewer of this.#viewers) viewer(shown);
   }
 
-  #sayInLog({ involvedObject, type, reason, message }: CoreEvent): void {
+  #log({ involvedObject, type, reason, message }: CoreEvent): void {
     const { log } = this.#deps;
     if (!log.enabled(LOG_VERBOSITY)) return;
     const { namespace = "", name = "", fieldPath = "", kind, apiVersion } = involvedObject;
@@ -215,11 +215,11 @@ export class Events {
     });
   }
 
-  /** Says what was lost while the API server was away, now that it is there to hear it. */
-  #sayLost({ count, from, to, reasons }: LostEvents): void {
-    const said = reasons.map(([reason, times]) => `${times} ${reason}`).join(", ");
+  /** Records which events were lost while the API server was unreachable, now that it is back. */
+  #recordLost({ count, from, to, reasons }: LostEvents): void {
+    const text = reasons.map(([reason, times]) => `${times} ${reason}`).join(", ");
     const reason: EventReason = "EventsDropped";
-    const message = `${count} events were lost between ${from} and ${to} because the queue was full while they waited for the API server: ${said}`;
+    const message = `${count} events were lost between ${from} and ${to} because the queue was full while they waited for the API server: ${text}`;
     this.ofNode({ type: "Warning", reason, message });
   }
 
@@ -283,7 +283,7 @@ export class Events {
         counts: this.counts,
         spool,
         onFate: (event, fate) => this.#history.follow(event, fate),
-        onCaughtUp: (lost) => this.#sayLost(lost),
+        onCaughtUp: (lost) => this.#recordLost(lost),
       },
     );
   }
@@ -305,9 +305,9 @@ export class Events {
 
 /** What is said without the ids of containers: these make every attempt look like another event. */
 function tidied(
-  { containerId, ...said }: PodSaid,
+  { containerId, ...text }: PodEventText,
   container: string | undefined,
-): Omit<PodSaid, "containerId"> {
-  if (!containerId || container === undefined) return said;
-  return { ...said, message: said.message.replaceAll(containerId, container) };
+): Omit<PodEventText, "containerId"> {
+  if (!containerId || container === undefined) return text;
+  return { ...text, message: text.message.replaceAll(containerId, container) };
 }

@@ -4,8 +4,8 @@ import { containerFieldPath, findContainer } from "../../api/pod/pod.ts";
 import type { EventType } from "../../api/reasons.ts";
 import { dns1123SubdomainFaults } from "../../api/text/names.ts";
 
-/** What is said about an object. */
-export interface Said {
+/** Type, reason and message of an event. */
+export interface EventText {
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
@@ -82,11 +82,11 @@ const DEFAULT_NAMESPACE = "default";
 /** The event about an object (makeEvent, GenerateEventName). */
 export function makeEvent(
   object: ObjectReference,
-  said: Said & { readonly annotations?: Readonly<Record<string, string>> },
+  text: EventText & { readonly annotations?: Readonly<Record<string, string>> },
   source: EventSourceName,
   stamp: EventStamp,
 ): CoreEvent {
-  const { type, reason, message, annotations } = said;
+  const { type, reason, message, annotations } = text;
   return {
     apiVersion: "v1",
     kind: "Event",

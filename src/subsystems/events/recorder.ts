@@ -10,15 +10,15 @@ import { type FormatValue, formatMessage } from "./format.ts";
 import {
   type EventObject,
   type EventSourceName,
+  type EventText,
   isEventType,
   makeEvent,
   referenceTo,
-  type Said,
   uuidFrom,
 } from "./make-event.ts";
 
-/** Type and reason of what a format says. */
-export type SaidKind = Pick<Said, "type" | "reason">;
+/** Type and reason of an event whose message is formatted. */
+export type EventKind = Pick<EventText, "type" | "reason">;
 
 /** Why an event was lost before anybody heard of it. */
 export type RecordFault = "object" | "type" | "full" | "closed" | "fault";
@@ -35,8 +35,8 @@ export interface RecorderDeps {
 }
 
 /**
- * Makes events and hands them over. Never waits and never throws: what cannot become an event is said in the
- * log and counted.
+ * Makes events and hands them over. Never waits and never throws: what cannot become an event is logged
+ * and counted.
  */
 export class Recorder {
   readonly #deps: RecorderDeps;
@@ -44,9 +44,9 @@ export class Recorder {
   readonly #times = new Times();
   readonly #time: () => string;
   readonly #nanosHex: () => string;
-  /** Losses not yet said, and when some were said last: in a flood the log must not be the next to drown. */
-  #unsaid = 0;
-  #saidAt = Number.NEGATIVE_INFINITY;
+  /** Lost events not yet logged, and when some were logged last: a burst must not flood the log. */
+  #unlogged = 0;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
@@ -55,39 +55,39 @@ export class Recorder {
     this.#nanosHex = () => this.#nanos.next();
   }
 
-  /** Says something about an object. */
-  event(object: EventObject | undefined, said: Said): void {
-    this.#record(object, () => said);
+  /** Records an event about an object. */
+  event(object: EventObject | undefined, text: EventText): void {
+    this.#record(object, () => text);
   }
 
   /** As `event`, with a format: see `formatMessage`. */
   eventf(
     object: EventObject | undefined,
-    said: SaidKind,
+    kind: EventKind,
     format: string,
     ...values: readonly FormatValue[]
   ): void {
-    this.#record(object, () => ({ ...said, message: formatMessage(format, values) }));
+    this.#record(object, () => ({ ...kind, message: formatMessage(format, values) }));
   }
 
   /** As `eventf`, for an event with annotations. */
   annotatedEventf(
     object: EventObject | undefined,
-    said: SaidKind & { readonly annotations: Readonly<Record<string, string>> },
+    kind: EventKind & { readonly annotations: Readonly<Record<string, string>> },
     format: string,
     ...values: readonly FormatValue[]
   ): void {
-    this.#record(object, () => ({ ...said, message: formatMessage(format, values) }));
+    this.#record(object, () => ({ ...kind, message: formatMessage(format, values) }));
   }
 
-  /** As `eventf`, for something that happened at another time: both times of the event are `said.at`. */
+  /** As `eventf`, for something that happened at another time: both times of the event are `kind.at`. */
   pastEventf(
     object: EventObject | undefined,
-    said: SaidKind & { readonly at: WallMs },
+    kind: EventKind & { readonly at: WallMs },
     format: string,
     ...values: readonly FormatValue[]
   ): void {
-    this.#record(object, () => ({ ...said, message: formatMessage(format, values) }));
+    this.#record(object, () => ({ ...kind, message: formatMessage(format, values) }));
   }
 
   /** The present moment for the correlator, whose names must be unlike those made here. */
@@ -99,16 +99,16 @@ export class Recorder {
     };
   }
 
-  #record(object: EventObject | undefined, say: () => Told): void {
+  #record(object: EventObject | undefined, inputOf: () => EventInput): void {
     try {
-      const said = say();
+      const input = inputOf();
       const reference = object && referenceTo(object);
-      if (reference === undefined) this.#lost("object", undefined, said);
-      else if (!isEventType(said.type)) this.#lost("type", undefined, said);
+      if (reference === undefined) this.#lost("object", undefined, input);
+      else if (!isEventType(input.type)) this.#lost("type", undefined, input);
       else {
-        const event = this.#make(reference, said);
+        const event = this.#make(reference, input);
         const published = this.#deps.publish(event);
-        if (published !== "queued") this.#lost(published, event, said);
+        if (published !== "queued") this.#lost(published, event, input);
       }
     } catch (error) {
       this.#deps.log.error("event could not be made", { problem: messageOf(error) });
@@ -116,36 +116,36 @@ export class Recorder {
     }
   }
 
-  #make(reference: ObjectReference, said: Told): CoreEvent {
+  #make(reference: ObjectReference, input: EventInput): CoreEvent {
     const { clock, random, source } = this.#deps;
-    return makeEvent(reference, said, source, {
-      time: this.#times.text(said.at ?? clock.wall()),
+    return makeEvent(reference, input, source, {
+      time: this.#times.text(input.at ?? clock.wall()),
       nanosHex: this.#nanos.next(),
       uuid: () => uuidFrom(random.hex(16)),
     });
   }
 
-  #lost(why: Exclude<RecordFault, "fault">, event: CoreEvent | undefined, said: Told): void {
-    const { type, reason, message } = said;
+  #lost(why: Exclude<RecordFault, "fault">, event: CoreEvent | undefined, input: EventInput): void {
+    const { type, reason, message } = input;
     const now = this.#deps.clock.monotonic();
-    this.#unsaid += 1;
-    if (now - this.#saidAt >= SAY_EVERY_MS) {
-      const count = this.#unsaid;
+    this.#unlogged += 1;
+    if (now - this.#loggedAt >= LOG_EVERY_MS) {
+      const count = this.#unlogged;
       this.#deps.log.error(LOST_TEXTS[why], { type, reason, message, count });
-      this.#saidAt = now;
-      this.#unsaid = 0;
+      this.#loggedAt = now;
+      this.#unlogged = 0;
     }
     this.#deps.onLost(why, event);
   }
 }
 
-type Told = Said & {
+type EventInput = EventText & {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly at?: WallMs;
 };
 
-/** Lost events are said in the log at most this often. */
-const SAY_EVERY_MS = 10_000;
+/** Lost events are logged at most this often. */
+const LOG_EVERY_MS = 10_000;
 
 const LOST_TEXTS = {
   object: "event is lost: the object does not say what it is",

@@ -104,7 +104,7 @@ export class Sink {
       }
       const pauseMs = await this.#write(entry, signal);
       if (pauseMs > 0) await this.#deps.clock.sleep(pauseMs, signal).catch(() => {});
-      this.#sayIfCaughtUp();
+      this.#reportIfCaughtUp();
     }
     for (let entry = this.#outbox.take(); entry; entry = this.#outbox.take())
       if ((await this.#write(entry, drain)) > 0 || drain.aborted) break;
@@ -125,7 +125,7 @@ export class Sink {
     for (const entry of dropped) {
       counts.dropped("waiting");
       this.#lost.add(entry.event);
-      this.#sayDropped(entry);
+      this.#countDropped(entry);
     }
     spool.changed();
   }
@@ -158,7 +158,7 @@ export class Sink {
     spool.changed();
   }
 
-  #sayDropped({ event, spooled }: OutboxEntry): void {
+  #countDropped({ event, spooled }: OutboxEntry): void {
     this.#deps.onFate(event, spooled ? "spooledDropped" : "dropped");
   }
 
@@ -179,7 +179,7 @@ export class Sink {
       else log.error("the API server refuses an event", { ...about, why });
       this.#outbox.settle(entry, true);
       counts.dropped(why);
-      this.#sayDropped(entry);
+      this.#countDropped(entry);
       spool.changed();
       return 0;
     }
@@ -194,7 +194,7 @@ export class Sink {
     return Math.max(verdict.afterMs ?? 0, delayMs * spread, 1);
   }
 
-  #sayIfCaughtUp(): void {
+  #reportIfCaughtUp(): void {
     const lost = this.#lost.summary();
     if (!lost || this.#outbox.size > 0 || this.#failures > 0) return;
     this.#lost = new LossBook();

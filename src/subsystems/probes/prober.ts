@@ -12,7 +12,6 @@ import { type LookPorts, look } from "./look.ts";
 import { LookLog } from "./look-log.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
-import { MANY_UNCOLLECTED, saidOf, uncollectedText } from "./said.ts";
 import type { Schedule, Turn } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
@@ -345,22 +344,22 @@ export class Prober {
   }
 
   #judge(outcome: ProbeOutcome): void {
-    const said = saidOf(this.kind, outcome);
-    if (said) this.#say(said.reason, said.message);
+    const event = probeEvent(this.kind, outcome);
+    if (event) this.#recordEvent(event.reason, event.message);
     if (outcome.kind === "error") return;
     const result = outcome.kind === "failure" ? "failure" : "success";
     const { state, publish } = conclude(this.#rules, this.#state, result);
     this.#state = state;
     this.#publish(publish);
-    if (outcome.kind === "failure") this.#warnOf(outcome.uncollected ?? 0);
+    if (outcome.kind === "failure") this.#warnOfUncollected(outcome.uncollected ?? 0);
   }
 
   /** Said once for each attempt of a container. */
-  #warnOf(uncollected: number): void {
+  #warnOfUncollected(uncollected: number): void {
     const { containerId } = this.#state;
     if (uncollected < MANY_UNCOLLECTED || this.#warnedOf === containerId) return;
     this.#warnedOf = containerId;
-    this.#say("ProbeWarning", uncollectedText(this.kind, uncollected));
+    this.#recordEvent("ProbeWarning", uncollectedText(this.kind, uncollected));
   }
 
   #names() {
@@ -368,7 +367,7 @@ export class Prober {
     return { podUid: uid, namespace, podName: name, container: this.container, probe: this.kind };
   }
 
-  #say(reason: "Unhealthy" | "ProbeWarning", message: string): void {
+  #recordEvent(reason: "Unhealthy" | "ProbeWarning", message: string): void {
     this.#shared.log.verbose(1, message, this.#names());
     this.#shared.recordEvent({
       podUid: this.#pod.uid,

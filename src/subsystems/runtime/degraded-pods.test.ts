@@ -12,8 +12,8 @@ function world() {
   const clock = new SimClock();
   const metrics = new MetricsRegistry();
   const lines: string[] = [];
-  const say = (level: string) => (message: string) => lines.push(`${level} ${message}`);
-  const log: Log = { ...silentLog, warn: say("warn"), info: say("info") };
+  const logAt = (level: string) => (message: string) => lines.push(`${level} ${message}`);
+  const log: Log = { ...silentLog, warn: logAt("warn"), info: logAt("info") };
   const degraded = new DegradedPods({ clock, log, metrics });
   const fail = (problem = "container a: broken") =>
     degraded.failed({

@@ -28,7 +28,7 @@ interface Failing {
   readonly failures: number;
   readonly retryAt: MonotonicMs;
   /** The problem as the log was told of it; `undefined` while the pod does not count as degraded. */
-  readonly said: string | undefined;
+  readonly recorded: string | undefined;
 }
 
 /**
@@ -58,7 +58,7 @@ export class DegradedPods {
 
   /** Pods that count as degraded. */
   get count(): number {
-    return [...this.#failing.values()].filter(({ said }) => said !== undefined).length;
+    return [...this.#failing.values()].filter(({ recorded }) => recorded !== undefined).length;
   }
 
   /** Whether the pod failed last time and its next try is not due yet. */
@@ -99,7 +99,7 @@ export class DegradedPods {
     const cause = isDegraded ? withoutFigures(problem) : undefined;
     const name = before?.name ?? podDisplayName(found.describe());
     this.#failures.add();
-    if (cause !== undefined && cause !== before?.said)
+    if (cause !== undefined && cause !== before?.recorded)
       log.warn("a pod cannot be observed; nothing is done for it until it can", {
         pod: name,
         uid,
@@ -107,7 +107,7 @@ export class DegradedPods {
         failures,
       });
     const next = retryAt(clock.monotonic(), failures, RETRY);
-    this.#failing.set(uid, { name, failures, retryAt: next, said: cause });
+    this.#failing.set(uid, { name, failures, retryAt: next, recorded: cause });
     return { kind: "unobserved", ...found, problem: isDegraded ? problem : undefined };
   }
 
@@ -115,7 +115,7 @@ export class DegradedPods {
   observed(uid: PodUid): void {
     const failing = this.#failing.get(uid);
     this.#failing.delete(uid);
-    if (failing?.said === undefined) return;
+    if (failing?.recorded === undefined) return;
     const { name: pod, failures } = failing;
     this.#deps.log.info("the pod can be observed again", { pod, uid, failures });
   }

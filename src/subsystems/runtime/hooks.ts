@@ -105,8 +105,8 @@ async function execFault(
     if (exitCode === 0) return undefined;
     const cut = (text: string) => text.slice(0, MAX_OUTPUT_CHARS);
     const output = cut(Buffer.concat([stdout, stderr]).toString("utf8"));
-    const said = cut(Buffer.from(stderr).toString("utf8"));
-    return `command '${command.join(" ")}' exited with ${exitCode}: ${said}, message: ${JSON.stringify(output)}`;
+    const stderrText = cut(Buffer.from(stderr).toString("utf8"));
+    return `command '${command.join(" ")}' exited with ${exitCode}: ${stderrText}, message: ${JSON.stringify(output)}`;
   } catch (error) {
     signal.throwIfAborted();
     return `${messageOf(error)}, message: ""`;

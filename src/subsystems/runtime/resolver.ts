@@ -22,7 +22,7 @@ export class Resolver {
   readonly #options: ResolverOptions;
   readonly #files: Pick<Files, "readText">;
   readonly #recordFailure: (message: string) => void;
-  #said: string | undefined;
+  #recorded: string | undefined;
 
   constructor(
     options: ResolverOptions,
@@ -44,8 +44,8 @@ export class Resolver {
     const text = await this.#files.readText(resolvConf, { maxBytes: MAX_BYTES });
     const dns = { servers, domain, host: parseResolvConf(text ?? "") };
     const fault = resolvConfFault(resolvConf, dns);
-    if (fault !== undefined && fault !== this.#said) this.#recordFailure(fault);
-    this.#said = fault;
+    if (fault !== undefined && fault !== this.#recorded) this.#recordFailure(fault);
+    this.#recorded = fault;
     return dns;
   }
 }

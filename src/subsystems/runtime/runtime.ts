@@ -109,7 +109,7 @@ export interface StartOrder {
 }
 
 /** What the runtime says of itself. */
-interface Said {
+interface RuntimeInfo {
   readonly status: StatusResponse;
   readonly version: VersionResponse;
 }
@@ -120,7 +120,7 @@ export class Runtime {
   readonly #deps: RuntimeDeps;
   readonly #observer: Observer;
   readonly #calls: RuntimeCalls;
-  #said: Said | undefined;
+  #info: RuntimeInfo | undefined;
   readonly watch: RuntimeWatch;
 
   constructor(options: RuntimeOptions, deps: RuntimeDeps) {
@@ -144,7 +144,7 @@ export class Runtime {
     });
     this.#calls = new RuntimeCalls(options.parallelStarts, deps);
     this.watch.health.subscribe(() => {
-      this.#said = undefined;
+      this.#info = undefined;
     });
     this.#exposeCounts(deps.metrics);
   }
@@ -229,7 +229,7 @@ export class Runtime {
     const handler = pod.spec?.runtimeClassName
       ? (await this.#sandboxStatus(sandboxId, signal)).runtimeHandler
       : "";
-    const { status, version } = await this.#asked(signal);
+    const { status, version } = await this.#infoOnce(signal);
     return featuresOf(status, version, handler);
   }
 
@@ -254,10 +254,10 @@ export class Runtime {
     return within(limit, signal, (own) => cri.runtime.sandboxStatus(id, own));
   }
 
-  async #asked(signal: AbortSignal): Promise<Said> {
+  async #infoOnce(signal: AbortSignal): Promise<RuntimeInfo> {
     const { runtime } = this.#deps.cri;
-    this.#said ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
-    return this.#said;
+    this.#info ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
+    return this.#info;
   }
 
   /** Nothing of the pod runs any more and its volumes are gone: its ids may go to another one. */
@@ -275,7 +275,7 @@ export class Runtime {
     const refusal =
       handler === undefined
         ? undefined
-        : usernsRefusal((await this.#asked(signal)).status, handler);
+        : usernsRefusal((await this.#infoOnce(signal)).status, handler);
     if (refusal !== undefined) throw new OutsideError("precondition", refusal);
     return usernsOptions(await this.#deps.userNamespaces.rangeOf(pod.metadata?.uid ?? ""));
   }

@@ -58,7 +58,7 @@ export interface KindDeps {
   readonly local: LocalVolumes;
   /** Labels of the node's object; `undefined` as long as it was not seen. */
   readonly nodeLabels: () => LabelSet | undefined;
-  readonly say: (event: VolumeEvent) => void;
+  readonly recordEvent: (event: VolumeEvent) => void;
   /** What pods may use of the node. */
   readonly allocatable: Allocatable;
   /** Absent where there is no API server. */

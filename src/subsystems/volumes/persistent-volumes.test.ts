@@ -87,7 +87,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
         readKernel: (path) => host.readKernel(path),
         nodeLabels: () => labels.now,
         recordFailure: (_, message, reason) => said.push(`${reason}: ${message}`),
-        say: ({ reason, message }) => said.push(`${reason}: ${message}`),
+        recordEvent: ({ reason, message }) => said.push(`${reason}: ${message}`),
       },
     );
   let volumes = agent();

@@ -64,7 +64,7 @@ export interface VolumeDeps {
   /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
   /** Told what else is to be said of persistent volumes. */
-  readonly say?: (event: VolumeEvent) => void;
+  readonly recordEvent?: (event: VolumeEvent) => void;
 }
 
 /** One container whose mounts are wanted. */
@@ -286,8 +286,8 @@ export class Volumes {
     const known = this.#pods.get(uid);
     if (known) return known;
     const paths = podPaths(this.#options.roots, pod);
-    const { nodeLabels = () => undefined, say = () => {} } = this.#deps;
-    const own = { local: this.#local, nodeLabels, say };
+    const { nodeLabels = () => undefined, recordEvent = () => {} } = this.#deps;
+    const own = { local: this.#local, nodeLabels, recordEvent };
     const made = new PodVolumes(pod, paths, { ...this.#deps, ...this.#options, ...own });
     this.#pods.set(uid, made);
     return made;

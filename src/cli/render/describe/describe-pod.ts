@@ -18,7 +18,7 @@ import { storyOf, storyTitle } from "../why/why.ts";
 import { describeContainer } from "./describe-container.ts";
 import { type Field, field, pairs, renderFields } from "./fields.ts";
 
-/** All that is told of a pod. */
+/** What the description of a pod shows. */
 export interface PodDescription {
   readonly pod: Pod;
   /** Oldest first. */

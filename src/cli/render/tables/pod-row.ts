@@ -70,8 +70,8 @@ function whyNot(pod: Pod): string {
     if (state?.waiting?.message) return state.waiting.message;
     const end = state?.terminated ?? (state?.waiting ? lastState?.terminated : undefined);
     if (end && end.exitCode !== 0) {
-      const said = end.message ? `: ${end.message}` : "";
-      return `${name} ended with code ${end.exitCode}${said}`;
+      const reason = end.message ? `: ${end.message}` : "";
+      return `${name} ended with code ${end.exitCode}${reason}`;
     }
   }
   const unready = all.find(({ state, ready }) => state?.running && !ready);

@@ -25,7 +25,7 @@ export interface ImageTarget {
   readonly socket: string;
   readonly own: boolean;
   readonly ledger: OpenLedger;
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
 }
 
 /**
@@ -41,7 +41,7 @@ export async function ensureSandboxImage(target: ImageTarget): Promise<void> {
   const image =
     answer.kind === "answers" ? runtimeSettings(answer.facts.description).sandboxImage : undefined;
   if (image === undefined || (await has(target, image)) || (await pulled(target, image))) return;
-  target.say(`${image} cannot be pulled; a stand-in is built here`);
+  target.print(`${image} cannot be pulled; a stand-in is built here`);
   await importImages(target, [pauseImage(image)]);
 }
 
@@ -63,7 +63,7 @@ async function has(target: ImageTarget, image: string): Promise<boolean> {
 }
 
 async function pulled(target: ImageTarget, image: string): Promise<boolean> {
-  target.say(`pulling ${image}`);
+  target.print(`pulling ${image}`);
   const pull = withRuntime(
     target.socket,
     (cri, signal) => cri.images.pullImage({ image, annotations: {} }, signal),

@@ -185,7 +185,7 @@ const BACKOFF = { initialMs: 1_000, maxMs: 60_000 };
  */
 export async function superviseContainerd(
   paths: UpPaths,
-  say: (text: string) => void,
+  print: (text: string) => void,
   leave: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; !leave.aborted; ) {
@@ -200,11 +200,11 @@ export async function superviseContainerd(
       failures = 0;
       continue;
     }
-    say(`containerd has ended; starting it again (log: ${paths.containerd.log})`);
+    print(`containerd has ended; starting it again (log: ${paths.containerd.log})`);
     failures = await start({ paths, ledger }).then(
       () => 0,
       (thrown: unknown) => {
-        say(messageOf(thrown));
+        print(messageOf(thrown));
         return failures + 1;
       },
     );

@@ -61,7 +61,7 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
   return EXIT_OK;
 }
 
-/** The process in the background: keeps agent and runtime going until it is told to end. */
+/** The process in the background: keeps agent and runtime running until it is stopped. */
 export async function runSupervisor(
   paths: UpPaths,
   agentFlags: readonly string[],
@@ -69,11 +69,11 @@ export async function runSupervisor(
 ): Promise<number> {
   const leave = new AbortController();
   context.onInterrupt().addEventListener("abort", () => leave.abort(), { once: true });
-  const say = (text: string) =>
+  const print = (text: string) =>
     writeLines(context.io.stderr, [`${new Date(context.io.now()).toISOString()} ${text}`]);
   const work = [
-    superviseAgent({ paths, agentFlags, say }, leave.signal),
-    superviseContainerd(paths, say, leave.signal),
+    superviseAgent({ paths, agentFlags, print }, leave.signal),
+    superviseContainerd(paths, print, leave.signal),
   ];
   try {
     await Promise.all(work);

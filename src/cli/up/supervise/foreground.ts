@@ -46,7 +46,7 @@ export async function viewNode(
   const late = untilReady ? setTimeout(() => end("late"), timeoutMs) : undefined;
   const viewer = createViewer(io, [footerOf(part)]);
   let last = UNKNOWN_NODE;
-  let demoSaid = false;
+  let demoShown = false;
   let hint = part === "supervising" ? kubectlHint(paths, request.agentFlags) : undefined;
   const onPicture = (picture: NodePicture) => {
     const state = stateOf(picture);
@@ -55,17 +55,17 @@ export async function viewNode(
     if (state.node !== undefined && hint !== undefined) viewer.notice(hint);
     if (state.node !== undefined) hint = undefined;
     const demo = state.pods.find((pod) => isDemoPod(pod) && isReady(pod));
-    if (request.demo && demo !== undefined && !demoSaid) {
-      demoSaid = true;
+    if (request.demo && demo !== undefined && !demoShown) {
+      demoShown = true;
       for (const each of demoHints(demo)) viewer.notice(each);
     }
     if (untilReady && missing(request, state, io.now()).length === 0) end("ready");
   };
-  const say = (text: string) => viewer.notice(text);
+  const print = (text: string) => viewer.notice(text);
   const work = [followNode(new AgentClient(paths.agentSocket), onPicture, leave.signal)];
   if (part === "supervising") {
-    work.push(superviseAgent({ paths, agentFlags: request.agentFlags, say }, leave.signal));
-    work.push(superviseContainerd(paths, say, leave.signal));
+    work.push(superviseAgent({ paths, agentFlags: request.agentFlags, print }, leave.signal));
+    work.push(superviseContainerd(paths, print, leave.signal));
   }
   try {
     await Promise.all(work);

@@ -17,12 +17,12 @@ import { endProcess, isRunning, MAX_LOG_BYTES, markOf, processState } from "./pr
 import { claimSupervisor } from "./supervisor-note.ts";
 import { untilStuck } from "./watch-agent.ts";
 
-/** What the supervisor is told. */
+/** Options of the supervisor. */
 export interface SupervisorOptions {
   readonly paths: UpPaths;
   /** Flags for the agent beside those that follow from the paths. */
   readonly agentFlags: readonly string[];
-  readonly say: (text: string) => void;
+  readonly print: (text: string) => void;
 }
 
 const BACKOFF = { initialMs: 1_000, maxMs: 60_000 };
@@ -44,11 +44,11 @@ export async function superviseAgent(
   options: SupervisorOptions,
   leave: AbortSignal,
 ): Promise<void> {
-  const { paths, say } = options;
+  const { paths, print } = options;
   using claim = claimSupervisor(paths);
   let next: RunningAgent | undefined = claim.orphan && adopt(claim.orphan);
   if (claim.orphan) {
-    say(
+    print(
       `an agent runs already (process ${claim.orphan.pid}) and is supervised from now on; ` +
         "flags for it have an effect when it is started again",
     );
@@ -70,13 +70,13 @@ export async function superviseAgent(
     failures = performance.now() - began > STEADY_MS ? 1 : failures + 1;
     const pauseMs = retryDelayMs(failures, BACKOFF);
     const last = logTail(paths.agentLog, logAt).split("\n").at(-1) ?? "";
-    say(`the agent ended${howItEnded(end)}${last === "" ? "" : `: ${last}`}`);
-    say(`pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`);
+    print(`the agent ended${howItEnded(end)}${last === "" ? "" : `: ${last}`}`);
+    print(`pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`);
     await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
   }
 }
 
-/** How a process ended; of one that is not our child nobody tells. */
+/** How a process ended; unknown for one that is not our child. */
 interface AgentEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -128,7 +128,7 @@ function adopt(mark: ProcessMark): RunningAgent {
  */
 async function attend(
   { mark, ended }: RunningAgent,
-  { paths, say }: SupervisorOptions,
+  { paths, print }: SupervisorOptions,
   leave: AbortSignal,
 ): Promise<AgentEnd> {
   if (mark === undefined) return await ended;
@@ -140,11 +140,11 @@ async function attend(
     const first = await Promise.race([ended, why]);
     if (typeof first === "object") return first;
     if (first !== undefined) {
-      say(`${first}; it is replaced, pods run on (log: ${paths.agentLog})`);
-      await endForSure(mark, say, leave);
+      print(`${first}; it is replaced, pods run on (log: ${paths.agentLog})`);
+      await endForSure(mark, print, leave);
     }
     if (!leave.aborted || (await endProcess(mark, LEAVE_MS))) return await ended;
-    say(`process ${mark.pid} cannot be ended now and is left behind`);
+    print(`process ${mark.pid} cannot be ended now and is left behind`);
     return { code: null, signal: null };
   } finally {
     over.abort();
@@ -158,12 +158,12 @@ async function attend(
  */
 async function endForSure(
   mark: ProcessMark,
-  say: (text: string) => void,
+  print: (text: string) => void,
   leave: AbortSignal,
 ): Promise<void> {
   for (let tries = 1; !(await endProcess(mark, LEAVE_MS)); tries += 1) {
     const pauseMs = retryDelayMs(tries, STUCK_BACKOFF);
-    say(
+    print(
       `process ${mark.pid} does not end, not even by SIGKILL (state ${processState(mark.pid) ?? "unknown"}); ` +
         `the next agent is started when it is gone, looked at again in ${spokenDuration(pauseMs)}`,
     );

@@ -5,7 +5,7 @@ import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import { EMPTY_PICTURE, type NodePicture } from "../../client/node-picture.ts";
 import { type Io, writeLines } from "../../io.ts";
-import { changeLines, NOTHING_SAID } from "../../render/change-lines.ts";
+import { changeLines, NOTHING_PRINTED } from "../../render/change-lines.ts";
 import { renderScreen } from "../../render/live-view.ts";
 import { eventRow } from "../../render/tables/event-row.ts";
 import {
@@ -45,7 +45,7 @@ function compare(a: string, b: string): number {
 /** Shows what becomes of a node. */
 export interface Viewer {
   show(picture: NodePicture): void;
-  /** Says something beside what the node shows. */
+  /** Shows a message beside the state of the node. */
   notice(text: string): void;
   /** Gives the terminal back. */
   close(): void;
@@ -126,7 +126,7 @@ function screenViewer(io: Io, footer: readonly string[]): Viewer {
 }
 
 function lineViewer(io: Io): Viewer {
-  let said = NOTHING_SAID;
+  let printed = NOTHING_PRINTED;
   const stamp = () => rfc3339(io.now() as WallMs).slice(11, 19);
   const write = (lines: readonly string[]) =>
     writeLines(
@@ -138,16 +138,16 @@ function lineViewer(io: Io): Viewer {
       const { node, pods } = stateOf(picture);
       if (node === undefined) {
         // Said again when the agent is back.
-        said = { ...said, node: "" };
+        printed = { ...printed, node: "" };
         return;
       }
       const now = io.now();
       const change = changeLines(
-        said,
+        printed,
         node,
         pods.map((pod) => podRow(pod, now)),
       );
-      said = change.said;
+      printed = change.printed;
       write(change.lines);
     },
     notice: (text) => write([text]),

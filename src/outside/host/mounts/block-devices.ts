@@ -20,7 +20,7 @@ const NOTHING_FOUND = 2;
 /** fsck: errors were left uncorrected (fsck(8)). */
 const FSCK_UNCORRECTED = 4;
 
-/** What is said of a partition table, which is never formatted. */
+/** Type that is reported for a partition table, which is never formatted. */
 const PARTITIONS = "unknown data, probably partitions";
 
 /** It becomes a part of a program's name. */

@@ -205,8 +205,8 @@ export class NodeExchange implements Exchange {
     }
     const answer = await askSocket(target, this.#request, this.signal);
     if (refusal && (answer.statusCode ?? 0) >= 400) {
-      const said = refusal(answer.statusCode ?? 0, await shortText(answer));
-      await this.reply(said.status, { "content-type": said.contentType }, said.body);
+      const refused = refusal(answer.statusCode ?? 0, await shortText(answer));
+      await this.reply(refused.status, { "content-type": refused.contentType }, refused.body);
       return;
     }
     const stream = this.replyStream(answer.statusCode ?? 502, passedBack(answer));

@@ -72,7 +72,7 @@ export function writeFrom(webSocket: WebSocket, sink: Duplex, chunks: readonly U
   sink.once("drain", () => webSocket.resume());
 }
 
-/** Says that everything was said, once it was sent. */
+/** Closes the sending side once everything was sent. */
 export function closeWebSocket(webSocket: WebSocket, code = CLOSE_NORMAL, why = ""): void {
   // Nobody reads a paused one's answer to the closing.
   webSocket.resume();

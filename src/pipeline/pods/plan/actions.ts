@@ -5,20 +5,20 @@ import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
 import type { TerminationCause, Wait } from "../record.ts";
 
-/** One thing said about a pod. */
+/** One event about a pod or one of its containers. */
 export interface PodEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
   readonly container?: string;
-  /** Id of the container, for which its name is put where the message holds it. */
+  /** Id of the container; where the message contains it, the container's name is put in its place. */
   readonly containerId?: string;
 }
 
 /** How a container counts in its pod. */
 export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
 
-/** A container to be stopped, with the grace it gets and what the event says. */
+/** A container to stop, with its grace period and the message of the Killing event. */
 export interface StopOrder {
   readonly id: string;
   readonly name: string;
@@ -76,17 +76,17 @@ export type PodAction =
   | { readonly kind: "removeCgroup" }
   | { readonly kind: "removeDirectories" };
 
-/** What to do next for a pod, and when to look again without being told. */
+/** What to do next for a pod, and when to plan again without a signal. */
 export interface PodPlan {
   readonly actions: readonly PodAction[];
   /** Containers that are to be started but not now. */
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions that lead to no action: delays, containers left as they are. */
   readonly standing: readonly Because[];
-  /** What users are to be told once for as long as it holds. */
-  readonly says: readonly PodEvent[];
+  /** Events to record once, as long as their cause lasts. */
+  readonly events: readonly PodEvent[];
   readonly wakeAt: MonotonicMs | undefined;
-  /** The pod is to be ended, and why. */
+  /** The pod is to be terminated, and why. */
   readonly ends?: { readonly cause: TerminationCause; readonly because: Because };
 }
 
@@ -104,6 +104,6 @@ export const NO_PLAN: PodPlan = {
   actions: [],
   waits: {},
   standing: [],
-  says: [],
+  events: [],
   wakeAt: undefined,
 };

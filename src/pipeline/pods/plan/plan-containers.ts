@@ -128,14 +128,14 @@ function containerFault(
 ): Fault | undefined {
   const { container } = spec;
   const { name } = container;
-  const said = (what: string, again: boolean) => {
-    // The Go kubelet says so of regular containers only.
+  const killMessage = (what: string, again: boolean) => {
+    // The Go kubelet adds this for regular containers only.
     const suffix = again && spec.kind === "regular" ? ", will be restarted" : "";
     return `${kindOf(spec)} ${name} ${what}${suffix}`;
   };
   // A plain init container finishes with what it began with, as with the Go kubelet; its next attempt is of the new image.
   if (spec.kind !== "init" && definitionChanged(container, running)) {
-    const message = said("definition changed", true);
+    const message = killMessage("definition changed", true);
     return { rule: "definition changed", message, again: true, probe: undefined };
   }
   const verdicts = record.probes[name];
@@ -143,7 +143,7 @@ function containerFault(
   const again = comesBack(record, spec);
   for (const kind of ["liveness", "startup"] as const) {
     if (verdicts[kind] !== "failure") continue;
-    const message = said(`failed ${kind} probe`, again);
+    const message = killMessage(`failed ${kind} probe`, again);
     return { rule: `${kind} probe failed`, message, again, probe: container[`${kind}Probe`] };
   }
   return undefined;
@@ -153,7 +153,7 @@ function containerFault(
 const comesBack = ({ pod }: PodRecord, spec: SpecContainer): boolean =>
   spec.kind === "sidecar" || restartPolicyOf(pod, spec) !== "Never";
 
-/** How the Go kubelet begins what it says of a container. */
+/** How the Go kubelet's Killing messages begin, by container kind. */
 function kindOf({ kind }: SpecContainer): string {
   return kind === "regular" ? "Container" : "Init container";
 }

@@ -28,7 +28,7 @@ export function planDeadline(
   }
   return {
     ...NO_PLAN,
-    says: [{ type: "Normal", reason: REASON, message: MESSAGE }],
+    events: [{ type: "Normal", reason: REASON, message: MESSAGE }],
     ends: {
       cause: { kind: "evicted", reason: REASON, message: MESSAGE },
       because: decided("killPod", "active deadline exceeded", {

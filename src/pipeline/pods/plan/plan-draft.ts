@@ -26,12 +26,12 @@ export class PlanDraft {
   readonly actions: PodAction[] = [];
   readonly waits: Record<string, Wait> = {};
   readonly standing: Because[] = [];
-  readonly says: PodEvent[] = [];
+  readonly events: PodEvent[] = [];
   /** Containers that are stopped by this plan to be started with other resources. */
   readonly restarting = new Set<string>();
   wakeAt: MonotonicMs | undefined;
 
-  /** Look again at `at`, or earlier when something else asks for it. */
+  /** Plan again at `at`, or earlier when a signal arrives. */
   wake(at: MonotonicMs): void {
     if (this.wakeAt === undefined || at < this.wakeAt) this.wakeAt = at;
   }
@@ -41,7 +41,7 @@ export class PlanDraft {
       actions: this.actions,
       waits: this.waits,
       standing: this.standing,
-      says: this.says,
+      events: this.events,
       wakeAt: this.wakeAt,
     };
   }

@@ -15,7 +15,7 @@ import { inTurn } from "./stop-order.ts";
 export type SandboxPlan =
   | { readonly kind: "use"; readonly sandbox: ObservedSandbox }
   | { readonly kind: "create" }
-  /** No container can or shall be started now. */
+  /** No container can be started now, or none should be. */
   | { readonly kind: "none" };
 
 /**
@@ -39,7 +39,7 @@ export function planSandbox(
   if (cannotGoOn(record)) return { kind: "none" };
   if (!context.network.ready && !isHostNetwork(record)) {
     const message = `network is not ready: ${context.network.message}`;
-    draft.says.push({ type: "Warning", reason: "NetworkNotReady", message });
+    draft.events.push({ type: "Warning", reason: "NetworkNotReady", message });
     return { kind: "none" };
   }
   endOldSandboxes(record, fault ?? "network mode changed", draft);

@@ -73,7 +73,7 @@ test("planPod: a pod with a deadline is looked at when it is over, and ended the
   const late = planPod(record, aContext({ now: at(70_000), wallNow: wall(70_000) }));
   const message = "Pod was active on the node longer than the specified deadline";
   assert.deepEqual(late.ends?.cause, { kind: "evicted", reason: "DeadlineExceeded", message });
-  assert.deepEqual(late.says, [{ type: "Normal", reason: "DeadlineExceeded", message }]);
+  assert.deepEqual(late.events, [{ type: "Normal", reason: "DeadlineExceeded", message }]);
 });
 
 test("planPod: delays follow 0, 10, 20, 40, 80, 160, 300, 300 seconds", () => {

@@ -25,7 +25,7 @@ export function specContainers(pod: Pod): readonly SpecContainer[] {
   return [...initContainers(pod), ...regularContainers(pod)];
 }
 
-/** Containers that were added to the running pod for somebody to look around; they count for nothing. */
+/** Ephemeral containers, added to the running pod for debugging; they do not count for phase and readiness. */
 export function ephemeralContainers(pod: Pod): readonly SpecContainer[] {
   return (pod.spec?.ephemeralContainers ?? []).map((container, index) => ({
     container,

@@ -1,5 +1,5 @@
 // pure
-/** What is said about changes in place, in the Go kubelet's words (kubelet events/resize.go). */
+/** Event messages of in-place resizes, with the Go kubelet's text (kubelet events/resize.go). */
 
 import type { Container, Pod, ResourceRequirements } from "../../../api/generated/types.ts";
 import { resizableContainers } from "../../../api/pod/allocation.ts";
@@ -9,35 +9,35 @@ import type { PendingResize } from "../record.ts";
 
 type ResourceList = Readonly<Record<string, string>>;
 
-/** The change was given; containers and group are about to get it. */
+/** The resize was allocated; containers and cgroup are about to be updated. */
 export const resizeStarted = (pod: Pod, generation: number): PodEvent => ({
   type: "Normal",
   reason: "ResizeStarted",
-  message: said("started", pod, generation),
+  message: resizeMessage("started", pod, generation),
 });
 
-/** Everything of the pod has what it was given. */
+/** The resize was applied to all containers and the cgroup. */
 export const resizeCompleted = (pod: Pod, generation: number): PodEvent => ({
   type: "Normal",
   reason: "ResizeCompleted",
-  message: said("completed", pod, generation),
+  message: resizeMessage("completed", pod, generation),
 });
 
-/** Containers or group could not be changed. */
+/** Containers or cgroup could not be updated. */
 export const resizeFailed = (pod: Pod, generation: number, error: string): PodEvent => ({
   type: "Warning",
   reason: "ResizeError",
-  message: said("error", pod, generation, error),
+  message: resizeMessage("error", pod, generation, error),
 });
 
-/** The change cannot be given, now or ever. */
+/** The resize is deferred or infeasible. */
 export const resizePending = (
   pod: Pod,
   { reason, message, generation }: Omit<PendingResize, "sinceMs">,
 ): PodEvent => ({
   type: "Warning",
   reason: reason === "Infeasible" ? "ResizeInfeasible" : "ResizeDeferred",
-  message: said(reason, pod, generation, message),
+  message: resizeMessage(reason, pod, generation, message),
 });
 
 /** Requests of the pod in short, for people. */
@@ -53,11 +53,11 @@ function inShort(prefix: string, resources: ResourceRequirements | undefined): r
   return texts.length === 0 ? [] : [`${prefix}${texts.join(" ")}`];
 }
 
-function said(what: string, pod: Pod, generation: number, error?: string): string {
+function resizeMessage(what: string, pod: Pod, generation: number, error?: string): string {
   return `Pod resize ${what}: ${JSON.stringify({ ...summary(pod), generation, error })}`;
 }
 
-/** Resources of the pod as a whole are said too, which the Go kubelet leaves out. */
+/** Pod-level resources are included too, which the Go kubelet leaves out. */
 function summary(pod: Pod): object {
   const own = pod.spec?.resources;
   const { initContainers = [], containers = [] } = pod.spec ?? {};

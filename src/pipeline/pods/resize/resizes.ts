@@ -26,10 +26,10 @@ export interface ResizesDeps extends PodDeps {
   readonly inTurn: (work: () => Promise<void>) => void;
 }
 
-/** A wish that waits, and what was said of it. */
+/** A resize that waits, with the reason last recorded. */
 interface Waiting {
   readonly wish: PodAllocation;
-  /** Of the spec that holds the wish: conditions name the newest. */
+  /** Generation of the spec that requests the resize: conditions name the newest. */
   readonly generation: number;
   readonly verdict: ResizeVerdict["kind"] | undefined;
 }
@@ -86,7 +86,7 @@ export class Resizes {
     });
   }
 
-  /** What can never be had is not asked for again. */
+  /** An infeasible resize is not retried. */
   async #askAll(): Promise<void> {
     this.#cancelAlarm?.();
     this.#cancelAlarm = this.#deps.clock.alarm(RETRY_MS, () => this.#queue());
@@ -131,7 +131,7 @@ export class Resizes {
     this.#deps.post(uid, { kind: "resized", allocation, generation, actuated });
   }
 
-  /** Users hear of it once, and again when it is put in other words. */
+  /** Recorded once, and again when the message changes. */
   #refuse(record: PodRecord, verdict: Exclude<ResizeVerdict, { kind: "fits" }>): void {
     const { uid, desired, resize } = record;
     const { decisions, events } = this.#deps.ports;
@@ -139,19 +139,19 @@ export class Resizes {
     const reason = kind === "infeasible" ? "Infeasible" : "Deferred";
     const generation = generationOf(desired);
     const before = resize.pending;
-    const said = { reason, message, generation } as const;
-    if (before && isSaid(before, said)) return;
+    const pendingResize = { reason, message, generation } as const;
+    if (before && isRecorded(before, pendingResize)) return;
     const decision = kind === "infeasible" ? "refuseResize" : "deferResize";
     decisions.decide(record, decided(decision, rule, { generation, message }));
-    events.record(desired, resizePending(desired, said));
+    events.record(desired, resizePending(desired, pendingResize));
     const sinceMs = before?.sinceMs ?? this.#deps.clock.wall();
-    this.#deps.post(uid, { kind: "resizePending", pending: { ...said, sinceMs } });
+    this.#deps.post(uid, { kind: "resizePending", pending: { ...pendingResize, sinceMs } });
   }
 }
 
 const generationOf = ({ metadata }: Pod): number => metadata?.generation ?? 0;
 
-function isSaid(before: PendingResize, now: Omit<PendingResize, "sinceMs">): boolean {
+function isRecorded(before: PendingResize, now: Omit<PendingResize, "sinceMs">): boolean {
   return (
     before.reason === now.reason &&
     before.message === now.message &&

@@ -80,7 +80,7 @@ const EXECUTORS: Executors = {
       run.sandboxId = await runtime.createSandbox(pod, attempt, run.signal);
     } catch (error) {
       if (run.signal.aborted) throw error;
-      // A runtime that went away says so in its own place; the pod only tries again soon.
+      // An unreachable runtime is reported by the node; the pod only retries soon.
       if (isOutside(error, "unavailable"))
         throw new StepFailed(
           failure(run, {
@@ -105,7 +105,7 @@ const EXECUTORS: Executors = {
     const faults = await stopContainers(orders, run);
     const [first] = faults;
     if (!first) return undefined;
-    sayNotKilled(
+    recordNotKilled(
       run,
       faults.map(({ name, error }) => killFault("KillContainer", name, messageOf(error))),
     );
@@ -123,7 +123,7 @@ const EXECUTORS: Executors = {
         await run.deps.ports.runtime.stopSandbox(id, run.signal);
       } catch (error) {
         if (!run.signal.aborted && !isOutside(error, "notFound"))
-          sayNotKilled(run, [killFault("KillPodSandbox", run.record.uid, messageOf(error))]);
+          recordNotKilled(run, [killFault("KillPodSandbox", run.record.uid, messageOf(error))]);
         throw error;
       }
     }),
@@ -202,7 +202,7 @@ function killFault(action: string, target: string, message: string): string {
   return `failed to ${JSON.stringify(action)} for ${JSON.stringify(target)} with ${action}Error: ${JSON.stringify(message)}`;
 }
 
-function sayNotKilled(run: Run, faults: readonly string[]): void {
+function recordNotKilled(run: Run, faults: readonly string[]): void {
   const text = faults.length === 1 ? faults[0] : `[${faults.join(", ")}]`;
   run.deps.ports.events.record(run.record.pod, {
     type: "Warning",

@@ -16,7 +16,7 @@ export interface Run {
   sandboxId: string | undefined;
 }
 
-/** What failed, in the words of the status; tried again after the usual pause, or after `retryInMs`. */
+/** Message of the failure for the status; retried after the usual pause, or after `retryInMs`. */
 export interface Failure {
   readonly step: string;
   readonly reason: string;

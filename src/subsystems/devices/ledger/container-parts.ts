@@ -57,16 +57,16 @@ export function mergeAnswers(
   const cdi = new Set<string>();
   for (const { resource, answer } of sortedByResource(holdings)) {
     if (!answer) continue;
-    const said = decode(answer);
-    env.addAll(resource, said.envs);
-    annotations.addAll(resource, said.annotations);
-    for (const { containerPath, hostPath, readOnly } of said.mounts)
+    const parts = decode(answer);
+    env.addAll(resource, parts.envs);
+    annotations.addAll(resource, parts.annotations);
+    for (const { containerPath, hostPath, readOnly } of parts.mounts)
       if (!mounts.has(containerPath))
         mounts.set(containerPath, { containerPath, hostPath, readonly: readOnly });
-    for (const { containerPath, hostPath, permissions } of said.devices)
+    for (const { containerPath, hostPath, permissions } of parts.devices)
       if (!devices.has(containerPath))
         devices.set(containerPath, { containerPath, hostPath, permissions });
-    for (const { name } of said.cdiDevices) cdi.add(name);
+    for (const { name } of parts.cdiDevices) cdi.add(name);
   }
   const note = { [DEVICES_ANNOTATION]: writeNote(holdings) };
   return {

@@ -28,7 +28,7 @@ export class Releases {
     const freed = holdingsOf(state.ledger, podUid);
     if (freed.length === 0) return;
     state.setLedger(release(state.ledger, podUid));
-    this.#say(pod, freed, rule);
+    this.#recordRelease(pod, freed, rule);
   }
 
   /** Takes back what only init containers had; answers whether there was any. Sidecars are not meant. */
@@ -44,11 +44,11 @@ export class Releases {
       ...holding,
       devices: holding.devices.filter(({ id }) => !ownerOf(next, holding.resource, id)),
     }));
-    this.#say(pod, freed, "its init containers are done");
+    this.#recordRelease(pod, freed, "its init containers are done");
     return true;
   }
 
-  #say(pod: Pod | undefined, freed: readonly Holding[], rule: string): void {
+  #recordRelease(pod: Pod | undefined, freed: readonly Holding[], rule: string): void {
     const names = freed.flatMap(({ resource, devices: list }) =>
       list.map(({ id }) => `${resource} ${id}`),
     );

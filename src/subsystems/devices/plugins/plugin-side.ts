@@ -31,7 +31,7 @@ export interface PluginSideDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
   readonly state: DeviceState;
-  readonly sayOfNode: (said: DeviceEvent) => void;
+  readonly recordNodeEvent: (event: DeviceEvent) => void;
 }
 
 /** Settings of the plugins' side. */
@@ -142,18 +142,18 @@ export class PluginSide {
   }
 
   #arrived(plugin: PluginConnection): void {
-    const { state, clock, sayOfNode } = this.#deps;
+    const { state, clock, recordNodeEvent } = this.#deps;
     const { resource } = plugin.target;
     this.#preStart.set(resource, plugin.options.preStartRequired);
     state.setInventory(arrive(state.inventory.get(), resource, clock.monotonic()));
     const message = `Device plugin of ${resource} registered`;
-    sayOfNode({ type: "Normal", reason: "DevicePluginRegistered", message });
+    recordNodeEvent({ type: "Normal", reason: "DevicePluginRegistered", message });
   }
 
   #left({ target: { resource } }: PluginConnection, why: string): void {
-    const { state, clock, sayOfNode } = this.#deps;
+    const { state, clock, recordNodeEvent } = this.#deps;
     state.setInventory(leave(state.inventory.get(), resource, clock.monotonic()));
     const message = `Device plugin of ${resource} has gone: ${why}`;
-    sayOfNode({ type: "Warning", reason: "DevicePluginGone", message });
+    recordNodeEvent({ type: "Warning", reason: "DevicePluginGone", message });
   }
 }

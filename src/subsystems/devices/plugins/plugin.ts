@@ -123,7 +123,7 @@ export class PluginConnection {
       for await (const { devices } of lists) {
         if (signal.aborted) return;
         const read = readDevices(devices);
-        for (const oddity of read.oddities) this.#sayOnce(oddity);
+        for (const oddity of read.oddities) this.#logOnce(oddity);
         this.#state.set({ kind: "listing", options: this.options });
         onDevices(read.devices);
         await pace.breathe(signal);
@@ -236,11 +236,11 @@ export class PluginConnection {
     }
   }
 
-  readonly #said = new Set<string>();
+  readonly #logged = new Set<string>();
 
-  #sayOnce(oddity: string): void {
-    if (this.#said.has(oddity)) return;
-    this.#said.add(oddity);
+  #logOnce(oddity: string): void {
+    if (this.#logged.has(oddity)) return;
+    this.#logged.add(oddity);
     this.#deps.log.warn("a device plugin's list is odd", { ...this.target, oddity });
   }
 }

@@ -34,7 +34,7 @@ export class RegistrationService {
   /** Whether the sockets of a previous run are gone. */
   #isCleared = false;
   /** A reason that lasts is logged once. */
-  #said: string | undefined;
+  #logged: string | undefined;
 
   constructor(folder: string, deps: RegistrationDeps) {
     this.#folder = folder;
@@ -90,13 +90,13 @@ export class RegistrationService {
           this.#listener = undefined;
         },
       });
-      this.#said = undefined;
+      this.#logged = undefined;
       this.#problem.set(undefined);
     } catch (error) {
       this.#listener = undefined;
       const problem = messageOf(error);
-      if (this.#said !== problem) log.error("device plugins cannot register", { path, problem });
-      this.#said = problem;
+      if (this.#logged !== problem) log.error("device plugins cannot register", { path, problem });
+      this.#logged = problem;
       this.#problem.set(problem);
     }
   }

@@ -29,41 +29,41 @@ export function readTokenAttributes(
 ): TokenAttributes | undefined {
   const fields = asFields(value);
   if (!fields) return undefined;
-  const say: Fault = (path, why) =>
+  const report: Fault = (path, why) =>
     fault(path === "" ? "tokenAttributes" : `tokenAttributes.${path}`, why);
   if (apiVersion !== TOKEN_PROTOCOL)
-    say("", `Forbidden: tokenAttributes is only supported for ${TOKEN_PROTOCOL} API version`);
+    report("", `Forbidden: tokenAttributes is only supported for ${TOKEN_PROTOCOL} API version`);
   const audience = fields["serviceAccountTokenAudience"];
   if (typeof audience !== "string" || audience === "")
-    say("serviceAccountTokenAudience", "Required value");
+    report("serviceAccountTokenAudience", "Required value");
   const { requireServiceAccount } = fields;
-  if (typeof requireServiceAccount !== "boolean") say("requireServiceAccount", "Required value");
-  const required = keysOf(fields, "requiredServiceAccountAnnotationKeys", say);
-  const optional = keysOf(fields, "optionalServiceAccountAnnotationKeys", say);
+  if (typeof requireServiceAccount !== "boolean") report("requireServiceAccount", "Required value");
+  const required = keysOf(fields, "requiredServiceAccountAnnotationKeys", report);
+  const optional = keysOf(fields, "optionalServiceAccountAnnotationKeys", report);
   if (requireServiceAccount === false && required.length > 0)
-    say(
+    report(
       "requiredServiceAccountAnnotationKeys",
       "Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set",
     );
   const both = required.filter((key) => optional.includes(key));
   if (both.length > 0)
-    say(
+    report(
       "",
       `Invalid value: annotation keys [${both.join(" ")}] cannot be both required and optional`,
     );
   return {
     audience: typeof audience === "string" ? audience : "",
-    cacheType: cacheTypeOf(fields, say),
+    cacheType: cacheTypeOf(fields, report),
     requireAccount: requireServiceAccount === true,
     requiredAnnotations: required,
     optionalAnnotations: optional,
   };
 }
 
-function cacheTypeOf({ cacheType }: Fields, say: Fault): TokenAttributes["cacheType"] {
+function cacheTypeOf({ cacheType }: Fields, report: Fault): TokenAttributes["cacheType"] {
   if (cacheType === "ServiceAccount" || cacheType === "Token") return cacheType;
   const missing = cacheType === undefined || cacheType === "";
-  say(
+  report(
     "cacheType",
     missing
       ? "Required value: cacheType is required to be set when tokenAttributes is specified"
@@ -72,13 +72,14 @@ function cacheTypeOf({ cacheType }: Fields, say: Fault): TokenAttributes["cacheT
   return "Token";
 }
 
-function keysOf(fields: Fields, name: string, say: Fault): readonly string[] {
+function keysOf(fields: Fields, name: string, report: Fault): readonly string[] {
   const value = fields[name];
   const keys = (Array.isArray(value) ? value : []).filter((key) => typeof key === "string");
   keys.forEach((key, at) => {
     for (const why of qualifiedNameFaults(key.toLowerCase()))
-      say(`${name}[${at}]`, `Invalid value: ${JSON.stringify(key)}: ${why}`);
-    if (keys.indexOf(key) !== at) say(`${name}[${at}]`, `Duplicate value: ${JSON.stringify(key)}`);
+      report(`${name}[${at}]`, `Invalid value: ${JSON.stringify(key)}: ${why}`);
+    if (keys.indexOf(key) !== at)
+      report(`${name}[${at}]`, `Duplicate value: ${JSON.stringify(key)}`);
   });
   return keys;
 }

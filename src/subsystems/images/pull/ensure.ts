@@ -105,7 +105,7 @@ export class Ensure {
     const image = withDefaultTag(request.image);
     if (image === undefined) {
       const message = TEXTS.badName(request.image);
-      this.#say(request, "Warning", "InspectFailed", message);
+      this.#recordEvent(request, "Warning", "InspectFailed", message);
       return { kind: "refused", reason: "InvalidImageName", message, retryInMs: HOPELESS_RETRY_MS };
     }
     const { holds } = this.#deps;
@@ -160,7 +160,7 @@ export class Ensure {
     const verdict = decidePull(request.policy, allowed);
     this.#deps.metrics.asked(request.policy, present !== undefined, verdict === "pull");
     if (verdict === "use" && present) {
-      this.#say(request, "Normal", "Pulled", TEXTS.present(request.image));
+      this.#recordEvent(request, "Normal", "Pulled", TEXTS.present(request.image));
       return { kind: "found", ref: present.id, image: present };
     }
     if (verdict === "pull") return await this.#pullUnlessBackedOff(request, image, signal);
@@ -198,11 +198,11 @@ export class Ensure {
     const leftMs = entry ? backoffLeftMs(entry, entry.lastUpdate, now, PULL_BACKOFF) : 0;
     if (entry && leftMs > 0) {
       const message = TEXTS.backOff(request.image);
-      this.#say(request, "Normal", "BackOff", message);
+      this.#recordEvent(request, "Normal", "BackOff", message);
       const detail = `${message}: ${entry.message}`;
       return { kind: "refused", reason: "ImagePullBackOff", message: detail, retryInMs: leftMs };
     }
-    this.#say(request, "Normal", "Pulling", TEXTS.pulling(request.image));
+    this.#recordEvent(request, "Normal", "Pulling", TEXTS.pulling(request.image));
     const asked = this.#deps.clock.monotonic();
     try {
       const pulled = await this.#pull(request, image, signal);
@@ -220,7 +220,7 @@ export class Ensure {
     const { credentials, missingSecrets } = await access.credentials(image, pod, signal);
     if (missingSecrets.length > 0) {
       const message = TEXTS.secretsMissing(missingSecrets);
-      this.#say(request, "Warning", "FailedToRetrieveImagePullSecret", message);
+      this.#recordEvent(request, "Warning", "FailedToRetrieveImagePullSecret", message);
     }
     await records.began(image);
     const stop = { progress: () => {} };
@@ -273,7 +273,7 @@ export class Ensure {
       return undefined;
     });
     const bytes = image?.size ?? 0n;
-    this.#say(
+    this.#recordEvent(
       request,
       "Normal",
       "Pulled",
@@ -289,7 +289,7 @@ export class Ensure {
     const { reason, message } = pullFailure(request.image, why);
     const next = backoffNext(this.#backoff.get(key), now, now, PULL_BACKOFF);
     this.#backoff.set(key, { ...next, message: `${reason}: ${message}` });
-    this.#say(request, "Warning", "Failed", TEXTS.pullFailed(request.image, why));
+    this.#recordEvent(request, "Warning", "Failed", TEXTS.pullFailed(request.image, why));
     return { kind: "refused", reason, message, retryInMs: BACKOFF_SHOWS_MS };
   }
 
@@ -297,12 +297,12 @@ export class Ensure {
     request: ImageRequest,
     why: { readonly reason: string; readonly event: string; readonly message: string },
   ): Refused {
-    this.#say(request, "Warning", why.event, why.message);
+    this.#recordEvent(request, "Warning", why.event, why.message);
     const { reason, message } = why;
     return { kind: "refused", reason, message, retryInMs: PULL_BACKOFF.initialMs };
   }
 
-  #say(
+  #recordEvent(
     { pod, container }: ImageRequest,
     type: ImageEvent["type"],
     reason: string,

@@ -92,7 +92,7 @@ async function mountLocal(order: PersistentOrder, deps: KindDeps): Promise<Made>
     fsType: fsType === "" ? DEFAULT_FS_TYPE : fsType,
     options: mountOptions(pv, readOnly),
     onOtherGroup: (other: number) =>
-      deps.say({
+      deps.recordEvent({
         about: pod,
         reason: "AlreadyMountedVolume",
         message: `The requested fsGroup is ${groupId}, but the volume ${nameOf(pv)} has GID ${other}. The volume may not be shareable.`,
@@ -104,7 +104,7 @@ async function mountLocal(order: PersistentOrder, deps: KindDeps): Promise<Made>
   await deps.local.mount(mount).catch((error: unknown) => {
     if (isMismatch(error)) {
       const message = `MountVolume failed for volume "${nameOf(pv)}" ${messageOf(error.cause)}`;
-      deps.say({ about: pv, reason: "FailedMountOnFilesystemMismatch", message });
+      deps.recordEvent({ about: pv, reason: "FailedMountOnFilesystemMismatch", message });
     }
     throw error;
   });
@@ -126,7 +126,11 @@ async function mapLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
   if (isNew) {
     const done = `MapVolume.MapPodDevice succeeded for volume "${volume.name}"`;
     for (const where of [`globalMapPath "${nodes}"`, `volumeMapPath "${links}"`])
-      deps.say({ about: pod, reason: "SuccessfulMountVolume", message: `${done} ${where}` });
+      deps.recordEvent({
+        about: pod,
+        reason: "SuccessfulMountVolume",
+        message: `${done} ${where}`,
+      });
   }
   return { hostPath: "", device: node, deviceNumber: number };
 }

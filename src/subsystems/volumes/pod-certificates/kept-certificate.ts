@@ -30,7 +30,7 @@ export interface CertificateEvent {
 
 /** What keeping a certificate needs. */
 export interface KeepDeps extends AskDeps {
-  readonly say: (pod: Pod, event: CertificateEvent) => void;
+  readonly recordEvent: (pod: Pod, event: CertificateEvent) => void;
 }
 
 /** Whose certificate, and who is told of news. */
@@ -141,7 +141,7 @@ export class KeptCertificate {
     const { clock } = this.#deps;
     const onAsked = (request: string) => {
       this.#askedAt = clock.monotonic();
-      this.#say(`PodCertificateRequest ${request} waits for signer ${source.signerName}`);
+      this.#setReason(`PodCertificateRequest ${request} waits for signer ${source.signerName}`);
     };
     for (let failures = 0; ; failures += 1) {
       await this.#pause(failures, signal);
@@ -173,11 +173,11 @@ export class KeptCertificate {
     const words = "no certificate for a pod yet";
     if (failures === 0) this.#deps.log.warn(words, fields);
     else this.#deps.log.verbose(2, words, { ...fields, failures });
-    this.#say(problem);
+    this.#setReason(problem);
   }
 
   /** Why there is no certificate; once there is one, that is no problem of anybody yet. */
-  #say(why: string): void {
+  #setReason(why: string): void {
     if (this.#state.kind !== "waiting" || this.#state.why === why) return;
     this.#state = { kind: "waiting", why };
     this.#order.onChange();
@@ -212,7 +212,7 @@ export class KeptCertificate {
   }
 
   #event(reason: CertificateEvent["reason"], message: string): void {
-    this.#deps.say(this.#order.pod, { type: "Warning", reason, message });
+    this.#deps.recordEvent(this.#order.pod, { type: "Warning", reason, message });
   }
 
   #forgetWarnings(): void {

@@ -11,7 +11,7 @@ const TITLE: Readonly<Record<ProbeKind, string>> = {
 };
 
 /** What an event says of a look, in the Go kubelet's words; nothing of one that was all right. */
-export function saidOf(
+export function probeEvent(
   kind: ProbeKind,
   outcome: ProbeOutcome,
 ): Pick<ProbeEvent, "reason" | "message"> | undefined {

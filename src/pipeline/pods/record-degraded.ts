@@ -5,14 +5,14 @@ import type { PodPorts } from "./ports.ts";
 import type { PodRecord } from "./record.ts";
 import type { PodSignal } from "./signals.ts";
 
-/** What the pod is told of a look at it. */
+/** The signal that an observation of the pod becomes. */
 export function signalOf(found: FoundPod): PodSignal {
   if (found.kind === "observed") return { kind: "observed", observed: found.observed };
   return { kind: "unobserved", asOf: found.asOf, problem: found.problem };
 }
 
-/** Writes down and tells users that a pod cannot be observed, once for each cause, and that it can again. */
-export function sayDegraded(
+/** Records that a pod cannot be observed, once for each cause, and that it can again. */
+export function recordDegraded(
   before: string | undefined,
   record: PodRecord,
   { decisions, events }: Pick<PodPorts, "decisions" | "events">,

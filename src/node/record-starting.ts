@@ -4,8 +4,8 @@ import type { Events } from "../subsystems/events/events.ts";
 /** From this kernel on, file systems in memory can be kept from being swapped to disk. */
 const NOSWAP_KERNEL = [6, 4] as const;
 
-/** The agent's first words about the node (BirthCry, cgroupVersionCheck). */
-export function sayStarting(
+/** Records the node's Starting event and warnings about its machine (BirthCry, cgroupVersionCheck). */
+export function recordStarting(
   events: Pick<Events, "ofNode">,
   host: Host,
   { swapBytes, kernelVersion }: HostFacts,
