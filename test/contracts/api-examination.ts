@@ -5,7 +5,7 @@ import type { AdminReply, AdminRequest } from "../kube/admin.ts";
 
 /** A server to be examined; requests come from an administrator. */
 export interface ApiUnderTest {
-  request(order: AdminRequest): Promise<AdminReply>;
+  request(request: AdminRequest): Promise<AdminReply>;
   close(): Promise<void>;
 }
 
@@ -54,9 +54,9 @@ export class Examination {
     return `${prefix}-${this.#count}`;
   }
 
-  async send(order: AdminRequest): Promise<{ status: number; body: Json }> {
+  async send(request: AdminRequest): Promise<{ status: number; body: Json }> {
     assert.ok(this.#server, "the server has not been started");
-    return await this.#server.request(order);
+    return await this.#server.request(request);
   }
 
   async must(method: string, path: string, body?: unknown, contentType?: string): Promise<Json> {

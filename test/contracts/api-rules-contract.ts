@@ -264,10 +264,10 @@ export function apiRulesContract(options: ExaminationOptions): void {
         /./,
       ],
     ];
-    for (const [order, status, message] of vectors) {
-      const reply = await on.send(order);
+    for (const [request, status, message] of vectors) {
+      const reply = await on.send(request);
       const said = typeof reply.body === "string" ? reply.body : reply.body.message;
-      assert.equal(reply.status, status, `${order.method} ${order.path}: ${said}`);
+      assert.equal(reply.status, status, `${request.method} ${request.path}: ${said}`);
       assert.match(said, message);
     }
   });

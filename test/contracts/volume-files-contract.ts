@@ -84,20 +84,20 @@ function mountingDevices(at: Current) {
     if (!(await addDevice(`${folder}/disk`))) return t.skip(NO_DEVICES);
     const target = `${folder}/m`;
     await host.files.makeDirectory(target, 0o750);
-    const order = { source: `${folder}/disk`, target, fsType: "ext4", options: ["noatime"] };
-    const readOnly = { ...order, options: ["ro"] };
+    const options = { source: `${folder}/disk`, target, fsType: "ext4", options: ["noatime"] };
+    const readOnly = { ...options, options: ["ro"] };
     await rejectsWith(
       host.volumes.mountDevice(readOnly),
       "precondition",
       `cannot mount unformatted disk ${folder}/disk`,
     );
-    await host.volumes.mountDevice(order);
-    await host.volumes.mountDevice(order);
+    await host.volumes.mountDevice(options);
+    await host.volumes.mountDevice(options);
     assert.equal((await host.volumes.mountsWithin(target)).length, 1);
     await host.files.writeAtomic(`${target}/f`, "kept", 0o600);
     await host.volumes.unmount(target);
     assert.equal(await host.files.facts(`${target}/f`), undefined);
-    const other = host.volumes.mountDevice({ ...order, fsType: "xfs" });
+    const other = host.volumes.mountDevice({ ...options, fsType: "xfs" });
     await rejectsWith(other, "invalid", "mount failed");
     await host.volumes.mountDevice(readOnly);
     const [mount] = await host.volumes.mountsWithin(target);
@@ -110,8 +110,8 @@ function mountingDevices(at: Current) {
     const { host, folder, addDevice } = at();
     const target = `${folder}/m`;
     const mount = (name: string) => {
-      const order = { target, fsType: "ext4", options: [] };
-      return host.volumes.mountDevice({ ...order, source: `${folder}/${name}` });
+      const options = { target, fsType: "ext4", options: [] };
+      return host.volumes.mountDevice({ ...options, source: `${folder}/${name}` });
     };
     await host.files.makeDirectory(target, 0o750);
     await rejectsWith(mount("m"), "precondition", "is not a block device");
@@ -201,20 +201,20 @@ function bindingBeneath(at: Current) {
     await host.files.writeAtomic(`${root}/real/deep/f`, "inside", 0o644);
     await host.files.link("real", `${root}/link`);
     await host.files.link("../link/deep/f", `${root}/real/up`);
-    const order = { root, createMode: 0o751 };
+    const options = { root, createMode: 0o751 };
     for (const [i, relativePath] of ["link/deep", "real/up", "new/folder"].entries())
-      await host.volumes.bindBeneath({ ...order, relativePath, target: `${folder}/t/${i}` });
+      await host.volumes.bindBeneath({ ...options, relativePath, target: `${folder}/t/${i}` });
     assert.equal(await host.files.readText(`${folder}/t/0/f`, ALL), "inside");
     assert.equal(await host.files.readText(`${folder}/t/1`, ALL), "inside");
     assert.equal((await host.files.facts(`${root}/new/folder`))?.mode, 0o751);
     // Asked for again, the same place stays and another one takes its turn.
     await host.volumes.bindBeneath({
-      ...order,
+      ...options,
       relativePath: "link/deep",
       target: `${folder}/t/0`,
     });
     await host.volumes.bindBeneath({
-      ...order,
+      ...options,
       relativePath: "new/folder",
       target: `${folder}/t/0`,
     });
@@ -320,8 +320,8 @@ function otherFiles(at: Current) {
 
   test("giveToGroup wants a folder that is there", async () => {
     const { host, folder } = at();
-    const order = { groupId: 1234, readOnly: false };
-    await host.volumes.giveToGroup(folder, order);
-    await rejectsWith(host.volumes.giveToGroup(`${folder}/none`, order), "notFound");
+    const options = { groupId: 1234, readOnly: false };
+    await host.volumes.giveToGroup(folder, options);
+    await rejectsWith(host.volumes.giveToGroup(`${folder}/none`, options), "notFound");
   });
 }

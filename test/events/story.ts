@@ -7,7 +7,7 @@ export interface Story {
   readonly live: (world: AgentWorld) => Promise<void>;
   /** Whom it is about; the pod `web` unless told otherwise. */
   readonly about?: string;
-  /** What must be said, in this order; other things may be said between. */
+  /** Expected events, in this order; others may occur between. */
   readonly said: readonly string[];
 }
 

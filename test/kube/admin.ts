@@ -30,7 +30,7 @@ export interface AdminRequest {
 
 const TIMEOUT_MS = 30_000;
 
-export async function adminRequest(target: AdminTarget, order: AdminRequest): Promise<AdminReply> {
+export async function adminRequest(target: AdminTarget, asked: AdminRequest): Promise<AdminReply> {
   const raw = await target.dial();
   const socket = connectTls({
     socket: raw,
@@ -41,28 +41,28 @@ export async function adminRequest(target: AdminTarget, order: AdminRequest): Pr
       : {}),
   });
   socket.on("error", () => {});
-  const body = order.body === undefined ? undefined : JSON.stringify(order.body);
+  const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
   try {
     return await new Promise((resolve, reject) => {
       const call = request({
         createConnection: () => socket,
-        method: order.method,
-        path: order.path,
+        method: asked.method,
+        path: asked.path,
         host: target.serverName,
         timeout: TIMEOUT_MS,
         headers: {
-          accept: order.accept ?? "application/json",
+          accept: asked.accept ?? "application/json",
           ...(body === undefined
             ? {}
             : {
-                "content-type": order.contentType ?? "application/json",
+                "content-type": asked.contentType ?? "application/json",
                 "content-length": Buffer.byteLength(body),
               }),
-          ...(order.token === undefined ? {} : { authorization: `Bearer ${order.token}` }),
+          ...(asked.token === undefined ? {} : { authorization: `Bearer ${asked.token}` }),
         },
       });
       call.once("error", reject);
-      call.once("timeout", () => reject(new Error(`no answer to ${order.method} ${order.path}`)));
+      call.once("timeout", () => reject(new Error(`no answer to ${asked.method} ${asked.path}`)));
       call.once("response", (response) => read(response).then(resolve, reject));
       call.end(body);
     });

@@ -8,7 +8,7 @@ const real = {
   start: async () => {
     const server = await startApiServer();
     return {
-      request: (order: Parameters<typeof server.request>[0]) => server.request(order),
+      request: (request: Parameters<typeof server.request>[0]) => server.request(request),
       close: () => server[Symbol.asyncDispose](),
     };
   },

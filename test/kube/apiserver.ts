@@ -163,19 +163,19 @@ export class ApiServer implements AsyncDisposable {
   }
 
   /** Makes a request as an administrator; any status is an answer. */
-  request(order: AdminRequest): Promise<AdminReply> {
-    return this.requestAs(order.token === undefined ? this.adminIdentity : undefined, order);
+  request(request: AdminRequest): Promise<AdminReply> {
+    return this.requestAs(request.token === undefined ? this.adminIdentity : undefined, request);
   }
 
   /** Makes a request with another certificate, or with none. */
-  requestAs(identity: Identity | undefined, order: AdminRequest): Promise<AdminReply> {
+  requestAs(identity: Identity | undefined, request: AdminRequest): Promise<AdminReply> {
     const target: AdminTarget = {
       dial: () => this.#place.dial(this.#ports.api),
       caPem: this.caPem,
       serverName: "kubernetes",
       ...(identity ? { identity } : {}),
     };
-    return adminRequest(target, order);
+    return adminRequest(target, request);
   }
 
   /** Like `request`, but throws when the answer is an error; gives the body. */
@@ -255,7 +255,7 @@ export class ApiServer implements AsyncDisposable {
 
   /** Approves and signs requests of kubelets until it is disposed of. */
   signRequests(options: SignerOptions = {}): Signer {
-    const request = (order: AdminRequest) => this.request(order);
+    const request = (request: AdminRequest) => this.request(request);
     return new Signer(options, { authority: this.authority, request });
   }
 

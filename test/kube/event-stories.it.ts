@@ -186,7 +186,7 @@ async function untilSaid(
   }
 }
 
-/** Whether everything was said, each for the first time in this order. */
+/** Whether all expected events occurred, each for the first time in this order. */
 function isAllSaid(events: readonly CoreEvent[], said: readonly Saying[]): boolean {
   let from = 0;
   return said.every((saying) => {

@@ -23,7 +23,7 @@ export interface SignerOptions {
 
 export interface SignerDeps {
   readonly authority: Authority;
-  readonly request: (order: AdminRequest) => Promise<AdminReply>;
+  readonly request: (request: AdminRequest) => Promise<AdminReply>;
 }
 
 /** Looks for requests and answers them until it is stopped. */

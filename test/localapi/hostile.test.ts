@@ -178,19 +178,19 @@ describe("the local API among strangers", () => {
     ];
     using session = server.session();
     for (let i = 0; i < 600; i += 1) {
-      const order = {
+      const request = {
         method: pick(METHODS),
         path: `${pick(paths)}${pick(tails)}`,
         contentType: pick(types),
       };
       const body = pick(bodies);
-      const reply = await session.ask({ ...order, ...(body === undefined ? {} : { body }) });
+      const reply = await session.ask({ ...request, ...(body === undefined ? {} : { body }) });
       const { text } = reply;
       assert.doesNotMatch(text, /\.ts\b|node:internal|\bat \w+ \(|TypeError|undefined is not/);
       assert.notEqual(
         reply.status,
         500,
-        `${JSON.stringify(order)} ${JSON.stringify(body)}: ${text}`,
+        `${JSON.stringify(request)} ${JSON.stringify(body)}: ${text}`,
       );
     }
     await stillServes();
@@ -230,9 +230,9 @@ describe("the local API among strangers", () => {
   test("a body without end is cut off at its limit, one that does not come after its time", async () => {
     using session = server.session();
     const long = `{"data":{"a":"${"x".repeat(4_000_000)}"}}`;
-    const order = { method: "POST", path: MAPS, contentType: "application/json" };
-    assert.equal((await session.ask(order, long)).status, 413);
-    const slow = session.open(order);
+    const request = { method: "POST", path: MAPS, contentType: "application/json" };
+    assert.equal((await session.ask(request, long)).status, 413);
+    const slow = session.open(request);
     slow.write("{");
     const status = await new Promise((resolve) =>
       slow.once("response", (head) => resolve(head[":status"])),

@@ -38,7 +38,7 @@ export const LOCAL_API: ExaminationOptions = {
   start: async () => {
     const server = await startLocal();
     return {
-      request: (order) => server.request(order),
+      request: (request) => server.request(request),
       close: () => server[Symbol.asyncDispose](),
     };
   },
@@ -56,21 +56,24 @@ export class Session implements Disposable {
   }
 
   /** `bytes` go out as they are; without `end` the request stays open. */
-  open(order: Omit<AdminRequest, "body">): ClientHttp2Stream {
+  open(request: Omit<AdminRequest, "body">): ClientHttp2Stream {
     const stream = this.#session.request({
-      ":method": order.method,
-      ":path": order.path,
-      ...(order.contentType === undefined ? {} : { "content-type": order.contentType }),
-      ...(order.token === undefined ? {} : { authorization: `Bearer ${order.token}` }),
+      ":method": request.method,
+      ":path": request.path,
+      ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
+      ...(request.token === undefined ? {} : { authorization: `Bearer ${request.token}` }),
     });
     stream.on("error", () => {});
     return stream;
   }
 
-  ask(order: AdminRequest, bytes?: string | Uint8Array): Promise<{ status: number; text: string }> {
-    const stream = this.open({ contentType: "application/json", ...order });
-    const body = bytes ?? (order.body === undefined ? undefined : JSON.stringify(order.body));
-    if (order.method === "GET" || order.method === "HEAD") stream.end();
+  ask(
+    request: AdminRequest,
+    bytes?: string | Uint8Array,
+  ): Promise<{ status: number; text: string }> {
+    const stream = this.open({ contentType: "application/json", ...request });
+    const body = bytes ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+    if (request.method === "GET" || request.method === "HEAD") stream.end();
     else stream.end(body);
     return new Promise((resolve, reject) => {
       let status = 0;
@@ -191,17 +194,17 @@ export class LocalApiUnderTest implements AsyncDisposable {
 
   /** One request without the client under test. Another identity than the administrator's, or none. */
   request(
-    order: AdminRequest,
+    request: AdminRequest,
     identity: Identity | undefined = this.admin.identity,
   ): Promise<AdminReply> {
-    return this.#request(order, identity);
+    return this.#request(request, identity);
   }
 
-  anonymous(order: AdminRequest): Promise<AdminReply> {
-    return this.#request(order, undefined);
+  anonymous(request: AdminRequest): Promise<AdminReply> {
+    return this.#request(request, undefined);
   }
 
-  #request(order: AdminRequest, identity: Identity | undefined): Promise<AdminReply> {
+  #request(request: AdminRequest, identity: Identity | undefined): Promise<AdminReply> {
     return adminRequest(
       {
         dial: () =>
@@ -213,7 +216,7 @@ export class LocalApiUnderTest implements AsyncDisposable {
         serverName: "localhost",
         ...(identity ? { identity } : {}),
       },
-      order,
+      request,
     );
   }
 

@@ -29,7 +29,7 @@ describe("listenHttp with TLS", () => {
       await generateKeyPair(),
       await generateKeyPair(),
     ];
-    const order = {
+    const template = {
       publicKey: key.publicKey,
       notBefore: (now - 60_000) as WallMs,
       notAfter: (now + 600_000) as WallMs,
@@ -37,7 +37,7 @@ describe("listenHttp with TLS", () => {
     const authority = (own: typeof rootKey, commonName: string) =>
       signCertificate(
         {
-          ...order,
+          ...template,
           subject: { commonName, organizations: [] },
           publicKey: own.publicKey,
           use: "authority",
@@ -50,20 +50,20 @@ describe("listenHttp with TLS", () => {
     const subject = { commonName: "who", organizations: ["g"] };
     pem.server = signCertificate(
       {
-        ...order,
+        ...template,
         subject,
         names: { dnsNames: [], ipAddresses: ["127.0.0.1"] },
         use: ["serverAuth"],
       },
       issuer,
     );
-    pem.client = signCertificate({ ...order, subject, use: ["clientAuth"] }, issuer);
+    pem.client = signCertificate({ ...template, subject, use: ["clientAuth"] }, issuer);
     pem.old = signCertificate(
-      { ...order, notAfter: (now - 1_000) as WallMs, subject, use: ["clientAuth"] },
+      { ...template, notAfter: (now - 1_000) as WallMs, subject, use: ["clientAuth"] },
       issuer,
     );
     pem.stranger = signCertificate(
-      { ...order, subject, use: ["clientAuth"] },
+      { ...template, subject, use: ["clientAuth"] },
       { certificatePem: pem.other, privateKeyPem: otherKey.privateKeyPem },
     );
     pem.key = key.privateKeyPem;

@@ -18,16 +18,19 @@ const LAX = { rejectUnauthorized: false };
 let pem: { readonly authority: string; readonly client: string; readonly key: string };
 before(async () => {
   const pair = await generateKeyPair();
-  const order = {
+  const template = {
     publicKey: pair.publicKey,
     notBefore: (Date.now() - 60_000) as WallMs,
     notAfter: (Date.now() + 600_000) as WallMs,
   };
   const named = (commonName: string) => ({ commonName, organizations: [] });
   const issuer = { privateKeyPem: pair.privateKeyPem };
-  const authority = signCertificate({ ...order, subject: named("root"), use: "authority" }, issuer);
+  const authority = signCertificate(
+    { ...template, subject: named("root"), use: "authority" },
+    issuer,
+  );
   const client = signCertificate(
-    { ...order, subject: named("who"), use: ["clientAuth"] },
+    { ...template, subject: named("who"), use: ["clientAuth"] },
     { ...issuer, certificatePem: authority },
   );
   pem = { authority, client, key: pair.privateKeyPem };

@@ -64,11 +64,11 @@ function pathsOf(value: unknown, path = ""): readonly string[] {
 
 test("CVE-2025-5187: what the agent writes of its node never says who owns it", () =>
   inCluster(async ({ world, api, node }) => {
-    const orders: ApiRequest[] = [];
+    const requests: ApiRequest[] = [];
     const answer = api.request.bind(api);
-    api.request = (order, signal) => {
-      if (order.method !== "GET" && order.path.includes("/nodes")) orders.push(order);
-      return answer(order, signal);
+    api.request = (request, signal) => {
+      if (request.method !== "GET" && request.path.includes("/nodes")) requests.push(request);
+      return answer(request, signal);
     };
     await world.advance(3_000);
     await world.stopAgent();
@@ -83,11 +83,11 @@ test("CVE-2025-5187: what the agent writes of its node never says who owns it", 
     assert.equal(conditionOf(node(), "Ready"), "True");
     assert.equal(node()?.metadata?.labels?.["kubernetes.io/os"], "linux");
     assert.deepEqual(node()?.metadata?.ownerReferences, [owner]);
-    const kinds = new Set(orders.map(({ method, path }) => `${method} ${path.split("?")[0]}`));
+    const kinds = new Set(requests.map(({ method, path }) => `${method} ${path.split("?")[0]}`));
     const nodes = "/api/v1/nodes";
     for (const kind of [`POST ${nodes}`, `PATCH ${nodes}/sim`, `PATCH ${nodes}/sim/status`])
       assert.ok(kinds.has(kind), `${kind} in ${[...kinds].join(", ")}`);
-    const written = new Set(orders.flatMap(({ body }) => pathsOf(JSON.parse(body ?? "{}"))));
+    const written = new Set(requests.flatMap(({ body }) => pathsOf(JSON.parse(body ?? "{}"))));
     const strange = [...written].filter((path) => !NODE_FIELDS.some((field) => field.test(path)));
     assert.deepEqual(strange, []);
   }));

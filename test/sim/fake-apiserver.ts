@@ -95,24 +95,24 @@ export class FakeApiServer implements ApiTransport {
     this.cutWatches();
   }
 
-  async request(order: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
+  async request(request: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
     const pauseMs = this.#random.next() * this.options.latencyMs;
     await this.#clock.sleep(pauseMs, signal);
     if (this.#down || this.#random.next() < this.options.faults / 2)
       throw new OutsideError("unavailable", "connect: connection refused");
     if (this.#random.next() < this.options.faults / 2) return this.#busy();
-    const reply = this.#answer(order);
+    const reply = this.#answer(request);
     const lost = this.#random.next() < this.options.lateFaults;
     await this.#clock.sleep(pauseMs, signal);
     if (lost || this.#down) throw new OutsideError("unavailable", "connection lost");
     return reply;
   }
 
-  async watch(order: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
+  async watch(request: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
     await this.#clock.sleep(this.#random.next() * this.options.latencyMs, signal);
     if (this.#down || this.#random.next() < this.options.faults)
       throw new OutsideError("unavailable", "connect: connection refused");
-    const { collection, namespace, query } = routeOf(order.path);
+    const { collection, namespace, query } = routeOf(request.path);
     const from = query.get("resourceVersion");
     const initial = query.get("sendInitialEvents") === "true";
     if (from !== null && Number(from) < this.objects.forgottenUpTo)
@@ -142,22 +142,22 @@ export class FakeApiServer implements ApiTransport {
     return replyOf(code, status, this.#random.next() < 0.5 ? { "retry-after": "1" } : {});
   }
 
-  #answer(order: ApiRequest): ApiReply {
+  #answer(request: ApiRequest): ApiReply {
     try {
-      const route = routeOf(order.path);
-      const body = JSON.parse(order.body ?? "null") as never;
-      const special = this.special.get(order.path.split("?")[0] ?? "");
+      const route = routeOf(request.path);
+      const body = JSON.parse(request.body ?? "null") as never;
+      const special = this.special.get(request.path.split("?")[0] ?? "");
       if (special) return replyOf(200, special(body));
-      if (order.method === "GET")
+      if (request.method === "GET")
         return replyOf(
           200,
           route.name === undefined ? this.#list(route) : this.objects.get(placeOf(route)),
         );
-      if (order.method !== "POST" && this.#random.next() < this.options.conflicts)
+      if (request.method !== "POST" && this.#random.next() < this.options.conflicts)
         throw new Refusal(409, "Conflict", "the object has been modified");
-      const result = this.#change(order, route, body);
-      this.effects.push(`${order.method} ${order.path}`);
-      return replyOf(order.method === "POST" ? 201 : 200, result);
+      const result = this.#change(request, route, body);
+      this.effects.push(`${request.method} ${request.path}`);
+      return replyOf(request.method === "POST" ? 201 : 200, result);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (error.status.code === 422) this.onInvalid(error.message);
@@ -165,15 +165,15 @@ export class FakeApiServer implements ApiTransport {
     }
   }
 
-  #change(order: ApiRequest, route: Route, body: never): unknown {
+  #change(request: ApiRequest, route: Route, body: never): unknown {
     const status = route.subresource === "status";
-    switch (order.method) {
+    switch (request.method) {
       case "POST":
         return this.objects.create(route, body);
       case "PUT":
         return this.objects.update(placeOf(route), status, body);
       case "PATCH": {
-        const strategic = order.contentType === "application/strategic-merge-patch+json";
+        const strategic = request.contentType === "application/strategic-merge-patch+json";
         return this.objects.patch(placeOf(route), status, { body, strategic });
       }
       default:

@@ -1,8 +1,8 @@
 import { OutsideError } from "../../src/kit/errors.ts";
 import type {
-  BindOrder,
+  BindMount,
   DeviceMount,
-  GroupOrder,
+  GroupOwnership,
   MappedDevice,
   MountPoint,
   PayloadFile,
@@ -118,7 +118,7 @@ export class FakeVolumeFiles implements VolumeFiles {
     throw new OutsideError("precondition", `${path} is not a block device`);
   }
 
-  async bindBeneath({ root, relativePath, target, createMode }: BindOrder) {
+  async bindBeneath({ root, relativePath, target, createMode }: BindMount) {
     const source = await this.#resolve(root, relativePath, createMode);
     while (this.mounted.includes(target)) await this.unmount(target);
     const { kind } = (await this.#files.facts(source)) ?? { kind: "file" };
@@ -166,7 +166,7 @@ export class FakeVolumeFiles implements VolumeFiles {
   }
 
   /** Only the topmost folder keeps its group. */
-  async giveToGroup(folder: string, { groupId }: GroupOrder) {
+  async giveToGroup(folder: string, { groupId }: GroupOwnership) {
     this.#check("giveToGroup", folder);
     if (!(await this.#files.facts(folder))) throw new OutsideError("notFound", folder);
     this.given.push(folder);

@@ -53,9 +53,9 @@ export function killable(world: Outside): Life {
     lend: (transport) => ({
       ...bindAll(transport, isAlive),
       reachable: transport.reachable,
-      watch: async (order, signal) => {
+      watch: async (request, signal) => {
         if (!isAlive()) return never();
-        const reply = await forLiving(transport.watch(order, signal), isAlive);
+        const reply = await forLiving(transport.watch(request, signal), isAlive);
         return reply.kind === "stream"
           ? { kind: "stream", lines: killableStream(reply.lines, isAlive) }
           : reply;

@@ -17,10 +17,10 @@ test("a mirror pod that the API does not answer holds up no other", async () => 
   const { api, host, clock } = world;
   assert.ok(api);
   const request = api.request.bind(api);
-  api.request = async (order, signal) => {
-    const isStuck = order.method === "POST" && order.body?.includes('"a-stuck-sim"');
-    if (!isStuck || !order.path.endsWith("/pods")) return await request(order, signal);
-    await clock.sleep(order.timeoutMs, signal);
+  api.request = async (sent, signal) => {
+    const isStuck = sent.method === "POST" && sent.body?.includes('"a-stuck-sim"');
+    if (!isStuck || !sent.path.endsWith("/pods")) return await request(sent, signal);
+    await clock.sleep(sent.timeoutMs, signal);
     throw new OutsideError("deadline", "the server did not answer");
   };
   await host.files.makeDirectory(MANIFESTS, 0o755);

@@ -16,8 +16,8 @@ export interface Play {
   readonly tally?: Tally;
 }
 
-/** What a thread is told: every `step`th seed from `first`, below `end`. */
-export interface ThreadOrder {
+/** Seeds of a thread: every `step`th from `first`, below `end`. */
+export interface ThreadOptions {
   readonly module: string;
   readonly name: string;
   readonly first: number;
@@ -36,7 +36,7 @@ export async function playSeeds({ module, name, first, count, tally = {} }: Play
   const step = Math.min(availableParallelism(), Math.max(count, 1));
   const threads: Worker[] = [];
   const answers = Array.from({ length: step }, (_, i) => {
-    const order: ThreadOrder = {
+    const options: ThreadOptions = {
       module: module.href,
       name,
       first: first + i,
@@ -44,7 +44,9 @@ export async function playSeeds({ module, name, first, count, tally = {} }: Play
       step,
       tally,
     };
-    const thread = new Worker(new URL("./seed-worker.ts", import.meta.url), { workerData: order });
+    const thread = new Worker(new URL("./seed-worker.ts", import.meta.url), {
+      workerData: options,
+    });
     threads.push(thread);
     return answerOf(thread);
   });

@@ -1,8 +1,8 @@
 // A thread of play-seeds.ts.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Tally, ThreadAnswer, ThreadOrder } from "./play-seeds.ts";
+import type { Tally, ThreadAnswer, ThreadOptions } from "./play-seeds.ts";
 
-const { module, name, first, end, step, tally } = workerData as ThreadOrder;
+const { module, name, first, end, step, tally } = workerData as ThreadOptions;
 const answer = (given: ThreadAnswer) => parentPort?.postMessage(given);
 
 type Scenario = (seed: number, tally: Tally) => Promise<void>;

@@ -35,7 +35,7 @@ export class FakeSystemd implements AsyncDisposable {
   /** Properties of the loaded units by name. */
   readonly units = new Map<string, Map<string, unknown>>();
   /** Orders in the order they came, e.g. `start kubepods.slice`. */
-  readonly orders: string[] = [];
+  readonly jobs: string[] = [];
   /** Result of the next jobs, in place of `done`. */
   jobResult = "done";
   /** Jobs end without a signal. */
@@ -96,7 +96,7 @@ export class FakeSystemd implements AsyncDisposable {
   }
 
   async #start(unit: string, mode: string, pairs: Pairs): Promise<string> {
-    this.orders.push(`start ${unit}`);
+    this.jobs.push(`start ${unit}`);
     if (mode !== "replace") throw invalid(`Job mode ${mode} invalid`);
     if (!/^[A-Za-z0-9:_.\\-]+\.slice$/.test(unit)) throw invalid(`Unit name ${unit} is not valid.`);
     if (this.units.has(unit)) {
@@ -116,7 +116,7 @@ export class FakeSystemd implements AsyncDisposable {
   }
 
   async #set(unit: string, pairs: Pairs): Promise<null> {
-    this.orders.push(`set ${unit}`);
+    this.jobs.push(`set ${unit}`);
     const properties = this.units.get(unit);
     if (!properties) throw noSuchUnit(unit);
     for (const [name, value] of readProperties(pairs)) properties.set(name, value);
@@ -125,7 +125,7 @@ export class FakeSystemd implements AsyncDisposable {
   }
 
   async #stop(unit: string): Promise<string> {
-    this.orders.push(`stop ${unit}`);
+    this.jobs.push(`stop ${unit}`);
     if (!this.units.has(unit)) throw noSuchUnit(unit);
     const prefix = unit.replace(/\.slice$/, "-");
     for (const other of [...this.units.keys()]) {

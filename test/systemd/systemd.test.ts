@@ -84,7 +84,7 @@ describe("connectSystemd", { skip: busObstacle() }, () => {
       await assert.rejects(units.start("b.slice", []), (thrown) => isOutside(thrown, "deadline"));
     }, 100));
 
-  test("a connection that was lost is made again, and orders in flight are given once more", async () => {
+  test("a connection that was lost is made again, and jobs in flight are started again", async () => {
     await withSystemd(async ({ bus, systemd, units, tree }) => {
       await units.start("a.slice", []);
       await systemd[Symbol.asyncDispose]();
@@ -96,11 +96,11 @@ describe("connectSystemd", { skip: busObstacle() }, () => {
       const stopping = units.stop("x.slice");
       await stopping;
       await units.start("b.slice", []);
-      assert.deepEqual(again.orders, ["stop x.slice", "start b.slice"]);
+      assert.deepEqual(again.jobs, ["stop x.slice", "start b.slice"]);
     });
   });
 
-  test("many orders at once each get their own end", () =>
+  test("many concurrent jobs each get their own result", () =>
     withSystemd(async ({ systemd, units }) => {
       const names = Array.from({ length: 50 }, (_, i) => `n${i}.slice`);
       await Promise.all(names.map((name) => units.start(name, [])));

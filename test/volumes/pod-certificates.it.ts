@@ -62,8 +62,8 @@ class BoxedApi {
     const { caPem, identity } = accessIn(join(this.#folder, "kubeconfig"));
     const address = await this.#box.forward(PORT, LOOPBACK);
     const dial = async () => connect(address);
-    const order = { method, path, ...(body === undefined ? {} : { body }) };
-    const reply = await adminRequest({ dial, caPem, identity, serverName: "localhost" }, order);
+    const request = { method, path, ...(body === undefined ? {} : { body }) };
+    const reply = await adminRequest({ dial, caPem, identity, serverName: "localhost" }, request);
     if (reply.status >= 300)
       throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
     return reply.body as T;

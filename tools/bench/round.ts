@@ -34,7 +34,7 @@ export interface RoundResult {
 }
 
 /** Who is to be measured, and how it goes on. */
-export interface RoundOrder {
+export interface RoundOptions {
   readonly label: string;
   readonly path: string;
   readonly options: BenchOptions;
@@ -43,7 +43,7 @@ export interface RoundOrder {
 }
 
 /** Measures one kubelet on a fresh node of its own, the floor of that node first. */
-export async function measureRound(order: RoundOrder): Promise<RoundResult> {
+export async function measureRound(order: RoundOptions): Promise<RoundResult> {
   const { label, path, options, say, signal } = order;
   await using box = await startBox({ containerd: options.containerd, storeMib: STORE_MIB });
   const cri = connectCri({ runtimeEndpoint: `unix://${box.criSocket}`, timeoutMs: TIMEOUT_MS });
@@ -67,13 +67,13 @@ type AgentFigures = Omit<Round, "floor">;
 class AgentRun {
   readonly #box: Box;
   readonly #cri: ConnectedRuntime;
-  readonly #order: RoundOrder;
+  readonly #order: RoundOptions;
   /** No pod runs earlier than this after its creation. */
   readonly #earliestMs: number;
 
   constructor(
     parts: { readonly box: Box; readonly cri: ConnectedRuntime },
-    order: RoundOrder,
+    order: RoundOptions,
     floor: Floor,
   ) {
     this.#box = parts.box;

@@ -2,7 +2,7 @@ import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Exchange } from "../../outside/serving.ts";
 import { parseCertificateDer } from "../../outside/x509/x509.ts";
-import type { User } from "../objects/order.ts";
+import type { User } from "../objects/object-request.ts";
 import { readToken, type TokenDeps } from "./tokens.ts";
 
 const AUTHENTICATED = "system:authenticated";

@@ -1,6 +1,6 @@
 // pure
 /** Who may do what: administrators everything, the node what nodes need, others look at themselves. */
-import type { User } from "../objects/order.ts";
+import type { User } from "../objects/object-request.ts";
 
 /** What somebody wants to do. */
 export interface Access {

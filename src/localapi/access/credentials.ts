@@ -67,7 +67,8 @@ export async function loadCredentials(
 ): Promise<Credentials> {
   await deps.state.makeFolder(stateFile(folder), FOLDER_MODE);
   const authority = await loadAuthority(folder, deps);
-  const leaf = (name: string, order: Leaf) => loadLeaf(`${folder}/${name}`, order, authority, deps);
+  const leaf = (name: string, request: Leaf) =>
+    loadLeaf(`${folder}/${name}`, request, authority, deps);
   return {
     authority,
     serving: await leaf("apiserver", {

@@ -6,13 +6,13 @@
 import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
 import { NODES, POD_CERTIFICATE_REQUESTS, PODS } from "../kinds/catalog.ts";
-import type { Order } from "../objects/order.ts";
+import type { ObjectRequest } from "../objects/object-request.ts";
 import { forbidden, type StatusError } from "../status-error.ts";
 
 const NODE_PREFIX = "system:node:";
 const MIRROR = "kubernetes.io/config.mirror";
 
-function nodeOf({ user }: Order): string | undefined {
+function nodeOf({ user }: ObjectRequest): string | undefined {
   const isNode = user.groups.includes("system:nodes") && !user.groups.includes("system:masters");
   return isNode && user.name.startsWith(NODE_PREFIX)
     ? user.name.slice(NODE_PREFIX.length)
@@ -21,25 +21,25 @@ function nodeOf({ user }: Order): string | undefined {
 
 /** Why a node may not write this object; undefined when it may, or when no node asks. */
 export function nodeRestriction(
-  order: Order,
+  request: ObjectRequest,
   object: ApiObject,
   isNew: boolean,
 ): StatusError | undefined {
-  const node = nodeOf(order);
+  const node = nodeOf(request);
   if (node === undefined) return undefined;
   const name = object.metadata.name ?? "";
-  const refuse = (why: string) => forbidden(order.kind, name, why);
-  if (order.kind === NODES)
+  const refuse = (why: string) => forbidden(request.kind, name, why);
+  if (request.kind === NODES)
     return name === node
       ? undefined
       : refuse(`node "${node}" is not allowed to modify node "${name}"`);
-  if (order.kind === POD_CERTIFICATE_REQUESTS) {
+  if (request.kind === POD_CERTIFICATE_REQUESTS) {
     const { nodeName } = (object as unknown as PodCertificateRequest).spec;
     return nodeName === node
       ? undefined
       : refuse(`node "${node}" can only ask for certificates with spec.nodeName set to itself`);
   }
-  if (order.kind !== PODS) return undefined;
+  if (request.kind !== PODS) return undefined;
   const { spec, metadata } = object as unknown as Pod;
   if (spec?.nodeName !== node)
     return refuse(`node "${node}" can only create or change pods with spec.nodeName set to itself`);

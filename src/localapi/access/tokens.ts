@@ -9,7 +9,7 @@ import type { Claims, TokenSigner } from "../../outside/tokens/tokens.ts";
 import { type ApiObject, textOf, treeOf } from "../api-object.ts";
 import { PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
 import { uuidOf } from "../objects/metadata.ts";
-import type { User } from "../objects/order.ts";
+import type { User } from "../objects/object-request.ts";
 import { conflict, invalidObject, notFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 

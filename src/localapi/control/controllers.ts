@@ -6,7 +6,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import type { Order, User } from "../objects/order.ts";
+import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { isRefusal } from "../status-error.ts";
 
 /** One controller: looks, and says what is to be done. */
@@ -115,7 +115,7 @@ const CONTROLLER: User = {
 };
 
 /** An order of our own for an object, or for a collection where the name is empty. */
-export function ownOrder(kind: Kind, namespace: string, name: string): Order {
+export function ownRequest(kind: Kind, namespace: string, name: string): ObjectRequest {
   return {
     kind,
     namespace,

@@ -13,7 +13,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
 import { finalizeNamespace } from "../serve/subresources.ts";
-import { type Controller, ownOrder, stepsForEach } from "./controllers.ts";
+import { type Controller, ownRequest, stepsForEach } from "./controllers.ts";
 
 const USUAL = ["default", "kube-node-lease", "kube-public", "kube-system"];
 const ROOT_CA = "kube-root-ca.crt";
@@ -96,8 +96,8 @@ function emptyingSteps(core: ObjectsCore, namespace: ApiObject, name: string): (
   return left
     .filter(({ object }) => object.metadata.deletionTimestamp === undefined)
     .map(({ kind, object }) => () => {
-      const order = ownOrder(kind, name, object.metadata.name ?? "");
-      removeObject(core, order, object, {});
+      const request = ownRequest(kind, name, object.metadata.name ?? "");
+      removeObject(core, request, object, {});
     });
 }
 
@@ -110,5 +110,5 @@ function makeUnlessThere(
   const { name } = content.metadata;
   if (core.store.get(kind.collection, `${namespace}/${name}`)) return;
   const object = { ...content, apiVersion: apiVersionOf(kind), kind: kind.kind };
-  createObject(core, ownOrder(kind, namespace, ""), object);
+  createObject(core, ownRequest(kind, namespace, ""), object);
 }

@@ -7,7 +7,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { bindPod } from "../serve/subresources.ts";
 import { choosePlacement } from "./choose-node.ts";
-import { type Controller, ownOrder, stepsForEach } from "./controllers.ts";
+import { type Controller, ownRequest, stepsForEach } from "./controllers.ts";
 
 const EVERY_MS = 30_000;
 const SCHEDULER = "default-scheduler";
@@ -40,9 +40,9 @@ function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
   const step = () => {
     const { namespace = "", name = "" } = pod.metadata ?? {};
     const placement = choosePlacement(pod, candidatesOf(core));
-    const order = ownOrder(PODS, namespace, name);
+    const request = ownRequest(PODS, namespace, name);
     if (placement.kind === "node") {
-      bindPod(core, order, { target: { kind: "Node", name: placement.name } });
+      bindPod(core, request, { target: { kind: "Node", name: placement.name } });
       note(core, pod, {
         type: "Normal",
         reason: "Scheduled",
@@ -95,7 +95,7 @@ interface Note {
 function note(core: ObjectsCore, pod: Pod, { type, reason, message }: Note): void {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
   const now = rfc3339(core.clock.wall());
-  createObject(core, ownOrder(EVENTS, namespace, ""), {
+  createObject(core, ownRequest(EVENTS, namespace, ""), {
     apiVersion: "v1",
     kind: "Event",
     metadata: { name: `${name}.${core.random.hex(8)}`, namespace },

@@ -19,20 +19,20 @@ import { forbidden } from "../status-error.ts";
 import { admitPodCertificate } from "./admit-pod-certificate.ts";
 import { admitRuntimeClass } from "./admit-runtime-class.ts";
 import type { ObjectsCore } from "./core.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 const MIRROR = "kubernetes.io/config.mirror";
 const DEFAULT_ACCOUNT = "default";
 
 /** A new object with what belongs to it. Throws `StatusError` Forbidden. */
-export function admitNew(core: ObjectsCore, order: Order, object: ApiObject): ApiObject {
-  if (order.kind === SIGNING_REQUESTS) return { ...object, spec: requestSpec(object, order) };
-  if (order.kind === POD_CERTIFICATE_REQUESTS) admitPodCertificate(core, order, object);
-  if (order.kind !== PODS) return object;
+export function admitNew(core: ObjectsCore, request: ObjectRequest, object: ApiObject): ApiObject {
+  if (request.kind === SIGNING_REQUESTS) return { ...object, spec: requestSpec(object, request) };
+  if (request.kind === POD_CERTIFICATE_REQUESTS) admitPodCertificate(core, request, object);
+  if (request.kind !== PODS) return object;
   const pod = object as unknown as Pod;
   const spec = pod.spec ?? { containers: [] };
   const isMirror = pod.metadata?.annotations?.[MIRROR] !== undefined;
-  const withAccount = isMirror ? spec : accountOf(core, order, object, spec);
+  const withAccount = isMirror ? spec : accountOf(core, request, object, spec);
   const admitted = {
     ...withAccount,
     ...priorityOf(core, object, spec),
@@ -42,7 +42,7 @@ export function admitNew(core: ObjectsCore, order: Order, object: ApiObject): Ap
 }
 
 /** Who asks for a certificate is said by the server, never by who asks. */
-function requestSpec(object: ApiObject, { user }: Order): object {
+function requestSpec(object: ApiObject, { user }: ObjectRequest): object {
   const { username: _, groups: __, uid: ___, extra: ____, ...spec } = treeOf(object["spec"]);
   const { name, groups, uid, extra } = user;
   return {
@@ -58,14 +58,19 @@ function refuse(object: ApiObject, why: string) {
   return forbidden(PODS, object.metadata.name ?? "", why);
 }
 
-function accountOf(core: ObjectsCore, order: Order, object: ApiObject, spec: PodSpec): PodSpec {
+function accountOf(
+  core: ObjectsCore,
+  request: ObjectRequest,
+  object: ApiObject,
+  spec: PodSpec,
+): PodSpec {
   const name = spec.serviceAccountName || DEFAULT_ACCOUNT;
-  const key = `${order.namespace}/${name}`;
+  const key = `${request.namespace}/${name}`;
   const account = core.store.get(SERVICE_ACCOUNTS.collection, key) as ServiceAccount | undefined;
   if (!account)
     throw refuse(
       object,
-      `error looking up service account ${order.namespace}/${name}: serviceaccount "${name}" not found`,
+      `error looking up service account ${request.namespace}/${name}: serviceaccount "${name}" not found`,
     );
   // A pod that names secrets of its own gets none of the account's.
   const secrets = spec.imagePullSecrets?.length ? spec.imagePullSecrets : account.imagePullSecrets;

@@ -4,7 +4,7 @@ import type { ApiObject } from "../api-object.ts";
 import { NODES, PODS } from "../kinds/catalog.ts";
 import { forbidden } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /**
  * Refuses the change of a pod that needs features its node does not declare, as the admission plugin
@@ -12,7 +12,7 @@ import type { Order } from "./order.ts";
  */
 export function admitChange(
   core: ObjectsCore,
-  { kind, subresource }: Order,
+  { kind, subresource }: ObjectRequest,
   change: { readonly before: ApiObject; readonly now: ApiObject },
 ): void {
   if (kind !== PODS || (subresource !== "" && subresource !== "resize")) return;

@@ -7,14 +7,18 @@ import { NODES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { forbidden, invalidObject } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /**
  * Whoever asks for a certificate of a pod holds the key, and means a pod, an account and a node that are
  * there and belong together (NodeRestriction). Throws `StatusError`.
  */
-export function admitPodCertificate(core: ObjectsCore, order: Order, object: ApiObject): void {
-  const { kind, namespace } = order;
+export function admitPodCertificate(
+  core: ObjectsCore,
+  request: ObjectRequest,
+  object: ApiObject,
+): void {
+  const { kind, namespace } = request;
   const name = object.metadata.name ?? "";
   const { spec } = object as unknown as PodCertificateRequest;
   const fault = csrFault(spec.stubPKCS10Request);

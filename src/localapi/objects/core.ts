@@ -5,7 +5,7 @@ import type { ApiObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { notFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
-import { keyOfOrder, type Order } from "./order.ts";
+import { type ObjectRequest, storeKeyOf } from "./object-request.ts";
 
 /** What all operations on objects work with. */
 export interface ObjectsCore {
@@ -16,9 +16,9 @@ export interface ObjectsCore {
 }
 
 /** The object an order is about, as it is kept. Throws `StatusError` NotFound. */
-export function findObject(core: ObjectsCore, order: Order): ApiObject {
-  const found = core.store.get(order.kind.collection, keyOfOrder(order));
-  if (!found) throw notFound(order.kind, order.name);
+export function findObject(core: ObjectsCore, request: ObjectRequest): ApiObject {
+  const found = core.store.get(request.kind.collection, storeKeyOf(request));
+  if (!found) throw notFound(request.kind, request.name);
   return found;
 }
 

@@ -8,7 +8,7 @@ import { alreadyExists, badRequest, forbidden, invalidObject, notFound } from ".
 import { admitNew } from "./admission.ts";
 import type { ObjectsCore } from "./core.ts";
 import { generatedName, NAMELESS, placed, sharedProblems, uuidOf } from "./metadata.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /** How often a generated name is drawn anew when it is taken. */
 const NAME_DRAWS = 8;
@@ -17,30 +17,38 @@ const NAME_DRAWS = 8;
  * Makes an object out of what a client sent (already read). Gives it as it is kept; a dry run gives what
  * would be. Throws `StatusError`. Await `store.settled()` before telling anybody.
  */
-export function createObject(core: ObjectsCore, order: Order, given: ApiObject): ApiObject {
-  const { kind } = order;
+export function createObject(
+  core: ObjectsCore,
+  request: ObjectRequest,
+  given: ApiObject,
+): ApiObject {
+  const { kind } = request;
   if ((given.metadata.resourceVersion ?? "") !== "")
     throw badRequest("resourceVersion should not be set on objects to be created");
-  const named = withName(core, order, placed(given, order));
-  if (kind.namespaced) checkNamespace(core, order);
-  const begun = beginObject(core, order, named);
+  const named = withName(core, request, placed(given, request));
+  if (kind.namespaced) checkNamespace(core, request);
+  const begun = beginObject(core, request, named);
   const name = begun.metadata.name ?? "";
   if (core.store.get(kind.collection, `${begun.metadata.namespace ?? ""}/${name}`))
     throw alreadyExists(kind, name);
-  return order.dryRun ? begun : core.store.put(kind.collection, begun);
+  return request.dryRun ? begun : core.store.put(kind.collection, begun);
 }
 
 /** Completes, admits and validates a new object. */
-export function beginObject(core: ObjectsCore, order: Order, named: ApiObject): ApiObject {
-  const { kind } = order;
+export function beginObject(
+  core: ObjectsCore,
+  request: ObjectRequest,
+  named: ApiObject,
+): ApiObject {
+  const { kind } = request;
   const { complete = same, begin = same, validate } = kind.rules;
-  const admitted = admitNew(core, order, begin(complete(named)));
+  const admitted = admitNew(core, request, begin(complete(named)));
   const problems = [...sharedProblems(kind, admitted), ...(validate?.(admitted) ?? [])];
   if (problems.length > 0)
     throw invalidObject(kind, admitted.metadata.name ?? "", withoutRepetition(problems));
   const made = { ...admitted, metadata: { ...admitted.metadata, ...birth(core) } };
-  const writer = writerOf(core, order);
-  return afterUpdate(undefined, made, writer, structShape(typeOf(order)));
+  const writer = writerOf(core, request);
+  return afterUpdate(undefined, made, writer, structShape(typeOf(request)));
 }
 
 /** Rules of a kind and those of all kinds may say the same. */
@@ -57,12 +65,12 @@ function birth({ random, clock }: ObjectsCore) {
 }
 
 /** Type of the kept form: another than the resource's where it has a view. */
-export function typeOf({ kind }: Order): string {
+export function typeOf({ kind }: ObjectRequest): string {
   return kind.view ? "CoreEvent" : kind.type;
 }
 
 /** In whose name a write is. */
-export function writerOf(core: ObjectsCore, { manager, kind, subresource }: Order): Writer {
+export function writerOf(core: ObjectsCore, { manager, kind, subresource }: ObjectRequest): Writer {
   return {
     manager,
     apiVersion: apiVersionOf(kind),
@@ -71,8 +79,8 @@ export function writerOf(core: ObjectsCore, { manager, kind, subresource }: Orde
   };
 }
 
-function withName(core: ObjectsCore, order: Order, object: ApiObject): ApiObject {
-  const { kind, name: wanted } = order;
+function withName(core: ObjectsCore, request: ObjectRequest, object: ApiObject): ApiObject {
+  const { kind, name: wanted } = request;
   const {
     name = "",
     generateName = "",
@@ -102,7 +110,7 @@ function withName(core: ObjectsCore, order: Order, object: ApiObject): ApiObject
   throw alreadyExists(kind, generateName);
 }
 
-function checkNamespace({ store }: ObjectsCore, { kind, namespace, name }: Order): void {
+function checkNamespace({ store }: ObjectsCore, { kind, namespace, name }: ObjectRequest): void {
   const found = store.get(NAMESPACES.collection, `/${namespace}`);
   if (!found) throw notFound(NAMESPACES, namespace);
   if (found.metadata.deletionTimestamp !== undefined)

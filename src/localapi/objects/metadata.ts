@@ -5,7 +5,7 @@ import { metadataProblems } from "../../api/validation/metadata.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { Kind, Problems } from "../kinds/kind.ts";
 import { badRequest, conflict, MODIFIED } from "../status-error.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /** Letters and digits that make no words (apimachinery `rand`). */
 const SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789";
@@ -48,7 +48,7 @@ export function sharedProblems(kind: Kind, { metadata }: ApiObject): Problems {
 export const NAMELESS: Problems = [required("metadata.name", "name or generateName is required")];
 
 /** The namespace of a new or changed object; that of the path holds. Throws `StatusError`. */
-export function placed(object: ApiObject, { kind, namespace }: Order): ApiObject {
+export function placed(object: ApiObject, { kind, namespace }: ObjectRequest): ApiObject {
   const { namespace: given = "", ...metadata } = object.metadata;
   if (!kind.namespaced) return given === "" ? { ...object, metadata } : object;
   if (given !== "" && given !== namespace)
@@ -59,7 +59,10 @@ export function placed(object: ApiObject, { kind, namespace }: Order): ApiObject
 }
 
 /** The name in an object must be that of the path, where there is one. Throws `StatusError`. */
-export function checkName({ metadata: { name: given = "" } }: ApiObject, { name }: Order): void {
+export function checkName(
+  { metadata: { name: given = "" } }: ApiObject,
+  { name }: ObjectRequest,
+): void {
   if (given !== "" && given !== name)
     throw badRequest(
       `the name of the object (${given}) does not match the name on the URL (${name})`,
@@ -67,10 +70,10 @@ export function checkName({ metadata: { name: given = "" } }: ApiObject, { name 
 }
 
 /** What an update says about the object it means is checked against what there is. Throws `StatusError`. */
-export function checkSame(now: ApiObject, before: ApiObject, order: Order): void {
-  const { kind, name } = order;
+export function checkSame(now: ApiObject, before: ApiObject, request: ObjectRequest): void {
+  const { kind, name } = request;
   const { uid, resourceVersion } = now.metadata;
-  checkName(now, order);
+  checkName(now, request);
   if (uid !== undefined && uid !== "" && uid !== before.metadata.uid)
     throw conflict(
       kind,

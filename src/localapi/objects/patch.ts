@@ -10,12 +10,12 @@ import { badRequest, StatusError } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import { shown } from "./core.ts";
 import { createObject, typeOf, writerOf } from "./create.ts";
-import { keyOfOrder, type Order } from "./order.ts";
+import { type ObjectRequest, storeKeyOf } from "./object-request.ts";
 import { readObject } from "./read-body.ts";
 import { updateObject } from "./update.ts";
 
 /** A patch in one of the ways the API knows. */
-export interface PatchOrder {
+export interface PatchRequest {
   readonly type: "json" | "merge" | "strategic";
   readonly body: unknown;
 }
@@ -23,16 +23,16 @@ export interface PatchOrder {
 /** Patches an object. Throws `StatusError`. Await `store.settled()` before telling anybody. */
 export function patchObject(
   core: ObjectsCore,
-  order: Order,
+  request: ObjectRequest,
   before: ApiObject,
-  patch: PatchOrder,
+  patch: PatchRequest,
 ): ApiObject {
-  const { kind } = order;
+  const { kind } = request;
   const patched = patchedJson(shown(kind, before), patch, structShape(kind.type));
-  return updateObject(core, order, { before, now: readObject(patched, order) });
+  return updateObject(core, request, { before, now: readObject(patched, request) });
 }
 
-function patchedJson(value: ApiObject, { type, body }: PatchOrder, shape: Shape): unknown {
+function patchedJson(value: ApiObject, { type, body }: PatchRequest, shape: Shape): unknown {
   try {
     switch (type) {
       case "json":
@@ -61,7 +61,7 @@ function needTree(body: unknown): Tree {
 }
 
 /** What of an applied configuration belongs to the place it is applied to. */
-function appliedPart(configuration: ApiObject, { kind, subresource }: Order): ApiObject {
+function appliedPart(configuration: ApiObject, { kind, subresource }: ObjectRequest): ApiObject {
   const { status, ...rest } = configuration as ApiObject & { readonly status?: unknown };
   if (subresource !== "status") return kind.hasStatus ? (rest as ApiObject) : configuration;
   const { apiVersion, metadata } = configuration;
@@ -79,36 +79,39 @@ function appliedPart(configuration: ApiObject, { kind, subresource }: Order): Ap
  */
 export function applyObject(
   core: ObjectsCore,
-  order: Order,
+  request: ObjectRequest,
   body: unknown,
   force: boolean,
 ): { readonly object: ApiObject; readonly isNew: boolean } {
-  const { kind } = order;
+  const { kind } = request;
   if (kind.view) throw badRequest("events are applied through the core group");
-  const read = readObject(needTree(body), order);
+  const read = readObject(needTree(body), request);
   if ((read.metadata.managedFields ?? []).length > 0)
     throw badRequest("metadata.managedFields must be nil");
-  const configuration = appliedPart(read, order);
-  const before = core.store.get(kind.collection, keyOfOrder(order));
-  const shape = structShape(typeOf(order));
-  const by = { writer: writerOf(core, order), force };
+  const configuration = appliedPart(read, request);
+  const before = core.store.get(kind.collection, storeKeyOf(request));
+  const shape = structShape(typeOf(request));
+  const by = { writer: writerOf(core, request), force };
   if (!before) {
-    const made = createObject(core, { ...order, dryRun: true }, configuration);
+    const made = createObject(core, { ...request, dryRun: true }, configuration);
     const bare = { ...made, metadata: { ...made.metadata, managedFields: [] } };
     const applied = applyConfiguration(bare, configuration, by, shape);
-    if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, order);
+    if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, request);
     const object = { ...made, metadata: { ...made.metadata, ...owners(applied.object) } };
-    return { object: order.dryRun ? object : core.store.put(kind.collection, object), isNew: true };
+    return {
+      object: request.dryRun ? object : core.store.put(kind.collection, object),
+      isNew: true,
+    };
   }
   const applied = applyConfiguration(before, configuration, by, shape);
-  if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, order);
+  if (applied.kind === "conflicts") throw conflictOf(applied.conflicts, request);
   const { managedFields: entries = [] } = applied.object.metadata;
-  const now = readObject({ ...applied.object }, { ...order, fieldValidation: "Ignore" });
+  const now = readObject({ ...applied.object }, { ...request, fieldValidation: "Ignore" });
   const asked = configuration.metadata.resourceVersion;
   const versioned = asked === undefined ? {} : { resourceVersion: asked };
   const wanted = { ...now, metadata: { ...now.metadata, ...versioned, managedFields: entries } };
   return {
-    object: updateObject(core, order, { before, now: wanted }, { owners: "decided" }),
+    object: updateObject(core, request, { before, now: wanted }, { owners: "decided" }),
     isNew: false,
   };
 }
@@ -118,7 +121,10 @@ function owners({ metadata }: ApiObject) {
 }
 
 /** As the API server words it (structured-merge-diff, fieldmanager). */
-function conflictOf(conflicts: readonly ApplyConflict[], { kind, name }: Order): StatusError {
+function conflictOf(
+  conflicts: readonly ApplyConflict[],
+  { kind, name }: ObjectRequest,
+): StatusError {
   const causes: StatusCause[] = conflicts.map(({ path, owner }) => ({
     reason: "FieldManagerConflict",
     message: `conflict with "${owner.manager}"${owner.operation === "Update" ? ` using ${owner.apiVersion}` : ""}`,

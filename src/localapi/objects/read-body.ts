@@ -7,15 +7,15 @@ import { isTree } from "../../kit/json.ts";
 import type { ApiObject } from "../api-object.ts";
 import { apiVersionOf, type Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /** The JSON of a body as an object of the order's kind. Throws `StatusError` BadRequest. */
-export function readObject(json: unknown, order: Order): ApiObject {
-  const { kind } = order;
+export function readObject(json: unknown, request: ObjectRequest): ApiObject {
+  const { kind } = request;
   if (!isTree(json)) throw badRequest(`the body is not a valid ${kind.kind}`);
   checkType(json, kind);
   const { value, problems } = decodeObject(kind.type as keyof Decodable, json);
-  report(problems, order);
+  report(problems, request);
   const typed = {
     ...(value as unknown as Tree),
     apiVersion: apiVersionOf(kind),
@@ -39,8 +39,8 @@ function checkType(json: Tree, kind: Kind): void {
 }
 
 /** What is missing is a matter of validation; what has the wrong type is refused; the unknown as asked for. */
-function report(problems: readonly FieldProblem[], order: Order): void {
-  const { kind, fieldValidation, warnings } = order;
+function report(problems: readonly FieldProblem[], request: ObjectRequest): void {
+  const { kind, fieldValidation, warnings } = request;
   const lead = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `;
   const wrong = problems.filter((each) => each.kind !== "required" && each.kind !== "unknownField");
   const [first] = wrong;

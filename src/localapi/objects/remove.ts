@@ -5,7 +5,7 @@ import type { ApiObject } from "../api-object.ts";
 import { NAMESPACES } from "../kinds/catalog.ts";
 import { conflict, forbidden } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /** What became of an object that was to be deleted. */
 export interface Removal {
@@ -23,12 +23,12 @@ export const LASTING_NAMESPACES: readonly string[] = ["default", "kube-system", 
  */
 export function removeObject(
   core: ObjectsCore,
-  order: Order,
+  request: ObjectRequest,
   before: ApiObject,
   options: DeleteOptions,
 ): Removal {
-  const { kind, name, dryRun } = order;
-  checkPreconditions(order, before, options);
+  const { kind, name, dryRun } = request;
+  checkPreconditions(request, before, options);
   if (kind === NAMESPACES && LASTING_NAMESPACES.includes(name))
     throw forbidden(kind, name, "this namespace may not be deleted");
   const asked = options.gracePeriodSeconds;
@@ -82,7 +82,7 @@ function hasSpecFinalizers(object: ApiObject): boolean {
 }
 
 function checkPreconditions(
-  { kind, name }: Order,
+  { kind, name }: ObjectRequest,
   before: ApiObject,
   options: DeleteOptions,
 ): void {

@@ -9,7 +9,7 @@ import { admitChange } from "./admit-features.ts";
 import type { ObjectsCore } from "./core.ts";
 import { typeOf, withoutRepetition, writerOf } from "./create.ts";
 import { checkSame, keptMetadata, placed, sharedProblems } from "./metadata.ts";
-import type { Order } from "./order.ts";
+import type { ObjectRequest } from "./object-request.ts";
 
 /** Subresources of pods that change the spec and nothing else. */
 const SPEC_ONLY: ReadonlySet<string> = new Set(["ephemeralcontainers", "resize"]);
@@ -26,16 +26,16 @@ export interface UpdateKind {
  */
 export function updateObject(
   core: ObjectsCore,
-  order: Order,
+  request: ObjectRequest,
   wanted: { readonly before: ApiObject; readonly now: ApiObject },
   how: UpdateKind = {},
 ): ApiObject {
-  const { kind, name, dryRun } = order;
+  const { kind, name, dryRun } = request;
   const { before } = wanted;
-  const given = placed(wanted.now, order);
-  checkSame(given, before, order);
-  const now = nextState(order, given, before);
-  const problems = changeProblems(order, now, before);
+  const given = placed(wanted.now, request);
+  checkSame(given, before, request);
+  const now = nextState(request, given, before);
+  const problems = changeProblems(request, now, before);
   if (problems.length > 0) throw invalidObject(kind, name, withoutRepetition(problems));
   const owned =
     how.owners === "decided"
@@ -43,11 +43,11 @@ export function updateObject(
       : afterUpdate(
           before,
           withOwnersOf(now, before, given),
-          writerOf(core, order),
-          structShape(typeOf(order)),
+          writerOf(core, request),
+          structShape(typeOf(request)),
         );
   if (isSameButOwners(owned, before, how)) return before;
-  admitChange(core, order, { before, now: owned });
+  admitChange(core, request, { before, now: owned });
   if (dryRun) return owned;
   return isOver(owned)
     ? core.store.remove(kind.collection, owned)
@@ -62,8 +62,8 @@ function withOwnersOf(now: ApiObject, before: ApiObject, given: ApiObject): ApiO
   return { ...now, metadata: owners ? { ...metadata, managedFields: owners } : metadata };
 }
 
-function nextState(order: Order, given: ApiObject, before: ApiObject): ApiObject {
-  const { kind, subresource } = order;
+function nextState(request: ObjectRequest, given: ApiObject, before: ApiObject): ApiObject {
+  const { kind, subresource } = request;
   const { complete = same, keep = same, keepStatus = same } = kind.rules;
   const metadata = keptMetadata(given.metadata, before.metadata);
   const owners = before.metadata.ownerReferences;
@@ -100,8 +100,8 @@ function managed({ metadata: { managedFields } }: ApiObject) {
   return managedFields ? { managedFields } : {};
 }
 
-function changeProblems(order: Order, now: ApiObject, before: ApiObject) {
-  const { kind, subresource } = order;
+function changeProblems(request: ObjectRequest, now: ApiObject, before: ApiObject) {
+  const { kind, subresource } = request;
   const { validate, validateChange } = kind.rules;
   const change = validateChange?.(now, before, subresource) ?? [];
   if (subresource === "status") return [...sharedProblems(kind, now), ...change];

@@ -4,7 +4,7 @@ import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Exchange } from "../../outside/serving.ts";
 import type { TokenDeps } from "../access/tokens.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import type { User } from "../objects/order.ts";
+import type { User } from "../objects/object-request.ts";
 import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "../status-error.ts";
 import { PROTOBUF, readWireObject, WireFault } from "../wire/read-object.ts";
 import type { ResourcePath } from "./request.ts";

@@ -8,8 +8,8 @@ import type { Kind } from "../kinds/kind.ts";
 import { findObject } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { checkName } from "../objects/metadata.ts";
-import type { Order } from "../objects/order.ts";
-import { applyObject, type PatchOrder, patchObject } from "../objects/patch.ts";
+import type { ObjectRequest } from "../objects/object-request.ts";
+import { applyObject, type PatchRequest, patchObject } from "../objects/patch.ts";
 import { readObject } from "../objects/read-body.ts";
 import { removeObject } from "../objects/remove.ts";
 import { updateObject } from "../objects/update.ts";
@@ -18,15 +18,18 @@ import { contentTypeOf, type ResourceCall, readBody, replyObject } from "./call.
 import { type Included, type Showing, showList, showObject } from "./forms.ts";
 import { listPage } from "./list.ts";
 import { chooseForm } from "./negotiate.ts";
-import { isDryRun, orderOf } from "./order-of.ts";
+import { isDryRun, objectRequestOf } from "./object-request-of.ts";
 import { isOn } from "./request.ts";
 import { selectorOf } from "./select.ts";
 import { runWatch, startOfWatch } from "./watch.ts";
 
 /** The order of a call for a resource. */
-export function orderOfCall({ exchange, at, query, user }: ResourceCall, kind: Kind): Order {
+export function requestOfCall(
+  { exchange, at, query, user }: ResourceCall,
+  kind: Kind,
+): ObjectRequest {
   const userAgent = exchange.headers["user-agent"] ?? "";
-  return orderOf({ kind, at, query, user, userAgent });
+  return objectRequestOf({ kind, at, query, user, userAgent });
 }
 
 /** How the answer to a call is shown. Throws `StatusError` NotAcceptable. */
@@ -40,24 +43,24 @@ export function showingOf({ deps, exchange, query }: ResourceCall, kind: Kind): 
 /** Answers with an object, once it is on the disk. */
 export async function replyKept(
   call: ResourceCall,
-  order: Order,
+  request: ObjectRequest,
   object: ApiObject,
   status = 200,
 ): Promise<void> {
   await call.deps.core.store.settled();
-  const showing = showingOf(call, order.kind);
+  const showing = showingOf(call, request.kind);
   const { encoding } = showing.form;
   await replyObject(call.exchange, status, showObject(object, showing), {
     encoding,
-    warnings: order.warnings,
+    warnings: request.warnings,
   });
 }
 
 /** `get` */
 export async function replyGet(call: ResourceCall, kind: Kind): Promise<void> {
-  const order = orderOfCall(call, kind);
+  const request = requestOfCall(call, kind);
   await call.deps.core.store.settled();
-  await replyKept(call, order, findObject(call.deps.core, order));
+  await replyKept(call, request, findObject(call.deps.core, request));
 }
 
 /** `list` */
@@ -77,39 +80,39 @@ export async function replyWatch(call: ResourceCall, kind: Kind): Promise<void> 
   const { store, clock, random } = deps.core;
   await store.settled();
   const showing = showingOf(call, kind);
-  const order = { showing, selects: selectorOf(kind, at, query), query };
-  const start = startOfWatch({ store, clock, random }, order);
+  const request = { showing, selects: selectorOf(kind, at, query), query };
+  const start = startOfWatch({ store, clock, random }, request);
   const stream = exchange.replyStream(200, {
     "content-type": "application/json",
     "cache-control": "no-cache, private",
   });
   const { signal } = exchange;
-  await runWatch({ store, clock, random }, order, start, { stream, signal });
+  await runWatch({ store, clock, random }, request, start, { stream, signal });
   await stream.end();
 }
 
 /** `create` */
 export async function replyCreate(call: ResourceCall, kind: Kind): Promise<void> {
   const { core } = call.deps;
-  const order = orderOfCall(call, kind);
-  const body = readObject(await needBody(call), order);
-  const refusal = nodeRestriction(order, body, true);
+  const request = requestOfCall(call, kind);
+  const body = readObject(await needBody(call), request);
+  const refusal = nodeRestriction(request, body, true);
   if (refusal) throw refusal;
-  await replyKept(call, order, createObject(core, order, body), 201);
+  await replyKept(call, request, createObject(core, request, body), 201);
 }
 
 /** `update` */
 export async function replyUpdate(call: ResourceCall, kind: Kind): Promise<void> {
   const { core } = call.deps;
-  const order = orderOfCall(call, kind);
-  const now = readObject(await needBody(call), order);
-  checkName(now, order);
-  const before = findObject(core, order);
-  refuseForeignNode(order, before);
-  await replyKept(call, order, updateObject(core, order, { before, now }));
+  const request = requestOfCall(call, kind);
+  const now = readObject(await needBody(call), request);
+  checkName(now, request);
+  const before = findObject(core, request);
+  refuseForeignNode(request, before);
+  await replyKept(call, request, updateObject(core, request, { before, now }));
 }
 
-const PATCH_TYPES: Readonly<Record<string, PatchOrder["type"]>> = {
+const PATCH_TYPES: Readonly<Record<string, PatchRequest["type"]>> = {
   "application/json-patch+json": "json",
   "application/merge-patch+json": "merge",
   "application/strategic-merge-patch+json": "strategic",
@@ -119,37 +122,37 @@ const APPLY_TYPE = "application/apply-patch+yaml";
 /** `patch`, in all four ways */
 export async function replyPatch(call: ResourceCall, kind: Kind): Promise<void> {
   const { core } = call.deps;
-  const order = orderOfCall(call, kind);
+  const request = requestOfCall(call, kind);
   const contentType = contentTypeOf(call.exchange);
-  if (contentType === APPLY_TYPE) return await replyApply(call, order);
+  if (contentType === APPLY_TYPE) return await replyApply(call, request);
   const type = PATCH_TYPES[contentType];
   if (!type) throw unsupportedMediaType([...Object.keys(PATCH_TYPES), APPLY_TYPE]);
   const body = await needBody(call);
-  const before = findObject(core, order);
-  refuseForeignNode(order, before);
-  await replyKept(call, order, patchObject(core, order, before, { type, body }));
+  const before = findObject(core, request);
+  refuseForeignNode(request, before);
+  await replyKept(call, request, patchObject(core, request, before, { type, body }));
 }
 
-async function replyApply(call: ResourceCall, order: Order): Promise<void> {
+async function replyApply(call: ResourceCall, request: ObjectRequest): Promise<void> {
   const { query, deps } = call;
   if ((query.get("fieldManager") ?? "") === "")
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
       required("fieldManager", "is required for apply patch"),
     ]);
   const body = await needBody(call);
-  const { object, isNew } = applyObject(deps.core, order, body, isOn(query, "force"));
-  await replyKept(call, order, object, isNew ? 201 : 200);
+  const { object, isNew } = applyObject(deps.core, request, body, isOn(query, "force"));
+  await replyKept(call, request, object, isNew ? 201 : 200);
 }
 
 /** `delete` */
 export async function replyDelete(call: ResourceCall, kind: Kind): Promise<void> {
   const { core } = call.deps;
   const options = await deleteOptions(call);
-  const order = withDryRun(orderOfCall(call, kind), options);
-  const before = findObject(core, order);
-  refuseForeignNode(order, before);
-  const { object, gone } = removeObject(core, order, before, options);
-  if (!gone || kind.plural === "pods") return await replyKept(call, order, object);
+  const request = withDryRun(requestOfCall(call, kind), options);
+  const before = findObject(core, request);
+  refuseForeignNode(request, before);
+  const { object, gone } = removeObject(core, request, before, options);
+  if (!gone || kind.plural === "pods") return await replyKept(call, request, object);
   await core.store.settled();
   const { name = "", uid = "" } = object.metadata;
   const { group, plural } = kind;
@@ -168,12 +171,12 @@ export async function replyDeleteCollection(call: ResourceCall, kind: Kind): Pro
   const { deps, at, query, exchange } = call;
   const { core } = deps;
   const options = await deleteOptions(call);
-  const order = withDryRun(orderOfCall(call, kind), options);
+  const request = withDryRun(requestOfCall(call, kind), options);
   const selects = selectorOf(kind, at, query);
   const found = core.store.list(kind.collection).filter(selects);
   const removed = found.map((before) => {
     const { name = "", namespace = "" } = before.metadata;
-    return removeObject(core, { ...order, name, namespace }, before, options).object;
+    return removeObject(core, { ...request, name, namespace }, before, options).object;
   });
   await core.store.settled();
   const showing = showingOf(call, kind);
@@ -196,8 +199,8 @@ export async function deleteOptions(call: ResourceCall): Promise<DeleteOptions> 
   return value;
 }
 
-function withDryRun(order: Order, { dryRun = [] }: DeleteOptions): Order {
-  return isDryRun(dryRun) ? { ...order, dryRun: true } : order;
+function withDryRun(request: ObjectRequest, { dryRun = [] }: DeleteOptions): ObjectRequest {
+  return isDryRun(dryRun) ? { ...request, dryRun: true } : request;
 }
 
 /** The body as JSON. Throws `StatusError` BadRequest when there is none. */
@@ -207,7 +210,7 @@ export async function needBody(call: ResourceCall): Promise<unknown> {
   return body;
 }
 
-function refuseForeignNode(order: Order, before: ApiObject): void {
-  const refusal = nodeRestriction(order, before, false);
+function refuseForeignNode(request: ObjectRequest, before: ApiObject): void {
+  const refusal = nodeRestriction(request, before, false);
   if (refusal) throw refusal;
 }

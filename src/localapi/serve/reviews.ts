@@ -7,7 +7,7 @@ import { type Access, authorize, type Verdict } from "../access/authorize.ts";
 import { readToken } from "../access/tokens.ts";
 import { textOf, treeOf } from "../api-object.ts";
 import type { Review } from "../kinds/offers.ts";
-import type { User } from "../objects/order.ts";
+import type { User } from "../objects/object-request.ts";
 import { badRequest, methodNotAllowed } from "../status-error.ts";
 import { type ResourceCall, replyObject } from "./call.ts";
 import { replyUsage } from "./connect.ts";

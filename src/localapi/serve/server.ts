@@ -7,7 +7,7 @@ import { type Access, authorize } from "../access/authorize.ts";
 import { findKind } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { REVIEWS, subresourcesOf } from "../kinds/offers.ts";
-import type { User } from "../objects/order.ts";
+import type { User } from "../objects/object-request.ts";
 import {
   forbidden,
   internal,

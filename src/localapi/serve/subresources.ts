@@ -7,7 +7,7 @@ import { type ApiObject, treeOf } from "../api-object.ts";
 import { NAMESPACES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { findObject, type ObjectsCore } from "../objects/core.ts";
-import type { Order } from "../objects/order.ts";
+import type { ObjectRequest } from "../objects/object-request.ts";
 import { readObject } from "../objects/read-body.ts";
 import { removeObject } from "../objects/remove.ts";
 import { updateObject } from "../objects/update.ts";
@@ -16,11 +16,11 @@ import { type ResourceCall, replyObject } from "./call.ts";
 import { replyLog, replyNodeProxy, replyStreaming } from "./connect.ts";
 import {
   needBody,
-  orderOfCall,
   replyGet,
   replyKept,
   replyPatch,
   replyUpdate,
+  requestOfCall,
 } from "./resources.ts";
 
 type Handler = (call: ResourceCall, kind: Kind) => Promise<void>;
@@ -65,16 +65,16 @@ export async function replySubresource(call: ResourceCall, kind: Kind): Promise<
  */
 async function replyEphemeral(call: ResourceCall): Promise<void> {
   const { core } = call.deps;
-  const order = orderOfCall(call, PODS);
+  const request = requestOfCall(call, PODS);
   const body = treeOf(await needBody(call));
-  const before = findObject(core, order);
+  const before = findObject(core, request);
   const isOld = body["kind"] === "EphemeralContainers";
   const { ephemeralContainers } = body;
   const wanted = isOld
     ? { ...before, spec: { ...treeOf(before["spec"]), ephemeralContainers } }
     : body;
-  const object = updateObject(core, order, { before, now: readObject(wanted, order) });
-  if (!isOld) return await replyKept(call, order, object);
+  const object = updateObject(core, request, { before, now: readObject(wanted, request) });
+  if (!isOld) return await replyKept(call, request, object);
   await core.store.settled();
   await replyObject(call.exchange, 200, { ...body, metadata: object.metadata });
 }
@@ -84,16 +84,16 @@ export async function replyBinding(call: ResourceCall, podName: string): Promise
   const { deps, exchange, at } = call;
   const { value } = decodeObject("Binding", await needBody(call));
   const name = podName === "" ? (value.metadata?.name ?? "") : podName;
-  const order = { ...orderOfCall({ ...call, at: { ...at, name } }, PODS), subresource: "" };
-  bindPod(deps.core, order, value);
+  const request = { ...requestOfCall({ ...call, at: { ...at, name } }, PODS), subresource: "" };
+  bindPod(deps.core, request, value);
   await deps.core.store.settled();
   await replyObject(exchange, 201, success());
 }
 
 /** Gives a pod to a node. Throws `StatusError`. Await `store.settled()` before telling anybody. */
-export function bindPod(core: ObjectsCore, order: Order, binding: Binding): void {
-  const { name } = order;
-  const before = findObject(core, order);
+export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Binding): void {
+  const { name } = request;
+  const before = findObject(core, request);
   const { spec, status, metadata } = before as unknown as Pod;
   const of = { group: "", plural: "pods/binding" };
   const { name: node = "", kind: target = "Node" } = binding.target;
@@ -114,17 +114,17 @@ export function bindPod(core: ObjectsCore, order: Order, binding: Binding): void
     spec: { ...spec, nodeName: node },
     status: { ...status, conditions: [...conditions, scheduled] },
   };
-  if (!order.dryRun) core.store.put(PODS.collection, bound);
+  if (!request.dryRun) core.store.put(PODS.collection, bound);
 }
 
 /** `pods/eviction`: a deletion that somebody might object to; here nobody does. */
 async function replyEviction(call: ResourceCall): Promise<void> {
   const { deps, exchange } = call;
   const { value } = decodeObject("Eviction", await needBody(call));
-  const order = { ...orderOfCall(call, PODS), subresource: "" };
+  const request = { ...requestOfCall(call, PODS), subresource: "" };
   const options = value.deleteOptions ?? {};
-  const dryRun = order.dryRun || (options.dryRun ?? []).includes("All");
-  removeObject(deps.core, { ...order, dryRun }, findObject(deps.core, order), options);
+  const dryRun = request.dryRun || (options.dryRun ?? []).includes("All");
+  removeObject(deps.core, { ...request, dryRun }, findObject(deps.core, request), options);
   await deps.core.store.settled();
   await replyObject(exchange, 201, success());
 }
@@ -146,12 +146,12 @@ async function replyToken(call: ResourceCall): Promise<void> {
 
 /** `namespaces/finalize`: lets go of a namespace. */
 async function replyFinalize(call: ResourceCall): Promise<void> {
-  const order = orderOfCall(call, NAMESPACES);
+  const request = requestOfCall(call, NAMESPACES);
   const { core } = call.deps;
-  const body = readObject(await needBody(call), order);
-  const before = findObject(core, order);
+  const body = readObject(await needBody(call), request);
+  const before = findObject(core, request);
   const object = finalizeNamespace(core, before, treeOf(body["spec"])["finalizers"]);
-  await replyKept(call, order, object);
+  await replyKept(call, request, object);
 }
 
 /** Sets the finalizers of a namespace; one that was deleted and has none left is gone. */

@@ -17,8 +17,8 @@ export interface WatchDeps {
   readonly random: Random;
 }
 
-/** What a watch is about. */
-export interface WatchOrder {
+/** A watch request. */
+export interface WatchRequest {
   readonly showing: Showing;
   readonly selects: Selects;
   readonly query: URLSearchParams;
@@ -43,8 +43,8 @@ const BOOKMARK_EVERY_MS = 60_000;
 const END_OF_INITIAL = { "k8s.io/initial-events-end": "true" };
 
 /** Reads what a watch asks for. Throws `StatusError` BadRequest, or Expired when its past is forgotten. */
-export function startOfWatch({ store, random }: WatchDeps, order: WatchOrder): WatchStart {
-  const { query, showing, selects } = order;
+export function startOfWatch({ store, random }: WatchDeps, request: WatchRequest): WatchStart {
+  const { query, showing, selects } = request;
   const seconds = Number(query.get("timeoutSeconds") ?? "0");
   if (!(seconds >= 0)) throw badRequest("timeoutSeconds must be a number that is not negative");
   const lifetimeMs =
@@ -75,12 +75,12 @@ export function startOfWatch({ store, random }: WatchDeps, order: WatchOrder): W
 /** Tells changes until the time is over or the peer is gone. What nobody takes costs no memory. */
 export async function runWatch(
   deps: WatchDeps,
-  order: WatchOrder,
+  request: WatchRequest,
   start: WatchStart,
   to: { readonly stream: ReplyStream; readonly signal: AbortSignal },
 ): Promise<void> {
   const { store, clock } = deps;
-  const events = new Events(order);
+  const events = new Events(request);
   const { stream, signal } = to;
   const wakeup = new Wakeup();
   using subscriptions = new DisposableStack();
@@ -114,15 +114,15 @@ export async function runWatch(
 
 /** Writes the lines of one watch. */
 class Events {
-  readonly #order: WatchOrder;
+  readonly #request: WatchRequest;
   #hasColumns = false;
 
-  constructor(order: WatchOrder) {
-    this.#order = order;
+  constructor(request: WatchRequest) {
+    this.#request = request;
   }
 
   change({ collection, before, now, last }: Change): string | undefined {
-    const { showing, selects } = this.#order;
+    const { showing, selects } = this.#request;
     if (collection !== showing.kind.collection) return undefined;
     const was = before !== undefined && selects(before);
     const is = now !== undefined && selects(now);
@@ -138,7 +138,7 @@ class Events {
   }
 
   bookmark(version: number, annotations: Readonly<Record<string, string>>): string {
-    const { kind } = this.#order.showing;
+    const { kind } = this.#request.showing;
     const object = {
       kind: kind.kind,
       apiVersion: apiVersionOf(kind),
@@ -156,7 +156,7 @@ class Events {
   }
 
   #shown(object: ApiObject): object {
-    const { showing } = this.#order;
+    const { showing } = this.#request;
     if (showing.form.as !== "table") return showObject(object, showing);
     const { resourceVersion = "" } = object.metadata;
     const table = tableOf([object], showing, { resourceVersion }, this.#hasColumns);

@@ -86,8 +86,8 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<"there" | "made" | "failed"> {
   const run = async (args: readonly string[]) => {
-    const order = { path: program, args: ["-w", String(WAIT_SECONDS), ...args], ...PROGRAM };
-    return (await host.runProgram?.(order, signal)) as ProgramResult;
+    const command = { path: program, args: ["-w", String(WAIT_SECONDS), ...args], ...PROGRAM };
+    return (await host.runProgram?.(command, signal)) as ProgramResult;
   };
   try {
     const found = await run(asks);

@@ -8,9 +8,9 @@ import type { SystemdUnits } from "../systemd/systemd.ts";
 import type { VolumeFiles } from "./files/volume-files.ts";
 
 export type {
-  BindOrder,
+  BindMount,
   DeviceMount,
-  GroupOrder,
+  GroupOwnership,
   MappedDevice,
   MountPoint,
   PayloadFile,

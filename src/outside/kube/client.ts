@@ -27,16 +27,16 @@ export interface Selection {
   readonly labelSelector?: string;
 }
 
-/** Which objects to list, how fresh, and how many at once. */
-export interface ListOrder extends Selection {
+/** Options of a list request: which objects, how fresh, page size. */
+export interface ListOptions extends Selection {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
   readonly limit?: number;
   readonly continue?: string;
 }
 
-/** Which objects to watch, and from where on. */
-export interface WatchOrder extends Selection {
+/** Options of a watch request: which objects, from which version. */
+export interface WatchOptions extends Selection {
   readonly resourceVersion?: string;
   /** After which the server ends the watch. */
   readonly timeoutSeconds: number;
@@ -114,10 +114,10 @@ export class KubeClient {
 
   async list<T>(
     kind: Resource<T>,
-    order: ListOrder,
+    options: ListOptions,
     signal: AbortSignal,
   ): Promise<ObjectList<T & ApiObject>> {
-    const { namespace, ...query } = order;
+    const { namespace, ...query } = options;
     const place = namespace === undefined ? {} : { namespace };
     const list = await this.#json<{ metadata?: ListMeta; items?: readonly T[] | null }>(
       "GET",
@@ -136,10 +136,10 @@ export class KubeClient {
   /** Begins a watch; its events are read by `followObjects`. */
   async watch(
     kind: Resource<unknown>,
-    order: WatchOrder,
+    options: WatchOptions,
     signal: AbortSignal,
   ): Promise<ApiWatchReply> {
-    const { namespace, sendInitialEvents, ...selection } = order;
+    const { namespace, sendInitialEvents, ...selection } = options;
     const query: Query = {
       watch: true,
       allowWatchBookmarks: true,
@@ -149,7 +149,7 @@ export class KubeClient {
         : {}),
     };
     const path = apiPath(kind, namespace === undefined ? {} : { namespace }, query);
-    const lifetimeMs = order.timeoutSeconds * 1000 + WATCH_SLACK_MS;
+    const lifetimeMs = options.timeoutSeconds * 1000 + WATCH_SLACK_MS;
     await this.#budget?.take(signal);
     return await this.#counted("WATCH", path, async () => {
       const timeoutMs = this.#timeoutMs;
@@ -240,14 +240,14 @@ export class KubeClient {
 
   /** Repeats a request when the server says after which time to (client-go `Retry-After`). */
   async #untilNotBusy(
-    order: Omit<ApiRequest, "timeoutMs">,
+    options: Omit<ApiRequest, "timeoutMs">,
     signal: AbortSignal,
   ): Promise<ApiReply> {
     const { transport, clock } = this.#deps;
     const deadline = clock.monotonic() + this.#timeoutMs;
     for (let repetitions = 0; ; repetitions += 1) {
       const timeoutMs = deadline - clock.monotonic();
-      const reply = await transport.request({ ...order, timeoutMs }, signal);
+      const reply = await transport.request({ ...options, timeoutMs }, signal);
       const pauseMs = Number(reply.headers["retry-after"]) * 1000;
       const busy = reply.status === 429 || reply.status >= 500;
       const left = deadline - clock.monotonic();

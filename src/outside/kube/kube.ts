@@ -8,7 +8,7 @@ export type {
   ApiObject,
   KubeClientDeps,
   KubeClientOptions,
-  ListOrder,
+  ListOptions,
   ObjectList,
   Patch,
   Selection,
@@ -31,7 +31,7 @@ export type {
   ServiceAccountToken,
   ServiceAccountTokens,
   TokenDeps,
-  TokenOrder,
+  TokenOptions,
 } from "./service-account-tokens.ts";
 export { RequestedTokens } from "./service-account-tokens.ts";
 export type { ServiceList, ServiceListDeps } from "./service-list.ts";

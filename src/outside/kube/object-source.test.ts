@@ -136,7 +136,7 @@ test("RequestedTokens asks once, again after four fifths, and keeps an old one w
     };
   });
   const tokens = new RequestedTokens({ client, clock, random, log: silentLog });
-  const order = {
+  const options = {
     namespace: "default",
     serviceAccount: "app",
     audiences: [],
@@ -144,19 +144,19 @@ test("RequestedTokens asks once, again after four fifths, and keeps an old one w
     pod: { name: "p", uid: "u" },
   };
   const [a, b] = await settled(
-    Promise.all([tokens.token(order, signal), tokens.token(order, signal)]),
+    Promise.all([tokens.token(options, signal), tokens.token(options, signal)]),
   );
   assert.deepEqual([a?.token, b?.token], ["t1", "t1"]);
   await clock.advance(460_000);
-  assert.equal((await settled(tokens.token(order, signal))).token, "t1");
+  assert.equal((await settled(tokens.token(options, signal))).token, "t1");
   await clock.advance(20_000);
   server.goDown();
-  assert.equal((await settled(tokens.token(order, signal))).token, "t1", "still good");
+  assert.equal((await settled(tokens.token(options, signal))).token, "t1", "still good");
   server.comeBack();
-  assert.equal((await settled(tokens.token(order, signal))).token, "t2");
+  assert.equal((await settled(tokens.token(options, signal))).token, "t2");
   tokens.forget("u");
-  assert.equal((await settled(tokens.token(order, signal))).token, "t3");
+  assert.equal((await settled(tokens.token(options, signal))).token, "t3");
   server.goDown();
   await clock.advance(700_000);
-  await assert.rejects(settled(tokens.token(order, signal)), (error) => isOutside(error));
+  await assert.rejects(settled(tokens.token(options, signal)), (error) => isOutside(error));
 });

@@ -5,7 +5,7 @@ import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import { ApiError, apiErrorOf, apiErrorOfStatus, isApiError } from "./api-error.ts";
-import type { ApiObject, KubeClient, ListOrder, Selection } from "./client.ts";
+import type { ApiObject, KubeClient, ListOptions, Selection } from "./client.ts";
 import type { Resource } from "./resources.ts";
 
 /** What became of the objects that are followed. */
@@ -137,8 +137,8 @@ class Follower<T extends ApiObject> {
       for (const item of page.items) objects.push(withoutManagedFields(item as T));
       const from = page.metadata.continue;
       if (!from) break;
-      const order = { ...selection, limit: pageSize, continue: from };
-      page = await client.list(resource, order, this.#signal);
+      const options = { ...selection, limit: pageSize, continue: from };
+      page = await client.list(resource, options, this.#signal);
     }
     this.#startOver(objects, page.metadata.resourceVersion ?? "");
     return { kind: "all", objects };
@@ -148,7 +148,7 @@ class Follower<T extends ApiObject> {
    * From the server's cache, but never older than what was seen before; from the store when the cache
    * is behind. With a version a server cannot give pages.
    */
-  #firstPage(limit: number): Partial<ListOrder> {
+  #firstPage(limit: number): Partial<ListOptions> {
     if (this.#consistent) return { limit };
     if (this.#seenVersion === undefined) return { limit, resourceVersion: "0" };
     return { resourceVersion: this.#seenVersion, resourceVersionMatch: "NotOlderThan" };
@@ -190,8 +190,8 @@ class Follower<T extends ApiObject> {
         ? { sendInitialEvents: true }
         : { resourceVersion: this.#resourceVersion };
     const timeoutSeconds = Math.floor(WATCH_SECONDS * (1 + random.next()));
-    const order = { ...selection, ...from, timeoutSeconds };
-    const reply = await client.watch(resource, order, this.#signal);
+    const options = { ...selection, ...from, timeoutSeconds };
+    const reply = await client.watch(resource, options, this.#signal);
     if (reply.kind === "refused") throw apiErrorOf(reply.reply);
     this.#openedAt = clock.monotonic();
     this.#deps.onFollowing?.(true);

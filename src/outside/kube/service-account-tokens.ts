@@ -8,7 +8,7 @@ import type { KubeClient } from "./client.ts";
 import { TOKEN_REQUESTS } from "./resources.ts";
 
 /** A token of a service account for one pod. */
-export interface TokenOrder {
+export interface TokenOptions {
   readonly namespace: string;
   readonly serviceAccount: string;
   /** For whom it is good; empty: for the API server. */
@@ -31,7 +31,7 @@ export interface ServiceAccountTokens {
    * day old. Ask again every minute or so to keep a file fresh. Throws `OutsideError` when there is none
    * that is still good.
    */
-  token(order: TokenOrder, signal: AbortSignal): Promise<ServiceAccountToken>;
+  token(options: TokenOptions, signal: AbortSignal): Promise<ServiceAccountToken>;
   /** Forgets the tokens of a pod that is gone. */
   forget(podUid: string): void;
 }
@@ -66,19 +66,19 @@ export class RequestedTokens implements ServiceAccountTokens {
     this.#deps = deps;
   }
 
-  async token(order: TokenOrder, signal: AbortSignal): Promise<ServiceAccountToken> {
+  async token(options: TokenOptions, signal: AbortSignal): Promise<ServiceAccountToken> {
     const { clock, log } = this.#deps;
-    const key = JSON.stringify(order);
+    const key = JSON.stringify(options);
     const kept = this.#kept.get(key);
     if (kept && clock.wall() < kept.refreshAt) return kept;
     try {
-      return await this.#ask(key, order, signal);
+      return await this.#ask(key, options, signal);
     } catch (error) {
       if (!kept || clock.wall() >= kept.expiresAt) throw error;
-      const of = `${order.namespace}/${order.serviceAccount}`;
+      const of = `${options.namespace}/${options.serviceAccount}`;
       log.warn("a token of a service account could not be renewed yet", {
         serviceAccount: of,
-        pod: order.pod.name,
+        pod: options.pod.name,
         problem: messageOf(error),
       });
       return kept;
@@ -90,10 +90,10 @@ export class RequestedTokens implements ServiceAccountTokens {
   }
 
   /** Several that want the same token at once ask once. */
-  #ask(key: string, order: TokenOrder, signal: AbortSignal): Promise<Kept> {
+  #ask(key: string, options: TokenOptions, signal: AbortSignal): Promise<Kept> {
     const asking =
       this.#asking.get(key) ??
-      this.#request(order, signal)
+      this.#request(options, signal)
         .then((kept) => {
           this.#kept.set(key, kept);
           return kept;
@@ -103,9 +103,9 @@ export class RequestedTokens implements ServiceAccountTokens {
     return asking;
   }
 
-  async #request(order: TokenOrder, signal: AbortSignal): Promise<Kept> {
+  async #request(options: TokenOptions, signal: AbortSignal): Promise<Kept> {
     const { client, clock, random } = this.#deps;
-    const { namespace, serviceAccount, audiences, expirationSeconds, pod } = order;
+    const { namespace, serviceAccount, audiences, expirationSeconds, pod } = options;
     const issuedAt = clock.wall();
     const request: TokenRequest = {
       apiVersion: "authentication.k8s.io/v1",

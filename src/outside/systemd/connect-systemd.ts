@@ -140,7 +140,7 @@ class SystemdClient implements SystemdUnits {
     }
   }
 
-  /** Orders a job and waits for its end. */
+  /** Starts a systemd job and waits for its end. */
   async #job(action: string, unit: string, call: ManagerCall): Promise<void> {
     const result = await this.#run(action, async (link) => {
       const job = await callManager<string>(link, call);
@@ -153,7 +153,7 @@ class SystemdClient implements SystemdUnits {
     throw new OutsideError(code, `${action}: its job ended with ${JSON.stringify(result)}`);
   }
 
-  /** Runs `work` on the connection, once more on a new one when it was lost: all orders are idempotent. */
+  /** Runs `work` on the connection, once more on a new one when it was lost: all calls are idempotent. */
   async #run<T>(action: string, work: (link: Link) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       const link = await this.#connect();

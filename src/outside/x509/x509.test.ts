@@ -179,15 +179,15 @@ describe("signCertificate", () => {
     const rootPem = authority(root);
     file("root.crt", rootPem);
     const issuer = { certificatePem: rootPem, privateKeyPem: root.privateKeyPem };
-    const order = {
+    const template = {
       subject: { commonName: "node-1", organizations: ["system:nodes"] },
       names,
       publicKey: key.publicKey,
       notBefore: at(-1),
       notAfter: at(1),
     };
-    file("server.crt", signCertificate({ ...order, use: ["serverAuth"] }, issuer));
-    file("client.crt", signCertificate({ ...order, use: ["clientAuth"] }, issuer));
+    file("server.crt", signCertificate({ ...template, use: ["serverAuth"] }, issuer));
+    file("client.crt", signCertificate({ ...template, use: ["clientAuth"] }, issuer));
     const verify = (purpose: string, certificate: string) =>
       openssl("verify", "-x509_strict", "-CAfile", "root.crt", "-purpose", purpose, certificate);
     assert.match(verify("sslserver", "server.crt"), /OK/);
@@ -241,33 +241,33 @@ describe("signCertificate", () => {
         "2",
       );
       file("i.crt", root);
-      const order = {
+      const template = {
         subject: { commonName: "leaf", organizations: [] },
         publicKey: key.publicKey,
         notBefore: at(-1),
         notAfter: at(1),
         use: ["clientAuth"],
       } as const;
-      file("l.crt", signCertificate(order, { certificatePem: root, privateKeyPem: pem }));
+      file("l.crt", signCertificate(template, { certificatePem: root, privateKeyPem: pem }));
       assert.match(openssl("verify", "-CAfile", "i.crt", "-purpose", "sslclient", "l.crt"), /OK/);
     });
   }
 
   test("writes times on both sides of 2050 so that openssl reads them", () => {
-    const order = {
+    const template = {
       subject: { commonName: "old", organizations: [] },
       publicKey: key.publicKey,
       notBefore: Date.UTC(2049, 11, 31, 23, 59, 59) as WallMs,
       notAfter: Date.UTC(2050, 0, 1, 0, 0, 0) as WallMs,
       use: "authority",
     } as const;
-    const pem = signCertificate(order, { privateKeyPem: key.privateKeyPem });
+    const pem = signCertificate(template, { privateKeyPem: key.privateKeyPem });
     const text = openssl("x509", "-in", file("t.crt", pem), "-noout", "-dates");
     assert.match(text, /notBefore=Dec 31 23:59:59 2049 GMT/);
     assert.match(text, /notAfter=Jan {2}1 00:00:00 2050 GMT/);
     const facts = parseCertificate(pem);
-    assert.equal(facts.notBefore, order.notBefore);
-    assert.equal(facts.notAfter, order.notAfter);
+    assert.equal(facts.notBefore, template.notBefore);
+    assert.equal(facts.notAfter, template.notAfter);
   });
 });
 
@@ -326,14 +326,14 @@ describe("isIssuedBy", () => {
     const [rootKey, otherKey] = [await generateKeyPair(), await generateKeyPair()];
     const root = authority(rootKey);
     const other = authority(otherKey);
-    const order = {
+    const template = {
       subject: { commonName: "c", organizations: [] },
       publicKey: key.publicKey,
       notBefore: at(-1),
       notAfter: at(1),
       use: ["clientAuth"],
     } as const;
-    const pem = signCertificate(order, {
+    const pem = signCertificate(template, {
       certificatePem: root,
       privateKeyPem: rootKey.privateKeyPem,
     });

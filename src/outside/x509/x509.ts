@@ -60,7 +60,7 @@ export interface KeyPair {
 }
 
 /** Contents of a certificate to sign. */
-export interface CertificateOrder {
+export interface CertificateTemplate {
   readonly subject: CertificateSubject;
   readonly names?: AlternativeNames;
   /** SubjectPublicKeyInfo, DER. */
@@ -133,11 +133,11 @@ function extensionRequest(names: AlternativeNames): Uint8Array {
 }
 
 /** Issues a certificate (PEM). */
-export function signCertificate(order: CertificateOrder, issuer: Issuer): string {
+export function signCertificate(template: CertificateTemplate, issuer: Issuer): string {
   const key = keyOf(issuer.privateKeyPem);
   const parent =
     issuer.certificatePem === undefined ? undefined : parseCertificate(issuer.certificatePem);
-  const subject = encodeSubject(order.subject);
+  const subject = encodeSubject(template.subject);
   const serial = randomBytes(SERIAL_BYTES);
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
   const content = derSequence(
@@ -145,16 +145,16 @@ export function signCertificate(order: CertificateOrder, issuer: Issuer): string
     derInteger(serial),
     algorithmOf(key).identifier,
     parent?.subjectDer ?? subject,
-    derSequence(derTime(order.notBefore), derTime(order.notAfter)),
+    derSequence(derTime(template.notBefore), derTime(template.notAfter)),
     subject,
-    order.publicKey,
-    derContext(3, "constructed", derSequence(...extensionsFor(order, parent))),
+    template.publicKey,
+    derContext(3, "constructed", derSequence(...extensionsFor(template, parent))),
   );
   return toPem("CERTIFICATE", signed(content, key));
 }
 
 function extensionsFor(
-  { names, publicKey, use, subject }: CertificateOrder,
+  { names, publicKey, use, subject }: CertificateTemplate,
   parent: CertificateFacts | undefined,
 ): readonly Uint8Array[] {
   const authority = use === "authority";

@@ -1,6 +1,6 @@
 // pure
 /**
- * Whether a change in place that is asked for can be given, and in which order those that wait are asked.
+ * Whether a change in place that is asked for can be given, and in which order waiting resizes are retried.
  * Source: kubelet allocation_manager.go, allocation/handlers.go.
  */
 

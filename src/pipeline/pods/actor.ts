@@ -291,7 +291,7 @@ function touchesOf(actions: readonly PodAction[]): readonly (keyof Prerequisites
 function replacesOf(actions: readonly PodAction[]): readonly string[] {
   return actions.flatMap((action) =>
     action.kind === "stopContainers"
-      ? action.orders.filter(({ again }) => again).map(({ id }) => id)
+      ? action.stops.filter(({ again }) => again).map(({ id }) => id)
       : [],
   );
 }

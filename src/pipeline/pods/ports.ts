@@ -6,7 +6,7 @@ import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import type { ContainerKind, PodEvent, StopOrder } from "./plan/actions.ts";
+import type { ContainerKind, PodEvent, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
 
 /** What became of making sure of an image. */
@@ -25,8 +25,8 @@ export type ImageOutcome =
       readonly retryInMs: number;
     };
 
-/** One attempt of a container to be made. */
-export interface CreateContainerOrder {
+/** One attempt of a container to create. */
+export interface CreateContainerOptions {
   readonly pod: Pod;
   readonly sandboxId: string;
   readonly container: string;
@@ -64,7 +64,7 @@ export interface PodRuntimePort {
    * Makes the container and resolves with its id. A configuration that cannot be made throws
    * `ContainerConfigError`.
    */
-  createContainer(order: CreateContainerOrder, signal: AbortSignal): Promise<string>;
+  createContainer(order: CreateContainerOptions, signal: AbortSignal): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
@@ -119,7 +119,7 @@ export interface StartedContainer {
 export interface PodHookPort {
   postStart(pod: Pod, started: StartedContainer, signal: AbortSignal): Promise<void>;
   /** Runs within `graceSeconds` at most and resolves with the seconds it took; never throws. */
-  preStop(pod: Pod, order: StopOrder, signal: AbortSignal): Promise<number>;
+  preStop(pod: Pod, order: StopRequest, signal: AbortSignal): Promise<number>;
 }
 
 /** Records events for users; never waits, never throws. */
@@ -140,7 +140,7 @@ export interface PodPrerequisitesPort {
 }
 
 /** Cgroup and containers to update to the pod's allocation. */
-export interface PodResizeOrder {
+export interface PodResizeRequest {
   readonly pod: Pod;
   /** What they have. */
   readonly actuated: ActuatedPod;
@@ -172,7 +172,7 @@ export interface PodResizePort {
   starting(pod: Pod, container: string): Promise<void>;
   /** Brings group and containers to what the pod was given; a failure is safe to be tried again. */
   apply(
-    order: PodResizeOrder,
+    order: PodResizeRequest,
     signal: AbortSignal,
   ): Promise<{ readonly kind: "done" } | { readonly kind: "failed"; readonly message: string }>;
 }

@@ -13,7 +13,7 @@ import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
 import { findContainer } from "../pods/plan/restart.ts";
-import { ContainerConfigError, type CreateContainerOrder } from "../pods/ports.ts";
+import { ContainerConfigError, type CreateContainerOptions } from "../pods/ports.ts";
 
 /** The subsystems a container is made from. */
 export interface ContainerDeps {
@@ -34,7 +34,7 @@ const DEVICES_RETRY_MS = 5_000;
 
 /** What one attempt is about. */
 interface Attempt {
-  readonly order: CreateContainerOrder;
+  readonly options: CreateContainerOptions;
   readonly restartCount: number;
   readonly container: Container;
   readonly podIps: readonly string[];
@@ -45,13 +45,14 @@ interface Attempt {
 
 /** Makes the container and resolves with its id; what the spec is at fault for is a `ContainerConfigError`. */
 export async function createContainer(
-  order: CreateContainerOrder,
+  options: CreateContainerOptions,
   deps: ContainerDeps,
   signal: AbortSignal,
 ): Promise<string> {
-  const { pod, sandboxId, round, image } = order;
-  const container = containerOf(order);
-  const restartCount = order.restartCount > 0 ? order.restartCount : await firstCount(order, deps);
+  const { pod, sandboxId, round, image } = options;
+  const container = containerOf(options);
+  const restartCount =
+    options.restartCount > 0 ? options.restartCount : await firstCount(options, deps);
   const refusal = deps.runtime.refusal(pod, container, image);
   if (refusal !== undefined) throw new ContainerConfigError(refusal);
   const features = await deps.runtime.features(pod, sandboxId, signal);
@@ -59,8 +60,8 @@ export async function createContainer(
     throw new ContainerConfigError(
       "this container runtime sends no other stop signal than its own",
     );
-  const podIps = await addressesOf(order, deps, signal);
-  const attempt = { order, restartCount, container, podIps, features, deps, signal };
+  const podIps = await addressesOf(options, deps, signal);
+  const attempt = { options, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, devices, groups } = await mountsOf(attempt, env);
   const uid = (pod.metadata?.uid ?? "") as PodUid;
@@ -77,24 +78,24 @@ export async function createContainer(
       mounts: [...parts.mounts, ...mounts],
       env: [...parts.env, ...env],
       volumeGroups: groups,
-      targetId: order.targetId,
+      targetId: options.targetId,
     },
     signal,
   );
-  deps.logs.links.created(id, { pod, container: order.container, restartCount });
+  deps.logs.links.created(id, { pod, container: options.container, restartCount });
   return id;
 }
 
 /** Of a container that the runtime knows nothing of. */
 async function firstCount(
-  { pod, container }: CreateContainerOrder,
+  { pod, container }: CreateContainerOptions,
   { logs, counts }: ContainerDeps,
 ): Promise<number> {
   const continued = counts.next((pod.metadata?.uid ?? "") as PodUid, container);
   return Math.max(continued, await logs.nextAttempt(pod, container));
 }
 
-function containerOf({ pod, container }: CreateContainerOrder): Container {
+function containerOf({ pod, container }: CreateContainerOptions): Container {
   const found = findContainer(pod, container);
   if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
   return found.container;
@@ -102,7 +103,7 @@ function containerOf({ pod, container }: CreateContainerOrder): Container {
 
 /** A sandbox that was just made has not been looked at yet; on the node's network the addresses are the node's. */
 async function addressesOf(
-  { pod, podIps, sandboxId }: CreateContainerOrder,
+  { pod, podIps, sandboxId }: CreateContainerOptions,
   { runtime, hostIps, events }: ContainerDeps,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
@@ -119,7 +120,7 @@ async function addressesOf(
 }
 
 async function environmentOf({
-  order: { pod },
+  options: { pod },
   container,
   podIps,
   deps,
@@ -132,15 +133,15 @@ async function environmentOf({
 }
 
 async function mountsOf(
-  { order: { pod }, restartCount, container, podIps, features, deps, signal }: Attempt,
+  { options: { pod }, restartCount, container, podIps, features, deps, signal }: Attempt,
   env: readonly EnvEntry[],
 ): Promise<ContainerMounts> {
   const images = features.imageVolumes
     ? await imagesOf({ pod, container, deps, signal })
     : new Map<string, string>();
   try {
-    const order = { pod, container, restartCount, env, podIps, features, images };
-    return await deps.volumes.mounts(order);
+    const options = { pod, container, restartCount, env, podIps, features, images };
+    return await deps.volumes.mounts(options);
   } catch (error) {
     signal.throwIfAborted();
     throw new ContainerConfigError(messageOf(error), { cause: error });

@@ -1,5 +1,5 @@
 /**
- * What the pods module asks for, built out of the subsystems. In: orders of pods. Out: what became of them. It
+ * What the pods module asks for, built out of the subsystems. In: requests of pods. Out: their outcomes. It
  * decides nothing.
  */
 import { podDisplayName } from "../../api/pod/pod.ts";

@@ -16,7 +16,7 @@ import { heldBy } from "../admission/admission.ts";
 import { judgeResize, orderResizes, type ResizeSettings } from "../admission/judge-resize.ts";
 import type { AllocationLedger } from "../admission/ledger.ts";
 import type { NodeRoom } from "../admission/rules.ts";
-import type { PodResizeOrder, PodResizePort } from "../pods/ports.ts";
+import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
 
 /** What the port is made from. */
 export interface ResizeDeps {
@@ -67,7 +67,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
 
 async function apply(
   { ledger, cgroups, runtime, podFacts }: ResizeDeps,
-  { pod, actuated, sandboxId, containers }: PodResizeOrder,
+  { pod, actuated, sandboxId, containers }: PodResizeRequest,
   signal: AbortSignal,
 ): ReturnType<PodResizePort["apply"]> {
   let outcome: ResizeOutcome;
@@ -96,7 +96,7 @@ async function keep(
   ledger: AllocationLedger,
   pod: Pod,
   { containers: had }: ActuatedPod,
-  running: PodResizeOrder["containers"],
+  running: PodResizeRequest["containers"],
 ): Promise<void> {
   const names = new Set(running.map(({ name }) => name));
   for (const { name, resources = {} } of resizableContainers(pod))

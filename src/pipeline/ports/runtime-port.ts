@@ -18,7 +18,7 @@ export function runtimePort(deps: RuntimePortDeps): PodPorts["runtime"] {
       await recordDnsProblems(deps, pod);
       return await runtime.createSandbox(pod, attempt, signal);
     },
-    createContainer: (order, signal) => createContainer(order, deps, signal),
+    createContainer: (options, signal) => createContainer(options, deps, signal),
     startContainer: async (id, signal) => {
       await runtime.startContainer(id, signal);
       await logs.links.started(id);

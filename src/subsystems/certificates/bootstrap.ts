@@ -46,7 +46,7 @@ export async function bootstrapCertificate(
     const key = await pendingKey(keyPath, certFolder, files);
     const subject = nodeSubject(nodeName);
     const name = `node-csr-${digestOf(key, { signerName, usages, subject })}`;
-    const order = {
+    const signing = {
       signerName,
       usages,
       subject,
@@ -56,7 +56,7 @@ export async function bootstrapCertificate(
       timeoutMs: APPROVAL_MS,
     };
     try {
-      const certificatePem = await askForCertificate(order, deps, signal);
+      const certificatePem = await askForCertificate(signing, deps, signal);
       await store.update({ certificatePem, privateKeyPem: key.privateKeyPem });
       await files.remove(keyPath);
       return store.currentPath;

@@ -83,8 +83,8 @@ async function renew(
   signal: AbortSignal,
 ): Promise<CertificatePair> {
   const key = await generateKeyPair();
-  const order = { signerName, usages, subject, names, key, timeoutMs: REQUEST_TIMEOUT_MS };
-  const certificatePem = await askForCertificate(order, deps, signal);
+  const signing = { signerName, usages, subject, names, key, timeoutMs: REQUEST_TIMEOUT_MS };
+  const certificatePem = await askForCertificate(signing, deps, signal);
   const pair = { certificatePem, privateKeyPem: key.privateKeyPem };
   await deps.store.update(pair);
   deps.take(pair);

@@ -20,8 +20,8 @@ import {
   keyBelongsTo,
 } from "../../outside/x509/x509.ts";
 
-/** Who signs, and what for. */
-export interface SignOrder {
+/** A CertificateSigningRequest to create. */
+export interface SigningRequest {
   readonly signerName: string;
   readonly usages: readonly string[];
   readonly subject: CertificateSubject;
@@ -46,20 +46,20 @@ export interface SignDeps {
  * Throws `OutsideError`: `denied` when it was refused, `deadline` when nobody answered in time.
  */
 export async function askForCertificate(
-  order: SignOrder,
+  signing: SigningRequest,
   deps: SignDeps,
   signal: AbortSignal,
 ): Promise<string> {
   const limit = new AbortController();
   const late = new OutsideError("deadline", `nobody signed the request within the time it had`);
-  const cancel = deps.clock.alarm(order.timeoutMs, () => limit.abort(late));
+  const cancel = deps.clock.alarm(signing.timeoutMs, () => limit.abort(late));
   const leave = () => limit.abort(signal.reason);
   signal.addEventListener("abort", leave, { once: true });
   try {
     signal.throwIfAborted();
-    const request = await createRequest(order, deps, limit.signal);
+    const request = await createRequest(signing, deps, limit.signal);
     const certificate = await untilSigned(request, deps, limit.signal);
-    if (!keyBelongsTo(order.key.privateKeyPem, certificate))
+    if (!keyBelongsTo(signing.key.privateKeyPem, certificate))
       throw new OutsideError("invalid", "the certificate that was issued is about another key");
     return certificate;
   } finally {
@@ -69,11 +69,11 @@ export async function askForCertificate(
 }
 
 async function createRequest(
-  order: SignOrder,
+  signing: SigningRequest,
   { client, log }: SignDeps,
   signal: AbortSignal,
 ): Promise<CertificateSigningRequest> {
-  const { signerName, usages, name, subject, names, key } = order;
+  const { signerName, usages, name, subject, names, key } = signing;
   const request: CertificateSigningRequest = {
     metadata: name === undefined ? { generateName: "csr-" } : { name },
     spec: { request: btoa(createCsr(subject, names, key)), signerName, usages },

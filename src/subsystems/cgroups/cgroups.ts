@@ -36,7 +36,7 @@ import { planTree } from "./plan/plan-tree.ts";
 import { type CgroupPlan, planWrites } from "./plan/writes.ts";
 import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
-import { applyResize, type ResizeOrder, type ResizeOutcome } from "./resize.ts";
+import { applyResize, type CgroupResizeRequest, type ResizeOutcome } from "./resize.ts";
 import { containerDemand } from "./roles.ts";
 import type { CgroupSettings } from "./settings.ts";
 import {
@@ -56,7 +56,7 @@ export type { RuntimeWeights } from "./plan/plan-container.ts";
 export type { PlannedGroup, PlannedValue } from "./plan/plan-machine.ts";
 export type { FoundPodGroup } from "./pod-groups.ts";
 export type { CgroupsReport, ReportedGroup, ReportedValue } from "./report.ts";
-export type { ResizeOrder, ResizeOutcome } from "./resize.ts";
+export type { CgroupResizeRequest, ResizeOutcome } from "./resize.ts";
 export { runtimeCgroupDriver } from "./runtime-driver.ts";
 export type { CgroupSettings } from "./settings.ts";
 export type { CgroupDifference, CgroupOptions, CgroupPlan, ContainerResources };
@@ -129,7 +129,7 @@ export interface Cgroups {
    */
   updateQos(pods: readonly Pod[]): Promise<void>;
   /** Changes the resources of a running pod, never giving a container more than its pod. */
-  resizePod(order: ResizeOrder): Promise<ResizeOutcome>;
+  resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome>;
   /** Pods' groups that are there, by class and uid. */
   listPods(): Promise<readonly FoundPodGroup[]>;
   /** What stands at a path that the kernel tells. */
@@ -291,9 +291,9 @@ class CgroupRoom implements Cgroups {
     await this.#qosRunning;
   }
 
-  async resizePod(order: ResizeOrder): Promise<ResizeOutcome> {
+  async resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome> {
     const access = { ...this.#access, settings: this.#settings, options: this.#options };
-    return this.#timed("update", () => applyResize(access, order));
+    return this.#timed("update", () => applyResize(access, request));
   }
 
   async listPods(): Promise<readonly FoundPodGroup[]> {

@@ -79,12 +79,12 @@ test("a change on top of one that failed half way brings all to what is wanted",
       ? new OutsideError("io", "no")
       : undefined;
   const small = sized(100, 100);
-  const { cgroups, tree, path, order, told } = await resizing(small, sized(200, 200), fault);
-  assert.equal((await cgroups.resizePod(order)).kind, "failed");
+  const { cgroups, tree, path, request, told } = await resizing(small, sized(200, 200), fault);
+  assert.equal((await cgroups.resizePod(request)).kind, "failed");
   failing = false;
   told.length = 0;
   // Back to what is written down as what they have.
-  const back = { ...order, to: small, tellAll: true };
+  const back = { ...request, to: small, tellAll: true };
   assert.equal((await cgroups.resizePod(back)).kind, "done");
   assert.deepEqual(told, ["c1 10000 100", "c1 10000 100"]);
   assert.equal(await tree.read(path, "memory.max"), String(100 * 2 ** 20));
@@ -141,7 +141,7 @@ async function resizing(from: Pod, to: Pod, fault?: Fault) {
   const path = at.cgroups.podPath(from, UID);
   await at.tree.create(`${path}/cri-containerd-c1.scope`);
   const told: string[] = [];
-  const order = {
+  const request = {
     from,
     to,
     tellAll: false,
@@ -151,13 +151,13 @@ async function resizing(from: Pod, to: Pod, fault?: Fault) {
       told.push(`${id} ${cpuQuota} ${memoryLimitInBytes / MI}`);
     },
   };
-  return { ...at, path, told, order };
+  return { ...at, path, told, request };
 }
 
 test("resizePod writes the new limits and leaves nothing to do", async () => {
   const to = sized(300, 300);
-  const { cgroups, tree, path, told, order } = await resizing(sized(100, 100), to);
-  const outcome = await cgroups.resizePod(order);
+  const { cgroups, tree, path, told, request } = await resizing(sized(100, 100), to);
+  const outcome = await cgroups.resizePod(request);
   assert.equal(outcome.kind, "done");
   assert.deepEqual(told, ["c1 10000 300", "c1 30000 300"]);
   assert.equal(await tree.read(path, "memory.max"), String(300 * 2 ** 20));
@@ -170,12 +170,12 @@ test("resizePod writes the new limits and leaves nothing to do", async () => {
 
 test("resizePod refuses to cut below what is in use, and changes nothing then", async () => {
   for (const group of ["", "/cri-containerd-c1.scope"]) {
-    const { cgroups, host, tree, path, told, order } = await resizing(
+    const { cgroups, host, tree, path, told, request } = await resizing(
       sized(100, 300),
       sized(100, 100),
     );
     host.cgroups.set(`${path}${group}`, "memory.current", String(200 * 2 ** 20));
-    assert.deepEqual(await cgroups.resizePod(order), {
+    assert.deepEqual(await cgroups.resizePod(request), {
       kind: "refused",
       message: `attempting to set ${group === "" ? "pod" : 'container "a"'} memory limit (104857600) below current usage (209715200)`,
     });
@@ -190,15 +190,15 @@ test("resizePod stops at what fails and can be tried again", async () => {
     failing && operation === "cgroup.write" && path.endsWith("cpu.max")
       ? new OutsideError("io", "no")
       : undefined;
-  const { cgroups, tree, path, order } = await resizing(sized(100, 100), sized(200, 200), fault);
+  const { cgroups, tree, path, request } = await resizing(sized(100, 100), sized(200, 200), fault);
   failing = true;
-  const outcome = await cgroups.resizePod(order);
+  const outcome = await cgroups.resizePod(request);
   assert.deepEqual(outcome, {
     kind: "failed",
     message: "cpu limit of the pod: no",
     steps: ["memory limit of the pod", "memory of the containers"],
   });
   failing = false;
-  assert.equal((await cgroups.resizePod(order)).kind, "done");
+  assert.equal((await cgroups.resizePod(request)).kind, "done");
   assert.equal(await tree.read(path, "cpu.max"), "20000 100000");
 });

@@ -17,7 +17,7 @@ import {
 import type { CgroupSettings } from "./settings.ts";
 
 /** A running pod whose resources change without a restart. */
-export interface ResizeOrder {
+export interface CgroupResizeRequest {
   /** As its containers are now, and as they shall be. */
   readonly from: Pod;
   readonly to: Pod;
@@ -50,15 +50,15 @@ export interface ResizeAccess extends CgroupAccess {
 /** Carries the change out, step by step; stops at the first that fails. */
 export async function applyResize(
   access: ResizeAccess,
-  order: ResizeOrder,
+  request: CgroupResizeRequest,
 ): Promise<ResizeOutcome> {
-  const demand = await demandOf(access, order);
-  const message = access.options.cgroupsPerQos ? await refusal(access, order, demand) : undefined;
+  const demand = await demandOf(access, request);
+  const message = access.options.cgroupsPerQos ? await refusal(access, request, demand) : undefined;
   if (message !== undefined) return { kind: "refused", message };
   const steps: string[] = [];
   for (const step of planResize(access.settings, demand)) {
     try {
-      await take(access, step, order);
+      await take(access, step, request);
     } catch (thrown) {
       if (!isOutside(thrown)) throw thrown;
       return { kind: "failed", message: `${nameOf(step)}: ${thrown.message}`, steps };
@@ -68,15 +68,19 @@ export async function applyResize(
   return { kind: "done", steps };
 }
 
-async function take(access: CgroupAccess, step: ResizeStep, order: ResizeOrder): Promise<void> {
-  if (step.kind === "containers") return await updateContainers(step.updates, order);
+async function take(
+  access: CgroupAccess,
+  step: ResizeStep,
+  request: CgroupResizeRequest,
+): Promise<void> {
+  if (step.kind === "containers") return await updateContainers(step.updates, request);
   const { failed } = await applyPlan(access, step.plan);
   if (failed[0]) throw failed[0].error;
 }
 
 async function updateContainers(
   updates: readonly ContainerUpdate[],
-  { containers, updateContainer }: ResizeOrder,
+  { containers, updateContainer }: CgroupResizeRequest,
 ): Promise<void> {
   for (const { name, resources } of updates) {
     const running = containers.find((each) => each.name === name);
@@ -86,7 +90,7 @@ async function updateContainers(
 
 async function demandOf(
   { tree, settings, options }: ResizeAccess,
-  { from, to, tellAll }: ResizeOrder,
+  { from, to, tellAll }: CgroupResizeRequest,
 ): Promise<ResizeDemand> {
   const demand = { from: podDemand(from), to: podDemand(to), tellAll };
   if (!options.cgroupsPerQos) return demand;
@@ -107,7 +111,7 @@ function nameOf(step: ResizeStep): string {
 /** A memory limit below what is in use would kill; the Go kubelet refuses with the same words. */
 async function refusal(
   { tree, settings }: ResizeAccess,
-  order: ResizeOrder,
+  request: CgroupResizeRequest,
   demand: ResizeDemand,
 ): Promise<string | undefined> {
   const path = groupOf(settings, demand.to);
@@ -122,7 +126,7 @@ async function refusal(
     if (used >= podLimit) return belowUsage("pod", podLimit, used);
   }
   const groups = await tree.children(path);
-  for (const { name, id } of order.containers) {
+  for (const { name, id } of request.containers) {
     const limit = demand.to.containers.find((each) => each.name === name)?.limits.memoryBytes;
     const group = groups.find((child) => child.includes(id));
     const has = group && (await tree.read(`${path}/${group}`, limitFile));

@@ -42,9 +42,9 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
           assert.deepEqual(pod?.get("Wants"), ["kubepods-burstable.slice"]);
           const tier = systemd.units.get("kubepods-burstable.slice");
           assert.equal(tier?.get(version === 2 ? "MemoryMax" : "MemoryLimit"), 7n * 2n ** 30n);
-          const orders = systemd.orders.length;
+          const jobs = systemd.jobs.length;
           await cgroups.updateQos([G, B, BE]);
-          assert.equal(systemd.orders.length, orders, "nothing changed, so systemd hears nothing");
+          assert.equal(systemd.jobs.length, jobs, "nothing changed, so systemd hears nothing");
           await cgroups.removePod("b", "Burstable");
           assert.equal(systemd.units.has("kubepods-burstable-podb.slice"), false);
           assert.equal(await tree.exists(`${BURSTABLE}/kubepods-burstable-podb.slice`), false);

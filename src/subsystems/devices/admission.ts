@@ -134,12 +134,12 @@ export class DeviceAdmission {
 
   #begin(podUid: PodUid, pod: Pod): Attempt {
     const abort = new AbortController();
-    const order = { podUid, pod, wants: deviceWants(pod) };
+    const request = { podUid, pod, wants: deviceWants(pod) };
     const attempt: Attempt = {
       abort,
       result: undefined,
       late: false,
-      done: this.#deps.grants.give(order, abort.signal).then(
+      done: this.#deps.grants.give(request, abort.signal).then(
         (result) => this.#settle(podUid, attempt, result),
         (error: unknown) => this.#settle(podUid, attempt, { kind: "threw", error }),
       ),

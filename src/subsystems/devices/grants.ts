@@ -37,7 +37,7 @@ export interface GrantsDeps {
 }
 
 /** What is to be given, and to whom. */
-export interface GrantOrder {
+export interface GrantRequest {
   readonly podUid: PodUid;
   readonly pod: Pod;
   readonly wants: readonly ContainerWants[];
@@ -45,7 +45,7 @@ export interface GrantOrder {
   readonly only?: ReadonlySet<string>;
 }
 
-/** How an order ended. */
+/** Result of an allocation. */
 export type GrantResult = { readonly kind: "granted" } | Exclude<GrantPlan, { kind: "plan" }>;
 
 /** Most times a plan is made anew because things changed while plugins answered. */
@@ -60,14 +60,19 @@ export class Grants {
   }
 
   /** Gives what is missing. When `signal` is aborted nothing more is changed; the ledger is the aborter's matter. */
-  async give(order: GrantOrder, signal: AbortSignal): Promise<GrantResult> {
-    const attempt: Attempt = { order, made: new Set(), preferences: new Map(), places: new Map() };
+  async give(request: GrantRequest, signal: AbortSignal): Promise<GrantResult> {
+    const attempt: Attempt = {
+      request,
+      made: new Set(),
+      preferences: new Map(),
+      places: new Map(),
+    };
     try {
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
         const plan = this.#plan(attempt);
         if (plan.kind !== "plan") return this.#giveBack(attempt, plan);
         attempt.places = plan.places;
-        this.#reserve(order.podUid, plan.steps);
+        this.#reserve(request.podUid, plan.steps);
         const taken = await this.#takeAll(plan.steps, attempt, signal);
         if (taken === "plan anew") continue;
         if (taken !== "all") return this.#giveBack(attempt, taken);
@@ -98,9 +103,9 @@ export class Grants {
     await this.#deps.saved();
   }
 
-  #plan({ order, preferences, places }: Attempt): GrantPlan {
+  #plan({ request, preferences, places }: Attempt): GrantPlan {
     const { state, topology, unaccounted, expects, clock, settleMs } = this.#deps;
-    const { podUid, pod, wants, only } = order;
+    const { podUid, pod, wants, only } = request;
     const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
     return planGrants({
       podUid,
@@ -178,7 +183,7 @@ export class Grants {
       const answer = await this.#ask(plugin, ids, signal);
       if (signal.aborted) return undefined;
       this.#put({
-        podUid: attempt.order.podUid,
+        podUid: attempt.request.podUid,
         container,
         resource,
         devices,
@@ -188,7 +193,7 @@ export class Grants {
       });
       attempt.made.add(key);
       this.#deps.decide(
-        attempt.order.pod,
+        attempt.request.pod,
         decided("grantDevices", rule, { container, resource, devices: ids }),
       );
       return undefined;
@@ -241,20 +246,20 @@ export class Grants {
   }
 
   /** Everything this attempt reserved or was given goes back; what the pod had before stays. */
-  #giveBack<R extends GrantResult>({ order, made }: Attempt, result: R): R {
+  #giveBack<R extends GrantResult>({ request, made }: Attempt, result: R): R {
     const { state } = this.#deps;
-    const kept = holdingsOf(state.ledger, order.podUid).filter(
+    const kept = holdingsOf(state.ledger, request.podUid).filter(
       ({ state: stage, container, resource }) =>
         stage === "granted" && !made.has(stepKey(container, resource)),
     );
-    state.setLedger(withPod(state.ledger, order.podUid, kept));
+    state.setLedger(withPod(state.ledger, request.podUid, kept));
     return result;
   }
 }
 
 /** One run of `give`. */
 interface Attempt {
-  readonly order: GrantOrder;
+  readonly request: GrantRequest;
   /** Steps that were granted in this run. */
   readonly made: Set<string>;
   readonly preferences: Map<string, readonly string[]>;

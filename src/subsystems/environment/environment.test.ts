@@ -32,8 +32,8 @@ async function environmentOf(container: Partial<Container>) {
     },
   );
   const pod: Pod = { metadata: { name: "p", namespace: "ns", uid: "u" } };
-  const order = { pod, container: { name: "c", ...container }, podIps: [], hostIps: [] };
-  return { found: await environments.of(order, SIGNAL), skipped };
+  const request = { pod, container: { name: "c", ...container }, podIps: [], hostIps: [] };
+  return { found: await environments.of(request, SIGNAL), skipped };
 }
 
 const keyed = (key: string): Partial<Container> => ({

@@ -51,8 +51,8 @@ export interface EnvironmentDeps {
   readonly recordSkipped: (pod: Pod, message: string) => void;
 }
 
-/** One container whose environment is wanted. */
-export interface EnvironmentOrder {
+/** A container to compute the environment of. */
+export interface EnvironmentRequest {
   readonly pod: Pod;
   readonly container: Container;
   readonly podIps: readonly string[];
@@ -93,18 +93,18 @@ export class Environments {
   }
 
   /** The variables of a container, or the text of what is missing for them. */
-  async of(order: EnvironmentOrder, signal: AbortSignal): Promise<Environment> {
+  async of(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
     try {
-      const services = this.#services(order.pod);
+      const services = this.#services(request.pod);
       const from: (readonly [string, string])[] = [];
-      for (const source of order.container.envFrom ?? [])
-        from.push(...(await this.#envFrom(source, order.pod, signal)));
+      for (const source of request.container.envFrom ?? [])
+        from.push(...(await this.#envFrom(source, request.pod, signal)));
       const values = new Map<number, EnvValue>();
-      for (const [index, { value = "", valueFrom }] of (order.container.env ?? []).entries())
+      for (const [index, { value = "", valueFrom }] of (request.container.env ?? []).entries())
         if (value === "" && valueFrom)
-          values.set(index, await this.#valueFrom(valueFrom, order, signal));
+          values.set(index, await this.#valueFrom(valueFrom, request, signal));
       const referred = (index: number): EnvValue => values.get(index) ?? { kind: "absent" };
-      return assembleEnv(order.container, { services, from, valueFrom: referred });
+      return assembleEnv(request.container, { services, from, valueFrom: referred });
     } catch (error) {
       signal.throwIfAborted();
       return { kind: "fault", message: messageOf(error) };
@@ -154,7 +154,7 @@ export class Environments {
 
   async #valueFrom(
     source: EnvVarSource,
-    { pod, container, podIps, hostIps }: EnvironmentOrder,
+    { pod, container, podIps, hostIps }: EnvironmentRequest,
     signal: AbortSignal,
   ): Promise<EnvValue> {
     const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;

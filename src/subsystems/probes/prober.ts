@@ -11,6 +11,7 @@ import type { FineRate } from "./fine-rate.ts";
 import { type LookPorts, look } from "./look.ts";
 import { LookLog } from "./look-log.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
+import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import type { Schedule, Turn } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";

@@ -1,6 +1,6 @@
 /**
  * Sandboxes and containers through CRI, and watching them. Owns: what was last seen of the runtime and
- * how it is. In: orders of the pods module. Out: observations, health. Invariants: what is told of a pod
+ * how it is. In: requests of the pods module. Out: observations, health. Invariants: what is told of a pod
  * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
  * carry, and what is further along goes first.
  */
@@ -90,8 +90,8 @@ export interface RuntimeDeps {
   readonly userNamespaces: UserNamespaces;
 }
 
-/** One attempt of a container to be made. */
-export interface StartOrder {
+/** One attempt of a container to create. */
+export interface StartRequest {
   readonly pod: Pod;
   readonly container: Container;
   readonly sandboxId: string;
@@ -192,25 +192,25 @@ export class Runtime {
   }
 
   /** Makes a container in the pod's sandbox and resolves with its id. */
-  async createContainer(order: StartOrder, signal: AbortSignal): Promise<string> {
-    const { pod, container } = order;
+  async createContainer(request: StartRequest, signal: AbortSignal): Promise<string> {
+    const { pod, container } = request;
     const userNamespace = await this.#idsOf(pod, undefined, signal);
     const parts: ContainerParts = {
-      restartCount: order.restartCount,
-      round: order.round,
-      imageRef: order.image.ref,
-      security: { ...this.#security(order), userNamespace },
-      env: order.env,
-      mounts: order.mounts,
-      devices: order.devices,
-      targetId: order.targetId,
+      restartCount: request.restartCount,
+      round: request.round,
+      imageRef: request.image.ref,
+      security: { ...this.#security(request), userNamespace },
+      env: request.env,
+      mounts: request.mounts,
+      devices: request.devices,
+      targetId: request.targetId,
       resources: this.#deps.resources(pod, container),
     };
     const config = containerConfig(pod, container, parts);
     const sandbox = await this.#sandboxConfig(pod, 0, userNamespace);
     const id = await this.#calls.start("container", signal, (over) =>
       // Short and decisive: it is waited for, so that nothing starts behind our back.
-      this.#deps.cri.runtime.createContainer(order.sandboxId, config, sandbox, over),
+      this.#deps.cri.runtime.createContainer(request.sandboxId, config, sandbox, over),
     );
     this.#learn(id, pod);
     return id;
@@ -327,7 +327,7 @@ export class Runtime {
     }
   }
 
-  #security({ image: { user }, volumeGroups }: StartOrder): SecurityParts {
+  #security({ image: { user }, volumeGroups }: StartRequest): SecurityParts {
     const { seccompDefault, roots, thermalThrottleFolders } = this.#options;
     return {
       seccompDefault,

@@ -67,8 +67,8 @@ export interface KindDeps {
   readonly certificates?: PodCertificateSource;
 }
 
-/** One volume of a pod to be made. */
-export interface VolumeOrder {
+/** A volume of a pod to set up. */
+export interface VolumeRequest {
   readonly pod: Pod;
   readonly volume: Volume;
   /** The pod's folder for volumes, made already. */
@@ -111,14 +111,14 @@ export interface VolumeKind {
   /** Folder of its volumes below the pod's (`kubernetes.io~secret`). */
   readonly plugin: string;
   /** Makes the volume; throws `OutsideError` with what users are to read. */
-  setUp(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<MadeVolume>;
+  setUp(request: VolumeRequest, deps: KindDeps, signal: AbortSignal): Promise<MadeVolume>;
   /** What it shows of the API. */
-  follows?(order: VolumeOrder): readonly Followed[];
+  follows?(request: VolumeRequest): readonly Followed[];
   /**
    * Starts what has to be asked for as long as the volume is wanted; `onChange` makes the volume be made
    * again. The results end it.
    */
-  keeps?(order: VolumeOrder, deps: KindDeps, onChange: () => void): readonly (() => void)[];
+  keeps?(request: VolumeRequest, deps: KindDeps, onChange: () => void): readonly (() => void)[];
   /** It shows the pod itself, whose labels and annotations change. */
   readonly showsPod?: (volume: Volume) => boolean;
   /** It holds something that runs out. */
@@ -126,7 +126,7 @@ export interface VolumeKind {
 }
 
 /** Where a volume of the kind is made. */
-export function volumePath({ folder, volume }: VolumeOrder, plugin: string): string {
+export function volumePath({ folder, volume }: VolumeRequest, plugin: string): string {
   return `${folder}/${plugin}/${volume.name}`;
 }
 

@@ -1,7 +1,7 @@
 import { LOCAL_PLUGIN, localVolumePaths } from "../../api/plugin-paths.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { Turns } from "../../kit/limits/turns.ts";
-import type { GroupOrder, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
+import type { GroupOwnership, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import { VolumeStepError, wrong } from "./kind.ts";
 
 const FOLDER_MODE = 0o750;
@@ -28,7 +28,7 @@ export interface LocalMount extends LocalVolume {
   readonly fsType: string;
   /** As mount(8) takes them. */
   readonly options: readonly string[];
-  readonly group?: GroupOrder;
+  readonly group?: GroupOwnership;
   /** Told of the volume's group where other pods have it with another one already. */
   readonly onOtherGroup: (groupId: number) => void;
 }
@@ -86,35 +86,35 @@ export class LocalVolumes {
   }
 
   /** Mounts the volume for a pod; one that the pod has already stays what it is. */
-  async mount(order: LocalMount): Promise<void> {
-    checkNames(order);
+  async mount(request: LocalMount): Promise<void> {
+    checkNames(request);
     this.#begun += 1;
-    await this.#turns.take(order.name, async () => {
+    await this.#turns.take(request.name, async () => {
       const { files, volumes } = this.#deps;
-      const isThere = await this.isMounted(order.target);
-      if (!isThere) await this.#bind(order);
+      const isThere = await this.isMounted(request.target);
+      if (!isThere) await this.#bind(request);
       // What several pods have keeps the group of the first.
-      if (!order.group) return;
-      if ((await this.#users(order.name)).length > 1) {
-        const facts = isThere ? undefined : await files.facts(order.target);
-        if (facts && facts.groupId !== order.group.groupId) order.onOtherGroup(facts.groupId);
+      if (!request.group) return;
+      if ((await this.#users(request.name)).length > 1) {
+        const facts = isThere ? undefined : await files.facts(request.target);
+        if (facts && facts.groupId !== request.group.groupId) request.onOtherGroup(facts.groupId);
         return;
       }
       // An agent may have been killed on its way through the folders: the topmost gets its group last.
-      const onlyOnMismatch = isThere || order.group.onlyOnMismatch === true;
+      const onlyOnMismatch = isThere || request.group.onlyOnMismatch === true;
       try {
-        await volumes.giveToGroup(order.target, { ...order.group, onlyOnMismatch });
+        await volumes.giveToGroup(request.target, { ...request.group, onlyOnMismatch });
       } catch (error) {
-        if (!isThere) await volumes.unmount(order.target);
+        if (!isThere) await volumes.unmount(request.target);
         throw error;
       }
     });
   }
 
   /** Gives a pod the volume's device; one that the pod has already stays what it is. */
-  async map(order: LocalMap): Promise<MappedVolume> {
-    checkNames(order);
-    const { name, path, podUid, links } = order;
+  async map(request: LocalMap): Promise<MappedVolume> {
+    checkNames(request);
+    const { name, path, podUid, links } = request;
     this.#begun += 1;
     const { files, volumes } = this.#deps;
     return await this.#turns.take(name, async () => {
@@ -146,15 +146,15 @@ export class LocalVolumes {
       if (!this.#turns.isTaken(name)) await this.#turns.take(name, () => this.#unmountUnused(name));
   }
 
-  async #bind(order: LocalMount): Promise<void> {
+  async #bind(request: LocalMount): Promise<void> {
     const { files, volumes } = this.#deps;
-    const { path, target, options } = order;
+    const { path, target, options } = request;
     const facts = await files.facts(path, { follow: true });
     if (!facts) throw wrong(`path "${path}" does not exist`);
     const isDevice = facts.device === "block";
     if (!isDevice && facts.kind !== "directory")
       throw wrong("only directory and block device are supported");
-    const source = isDevice ? await this.#mountDevice(order) : path;
+    const source = isDevice ? await this.#mountDevice(request) : path;
     await files.makeDirectory(target, FOLDER_MODE);
     await volumes.bind(source, target, options);
   }

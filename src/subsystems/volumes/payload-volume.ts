@@ -1,5 +1,5 @@
 import { isOutside, OutsideError } from "../../kit/errors.ts";
-import { type KindDeps, type MadeVolume, type VolumeOrder, volumePath } from "./kind.ts";
+import { type KindDeps, type MadeVolume, type VolumeRequest, volumePath } from "./kind.ts";
 import type { Payload } from "./payloads.ts";
 import { memorySize } from "./sizes.ts";
 
@@ -18,12 +18,12 @@ export interface PayloadVolume {
  * objects cannot be had, so that containers can be restarted without them.
  */
 export async function setUpPayload(
-  order: VolumeOrder,
+  request: VolumeRequest,
   deps: KindDeps,
   { plugin, medium, payload }: PayloadVolume,
 ): Promise<MadeVolume> {
-  const path = volumePath(order, plugin);
-  await ensureFolder(path, medium, order, deps);
+  const path = volumePath(request, plugin);
+  await ensureFolder(path, medium, request, deps);
   const made = { hostPath: path, readOnly: true };
   const found = await payload().catch((error: unknown): Payload => {
     if (!isOutside(error)) throw error;
@@ -33,7 +33,7 @@ export async function setUpPayload(
     if (await deps.files.facts(`${path}/..data`)) return { ...made, fault: found.message };
     throw new OutsideError("precondition", found.message);
   }
-  const groupId = order.pod.spec?.securityContext?.fsGroup;
+  const groupId = request.pod.spec?.securityContext?.fsGroup;
   const group = groupId === undefined ? undefined : { groupId, readOnly: true };
   await deps.volumes.writePayload(path, found.files, group);
   return made;
@@ -43,7 +43,7 @@ export async function setUpPayload(
 export async function ensureFolder(
   path: string,
   medium: "memory" | "disk",
-  order: VolumeOrder,
+  request: VolumeRequest,
   deps: KindDeps,
 ): Promise<void> {
   const parent = path.slice(0, path.lastIndexOf("/"));
@@ -52,8 +52,8 @@ export async function ensureFolder(
   if (mounted) return;
   if (!(await deps.files.facts(path))) await deps.files.makeDirectory(path, FOLDER_MODE);
   if (medium === "disk") return;
-  const sizeLimit = order.volume.emptyDir?.sizeLimit;
+  const sizeLimit = request.volume.emptyDir?.sizeLimit;
   const limit = sizeLimit === undefined ? {} : { sizeLimit };
-  const sizeBytes = memorySize(order.pod, limit, deps.allocatable.memoryBytes);
+  const sizeBytes = memorySize(request.pod, limit, deps.allocatable.memoryBytes);
   await deps.volumes.mountMemory(path, sizeBytes > 0 ? { sizeBytes } : {});
 }

@@ -37,13 +37,13 @@ test("items choose, rename and set modes; a missing key is a fault unless option
     { key: "b", path: "deep/b", mode: 0o400 },
     { key: "none", path: "x" },
   ];
-  const order = { ...KEYS, items };
+  const selection = { ...KEYS, items };
   assert.equal(
-    shown(configMapFiles(CONFIG_MAP, order)),
+    shown(configMapFiles(CONFIG_MAP, selection)),
     "configmap references non-existent config key: none",
   );
-  assert.equal(shown(secretFiles(SECRET, order)), "references non-existent secret key: b");
-  const optional = { ...order, optional: true };
+  assert.equal(shown(secretFiles(SECRET, selection)), "references non-existent secret key: b");
+  const optional = { ...selection, optional: true };
   assert.deepEqual(shown(configMapFiles(CONFIG_MAP, optional)), ["deep/b 400 2"]);
   assert.deepEqual(shown(secretFiles({}, optional)), []);
 });
@@ -59,18 +59,18 @@ const pod: Pod = {
 
 test("downwardFiles tells all faults at once", () => {
   const allocatable = { cpuMilli: 1000, memoryBytes: 1, ephemeralStorageBytes: 1 };
-  const order = { defaultMode: 0o600, allocatable };
+  const selection = { defaultMode: 0o600, allocatable };
   const items = [
     { path: "l", fieldRef: { fieldPath: "metadata.labels" } },
     { path: "c", resourceFieldRef: { containerName: "c", resource: "limits.cpu" }, mode: 0o444 },
   ];
-  assert.deepEqual(shown(downwardFiles(pod, items, order)), ['l 600 a="1"', "c 444 1"]);
+  assert.deepEqual(shown(downwardFiles(pod, items, selection)), ['l 600 a="1"', "c 444 1"]);
   const bad = [
     { path: "x", fieldRef: { fieldPath: "nope" } },
     { path: "y", resourceFieldRef: { containerName: "z", resource: "limits.cpu" } },
   ];
   assert.equal(
-    shown(downwardFiles(pod, bad, order)),
+    shown(downwardFiles(pod, bad, selection)),
     "[unsupported fieldPath: nope, container z not found]",
   );
 });

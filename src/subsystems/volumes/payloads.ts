@@ -30,7 +30,7 @@ export type Payload =
   | { readonly kind: "fault"; readonly message: string };
 
 /** How keys become files. */
-export interface KeyOrder {
+export interface KeySelection {
   readonly items: readonly KeyToPath[] | undefined;
   readonly defaultMode: number;
   /** Keys that are not there are left out. */
@@ -43,26 +43,30 @@ const utf8 = new TextEncoder();
 export const DEFAULT_FILE_MODE = 0o644;
 
 /** Files of a config map; binary data is base64 in the API (configmap MakePayload). */
-export function configMapFiles(configMap: ConfigMap, order: KeyOrder): Payload {
+export function configMapFiles(configMap: ConfigMap, selection: KeySelection): Payload {
   const content = new Map<string, () => Uint8Array>();
   for (const [key, text] of Object.entries(configMap.data ?? {}))
     content.set(key, () => utf8.encode(text));
   for (const [key, text] of Object.entries(configMap.binaryData ?? {}))
     if (!content.has(key)) content.set(key, () => bytesOf(text));
-  return keyFiles(content, order, (key) => `configmap references non-existent config key: ${key}`);
+  return keyFiles(
+    content,
+    selection,
+    (key) => `configmap references non-existent config key: ${key}`,
+  );
 }
 
 /** Files of a secret (secret MakePayload). */
-export function secretFiles(secret: Secret, order: KeyOrder): Payload {
+export function secretFiles(secret: Secret, selection: KeySelection): Payload {
   const content = new Map(
     Object.entries(secret.data ?? {}).map(([key, text]) => [key, () => bytesOf(text)] as const),
   );
-  return keyFiles(content, order, (key) => `references non-existent secret key: ${key}`);
+  return keyFiles(content, selection, (key) => `references non-existent secret key: ${key}`);
 }
 
 function keyFiles(
   content: ReadonlyMap<string, () => Uint8Array>,
-  { items = [], defaultMode, optional }: KeyOrder,
+  { items = [], defaultMode, optional }: KeySelection,
   missing: (key: string) => string,
 ): Payload {
   if (items.length === 0) {

@@ -118,8 +118,8 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     devicesOf: async (pod: Pod) => {
       const [container = { name: "" }] = pod.spec?.containers ?? [];
       const more = { restartCount: 0, env: [], podIps: [], images: new Map() };
-      const order = { pod, container, ...more, features: FEATURES };
-      return (await volumes.mounts(order)).devices;
+      const request = { pod, container, ...more, features: FEATURES };
+      return (await volumes.mounts(request)).devices;
     },
     /** The agent ends as if killed, and another one starts. */
     restart: () => {

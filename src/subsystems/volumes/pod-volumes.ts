@@ -8,7 +8,7 @@ import {
   type KindDeps,
   type MadeVolume,
   type VolumeKind,
-  type VolumeOrder,
+  type VolumeRequest,
   type VolumeStep,
   VolumeStepError,
 } from "./kind.ts";
@@ -134,14 +134,14 @@ export class PodVolumes {
   }
 
   #follow(entry: Entry): void {
-    const order = this.#orderOf(entry.volume);
-    for (const { resource, namespace, name } of entry.kind?.follows?.(order) ?? []) {
+    const request = this.#requestOf(entry.volume);
+    for (const { resource, namespace, name } of entry.kind?.follows?.(request) ?? []) {
       const stop = this.#deps.objects?.follow(resource, { namespace, name }, () => {
         this.#refresh(entry);
       });
       if (stop) this.#stops.push(stop);
     }
-    const kept = entry.kind?.keeps?.(order, this.#deps, () => this.#refresh(entry)) ?? [];
+    const kept = entry.kind?.keeps?.(request, this.#deps, () => this.#refresh(entry)) ?? [];
     this.#stops.push(...kept);
   }
 
@@ -166,7 +166,7 @@ export class PodVolumes {
       entry.queued = false;
       const { kind, volume } = entry;
       if (!kind) throw new OutsideError("unimplemented", "this kind of volume is not supported");
-      entry.made = await kind.setUp(this.#orderOf(volume), this.#deps, signal);
+      entry.made = await kind.setUp(this.#requestOf(volume), this.#deps, signal);
       const { fault } = entry.made;
       entry.behind = fault !== undefined;
       if (fault === undefined) entry.lastFault = undefined;
@@ -176,7 +176,7 @@ export class PodVolumes {
     await run;
   }
 
-  #orderOf(volume: Volume): VolumeOrder {
+  #requestOf(volume: Volume): VolumeRequest {
     const { volumes: folder, volumeDevices: devices, plugins } = this.#paths;
     return { pod: this.#pod, volume, folder, devices, plugins };
   }

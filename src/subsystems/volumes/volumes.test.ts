@@ -10,7 +10,7 @@ import { silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { TaskScope } from "../../kit/scope.ts";
-import { KubeClient, type TokenOrder, WatchedObjects } from "../../outside/kube/kube.ts";
+import { KubeClient, type TokenOptions, WatchedObjects } from "../../outside/kube/kube.ts";
 import { Volumes } from "./volumes.ts";
 
 const ROOTS = { root: "/r", logs: "/l" };
@@ -40,10 +40,10 @@ async function world() {
   await host.files.makeDirectory(FOLDER, 0o750);
   const faults: string[] = [];
   const metrics = new MetricsRegistry();
-  const tokenOrders: TokenOrder[] = [];
+  const tokenRequests: TokenOptions[] = [];
   const tokens = {
-    token: async (order: TokenOrder) => {
-      tokenOrders.push(order);
+    token: async (request: TokenOptions) => {
+      tokenRequests.push(request);
       return { token: `token-${Math.floor(clock.wall() / 600_000)}`, expiresAt: 0 as WallMs };
     },
     forget: () => {},
@@ -68,7 +68,7 @@ async function world() {
     await work;
   };
   const read = (path: string) => host.files.readText(`${FOLDER}/${path}`, { maxBytes: 1 << 20 });
-  return { clock, server, host, volumes, faults, tokenOrders, mounted, read, metrics };
+  return { clock, server, host, volumes, faults, tokenRequests, mounted, read, metrics };
 }
 
 const CONFIG: Volume = { name: "c", configMap: { name: "settings" } };
@@ -166,7 +166,7 @@ test("projected volumes show the trust bundles of a signer, and those that come 
 });
 
 test("projected volumes join their sources, ask for tokens of the pod and renew them", async () => {
-  const { clock, server, mounted, read, tokenOrders, host } = await world();
+  const { clock, server, mounted, read, tokenRequests, host } = await world();
   server.objects.create(CONFIG_MAPS, { metadata: { name: "ca" }, data: { "ca.crt": "CA" } });
   const sources = [
     { serviceAccountToken: { path: "token", audience: "vault", expirationSeconds: 3607 } },
@@ -178,7 +178,7 @@ test("projected volumes join their sources, ask for tokens of the pod and renew 
     },
   ];
   await mounted(podWith([{ name: "v", projected: { sources } }]));
-  assert.deepEqual(tokenOrders[0], {
+  assert.deepEqual(tokenRequests[0], {
     namespace: "default",
     serviceAccount: "robot",
     audiences: ["vault"],
@@ -373,8 +373,8 @@ test("mounts binds sub paths and writes /etc/hosts", async () => {
   const env = [{ name: "WHO", value: "me" }];
   const features = { recursiveReadOnly: false, imageVolumes: false, imageSubPaths: false };
   const address = { podIps: ["10.0.0.5"], images: new Map() };
-  const order = { pod, container, restartCount: 17, env, features, ...address };
-  const { mounts } = await volumes.mounts(order);
+  const request = { pod, container, restartCount: 17, env, features, ...address };
+  const { mounts } = await volumes.mounts(request);
   const target = "/r/pods/u1/volume-subpaths/e/c/0";
   assert.deepEqual(
     mounts.map(({ containerPath, hostPath }) => [containerPath, hostPath]),
@@ -393,7 +393,7 @@ test("mounts binds sub paths and writes /etc/hosts", async () => {
   assert.equal(await host.files.facts(message), undefined);
   await host.files.writeAtomic(`${target}/f`, "seen", 0o600);
   assert.equal(await read("kubernetes.io~empty-dir/e/x/me/f"), "seen");
-  await volumes.mounts(order);
+  await volumes.mounts(request);
   assert.deepEqual(host.volumes.mounted, [target]);
   await volumes.unmount(pod);
   assert.deepEqual(host.volumes.mounted, []);

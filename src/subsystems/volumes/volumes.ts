@@ -67,8 +67,8 @@ export interface VolumeDeps {
   readonly recordEvent?: (event: VolumeEvent) => void;
 }
 
-/** One container whose mounts are wanted. */
-export interface MountOrder {
+/** A container to compute the mounts of. */
+export interface MountRequest {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;
@@ -215,18 +215,18 @@ export class Volumes {
   }
 
   /** The mounts of one container: its volumes, /etc/hosts and the file of its termination message. */
-  async mounts(order: MountOrder): Promise<ContainerMounts> {
-    const { pod, container, env, features } = order;
+  async mounts(request: MountRequest): Promise<ContainerMounts> {
+    const { pod, container, env, features } = request;
     const made = this.#of(pod).made;
     const plan = planMounts(container, { made, env, features });
     if (plan.kind === "fault") throw new OutsideError("precondition", plan.message);
     const devices = planDevices(container, made);
     if (devices.kind === "fault") throw new OutsideError("precondition", devices.message);
     const mounts: DeepPartial<Mount>[] = [];
-    for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, order));
-    mounts.push(...(await hostsMount(order, this.#options, this.#deps)));
+    for (const mount of plan.mounts) mounts.push(await this.#mountOf(mount, request));
+    mounts.push(...(await hostsMount(request, this.#options, this.#deps)));
     const { terminationMessagePath = "" } = container;
-    const attempt = { pod, container: container.name, restartCount: order.restartCount };
+    const attempt = { pod, container: container.name, restartCount: request.restartCount };
     mounts.push(
       ...(await terminationLogMount(attempt, terminationMessagePath, this.#options, this.#deps)),
     );
@@ -236,7 +236,7 @@ export class Volumes {
     return { mounts, devices: devices.devices, groups };
   }
 
-  async #mountOf(mount: PlannedMount, order: MountOrder): Promise<DeepPartial<Mount>> {
+  async #mountOf(mount: PlannedMount, request: MountRequest): Promise<DeepPartial<Mount>> {
     const { made, subPath, volumeName, containerPath, readOnly } = mount;
     const common = {
       containerPath,
@@ -245,7 +245,7 @@ export class Volumes {
       propagation: PROPAGATION[mount.propagation],
     };
     if (made.image) {
-      const image = order.images.get(volumeName) ?? made.image.reference;
+      const image = request.images.get(volumeName) ?? made.image.reference;
       return {
         ...common,
         image: { image, userSpecifiedImage: made.image.reference },
@@ -253,14 +253,14 @@ export class Volumes {
       };
     }
     if (subPath === "") return { ...common, hostPath: made.hostPath };
-    const hostPath = await this.#bindSubPath(mount, order);
+    const hostPath = await this.#bindSubPath(mount, request);
     return { ...common, hostPath };
   }
 
   /** A sub path is mounted by its descriptor, and the runtime only ever sees where. */
   async #bindSubPath(
     { made, subPath, volumeName, index }: PlannedMount,
-    { pod, container }: MountOrder,
+    { pod, container }: MountRequest,
   ): Promise<string> {
     const { subPaths } = podPaths(this.#options.roots, pod);
     const target = `${subPaths}/${volumeName}/${container.name}/${index}`;

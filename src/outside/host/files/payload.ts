@@ -17,7 +17,7 @@ import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
 import { removeTree } from "./remove-tree.ts";
-import type { GroupOrder, PayloadFile } from "./volume-files.ts";
+import type { GroupOwnership, PayloadFile } from "./volume-files.ts";
 import { groupMode } from "./volume-group.ts";
 
 // The layout of the Go kubelet (volume/util atomic_writer.go): files in a folder named after the time, a
@@ -37,7 +37,7 @@ const COMPARE_LIMIT_BYTES = 8 * 1024 * 1024;
 export async function writePayload(
   folder: string,
   files: readonly PayloadFile[],
-  group?: GroupOrder,
+  group?: GroupOwnership,
 ): Promise<boolean> {
   const wanted = files.map((file) => ({ ...file, parts: partsOf(file.path) }));
   let volume: FileHandle | undefined;
@@ -70,7 +70,7 @@ function partsOf(path: string): readonly string[] {
 }
 
 /** The mode a file ends up with. */
-function modeOf({ mode }: PayloadFile, group: GroupOrder | undefined): number {
+function modeOf({ mode }: PayloadFile, group: GroupOwnership | undefined): number {
   return group ? groupMode(mode, "file", group) : mode;
 }
 
@@ -79,7 +79,7 @@ async function isInPlace(
   volume: FileHandle,
   files: readonly Wanted[],
   names: readonly string[],
-  group: GroupOrder | undefined,
+  group: GroupOwnership | undefined,
 ): Promise<boolean> {
   const current = await linkTarget(volume, DATA);
   if (current === undefined || !STAMPED.test(current)) return false;
@@ -116,7 +116,7 @@ async function filesIn(folder: FileHandle, prefix: string): Promise<readonly str
 async function isSame(
   stamped: FileHandle,
   file: Wanted,
-  group: GroupOrder | undefined,
+  group: GroupOwnership | undefined,
 ): Promise<boolean> {
   await using place = await openFolders(stamped, file.parts.slice(0, -1));
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -162,7 +162,7 @@ async function openFolders(
 async function makeStamped(
   volume: FileHandle,
   files: readonly Wanted[],
-  group: GroupOrder | undefined,
+  group: GroupOwnership | undefined,
 ): Promise<string> {
   const stamp = new Date().toISOString().slice(0, 19).replace(/[-T:]/g, "_");
   const name = `..${stamp}.${randomBytes(5).toString("hex")}`;
@@ -180,7 +180,7 @@ async function makeStamped(
 async function makeFolder(
   parent: FileHandle,
   name: string,
-  group: GroupOrder | undefined,
+  group: GroupOwnership | undefined,
 ): Promise<void> {
   try {
     await mkdir(nameIn(parent, name), FOLDER_MODE);
@@ -196,7 +196,7 @@ async function makeFolder(
 async function writeFile(
   stamped: FileHandle,
   file: Wanted,
-  group: GroupOrder | undefined,
+  group: GroupOwnership | undefined,
 ): Promise<void> {
   const parents = file.parts.slice(0, -1);
   await using place = await openFolders(stamped, parents, (parent, name) =>
@@ -239,7 +239,7 @@ async function linkTarget(volume: FileHandle, name: string): Promise<string | un
 async function giveRoot(
   volume: FileHandle,
   links: readonly string[],
-  group: GroupOrder,
+  group: GroupOwnership,
 ): Promise<void> {
   const facts = await volume.stat();
   const path = `/proc/self/fd/${volume.fd}`;

@@ -27,7 +27,7 @@ export interface PayloadFile {
 }
 
 /** Which files and folders get a group, and what it may do. */
-export interface GroupOrder {
+export interface GroupOwnership {
   readonly groupId: number;
   /** The group may read only; else also write. */
   readonly readOnly: boolean;
@@ -35,8 +35,8 @@ export interface GroupOrder {
   readonly onlyOnMismatch?: boolean;
 }
 
-/** A place in a volume and where it is to be mounted. */
-export interface BindOrder {
+/** A path in a volume and its mount target. */
+export interface BindMount {
   /** The volume; trusted, may be reached through links. */
   readonly root: string;
   /** Place in it; links are followed as long as they stay in `root`. */
@@ -90,13 +90,13 @@ export interface VolumeFiles {
    */
   makeShared(path: string): Promise<boolean>;
   /** As `bind`, from within a volume whose content is not trusted. */
-  bindBeneath(order: BindOrder): Promise<void>;
+  bindBeneath(mount: BindMount): Promise<void>;
   /**
    * Mounts the file system of a block device; one that holds nothing is formatted first, one that holds
    * anything never. Mounted already is fine; another device there is "precondition", a file system that
    * is another one and cannot be mounted as what is expected "invalid".
    */
-  mountDevice(order: DeviceMount): Promise<void>;
+  mountDevice(mount: DeviceMount): Promise<void>;
   /**
    * Shows the node of the block device `source` at `target`, made as a file, and holds the device so that
    * its number stays its own until `unmapDevice`, whatever ends meanwhile. What is held there stays, also
@@ -111,9 +111,13 @@ export interface VolumeFiles {
    * Makes `files` the content of the volume `folder` in one step, seen through `..data`, and removes what
    * was there before of earlier payloads. Resolves with whether anything was changed.
    */
-  writePayload(folder: string, files: readonly PayloadFile[], group?: GroupOrder): Promise<boolean>;
+  writePayload(
+    folder: string,
+    files: readonly PayloadFile[],
+    group?: GroupOwnership,
+  ): Promise<boolean>;
   /** Gives a folder with all it holds to a group; links themselves are given, never followed. */
-  giveToGroup(folder: string, order: GroupOrder): Promise<void>;
+  giveToGroup(folder: string, mount: GroupOwnership): Promise<void>;
   /** The text of a regular file in a volume, links followed within it; missing is `undefined`. */
   readBeneath(root: string, relativePath: string, maxBytes: number): Promise<string | undefined>;
   /** Writes the text into the file itself, so that it is seen where the file is mounted. */

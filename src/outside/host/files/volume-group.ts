@@ -2,7 +2,7 @@ import { constants } from "node:fs";
 import { chmod, chown, type FileHandle, lchown, open, opendir } from "node:fs/promises";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { nameIn, openFolder, openFolderIn } from "./beneath.ts";
-import type { GroupOrder } from "./volume-files.ts";
+import type { GroupOwnership } from "./volume-files.ts";
 
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
 const O_PATH = 0o10000000;
@@ -16,46 +16,46 @@ const SETGID = 0o2000;
 export function groupMode(
   mode: number,
   kind: "file" | "directory",
-  { readOnly }: Pick<GroupOrder, "readOnly">,
+  { readOnly }: Pick<GroupOwnership, "readOnly">,
 ): number {
   const rights = readOnly ? 0o440 : 0o660;
   return mode | rights | (kind === "directory" ? 0o110 | SETGID : 0);
 }
 
-interface GroupWalk extends GroupOrder {
+interface GroupWalk extends GroupOwnership {
   readonly onProgress: () => void;
 }
 
 /** See `VolumeFiles.giveToGroup`. */
 export async function giveToGroup(
   folder: string,
-  order: GroupOrder,
+  ownership: GroupOwnership,
   onProgress = () => {},
 ): Promise<void> {
   try {
     await using top = await openFolder(folder);
-    if (order.onlyOnMismatch && (await isRight(top, order))) return;
-    await giveBelow(top, { ...order, onProgress });
-    await giveFolder(top, order);
+    if (ownership.onlyOnMismatch && (await isRight(top, ownership))) return;
+    await giveBelow(top, { ...ownership, onProgress });
+    await giveFolder(top, ownership);
   } catch (thrown) {
     throw hostError("give to its group", folder, thrown);
   }
 }
 
-async function isRight(folder: FileHandle, order: GroupOrder): Promise<boolean> {
+async function isRight(folder: FileHandle, ownership: GroupOwnership): Promise<boolean> {
   const { gid, mode } = await folder.stat();
   const bits = mode & MODE_BITS;
-  return gid === order.groupId && groupMode(bits, "directory", order) === bits;
+  return gid === ownership.groupId && groupMode(bits, "directory", ownership) === bits;
 }
 
 /** The topmost folder comes last, so that a walk that was cut short is done again. */
-async function giveBelow(folder: FileHandle, order: GroupWalk): Promise<void> {
+async function giveBelow(folder: FileHandle, ownership: GroupWalk): Promise<void> {
   const reader = await opendir(`/proc/self/fd/${folder.fd}`, { encoding: "latin1" });
   for await (const entry of reader) {
     const name = Buffer.from(entry.name, "latin1");
-    order.onProgress();
+    ownership.onProgress();
     try {
-      await giveEntry(folder, name, order);
+      await giveEntry(folder, name, ownership);
     } catch (thrown) {
       // Removed or exchanged meanwhile.
       if (!isMissing(thrown) && errnoOf(thrown) !== "ELOOP") throw thrown;
@@ -63,27 +63,27 @@ async function giveBelow(folder: FileHandle, order: GroupWalk): Promise<void> {
   }
 }
 
-async function giveEntry(folder: FileHandle, name: Buffer, order: GroupWalk): Promise<void> {
+async function giveEntry(folder: FileHandle, name: Buffer, ownership: GroupWalk): Promise<void> {
   await using held = await open(nameIn(folder, name), O_PATH | constants.O_NOFOLLOW);
   const facts = await held.stat();
   if (facts.isDirectory()) {
     await using child = await openFolderIn(folder, name);
-    await giveBelow(child, order);
-    await giveFolder(child, order);
+    await giveBelow(child, ownership);
+    await giveFolder(child, ownership);
     return;
   }
   if (facts.isSymbolicLink()) {
-    await lchown(nameIn(folder, name), facts.uid, order.groupId);
+    await lchown(nameIn(folder, name), facts.uid, ownership.groupId);
     return;
   }
   const path = `/proc/self/fd/${held.fd}`;
-  const mode = groupMode(facts.mode & MODE_BITS, "file", order);
-  if (facts.gid !== order.groupId) await chown(path, facts.uid, order.groupId);
+  const mode = groupMode(facts.mode & MODE_BITS, "file", ownership);
+  if (facts.gid !== ownership.groupId) await chown(path, facts.uid, ownership.groupId);
   if (mode !== (facts.mode & MODE_BITS)) await chmod(path, mode);
 }
 
-async function giveFolder(folder: FileHandle, order: GroupOrder): Promise<void> {
+async function giveFolder(folder: FileHandle, ownership: GroupOwnership): Promise<void> {
   const { gid, uid, mode } = await folder.stat();
-  if (gid !== order.groupId) await folder.chown(uid, order.groupId);
-  await folder.chmod(groupMode(mode & MODE_BITS, "directory", order));
+  if (gid !== ownership.groupId) await folder.chown(uid, ownership.groupId);
+  await folder.chmod(groupMode(mode & MODE_BITS, "directory", ownership));
 }

@@ -43,8 +43,8 @@ export class BlockDevices {
   }
 
   /** See `VolumeFiles.mountDevice` (mount-utils SafeFormatAndMount). */
-  async mount(order: DeviceMount): Promise<void> {
-    const { source, target, options, fsType } = order;
+  async mount(mount: DeviceMount): Promise<void> {
+    const { source, target, options, fsType } = mount;
     if (!FS_TYPE.test(fsType))
       throw new OutsideError("invalid", `"${fsType}" is no name of a file system`);
     await using device = await holdDevice(source);
@@ -54,9 +54,9 @@ export class BlockDevices {
     const format = await this.#formatOf(device, source);
     if (format === undefined) {
       if (readOnly) throw unformatted(source);
-      await this.#format(device, order);
+      await this.#format(device, mount);
     } else if (!readOnly) await this.#repair(device, source);
-    await this.#mountHeld(device, order, format ?? fsType);
+    await this.#mountHeld(device, mount, format ?? fsType);
     if (await isDevice(target, number)) return;
     // The name became another device's between our opening it and mount's.
     await this.#programs.run("umount", [...AS_TOLD, target]);

@@ -13,7 +13,7 @@ import {
 import { basename, dirname } from "node:path";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import { holdBeneath } from "../files/resolve-beneath.ts";
-import type { BindOrder, MountPoint } from "../files/volume-files.ts";
+import type { BindMount, MountPoint } from "../files/volume-files.ts";
 import { hostError, isMissing } from "../host-errors.ts";
 import { type MountEntry, mountOf, mountPointsWithin, parseMountinfo } from "./parse-mountinfo.ts";
 import type { RunProgram } from "./programs.ts";
@@ -126,10 +126,10 @@ export class Mounts {
     return true;
   }
 
-  async bindBeneath(order: BindOrder): Promise<void> {
-    const held = await holdBeneath(order.root, order.relativePath, order.createMode);
+  async bindBeneath(mount: BindMount): Promise<void> {
+    const held = await holdBeneath(mount.root, mount.relativePath, mount.createMode);
     try {
-      const { target } = order;
+      const { target } = mount;
       if (await shows(held, target)) return;
       for (let left = MOUNTS_LIMIT; await isMounted(target); left -= 1) {
         if (left === 0) throw new OutsideError("precondition", `${target} stays mounted`);
@@ -138,7 +138,7 @@ export class Mounts {
       await makeTarget(held, target);
       await this.#run("mount", [...AS_TOLD, "--bind", "/proc/self/fd/3", target], [held.fd]);
     } catch (thrown) {
-      throw hostError("bind", `${order.root}/${order.relativePath}`, thrown);
+      throw hostError("bind", `${mount.root}/${mount.relativePath}`, thrown);
     } finally {
       await held.close();
     }

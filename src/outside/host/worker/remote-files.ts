@@ -43,14 +43,15 @@ export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
     bind: (source, target, options) =>
       run("volumes.bind", [source, target, options], [source, target]),
     makeShared: (path) => run("volumes.makeShared", [path], [path]),
-    bindBeneath: (order) => run("volumes.bindBeneath", [order], [order.root, order.target]),
-    mountDevice: (order) => run("volumes.mountDevice", [order], [order.target, order.source]),
+    bindBeneath: (options) => run("volumes.bindBeneath", [options], [options.root, options.target]),
+    mountDevice: (options) =>
+      run("volumes.mountDevice", [options], [options.target, options.source]),
     mapDevice: (source, target) => run("volumes.mapDevice", [source, target], [source, target]),
     unmapDevice: (target) => run("volumes.unmapDevice", [target], [target]),
     unmount: (path) => run("volumes.unmount", [path], [path]),
     writePayload: (folder, files, group) =>
       run("volumes.writePayload", [folder, files, group], [folder]),
-    giveToGroup: (folder, order) => run("volumes.giveToGroup", [folder, order], [folder]),
+    giveToGroup: (folder, options) => run("volumes.giveToGroup", [folder, options], [folder]),
     readBeneath: (root, relativePath, maxBytes) =>
       run("volumes.readBeneath", [root, relativePath, maxBytes], [root]),
     overwrite: (path, text, mode) => run("volumes.overwrite", [path, text, mode], [path]),

@@ -19,7 +19,7 @@ export interface PodEvent {
 export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
 
 /** A container to stop, with its grace period and the message of the Killing event. */
-export interface StopOrder {
+export interface StopRequest {
   readonly id: string;
   readonly name: string;
   /** Whole seconds; the executor never gives the runtime less than 2. */
@@ -53,7 +53,7 @@ export type PodAction =
   /** All at once; the action ends when the last has stopped. */
   | {
       readonly kind: "stopContainers";
-      readonly orders: readonly StopOrder[];
+      readonly stops: readonly StopRequest[];
       readonly because: readonly Because[];
     }
   /** Brings the pod's group, and containers that run, to what the pod was given. */

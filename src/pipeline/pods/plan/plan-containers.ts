@@ -11,7 +11,7 @@ import { after } from "../../../kit/instant.ts";
 import { lastEnd } from "../lost-containers.ts";
 import { attemptIn, lastMade, latestAttempt } from "../observed.ts";
 import type { PodRecord } from "../record.ts";
-import { removalOf, type StopOrder } from "./actions.ts";
+import { removalOf, type StopRequest } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import { RESIZE_RESTART } from "./plan-resize.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
@@ -171,27 +171,27 @@ function definitionChanged(container: Container, running: ObservedContainer): bo
 function replace({ record, parts }: Turn, running: ObservedContainer, fault: Fault): void {
   const { draft } = parts;
   const { again, message } = fault;
-  const order = stopOrder(record, running, message, fault.probe);
+  const stop = stopRequest(record, running, message, fault.probe);
   draft.actions.push({
     kind: "stopContainers",
-    orders: [again ? { ...order, again: true } : order],
+    stops: [again ? { ...stop, again: true } : stop],
     because: [
       decided("killContainer", fault.rule, {
         container: running.name,
-        graceSeconds: order.graceSeconds,
-        detail: order.message,
+        graceSeconds: stop.graceSeconds,
+        detail: stop.message,
       }),
     ],
   });
 }
 
 /** The stop of one container for its own sake; a probe may bring its own grace. */
-export function stopOrder(
+export function stopRequest(
   record: PodRecord,
   running: ObservedContainer,
   message: string,
   probe?: Probe,
-): StopOrder {
+): StopRequest {
   const graceSeconds = probe?.terminationGracePeriodSeconds ?? graceSecondsOf(record.pod);
   return { id: running.id, name: running.name, graceSeconds, message, preStop: true };
 }

@@ -31,7 +31,7 @@ function inShort(action: PodAction): string {
     case "resizePod":
       return `resize ${action.containers.map(({ name }) => name).join("+")}`.trimEnd();
     case "stopContainers":
-      return `stop ${action.orders.map(({ message }) => message).join()}`;
+      return `stop ${action.stops.map(({ message }) => message).join()}`;
     case "startContainer":
       return `start ${action.name}#${action.restartCount}`;
     default:

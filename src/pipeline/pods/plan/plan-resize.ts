@@ -12,7 +12,7 @@ import {
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { attemptIn, newestSandbox } from "../observed.ts";
 import { type PodRecord, STEP_RESIZE } from "../record.ts";
-import type { StopOrder } from "./actions.ts";
+import type { StopRequest } from "./actions.ts";
 import type { PlanContext, PlanDraft } from "./plan-draft.ts";
 import type { SandboxPlan } from "./plan-sandbox.ts";
 
@@ -108,16 +108,16 @@ function stopThem(
   draft: PlanDraft,
 ): void {
   const graceSeconds = graceSecondsOf(pod);
-  const orders = restarts.map(({ attempt: { id, name } }): StopOrder => {
+  const stops = restarts.map(({ attempt: { id, name } }): StopRequest => {
     const message = `Container ${name} resize requires restart`;
     return { id, name, graceSeconds, message, preStop: true, again: true };
   });
   draft.actions.push({
     kind: "stopContainers",
-    orders,
-    because: orders.map(({ name, message }) =>
+    stops,
+    because: stops.map(({ name, message }) =>
       decided("killContainer", RESIZE_RESTART, { container: name, graceSeconds, detail: message }),
     ),
   });
-  for (const { name } of orders) draft.restarting.add(name);
+  for (const { name } of stops) draft.restarting.add(name);
 }

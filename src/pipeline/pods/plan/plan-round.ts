@@ -15,7 +15,7 @@ export function planRoundEnd(record: PodRecord, draft: PlanDraft): boolean {
     `Container ${name} will be restarted with all containers of the pod`;
   draft.actions.push({
     kind: "stopContainers",
-    orders: living.map(({ id, name }) => ({
+    stops: living.map(({ id, name }) => ({
       id,
       name,
       graceSeconds: 0,

@@ -102,7 +102,7 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
     const graceSeconds = graceSecondsOf(record.pod);
     draft.actions.push({
       kind: "stopContainers",
-      orders: inTurn(
+      stops: inTurn(
         record.pod,
         living.map(({ id, name }) => ({
           id,

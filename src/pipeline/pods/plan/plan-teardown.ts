@@ -22,7 +22,7 @@ export function planTermination(
   if (living.length === 0) return NO_PLAN;
   const leftMs = Math.max(0, life.killBy - context.now);
   const graceSeconds = Math.ceil(leftMs / 1000);
-  const orders = living.map(({ id, name }) => ({
+  const stops = living.map(({ id, name }) => ({
     id,
     name,
     graceSeconds,
@@ -34,8 +34,8 @@ export function planTermination(
     actions: [
       {
         kind: "stopContainers",
-        orders: leftMs > 0 ? inTurn(record.pod, orders) : orders,
-        because: orders.map(({ name, message }) =>
+        stops: leftMs > 0 ? inTurn(record.pod, stops) : stops,
+        because: stops.map(({ name, message }) =>
           decided("killContainer", `pod ${life.cause.kind}`, {
             container: name,
             graceSeconds,

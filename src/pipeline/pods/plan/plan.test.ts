@@ -25,7 +25,7 @@ function inShort(action: PodAction): string {
     case "startContainer":
       return `start ${action.name}#${action.restartCount}`;
     case "stopContainers":
-      return `stop ${action.orders
+      return `stop ${action.stops
         .map(({ id, graceSeconds, after = [] }) =>
           [`${id}(${graceSeconds})`, ...after].join(" after "),
         )
@@ -201,7 +201,7 @@ for (const [
     );
     const [stop] = planPod(record, aContext()).actions;
     assert(stop?.kind === "stopContainers");
-    assert.deepEqual([stop.orders[0]?.message, stop.orders[0]?.again], [message, again]);
+    assert.deepEqual([stop.stops[0]?.message, stop.stops[0]?.again], [message, again]);
   });
 
 type Kill = Partial<ObservedContainer> & Pick<ProbeVerdicts, "liveness" | "startup">;

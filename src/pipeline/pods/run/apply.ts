@@ -101,8 +101,8 @@ const EXECUTORS: Executors = {
 
   startContainer: (action, run) => startContainer(action, run),
 
-  stopContainers: async ({ orders }, run) => {
-    const faults = await stopContainers(orders, run);
+  stopContainers: async ({ stops }, run) => {
+    const faults = await stopContainers(stops, run);
     const [first] = faults;
     if (!first) return undefined;
     recordNotKilled(

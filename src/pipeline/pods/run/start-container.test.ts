@@ -6,7 +6,7 @@ import { decided } from "../../../api/decisions.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
-import type { CreateContainerOrder, PodPorts } from "../ports.ts";
+import type { CreateContainerOptions, PodPorts } from "../ports.ts";
 import type { Run } from "./run.ts";
 import { startContainer } from "./start-container.ts";
 
@@ -33,7 +33,7 @@ function aRun(
   faults: { readonly create?: Error; readonly start?: Error } = {},
 ) {
   const did: string[] = [];
-  const made: CreateContainerOrder[] = [];
+  const made: CreateContainerOptions[] = [];
   const images: PodPorts["images"] = {
     ensure: async () => ({
       kind: "present",
@@ -43,9 +43,9 @@ function aRun(
   };
   const runtime: Pick<PodPorts["runtime"], "createContainer" | "startContainer" | "stopContainer"> =
     {
-      createContainer: async (order) => {
+      createContainer: async (options) => {
         if (faults.create) throw faults.create;
-        made.push(order);
+        made.push(options);
         return "a-0";
       },
       startContainer: async () => {

@@ -189,8 +189,8 @@ async function abandonAfterHook(
     container: action.name,
   });
   const graceSeconds = graceSecondsOf(pod);
-  const order = { id, name: action.name, graceSeconds, message: "FailedPostStartHook" };
-  await stopContainer({ ...order, preStop: true }, run).catch((error: unknown) => {
+  const options = { id, name: action.name, graceSeconds, message: "FailedPostStartHook" };
+  await stopContainer({ ...options, preStop: true }, run).catch((error: unknown) => {
     run.deps.log.warn("stopping a container after its failed post-start hook", {
       container: action.name,
       error,

@@ -4,7 +4,7 @@ import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import { aContainer, anAttempt, aPod, aRecord } from "../../../../test/support/pods.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
-import type { StopOrder } from "../plan/actions.ts";
+import type { StopRequest } from "../plan/actions.ts";
 import { inTurn } from "../plan/stop-order.ts";
 import type { PodPorts } from "../ports.ts";
 import type { Run } from "./run.ts";
@@ -58,10 +58,10 @@ async function play(
   const record = aRecord({ pod, containers: NAMES.map((name) => anAttempt(name)) });
   const deps = { clock, random: createSeededRandom(1), log: silentLog, ports };
   const run: Run = { record, deps, signal, sandboxId: "sb-0" };
-  const orders = NAMES.map(
-    (name): StopOrder => ({ id: `${name}-0`, name, graceSeconds, message: "", preStop: true }),
+  const stops = NAMES.map(
+    (name): StopRequest => ({ id: `${name}-0`, name, graceSeconds, message: "", preStop: true }),
   );
-  const done = stopContainers(inTurn(pod, orders), run);
+  const done = stopContainers(inTurn(pod, stops), run);
   done.catch(() => {});
   await clock.advance(120_000);
   return { lines, faults: (await done).map(({ name }) => name) };

@@ -1,6 +1,6 @@
 import { isOutside } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
-import type { StopOrder } from "../plan/actions.ts";
+import type { StopRequest } from "../plan/actions.ts";
 import type { Run } from "./run.ts";
 
 /** The runtime is never given less to stop a container (kuberuntime minimumGracePeriodInSeconds). */
@@ -20,25 +20,25 @@ class NotItsTurn extends Error {}
  * stopped, with what could not be. Rejects when the run's signal is aborted.
  */
 export async function stopContainers(
-  orders: readonly StopOrder[],
+  stops: readonly StopRequest[],
   run: Run,
 ): Promise<readonly StopFault[]> {
-  const ends = new Map(orders.map(({ id }) => [id, Promise.withResolvers<void>()]));
+  const ends = new Map(stops.map(({ id }) => [id, Promise.withResolvers<void>()]));
   const faults: StopFault[] = [];
-  const stopInTurn = async (order: StopOrder) => {
-    const end = ends.get(order.id);
-    const before = (order.after ?? []).map((id) => ends.get(id)?.promise);
+  const stopInTurn = async (stop: StopRequest) => {
+    const end = ends.get(stop.id);
+    const before = (stop.after ?? []).map((id) => ends.get(id)?.promise);
     try {
-      await stopContainer(order, run, before);
+      await stopContainer(stop, run, before);
       end?.resolve();
     } catch (error) {
       end?.reject(new NotItsTurn());
-      if (!(error instanceof NotItsTurn)) faults.push({ name: order.name, error });
+      if (!(error instanceof NotItsTurn)) faults.push({ name: stop.name, error });
     }
   };
   for (const { promise } of ends.values()) promise.catch(() => {});
   // All at once: those that wait for their turn are begun, too, as they wait for the others.
-  allValues(await inParallel(orders, orders.length, stopInTurn));
+  allValues(await inParallel(stops, stops.length, stopInTurn));
   run.signal.throwIfAborted();
   return faults;
 }
@@ -48,7 +48,7 @@ export async function stopContainers(
  * runs at once, also in a container that has to wait for others; without a grace there is none.
  */
 export async function stopContainer(
-  order: StopOrder,
+  stop: StopRequest,
   run: Run,
   before: readonly (Promise<void> | undefined)[] = [],
 ): Promise<void> {
@@ -57,16 +57,16 @@ export async function stopContainer(
   events.record(pod, {
     type: "Normal",
     reason: "Killing",
-    message: order.message,
-    container: order.name,
+    message: stop.message,
+    container: stop.name,
   });
-  let leftSeconds = order.graceSeconds;
-  if (order.preStop && leftSeconds > 0) leftSeconds -= await hooks.preStop(pod, order, run.signal);
+  let leftSeconds = stop.graceSeconds;
+  if (stop.preStop && leftSeconds > 0) leftSeconds -= await hooks.preStop(pod, stop, run.signal);
   if (before.length > 0 && leftSeconds > 0)
     leftSeconds -= await awaitTurn(before, leftSeconds, run);
   run.signal.throwIfAborted();
   try {
-    await runtime.stopContainer(order.id, Math.max(leftSeconds, MINIMUM_STOP_SECONDS), run.signal);
+    await runtime.stopContainer(stop.id, Math.max(leftSeconds, MINIMUM_STOP_SECONDS), run.signal);
   } catch (error) {
     if (!isOutside(error, "notFound")) throw error;
   }

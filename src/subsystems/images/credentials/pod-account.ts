@@ -42,14 +42,14 @@ export function podAccountsFrom(
     token: async (pod, { namespace, name }, audience, signal) => {
       if (!tokens)
         throw new OutsideError("unavailable", "there is no API server to ask for tokens");
-      const order = {
+      const options = {
         namespace,
         serviceAccount: name,
         audiences: [audience],
         expirationSeconds: TOKEN_SECONDS,
         pod: { name: pod.metadata?.name ?? "", uid: pod.metadata?.uid ?? "" },
       };
-      return (await tokens.token(order, signal)).token;
+      return (await tokens.token(options, signal)).token;
     },
   };
 }

@@ -225,8 +225,8 @@ export class Ensure {
     await records.began(image);
     const stop = { progress: () => {} };
     try {
-      const order = { image, annotations: pod.metadata?.annotations ?? {}, credentials };
-      const pulled = await puller.pull(order, signal, (standing) => {
+      const spec = { image, annotations: pod.metadata?.annotations ?? {}, credentials };
+      const pulled = await puller.pull(spec, signal, (standing) => {
         stop.progress = this.#showProgress(request, standing);
       });
       await records.pulled(image, pulled.imageRef, accessBy(pulled));

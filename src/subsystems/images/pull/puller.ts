@@ -23,7 +23,7 @@ export interface PullerOptions extends LaneOptions {
 }
 
 /** One image for one pod. */
-export interface PullOrder {
+export interface PullSpec {
   readonly image: string;
   readonly annotations: Readonly<Record<string, string>>;
   /** Tried in this order; none means without. */
@@ -83,13 +83,13 @@ export class Puller {
 
   /** Pulls, or joins the same pull that is under way. `onStanding` gets a look at where it stands. */
   async pull(
-    order: PullOrder,
+    spec: PullSpec,
     signal: AbortSignal,
     onStanding: (standing: () => PullStanding | undefined) => void = () => {},
   ): Promise<PulledImage> {
     signal.throwIfAborted();
-    const key = `${order.image} ${order.credentials.map(credentialHash).join(" ")}`;
-    const shared = this.#underWay.get(key) ?? this.#begin(key, order);
+    const key = `${spec.image} ${spec.credentials.map(credentialHash).join(" ")}`;
+    const shared = this.#underWay.get(key) ?? this.#begin(key, spec);
     shared.askers += 1;
     onStanding(shared.standing);
     try {
@@ -98,16 +98,16 @@ export class Puller {
       shared.askers -= 1;
       if (shared.askers === 0) {
         if (this.#underWay.get(key) === shared) this.#underWay.delete(key);
-        shared.abort.abort(new Error(`nobody waits for image ${order.image} any more`));
+        shared.abort.abort(new Error(`nobody waits for image ${spec.image} any more`));
       }
     }
   }
 
-  #begin(key: string, order: PullOrder): SharedPull {
+  #begin(key: string, spec: PullSpec): SharedPull {
     const abort = new AbortController();
-    const work = () => this.#pullWithAll(order, abort.signal);
+    const work = () => this.#pullWithAll(spec, abort.signal);
     let lane: Lane | undefined;
-    const result = this.#lanes.run(registryOf(order.image), work, abort.signal, (given) => {
+    const result = this.#lanes.run(registryOf(spec.image), work, abort.signal, (given) => {
       lane = given;
     });
     const shared: SharedPull = { result, abort, askers: 0, standing: () => lane?.standing() };
@@ -120,9 +120,9 @@ export class Puller {
   }
 
   /** Tries one credential after the other; without any it is tried without. */
-  async #pullWithAll(order: PullOrder, signal: AbortSignal): Promise<PulledImage> {
+  async #pullWithAll(spec: PullSpec, signal: AbortSignal): Promise<PulledImage> {
     const began = this.#clock.monotonic();
-    const { image, annotations, credentials } = order;
+    const { image, annotations, credentials } = spec;
     const tries = credentials.length === 0 ? [undefined] : credentials;
     const errors: string[] = [];
     for (const tried of tries) {

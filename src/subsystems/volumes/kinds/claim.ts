@@ -12,7 +12,7 @@ import {
   type KindDeps,
   namespaceOf,
   type VolumeKind,
-  type VolumeOrder,
+  type VolumeRequest,
   wrong,
 } from "../kind.ts";
 import { checkMode, setUpPersistentVolume } from "./persistent-volume.ts";
@@ -22,11 +22,11 @@ const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
 /** Persistent volumes on this node, by way of a claim: local ones and paths of the node. */
 export const claimKind: VolumeKind = {
   plugin: VOLUME_SOURCES.persistentVolumeClaim.folder,
-  setUp: async (order, deps, signal) => {
-    const { name, readOnly } = claimOf(order.pod, order.volume);
-    const pv = await boundVolume(order, name, deps, signal);
-    checkMode(pv, order.pod, order.volume.name);
-    const made = await setUpPersistentVolume({ ...order, pv, readOnly }, deps);
+  setUp: async (request, deps, signal) => {
+    const { name, readOnly } = claimOf(request.pod, request.volume);
+    const pv = await boundVolume(request, name, deps, signal);
+    checkMode(pv, request.pod, request.volume.name);
+    const made = await setUpPersistentVolume({ ...request, pv, readOnly }, deps);
     const groupId = Number(pv.metadata?.annotations?.[GROUP_ANNOTATION] ?? Number.NaN);
     return {
       ...made,
@@ -46,7 +46,7 @@ export function claimOf(pod: Pod, volume: Volume): { name: string; readOnly: boo
 
 /** The volume that is bound to the claim (desired_state_of_world_populator getPVCExtractPV, getPVSpec). */
 async function boundVolume(
-  { pod, volume }: VolumeOrder,
+  { pod, volume }: VolumeRequest,
   name: string,
   deps: KindDeps,
   signal: AbortSignal,

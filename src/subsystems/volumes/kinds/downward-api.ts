@@ -8,13 +8,13 @@ const PLUGIN = VOLUME_SOURCES.downwardAPI.folder;
 /** Fields of the pod as files, which follow its labels and annotations. */
 export const downwardApiKind: VolumeKind = {
   plugin: PLUGIN,
-  setUp: (order, deps) => {
-    const { items, defaultMode = DEFAULT_FILE_MODE } = order.volume.downwardAPI ?? {};
+  setUp: (request, deps) => {
+    const { items, defaultMode = DEFAULT_FILE_MODE } = request.volume.downwardAPI ?? {};
     const { allocatable } = deps;
-    return setUpPayload(order, deps, {
+    return setUpPayload(request, deps, {
       plugin: PLUGIN,
       medium: "memory",
-      payload: async () => downwardFiles(order.pod, items, { defaultMode, allocatable }),
+      payload: async () => downwardFiles(request.pod, items, { defaultMode, allocatable }),
     });
   },
   showsPod: () => true,

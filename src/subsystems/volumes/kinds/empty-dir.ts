@@ -1,6 +1,6 @@
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
 import { OutsideError } from "../../../kit/errors.ts";
-import { type KindDeps, type VolumeKind, type VolumeOrder, volumePath } from "../kind.ts";
+import { type KindDeps, type VolumeKind, type VolumeRequest, volumePath } from "../kind.ts";
 import { ensureFolder } from "../payload-volume.ts";
 import { hugePagesOf } from "../sizes.ts";
 
@@ -18,36 +18,36 @@ const READY_MODE = 0o640;
  */
 export const emptyDirKind: VolumeKind = {
   plugin: PLUGIN,
-  setUp: async (order, deps) => {
-    const path = volumePath(order, PLUGIN);
+  setUp: async (request, deps) => {
+    const path = volumePath(request, PLUGIN);
     const made = { hostPath: path, readOnly: false };
-    const medium = order.volume.emptyDir?.medium ?? "";
-    if (await isReady(path, medium, order, deps)) return made;
+    const medium = request.volume.emptyDir?.medium ?? "";
+    if (await isReady(path, medium, request, deps)) return made;
     const isNew = !(await deps.files.facts(path));
     if (medium === "" || medium === "Memory")
-      await ensureFolder(path, medium === "" ? "disk" : "memory", order, deps);
-    else await ensureHugePages(path, medium, order, deps);
+      await ensureFolder(path, medium === "" ? "disk" : "memory", request, deps);
+    else await ensureHugePages(path, medium, request, deps);
     if (isNew && medium === "") await deps.files.makeDirectory(path, MODE);
-    const { fsGroup } = order.pod.spec?.securityContext ?? {};
+    const { fsGroup } = request.pod.spec?.securityContext ?? {};
     if (fsGroup !== undefined)
       await deps.volumes.giveToGroup(path, { groupId: fsGroup, readOnly: false });
-    await deps.files.makeDirectory(readyFolder(order), READY_FOLDER_MODE);
-    await deps.files.writeAtomic(`${readyFolder(order)}/${READY}`, "", READY_MODE);
+    await deps.files.makeDirectory(readyFolder(request), READY_FOLDER_MODE);
+    await deps.files.writeAtomic(`${readyFolder(request)}/${READY}`, "", READY_MODE);
     return made;
   },
 };
 
-const readyFolder = ({ plugins, volume }: VolumeOrder): string =>
+const readyFolder = ({ plugins, volume }: VolumeRequest): string =>
   `${plugins}/${PLUGIN}/${volume.name}`;
 
 /** Memory is gone after the node was started anew, whatever was noted before. */
 async function isReady(
   path: string,
   medium: string,
-  order: VolumeOrder,
+  request: VolumeRequest,
   { files, volumes }: KindDeps,
 ): Promise<boolean> {
-  if (!(await files.facts(`${readyFolder(order)}/${READY}`))) return false;
+  if (!(await files.facts(`${readyFolder(request)}/${READY}`))) return false;
   if (medium === "") return (await files.facts(path)) !== undefined;
   return (await volumes.mountsWithin(path)).some((mount) => mount.path === path);
 }
@@ -55,7 +55,7 @@ async function isReady(
 async function ensureHugePages(
   path: string,
   medium: string,
-  { pod }: VolumeOrder,
+  { pod }: VolumeRequest,
   { files, volumes }: KindDeps,
 ): Promise<void> {
   const pages = hugePagesOf(pod, medium);

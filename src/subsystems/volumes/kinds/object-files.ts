@@ -6,11 +6,11 @@ import { setUpPayload } from "../payload-volume.ts";
 import {
   configMapFiles,
   DEFAULT_FILE_MODE,
-  type KeyOrder,
+  type KeySelection,
   type Payload,
   secretFiles,
 } from "../payloads.ts";
-import type { PartOrder } from "./part.ts";
+import type { PartRequest } from "./part.ts";
 
 /** Objects whose keys become files. */
 interface FileObjects<T extends ApiObject> {
@@ -20,7 +20,7 @@ interface FileObjects<T extends ApiObject> {
   readonly plugin: string;
   /** Where the files are kept, as the Go kubelet does: secrets never reach a disk. */
   readonly medium: "disk" | "memory";
-  readonly files: (object: Partial<T>, keys: KeyOrder) => Payload;
+  readonly files: (object: Partial<T>, keys: KeySelection) => Payload;
   readonly source: (volume: Volume) => FileSource;
 }
 
@@ -51,11 +51,12 @@ const SECRET_FILES: FileObjects<Secret> = {
 };
 
 /** Files of a config map; one that is missing and optional gives none. */
-export const configMapPayload = (order: PartOrder): Promise<Payload> =>
-  payloadOf(CONFIG_MAP_FILES, order);
+export const configMapPayload = (request: PartRequest): Promise<Payload> =>
+  payloadOf(CONFIG_MAP_FILES, request);
 
 /** Files of a secret; one that is missing and optional gives none. */
-export const secretPayload = (order: PartOrder): Promise<Payload> => payloadOf(SECRET_FILES, order);
+export const secretPayload = (request: PartRequest): Promise<Payload> =>
+  payloadOf(SECRET_FILES, request);
 
 /** Config maps as files. */
 export const configMapKind: VolumeKind = kindOf(CONFIG_MAP_FILES);
@@ -65,7 +66,7 @@ export const secretKind: VolumeKind = kindOf(SECRET_FILES);
 
 async function payloadOf<T extends ApiObject>(
   { resource, word, files }: FileObjects<T>,
-  { pod, name, keys, deps, signal }: PartOrder,
+  { pod, name, keys, deps, signal }: PartRequest,
 ): Promise<Payload> {
   const object = await getObject(deps, resource, { namespace: namespaceOf(pod), name }, signal);
   if (object || keys.optional) return files(object ?? {}, keys);
@@ -76,11 +77,16 @@ function kindOf<T extends ApiObject>(objects: FileObjects<T>): VolumeKind {
   const { resource, plugin, medium, source } = objects;
   return {
     plugin,
-    setUp: (order, deps, signal) => {
-      const { name = "", items, defaultMode = DEFAULT_FILE_MODE, optional } = source(order.volume);
+    setUp: (request, deps, signal) => {
+      const {
+        name = "",
+        items,
+        defaultMode = DEFAULT_FILE_MODE,
+        optional,
+      } = source(request.volume);
       const keys = { items, defaultMode, optional: optional === true };
-      const part = { pod: order.pod, name, keys, deps, signal };
-      return setUpPayload(order, deps, {
+      const part = { pod: request.pod, name, keys, deps, signal };
+      return setUpPayload(request, deps, {
         plugin,
         medium,
         payload: () => payloadOf(objects, part),

@@ -1,12 +1,12 @@
 import type { Pod } from "../../../api/generated/types.ts";
 import type { KindDeps } from "../kind.ts";
-import type { KeyOrder } from "../payloads.ts";
+import type { KeySelection } from "../payloads.ts";
 
-/** Files that are to come from one object. */
-export interface PartOrder {
+/** A projected part: files from one object. */
+export interface PartRequest {
   readonly pod: Pod;
   readonly name: string;
-  readonly keys: KeyOrder;
+  readonly keys: KeySelection;
   readonly deps: KindDeps;
   readonly signal: AbortSignal;
 }

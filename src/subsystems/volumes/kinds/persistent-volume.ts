@@ -5,7 +5,7 @@ import { messageOf } from "../../../kit/errors.ts";
 import {
   type KindDeps,
   type MadeVolume,
-  type VolumeOrder,
+  type VolumeRequest,
   type VolumeStep,
   VolumeStepError,
   wrong,
@@ -15,8 +15,8 @@ import { checkHostPath } from "./host-path.ts";
 const DEFAULT_FS_TYPE = "ext4";
 const OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
 
-/** A persistent volume and for whom it is. */
-export interface PersistentOrder extends VolumeOrder {
+/** A persistent volume to set up for a pod. */
+export interface PersistentVolumeRequest extends VolumeRequest {
   readonly pv: PersistentVolume;
   readonly readOnly: boolean;
 }
@@ -27,16 +27,19 @@ type Made = Pick<MadeVolume, "hostPath" | "device" | "deviceNumber">;
  * Makes what a persistent volume stands for: a path of the node, a file system, a block device. Throws
  * `VolumeStepError`.
  */
-export async function setUpPersistentVolume(order: PersistentOrder, deps: KindDeps): Promise<Made> {
-  const { hostPath, local } = order.pv.spec ?? {};
-  const isBlock = volumeMode(order.pv) === "Block";
-  const at = stepOf(order.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
+export async function setUpPersistentVolume(
+  request: PersistentVolumeRequest,
+  deps: KindDeps,
+): Promise<Made> {
+  const { hostPath, local } = request.pv.spec ?? {};
+  const isBlock = volumeMode(request.pv) === "Block";
+  const at = stepOf(request.pv, isBlock ? "MapVolume.MapBlockVolume" : "MountVolume.SetUp");
   try {
     if (!hostPath && !local)
-      throw wrong(`persistent volumes of the kind ${kindOf(order.pv)} are not supported`);
-    if (local) return isBlock ? await mapLocal(order, deps) : await mountLocal(order, deps);
+      throw wrong(`persistent volumes of the kind ${kindOf(request.pv)} are not supported`);
+    if (local) return isBlock ? await mapLocal(request, deps) : await mountLocal(request, deps);
     if (isBlock) throw wrong("persistent volumes of the kind hostPath cannot be block devices");
-    checkAffinity(order.pv, deps);
+    checkAffinity(request.pv, deps);
     await checkHostPath(deps.files, hostPath ?? { path: "" });
     return { hostPath: hostPath?.path ?? "" };
   } catch (error) {
@@ -78,8 +81,8 @@ function checkAffinity(pv: PersistentVolume, { nodeLabels }: KindDeps): void {
   throw new VolumeStepError(stepOf(pv, `${verb}.NodeAffinity check`), wrong(why));
 }
 
-async function mountLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
-  const { pv, pod, folder, readOnly } = order;
+async function mountLocal(request: PersistentVolumeRequest, deps: KindDeps): Promise<Made> {
+  const { pv, pod, folder, readOnly } = request;
   const { path = "", fsType = DEFAULT_FS_TYPE } = pv.spec?.local ?? {};
   const target = `${folder}/${LOCAL_PLUGIN}/${nameOf(pv)}`;
   if (!(await deps.local.isMounted(target))) checkAffinity(pv, deps);
@@ -116,8 +119,8 @@ function isMismatch(error: unknown): error is VolumeStepError {
   return error instanceof VolumeStepError && error.code === "invalid";
 }
 
-async function mapLocal(order: PersistentOrder, deps: KindDeps): Promise<Made> {
-  const { pv, pod, devices } = order;
+async function mapLocal(request: PersistentVolumeRequest, deps: KindDeps): Promise<Made> {
+  const { pv, pod, devices } = request;
   const volume = { name: nameOf(pv), path: pv.spec?.local?.path ?? "" };
   const podUid = pod.metadata?.uid ?? "";
   if (!(await deps.local.isMapped(volume, podUid))) checkAffinity(pv, deps);

@@ -13,7 +13,7 @@ import {
   type KindDeps,
   namespaceOf,
   type VolumeKind,
-  type VolumeOrder,
+  type VolumeRequest,
 } from "../kind.ts";
 import { setUpPayload } from "../payload-volume.ts";
 import {
@@ -39,11 +39,11 @@ const DEFAULT_TOKEN_SECONDS = 3600;
 /** Several sources in one folder, tokens of the pod's service account among them. */
 export const projectedKind: VolumeKind = {
   plugin: PLUGIN,
-  setUp: (order, deps, signal) =>
-    setUpPayload(order, deps, {
+  setUp: (request, deps, signal) =>
+    setUpPayload(request, deps, {
       plugin: PLUGIN,
       medium: "memory",
-      payload: () => collect(order, deps, signal),
+      payload: () => collect(request, deps, signal),
     }),
   keeps: ({ pod, volume }, { certificates }, onChange) =>
     sourcesOf(volume).flatMap(({ podCertificate }, index) =>
@@ -51,7 +51,7 @@ export const projectedKind: VolumeKind = {
         ? [certificates.keep({ pod, volume: volume.name, index }, podCertificate, onChange)]
         : [],
     ),
-  follows: (order) => sourcesOf(order.volume).flatMap((source) => followedBy(source, order)),
+  follows: (request) => sourcesOf(request.volume).flatMap((source) => followedBy(source, request)),
   showsPod: (volume) => sourcesOf(volume).some(({ downwardAPI }) => downwardAPI !== undefined),
   ages: (volume) =>
     sourcesOf(volume).some(
@@ -60,11 +60,11 @@ export const projectedKind: VolumeKind = {
     ),
 };
 
-function sourcesOf({ projected }: VolumeOrder["volume"]): readonly VolumeProjection[] {
+function sourcesOf({ projected }: VolumeRequest["volume"]): readonly VolumeProjection[] {
   return projected?.sources ?? [];
 }
 
-function followedBy(source: VolumeProjection, { pod }: VolumeOrder): readonly Followed[] {
+function followedBy(source: VolumeProjection, { pod }: VolumeRequest): readonly Followed[] {
   const namespace = namespaceOf(pod);
   const { secret, configMap } = source;
   return [
@@ -73,24 +73,28 @@ function followedBy(source: VolumeProjection, { pod }: VolumeOrder): readonly Fo
   ];
 }
 
-async function collect(order: VolumeOrder, deps: KindDeps, signal: AbortSignal): Promise<Payload> {
-  const sources = [...sourcesOf(order.volume).entries()];
+async function collect(
+  request: VolumeRequest,
+  deps: KindDeps,
+  signal: AbortSignal,
+): Promise<Payload> {
+  const sources = [...sourcesOf(request.volume).entries()];
   const parts = await inParallel(sources, SOURCES_AT_ONCE, ([index, source]) =>
     source.podCertificate
-      ? certificatePart(source.podCertificate, index, { ...order, ...deps }, signal)
-      : partOf(source, order, deps, signal),
+      ? certificatePart(source.podCertificate, index, { ...request, ...deps }, signal)
+      : partOf(source, request, deps, signal),
   );
   return mergePayloads(allValues(parts));
 }
 
 async function partOf(
   { secret, configMap, downwardAPI, serviceAccountToken, clusterTrustBundle }: VolumeProjection,
-  order: VolumeOrder,
+  request: VolumeRequest,
   deps: KindDeps,
   signal: AbortSignal,
 ): Promise<Payload> {
-  const { pod } = order;
-  const defaultMode = order.volume.projected?.defaultMode ?? DEFAULT_FILE_MODE;
+  const { pod } = request;
+  const defaultMode = request.volume.projected?.defaultMode ?? DEFAULT_FILE_MODE;
   const keysOf = ({ items, optional }: NonNullable<VolumeProjection["secret"]>) => ({
     items,
     defaultMode,
@@ -108,14 +112,14 @@ async function partOf(
     const { allocatable } = deps;
     return downwardFiles(pod, downwardAPI.items, { defaultMode, allocatable });
   }
-  if (serviceAccountToken) return tokenPart(serviceAccountToken, order, deps, signal);
-  if (clusterTrustBundle) return bundlePart(clusterTrustBundle, order, deps, signal);
+  if (serviceAccountToken) return tokenPart(serviceAccountToken, request, deps, signal);
+  if (clusterTrustBundle) return bundlePart(clusterTrustBundle, request, deps, signal);
   return { kind: "fault", message: "this source of a projected volume is not supported" };
 }
 
 async function tokenPart(
   { audience = "", expirationSeconds, path }: ServiceAccountTokenProjection,
-  { pod, volume }: VolumeOrder,
+  { pod, volume }: VolumeRequest,
   { tokens }: KindDeps,
   signal: AbortSignal,
 ): Promise<Payload> {
@@ -148,8 +152,8 @@ async function tokenPart(
 
 /** Rights of what only the pod's own user may read, where that is known. */
 function privateRights(
-  pod: VolumeOrder["pod"],
-  volume: VolumeOrder["volume"],
+  pod: VolumeRequest["pod"],
+  volume: VolumeRequest["volume"],
 ): Pick<VolumeFile, "mode" | "ownerUid"> {
   const user = onlyUser(pod);
   const readerKnown = user !== undefined || pod.spec?.securityContext?.fsGroup !== undefined;
@@ -160,7 +164,7 @@ function privateRights(
 async function certificatePart(
   projection: PodCertificateProjection,
   index: number,
-  { pod, volume, certificates }: VolumeOrder & KindDeps,
+  { pod, volume, certificates }: VolumeRequest & KindDeps,
   signal: AbortSignal,
 ): Promise<Payload> {
   if (!certificates)
@@ -185,7 +189,7 @@ async function certificatePart(
 
 async function bundlePart(
   projection: ClusterTrustBundleProjection,
-  { volume }: VolumeOrder,
+  { volume }: VolumeRequest,
   deps: KindDeps,
   signal: AbortSignal,
 ): Promise<Payload> {

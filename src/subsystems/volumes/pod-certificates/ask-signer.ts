@@ -27,8 +27,8 @@ import {
 } from "../../../outside/x509/x509.ts";
 import { type Answer, answerOf, unusable } from "./answer.ts";
 
-/** Who asks whom for what. */
-export interface RequestOrder {
+/** A PodCertificateRequest to create. */
+export interface CertificateRequestOptions {
   readonly pod: Pod;
   readonly source: PodCertificateProjection;
   /** Told of the request's name as soon as it is made. */
@@ -64,19 +64,19 @@ const UNSEEN_JITTER_MS = 300_000;
  * takes. Throws `OutsideError` with what kept it from asking.
  */
 export async function askSigner(
-  order: RequestOrder,
+  options: CertificateRequestOptions,
   deps: AskDeps,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const { keyType } = order.source;
+  const { keyType } = options.source;
   if (!isKeyType(keyType))
     throw new OutsideError("invalid", `while generating keypair: unknown key type "${keyType}"`);
-  const names = await namesOf(order.pod, deps, signal);
+  const names = await namesOf(options.pod, deps, signal);
   const key = await deps.newKey(keyType);
   signal.throwIfAborted();
-  const made = await create(order, { ...names, key }, deps, signal);
+  const made = await create(options, { ...names, key }, deps, signal);
   const request = `${made.metadata?.namespace ?? ""}/${made.metadata?.name ?? ""}`;
-  order.onAsked(request);
+  options.onAsked(request);
   const answer = await answerTo(made, deps, signal);
   const { privateKeyPem } = key;
   if (answer.kind === "issued" && !fits(privateKeyPem, answer.chainPem)) {
@@ -119,7 +119,7 @@ async function namesOf(
 }
 
 async function create(
-  { pod, source }: RequestOrder,
+  { pod, source }: CertificateRequestOptions,
   { key, ...uids }: Names & { readonly key: KeyPair },
   { client, nodeName }: AskDeps,
   signal: AbortSignal,
@@ -174,7 +174,7 @@ async function answerTo(
   const { name = "", namespace = "", uid } = request.metadata ?? {};
   // Nodes may only follow requests that name them (node authorizer).
   const fieldSelector = `metadata.name=${name},spec.nodeName=${deps.nodeName}`;
-  const order = { resource: POD_CERTIFICATE_REQUESTS, namespace, fieldSelector };
+  const options = { resource: POD_CERTIFICATE_REQUESTS, namespace, fieldSelector };
   const unseen = new AbortController();
   // A list that does not have it yet may come from a cache that is behind.
   const patienceMs = UNSEEN_MS + deps.random.next() * UNSEEN_JITTER_MS;
@@ -182,7 +182,7 @@ async function answerTo(
   let seen = false;
   try {
     const either = AbortSignal.any([signal, unseen.signal]);
-    for await (const change of followObjects(order, deps, either)) {
+    for await (const change of followObjects(options, deps, either)) {
       const now = change.kind === "all" ? change.objects[0] : change.object;
       if (change.kind === "gone" || (seen && !now)) return { kind: "none" };
       if (!now) continue;

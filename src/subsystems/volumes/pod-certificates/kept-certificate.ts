@@ -33,8 +33,8 @@ export interface KeepDeps extends AskDeps {
   readonly recordEvent: (pod: Pod, event: CertificateEvent) => void;
 }
 
-/** Whose certificate, and who is told of news. */
-export interface KeepOrder {
+/** The certificate to keep, and its change callback. */
+export interface KeepOptions {
   readonly pod: Pod;
   readonly source: PodCertificateProjection;
   readonly onChange: () => void;
@@ -61,7 +61,7 @@ const NOT_YET = "credential bundle is not issued yet";
 
 /** The certificate of one source: asked for, and asked for again in time, until it is stopped. */
 export class KeptCertificate {
-  readonly #order: KeepOrder;
+  readonly #options: KeepOptions;
   readonly #deps: KeepDeps;
   readonly #since: MonotonicMs;
   readonly #stop = new AbortController();
@@ -70,15 +70,15 @@ export class KeptCertificate {
   #askedAt: MonotonicMs | undefined;
   #warnings: readonly (() => void)[] = [];
 
-  constructor(order: KeepOrder, deps: KeepDeps) {
-    this.#order = order;
+  constructor(options: KeepOptions, deps: KeepDeps) {
+    this.#options = options;
     this.#deps = deps;
     this.#since = deps.clock.monotonic();
   }
 
   /** Who is to sign. */
   get signerName(): string {
-    return this.#order.source.signerName;
+    return this.#options.source.signerName;
   }
 
   /** As metrics name it. */
@@ -137,7 +137,7 @@ export class KeptCertificate {
   async #answered(
     signal: AbortSignal,
   ): Promise<Outcome & { readonly answer: Exclude<Answer, { readonly kind: "none" }> }> {
-    const { pod, source } = this.#order;
+    const { pod, source } = this.#options;
     const { clock } = this.#deps;
     const onAsked = (request: string) => {
       this.#askedAt = clock.monotonic();
@@ -167,7 +167,7 @@ export class KeptCertificate {
   }
 
   #troubled(problem: string, failures: number): void {
-    const { pod } = this.#order;
+    const { pod } = this.#options;
     const { name, namespace } = pod.metadata ?? {};
     const fields = { pod: `${namespace}/${name}`, signer: this.signerName, problem };
     const words = "no certificate for a pod yet";
@@ -180,7 +180,7 @@ export class KeptCertificate {
   #setReason(why: string): void {
     if (this.#state.kind !== "waiting" || this.#state.why === why) return;
     this.#state = { kind: "waiting", why };
-    this.#order.onChange();
+    this.#options.onChange();
   }
 
   #issued(privateKeyPem: string, answer: Answer & { readonly kind: "issued" }): WallMs {
@@ -208,11 +208,11 @@ export class KeptCertificate {
     this.#forgetWarnings();
     this.#state = state;
     for (const wakeup of this.#waiting) wakeup.wake();
-    this.#order.onChange();
+    this.#options.onChange();
   }
 
   #event(reason: CertificateEvent["reason"], message: string): void {
-    this.#deps.recordEvent(this.#order.pod, { type: "Warning", reason, message });
+    this.#deps.recordEvent(this.#options.pod, { type: "Warning", reason, message });
   }
 
   #forgetWarnings(): void {

@@ -1,12 +1,12 @@
 // pure
 import { unsupported } from "../../api/decode/field-problem.ts";
 import type { Kind } from "../kinds/kind.ts";
-import type { FieldValidation, Order, User } from "../objects/order.ts";
+import type { FieldValidation, ObjectRequest, User } from "../objects/object-request.ts";
 import { invalidObject } from "../status-error.ts";
 import type { ResourcePath } from "./request.ts";
 
-/** What an order is made of. */
-export interface OrderParts {
+/** What a request for objects is made of. */
+export interface ObjectRequestParts {
   readonly kind: Kind;
   readonly at: ResourcePath;
   readonly query: URLSearchParams;
@@ -18,7 +18,13 @@ const VALIDATIONS: readonly FieldValidation[] = ["Ignore", "Warn", "Strict"];
 const MAX_MANAGER_LENGTH = 128;
 
 /** The order of a request. Throws `StatusError` Invalid for options that cannot be used. */
-export function orderOf({ kind, at, query, user, userAgent }: OrderParts): Order {
+export function objectRequestOf({
+  kind,
+  at,
+  query,
+  user,
+  userAgent,
+}: ObjectRequestParts): ObjectRequest {
   const { namespace, name, subresource } = at;
   const manager = query.get("fieldManager") || (userAgent.split("/")[0] ?? "") || "unknown";
   return {

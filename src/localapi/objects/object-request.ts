@@ -12,8 +12,8 @@ export interface User {
 /** What is to be done with fields that a kind does not know. */
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
-/** One request for objects, as far as all requests are alike. */
-export interface Order {
+/** One request for objects: the part that all requests share. */
+export interface ObjectRequest {
   readonly kind: Kind;
   /** Empty for all namespaces and for what belongs to none. */
   readonly namespace: string;
@@ -30,6 +30,6 @@ export interface Order {
   readonly warnings: string[];
 }
 
-/** The key of the object an order is about. */
-export const keyOfOrder = ({ kind, namespace, name }: Order): string =>
+/** The store key of the requested object. */
+export const storeKeyOf = ({ kind, namespace, name }: ObjectRequest): string =>
   `${kind.namespaced ? namespace : ""}/${name}`;
