@@ -47,7 +47,7 @@ process.once("SIGINT", () => leave.abort(new Error("Ctrl-C")));
 const source: PodSource = {
   name: "example",
   follow: async (sink, signal) => {
-    sink.want(pod);
+    sink.setDesired(pod);
     sink.synced();
     const drop = () => sink.drop("example-1");
     leave.signal.addEventListener("abort", drop, { once: true });

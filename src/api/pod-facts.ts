@@ -45,7 +45,7 @@ export function activePods(facts: Pick<PodFacts, "values">): readonly Pod[] {
 }
 
 /** Pods that have or may get containers: their images are kept. */
-export function wantedPods(facts: Pick<PodFacts, "values">): readonly Pod[] {
+export function desiredPods(facts: Pick<PodFacts, "values">): readonly Pod[] {
   return facts
     .values()
     .filter(({ life }) => life === "waiting" || life === "running")

@@ -28,19 +28,19 @@ export function followPodCidr(
   { podCIDR }: { readonly podCIDR: string },
   { runtime, node, clock, log, scope }: PodCidrDeps,
 ): void {
-  const wantedNow = () => (node.get()?.spec?.podCIDRs ?? []).join(",") || podCIDR;
-  const wanted = new Cell(wantedNow());
+  const currentPodCidr = () => (node.get()?.spec?.podCIDRs ?? []).join(",") || podCIDR;
+  const podCidr = new Cell(currentPodCidr());
   if (node)
     scope.defer(
       "pod CIDR",
-      node.subscribe(() => wanted.set(wantedNow())),
+      node.subscribe(() => podCidr.set(currentPodCidr())),
     );
   scope.spawn("pod CIDR", "restart", async (signal) => {
     let told = "";
     let failures = 0;
     const differs = (cidr: string) => cidr !== "" && cidr !== told;
     while (!signal.aborted) {
-      const cidr = wanted.get();
+      const cidr = podCidr.get();
       try {
         if (differs(cidr)) {
           await runtime.updateRuntimeConfig(cidr, signal);
@@ -55,7 +55,7 @@ export function followPodCidr(
         await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
         continue;
       }
-      await until(wanted, differs, signal).catch(() => {});
+      await until(podCidr, differs, signal).catch(() => {});
     }
   });
 }

@@ -26,7 +26,7 @@ import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
 import { takeNews } from "./pods/take-news.ts";
 import { decisionPort, type PortOptions, podPorts, tellMissingFeatures } from "./ports/ports.ts";
-import { Sources, type SourcesOptions, type WantedPod } from "./sources/sources.ts";
+import { type DesiredPod, Sources, type SourcesOptions } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
 /** Folders, sources and times of the pipeline. */
@@ -140,8 +140,8 @@ function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): 
     clock,
     scope,
     log: log.child("sources"),
-    onWanted: (wanted) => acceptWanted(pods, wanted, deps),
-    onUnwanted: (uid, graceSeconds) =>
+    onDesired: (desired) => acceptDesired(pods, desired, deps),
+    onUndesired: (uid, graceSeconds) =>
       pods.accept({
         kind: "removed",
         uid,
@@ -158,9 +158,9 @@ function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): 
   });
 }
 
-function acceptWanted(
+function acceptDesired(
   pods: Pods,
-  { uid, pod, source }: WantedPod,
+  { uid, pod, source }: DesiredPod,
   { events, room }: PipelineDeps,
 ): void {
   const before = pods.get(uid)?.desired;
@@ -236,13 +236,13 @@ function planContext(
 }
 
 function watchProbes(record: PodRecord, { probes, hostIps }: PipelineDeps): void {
-  const wanted = probeTargets(record, hostIps()[0]);
-  if (!wanted) {
+  const desired = probeTargets(record, hostIps()[0]);
+  if (!desired) {
     probes.forget(record.uid);
     return;
   }
   const { namespace = "", name = "", annotations } = record.pod.metadata ?? {};
-  const { uid, ip, ended, ending, containers } = wanted;
+  const { uid, ip, ended, ending, containers } = desired;
   const pod = { uid, namespace, name, ip, ended, ending };
   probes.watch(annotations ? { ...pod, annotations } : pod, containers);
 }

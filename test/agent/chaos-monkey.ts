@@ -42,15 +42,15 @@ export interface MonkeyManner {
   readonly runtimeDies: boolean;
 }
 
-/** A pod that is wanted. */
-export interface Wanted {
+/** A pod that should run. */
+export interface DesiredPod {
   readonly name: string;
   readonly kind: PodKind;
 }
 
-/** Strikes, and knows what is wanted after all. */
+/** Injects faults, and knows the desired pods. */
 export class Monkey {
-  readonly wanted = new Map<string, Wanted>();
+  readonly desired = new Map<string, DesiredPod>();
   /** Pods, by local uid, of which a process was killed. */
   readonly hit = new Set<string>();
   /** Names of pods that were removed and came back, with the same uid where a manifest says so. */
@@ -77,7 +77,7 @@ export class Monkey {
   async add(kind: PodKind = kindOf(this.#made)): Promise<void> {
     const name = `${kind.name}-${this.#made}`;
     this.#made += 1;
-    this.wanted.set(name, { name, kind });
+    this.desired.set(name, { name, kind });
     await this.#create(name, kind);
   }
 
@@ -101,7 +101,7 @@ export class Monkey {
 
   /** Takes all pods away. */
   async removeAll(): Promise<void> {
-    for (const { name } of [...this.wanted.values()]) await this.#remove(name);
+    for (const { name } of [...this.desired.values()]) await this.#remove(name);
     await this.reconcile();
   }
 
@@ -111,10 +111,10 @@ export class Monkey {
       ({ metadata }) => metadata?.annotations?.["kubernetes.io/config.mirror"] === undefined,
     );
     const there = new Set(pods.map(({ metadata }) => metadata?.name ?? ""));
-    for (const { name, kind } of this.wanted.values())
+    for (const { name, kind } of this.desired.values())
       if (kind.source === "api" && !there.has(name)) await this.#create(name, kind);
     for (const { metadata } of pods)
-      if (!this.wanted.has(metadata?.name ?? "") && metadata?.deletionTimestamp === undefined)
+      if (!this.desired.has(metadata?.name ?? "") && metadata?.deletionTimestamp === undefined)
         await this.#node.ask("DELETE", `${PODS}/${metadata?.name}`);
   }
 
@@ -145,15 +145,15 @@ export class Monkey {
         this.#killAgent();
         return;
       case "pod removed, another comes": {
-        const gone = this.#pick([...this.wanted.values()]);
+        const gone = this.#pick([...this.desired.values()]);
         this.#log(`${stroke}: ${gone?.name}`);
         if (gone) await this.#remove(gone.name);
         return this.add(gone?.kind);
       }
       case "pod removed and back at once":
-        return this.#replace(this.#pick([...this.wanted.values()]), stroke);
+        return this.#replace(this.#pick([...this.desired.values()]), stroke);
       case "pod of the API deleted without grace": {
-        const ofApi = [...this.wanted.values()].filter(({ kind }) => kind.source === "api");
+        const ofApi = [...this.desired.values()].filter(({ kind }) => kind.source === "api");
         const gone = this.#pick(ofApi);
         if (gone === undefined) return;
         this.#log(`${stroke}: ${gone.name}`);
@@ -213,13 +213,13 @@ export class Monkey {
     });
   }
 
-  async #replace(wanted: Wanted | undefined, stroke: Stroke): Promise<void> {
-    if (wanted === undefined) return;
-    const { name, kind } = wanted;
+  async #replace(desired: DesiredPod | undefined, stroke: Stroke): Promise<void> {
+    if (desired === undefined) return;
+    const { name, kind } = desired;
     this.#log(`${stroke}: ${name}`);
     await this.#remove(name);
     this.returned.add(name);
-    this.wanted.set(name, wanted);
+    this.desired.set(name, desired);
     await this.#create(name, kind);
   }
 
@@ -230,8 +230,8 @@ export class Monkey {
   }
 
   async #remove(name: string, query = ""): Promise<void> {
-    const kind = this.wanted.get(name)?.kind;
-    this.wanted.delete(name);
+    const kind = this.desired.get(name)?.kind;
+    this.desired.delete(name);
     if (kind?.source === "static") this.#node.agent.remove(`${name}.yaml`);
     else await this.#node.ask("DELETE", `${PODS}/${name}${query}`).catch(() => undefined);
   }

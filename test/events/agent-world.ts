@@ -91,7 +91,7 @@ export class AgentWorld {
     const { program = { kind: "sleep" }, ...more } = container;
     const uid = `uid-${name}`;
     const only = { name: "c", image: IMAGE, command: commandOf(program), ...more };
-    this.#sink?.want(
+    this.#sink?.setDesired(
       defaultPod({
         apiVersion: "v1",
         kind: "Pod",

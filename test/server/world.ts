@@ -125,7 +125,7 @@ export class ServedWorld implements AsyncDisposable {
         ...more,
       },
     });
-    this.#sink?.want(pod);
+    this.#sink?.setDesired(pod);
     return pod;
   }
 

@@ -19,7 +19,7 @@ const CALM_MS = 900_000;
 const NAMESPACE = "default";
 
 /** Pods by name, as the user of the cluster wants them. */
-interface Wishes {
+interface DesiredPods {
   readonly pods: Map<string, Template>;
   readonly statics: Map<string, Template>;
 }
@@ -28,15 +28,15 @@ interface Wishes {
 export async function playClusterScenario(seed: number): Promise<void> {
   const world = new World(seed, {}, { cluster: true });
   const api = world.api as FakeApiServer;
-  const wishes: Wishes = { pods: new Map(), statics: new Map() };
+  const desiredPods: DesiredPods = { pods: new Map(), statics: new Map() };
   try {
     watchPhases(world, api);
-    await storm(world, api, wishes, createSeededRandom(seed + 5));
+    await storm(world, api, desiredPods, createSeededRandom(seed + 5));
     await calm(world, api);
-    checkPods(world, api, wishes);
+    checkPods(world, api, desiredPods);
     checkNode(world, api);
-    await checkRestartChangesNothing(world, api, wishes);
-    await checkCleanEnd(world, api, wishes);
+    await checkRestartChangesNothing(world, api, desiredPods);
+    await checkCleanEnd(world, api, desiredPods);
   } catch (error) {
     if (!(error instanceof SimFailure)) throw error;
     throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
@@ -58,7 +58,7 @@ function watchPhases(world: World, api: FakeApiServer): void {
 async function storm(
   world: World,
   api: FakeApiServer,
-  wishes: Wishes,
+  desiredPods: DesiredPods,
   random: Random,
 ): Promise<void> {
   await world.host.files.makeDirectory(MANIFESTS, 0o755);
@@ -72,7 +72,7 @@ async function storm(
   api.options.duplicates = pick(random, [0, 0.1]);
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
-    await disturb(world, api, wishes, random);
+    await disturb(world, api, desiredPods, random);
     await world.advance(Math.floor((random.next() * 2 * STORM_MS) / STEPS));
   }
 }
@@ -80,15 +80,15 @@ async function storm(
 async function disturb(
   world: World,
   api: FakeApiServer,
-  wishes: Wishes,
+  desiredPods: DesiredPods,
   random: Random,
 ): Promise<void> {
   const deed = random.next();
-  if (deed < 0.23) wishFor(world, api, wishes, random);
-  else if (deed < 0.33) drop(world, api, wishes, random);
-  else if (deed < 0.37) await wishForStatic(world, wishes, random);
-  else if (deed < 0.4) await dropStatic(world, wishes, random);
-  else if (deed < 0.5) changeImage(world, api, wishes, random);
+  if (deed < 0.23) addDesired(world, api, desiredPods, random);
+  else if (deed < 0.33) drop(world, api, desiredPods, random);
+  else if (deed < 0.37) await addDesiredStatic(world, desiredPods, random);
+  else if (deed < 0.4) await dropStatic(world, desiredPods, random);
+  else if (deed < 0.5) changeImage(world, api, desiredPods, random);
   else if (deed < 0.56) perform(world, "API goes down", () => api.goDown());
   else if (deed < 0.64) perform(world, "API comes back", () => api.comeBack());
   else if (deed < 0.68) perform(world, "watches are cut", () => api.cutWatches());
@@ -112,7 +112,12 @@ function forgetNode(api: FakeApiServer): void {
   if (api.objects.find(place)) api.objects.delete(place, {});
 }
 
-function wishFor(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
+function addDesired(
+  world: World,
+  api: FakeApiServer,
+  desiredPods: DesiredPods,
+  random: Random,
+): void {
   const name = `p${Math.floor(random.next() * 6)}`;
   if (api.objects.find({ collection: "pods", namespace: NAMESPACE, name })) return;
   const template = pick(random, random.next() < 0.3 ? REPLACED_TEMPLATES : TEMPLATES);
@@ -123,7 +128,7 @@ function wishFor(world: World, api: FakeApiServer, wishes: Wishes, random: Rando
       probed: random.next() < 0.5,
     }),
   ) as Pod;
-  wishes.pods.set(name, template);
+  desiredPods.pods.set(name, template);
   world.note(`pod ${name}: ${template.restartPolicy} -> ${template.becomes}`);
   api.objects.create(
     { collection: "pods", namespace: NAMESPACE },
@@ -131,8 +136,13 @@ function wishFor(world: World, api: FakeApiServer, wishes: Wishes, random: Rando
   );
 }
 
-function changeImage(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
-  const names = [...wishes.pods.keys()];
+function changeImage(
+  world: World,
+  api: FakeApiServer,
+  desiredPods: DesiredPods,
+  random: Random,
+): void {
+  const names = [...desiredPods.pods.keys()];
   if (names.length === 0) return;
   const name = pick(random, names);
   const place = { collection: "pods", namespace: NAMESPACE, name };
@@ -147,12 +157,12 @@ function changeImage(world: World, api: FakeApiServer, wishes: Wishes, random: R
   api.objects.update(place, false, changed as unknown as StoredObject);
 }
 
-function drop(world: World, api: FakeApiServer, wishes: Wishes, random: Random): void {
-  const names = [...wishes.pods.keys()];
+function drop(world: World, api: FakeApiServer, desiredPods: DesiredPods, random: Random): void {
+  const names = [...desiredPods.pods.keys()];
   if (names.length === 0) return;
   const name = pick(random, names);
   const force = random.next() < 0.2;
-  wishes.pods.delete(name);
+  desiredPods.pods.delete(name);
   world.note(`pod ${name} is deleted${force ? " by force" : ""}`);
   api.objects.delete(
     { collection: "pods", namespace: NAMESPACE, name },
@@ -160,10 +170,14 @@ function drop(world: World, api: FakeApiServer, wishes: Wishes, random: Random):
   );
 }
 
-async function wishForStatic(world: World, wishes: Wishes, random: Random): Promise<void> {
+async function addDesiredStatic(
+  world: World,
+  desiredPods: DesiredPods,
+  random: Random,
+): Promise<void> {
   const name = `s${Math.floor(random.next() * 2)}`;
   const template = TEMPLATES[Math.floor(random.next() * 3)] as Template;
-  wishes.statics.set(name, template);
+  desiredPods.statics.set(name, template);
   world.note(`manifest ${name}`);
   const text = manifest(name, template, {
     graceSeconds: 5,
@@ -173,11 +187,11 @@ async function wishForStatic(world: World, wishes: Wishes, random: Random): Prom
   await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
 }
 
-async function dropStatic(world: World, wishes: Wishes, random: Random): Promise<void> {
-  const names = [...wishes.statics.keys()];
+async function dropStatic(world: World, desiredPods: DesiredPods, random: Random): Promise<void> {
+  const names = [...desiredPods.statics.keys()];
   if (names.length === 0) return;
   const name = pick(random, names);
-  wishes.statics.delete(name);
+  desiredPods.statics.delete(name);
   world.note(`manifest ${name} removed`);
   await world.host.files.remove(`${MANIFESTS}/${name}.json`);
 }
@@ -197,18 +211,18 @@ function podsOf(api: FakeApiServer): readonly Pod[] {
 }
 
 /** The API shows of every pod what became of it, and knows no others; so does the node. */
-function checkPods(world: World, api: FakeApiServer, wishes: Wishes): void {
+function checkPods(world: World, api: FakeApiServer, desiredPods: DesiredPods): void {
   const agent = world.agent ?? world.fail("the agent is not up");
   const expected = new Map<string, Template>([
-    ...wishes.pods,
-    ...[...wishes.statics].map(([name, template]) => [`${name}-sim`, template] as const),
+    ...desiredPods.pods,
+    ...[...desiredPods.statics].map(([name, template]) => [`${name}-sim`, template] as const),
   ]);
   const uids = new Set<string>();
   for (const pod of podsOf(api)) {
     const name = pod.metadata?.name ?? "";
     const template = expected.get(name) ?? world.fail(`pod ${name} is left in the API`);
     expected.delete(name);
-    const isStatic = wishes.statics.has(name.replace(/-sim$/, ""));
+    const isStatic = desiredPods.statics.has(name.replace(/-sim$/, ""));
     if (isMirrorPod(pod) !== isStatic) world.fail(`pod ${name} is no mirror, or one`);
     const uid = isStatic
       ? (pod.metadata?.annotations?.["kubernetes.io/config.mirror"] ?? "")
@@ -251,10 +265,10 @@ function checkNode(world: World, api: FakeApiServer): void {
 async function checkRestartChangesNothing(
   world: World,
   api: FakeApiServer,
-  wishes: Wishes,
+  desiredPods: DesiredPods,
 ): Promise<void> {
   if (
-    [...wishes.pods.values(), ...wishes.statics.values()].some(
+    [...desiredPods.pods.values(), ...desiredPods.statics.values()].some(
       ({ becomes, mayEnd }) => becomes === "looping" || mayEnd === true,
     )
   )
@@ -270,16 +284,20 @@ async function checkRestartChangesNothing(
     world.fail(`a restart wrote of pods: ${api.effects.slice(-(writes() - before)).join("; ")}`);
 }
 
-async function checkCleanEnd(world: World, api: FakeApiServer, wishes: Wishes): Promise<void> {
-  for (const name of wishes.pods.keys())
+async function checkCleanEnd(
+  world: World,
+  api: FakeApiServer,
+  desiredPods: DesiredPods,
+): Promise<void> {
+  for (const name of desiredPods.pods.keys())
     api.objects.delete({ collection: "pods", namespace: NAMESPACE, name }, {});
-  for (const name of wishes.statics.keys())
+  for (const name of desiredPods.statics.keys())
     await world.host.files.remove(`${MANIFESTS}/${name}.json`);
-  wishes.pods.clear();
-  wishes.statics.clear();
+  desiredPods.pods.clear();
+  desiredPods.statics.clear();
   world.note("nothing is wanted any more");
   await world.advance(180_000);
-  checkPods(world, api, wishes);
+  checkPods(world, api, desiredPods);
   const left = world.agent?.pipeline.pods.list() ?? [];
   if (left.length > 0)
     world.fail(`pods are left: ${left.map(({ uid, life }) => `${uid} ${life.kind}`).join()}`);

@@ -7,7 +7,7 @@ import { CALM, type FakeContainer } from "./fake-runtime-objects.ts";
 import { KeptPlugin, type Mood, PLUGIN_FOLDER } from "./plugin-house.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
-interface Wish {
+interface DesiredPod {
   readonly name: string;
   readonly text: string;
   readonly template: Template;
@@ -60,7 +60,7 @@ class Game {
   readonly #settings: GameSettings;
   readonly #plugins: readonly KeptPlugin[];
   readonly #checks: DeviceChecks;
-  readonly #wishes = new Map<string, Wish>();
+  readonly #desiredPods = new Map<string, DesiredPod>();
   /** Where nothing waits, a pod whose plugin is unknown runs without devices, as with the Go kubelet. */
   #without = false;
 
@@ -103,7 +103,7 @@ class Game {
   async #disturb(): Promise<void> {
     const deed = this.#random.next();
     const plugin = this.#pick(this.#plugins);
-    if (deed < 0.3) await this.#wish();
+    if (deed < 0.3) await this.#addDesired();
     else if (deed < 0.4) await this.#drop();
     else if (deed < 0.52) this.#flip(plugin);
     else if (deed < 0.58) plugin.kill();
@@ -117,22 +117,22 @@ class Game {
     else this.#hurtRuntime();
   }
 
-  async #wish(): Promise<void> {
+  async #addDesired(): Promise<void> {
     const name = `p${Math.floor(this.#random.next() * 5)}`;
     const template = this.#pick(TEMPLATES);
     const text = manifest(name, template, Math.floor(this.#random.next() * 2));
-    const before = this.#wishes.get(name);
-    this.#wishes.set(name, { name, text, template });
+    const before = this.#desiredPods.get(name);
+    this.#desiredPods.set(name, { name, text, template });
     if (before?.text !== text) this.#checks.changedAt.set(name, this.#world.clock.monotonic());
     this.#world.note(`manifest ${name}: ${JSON.stringify(template)}`);
     await this.#world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
   }
 
   async #drop(): Promise<void> {
-    const names = [...this.#wishes.keys()];
+    const names = [...this.#desiredPods.keys()];
     if (names.length === 0) return;
     const name = this.#pick(names);
-    this.#wishes.delete(name);
+    this.#desiredPods.delete(name);
     this.#checks.changedAt.delete(name);
     this.#world.note(`manifest ${name} removed`);
     await this.#world.host.files.remove(`${MANIFESTS}/${name}.json`);
@@ -212,15 +212,15 @@ class Game {
       [GPU, 0],
       [NIC, 0],
     ]);
-    for (const wish of this.#wishes.values()) {
-      const ended = this.#checkWish(wish);
+    for (const desiredPod of this.#desiredPods.values()) {
+      const ended = this.#checkDesired(desiredPod);
       if (tally) tally[ended] += 1;
       if (ended !== "running") continue;
       for (const resource of needed.keys())
         needed.set(
           resource,
           (needed.get(resource) ?? 0) +
-            need(wish.template, resource, this.#settings.keepInitDevices),
+            need(desiredPod.template, resource, this.#settings.keepInitDevices),
         );
     }
     const { capacity } = agent.subsystems.devices;
@@ -238,7 +238,7 @@ class Game {
     }
   }
 
-  #checkWish({ name, template }: Wish): "running" | "refused" | "done" {
+  #checkDesired({ name, template }: DesiredPod): "running" | "refused" | "done" {
     const found = (this.#world.agent?.pipeline.statuses.list() ?? []).filter(
       ({ pod }) => pod.metadata?.name === `${name}-sim`,
     );
@@ -291,7 +291,9 @@ class Game {
     const { runtime } = this.#world;
     const holders = new Set(this.#world.agent?.subsystems.devices.state.ledger.pods.keys());
     const asked = () =>
-      holders.size === this.#wishes.size ? this.#plugins.map((plugin) => plugin.asked).join() : "";
+      holders.size === this.#desiredPods.size
+        ? this.#plugins.map((plugin) => plugin.asked).join()
+        : "";
     const picture = () =>
       JSON.stringify({
         held: this.#heldBy(holders),
@@ -319,8 +321,8 @@ class Game {
   /** When nothing is wanted any more nothing is owned. */
   async checkCleanEnd(): Promise<void> {
     const { files } = this.#world.host;
-    for (const name of this.#wishes.keys()) await files.remove(`${MANIFESTS}/${name}.json`);
-    this.#wishes.clear();
+    for (const name of this.#desiredPods.keys()) await files.remove(`${MANIFESTS}/${name}.json`);
+    this.#desiredPods.clear();
     this.#checks.changedAt.clear();
     await this.#world.advance(120_000);
     this.checkSettled();

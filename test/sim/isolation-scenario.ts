@@ -4,7 +4,7 @@ import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { BrokenObjects } from "./broken-objects.ts";
 import { CALM } from "./fake-runtime-objects.ts";
 import { manifest, TEMPLATES } from "./pod-templates.ts";
-import { checkBecame, crash, loseSandbox, pick, type Wish } from "./scenario.ts";
+import { checkBecame, crash, type DesiredPod, loseSandbox, pick } from "./scenario.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 /** What the seeds held together, so that a run with nothing in it does not pass for one. */
@@ -42,24 +42,28 @@ export async function playIsolation(
   const broken = new BrokenObjects(seed + 11, world.runtime);
   world.around = (cri) => broken.around(cri);
   world.host.files.readTail = broken.readTail;
-  const wishes = new Map<string, Wish>();
+  const desiredPods = new Map<string, DesiredPod>();
   try {
-    await storm(world, wishes, createSeededRandom(seed + 2));
+    await storm(world, desiredPods, createSeededRandom(seed + 2));
     await calm(world);
-    checkHealthy(world, wishes, broken);
+    checkHealthy(world, desiredPods, broken);
     const before = new Set(broken.pods);
     await world.advance(SAID_WITHIN_MS);
     checkDegraded(world, broken, before);
     await checkEndIsSeen(world, broken);
     count(world, broken, tally);
-    await checkCleanEnd(world, wishes, broken);
+    await checkCleanEnd(world, desiredPods, broken);
   } catch (error) {
     if (!(error instanceof SimFailure)) throw error;
     throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
   }
 }
 
-async function storm(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+async function storm(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
   const { options } = world.runtime;
   await world.host.files.makeDirectory(MANIFESTS, 0o755);
   options.latencyMs = pick(random, [0, 50, 500]);
@@ -67,17 +71,21 @@ async function storm(world: World, wishes: Map<string, Wish>, random: Random): P
   options.events = random.next() < 0.7;
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
-    if (step < PODS) await wishFor(world, wishes, `p${step}`, random);
-    await disturb(world, wishes, random);
+    if (step < PODS) await addDesired(world, desiredPods, `p${step}`, random);
+    await disturb(world, desiredPods, random);
     await world.advance(Math.floor(random.next() * 2 * STEP_MS));
   }
 }
 
-async function disturb(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+async function disturb(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
   const deed = random.next();
   if (deed < 0.3) crash(world, random);
   else if (deed < 0.4) loseSandbox(world, random);
-  else if (deed < 0.5) await drop(world, wishes, random);
+  else if (deed < 0.5) await drop(world, desiredPods, random);
   else if (deed < 0.6) {
     world.killAgent();
     world.startAgent();
@@ -85,9 +93,9 @@ async function disturb(world: World, wishes: Map<string, Wish>, random: Random):
   }
 }
 
-async function wishFor(
+async function addDesired(
   world: World,
-  wishes: Map<string, Wish>,
+  desiredPods: Map<string, DesiredPod>,
   name: string,
   random: Random,
 ): Promise<void> {
@@ -97,15 +105,19 @@ async function wishFor(
     '"image":',
     '"terminationMessagePolicy":"FallbackToLogsOnError","image":',
   );
-  wishes.set(name, { name, text, becomes: template.becomes });
+  desiredPods.set(name, { name, text, becomes: template.becomes });
   world.note(`manifest ${name}: ${template.restartPolicy} -> ${template.becomes}`);
   await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
 }
 
-async function drop(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
-  if (wishes.size === 0) return;
-  const name = pick(random, [...wishes.keys()]);
-  wishes.delete(name);
+async function drop(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
+  if (desiredPods.size === 0) return;
+  const name = pick(random, [...desiredPods.keys()]);
+  desiredPods.delete(name);
   world.note(`manifest ${name} removed`);
   await world.host.files.remove(`${MANIFESTS}/${name}.json`);
 }
@@ -133,25 +145,25 @@ async function calm(world: World): Promise<void> {
 /** Pods with nothing broken in them have become what they must; of those that went nothing is left. */
 function checkHealthy(
   world: World,
-  wishes: ReadonlyMap<string, Wish>,
+  desiredPods: ReadonlyMap<string, DesiredPod>,
   { pods: broken }: BrokenObjects,
 ): void {
   const statuses = world.agent?.pipeline.statuses.list() ?? [];
-  for (const wish of wishes.values()) {
-    const fullName = `${wish.name}-sim`;
+  for (const desiredPod of desiredPods.values()) {
+    const fullName = `${desiredPod.name}-sim`;
     if (broken.has(fullName)) continue;
     const [found, ...more] = statuses.filter(({ pod }) => pod.metadata?.name === fullName);
     if (!found || more.length > 0) {
       world.fail(`pod ${fullName} is not there once`);
       return;
     }
-    checkBecame(world, wish, found.uid, found.status.phase ?? "");
+    checkBecame(world, desiredPod, found.uid, found.status.phase ?? "");
     if (found.status.reason === "ObservationFailed")
       world.fail(`pod ${fullName} is shown as one that cannot be observed`);
   }
   for (const { id, config } of world.runtime.sandboxes.values()) {
     const name = config.metadata?.name ?? "";
-    if (!broken.has(name) && !wishes.has(name.replace(/-sim$/, "")))
+    if (!broken.has(name) && !desiredPods.has(name.replace(/-sim$/, "")))
       world.fail(`sandbox ${id} is left of pod ${name}, which nobody wants`);
   }
 }
@@ -194,14 +206,14 @@ async function checkEndIsSeen(world: World, { pods: broken }: BrokenObjects): Pr
 
 async function checkCleanEnd(
   world: World,
-  wishes: Map<string, Wish>,
+  desiredPods: Map<string, DesiredPod>,
   broken: BrokenObjects,
 ): Promise<void> {
-  for (const name of wishes.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
-  wishes.clear();
+  for (const name of desiredPods.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+  desiredPods.clear();
   world.note("all manifests removed");
   await world.advance(180_000);
-  checkHealthy(world, wishes, broken);
+  checkHealthy(world, desiredPods, broken);
 }
 
 function count(world: World, broken: BrokenObjects, tally: IsolationTally): void {

@@ -6,7 +6,7 @@ import { damageState } from "./state-damage.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 /** What a manifest of the simulation asks for, and what is to become of it once everything is calm. */
-export interface Wish {
+export interface DesiredPod {
   readonly name: string;
   readonly text: string;
   readonly becomes: Fate;
@@ -20,16 +20,16 @@ const CALM_MS = 900_000;
 /** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
 export async function playScenario(seed: number): Promise<void> {
   const world = new World(seed);
-  const wishes = new Map<string, Wish>();
+  const desiredPods = new Map<string, DesiredPod>();
   fillDisk(world, createSeededRandom(seed + 3));
   try {
-    await storm(world, wishes, createSeededRandom(seed + 2));
+    await storm(world, desiredPods, createSeededRandom(seed + 2));
     await calm(world);
-    checkConverged(world, wishes);
-    await checkQuiet(world, wishes);
-    await checkRestartChangesNothing(world, wishes);
-    await checkDamageTouchesNothing(world, wishes, createSeededRandom(seed + 11));
-    await checkCleanEnd(world, wishes);
+    checkConverged(world, desiredPods);
+    await checkQuiet(world, desiredPods);
+    await checkRestartChangesNothing(world, desiredPods);
+    await checkDamageTouchesNothing(world, desiredPods, createSeededRandom(seed + 11));
+    await checkCleanEnd(world, desiredPods);
   } catch (error) {
     if (!(error instanceof SimFailure)) throw error;
     throw new SimFailure(`seed ${seed}: ${error.message}\n${world.trace.slice(-80).join("\n")}`);
@@ -43,7 +43,11 @@ function fillDisk(world: World, random: Random): void {
   world.host.disk = { ...disk, availableBytes: Math.floor(disk.capacityBytes / 50) };
 }
 
-async function storm(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+async function storm(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
   const { options } = world.runtime;
   await world.host.files.makeDirectory(MANIFESTS, 0o755);
   options.latencyMs = pick(random, [0, 50, 500, 3_000]);
@@ -53,15 +57,19 @@ async function storm(world: World, wishes: Map<string, Wish>, random: Random): P
   options.events = random.next() < 0.7;
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
-    await disturb(world, wishes, random);
+    await disturb(world, desiredPods, random);
     await world.advance(Math.floor((random.next() * 2 * STORM_MS) / STEPS));
   }
 }
 
-async function disturb(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+async function disturb(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
   const deed = random.next();
-  if (deed < 0.3) await wishFor(world, wishes, random);
-  else if (deed < 0.4) await dropWish(world, wishes, random);
+  if (deed < 0.3) await addDesired(world, desiredPods, random);
+  else if (deed < 0.4) await removeDesired(world, desiredPods, random);
   else if (deed < 0.55) crash(world, random);
   else if (deed < 0.65) loseSandbox(world, random);
   else if (deed < 0.72) {
@@ -77,7 +85,11 @@ async function disturb(world: World, wishes: Map<string, Wish>, random: Random):
   else world.runtime.options.networkReady = !world.runtime.options.networkReady;
 }
 
-async function wishFor(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
+async function addDesired(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
   const name = `p${Math.floor(random.next() * 4)}`;
   const template = pick(random, TEMPLATES);
   const text = manifest(name, template, {
@@ -85,16 +97,20 @@ async function wishFor(world: World, wishes: Map<string, Wish>, random: Random):
     revision: Math.floor(random.next() * 3),
     probed: random.next() < 0.5,
   });
-  wishes.set(name, { name, text, becomes: template.becomes });
+  desiredPods.set(name, { name, text, becomes: template.becomes });
   world.note(`manifest ${name}: ${template.restartPolicy} -> ${template.becomes}`);
   await world.host.files.writeAtomic(`${MANIFESTS}/${name}.json`, text, 0o644);
 }
 
-async function dropWish(world: World, wishes: Map<string, Wish>, random: Random): Promise<void> {
-  const names = [...wishes.keys()];
+async function removeDesired(
+  world: World,
+  desiredPods: Map<string, DesiredPod>,
+  random: Random,
+): Promise<void> {
+  const names = [...desiredPods.keys()];
   if (names.length === 0) return;
   const name = pick(random, names);
-  wishes.delete(name);
+  desiredPods.delete(name);
   world.note(`manifest ${name} removed`);
   await world.host.files.remove(`${MANIFESTS}/${name}.json`);
 }
@@ -138,22 +154,23 @@ async function calm(world: World): Promise<void> {
 }
 
 /** Every wish has become what it must, and nothing else is there. */
-function checkConverged(world: World, wishes: ReadonlyMap<string, Wish>): void {
+function checkConverged(world: World, desiredPods: ReadonlyMap<string, DesiredPod>): void {
   const agent = world.agent ?? world.fail("the agent is not up");
   const wanted = new Set<string>();
-  for (const wish of wishes.values()) {
+  for (const desiredPod of desiredPods.values()) {
     const found = agent.pipeline.statuses
       .list()
-      .filter(({ pod }) => pod.metadata?.name === `${wish.name}-sim`);
-    if (found.length !== 1) world.fail(`pod ${wish.name} is there ${found.length} times`);
+      .filter(({ pod }) => pod.metadata?.name === `${desiredPod.name}-sim`);
+    if (found.length !== 1) world.fail(`pod ${desiredPod.name} is there ${found.length} times`);
     const [pod] = found;
     if (pod) {
       wanted.add(pod.uid);
-      checkBecame(world, wish, pod.uid, pod.status.phase ?? "");
+      checkBecame(world, desiredPod, pod.uid, pod.status.phase ?? "");
       const isReady = pod.status.conditions?.some(
         ({ type, status }) => type === "Ready" && status === "True",
       );
-      if (wish.becomes === "running" && !isReady) world.fail(`pod ${wish.name} is not Ready`);
+      if (desiredPod.becomes === "running" && !isReady)
+        world.fail(`pod ${desiredPod.name} is not Ready`);
     }
   }
   for (const { id, config } of world.runtime.sandboxes.values()) {
@@ -168,8 +185,13 @@ function checkConverged(world: World, wishes: ReadonlyMap<string, Wish>): void {
 }
 
 /** The pod has become what it must. */
-export function checkBecame(world: World, wish: Wish, uid: string, phase: string): void {
-  const { becomes, name } = wish;
+export function checkBecame(
+  world: World,
+  desiredPod: DesiredPod,
+  uid: string,
+  phase: string,
+): void {
+  const { becomes, name } = desiredPod;
   const expected = {
     running: "Running",
     looping: "Running",
@@ -179,7 +201,7 @@ export function checkBecame(world: World, wish: Wish, uid: string, phase: string
   if (phase !== expected) {
     world.fail(`pod ${name} is ${phase} instead of ${expected}: ${recordInShort(world, uid)}`);
   }
-  const spec = JSON.parse(wish.text) as { spec: { containers: { name: string }[] } };
+  const spec = JSON.parse(desiredPod.text) as { spec: { containers: { name: string }[] } };
   const sandboxes = new Set(
     [...world.runtime.sandboxes.values()]
       .filter(({ config }) => config.metadata?.uid === uid)
@@ -233,10 +255,13 @@ function checkPrerequisites(world: World, wanted: ReadonlySet<string>): void {
 }
 
 /** Pods that do not restart for ever cause no more calls that change anything. */
-async function checkQuiet(world: World, wishes: ReadonlyMap<string, Wish>): Promise<void> {
-  const before = deedsOfSteady(world, wishes);
+async function checkQuiet(
+  world: World,
+  desiredPods: ReadonlyMap<string, DesiredPod>,
+): Promise<void> {
+  const before = deedsOfSteady(world, desiredPods);
   await world.advance(600_000);
-  const now = deedsOfSteady(world, wishes);
+  const now = deedsOfSteady(world, desiredPods);
   if (now.length !== before.length)
     world.fail(`not quiet: ${JSON.stringify(now.slice(before.length))}`);
 }
@@ -244,15 +269,15 @@ async function checkQuiet(world: World, wishes: ReadonlyMap<string, Wish>): Prom
 /** Another agent process finds everything as it should be and touches nothing. */
 async function checkRestartChangesNothing(
   world: World,
-  wishes: ReadonlyMap<string, Wish>,
+  desiredPods: ReadonlyMap<string, DesiredPod>,
 ): Promise<void> {
-  const statuses = () => statusLines(world, wishes);
-  const before = { deeds: deedsOfSteady(world, wishes).length, statuses: statuses() };
+  const statuses = () => statusLines(world, desiredPods);
+  const before = { deeds: deedsOfSteady(world, desiredPods).length, statuses: statuses() };
   world.killAgent();
   await world.advance(1_000);
   world.startAgent();
   await world.advance(60_000);
-  const deeds = deedsOfSteady(world, wishes);
+  const deeds = deedsOfSteady(world, desiredPods);
   if (deeds.length !== before.deeds) {
     world.fail(`a restart changed something: ${JSON.stringify(deeds.slice(before.deeds))}`);
   }
@@ -269,52 +294,58 @@ async function checkRestartChangesNothing(
 /** An agent that finds its own files damaged starts all the same, and touches no pod. */
 async function checkDamageTouchesNothing(
   world: World,
-  wishes: ReadonlyMap<string, Wish>,
+  desiredPods: ReadonlyMap<string, DesiredPod>,
   random: Random,
 ): Promise<void> {
-  const deeds = deedsOfSteady(world, wishes).length;
+  const deeds = deedsOfSteady(world, desiredPods).length;
   world.killAgent();
   const damage = await damageState(world, random, pick(random, [0.1, 0.5, 1]));
   world.startAgent();
   await world.advance(60_000);
-  const now = deedsOfSteady(world, wishes);
+  const now = deedsOfSteady(world, desiredPods);
   if (now.length !== deeds) {
     world.fail(
       `damaged state files changed something: ${JSON.stringify(now.slice(deeds))} after ${damage.join(", ")}`,
     );
   }
-  checkConverged(world, wishes);
+  checkConverged(world, desiredPods);
   world.unreadable.clear();
 }
 
 /** Every leaf of every steady pod's status as `uid.path=value`. */
-function statusLines(world: World, wishes: ReadonlyMap<string, Wish>): readonly string[] {
+function statusLines(
+  world: World,
+  desiredPods: ReadonlyMap<string, DesiredPod>,
+): readonly string[] {
   const leaves = (value: unknown, path: string): string[] =>
     typeof value === "object" && value !== null
       ? Object.entries(value).flatMap(([key, below]) => leaves(below, `${path}.${key}`))
       : [`${path}=${String(value)}`];
   return (world.agent?.pipeline.statuses.list() ?? [])
-    .filter(({ pod }) => isSteady(pod.metadata?.name ?? "", wishes))
+    .filter(({ pod }) => isSteady(pod.metadata?.name ?? "", desiredPods))
     .flatMap(({ uid, status }) => leaves(status, uid));
 }
 
 /** When nothing is wanted any more nothing is left. */
-async function checkCleanEnd(world: World, wishes: Map<string, Wish>): Promise<void> {
-  for (const name of wishes.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
-  wishes.clear();
+async function checkCleanEnd(world: World, desiredPods: Map<string, DesiredPod>): Promise<void> {
+  for (const name of desiredPods.keys()) await world.host.files.remove(`${MANIFESTS}/${name}.json`);
+  desiredPods.clear();
   world.note("all manifests removed");
   await world.advance(120_000);
-  checkConverged(world, wishes);
+  checkConverged(world, desiredPods);
   const left = world.agent?.pipeline.pods.list() ?? [];
   if (left.length > 0)
     world.fail(`pods are left: ${left.map(({ uid, life }) => `${uid} ${life.kind}`).join()}`);
 }
 
-function isSteady(podName: string, wishes: ReadonlyMap<string, Wish>): boolean {
-  return wishes.get(podName.replace(/-sim$/, ""))?.becomes !== "looping";
+function isSteady(podName: string, desiredPods: ReadonlyMap<string, DesiredPod>): boolean {
+  return desiredPods.get(podName.replace(/-sim$/, ""))?.becomes !== "looping";
 }
 
-function deedsOfSteady(world: World, wishes: ReadonlyMap<string, Wish>): readonly unknown[] {
+function deedsOfSteady(
+  world: World,
+  desiredPods: ReadonlyMap<string, DesiredPod>,
+): readonly unknown[] {
   const nameOf = new Map(
     (world.agent?.pipeline.pods.list() ?? []).map(({ uid, pod }) => [
       String(uid),
@@ -322,7 +353,7 @@ function deedsOfSteady(world: World, wishes: ReadonlyMap<string, Wish>): readonl
     ]),
   );
   return world.runtime.deeds.filter(
-    ({ uid, op }) => op !== "exit" && isSteady(nameOf.get(uid) ?? "", wishes),
+    ({ uid, op }) => op !== "exit" && isSteady(nameOf.get(uid) ?? "", desiredPods),
   );
 }
 

@@ -18,7 +18,7 @@ const hasAddress = ({ spec }: Service): boolean => {
 export function serviceEnv(
   services: readonly Service[],
   namespace: string,
-  wantsLinks: boolean,
+  enableLinks: boolean,
 ): ReadonlyMap<string, string> {
   const chosen = new Map<string, Service>();
   for (const service of services) {
@@ -26,7 +26,7 @@ export function serviceEnv(
     const { name = "", namespace: of = "" } = service.metadata ?? {};
     const isMaster = of === MASTER_NAMESPACE && MASTER_SERVICES.has(name);
     if (isMaster && !chosen.has(name)) chosen.set(name, service);
-    if (of === namespace && wantsLinks) chosen.set(name, service);
+    if (of === namespace && enableLinks) chosen.set(name, service);
   }
   const sorted = [...chosen].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return new Map(sorted.flatMap(([, service]) => variablesOf(service)));

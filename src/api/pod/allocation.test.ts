@@ -83,9 +83,9 @@ test("largerRequests holds the larger of both until a change is carried out", ()
 });
 
 test("asScheduled: what is asked for, given or had, but for what can never be given", () => {
-  const at = (wish: string, given: string, has: string, reason?: string): Pod => ({
+  const at = (request: string, given: string, has: string, reason?: string): Pod => ({
     metadata: { name: "p" },
-    spec: { containers: [{ name: "a", resources: cpu(wish) }] },
+    spec: { containers: [{ name: "a", resources: cpu(request) }] },
     status: {
       containerStatuses: [
         {

@@ -142,19 +142,19 @@ function larger(
 export function asScheduled(pod: Pod): Pod {
   const { status } = pod;
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
-  const wished = allocationOf(pod);
+  const requested = allocationOf(pod);
   const containers: Record<string, ResourceRequirements> = {};
-  for (const [name, wish] of Object.entries(wished.containers)) {
+  for (const [name, request] of Object.entries(requested.containers)) {
     const found = statuses.find((each) => each.name === name);
     const given = found?.allocatedResources;
-    containers[name] = given ? larger({ requests: given }, found?.resources) : wish;
+    containers[name] = given ? larger({ requests: given }, found?.resources) : request;
   }
-  const own = wished.pod && (status?.resources ?? wished.pod);
+  const own = requested.pod && (status?.resources ?? requested.pod);
   const held: PodAllocation = own ? { pod: own, containers } : { containers };
   const isNever = status?.conditions?.some(
     ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
   );
-  return withAllocation(pod, isNever ? held : largerRequests(wished, held));
+  return withAllocation(pod, isNever ? held : largerRequests(requested, held));
 }
 
 /** Whether resources that are asked for in place can be given; `rule` names what spoke against it. */

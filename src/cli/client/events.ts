@@ -10,8 +10,8 @@ import { readEventHistory } from "../../subsystems/events/events.ts";
 import { eventTime } from "../render/tables/event-row.ts";
 import type { AgentClient } from "./agent-client.ts";
 
-/** What is asked for; everything given must hold. */
-export interface EventsWanted {
+/** Which events to show; all given criteria must match. */
+export interface EventFilter {
   readonly choice: EventChoice | undefined;
   readonly namespace: string | undefined;
   /** Happened at or after this time, Unix milliseconds. */
@@ -23,7 +23,7 @@ export interface EventsWanted {
 /** Events that the agent keeps in memory and on disk, the one that happened last at the end. */
 export async function askEvents(
   client: AgentClient,
-  { choice, namespace, sinceMs, limit }: EventsWanted,
+  { choice, namespace, sinceMs, limit }: EventFilter,
 ): Promise<readonly CoreEvent[]> {
   const query = new URLSearchParams({ history: "true", limit: String(limit) });
   if (choice !== undefined) query.set("for", choiceText(choice));
@@ -41,12 +41,12 @@ export function eventFolder(rootFolder: string): string {
 /** The same from the histories below `rootFolders`, of agents that do not run any more. */
 export async function readEvents(
   rootFolders: readonly string[],
-  wanted: EventsWanted,
+  filter: EventFilter,
 ): Promise<readonly CoreEvent[]> {
   const { clock, host } = connectMachine(silentLog);
-  const { sinceMs, limit } = wanted;
+  const { sinceMs, limit } = filter;
   const query = {
-    wanted: (event: CoreEvent) => isWanted(event, wanted),
+    filter: (event: CoreEvent) => matchesFilter(event, filter),
     ...(sinceMs === undefined ? {} : { sinceMs }),
   };
   const state = new StateFiles({ files: host.files, clock, log: silentLog });
@@ -59,9 +59,9 @@ export async function readEvents(
 }
 
 /** Whether an event that comes is asked for; its time is not looked at. */
-export function isWanted(
+export function matchesFilter(
   event: CoreEvent,
-  { choice, namespace }: Pick<EventsWanted, "choice" | "namespace">,
+  { choice, namespace }: Pick<EventFilter, "choice" | "namespace">,
 ): boolean {
   return (
     (choice === undefined || isChosen(event, choice)) &&

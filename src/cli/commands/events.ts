@@ -5,7 +5,7 @@ import { parseDuration } from "../../config/duration.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
 import { changesOf } from "../client/changes.ts";
-import { askEvents, type EventsWanted, isWanted, readEvents } from "../client/events.ts";
+import { askEvents, type EventFilter, matchesFilter, readEvents } from "../client/events.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { type Io, writeLines } from "../io.ts";
@@ -91,25 +91,25 @@ async function events(options: EventsOptions, context: CliContext): Promise<numb
 
 /** Asks the agent, or reads the disk when none runs. */
 async function find(options: EventsOptions, context: CliContext): Promise<readonly CoreEvent[]> {
-  const wanted = wantedOf(options, context.io.now());
-  if (options.rootDir !== undefined) return await readEvents([options.rootDir], wanted);
+  const filter = filterOf(options, context.io.now());
+  if (options.rootDir !== undefined) return await readEvents([options.rootDir], filter);
   try {
-    return await askEvents(clientOf(context, options), wanted);
+    return await askEvents(clientOf(context, options), filter);
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
     context.io.stderr.write("nodelet: the agent does not run; this is from its history\n");
-    return await readEvents([upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir], wanted);
+    return await readEvents([upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir], filter);
   }
 }
 
-function wantedOf({ for: choice, namespace, since, limit }: EventsOptions, now: number) {
+function filterOf({ for: choice, namespace, since, limit }: EventsOptions, now: number) {
   const usual = since === undefined ? USUAL_LIMIT : MOST;
   return {
     choice,
     namespace,
     sinceMs: since === undefined ? undefined : now - since,
     limit: limit ?? usual,
-  } satisfies EventsWanted;
+  } satisfies EventFilter;
 }
 
 function showList(
@@ -145,7 +145,7 @@ async function watch(options: EventsOptions, context: CliContext): Promise<numbe
     });
   }
   const interrupt = context.onInterrupt();
-  const wanted = wantedOf(options, context.io.now());
+  const filter = filterOf(options, context.io.now());
   const viewer = new EventViewer(options, context);
   const before: CoreEvent[] = [];
   let synced = false;
@@ -153,12 +153,12 @@ async function watch(options: EventsOptions, context: CliContext): Promise<numbe
     if (change.kind === "eventsMissed")
       context.io.stderr.write(`nodelet: ${change.count} events came too fast to be shown\n`);
     if (change.kind === "synced") {
-      viewer.show(before.slice(-wanted.limit));
+      viewer.show(before.slice(-filter.limit));
       synced = true;
     }
-    if (change.kind !== "event" || !isWanted(change.event, wanted)) continue;
+    if (change.kind !== "event" || !matchesFilter(change.event, filter)) continue;
     if (synced) viewer.show([change.event]);
-    else if (eventTime(change.event) >= (wanted.sinceMs ?? 0)) before.push(change.event);
+    else if (eventTime(change.event) >= (filter.sinceMs ?? 0)) before.push(change.event);
   }
   if (interrupt.aborted) return EXIT_OK;
   throw new CliError("the agent has ended", { exitCode: EXIT_NO_AGENT });

@@ -144,7 +144,7 @@ function judgeKernel({ kernelVersion, overlayProblem }: MachineReport): Check {
   const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
   const [oldestMajor, oldestMinor] = OLDEST_KERNEL;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
-    const fix = `Kubernetes 1.36 wants ${oldestMajor}.${oldestMinor} or newer`;
+    const fix = `Kubernetes 1.36 needs ${oldestMajor}.${oldestMinor} or newer`;
     return warn("kernel", kernelVersion, fix);
   }
   if (overlayProblem === undefined) return ok("kernel", `${kernelVersion}, overlay mounts work`);

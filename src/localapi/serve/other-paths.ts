@@ -64,8 +64,8 @@ async function replyOpenApi(
 ): Promise<void> {
   const [, form, ...rest] = segments;
   if (form === "v2" && rest.length === 0) {
-    const wantsBytes = mediaTypes(exchange.headers["accept"])[0]?.type === V2_PROTOBUF;
-    if (!wantsBytes) return await replyObject(exchange, 200, openApiV2(version));
+    const prefersProtobuf = mediaTypes(exchange.headers["accept"])[0]?.type === V2_PROTOBUF;
+    if (!prefersProtobuf) return await replyObject(exchange, 200, openApiV2(version));
     const bytes = v2Protobuf(openApiV2(version));
     return await exchange.reply(200, { "content-type": V2_PROTOBUF_ANSWER }, bytes);
   }

@@ -59,8 +59,8 @@ export function startOfWatch({ store, random }: WatchDeps, request: WatchRequest
   const fromNow = text === "" || text === "0" || sendsInitial;
   if (!fromNow && Number(text) < store.forgotten)
     throw expired(`too old resource version: ${text} (${store.forgotten})`);
-  const wantsInitial = sendsInitial || (fromNow && query.get("sendInitialEvents") !== "false");
-  const initial = wantsInitial
+  const sendsInitialList = sendsInitial || (fromNow && query.get("sendInitialEvents") !== "false");
+  const initial = sendsInitialList
     ? (store.listAt(showing.kind.collection, store.version) ?? []).filter(selects)
     : [];
   return {

@@ -13,7 +13,7 @@ import {
   canary,
   type IptablesProgram,
   nodeChains,
-  type Wanted,
+  type RequiredRule,
 } from "./node-chains.ts";
 
 /** What the chains need. */
@@ -73,15 +73,15 @@ async function sync(
   deps: IptablesDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const wanted of nodeChains(program))
-    if ((await attempt(program, wanted, deps, signal)) === "failed") return false;
+  for (const required of nodeChains(program))
+    if ((await attempt(program, required, deps, signal)) === "failed") return false;
   for (const table of CANARY_TABLES) await attempt(program, canary(table), deps, signal);
   return true;
 }
 
 async function attempt(
   program: IptablesProgram,
-  { what, asks, makes }: Wanted,
+  { what, asks, makes }: RequiredRule,
   { host, log }: IptablesDeps,
   signal: AbortSignal,
 ): Promise<"there" | "made" | "failed"> {

@@ -4,8 +4,8 @@
 /** Which program: of IPv4 or of IPv6. */
 export type IptablesProgram = "iptables" | "ip6tables";
 
-/** One thing that is to be there, with the arguments that ask for it and those that make it. */
-export interface Wanted {
+/** A required chain or rule, with the arguments that check for it and those that create it. */
+export interface RequiredRule {
   /** In the words of the Go kubelet's log, behind "Failed to ensure". */
   readonly what: string;
   /** Ends with 0 when it is there, with 1 when it is not. */
@@ -26,21 +26,26 @@ const BLOCK_LOCALNET = [
   ...["-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED,DNAT", "-j", "DROP"],
 ];
 
-const chain = (table: string, name: string, what: string): Wanted => ({
+const chain = (table: string, name: string, what: string): RequiredRule => ({
   what,
   asks: ["-S", name, "-t", table],
   makes: ["-N", name, "-t", table],
 });
 
 /** `place`: -I puts the rule first, -A last. */
-const rule = (place: "-I" | "-A", of: string, args: readonly string[], what: string): Wanted => ({
+const rule = (
+  place: "-I" | "-A",
+  of: string,
+  args: readonly string[],
+  what: string,
+): RequiredRule => ({
   what,
   asks: ["-C", of, "-t", "filter", ...args],
   makes: [place, of, "-t", "filter", ...args],
 });
 
 /** What is to be there, in the order in which it is made. */
-export function nodeChains(program: IptablesProgram): readonly Wanted[] {
+export function nodeChains(program: IptablesProgram): readonly RequiredRule[] {
   const hint = chain("mangle", HINT, "that iptables hint chain exists");
   if (program === "ip6tables") return [hint];
   const jumps = (from: string) => `that ${from} chain jumps to ${FIREWALL}`;
@@ -54,6 +59,6 @@ export function nodeChains(program: IptablesProgram): readonly Wanted[] {
 }
 
 /** The canary of a table. */
-export function canary(table: (typeof CANARY_TABLES)[number]): Wanted {
+export function canary(table: (typeof CANARY_TABLES)[number]): RequiredRule {
   return chain(table, CANARY, `iptables canary in table ${table}`);
 }

@@ -14,7 +14,7 @@ import { securityOf, UNASKED_RUNTIME } from "./confinement.ts";
 import { heldBy } from "./held-resources.ts";
 import type { AllocationLedger } from "./ledger.ts";
 import { makeRoom } from "./make-room.ts";
-import { judge, type NodeRoom, RULES, wantsStrictGroups } from "./rules.ts";
+import { judge, type NodeRoom, RULES, requiresStrictGroups } from "./rules.ts";
 
 export { heldBy } from "./held-resources.ts";
 
@@ -35,7 +35,7 @@ export interface AdmissionDeps {
 export function createAdmission(deps: AdmissionDeps): Admit {
   return async (candidate, others) => {
     const { ready } = deps.runtime.watch.health.get();
-    if (!ready && wantsStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
+    if (!ready && requiresStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
     const room = { ...deps.room(), security: securityOf(deps) };
     const holders = others.map((record) => ({ ...record, pod: heldBy(record, deps.ledger) }));
     const refusal = judge({

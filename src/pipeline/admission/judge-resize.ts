@@ -183,9 +183,9 @@ export function orderResizes<T extends WaitingResize>(waiting: readonly T[]): re
 }
 
 function rankOf({ desired, allocated, sinceMs }: WaitingResize): readonly number[] {
-  const wanted = podResources(desired).requests;
+  const requested = podResources(desired).requests;
   const held = podResources(allocated).requests;
-  const grows = wanted.cpuMilli > held.cpuMilli || wanted.memoryBytes > held.memoryBytes;
+  const grows = requested.cpuMilli > held.cpuMilli || requested.memoryBytes > held.memoryBytes;
   return [
     grows ? 1 : 0,
     grows ? -(desired.spec?.priority ?? 0) : 0,

@@ -25,7 +25,7 @@ function needsAppArmor(pod: Pod): boolean {
 }
 
 /** Whether the pod wants no groups but those of its spec. */
-export const wantsStrictGroups = (pod: Pod): boolean =>
+export const requiresStrictGroups = (pod: Pod): boolean =>
   pod.spec?.securityContext?.supplementalGroupsPolicy === "Strict";
 
 /** Why the node cannot confine the pod as it wants to be; `undefined` when it can. */
@@ -38,7 +38,7 @@ export function unenforceable(
       reason: "AppArmor",
       message: "Cannot enforce AppArmor: AppArmor is not enabled on the host",
     };
-  if (!strictGroups && wantsStrictGroups(pod))
+  if (!strictGroups && requiresStrictGroups(pod))
     return {
       reason: "SupplementalGroupsPolicyNotSupported",
       message: "SupplementalGroupsPolicy=Strict is not supported in this node",

@@ -4,13 +4,13 @@ import { featuresForPod, missingFeatures } from "../../api/node/node-features.ts
 import { isStaticPod } from "../../api/pod/pod.ts";
 import { matchesNode, type NodeAttributes, untoleratedTaint } from "./node-match.ts";
 import { mayComeUnder, pressureText } from "./node-pressure.ts";
-import { type NodeSecurity, unenforceable, wantsStrictGroups } from "./node-security.ts";
+import { type NodeSecurity, requiresStrictGroups, unenforceable } from "./node-security.ts";
 import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
 export { planPreemption } from "./preemption.ts";
-export { type NodeAttributes, type NodeSecurity, shortages, wantsStrictGroups };
+export { type NodeAttributes, type NodeSecurity, requiresStrictGroups, shortages };
 
 /** What the node can give to pods, and what it is. */
 export interface NodeRoom extends Room {

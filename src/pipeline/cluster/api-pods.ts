@@ -39,7 +39,7 @@ export class ApiPods implements PodSource {
   readonly #deps: ApiPodsDeps;
   readonly #latest = new Map<string, Pod>();
   /** Wishes already passed on, by UID. */
-  readonly #wanted = new Map<string, Pod>();
+  readonly #desired = new Map<string, Pod>();
   readonly #listeners = new Set<(pod: Pod) => void>();
   #synced = false;
   /** Since when what is known may be out of date; undefined while every change is heard of. */
@@ -138,10 +138,10 @@ export class ApiPods implements PodSource {
         this.#drop(known, sink);
     const known = this.#latest.get(uid);
     if (!known || isNewer(pod, known)) this.#latest.set(uid, pod);
-    const wanted = this.#wanted.get(uid);
-    if (!isMirrorPod(pod) && !(wanted && isSameWish(wanted, pod))) {
-      this.#wanted.set(uid, pod);
-      sink.want(pod);
+    const desired = this.#desired.get(uid);
+    if (!isMirrorPod(pod) && !(desired && isSameDesired(desired, pod))) {
+      this.#desired.set(uid, pod);
+      sink.setDesired(pod);
     }
     this.#tell(pod);
   }
@@ -149,7 +149,7 @@ export class ApiPods implements PodSource {
   #drop(pod: Pod, sink: PodSink): void {
     const uid = pod.metadata?.uid ?? "";
     this.#latest.delete(uid);
-    this.#wanted.delete(uid);
+    this.#desired.delete(uid);
     if (!isMirrorPod(pod)) sink.drop(uid, pod.metadata?.deletionGracePeriodSeconds);
     this.#tell(pod);
   }
@@ -167,7 +167,7 @@ export function isNewer(a: Pod, b: Pod): boolean {
 }
 
 /** Whether nothing differs that a pod's actor would look at: mostly we only hear our own status again. */
-function isSameWish(a: Pod, b: Pod): boolean {
+function isSameDesired(a: Pod, b: Pod): boolean {
   return (
     isSame(a.spec, b.spec) &&
     isSame(withoutVersion(a), withoutVersion(b)) &&

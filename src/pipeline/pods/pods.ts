@@ -153,10 +153,10 @@ export class Pods implements PodsView {
     if (isEmpty) this.#found.delete(uid);
     else {
       this.#found.set(uid, found);
-      if (this.#sourcesSeen && !held?.wanted && !this.#isSpared(found)) this.#adoptOrphan(found);
+      if (this.#sourcesSeen && !held?.desired && !this.#isSpared(found)) this.#adoptOrphan(found);
     }
-    if (held?.wanted) {
-      const actor = this.#start(held.wanted.change, held.wanted.before);
+    if (held?.desired) {
+      const actor = this.#start(held.desired.change, held.desired.before);
       recordDegraded(before?.degraded, actor.record, this.#deps.ports);
       if (held.removed) actor.post({ kind: "removed", ...held.removed });
     } else if (held && isEmpty) this.#letIn(nameOf(held));
@@ -193,7 +193,7 @@ export class Pods implements PodsView {
     }
     if (this.#unobserved.has(change.uid)) {
       this.#hold(change.uid, () =>
-        this.#unobserved.want(change, () => knownBefore(change, this.#deps)),
+        this.#unobserved.setDesired(change, () => knownBefore(change, this.#deps)),
       );
       return;
     }
@@ -304,9 +304,9 @@ export class Pods implements PodsView {
     return actor;
   }
 
-  #adoptOrphans(wanted?: PodUid): void {
+  #adoptOrphans(desired?: PodUid): void {
     for (const found of [...this.#found.values()])
-      if (found.uid !== wanted && !this.#isSpared(found)) this.#adoptOrphan(found);
+      if (found.uid !== desired && !this.#isSpared(found)) this.#adoptOrphan(found);
   }
 
   #isSpared(found: ObservedPod): boolean {

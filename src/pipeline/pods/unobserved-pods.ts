@@ -15,7 +15,7 @@ export interface KnownBefore {
 
 /** What is kept of a pod that is wanted, for when it can be observed. */
 export function knownBefore(
-  { uid, pod }: Wanted,
+  { uid, pod }: DesiredChange,
   { clock, ...kept }: KnownBeforeDeps,
 ): KnownBefore {
   const published = kept.publishedBefore(uid) ?? pod.status;
@@ -30,8 +30,8 @@ interface KnownBeforeDeps {
   readonly knownBefore: (uid: PodUid) => boolean;
 }
 
-/** Who wants the pod. */
-interface Wanted {
+/** The desired pod and its source. */
+interface DesiredChange {
   readonly kind: "desired";
   readonly uid: PodUid;
   readonly pod: Pod;
@@ -42,7 +42,7 @@ interface Wanted {
 export interface Held {
   readonly found: UnobservedPod;
   /** Absent while no source has named it. */
-  readonly wanted?: { readonly change: Wanted; readonly before: KnownBefore };
+  readonly desired?: { readonly change: DesiredChange; readonly before: KnownBefore };
   /** The source has dropped it since. */
   readonly removed?: { readonly graceSeconds?: number };
 }
@@ -76,18 +76,18 @@ export class UnobservedPods {
   }
 
   /** A source wants the pod; `before` counts the first time. */
-  want(change: Wanted, before: () => KnownBefore): PodRecord | undefined {
+  setDesired(change: DesiredChange, before: () => KnownBefore): PodRecord | undefined {
     const held = this.#held.get(change.uid);
     if (!held) return undefined;
-    const { found, wanted } = held;
-    this.#held.set(change.uid, { found, wanted: { change, before: wanted?.before ?? before() } });
+    const { found, desired } = held;
+    this.#held.set(change.uid, { found, desired: { change, before: desired?.before ?? before() } });
     return this.#refresh(change.uid);
   }
 
   /** The source has dropped the pod: once it can be observed, it is to go. */
   drop(uid: PodUid, removed: { readonly graceSeconds?: number }): PodRecord | undefined {
     const held = this.#held.get(uid);
-    if (!held?.wanted) return undefined;
+    if (!held?.desired) return undefined;
     this.#held.set(uid, { ...held, removed });
     return this.#refresh(uid);
   }
@@ -109,7 +109,7 @@ export class UnobservedPods {
 
   #refresh(uid: PodUid): PodRecord | undefined {
     const held = this.#held.get(uid);
-    if (!held?.wanted) return undefined;
+    if (!held?.desired) return undefined;
     const record = recordOf(held, this.#records.get(uid));
     this.#records.set(uid, record);
     return record;
@@ -117,22 +117,22 @@ export class UnobservedPods {
 }
 
 /** The name by which others may wait for it. */
-export function nameOf({ found, wanted }: Held): string {
-  return podDisplayName(wanted?.change.pod ?? found.describe());
+export function nameOf({ found, desired }: Held): string {
+  return podDisplayName(desired?.change.pod ?? found.describe());
 }
 
 /** Of a pod that nobody wants it is shown nowhere. */
 const UNKNOWN_START = 0 as WallMs;
 
 /** It was admitted once, else the runtime had nothing of it; on a stale observation nothing is done about it. */
-function recordOf({ found, wanted, removed }: Held, before?: PodRecord): PodRecord {
-  const pod = wanted?.change.pod ?? found.describe();
+function recordOf({ found, desired, removed }: Held, before?: PodRecord): PodRecord {
+  const pod = desired?.change.pod ?? found.describe();
   const record = newRecord({
     uid: found.uid,
     pod,
-    source: wanted?.change.source ?? "runtime",
+    source: desired?.change.source ?? "runtime",
     observed: { asOf: found.asOf, ...NOTHING_OBSERVED },
-    startedAt: wanted?.before.startedAt ?? UNKNOWN_START,
+    startedAt: desired?.before.startedAt ?? UNKNOWN_START,
     mayHavePrerequisites: true,
   });
   return {

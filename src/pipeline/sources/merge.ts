@@ -34,13 +34,13 @@ export interface Merged {
  * first by source and origin; the other is a problem.
  */
 export function mergeSources(
-  wanted: readonly SourcedPod[],
+  desired: readonly SourcedPod[],
   before: ReadonlyMap<PodUid, SourcedPod>,
 ): Merged {
   const byName = new Map<string, SourcedPod>();
   const problems: SourceProblem[] = [];
   const duplicates: SourcedPod[] = [];
-  const ordered = [...wanted].sort(
+  const ordered = [...desired].sort(
     (a, b) =>
       Number(isKept(b, before)) - Number(isKept(a, before)) ||
       compare(a.source, b.source) ||

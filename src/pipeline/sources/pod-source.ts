@@ -7,7 +7,7 @@ export interface PodSink {
    * This pod, with a UID of its own, shall run as its spec says; said again, its spec may have changed.
    * With `metadata.deletionTimestamp` it shall end, and stay known until it is dropped.
    */
-  want(pod: Pod): void;
+  setDesired(pod: Pod): void;
   /**
    * The pod of this UID shall be ended, and nothing of it be left. `graceSeconds` in place of the grace
    * of its spec.

@@ -54,16 +54,16 @@ export interface SourcesDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly scope: TaskScope;
-  readonly onWanted: (pod: WantedPod) => void;
-  readonly onUnwanted: (uid: PodUid, graceSeconds?: number) => void;
+  readonly onDesired: (pod: DesiredPod) => void;
+  readonly onUndesired: (uid: PodUid, graceSeconds?: number) => void;
   /** Told once of a pod that is left out because another one has its name. */
   readonly onDuplicate: (pod: SourcedPod) => void;
   /** Told once of a pod with fields that are ignored. */
   readonly onUnknownFields: (pod: Pod, message: string) => void;
 }
 
-/** A pod as any source wants it. */
-export interface WantedPod {
+/** A desired pod, from any source. */
+export interface DesiredPod {
   readonly uid: PodUid;
   readonly pod: Pod;
   readonly source: SourceKind | "api";
@@ -88,7 +88,7 @@ export class Sources {
   readonly #seenAt = new Map<string, string>();
   /** Ignored fields that were told of, by UID. */
   readonly #ignored = new Map<string, string>();
-  #wanted: ReadonlyMap<PodUid, SourcedPod> = new Map();
+  #desired: ReadonlyMap<PodUid, SourcedPod> = new Map();
   #duplicates: ReadonlySet<string> = new Set();
 
   constructor(options: SourcesOptions, deps: SourcesDeps) {
@@ -168,7 +168,7 @@ export class Sources {
 
   #sinkFor(source: PodSource): PodSink {
     return {
-      want: (pod) => {
+      setDesired: (pod) => {
         const uid = pod.metadata?.uid ?? "";
         if (uid === "")
           throw new UsageError(
@@ -177,12 +177,12 @@ export class Sources {
         const seen = this.#seenAt.get(uid) ?? this.#now();
         this.#seenAt.set(uid, seen);
         const known = source.mayBeLater ? this.#ignoreUnknown(uid, pod) : pod;
-        this.#deps.onWanted({ uid: uid as PodUid, pod: seenFromApi(known, seen), source: "api" });
+        this.#deps.onDesired({ uid: uid as PodUid, pod: seenFromApi(known, seen), source: "api" });
       },
       drop: (uid, graceSeconds) => {
         this.#seenAt.delete(uid);
         this.#ignored.delete(uid);
-        this.#deps.onUnwanted(uid as PodUid, graceSeconds);
+        this.#deps.onUndesired(uid as PodUid, graceSeconds);
       },
       synced: () => {
         this.#synced.add(source);
@@ -210,14 +210,14 @@ export class Sources {
   }
 
   #merge(): void {
-    const before = this.#wanted;
+    const before = this.#desired;
     const merged = mergeSources([...this.#answers.values()].flat(), before);
-    this.#wanted = merged.pods;
+    this.#desired = merged.pods;
     this.#tellDuplicates(merged.duplicates);
     this.#tellProblems([...[...this.#problemsOf.values()].flat(), ...merged.problems]);
     const { removed, added } = differenceOf(before, merged.pods);
-    for (const uid of removed) this.#deps.onUnwanted(uid);
-    for (const pod of added) this.#deps.onWanted(pod);
+    for (const uid of removed) this.#deps.onUndesired(uid);
+    for (const pod of added) this.#deps.onDesired(pod);
   }
 
   #tellDuplicates(now: readonly SourcedPod[]): void {

@@ -20,8 +20,8 @@ export async function replyContainerLogs(
   const { exchange, query, endpoint } = call;
   const allowStream =
     endpoint === "local" || node.config.featureGates["PodLogsQuerySplitStreams"] === true;
-  const wanted = parseLogQuery(query, allowStream);
-  await using reading = await openLog(call, node, { ...wanted, clock });
+  const logQuery = parseLogQuery(query, allowStream);
+  await using reading = await openLog(call, node, { ...logQuery, clock });
   // Headers go out before the log says anything: whoever follows a silent container is answered.
   if (exchange.method === "HEAD") return exchange.reply(200, TEXT_HEADERS);
   const stream = exchange.replyStream(200, TEXT_HEADERS);
@@ -32,7 +32,7 @@ export async function replyContainerLogs(
 async function openLog(
   { params, signal }: Call,
   node: ServedNode,
-  wanted: LogRequest & { readonly clock: Clock },
+  logQuery: LogRequest & { readonly clock: Clock },
 ): Promise<LogReading> {
   const { namespace, pod: name = "", container = "" } = params;
   const record = findPod(node, namespace, name);
@@ -41,7 +41,7 @@ async function openLog(
     const text = `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(name)}`;
     throw new HttpProblem(404, text);
   }
-  const { clock, previous, since, ...query } = wanted;
+  const { clock, previous, since, ...query } = logQuery;
   const { pipeline, subsystems } = node;
   const status = pipeline.statuses.get(record.uid)?.status ?? record.pod.status ?? {};
   const source = chooseLogSource(status, { pod: name, container }, previous);

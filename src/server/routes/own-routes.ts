@@ -69,23 +69,23 @@ async function replyPod(call: Call, node: ServedNode, clock: Clock): Promise<voi
 /** The latest events from memory; with `since` or `history` whatever the disk holds. */
 async function replyEvents(call: Call, events: ServedEvents): Promise<void> {
   const { query } = call;
-  const wanted = wantedEvents(query);
+  const filter = eventFilter(query);
   const limit = limitOf(query) ?? MAX_ITEMS;
   const sinceMs = sinceOf(query);
   const fromDisk = sinceMs !== undefined || query.get("history") === "true";
   const items = fromDisk
     ? await events.read({
-        wanted,
+        filter,
         limit: Math.min(limit, MAX_HISTORY),
         ...(sinceMs === undefined ? {} : { sinceMs }),
       })
-    : events.list().filter(wanted).slice(-limit);
+    : events.list().filter(filter).slice(-limit);
   const list = { kind: "EventList", apiVersion: "v1", metadata: {}, items };
   await replyJson(call, list);
 }
 
 /** Which events are meant by `for` (`pod/namespace/name`, `pod/uid`, `node`, …) and `namespace`. */
-function wantedEvents(query: URLSearchParams): (event: CoreEvent) => boolean {
+function eventFilter(query: URLSearchParams): (event: CoreEvent) => boolean {
   const text = query.get("for") ?? "";
   const namespace = query.get("namespace") ?? "";
   const choice = text === "" ? undefined : parseEventChoice(text);

@@ -77,12 +77,12 @@ export async function replyMetrics(call: Call, metrics: MetricsRegistry): Promis
 
 /** `/probes`: every probe with its state, its cost and its last looks; `pod=<namespace>/<name>` chooses. */
 export async function replyProbes(call: Call, { subsystems }: ServedNode): Promise<void> {
-  const wanted = call.query.get("pod");
-  if (wanted !== null && !/^[^/]+\/[^/]+$/.test(wanted))
-    throw new HttpProblem(400, `pod=${wanted}: write <namespace>/<name>`);
+  const pod = call.query.get("pod");
+  if (pod !== null && !/^[^/]+\/[^/]+$/.test(pod))
+    throw new HttpProblem(400, `pod=${pod}: write <namespace>/<name>`);
   const items = subsystems.probes
     .history()
-    .filter(({ namespace, podName }) => wanted === null || wanted === `${namespace}/${podName}`)
+    .filter(({ namespace, podName }) => pod === null || pod === `${namespace}/${podName}`)
     .map((probe) => ({ probe, key: keyOf(probe) }))
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ probe }) => probe);

@@ -15,12 +15,12 @@ export interface StreamOptions {
  * own. Throws `HttpProblem` when no stream is wanted (remotecommand.NewOptions).
  */
 export function parseStreamOptions(query: URLSearchParams): StreamOptions {
-  const wants = (...names: readonly string[]) =>
+  const isSet = (...names: readonly string[]) =>
     names.some((name) => query.get(name) === "1" || query.get(name) === "true");
-  const tty = wants("tty");
-  const stdin = wants("input", "stdin");
-  const stdout = wants("output", "stdout");
-  const stderr = wants("error", "stderr") && !tty;
+  const tty = isSet("tty");
+  const stdin = isSet("input", "stdin");
+  const stdout = isSet("output", "stdout");
+  const stderr = isSet("error", "stderr") && !tty;
   if (!stdin && !stdout && !stderr)
     throw new HttpProblem(400, "you must specify at least 1 of stdin, stdout, stderr");
   return { stdin, stdout, stderr, tty };

@@ -26,13 +26,13 @@ export function isSameValue(file: string, read: string, wanted: string): boolean
   if (file === "cpu.max") return isSameCpuMax(left, right);
   if (file === "cpuset.cpus") return isSameCpuList(left, right);
   const has = readNumber(left);
-  const wants = readNumber(right);
-  if (has === undefined || wants === undefined) return false;
-  if (file === "cpu.shares") return has === clampShares(wants);
-  if (file === "cpu.cfs_quota_us") return has < 0n && wants < 0n;
-  if (file.startsWith("memory.")) return isSameBytes(has, wants, PAGE_BYTES);
-  if (file.startsWith("hugetlb.")) return isSameBytes(has, wants, [hugepageBytes(file)]);
-  return has === wants;
+  const expected = readNumber(right);
+  if (has === undefined || expected === undefined) return false;
+  if (file === "cpu.shares") return has === clampShares(expected);
+  if (file === "cpu.cfs_quota_us") return has < 0n && expected < 0n;
+  if (file.startsWith("memory.")) return isSameBytes(has, expected, PAGE_BYTES);
+  if (file.startsWith("hugetlb.")) return isSameBytes(has, expected, [hugepageBytes(file)]);
+  return has === expected;
 }
 
 /** What the kernel shows for "no limit" in v1's memory files: the most whole pages of 63 bits. */
@@ -56,10 +56,10 @@ function readNumber(text: string): bigint | undefined {
   return /^-?\d+$/.test(text) ? BigInt(text) : undefined;
 }
 
-function isSameBytes(has: bigint, wants: bigint, pages: readonly bigint[]): boolean {
+function isSameBytes(has: bigint, expected: bigint, pages: readonly bigint[]): boolean {
   const isUnlimited = (bytes: bigint) => bytes < 0n || bytes >= V1_UNLIMITED;
-  if (isUnlimited(has) || isUnlimited(wants)) return isUnlimited(has) && isUnlimited(wants);
-  return pages.some((page) => (wants / page) * page === has);
+  if (isUnlimited(has) || isUnlimited(expected)) return isUnlimited(has) && isUnlimited(expected);
+  return pages.some((page) => (expected / page) * page === has);
 }
 
 function clampShares(shares: bigint): bigint {
@@ -70,8 +70,8 @@ function clampShares(shares: bigint): bigint {
 /** The kernel joins neighbours to ranges and sorts. */
 function isSameCpuList(read: string, wanted: string): boolean {
   const has = parseCpuList(read);
-  const wants = parseCpuList(wanted);
-  return has.ok && wants.ok && has.cpus.join() === wants.cpus.join();
+  const expected = parseCpuList(wanted);
+  return has.ok && expected.ok && has.cpus.join() === expected.cpus.join();
 }
 
 /** The kernel keeps the period when none is written. */

@@ -8,7 +8,7 @@ import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { GrantResult, Grants } from "./grants.ts";
 import type { ResourceRecord } from "./inventory.ts";
-import { deviceWants } from "./requests.ts";
+import { deviceRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 
 /** What admission hears. */
@@ -82,14 +82,16 @@ export class DeviceAdmission {
 
   /** Gives the pod what it asks for, or says why not. Asked again it goes on where it was. */
   async grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
-    const wants = deviceWants(pod);
-    if (wants.length === 0) return { kind: "granted" };
+    const requests = deviceRequests(pod);
+    if (requests.length === 0) return { kind: "granted" };
     const attempt = this.#attempts.get(podUid) ?? this.#begin(podUid, pod);
     await this.#patiently(attempt);
     const { result } = attempt;
     if (!result) {
       attempt.late = true;
-      const resources = [...new Set(wants.flatMap((each) => each.wants.map((w) => w.resource)))];
+      const resources = [
+        ...new Set(requests.flatMap((each) => each.resources.map((w) => w.resource))),
+      ];
       const message = `waiting for an answer of the plugins of ${resources.join(", ")}`;
       return { kind: "deferred", reason: REASON, message, retryInMs: SLOW_RETRY_MS };
     }
@@ -134,7 +136,7 @@ export class DeviceAdmission {
 
   #begin(podUid: PodUid, pod: Pod): Attempt {
     const abort = new AbortController();
-    const request = { podUid, pod, wants: deviceWants(pod) };
+    const request = { podUid, pod, requests: deviceRequests(pod) };
     const attempt: Attempt = {
       abort,
       result: undefined,

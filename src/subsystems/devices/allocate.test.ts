@@ -16,7 +16,7 @@ import {
 } from "./allocate.vectors.ts";
 import { EMPTY_INVENTORY } from "./inventory.ts";
 import { EMPTY_LEDGER, ownerOf, withPod } from "./ledger/ledger.ts";
-import { deviceWants } from "./requests.ts";
+import { deviceRequests } from "./requests.ts";
 
 for (const { name, pod, gpus, nics, ledger, inventory, more, expect } of ROWS) {
   test(`planGrants: ${name}`, () => {
@@ -123,12 +123,12 @@ test("planGrants never plans what others own, what is sick, or for two that run 
       const pod = podOf(text);
       const plan = planGrants(inputs(pod, { inventory, ledger }));
       if (plan.kind !== "plan") return;
-      const wants = deviceWants(pod);
-      assert.equal(plan.steps.length, wants.length);
+      const requests = deviceRequests(pod);
+      assert.equal(plan.steps.length, requests.length);
       for (const step of plan.steps) {
         assert.equal(
           step.devices.length,
-          wants.find(({ container }) => container === step.container)?.wants[0]?.amount,
+          requests.find(({ container }) => container === step.container)?.resources[0]?.amount,
         );
         for (const { id } of step.devices) {
           assert.equal(ownerOf(ledger, GPU, id), undefined);
@@ -145,8 +145,8 @@ test("planGrants never plans what others own, what is sick, or for two that run 
           if (
             a === b ||
             !runTogether(
-              wants.find((w) => w.container === a.container),
-              wants.find((w) => w.container === b.container),
+              requests.find((w) => w.container === a.container),
+              requests.find((w) => w.container === b.container),
             )
           )
             continue;
@@ -160,11 +160,12 @@ test("planGrants never plans what others own, what is sick, or for two that run 
   );
 });
 
-type Wants = ReturnType<typeof deviceWants>[number] | undefined;
+type Requests = ReturnType<typeof deviceRequests>[number] | undefined;
 
 /** Whether two containers ever run at the same time, said once more and differently. */
-function runTogether(a: Wants, b: Wants): boolean {
+function runTogether(a: Requests, b: Requests): boolean {
   if (!a || !b) return false;
-  const ends = (w: NonNullable<Wants>) => (w.kind === "init" ? w.order : Number.POSITIVE_INFINITY);
+  const ends = (w: NonNullable<Requests>) =>
+    w.kind === "init" ? w.order : Number.POSITIVE_INFINITY;
   return a.order <= ends(b) && b.order <= ends(a);
 }

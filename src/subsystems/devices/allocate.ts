@@ -8,7 +8,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 import { type Choices, chooseDevices, type PreferenceQuestion } from "./choose.ts";
 import type { Device, Inventory, ResourceRecord } from "./inventory.ts";
 import { type HeldDevice, type Holding, holdingsOf, type Ledger } from "./ledger/ledger.ts";
-import type { ContainerWants, Want } from "./requests.ts";
+import type { ContainerRequests, ResourceRequest } from "./requests.ts";
 import {
   align,
   deviceHints,
@@ -20,7 +20,7 @@ import {
 /** Everything a plan depends on. */
 export interface PlanInputs {
   readonly podUid: PodUid;
-  readonly wants: readonly ContainerWants[];
+  readonly requests: readonly ContainerRequests[];
   readonly inventory: Inventory;
   /** With what the pod surely keeps; what it only reserved is not in it. */
   readonly ledger: Ledger;
@@ -101,17 +101,17 @@ export function planGrants(inputs: PlanInputs): GrantPlan {
   const draft = new Draft(inputs);
   const places = new Map(inputs.places);
   const steps: GrantStep[] = [];
-  for (const wants of inputs.wants) {
-    if (inputs.only && !inputs.only.has(wants.container)) continue;
-    const needs = judgeAll(wants, draft);
+  for (const requests of inputs.requests) {
+    if (inputs.only && !inputs.only.has(requests.container)) continue;
+    const needs = judgeAll(requests, draft);
     if ("kind" in needs) return needs;
-    if (!places.has(wants.container)) {
-      const place = draft.placeOf(wants);
+    if (!places.has(requests.container)) {
+      const place = draft.placeOf(requests);
       if (place.kind === "refused") return MISALIGNED;
-      places.set(wants.container, place.mask);
+      places.set(requests.container, place.mask);
     }
-    for (const want of needs) {
-      const step = draft.choose(want, wants, places.get(wants.container));
+    for (const request of needs) {
+      const step = draft.choose(request, requests, places.get(requests.container));
       if ("kind" in step) return step;
       steps.push(step);
     }
@@ -120,12 +120,12 @@ export function planGrants(inputs: PlanInputs): GrantPlan {
 }
 
 /** What the container still needs, or why it cannot have it. */
-function judgeAll(wants: ContainerWants, draft: Draft): readonly Want[] | Problem {
-  const needs: Want[] = [];
-  for (const want of wants.wants) {
-    const verdict = judge(want, wants, draft);
+function judgeAll(requests: ContainerRequests, draft: Draft): readonly ResourceRequest[] | Problem {
+  const needs: ResourceRequest[] = [];
+  for (const request of requests.resources) {
+    const verdict = judge(request, requests, draft);
     if (verdict.kind === "wait" || verdict.kind === "refused") return verdict;
-    if (verdict.kind === "need") needs.push(want);
+    if (verdict.kind === "need") needs.push(request);
   }
   return needs;
 }
@@ -134,7 +134,11 @@ type Verdict =
   /** No plugin has anything to do with the resource: another component's matter. */
   { readonly kind: "skip" } | { readonly kind: "have" } | { readonly kind: "need" } | Problem;
 
-function judge({ resource, amount }: Want, { container }: ContainerWants, draft: Draft): Verdict {
+function judge(
+  { resource, amount }: ResourceRequest,
+  { container }: ContainerRequests,
+  draft: Draft,
+): Verdict {
   const { inventory, podUid, expects } = draft.inputs;
   const record = inventory.get(resource);
   const held = draft.heldBy(container, resource);
@@ -224,7 +228,7 @@ function healthyIds(devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
 /** Who of the pod has what, while a plan grows. */
 interface Share {
   readonly container: string;
-  readonly kind: ContainerWants["kind"];
+  readonly kind: ContainerRequests["kind"];
   readonly order: number;
   readonly resource: string;
   readonly devices: readonly HeldDevice[];
@@ -239,7 +243,7 @@ class Draft {
   constructor(inputs: PlanInputs) {
     this.inputs = inputs;
     this.#shares = holdingsOf(inputs.ledger, inputs.podUid).map((holding) =>
-      shareOf(holding, inputs.wants),
+      shareOf(holding, inputs.requests),
     );
   }
 
@@ -250,8 +254,8 @@ class Draft {
   }
 
   /** Where the container's devices are to be, by the scope of the policy. */
-  placeOf(wants: ContainerWants): Place {
-    if (this.inputs.topology.scope === "container") return placeOfContainer(wants, this);
+  placeOf(requests: ContainerRequests): Place {
+    if (this.inputs.topology.scope === "container") return placeOfContainer(requests, this);
     this.#podPlace ??= placeOfPod(this);
     return this.#podPlace;
   }
@@ -262,28 +266,36 @@ class Draft {
   }
 
   /** What may be taken for a container; unregistered resources have nothing. */
-  choices(want: Want, wants: ContainerWants, near: NodeMask | undefined): Choices {
+  choices(
+    request: ResourceRequest,
+    requests: ContainerRequests,
+    near: NodeMask | undefined,
+  ): Choices {
     const { inventory, ledger, topology } = this.inputs;
-    const devices = inventory.get(want.resource)?.devices ?? new Map<string, Device>();
-    const owners = ledger.owners.get(want.resource);
+    const devices = inventory.get(request.resource)?.devices ?? new Map<string, Device>();
+    const owners = ledger.owners.get(request.resource);
     const own = new Set(
       this.#shares
-        .filter(({ resource }) => resource === want.resource)
+        .filter(({ resource }) => resource === request.resource)
         .flatMap((share) => share.devices.map(({ id }) => id)),
     );
     const healthy = healthyIds(devices);
     const available = new Set([...healthy].filter((id) => !owners?.has(id) && !own.has(id)));
     const reusable = new Set(
-      [...own].filter((id) => healthy.has(id) && this.#mayShare(want.resource, id, wants)),
+      [...own].filter((id) => healthy.has(id) && this.#mayShare(request.resource, id, requests)),
     );
-    return { amount: want.amount, devices, available, reusable, near, topology };
+    return { amount: request.amount, devices, available, reusable, near, topology };
   }
 
-  choose(want: Want, wants: ContainerWants, near: NodeMask | undefined): GrantStep | Problem {
-    const { container, kind, order } = wants;
-    const { resource } = want;
-    const choices = this.choices(want, wants, near);
-    const needsNew = choices.reusable.size < want.amount;
+  choose(
+    request: ResourceRequest,
+    requests: ContainerRequests,
+    near: NodeMask | undefined,
+  ): GrantStep | Problem {
+    const { container, kind, order } = requests;
+    const { resource } = request;
+    const choices = this.choices(request, requests, near);
+    const needsNew = choices.reusable.size < request.amount;
     const unaccounted = this.inputs.unaccounted(resource);
     if (needsNew && unaccounted !== undefined) {
       const message = `${unaccounted} runs with devices of ${resource} that are not on record; none is given out until it ends`;
@@ -292,7 +304,7 @@ class Draft {
     const key = stepKey(container, resource);
     const chosen = chooseDevices(choices, this.inputs.preferences.get(key) ?? []);
     if (chosen.kind === "short")
-      return tooFew(resource, want.amount - choices.reusable.size, chosen.free);
+      return tooFew(resource, request.amount - choices.reusable.size, chosen.free);
     const devices = chosen.ids.map((id) => ({ id, nodes: choices.devices.get(id)?.nodes ?? [] }));
     this.#shares.push({ container, kind, order, resource, devices });
     const { question, rule } = chosen;
@@ -303,7 +315,7 @@ class Draft {
    * Whether a container may have a device that others of its pod have: only if none of them ever runs
    * beside it. Sidecars run beside all that comes after them, regular containers beside each other.
    */
-  #mayShare(resource: string, id: string, { kind, order }: ContainerWants): boolean {
+  #mayShare(resource: string, id: string, { kind, order }: ContainerRequests): boolean {
     return this.#shares
       .filter(
         (share) => share.resource === resource && share.devices.some((held) => held.id === id),
@@ -318,9 +330,9 @@ class Draft {
 
 function shareOf(
   { container, resource, devices }: Holding,
-  wants: readonly ContainerWants[],
+  requests: readonly ContainerRequests[],
 ): Share {
-  const of = wants.find((other) => other.container === container);
+  const of = requests.find((other) => other.container === container);
   // Of a container that the pod does not have (any more) nobody may share anything.
   const { kind, order } = of ?? { kind: "regular" as const, order: 0 };
   return { container, kind, order, resource, devices };
@@ -330,19 +342,19 @@ type Place =
   | { readonly kind: "refused" }
   | { readonly kind: "admitted"; readonly mask: NodeMask | undefined };
 
-function placeOfContainer(wants: ContainerWants, draft: Draft): Place {
+function placeOfContainer(requests: ContainerRequests, draft: Draft): Place {
   const { topology } = draft.inputs;
   if (topology.policy === "none") return { kind: "admitted", mask: undefined };
   return align(
-    wants.wants.map((want) => hintsFor(want, wants, draft)),
+    requests.resources.map((request) => hintsFor(request, requests, draft)),
     topology,
   );
 }
 
-function hintsFor(want: Want, wants: ContainerWants, draft: Draft): Hints {
-  if (!draft.inputs.inventory.has(want.resource)) return "any";
-  const choices = draft.choices(want, wants, undefined);
-  const held = draft.heldBy(wants.container, want.resource);
+function hintsFor(request: ResourceRequest, requests: ContainerRequests, draft: Draft): Hints {
+  if (!draft.inputs.inventory.has(request.resource)) return "any";
+  const choices = draft.choices(request, requests, undefined);
+  const held = draft.heldBy(requests.container, request.resource);
   if (!held) return deviceHints(choices, draft.inputs.topology);
   const available = new Set(held.map(({ id }) => id));
   return deviceHints({ ...choices, available, reusable: new Set() }, draft.inputs.topology);
@@ -350,21 +362,21 @@ function hintsFor(want: Want, wants: ContainerWants, draft: Draft): Hints {
 
 /** One place for all containers: the pod's resources are hinted at as if one container asked for them. */
 function placeOfPod(draft: Draft): Place {
-  const { wants, topology } = draft.inputs;
+  const { requests, topology } = draft.inputs;
   if (topology.policy === "none") return { kind: "admitted", mask: undefined };
-  const whole = { container: "", kind: "init", order: wants.length } as const;
-  const hints = [...podAmounts(wants)].map(([resource, amount]) =>
-    hintsFor({ resource, amount }, { ...whole, wants: [] }, draft),
+  const whole = { container: "", kind: "init", order: requests.length } as const;
+  const hints = [...podAmounts(requests)].map(([resource, amount]) =>
+    hintsFor({ resource, amount }, { ...whole, resources: [] }, draft),
   );
   return align(hints, topology);
 }
 
 /** What a pod has at once at most: regular containers and sidecars together, or an init container with the sidecars before it. */
-function podAmounts(wants: readonly ContainerWants[]): ReadonlyMap<string, number> {
+function podAmounts(requests: readonly ContainerRequests[]): ReadonlyMap<string, number> {
   const sidecars = new Map<string, number>();
   const regular = new Map<string, number>();
   const peak = new Map<string, number>();
-  for (const { kind, wants: each } of wants) {
+  for (const { kind, resources: each } of requests) {
     for (const { resource, amount } of each) {
       const beside = sidecars.get(resource) ?? 0;
       if (kind === "regular") regular.set(resource, (regular.get(resource) ?? 0) + amount);

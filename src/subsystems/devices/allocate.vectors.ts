@@ -13,7 +13,7 @@ import {
   list,
 } from "./inventory.ts";
 import { EMPTY_LEDGER, type Holding, type Ledger, withHolding } from "./ledger/ledger.ts";
-import { deviceWants } from "./requests.ts";
+import { deviceRequests } from "./requests.ts";
 
 /** A resource that most rows ask for. */
 export const GPU = "v.com/gpu";
@@ -70,7 +70,7 @@ export function listed(inventory: Inventory, resource: string, text: string): In
 export function inputs(pod: Pod, more: Partial<PlanInputs> = {}): PlanInputs {
   return {
     podUid: UID,
-    wants: deviceWants(pod),
+    requests: deviceRequests(pod),
     inventory: listed(EMPTY_INVENTORY, GPU, "a b c d e f g h"),
     ledger: EMPTY_LEDGER,
     unaccounted: () => undefined,
@@ -328,7 +328,7 @@ export const ROWS: readonly Row[] = [
     name: "DRA stands behind the resource",
     pod: "c=2",
     more: {
-      wants: deviceWants({
+      requests: deviceRequests({
         ...podOf("c=2"),
         status: {
           extendedResourceClaimStatus: {

@@ -42,7 +42,7 @@ import { Releases } from "./ledger/releases.ts";
 import { UnaccountedContainers } from "./ledger/unaccounted-containers.ts";
 import { type DeviceEvent, PluginSide } from "./plugins/plugin-side.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
-import { compareText, deviceWants } from "./requests.ts";
+import { compareText, deviceRequests } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
 import type { TopologySettings } from "./topology.ts";
 
@@ -231,10 +231,10 @@ export class Devices {
   observe({ uid, pod, known, ended, initsDone, running }: DevicePod): void {
     if (!this.#unaccounted.none) {
       const name = podDisplayName(pod);
-      const wants = known ? deviceWants(pod) : undefined;
+      const requests = known ? deviceRequests(pod) : undefined;
       const changed = ended
         ? this.#unaccounted.forget(uid)
-        : this.#unaccounted.learn(uid, { name, wants, running });
+        : this.#unaccounted.learn(uid, { name, requests, running });
       if (changed) this.#admission.retryAll();
     }
     if (ended) {
@@ -255,10 +255,10 @@ export class Devices {
     container: Pick<Container, "name">,
     signal: AbortSignal,
   ): Promise<ContainerDeviceParts> {
-    const wants = deviceWants(pod);
-    if (!wants.some((each) => each.container === container.name)) return NO_DEVICE_PARTS;
+    const requests = deviceRequests(pod);
+    if (!requests.some((each) => each.container === container.name)) return NO_DEVICE_PARTS;
     const only = new Set([container.name]);
-    const given = await this.#grants.give({ podUid, pod, wants, only }, signal);
+    const given = await this.#grants.give({ podUid, pod, requests, only }, signal);
     if (given.kind !== "granted") throw new DevicesNotReady(given.message);
     try {
       for (const holding of this.#holdings(podUid, container.name)) {

@@ -15,7 +15,7 @@ import type { Histogram } from "../../kit/metrics.ts";
 import { type GrantPlan, type GrantStep, planGrants, refusal, stepKey } from "./allocate.ts";
 import { findHolding, type Holding, holdingsOf, withPod } from "./ledger/ledger.ts";
 import type { PluginConnection } from "./plugins/plugin.ts";
-import type { ContainerWants } from "./requests.ts";
+import type { ContainerRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 import type { NodeMask, TopologySettings } from "./topology.ts";
 
@@ -40,7 +40,7 @@ export interface GrantsDeps {
 export interface GrantRequest {
   readonly podUid: PodUid;
   readonly pod: Pod;
-  readonly wants: readonly ContainerWants[];
+  readonly requests: readonly ContainerRequests[];
   /** Only these containers; all when left out. */
   readonly only?: ReadonlySet<string>;
 }
@@ -105,11 +105,11 @@ export class Grants {
 
   #plan({ request, preferences, places }: Attempt): GrantPlan {
     const { state, topology, unaccounted, expects, clock, settleMs } = this.#deps;
-    const { podUid, pod, wants, only } = request;
+    const { podUid, pod, requests, only } = request;
     const kept = holdingsOf(state.ledger, podUid).filter((holding) => holding.state === "granted");
     return planGrants({
       podUid,
-      wants,
+      requests,
       ...(only ? { only } : {}),
       inventory: state.inventory.get(),
       ledger: withPod(state.ledger, podUid, kept),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
-import { deviceWants } from "./requests.ts";
+import { deviceRequests } from "./requests.ts";
 
 const limits = (amounts: Readonly<Record<string, string>>) => ({ resources: { limits: amounts } });
 
@@ -19,15 +19,20 @@ const POD: Pod = {
   },
 };
 
-test("deviceWants: limits of extended resources only, init containers first, resources by name", () => {
-  assert.deepEqual(deviceWants(POD), [
-    { container: "prep", kind: "init", order: 0, wants: [{ resource: "v.com/a", amount: 2 }] },
-    { container: "side", kind: "sidecar", order: 1, wants: [{ resource: "v.com/b", amount: 1 }] },
+test("deviceRequests: limits of extended resources only, init containers first, resources by name", () => {
+  assert.deepEqual(deviceRequests(POD), [
+    { container: "prep", kind: "init", order: 0, resources: [{ resource: "v.com/a", amount: 2 }] },
+    {
+      container: "side",
+      kind: "sidecar",
+      order: 1,
+      resources: [{ resource: "v.com/b", amount: 1 }],
+    },
     {
       container: "app",
       kind: "regular",
       order: 2,
-      wants: [
+      resources: [
         { resource: "v.com/a", amount: 1 },
         { resource: "v.com/b", amount: 3 },
       ],
@@ -35,14 +40,14 @@ test("deviceWants: limits of extended resources only, init containers first, res
   ]);
 });
 
-test("deviceWants leaves out what a resource claim stands behind", () => {
+test("deviceRequests leaves out what a resource claim stands behind", () => {
   const requestMappings = [{ containerName: "prep", resourceName: "v.com/a", requestName: "r" }];
   const claimed: Pod = {
     ...POD,
     status: { extendedResourceClaimStatus: { resourceClaimName: "c", requestMappings } },
   };
   assert.deepEqual(
-    deviceWants(claimed).map(({ container }) => container),
+    deviceRequests(claimed).map(({ container }) => container),
     ["side", "app"],
   );
 });

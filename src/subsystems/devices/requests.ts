@@ -7,51 +7,57 @@ import { isExtendedResource } from "../../api/validation/resources.ts";
 /** How long a container holds its devices beside the others of its pod. */
 export type HolderKind = "init" | "sidecar" | "regular";
 
-/** So and so many devices of one resource. */
-export interface Want {
+/** An amount of devices of one resource. */
+export interface ResourceRequest {
   readonly resource: string;
   readonly amount: number;
 }
 
-/** What one container asks for. */
-export interface ContainerWants {
+/** The device requests of one container. */
+export interface ContainerRequests {
   readonly container: string;
   readonly kind: HolderKind;
   /** Its place among the init containers; regular ones come after all of them. */
   readonly order: number;
   /** Sorted by resource; never empty. */
-  readonly wants: readonly Want[];
+  readonly resources: readonly ResourceRequest[];
 }
 
 /**
  * The containers that ask for extended resources, init containers first, in the order of the spec. Only
  * limits count; what a resource claim stands behind (DRA) is left out, and ephemeral containers have none.
  */
-export function deviceWants(pod: Pod): readonly ContainerWants[] {
+export function deviceRequests(pod: Pod): readonly ContainerRequests[] {
   const claimed = claimedResources(pod);
   const inits = pod.spec?.initContainers ?? [];
-  const wantsOf = (container: Container, kind: HolderKind, order: number): ContainerWants[] => {
-    const wants = extendedLimits(container).filter(
+  const requestsOf = (
+    container: Container,
+    kind: HolderKind,
+    order: number,
+  ): ContainerRequests[] => {
+    const requests = extendedLimits(container).filter(
       ({ resource }) => !claimed.has(`${container.name} ${resource}`),
     );
-    return wants.length === 0 ? [] : [{ container: container.name, kind, order, wants }];
+    return requests.length === 0
+      ? []
+      : [{ container: container.name, kind, order, resources: requests }];
   };
   return [
     ...inits.flatMap((container, i) =>
-      wantsOf(container, isRestartableInit(container) ? "sidecar" : "init", i),
+      requestsOf(container, isRestartableInit(container) ? "sidecar" : "init", i),
     ),
     ...(pod.spec?.containers ?? []).flatMap((container) =>
-      wantsOf(container, "regular", inits.length),
+      requestsOf(container, "regular", inits.length),
     ),
   ];
 }
 
 /** Whether any container asks for an extended resource. */
-export function wantsDevices(pod: Pod): boolean {
-  return deviceWants(pod).length > 0;
+export function requestsDevices(pod: Pod): boolean {
+  return deviceRequests(pod).length > 0;
 }
 
-function extendedLimits({ resources }: Container): readonly Want[] {
+function extendedLimits({ resources }: Container): readonly ResourceRequest[] {
   return Object.entries(resources?.limits ?? {})
     .filter(([resource]) => isExtendedResource(resource))
     .map(([resource, text]) => ({ resource, amount: amountOf(resource, text) }))

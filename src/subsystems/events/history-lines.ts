@@ -126,7 +126,7 @@ export interface EventQuery {
   readonly name?: string;
   readonly uid?: string;
   /** Anything else that must hold. */
-  readonly wanted?: (event: CoreEvent) => boolean;
+  readonly filter?: (event: CoreEvent) => boolean;
   /** Happened at or after this time, Unix milliseconds. */
   readonly sinceMs?: number;
   /** The newest so many. */
@@ -135,7 +135,7 @@ export interface EventQuery {
 
 /** Whether an event is looked for. */
 export function matchesQuery({ event, atMs }: KeptEvent, query: EventQuery): boolean {
-  const { kind, namespace, name, uid, sinceMs, wanted } = query;
+  const { kind, namespace, name, uid, sinceMs, filter } = query;
   const of = event.involvedObject;
   return (
     (kind === undefined || of.kind === kind) &&
@@ -143,6 +143,6 @@ export function matchesQuery({ event, atMs }: KeptEvent, query: EventQuery): boo
     (name === undefined || of.name === name) &&
     (uid === undefined || of.uid === uid) &&
     (sinceMs === undefined || atMs >= sinceMs) &&
-    (wanted === undefined || wanted(event))
+    (filter === undefined || filter(event))
   );
 }

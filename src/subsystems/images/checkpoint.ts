@@ -5,7 +5,7 @@ import { asFields } from "./fields.ts";
 import type { ImageRecord } from "./image-record.ts";
 
 /** A pod that named an image, and when that was last seen (Unix milliseconds). */
-export interface WantedImage {
+export interface RequestedImage {
   readonly atMs: number;
   readonly pod: string;
 }
@@ -14,7 +14,7 @@ export interface WantedImage {
 export interface KeptImages {
   readonly images: ReadonlyMap<string, KeptImage>;
   /** By normal name. */
-  readonly wanted: ReadonlyMap<string, WantedImage>;
+  readonly requested: ReadonlyMap<string, RequestedImage>;
 }
 
 /** Times of one image; the rest is asked of the runtime. */
@@ -25,7 +25,7 @@ const FORMAT = 1;
 const MAX_ENTRIES = 100_000;
 
 /** The checkpoint as text; one image a line, so that people can read it. */
-export function encodeKept({ images, wanted }: KeptImages): string {
+export function encodeKept({ images, requested }: KeptImages): string {
   const lines = [...images].map(([id, { firstDetectedMs, lastUsedMs, pullMs }]) =>
     JSON.stringify({
       id,
@@ -34,7 +34,7 @@ export function encodeKept({ images, wanted }: KeptImages): string {
       ...(pullMs === undefined ? {} : { pullMs }),
     }),
   );
-  const pods = [...wanted].map(([name, { atMs, pod }]) => JSON.stringify({ name, atMs, pod }));
+  const pods = [...requested].map(([name, { atMs, pod }]) => JSON.stringify({ name, atMs, pod }));
   return `{"format":${FORMAT},"images":[\n${lines.join(",\n")}\n],"wanted":[\n${pods.join(",\n")}\n]}\n`;
 }
 
@@ -46,7 +46,7 @@ export function decodeKept(text: string, nowMs: number): KeptImages | undefined 
   const root = asFields(parse(text));
   if (root?.["format"] !== FORMAT) return undefined;
   const images = new Map<string, KeptImage>();
-  const wanted = new Map<string, WantedImage>();
+  const requested = new Map<string, RequestedImage>();
   const time = (value: JsonValue | undefined) =>
     typeof value === "number" && value >= 0 ? Math.min(value, nowMs) : undefined;
   for (const entry of asList(root["images"])) {
@@ -61,9 +61,9 @@ export function decodeKept(text: string, nowMs: number): KeptImages | undefined 
     const { name, atMs, pod } = asFields(entry) ?? {};
     const at = time(atMs);
     if (typeof name === "string" && typeof pod === "string" && at !== undefined)
-      wanted.set(name, { atMs: at, pod });
+      requested.set(name, { atMs: at, pod });
   }
-  return { images, wanted };
+  return { images, requested };
 }
 
 function parse(text: string): JsonValue | undefined {

@@ -6,7 +6,7 @@
  */
 import type { Because } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import { type PodFacts, wantedPods } from "../../api/pod-facts.ts";
+import { desiredPods, type PodFacts } from "../../api/pod-facts.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -103,14 +103,14 @@ export class Images {
     parts: { readonly metrics: ImageMetrics; readonly programs: CredentialPrograms | undefined },
   ) {
     const { cri, clock, log, state } = deps;
-    const pods = () => wantedPods(deps.pods);
+    const pods = () => desiredPods(deps.pods);
     const holds = new Holds();
     this.#settings = options;
     this.#deps = deps;
     this.#inventory = new Inventory(
       {
         checkpointPath: `${options.rootFolder}/nodelet/images.json`,
-        rememberWantedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),
+        rememberRequestedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),
       },
       {
         images: cri.images,
@@ -245,7 +245,7 @@ export class Images {
 
   #createCollector(holds: Holds, metrics: ImageMetrics): Collector {
     const { cri, host, clock, log, net, recordNodeEvent, decide } = this.#deps;
-    const pods = () => wantedPods(this.#deps.pods);
+    const pods = () => desiredPods(this.#deps.pods);
     return new Collector(this.#settings.gc, {
       images: cri.images,
       host,

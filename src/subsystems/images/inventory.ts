@@ -13,7 +13,7 @@ import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { Container, Image, ImageService, RuntimeService } from "../../outside/cri/cri.ts";
-import { decodeKept, encodeKept, type KeptImage, type WantedImage } from "./checkpoint.ts";
+import { decodeKept, encodeKept, type KeptImage, type RequestedImage } from "./checkpoint.ts";
 import { imagesInUse, imagesNamedBy, type UsingContainer } from "./gc/users.ts";
 import {
   detectImages,
@@ -28,7 +28,7 @@ import { runtimeImages } from "./sandbox-image.ts";
 export interface InventoryOptions {
   readonly checkpointPath: string;
   /** How long it is remembered that a pod named an image. */
-  readonly rememberWantedMs: number;
+  readonly rememberRequestedMs: number;
 }
 
 /** What the inventory stands on. */
@@ -58,7 +58,7 @@ const MAX_CHECKPOINT_BYTES = 16 * 1024 * 1024;
 /** Status calls under way at once. */
 const STATUS_CALLS = 8;
 /** Names of images that pods wanted; the oldest go first. */
-const MAX_WANTED = 4096;
+const MAX_REQUESTED = 4096;
 
 const POD_UID = "io.kubernetes.pod.uid";
 const POD_NAME = "io.kubernetes.pod.name";
@@ -69,7 +69,7 @@ export class Inventory {
   readonly #options: InventoryOptions;
   readonly #deps: InventoryDeps;
   readonly #listing = new Cell<readonly ListedImage[]>([]);
-  readonly #wanted = new Map<string, WantedImage>();
+  readonly #requested = new Map<string, RequestedImage>();
   /** Of a previous run, for images not seen yet in this one. */
   #kept: ReadonlyMap<string, KeptImage> = new Map();
   #records: ReadonlyMap<string, ImageRecord> = new Map();
@@ -106,7 +106,7 @@ export class Inventory {
     });
     if (!kept) return;
     this.#kept = kept.images;
-    for (const [name, wanted] of kept.wanted) this.#wanted.set(name, wanted);
+    for (const [name, requested] of kept.requested) this.#requested.set(name, requested);
   }
 
   /** Lists images for the node's status; throws `OutsideError`. */
@@ -125,7 +125,7 @@ export class Inventory {
     const own = await this.#runtimeImages(index, signal);
     const listed = all.map((image) => (own.has(image.id) ? { ...image, pinned: true } : image));
     const users = imagesInUse(await this.#containers(signal), index);
-    this.#rememberWanted(beganMs);
+    this.#rememberRequested(beganMs);
     const known = this.#known(listed);
     this.#records = detectImages(known, { listed, users, beganMs, endedMs: clock.wall() });
     this.#detected = true;
@@ -149,11 +149,11 @@ export class Inventory {
   }
 
   /** The pod that last named any of these names, and when. */
-  wantedAs(names: readonly string[]): WantedImage | undefined {
-    let latest: WantedImage | undefined;
+  requestedAs(names: readonly string[]): RequestedImage | undefined {
+    let latest: RequestedImage | undefined;
     for (const name of names) {
-      const wanted = this.#wanted.get(normalImageName(name));
-      if (wanted && wanted.atMs > (latest?.atMs ?? -1)) latest = wanted;
+      const requested = this.#requested.get(normalImageName(name));
+      if (requested && requested.atMs > (latest?.atMs ?? -1)) latest = requested;
     }
     return latest;
   }
@@ -162,7 +162,7 @@ export class Inventory {
   async save(): Promise<void> {
     const { state } = this.#deps;
     if (!this.#detected) return;
-    const text = encodeKept({ images: this.#records, wanted: this.#wanted });
+    const text = encodeKept({ images: this.#records, requested: this.#requested });
     if (text === this.#written) return;
     const { path } = this.#file;
     const folder = { ...this.#file, path: path.slice(0, path.lastIndexOf("/")) };
@@ -203,18 +203,18 @@ export class Inventory {
     return known;
   }
 
-  #rememberWanted(nowMs: number): void {
+  #rememberRequested(nowMs: number): void {
     for (const pod of this.#deps.pods()) {
       const name = podDisplayName(pod);
       for (const image of imagesNamedBy(pod)) {
         const key = normalImageName(image);
-        this.#wanted.delete(key);
-        this.#wanted.set(key, { atMs: nowMs, pod: name });
+        this.#requested.delete(key);
+        this.#requested.set(key, { atMs: nowMs, pod: name });
       }
     }
-    for (const [key, { atMs }] of this.#wanted) {
-      const old = nowMs - atMs > this.#options.rememberWantedMs;
-      if (old || this.#wanted.size > MAX_WANTED) this.#wanted.delete(key);
+    for (const [key, { atMs }] of this.#requested) {
+      const old = nowMs - atMs > this.#options.rememberRequestedMs;
+      if (old || this.#requested.size > MAX_REQUESTED) this.#requested.delete(key);
     }
   }
 

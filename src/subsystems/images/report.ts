@@ -47,7 +47,7 @@ export function reportPlan(
     places.set(image, places.size + 1);
   const rows = [...plan.deletions, ...plan.kept].map((verdict): ReportedImage => {
     const { image, fate, rule } = verdict;
-    const { labels: _, wanted: __, ...shown } = image;
+    const { labels: _, requested: __, ...shown } = image;
     const place = places.get(image);
     return {
       ...shown,

@@ -23,15 +23,15 @@ test("FineRate never makes a probe slower than its spec, nor one that is slower 
 });
 
 test("FineRate: whatever is wanted, probes with long periods in their specs stay below the ceiling", () => {
-  const wishes = fc.array(fc.integer({ min: 50, max: 5000 }), { minLength: 1, maxLength: 500 });
+  const requested = fc.array(fc.integer({ min: 50, max: 5000 }), { minLength: 1, maxLength: 500 });
   fc.assert(
-    fc.property(wishes, fc.integer({ min: 1, max: 500 }), (wanted, ceiling) => {
+    fc.property(requested, fc.integer({ min: 1, max: 500 }), (wanted, ceiling) => {
       const rate = new FineRate(ceiling);
       for (const ms of wanted) rate.expect(ms, 1);
       const perSecond = wanted.reduce((sum, ms) => sum + 1000 / rate.periodMs(ms, 1e9), 0);
       assert.ok(perSecond <= ceiling * 1.000_001, `${perSecond} a second`);
       for (const ms of wanted) rate.expect(ms, -1);
-      assert.ok(rate.wantedPerSecond < 0.001);
+      assert.ok(rate.requestedPerSecond < 0.001);
     }),
   );
 });

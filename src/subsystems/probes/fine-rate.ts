@@ -6,25 +6,27 @@
  */
 export class FineRate {
   readonly #ceilingPerSecond: number;
-  #wantedPerSecond = 0;
+  #requestedPerSecond = 0;
 
   constructor(ceilingPerSecond: number) {
     this.#ceilingPerSecond = ceilingPerSecond;
   }
 
   /** Looks a second that are wanted of all such probes. */
-  get wantedPerSecond(): number {
-    return this.#wantedPerSecond;
+  get requestedPerSecond(): number {
+    return this.#requestedPerSecond;
   }
 
   /** Adds (or with -1, takes away) a probe that wants to look every `wantedMs`. */
-  expect(wantedMs: number, count: 1 | -1): void {
-    this.#wantedPerSecond = Math.max(0, this.#wantedPerSecond + (count * 1000) / wantedMs);
+  expect(requestedMs: number, count: 1 | -1): void {
+    this.#requestedPerSecond = Math.max(0, this.#requestedPerSecond + (count * 1000) / requestedMs);
   }
 
   /** The period that a probe gets which wants `wantedMs` and would have `usualMs` by its spec. */
-  periodMs(wantedMs: number, usualMs: number): number {
-    const stretched = wantedMs * Math.max(1, this.#wantedPerSecond / this.#ceilingPerSecond);
-    return stretched <= wantedMs ? wantedMs : Math.max(wantedMs, Math.min(stretched, usualMs));
+  periodMs(requestedMs: number, usualMs: number): number {
+    const stretched = requestedMs * Math.max(1, this.#requestedPerSecond / this.#ceilingPerSecond);
+    return stretched <= requestedMs
+      ? requestedMs
+      : Math.max(requestedMs, Math.min(stretched, usualMs));
   }
 }

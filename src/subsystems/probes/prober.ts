@@ -29,11 +29,11 @@ import {
   consider,
   type Moment,
   NEW_WORKER,
+  needsTrigger,
   type ProbeFacts,
   type ProbeRules,
   type Step,
   type WorkerState,
-  wantsTrigger,
 } from "./verdict.ts";
 
 /** What all probes of the node share. */
@@ -143,7 +143,7 @@ export class Prober {
     this.#settings = settings;
     this.#facts = factsOf(pod, target, this.kind);
     if (this.#step?.kind === "exit") this.#resume();
-    else if (wantsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
+    else if (needsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
   }
 
   /**
@@ -152,7 +152,7 @@ export class Prober {
    */
   stop(): Promise<void> | undefined {
     if (this.#abort.signal.aborted) return this.#look;
-    this.#abort.abort(new Error("the probe is no longer wanted"));
+    this.#abort.abort(new Error("the probe was stopped"));
     this.#unschedule();
     this.#expect(-1);
     return this.#look;
@@ -239,7 +239,7 @@ export class Prober {
     const now = this.#shared.clock.monotonic();
     if (this.#isTriggered) {
       this.#isTriggered = false;
-      if (wantsTrigger(this.#rules, this.#state, this.#facts)) {
+      if (needsTrigger(this.#rules, this.#state, this.#facts)) {
         this.#scheduleAt(Math.max(now, this.#lookedAt + TRIGGER_GAP_MS));
         return;
       }
@@ -294,7 +294,7 @@ export class Prober {
       const outcome = request.probe.exec
         ? await execSlots.run(this.#pod.uid, signal, async () => {
             // What was meant when the turn came may be gone by the time there is a free slot.
-            if (!this.#isWanted(containerId)) return undefined;
+            if (!this.#isRelevant(containerId)) return undefined;
             began = this.#moment();
             return await look(ports, request, signal);
           })
@@ -318,7 +318,7 @@ export class Prober {
     };
     this.log.keep(record);
     this.#shared.onLook(this, record);
-    if (this.#isWanted(containerId)) this.#judge(outcome);
+    if (this.#isRelevant(containerId)) this.#judge(outcome);
   }
 
   #request(containerId: string) {
@@ -338,7 +338,7 @@ export class Prober {
   }
 
   /** Whether a look at this container still matters. */
-  #isWanted(containerId: string): boolean {
+  #isRelevant(containerId: string): boolean {
     const facts = this.#facts;
     if (facts.containerId !== containerId || facts.podEnded) return false;
     return this.kind === "readiness" || !facts.podEnding;

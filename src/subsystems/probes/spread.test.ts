@@ -27,10 +27,10 @@ test("Spread moves a turn later only, and by no more than a twentieth of its per
     fc.property(
       fc.array(fc.nat(200), { minLength: 1, maxLength: 200 }),
       fc.constantFrom(100, 1000, 10_000, 60_000),
-      (wishes, period) => {
+      (requested, period) => {
         const spread = new Spread();
-        for (const _ of wishes) spread.expect(period, 1);
-        for (const wish of wishes) {
+        for (const _ of requested) spread.expect(period, 1);
+        for (const wish of requested) {
           const at = spread.take(wish, period);
           assert.ok(at >= wish && at <= wish + Math.min(period / 20, 500), `${wish} to ${at}`);
         }

@@ -7,10 +7,10 @@ import {
   conclude,
   consider,
   NEW_WORKER,
+  needsTrigger,
   type ProbeFacts,
   type ProbeRules,
   type WorkerState,
-  wantsTrigger,
 } from "./verdict.ts";
 import { AGENT_STARTED, adopted, at, facts, rules } from "./verdict.vectors.ts";
 
@@ -267,15 +267,15 @@ test("consider: whatever the facts, nothing on hold probes, and what is told is 
 
 test("wantsTrigger: only a readiness probe of a started container that is not known to be ready", () => {
   const ready: WorkerState = { ...adopted("readiness"), verdict: "success" };
-  const wants = (kind: ProbeKind, state: WorkerState, more: Partial<ProbeFacts> = {}) =>
-    wantsTrigger(rules(kind), state, facts(more));
-  assert.equal(wants("readiness", adopted("readiness")), true);
-  assert.equal(wants("readiness", NEW_WORKER), true);
-  assert.equal(wants("readiness", ready), false);
-  assert.equal(wants("readiness", ready, { containerId: "c2" }), true);
-  assert.equal(wants("readiness", NEW_WORKER, { started: false }), false);
-  assert.equal(wants("readiness", NEW_WORKER, { running: false }), false);
-  assert.equal(wants("readiness", NEW_WORKER, { podEnded: true }), false);
-  assert.equal(wants("readiness", NEW_WORKER, { containerId: undefined }), false);
-  assert.equal(wants("liveness", NEW_WORKER), false);
+  const triggers = (kind: ProbeKind, state: WorkerState, more: Partial<ProbeFacts> = {}) =>
+    needsTrigger(rules(kind), state, facts(more));
+  assert.equal(triggers("readiness", adopted("readiness")), true);
+  assert.equal(triggers("readiness", NEW_WORKER), true);
+  assert.equal(triggers("readiness", ready), false);
+  assert.equal(triggers("readiness", ready, { containerId: "c2" }), true);
+  assert.equal(triggers("readiness", NEW_WORKER, { started: false }), false);
+  assert.equal(triggers("readiness", NEW_WORKER, { running: false }), false);
+  assert.equal(triggers("readiness", NEW_WORKER, { podEnded: true }), false);
+  assert.equal(triggers("readiness", NEW_WORKER, { containerId: undefined }), false);
+  assert.equal(triggers("liveness", NEW_WORKER), false);
 });

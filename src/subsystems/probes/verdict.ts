@@ -146,7 +146,7 @@ export function conclude(
 }
 
 /** Whether a readiness probe is worth an extra run: the container is up and not known to be ready. */
-export function wantsTrigger(rules: ProbeRules, state: WorkerState, facts: ProbeFacts): boolean {
+export function needsTrigger(rules: ProbeRules, state: WorkerState, facts: ProbeFacts): boolean {
   const isKnownReady = state.containerId === facts.containerId && state.verdict === "success";
   return (
     rules.kind === "readiness" &&

@@ -56,7 +56,7 @@ export function podDns(pod: Pod, cluster: ClusterDns): PodDns {
   return limited(unlimitedDns(pod, cluster));
 }
 
-function wantsCluster({ spec }: Pod): boolean {
+function usesClusterDns({ spec }: Pod): boolean {
   const policy = spec?.dnsPolicy ?? "ClusterFirst";
   if (policy === "ClusterFirst") return spec?.hostNetwork !== true;
   return policy === "ClusterFirstWithHostNet";
@@ -67,7 +67,7 @@ function wantsCluster({ spec }: Pod): boolean {
  * MissingClusterDNS about the node; `undefined` when it gets what it wants.
  */
 export function missingClusterDns(pod: Pod, { servers }: ClusterDns): string | undefined {
-  if (!wantsCluster(pod) || servers.length > 0) return undefined;
+  if (!usesClusterDns(pod) || servers.length > 0) return undefined;
   return 'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.';
 }
 
@@ -95,7 +95,7 @@ function mergedOptions(
 
 function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
   if (pod.spec?.dnsPolicy === "None") return { servers: [], searches: [], options: [] };
-  if (!wantsCluster(pod) || cluster.servers.length === 0) return cluster.host;
+  if (!usesClusterDns(pod) || cluster.servers.length === 0) return cluster.host;
   const namespace = pod.metadata?.namespace ?? "default";
   const searches =
     cluster.domain === ""
@@ -111,15 +111,15 @@ function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
 
 /** What had to be left out of the pod's resolver, in the words of the event DNSConfigForming. */
 export function dnsFaults(pod: Pod, cluster: ClusterDns): readonly string[] {
-  const wanted = unlimitedDns(pod, cluster);
-  const applied = limited(wanted);
+  const requested = unlimitedDns(pod, cluster);
+  const applied = limited(requested);
   return [
-    ...(applied.servers.length < wanted.servers.length
+    ...(applied.servers.length < requested.servers.length
       ? [
           `Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: ${applied.servers.join(" ")}`,
         ]
       : []),
-    ...(applied.searches.length < wanted.searches.length
+    ...(applied.searches.length < requested.searches.length
       ? [
           `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${applied.searches.join(" ")}`,
         ]

@@ -47,7 +47,7 @@ import {
   seccompViolation,
 } from "./security/security-context.ts";
 import type { UserNamespaces } from "./security/user-namespaces.ts";
-import { usernsOptions, usernsRefusal, wantsUserNamespace } from "./security/userns-options.ts";
+import { usernsOptions, usernsRefusal, usesUserNamespace } from "./security/userns-options.ts";
 import type { ReadTail } from "./termination-message.ts";
 import { RuntimeWatch } from "./watch-runtime.ts";
 
@@ -271,7 +271,7 @@ export class Runtime {
     handler: string | undefined,
     signal: AbortSignal,
   ): Promise<DeepPartial<UserNamespace> | undefined> {
-    if (!wantsUserNamespace(pod)) return undefined;
+    if (!usesUserNamespace(pod)) return undefined;
     const refusal =
       handler === undefined
         ? undefined

@@ -39,13 +39,13 @@ export async function writePayload(
   files: readonly PayloadFile[],
   group?: GroupOwnership,
 ): Promise<boolean> {
-  const wanted = files.map((file) => ({ ...file, parts: partsOf(file.path) }));
+  const planned = files.map((file) => ({ ...file, parts: partsOf(file.path) }));
   let volume: FileHandle | undefined;
   try {
     volume = await openFolder(folder);
-    const names = [...new Set(wanted.map(({ parts }) => parts[0] as string))];
-    if (await isInPlace(volume, wanted, names, group)) return false;
-    const stamped = await makeStamped(volume, wanted, group);
+    const names = [...new Set(planned.map(({ parts }) => parts[0] as string))];
+    if (await isInPlace(volume, planned, names, group)) return false;
+    const stamped = await makeStamped(volume, planned, group);
     await pointTo(volume, stamped, DATA);
     for (const name of names) await pointTo(volume, `${DATA}/${name}`, name);
     if (group) await giveRoot(volume, [DATA, ...names], group);
@@ -58,7 +58,7 @@ export async function writePayload(
   }
 }
 
-type Wanted = PayloadFile & { readonly parts: readonly string[] };
+type PlannedFile = PayloadFile & { readonly parts: readonly string[] };
 
 function partsOf(path: string): readonly string[] {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
@@ -77,7 +77,7 @@ function modeOf({ mode }: PayloadFile, group: GroupOwnership | undefined): numbe
 /** Whether the volume already says what it shall, links included. */
 async function isInPlace(
   volume: FileHandle,
-  files: readonly Wanted[],
+  files: readonly PlannedFile[],
   names: readonly string[],
   group: GroupOwnership | undefined,
 ): Promise<boolean> {
@@ -115,7 +115,7 @@ async function filesIn(folder: FileHandle, prefix: string): Promise<readonly str
 
 async function isSame(
   stamped: FileHandle,
-  file: Wanted,
+  file: PlannedFile,
   group: GroupOwnership | undefined,
 ): Promise<boolean> {
   await using place = await openFolders(stamped, file.parts.slice(0, -1));
@@ -161,7 +161,7 @@ async function openFolders(
 /** Writes the files into a new folder that nobody looks at yet; gives its name. */
 async function makeStamped(
   volume: FileHandle,
-  files: readonly Wanted[],
+  files: readonly PlannedFile[],
   group: GroupOwnership | undefined,
 ): Promise<string> {
   const stamp = new Date().toISOString().slice(0, 19).replace(/[-T:]/g, "_");
@@ -195,7 +195,7 @@ async function makeFolder(
 
 async function writeFile(
   stamped: FileHandle,
-  file: Wanted,
+  file: PlannedFile,
   group: GroupOwnership | undefined,
 ): Promise<void> {
   const parents = file.parts.slice(0, -1);

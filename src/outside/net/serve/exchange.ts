@@ -11,9 +11,9 @@ import {
   joinSockets,
   loopbackUrl,
   type SwitchTarget,
+  spdyUpgradeRequest,
   type UpgradeAnswer,
-  wishForSpdy,
-  wishOf,
+  upgradeRequestOf,
 } from "../streams/upgrade-proxy.ts";
 import { acceptWebSocket } from "../streams/web-socket.ts";
 import { type SpdyPeer, translateCommand } from "../streams/web-socket-command.ts";
@@ -174,7 +174,7 @@ export class NodeExchange implements Exchange {
     const webSocket = await this.#accept("v5.channel.k8s.io", idleMs);
     if (!webSocket) return;
     const dial = async (): Promise<SpdyPeer> => {
-      const answer = await askToSwitch(target, wishForSpdy([COMMAND_PROTOCOL]), this.signal);
+      const answer = await askToSwitch(target, spdyUpgradeRequest([COMMAND_PROTOCOL]), this.signal);
       if (answer.kind === "refused")
         throw new OutsideError("unavailable", `unable to upgrade connection: ${answer.text}`);
       checkSpdy(answer);
@@ -189,7 +189,7 @@ export class NodeExchange implements Exchange {
     idleMs: number,
   ): Promise<void> {
     const target = { url: loopbackUrl(url) };
-    const answer = await askToSwitch(target, wishForSpdy(streamProtocols), this.signal);
+    const answer = await askToSwitch(target, spdyUpgradeRequest(streamProtocols), this.signal);
     if (answer.kind === "refused") return this.#refuse(answer);
     checkSpdy(answer);
     const webSocket = await this.#accept(`SPDY/3.1+${answer.streamProtocol ?? ""}`, idleMs);
@@ -253,7 +253,7 @@ export class NodeExchange implements Exchange {
   async #switch(target: SwitchTarget, idleMs: number): Promise<void> {
     const { request, switching } = this.#asSwitching();
     const { socket, early } = switching;
-    const answer = await askToSwitch(target, wishOf(request), this.signal);
+    const answer = await askToSwitch(target, upgradeRequestOf(request), this.signal);
     if (answer.kind === "refused") return this.#refuse(answer);
     this.#answered = true;
     this.#switched = true;

@@ -68,19 +68,19 @@ export interface SwitchTarget {
   readonly socketPath?: string;
 }
 
-/** How a streaming server is asked to switch protocols. */
-export interface SwitchWish {
+/** An HTTP upgrade request to a streaming server. */
+export interface UpgradeRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string[]>>;
 }
 
 /** The wish of a client, for the server behind us. */
-export function wishOf(from: IncomingMessage): SwitchWish {
+export function upgradeRequestOf(from: IncomingMessage): UpgradeRequest {
   return { method: from.method ?? "GET", headers: passedOn(from) };
 }
 
 /** A wish for SPDY/3.1 with one of `streamProtocols` over it, best first. */
-export function wishForSpdy(streamProtocols: readonly string[]): SwitchWish {
+export function spdyUpgradeRequest(streamProtocols: readonly string[]): UpgradeRequest {
   return {
     method: "POST",
     headers: {
@@ -95,7 +95,7 @@ export function wishForSpdy(streamProtocols: readonly string[]): SwitchWish {
 /** Asks the streaming server at `target` to switch protocols. */
 export function askToSwitch(
   { url, socketPath }: SwitchTarget,
-  { method, headers }: SwitchWish,
+  { method, headers }: UpgradeRequest,
   signal: AbortSignal,
 ): Promise<UpgradeAnswer> {
   return new Promise((resolve, reject) => {

@@ -335,13 +335,13 @@ export const ROWS: readonly Row[] = [
     expect: ["stop a-0(0), side-0(0)"],
   },
   {
-    name: "ended but still wanted: sandbox, volumes and cgroup go, logs stay",
+    name: "ended but still desired: sandbox, volumes and cgroup go, logs stay",
     given: { pod: never, containers: [anEnd("a", 0)] },
     record: { life: { kind: "terminated", cause: { kind: "completed" } } },
     expect: ["stopSandbox sb-0", "unmountVolumes", "removeCgroup"],
   },
   {
-    name: "ended, wanted, and the disk is short: the runtime keeps nothing, logs folder and volumes' folder stay",
+    name: "ended, desired, and the disk is short: the runtime keeps nothing, logs folder and volumes' folder stay",
     given: { pod: never, containers: [anEnd("a", 0)] },
     record: { life: { kind: "terminated", cause: { kind: "completed" } }, cleared: true },
     expect: [
@@ -378,7 +378,7 @@ export const ROWS: readonly Row[] = [
     expect: ["stopSandbox sb-0", "unmountVolumes", "removeCgroup"],
   },
   {
-    name: "ended and no longer wanted: everything goes",
+    name: "ended and no longer desired: everything is removed",
     given: { pod: never, containers: [anEnd("a", 0)] },
     record: { life: { kind: "terminated", cause: { kind: "deleted" } }, removal: true },
     expect: [

@@ -23,7 +23,7 @@ const podOf = (uid: string, cpu: string, generation: number) => {
 };
 
 /** Records as the module keeps them, and what was asked of the ports. */
-class Room {
+class Resizing {
   readonly clock = new SimClock();
   readonly records = new Map<PodUid, PodRecord>();
   readonly said: string[] = [];
@@ -71,7 +71,7 @@ class Room {
     this.resizes.notice(record);
   }
 
-  wish(uid: string, cpu: string, generation: number): void {
+  request(uid: string, cpu: string, generation: number): void {
     this.tell(uid, { kind: "desired", pod: podOf(uid, cpu, generation) });
   }
 
@@ -89,10 +89,10 @@ class Room {
   }
 }
 
-test("a wish is judged once sources were seen, given, and carried out", async () => {
-  const room = new Room();
+test("a resize is judged once sources were seen, allocated, and applied", async () => {
+  const room = new Resizing();
   room.add("p");
-  room.wish("p", "2", 2);
+  room.request("p", "2", 2);
   assert.deepEqual(await room.settle(), []);
   room.resizes.open();
   assert.deepEqual(await room.settle(), ["allocateResize", "ResizeStarted"]);
@@ -102,12 +102,12 @@ test("a wish is judged once sources were seen, given, and carried out", async ()
 });
 
 test("what does not fit is said once, and asked again when room may have come free", async () => {
-  const room = new Room();
+  const room = new Resizing();
   room.resizes.open();
   for (const uid of ["b", "a", "other"]) room.add(uid);
   room.verdict = NO_ROOM;
-  room.wish("b", "2", 2);
-  room.wish("a", "2", 2);
+  room.request("b", "2", 2);
+  room.request("a", "2", 2);
   assert.deepEqual(await room.settle(), [
     "deferResize",
     "ResizeDeferred",
@@ -137,33 +137,33 @@ test("what does not fit is said once, and asked again when room may have come fr
   assert.equal(room.records.get("a" as PodUid)?.resize.pending, undefined);
 });
 
-test("what can never be had is not asked for again, another wish is", async () => {
-  const room = new Room();
+test("an infeasible resize is not retried, another request is", async () => {
+  const room = new Resizing();
   room.resizes.open();
   room.add("p");
   room.verdict = NEVER;
-  room.wish("p", "200", 2);
+  room.request("p", "200", 2);
   assert.deepEqual(await room.settle(), ["refuseResize", "ResizeInfeasible"]);
   await room.clock.advance(10 * MINUTES_MS);
   assert.deepEqual(room.asked, ["p"]);
-  room.wish("p", "200000m", 3);
+  room.request("p", "200000m", 3);
   assert.deepEqual(await room.settle(), ["refuseResize", "ResizeInfeasible"]);
   const { pending } = room.records.get("p" as PodUid)?.resize ?? {};
   assert.equal(pending?.generation, 3, "the condition names the generation it answers");
-  room.wish("p", "1", 4);
+  room.request("p", "1", 4);
   assert.deepEqual(await room.settle(), []);
   assert.equal(room.records.get("p" as PodUid)?.resize.pending, undefined, "it wants what it has");
   room.verdict = { kind: "fits" };
-  room.wish("p", "2", 5);
+  room.request("p", "2", 5);
   assert.deepEqual(await room.settle(), ["allocateResize", "ResizeStarted"]);
 });
 
 test("what cannot be written down is tried again", async () => {
-  const room = new Room();
+  const room = new Resizing();
   room.resizes.open();
   room.add("p");
   room.fault = new OutsideError("io", "disk full");
-  room.wish("p", "2", 2);
+  room.request("p", "2", 2);
   assert.deepEqual(await room.settle(), []);
   const before = room.records.get("p" as PodUid);
   assert.notEqual(before?.pod, before?.desired);
@@ -172,10 +172,10 @@ test("what cannot be written down is tried again", async () => {
   assert.deepEqual(await room.settle(), ["allocateResize", "ResizeStarted"]);
 });
 
-test("transition: a wish keeps what was given, whatever else of the pod changes", () => {
+test("transition: a requested resize keeps the allocation, whatever else of the pod changes", () => {
   const given = aRecord({ pod: podOf("p", "1", 1) });
-  const wish = podOf("p", "2", 2);
-  const labelled = { ...wish, metadata: { ...wish.metadata, labels: { a: "b" } } };
+  const requested = podOf("p", "2", 2);
+  const labelled = { ...requested, metadata: { ...requested.metadata, labels: { a: "b" } } };
   const now = transition(given, { kind: "desired", pod: labelled }, given.actedAt);
   assert.deepEqual(now.pod.metadata?.labels, { a: "b" });
   assert.deepEqual(now.pod.spec, withAllocation(labelled, given.resize.actuated).spec);

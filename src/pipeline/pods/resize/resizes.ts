@@ -28,7 +28,7 @@ export interface ResizesDeps extends PodDeps {
 
 /** A resize that waits, with the reason last recorded. */
 interface Waiting {
-  readonly wish: PodAllocation;
+  readonly requested: PodAllocation;
   /** Generation of the spec that requests the resize: conditions name the newest. */
   readonly generation: number;
   readonly verdict: ResizeVerdict["kind"] | undefined;
@@ -65,14 +65,16 @@ export class Resizes {
     if (life.kind === "released") this.#weights.delete(uid);
     else this.#weights.set(uid, weight);
     if (life.kind !== "running" || pod === desired) this.#waiting.delete(uid);
-    else this.#wishFor(uid, { wish: allocationOf(desired), generation: generationOf(desired) });
+    else
+      this.#request(uid, { requested: allocationOf(desired), generation: generationOf(desired) });
     if (isNews && [...this.#waiting.values()].some(({ verdict }) => verdict === "deferred"))
       this.#queue();
   }
 
-  #wishFor(uid: PodUid, now: Pick<Waiting, "wish" | "generation">): void {
+  #request(uid: PodUid, now: Pick<Waiting, "requested" | "generation">): void {
     const known = this.#waiting.get(uid);
-    if (known?.generation === now.generation && isSameAllocation(known.wish, now.wish)) return;
+    if (known?.generation === now.generation && isSameAllocation(known.requested, now.requested))
+      return;
     this.#waiting.set(uid, { ...now, verdict: undefined });
     this.#queue();
   }

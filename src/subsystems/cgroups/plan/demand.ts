@@ -21,7 +21,7 @@ export interface Amounts {
 /** How a container counts in the sums of its pod. */
 export type ContainerRole = "container" | "init" | "sidecar" | "ephemeral";
 
-/** What one container asks for. */
+/** The device requests of one container. */
 export interface ContainerDemand {
   readonly name: string;
   readonly role: ContainerRole;

@@ -2,7 +2,7 @@
 import { type Because, decided } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
-import { deviceWants } from "../requests.ts";
+import { deviceRequests } from "../requests.ts";
 import type { DeviceState } from "../state.ts";
 import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
 
@@ -35,7 +35,7 @@ export class Releases {
   releaseInits(podUid: PodUid, pod: Pod): boolean {
     const { ledger } = this.#deps.state;
     if (!ledger.pods.has(podUid)) return false;
-    const inits = deviceWants(pod).filter(({ kind }) => kind === "init");
+    const inits = deviceRequests(pod).filter(({ kind }) => kind === "init");
     const names = new Set(inits.map(({ container }) => container));
     const next = releaseContainers(ledger, podUid, names);
     if (next === ledger) return false;

@@ -4,12 +4,12 @@
  * to anybody else.
  */
 import type { PodUid } from "../../../api/observation.ts";
-import type { ContainerWants } from "../requests.ts";
+import type { ContainerRequests } from "../requests.ts";
 
 interface UnaccountedPod {
   containers: ReadonlySet<string>;
   /** What its containers want; `undefined` until a source has said so. */
-  wants: readonly ContainerWants[] | undefined;
+  requests: readonly ContainerRequests[] | undefined;
   name: string;
 }
 
@@ -24,7 +24,7 @@ export class UnaccountedContainers {
 
   add(containers: ReadonlyMap<PodUid, ReadonlySet<string>>): void {
     for (const [podUid, names] of containers)
-      this.#pods.set(podUid, { containers: names, wants: undefined, name: `pod ${podUid}` });
+      this.#pods.set(podUid, { containers: names, requests: undefined, name: `pod ${podUid}` });
   }
 
   /** What is known of a pod by now: its wishes when a source has named it, and what of it still runs. */
@@ -32,14 +32,14 @@ export class UnaccountedContainers {
     podUid: PodUid,
     known: {
       readonly name: string;
-      readonly wants: readonly ContainerWants[] | undefined;
+      readonly requests: readonly ContainerRequests[] | undefined;
       readonly running: ReadonlySet<string>;
     },
   ): boolean {
     const unaccounted = this.#pods.get(podUid);
     if (!unaccounted) return false;
     unaccounted.name = `pod ${known.name}`;
-    unaccounted.wants = known.wants ?? unaccounted.wants;
+    unaccounted.requests = known.requests ?? unaccounted.requests;
     const before = unaccounted.containers.size;
     unaccounted.containers = new Set(
       [...unaccounted.containers].filter(
@@ -64,13 +64,15 @@ export class UnaccountedContainers {
   }
 }
 
-function mayHoldAny({ wants }: UnaccountedPod, container: string): boolean {
-  return !wants || wants.some((want) => want.container === container);
+function mayHoldAny({ requests }: UnaccountedPod, container: string): boolean {
+  return !requests || requests.some((request) => request.container === container);
 }
 
-function mayHold({ wants }: UnaccountedPod, container: string, resource: string): boolean {
-  if (!wants) return true;
-  return wants.some(
-    (want) => want.container === container && want.wants.some((each) => each.resource === resource),
+function mayHold({ requests }: UnaccountedPod, container: string, resource: string): boolean {
+  if (!requests) return true;
+  return requests.some(
+    (request) =>
+      request.container === container &&
+      request.resources.some((each) => each.resource === resource),
   );
 }

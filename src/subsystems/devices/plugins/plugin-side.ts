@@ -112,7 +112,7 @@ export class PluginSide {
 
   /** Resources whose plugin wants a word before each start of a container. */
   get preStart(): readonly string[] {
-    return [...this.#preStart].filter(([, wanted]) => wanted).map(([resource]) => resource);
+    return [...this.#preStart].filter(([, required]) => required).map(([resource]) => resource);
   }
 
   /** What a previous run knew. */
@@ -134,9 +134,9 @@ export class PluginSide {
       if (plugin.options.preStartRequired) await plugin.preStart(ids, signal);
       return undefined;
     }
-    const wanted = this.#preStart.get(resource);
+    const required = this.#preStart.get(resource);
     const early = this.#deps.clock.monotonic() - this.#startedAt < this.#options.deferMs;
-    return wanted === true || (wanted === undefined && early)
+    return required === true || (required === undefined && early)
       ? `waiting for the plugin of ${resource} to register again`
       : undefined;
   }

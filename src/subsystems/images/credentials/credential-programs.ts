@@ -122,18 +122,18 @@ export class CredentialPrograms {
 
   /** As whom the program is asked; `undefined` when it is not to be asked for this pod. */
   async #identify(
-    { name, token: wants }: CredentialProvider,
+    { name, token: tokenAttributes }: CredentialProvider,
     pod: Pod,
     signal: AbortSignal,
   ): Promise<Identity | undefined> {
-    if (!wants) return NOBODY;
+    if (!tokenAttributes) return NOBODY;
     const { accounts, log } = this.#deps;
     if ((pod.spec?.serviceAccountName ?? "") === "")
-      return wants.requireAccount ? undefined : NOBODY;
+      return tokenAttributes.requireAccount ? undefined : NOBODY;
     try {
       const account = await accounts.account(pod, signal);
       if (!account) return undefined;
-      const annotations = annotationsFor(wants, account.annotations);
+      const annotations = annotationsFor(tokenAttributes, account.annotations);
       if (!annotations) {
         log.verbose(4, "a service account lacks what a credential provider requires of it", {
           provider: name,
@@ -141,9 +141,10 @@ export class CredentialPrograms {
         });
         return undefined;
       }
-      const token = await accounts.token(pod, account, wants.audience, signal);
+      const token = await accounts.token(pod, account, tokenAttributes.audience, signal);
       const { uid, namespace, name: accountName } = account;
-      const ofToken = wants.cacheType === "Token" ? [pod.metadata?.uid, sha256Hex(token)] : [];
+      const ofToken =
+        tokenAttributes.cacheType === "Token" ? [pod.metadata?.uid, sha256Hex(token)] : [];
       return {
         account: { uid, namespace, name: accountName },
         told: { token, annotations },

@@ -269,7 +269,7 @@ export class Collector {
         heldFor: labels === undefined ? [...held, "labels that cannot be read"] : held,
         neededBy: needed.get(id) ?? [],
         labels: labels ?? {},
-        wanted: inventory.wantedAs(names),
+        requested: inventory.requestedAs(names),
       });
     }
     for (const id of this.#labels.keys()) if (!look.records.has(id)) this.#labels.delete(id);

@@ -21,7 +21,7 @@ export interface KeepFacts {
   /** The image's own labels; empty when not asked for. */
   readonly labels: Readonly<Record<string, string>>;
   /** The pod that last named it, and when. */
-  readonly wanted: { readonly atMs: number; readonly pod: string } | undefined;
+  readonly requested: { readonly atMs: number; readonly pod: string } | undefined;
   /** Registries that do not answer. */
   readonly unreachable: ReadonlySet<string>;
 }
@@ -51,9 +51,9 @@ export function keepReason(
   if (pattern !== undefined) return { rule: "kept by name", detail: pattern };
   if (rules.labels.some((selector) => matchesLabels(selector, facts.labels)))
     return { rule: "kept by label", detail: "its labels match" };
-  const { wanted } = facts;
-  if (wanted && rules.wantedWithinMs > 0 && facts.nowMs - wanted.atMs < rules.wantedWithinMs)
-    return { rule: "wanted lately", detail: wanted.pod };
+  const { requested } = facts;
+  if (requested && rules.wantedWithinMs > 0 && facts.nowMs - requested.atMs < rules.wantedWithinMs)
+    return { rule: "wanted lately", detail: requested.pod };
   if (rules.unreachableRegistries) {
     const registries = new Set(names.map(registryOf).filter((name) => name !== ""));
     const alive = [...registries].some((name) => !facts.unreachable.has(name));

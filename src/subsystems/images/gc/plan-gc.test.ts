@@ -37,7 +37,7 @@ function image(id: string, more: Partial<GcImage> = {}): GcImage {
     heldFor: [],
     neededBy: [],
     labels: {},
-    wanted: undefined,
+    requested: undefined,
     ...more,
   };
 }
@@ -112,12 +112,12 @@ test("`planGc` names the rule that protects, in the order of the rules", () => {
     [image("x", { heldFor: ["h"], neededBy: ["p"] }), "held"],
     [image("name1", { neededBy: ["p"] }), "needed by a pod"],
     [image("name1"), "kept by name"],
-    [image("x", { wanted: { atMs: NOW - 999, pod: "default/p" } }), "wanted lately"],
+    [image("x", { requested: { atMs: NOW - 999, pod: "default/p" } }), "wanted lately"],
     [image("x", { lastUsedMs: NOW }), "used since the look began"],
     [image("x", { firstDetectedMs: NOW }), "too young"],
   ];
   for (const [given, rule] of cases) assert.deepEqual(ruleOf([given], {}, policy), [rule]);
-  const lately = image("x", { wanted: { atMs: NOW - 1000, pod: "default/p" } });
+  const lately = image("x", { requested: { atMs: NOW - 1000, pod: "default/p" } });
   assert.deepEqual(ruleOf([lately], {}, policy), []);
 });
 

@@ -29,7 +29,7 @@ export interface GcImage extends ImageRecord {
   /** Pods of this node whose spec names it. */
   readonly neededBy: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
-  readonly wanted: KeepFacts["wanted"];
+  readonly requested: KeepFacts["wanted"];
 }
 
 /** Size of the file system that holds the images, as the kernel says it. */
@@ -167,12 +167,12 @@ function protection(
   policy: GcPolicy,
   { atMs, unreachable }: GcSnapshot,
 ): GcVerdict | undefined {
-  const { pinned, usedBy, heldFor, neededBy, labels, wanted } = image;
+  const { pinned, usedBy, heldFor, neededBy, labels, requested } = image;
   if (pinned) return keep(image, "pinned");
   if (usedBy.length > 0) return keep(image, "in use", usedBy.join(", "));
   if (heldFor.length > 0) return keep(image, "held", heldFor.join(", "));
   if (neededBy.length > 0) return keep(image, "needed by a pod", neededBy.join(", "));
-  const reason = keepReason(policy.keep, image, { nowMs: atMs, labels, wanted, unreachable });
+  const reason = keepReason(policy.keep, image, { nowMs: atMs, labels, requested, unreachable });
   return reason && keep(image, reason.rule, reason.detail);
 }
 

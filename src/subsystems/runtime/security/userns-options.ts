@@ -9,7 +9,7 @@ import {
 import type { IdRange } from "./id-ranges.ts";
 
 /** Whether the pod is to have ids of its own. */
-export const wantsUserNamespace = ({ spec }: Pod): boolean => spec?.hostUsers === false;
+export const usesUserNamespace = ({ spec }: Pod): boolean => spec?.hostUsers === false;
 
 /** Why pods of this handler cannot have ids of their own; `undefined` when they can. */
 export function usernsRefusal(
