@@ -21,7 +21,7 @@ export interface DeviceSettings {
   readonly keepInitDevices?: boolean;
 }
 
-/** What the owner of the node may say about images beside the KubeletConfiguration. */
+/** Image policy of the node's owner, beside the KubeletConfiguration. */
 export interface OwnImageSettings extends ImagePolicy {
   /** Home of the user that the agent runs as; docker's configuration may be there. */
   readonly home?: string;

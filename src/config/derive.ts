@@ -33,7 +33,7 @@ export function deriveNodeName(hostname: string, override: string): NodeNameRead
 
 /**
  * The node's addresses as `--node-ip` says them, canonical; `0.0.0.0` and `::` only say which family is preferred.
- * Undefined: nothing was said.
+ * Undefined when unset.
  */
 export function deriveNodeIps(nodeIP: string): readonly string[] | undefined {
   const given = nodeIP

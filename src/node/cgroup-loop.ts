@@ -57,7 +57,7 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
   scope.spawn(loop.name, "restart", (signal) => runControlLoop(loop, outside.clock, signal));
 }
 
-/** Tries again what failed at the start, and says what became of it. */
+/** Retries what failed at the start, and records the outcome. */
 async function retryNode({ cgroups, events }: CgroupLoopDeps): Promise<void> {
   if (cgroups.enforcement.kind === "failed") {
     events.ofNode(enforcementEvent(await cgroups.enforceNode()));

@@ -38,7 +38,7 @@ export interface ClusterOptions {
   readonly externalCloud?: boolean;
   /** What keeps the credentials of the transports good; runs as long as the agent. */
   readonly keepFresh?: (signal: AbortSignal) => Promise<void>;
-  /** As `status.nodeInfo.kubeletVersion` says it; default the version of Kubernetes that is followed. */
+  /** Shown as `status.nodeInfo.kubeletVersion`; default the version of Kubernetes that is followed. */
   readonly kubeletVersion?: string;
 }
 
@@ -62,7 +62,7 @@ export interface ClusterDeps {
   readonly metrics: MetricsRegistry;
 }
 
-/** Whoever asks the HTTPS port waits for the answer (webhook: 10 s for tokens). */
+/** Clients of the HTTPS port wait for the answer (webhook: 10 s for tokens). */
 const REVIEW_TIMEOUT_MS = 10_000;
 /** Buckets of the Go kubelet for requests to the API, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
@@ -110,10 +110,10 @@ export function connectCluster(
   };
 }
 
-/** Without watches objects are looked at as often as the Go kubelet syncs pods. */
+/** Without watches objects are polled as often as the Go kubelet syncs pods. */
 const POLL_MS = 60_000;
 
-/** Objects as `configMapAndSecretChangeDetectionStrategy` wants them followed. */
+/** Objects, followed as `configMapAndSecretChangeDetectionStrategy` says. */
 function objectsBy(strategy: string, deps: ObjectSourceDeps): ObjectSource {
   if (strategy === "Watch") return new WatchedObjects(deps);
   const freshMs = strategy === "Cache" ? POLL_MS : 0;
@@ -130,7 +130,7 @@ export interface ClientPorts {
   readonly objects?: ObjectSource;
   /** Tokens of service accounts. */
   readonly tokens?: ServiceAccountTokens;
-  /** Services that pods are told of. */
+  /** Services for the environment of pods. */
   readonly services?: ServiceList;
   /** Classes that pods name. */
   readonly runtimeClasses?: RuntimeClassList;

@@ -19,7 +19,7 @@ export interface ImageLoopDeps {
 
 /** Between two listings for the node's status (kubelet imageCache). */
 const LIST_MS = 30_000;
-/** Between two looks, each with a collection (kubelet ImageGCPeriod). */
+/** Interval between garbage collections (kubelet ImageGCPeriod). */
 const UPKEEP_MS = 5 * 60_000;
 
 /** Starts the loops; they end with the scope. */

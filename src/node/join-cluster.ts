@@ -19,14 +19,14 @@ import type { NodeCapacity } from "./capacity.ts";
 import type { ClusterClients, ClusterOptions } from "./cluster.ts";
 import type { NodeAddressing, NodePressure } from "./heartbeat/derive-status.ts";
 import { Heartbeat } from "./heartbeat/heartbeat.ts";
-import { nodeLook } from "./heartbeat/look.ts";
+import { snapshotReader } from "./heartbeat/read-snapshot.ts";
 
 /** How the node joins. */
 export interface JoinOptions {
   readonly nodeName: string;
   readonly config: KubeletConfig;
   readonly cluster: ClusterOptions;
-  /** `--node-ip`, canonical; empty: nothing was said. */
+  /** `--node-ip`, canonical; empty when unset. */
   readonly given: readonly string[];
 }
 
@@ -54,12 +54,12 @@ export interface JoinDeps {
 
 /** The node's part in its cluster. */
 export interface JoinedCluster {
-  /** What the API wants of this node. */
+  /** Desired state of this node in the API. */
   readonly pods: ApiPods;
   readonly clients: ClusterClients;
 }
 
-/** Release of Kubernetes whose kubelet is followed, for embedders that say nothing else. */
+/** Default release of Kubernetes whose kubelet is followed. */
 const KUBELET_VERSION = "v1.36.2+nodelet";
 
 /** Registers the node and keeps it alive in the API. */
@@ -72,7 +72,7 @@ export function joinCluster(options: JoinOptions, deps: JoinDeps): JoinedCluster
   return { pods, clients };
 }
 
-/** Who says the node's addresses (nodestatus/setters.go NodeAddress). */
+/** Source of the node's addresses (nodestatus/setters.go NodeAddress). */
 function addressingOf(externalCloud: boolean, given: readonly string[]): NodeAddressing {
   if (!externalCloud) return { kind: "machine" };
   return given.length > 0 ? { kind: "cloud", provided: given } : { kind: "cloud" };
@@ -84,7 +84,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
   const { clock, random } = outside;
   const externalCloud = cluster.externalCloud ?? false;
   const { gates } = resolveGates(config.featureGates);
-  const look = nodeLook(config.nodeStatusMaxImages, {
+  const readSnapshot = snapshotReader(config.nodeStatusMaxImages, {
     clock,
     images: deps.images.listing,
     watch: runtime.watch,
@@ -99,7 +99,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
     {
       identity: {
         nodeName,
-        // What the node calls itself goes before what the machine is called (--hostname-override).
+        // The node's name takes precedence over the hostname (--hostname-override).
         facts: { ...facts, hostname: nodeName },
         kubeletVersion: cluster.kubeletVersion ?? KUBELET_VERSION,
         runtimeVersion: `${runtimeVersion.runtimeName}://${runtimeVersion.runtimeVersion}`,
@@ -124,7 +124,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
       clock,
       random,
       scope,
-      look,
+      readSnapshot,
       log: outside.log.child("node"),
       client: clients.heartbeat,
       reachable: clients.heartbeat.transport.reachable,

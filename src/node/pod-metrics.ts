@@ -3,7 +3,7 @@ import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { Pods } from "../pipeline/pods/pods.ts";
 import type { PodRecord } from "../pipeline/pods/record.ts";
 
-/** Reasons of refusals that are told apart (kubelet.go admissionRejectionReasons). */
+/** Reasons of rejections with a label of their own (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([
   "AppArmor",
   "PodOSSelectorNodeLabelDoesNotMatch",
@@ -25,7 +25,7 @@ const NAMED_REASONS: ReadonlySet<string> = new Set([
   "NodeShutdown",
 ]);
 
-/** The reason by which a refusal is counted: whoever embeds the agent may give any. */
+/** The label of a rejection: programs that embed the agent may use any reason. */
 export function countedReason(reason: string): string {
   if (NAMED_REASONS.has(reason)) return reason;
   return reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other";

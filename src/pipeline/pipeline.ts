@@ -173,7 +173,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
   const { pods, statuses, sources, ledger } = pipeline;
   await statuses.open();
   await ledger.open();
-  const found = await lookUntilSeen(deps);
+  const found = await listUntilAnswered(deps);
   deps.devices.adopt(found.filter((pod) => pod.kind === "observed"));
   pods.found(found);
   const onSeen = () => {
@@ -202,14 +202,14 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
 const FIRST_LOOK_RETRY_MS = 1_000;
 
 /** Nothing may be decided before it is known what runs, however long the runtime takes to say so. */
-async function lookUntilSeen({
+async function listUntilAnswered({
   runtime,
   outside,
   scope,
 }: PipelineDeps): Promise<readonly FoundPod[]> {
   for (;;) {
     try {
-      return await runtime.watch.lookOnce(scope.signal);
+      return await runtime.watch.listOnce(scope.signal);
     } catch (error) {
       if (scope.signal.aborted) throw error;
       outside.log.warn("waiting for the runtime to say what runs", { problem: messageOf(error) });

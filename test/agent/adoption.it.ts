@@ -80,7 +80,7 @@ function attemptsOf({ status }: Pod): Essence {
   return { phase: status?.phase, ready: undefined, podIP: status?.podIP, containers };
 }
 
-type Look = (pod: Pod) => Essence;
+type ReadEssence = (pod: Pod) => Essence;
 
 /** One node and the two who take turns on it. */
 class Turns {
@@ -148,20 +148,20 @@ class Turns {
       .sort();
   }
 
-  async essences(look: Look): Promise<ReadonlyMap<string, Essence>> {
-    return new Map([...(await this.pods())].map(([name, pod]) => [name, look(pod)]));
+  async essences(readEssence: ReadEssence): Promise<ReadonlyMap<string, Essence>> {
+    return new Map([...(await this.pods())].map(([name, pod]) => [name, readEssence(pod)]));
   }
 
   /** Looks again and again; gives every pod that was seen otherwise than `before`. */
   async changed(
     before: ReadonlyMap<string, Essence>,
-    look: Look,
+    readEssence: ReadEssence,
     watchedMs: number,
   ): Promise<ReadonlyMap<string, string>> {
     const changes = new Map<string, string>();
     const deadline = performance.now() + watchedMs;
     while (performance.now() < deadline) {
-      for (const [name, essence] of await this.essences(look)) {
+      for (const [name, essence] of await this.essences(readEssence)) {
         const [was, is] = [JSON.stringify(before.get(name)), JSON.stringify(essence)];
         if (was !== is) changes.set(name, `${was} -> ${is}`);
       }

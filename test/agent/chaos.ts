@@ -91,7 +91,7 @@ async function untilInOrder(
   const deadline = performance.now() + SETTLE_MS;
   let since: number | undefined;
   for (;;) {
-    const found = await faults().catch((error: unknown) => [`cannot be looked at: ${error}`]);
+    const found = await faults().catch((error: unknown) => [`check failed: ${error}`]);
     const now = performance.now();
     since = found.length === 0 ? (since ?? now) : undefined;
     if (since !== undefined && now - since >= steadyMs) return;

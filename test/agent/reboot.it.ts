@@ -20,7 +20,7 @@ const GATED = {
   volumes: [{ name: "gate", hostPath: { path: GATE, type: "Directory" } }],
 };
 /** How often the status is looked at while the pod is not initialized, 20 ms apart. */
-const LOOKS = 100;
+const POLLS = 100;
 
 /** What a power cut and a start leave of a machine: disks as they were, and nothing of processes, mounts, /run. */
 const REBOOT = `
@@ -61,7 +61,7 @@ test("after a restart of the machine a pod is Pending until it is initialized ag
       "the init container runs again",
       () => init()?.state?.running !== undefined && init()?.containerID !== before,
     );
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let poll = 0; poll < POLLS; poll += 1) {
       const status = agent.status();
       assert.equal(status?.phase, "Pending");
       assert.equal(conditionOf(status, "Ready"), "False");

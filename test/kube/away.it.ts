@@ -34,7 +34,7 @@ class Observer {
     this.#node = node;
   }
 
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     const list = await this.#node.get<{ items: readonly Pod[] }>(PODS);
     for (const pod of list?.items ?? []) this.#judge(pod);
     const node = await this.#node.node();
@@ -81,7 +81,7 @@ test("killed ten times under thirty pods: nothing is lost, doubled or flips", { 
     await agent.until(
       "all that stay are Ready",
       async () => {
-        await observer.look();
+        await observer.poll();
         const list = await node.get<{ items: readonly Pod[] }>(PODS);
         const ready = (list?.items ?? []).filter((pod) => conditionOf(pod, "Ready") === "True");
         return (
@@ -98,7 +98,7 @@ test("killed ten times under thirty pods: nothing is lost, doubled or flips", { 
       const began = performance.now();
       await create(podOf(`late-${round}`));
       await agent.until("a pod is seen", async () => {
-        await observer.look();
+        await observer.poll();
         return (await node.pod(`late-${round}`))?.status?.startTime !== undefined;
       });
       resumed.push(Math.round(performance.now() - began));
@@ -106,7 +106,7 @@ test("killed ten times under thirty pods: nothing is lost, doubled or flips", { 
     await agent.until(
       "every job has ended in the API",
       async () => {
-        await observer.look();
+        await observer.poll();
         const list = await node.get<{ items: readonly Pod[] }>(PODS);
         const ended = (list?.items ?? []).filter(({ status }) =>
           ["Succeeded", "Failed"].includes(status?.phase ?? ""),

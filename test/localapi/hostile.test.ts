@@ -1,4 +1,4 @@
-// What strangers, madmen and broken clients send to the local API.
+// Malformed, oversized and unauthenticated requests to the local API.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { connect as connectTls } from "node:tls";
@@ -37,7 +37,7 @@ function routes(): readonly string[] {
   return [...new Set([...ofKinds, ...ofReviews, ...others, "/nothing/here"])];
 }
 
-describe("the local API among strangers", () => {
+describe("the local API and unauthenticated clients", () => {
   const problems: unknown[] = [];
   const log: Log = {
     ...silentLog,

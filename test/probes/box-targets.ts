@@ -1,5 +1,5 @@
 /**
- * What the probes of integration tests look at: `node box-targets.ts <address>`, inside a box. Ports are
+ * Targets of the probes of integration tests: `node box-targets.ts <address>`, inside a box. Ports are
  * fixed. HTTP, TCP and gRPC answer well until their port is taken back by a line on standard input,
  * `down http`, and again after `up http`. Prints `ready`.
  */

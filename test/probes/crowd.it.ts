@@ -46,12 +46,12 @@ for (const [kind, handler] of Object.entries(KINDS)) {
     await node.agent.untilReady(1, 180_000);
     await sleep(2000);
     const cpuBefore = await node.agentCpuMs();
-    const looksBefore = await looks();
+    const attemptsBefore = await attempts();
     const began = performance.now();
     await sleep(SECONDS * 1000);
     const seconds = (performance.now() - began) / 1000;
     const cpu = ((await node.agentCpuMs()) - cpuBefore) / seconds;
-    const perSecond = ((await looks()) - looksBefore) / seconds;
+    const perSecond = ((await attempts()) - attemptsBefore) / seconds;
     const probes = await node.probes();
     const failed = probes.reduce((sum, { counts }) => sum + counts.failed + counts.unknown, 0);
     const took = probes
@@ -59,7 +59,7 @@ for (const [kind, handler] of Object.entries(KINDS)) {
       .toSorted((a, b) => a - b);
     const at = (share: number) => (took[Math.floor(took.length * share)] ?? 0).toFixed(1);
     console.log(
-      `${kind}: ${perSecond.toFixed(1)} looks/s, ${failed} failed; took p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; agent ${cpu.toFixed(0)} millicores`,
+      `${kind}: ${perSecond.toFixed(1)} attempts/s, ${failed} failed; took p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; agent ${cpu.toFixed(0)} millicores`,
     );
     const statuses = node.agent.status()?.containerStatuses ?? [];
     assert.equal(statuses.length, CONTAINERS);
@@ -84,7 +84,7 @@ function troubles(names: readonly string[]): string {
   return `restarted: ${names.join(" ")}\n${lines.join("\n")}`;
 }
 
-async function looks(): Promise<number> {
+async function attempts(): Promise<number> {
   const probes = await node.probes();
   return probes.reduce(
     (sum, { counts }) => sum + counts.successful + counts.failed + counts.unknown,

@@ -44,10 +44,10 @@ test("beyond the node's ceiling fine probes slow down alike, and get their pace 
   await world.clock.advance(2000);
   world.seen.length = 0;
   await world.clock.advance(10_000);
-  assert.ok(world.seen.length <= 201, `${world.seen.length} looks in 10 s`);
+  assert.ok(world.seen.length <= 201, `${world.seen.length} attempts in 10 s`);
   for (let i = 0; i < 8; i += 1) {
-    const looks = world.looks(`10.0.0.${i}`).length;
-    assert.ok(looks >= 23 && looks <= 26, `${looks} looks of one in 10 s`);
+    const attempts = world.attempts(`10.0.0.${i}`).length;
+    assert.ok(attempts >= 23 && attempts <= 26, `${attempts} attempts of one in 10 s`);
   }
   for (let i = 1; i < 8; i += 1) world.probes.forget(`uid-${i}`);
   await world.clock.advance(1000);

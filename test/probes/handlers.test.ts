@@ -9,8 +9,8 @@ import { OutsideError } from "../../src/kit/errors.ts";
 import type { ExecResult } from "../../src/outside/cri/cri.ts";
 import { connectNet } from "../../src/outside/net/connect-net.ts";
 import { expandCommand } from "../../src/subsystems/probes/handlers/exec.ts";
-import { look } from "../../src/subsystems/probes/look.ts";
 import type { ProbeOutcome } from "../../src/subsystems/probes/outcome.ts";
+import { runProbe } from "../../src/subsystems/probes/run-probe.ts";
 import { listen } from "./sockets.ts";
 import { exited } from "./world.ts";
 
@@ -40,8 +40,8 @@ interface Setting {
   readonly exec?: (command: readonly string[], seconds: number) => ExecResult;
 }
 
-function lookAt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
-  return look(
+function attempt(probe: Probe, setting: Setting = {}): Promise<ProbeOutcome> {
+  return runProbe(
     {
       net,
       clock: createSystemClock(),
@@ -87,7 +87,7 @@ test("httpGet: 200 to 299 is success with the body, 300 to 399 a warning, all el
     reply.writeHead(status).end(`body of ${status}`);
   });
   const port = await listen(track(server));
-  const get = (path: string) => lookAt({ httpGet: { port, path } });
+  const get = (path: string) => attempt({ httpGet: { port, path } });
   assert.deepEqual(await get("/200"), { kind: "success", output: "body of 200" });
   assert.deepEqual(await get("/299"), { kind: "success", output: "body of 299" });
   for (const status of [300, 302, 399]) {
@@ -108,7 +108,7 @@ test("httpGet: sends what the spec says to the named port, with the probe's user
     reply.end(`${request.url} ${request.rawHeaders.join("|")}`),
   );
   const port = await listen(track(server));
-  const outcome = await lookAt(
+  const outcome = await attempt(
     {
       httpGet: {
         port: "web",
@@ -132,27 +132,27 @@ test("httpGet: sends what the spec says to the named port, with the probe's user
 
 test("httpGet: keeps 10 KiB of the body", async () => {
   const port = await listen(track(createHttp((_, reply) => reply.end("x".repeat(100_000)))));
-  const outcome = await lookAt({ httpGet: { port } });
+  const outcome = await attempt({ httpGet: { port } });
   assert.ok(outcome.kind === "success" && outcome.output.length === 10_240);
 });
 
 test("httpGet: an error of the client is a failure, a port that does not exist an error", async () => {
   const port = await closedPort();
   assert.deepEqual(
-    await lookAt({ httpGet: { port, path: "/x" } }),
+    await attempt({ httpGet: { port, path: "/x" } }),
     failure(
       `Get "http://127.0.0.1:${port}/x": dial tcp 127.0.0.1:${port}: connect: connection refused`,
     ),
   );
   const silent = await listen(track(createServer()));
   assert.deepEqual(
-    await lookAt({ httpGet: { port: silent } }, { timeoutMs: 100 }),
+    await attempt({ httpGet: { port: silent } }, { timeoutMs: 100 }),
     failure(
       `Get "http://127.0.0.1:${silent}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
       true,
     ),
   );
-  assert.deepEqual(await lookAt({ httpGet: { port: "http" } }), {
+  assert.deepEqual(await attempt({ httpGet: { port: "http" } }), {
     kind: "error",
     message: 'strconv.Atoi: parsing "http": invalid syntax',
   });
@@ -160,17 +160,17 @@ test("httpGet: an error of the client is a failure, a port that does not exist a
 
 test("tcpSocket: a connection is success, anything else failure", async () => {
   const port = await listen(track(createServer()));
-  assert.deepEqual(await lookAt({ tcpSocket: { port } }), { kind: "success", output: "" });
+  assert.deepEqual(await attempt({ tcpSocket: { port } }), { kind: "success", output: "" });
   const closed = await closedPort();
   assert.deepEqual(
-    await lookAt({ tcpSocket: { port: String(closed) } }),
+    await attempt({ tcpSocket: { port: String(closed) } }),
     failure(`dial tcp 127.0.0.1:${closed}: connect: connection refused`),
   );
   assert.deepEqual(
-    await lookAt({ tcpSocket: { port, host: "no-such-name.invalid" } }),
+    await attempt({ tcpSocket: { port, host: "no-such-name.invalid" } }),
     failure("dial tcp: lookup no-such-name.invalid: no such host"),
   );
-  assert.deepEqual(await lookAt({ tcpSocket: { port: 0 } }), {
+  assert.deepEqual(await attempt({ tcpSocket: { port: 0 } }), {
     kind: "error",
     message: "invalid port number: 0",
   });
@@ -194,7 +194,7 @@ function reply(stream: ServerHttp2Stream, state: number, status = "0"): void {
 
 test("grpc: SERVING is success, every other answer a failure with the Go kubelet's text", async () => {
   const at = async (answer: (stream: ServerHttp2Stream) => void, timeoutMs = 10_000) =>
-    await lookAt({ grpc: { port: await health(answer), service: "s" } }, { timeoutMs });
+    await attempt({ grpc: { port: await health(answer), service: "s" } }, { timeoutMs });
   assert.deepEqual(await at((stream) => reply(stream, 1)), {
     kind: "success",
     output: "service healthy",
@@ -219,7 +219,7 @@ test("grpc: SERVING is success, every other answer a failure with the Go kubelet
   );
   const silent = await listen(track(createServer()));
   assert.deepEqual(
-    await lookAt({ grpc: { port: silent } }, { timeoutMs: 1000 }),
+    await attempt({ grpc: { port: silent } }, { timeoutMs: 1000 }),
     failure(
       `timeout: failed to connect service "127.0.0.1:${silent}" within 1s: context deadline exceeded`,
       true,
@@ -229,7 +229,7 @@ test("grpc: SERVING is success, every other answer a failure with the Go kubelet
 
 test("exec: exit status 0 is success, others failure, with both outputs up to 10 KiB", async () => {
   const at = (exec: (command: readonly string[], seconds: number) => ExecResult) =>
-    lookAt({ exec: { command: ["sh", "-c", "check"] } }, { exec, timeoutMs: 5000 });
+    attempt({ exec: { command: ["sh", "-c", "check"] } }, { exec, timeoutMs: 5000 });
   const success = await at((command, seconds) => {
     assert.deepEqual([command, seconds], [["sh", "-c", "check"], 5]);
     return exited(0, "out", "err");
@@ -253,7 +253,7 @@ test("exec: a deadline is a failure, any other error of the runtime an error aft
   const probe: Probe = { exec: { command: ["sh", "-c", 'say "hi"'] } };
   const throwing = (code: "deadline" | "notFound") => {
     let calls = 0;
-    const outcome = lookAt(probe, {
+    const outcome = attempt(probe, {
       timeoutMs: 90_000,
       exec: () => {
         calls += 1;
@@ -285,7 +285,7 @@ test("expandCommand knows only values that stand in the spec", () => {
 });
 
 test("a probe without a handler is an error", async () => {
-  assert.deepEqual(await lookAt({}), {
+  assert.deepEqual(await attempt({}), {
     kind: "error",
     message: "missing probe handler for web_default(uid-1):app",
   });

@@ -25,7 +25,7 @@ const MIB = 2 ** 20;
 /** How long memory is watched. */
 const SECONDS = Number(process.env["PROBE_SECONDS"] ?? 10);
 
-/** A readiness probe looks on however it goes. */
+/** A readiness probe continues whatever its result. */
 const container = (name: string, readinessProbe: Probe, more: Partial<Container> = {}) => ({
   name,
   image: TEST_IMAGE,
@@ -231,9 +231,9 @@ test("periods below a second; a main process that collects nothing is warned abo
   await sleep(2000);
   const before = (await node.probe("fine", "readiness")).counts.successful;
   await sleep(5000);
-  const looks = (await node.probe("fine", "readiness")).counts.successful - before;
-  console.log(`${looks} looks in 5 s with a period of 100 ms`);
-  assert.ok(looks > 25 && looks <= 55, `${looks} looks in 5 s`);
+  const attempts = (await node.probe("fine", "readiness")).counts.successful - before;
+  console.log(`${attempts} looks in 5 s with a period of 100 ms`);
+  assert.ok(attempts > 25 && attempts <= 55, `${attempts} looks in 5 s`);
   await node.agent.until("there is a warning", async () =>
     (await node.events()).some(
       ({ reason, message }) =>

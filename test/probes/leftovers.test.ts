@@ -14,7 +14,7 @@ class FakeProcesses implements ContainerProcesses {
   readonly uncollected = new Set<number>();
   /** Numbers of processes that no signal ends. */
   readonly deaf = new Set<number>();
-  looks = 0;
+  attempts = 0;
   readonly killed: number[] = [];
   clock: Clock | undefined;
   #lastPid = 100;
@@ -39,7 +39,7 @@ class FakeProcesses implements ContainerProcesses {
   }
 
   async of(): Promise<readonly ContainerProcess[]> {
-    this.looks += 1;
+    this.attempts += 1;
     return [...this.all.values()];
   }
 
@@ -113,12 +113,12 @@ test("a probe whose processes cannot be ended fails without being started again,
   const { world, processes } = await hanging((now) => now.start("sh -c slow 9 & wait"));
   processes.deaf.add(102);
   await world.clock.advance(14_900);
-  assert.deepEqual(world.looks(), [0]);
+  assert.deepEqual(world.attempts(), [0]);
   const messages = world.events.map(({ message }) => message.split("timed out after ")[1]);
   assert.deepEqual(messages, Array(3).fill("1s; cannot be ended: process 102"));
   processes.all.delete(102);
   await world.clock.advance(1000);
-  assert.deepEqual(world.looks(), [0, 15]);
+  assert.deepEqual(world.attempts(), [0, 15]);
 });
 
 test("a pod that wants them kept keeps them, and the runtime says when the time is over", async () => {
@@ -130,7 +130,7 @@ test("a pod that wants them kept keeps them, and the runtime says when the time 
     throw new OutsideError("deadline", "timeout 1s exceeded");
   };
   await world.clock.advance(14_900);
-  assert.deepEqual([world.looks().length, processes.killed, processes.all.size], [3, [], 4]);
+  assert.deepEqual([world.attempts().length, processes.killed, processes.all.size], [3, [], 4]);
 });
 
 /** A runtime that needs a while until the command runs, which then takes a while. */
@@ -178,7 +178,7 @@ test("nothing is looked for as long as commands end by themselves", async () => 
   const app = target({ liveness: probe }, { startedAtMs: world.clock.wall() });
   world.probes.watch(pod(), [app]);
   await world.clock.advance(60_000);
-  assert.deepEqual([world.seen.length, processes.looks], [12 + 1, 0]);
+  assert.deepEqual([world.seen.length, processes.attempts], [12 + 1, 0]);
 });
 
 test("two probes that hang with the same command end each their own", async () => {

@@ -188,19 +188,19 @@ function watchAll(probes: Probes, ports: Ports, pods: number, kinds: readonly Ki
   }
 }
 
-type Look = ProbeRecord & { readonly container: string };
+type ContainerAttempt = ProbeRecord & { readonly container: string };
 
-function report(looks: readonly Look[], wallSeconds: number, cpuMs: number): void {
-  console.log(`looks: ${(looks.length / wallSeconds).toFixed(1)}/s`);
+function report(attempts: readonly ContainerAttempt[], wallSeconds: number, cpuMs: number): void {
+  console.log(`attempts: ${(attempts.length / wallSeconds).toFixed(1)}/s`);
   console.log(
-    `CPU: ${(cpuMs / wallSeconds / 10).toFixed(1)} % of a core, ${(cpuMs / looks.length).toFixed(3)} ms per look`,
+    `CPU: ${(cpuMs / wallSeconds / 10).toFixed(1)} % of a core, ${(cpuMs / attempts.length).toFixed(3)} ms per attempt`,
   );
-  const late = looks.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
+  const late = attempts.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
   console.log(
     `late: p50 ${quantile(late, 0.5)} ms, p99 ${quantile(late, 0.99)} ms, max ${quantile(late, 1)} ms`,
   );
-  for (const kind of new Set(looks.map(({ container }) => container))) {
-    const own = looks.filter(({ container }) => container === kind);
+  for (const kind of new Set(attempts.map(({ container }) => container))) {
+    const own = attempts.filter(({ container }) => container === kind);
     const took = own.map(({ durationMs }) => durationMs).sort((a, b) => a - b);
     console.log(`  ${kind}: p50 ${quantile(took, 0.5)} ms, p99 ${quantile(took, 0.99)} ms`);
   }
@@ -224,12 +224,12 @@ async function measure(seconds: number, pods: number, kinds: readonly Kind[]): P
   await clock.sleep(seconds * 1000, scope.signal);
   loop.disable();
   const { user, system } = process.cpuUsage(cpu);
-  const looks = probes
+  const attempts = probes
     .history()
     .flatMap(({ container, history }) => history.map((record) => ({ ...record, container })))
     .filter(({ atMs }) => atMs >= since);
   console.log(`${pods} pods with ${kinds.join(", ")}; failed or errored: ${state.failures}`);
-  report(looks, (clock.wall() - since) / 1000, (user + system) / 1000);
+  report(attempts, (clock.wall() - since) / 1000, (user + system) / 1000);
   // The histogram counts from one resolution.
   const delay = (percentile: number) => (loop.percentile(percentile) / 1e6 - 10).toFixed(2);
   console.log(`event loop late: p50 ${delay(50)} ms, p99 ${delay(99)} ms`);

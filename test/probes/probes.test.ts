@@ -4,7 +4,7 @@ import type { WallMs } from "../../src/kit/clock.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { CONNECTED, pod, REFUSED, target, World } from "./world.ts";
 
-test("period 10, delay 15, threshold 3: looks at 20, 30 and 40, killed at 40", async () => {
+test("period 10, delay 15, threshold 3: attempts at 20, 30 and 40, killed at 40", async () => {
   const world = await World.create();
   world.answer = () => REFUSED;
   const app = target(
@@ -13,12 +13,12 @@ test("period 10, delay 15, threshold 3: looks at 20, 30 and 40, killed at 40", a
   );
   world.probes.watch(pod(), [app]);
   await world.clock.advance(100_000);
-  assert.deepEqual(world.looks(), [20, 30, 40]);
+  assert.deepEqual(world.attempts(), [20, 30, 40]);
   assert.deepEqual(world.told(), ["liveness success 0", "liveness failure 40"]);
 });
 
 test("the delay counts whole seconds: a container one millisecond younger is looked at a period later", async () => {
-  for (const [youngerMs, looks] of [
+  for (const [youngerMs, attempts] of [
     [0, [10, 20]],
     [1, [20]],
   ] as const) {
@@ -30,7 +30,7 @@ test("the delay counts whole seconds: a container one millisecond younger is loo
     await world.clock.advance(youngerMs);
     world.probes.watch(pod(), [app]);
     await world.clock.advance(25_000);
-    assert.deepEqual(world.looks(), looks);
+    assert.deepEqual(world.attempts(), attempts);
   }
 });
 
@@ -44,7 +44,7 @@ test("startup has about 300 s with period 10 and threshold 30, and then the cont
   const app = target(probes, { startedAtMs: world.clock.wall(), started: false });
   world.probes.watch(pod(), [app]);
   await world.clock.advance(400_000);
-  assert.equal(world.looks().length, 30);
+  assert.equal(world.attempts().length, 30);
   assert.deepEqual(world.told(), [
     "startup unknown 0",
     "liveness success 0",
@@ -64,11 +64,11 @@ test("after startup has succeeded it rests, and liveness begins with its next tu
   await world.clock.runUntil(() => world.told().includes("startup success 20"), 60_000);
   world.probes.watch(pod(), [target(probes, { startedAtMs })]);
   await world.clock.advance(20_000);
-  assert.deepEqual(world.looks(), [0, 10, 20, 21, 28, 35]);
+  assert.deepEqual(world.attempts(), [0, 10, 20, 21, 28, 35]);
   assert.deepEqual(world.told(), ["startup unknown 0", "liveness success 0", "startup success 20"]);
 });
 
-test("F F S F F F with threshold 3 fails at the sixth look", async () => {
+test("F F S F F F with threshold 3 fails at the sixth attempt", async () => {
   const world = await World.create();
   const answers = [REFUSED, REFUSED, CONNECTED, REFUSED, REFUSED, REFUSED];
   world.answer = () => answers[world.seen.length - 1] ?? CONNECTED;
@@ -87,20 +87,20 @@ test("after a liveness failure nothing is probed until there is a new container"
   const startedAtMs = world.clock.wall();
   world.probes.watch(pod(), [target(probes, { startedAtMs })]);
   await world.clock.advance(10_500);
-  assert.deepEqual(world.looks(), [0]);
+  assert.deepEqual(world.attempts(), [0]);
   world.answer = () => CONNECTED;
   world.probes.watch(pod(), [
     target(probes, { startedAtMs: world.clock.wall(), containerId: "c2" }),
   ]);
   await world.clock.advance(2000);
-  assert.deepEqual(world.looks(), [0, 11, 12]);
+  assert.deepEqual(world.attempts(), [0, 11, 12]);
   assert.deepEqual(
     world.verdicts.map(({ containerId, result }) => `${containerId} ${result}`),
     ["c1 success", "c1 failure", "c2 success"],
   );
 });
 
-test("a look that outlasts its period is followed at once by one more, never by two at a time", async () => {
+test("an attempt that outlasts its period is followed at once by one more, never by two at a time", async () => {
   const world = await World.create();
   world.answer = async (_, signal) => {
     assert.equal(world.lookingNow, 1);
@@ -111,14 +111,14 @@ test("a look that outlasts its period is followed at once by one more, never by 
     target({ liveness: { periodSeconds: 1 } }, { startedAtMs: world.clock.wall() }),
   ]);
   await world.clock.advance(11_000);
-  assert.deepEqual(world.looks(), [0, 3.3, 6.6, 9.9]);
+  assert.deepEqual(world.attempts(), [0, 3.3, 6.6, 9.9]);
   world.answer = () => CONNECTED;
   await world.clock.advance(6000);
-  // Back on the beat of the first look.
-  assert.deepEqual(world.looks(), [0, 3.3, 6.6, 9.9, 13.2, 14, 15, 16, 17]);
+  // Back on the beat of the first attempt.
+  assert.deepEqual(world.attempts(), [0, 3.3, 6.6, 9.9, 13.2, 14, 15, 16, 17]);
 });
 
-test("watching a pod that is not ready looks at once and counts the period from there", async () => {
+test("watching a pod that is not ready probes at once and counts the period from there", async () => {
   const world = await World.create();
   let isUp = false;
   world.answer = () => (isUp ? CONNECTED : REFUSED);
@@ -127,16 +127,16 @@ test("watching a pod that is not ready looks at once and counts the period from 
   await world.clock.advance(3000);
   world.probes.watch(pod(), [app]);
   await world.clock.advance(9000);
-  assert.deepEqual(world.looks(), [0, 3]);
+  assert.deepEqual(world.attempts(), [0, 3]);
   isUp = true;
   await world.clock.advance(3000);
   assert.deepEqual(world.told(), ["readiness failure 0", "readiness success 13"]);
   world.probes.watch(pod(), [app]);
   await world.clock.advance(1000);
-  assert.deepEqual(world.looks(), [0, 3, 13], "not when it is ready");
+  assert.deepEqual(world.attempts(), [0, 3, 13], "not when it is ready");
 });
 
-test("many turns of a pod that is not ready do not become a storm of looks", async () => {
+test("many turns of a pod that is not ready do not cause a burst of attempts", async () => {
   const world = await World.create();
   world.answer = () => REFUSED;
   const app = target({ readiness: { periodSeconds: 10 } }, { startedAtMs: world.clock.wall() });
@@ -144,12 +144,12 @@ test("many turns of a pod that is not ready do not become a storm of looks", asy
     world.probes.watch(pod(), [app]);
     await world.clock.advance(10);
   }
-  assert.deepEqual(world.looks(), [0, 0.1, 0.2, 0.3, 0.4, 0.5]);
+  assert.deepEqual(world.attempts(), [0, 0.1, 0.2, 0.3, 0.4, 0.5]);
   await world.clock.advance(10_000);
-  assert.equal(world.looks().at(-1), 10.5, "a period after the last");
+  assert.equal(world.attempts().at(-1), 10.5, "a period after the last");
 });
 
-test("a turn of the pod during a look leads to one more look after it, if it is still not ready", async () => {
+test("a turn of the pod during an attempt leads to one more attempt after it, if it is still not ready", async () => {
   const world = await World.create();
   let answer = REFUSED;
   world.answer = async (_, signal) => {
@@ -161,11 +161,11 @@ test("a turn of the pod during a look leads to one more look after it, if it is 
   await world.clock.advance(200);
   for (let i = 0; i < 3; i += 1) world.probes.watch(pod(), [app]);
   await world.clock.advance(400);
-  assert.deepEqual(world.looks(), [0, 0.5]);
+  assert.deepEqual(world.attempts(), [0, 0.5]);
   world.probes.watch(pod(), [app]);
   answer = CONNECTED;
   await world.clock.advance(5000);
-  assert.deepEqual(world.looks(), [0, 0.5], "ready by then");
+  assert.deepEqual(world.attempts(), [0, 0.5], "ready by then");
 });
 
 test("what was ready before the agent restarted is not called unready", async () => {
@@ -180,7 +180,7 @@ test("what was ready before the agent restarted is not called unready", async ()
   await world.clock.advance(10_000);
   assert.equal(world.seen.length, 2);
   assert.ok(
-    world.looks().every((at) => at > 0),
+    world.attempts().every((at) => at > 0),
     "each at its own time within the first period",
   );
   assert.deepEqual(world.verdicts.map(({ probe, result }) => `${probe} ${result}`).sort(), [
@@ -201,8 +201,9 @@ test("when a pod is being ended liveness and startup stop, and go on with readin
   world.seen.length = 0;
   world.probes.watch(pod({ ending: true }), [app, named]);
   await world.clock.advance(3000);
-  const looks = "the trigger and three turns of readiness, three turns of the sidecar's liveness";
-  assert.equal(world.seen.length, 4 + 3, looks);
+  const attempts =
+    "the trigger and three turns of readiness, three turns of the sidecar's liveness";
+  assert.equal(world.seen.length, 4 + 3, attempts);
   assert.deepEqual(
     world.probes.history().map(({ kind, doing }) => [kind, doing?.kind]),
     [
@@ -231,7 +232,7 @@ test("a verdict that was under way when the pod began to end is not told, nor it
   assert.deepEqual(world.events, []);
 });
 
-test("a verdict on a container that was replaced during the look is not told", async () => {
+test("a verdict on a container that was replaced during the attempt is not published", async () => {
   const world = await World.create();
   const startedAtMs = world.clock.wall();
   world.answer = async (_, signal) => {
@@ -246,7 +247,7 @@ test("a verdict on a container that was replaced during the look is not told", a
   assert.deepEqual(world.told(), ["readiness failure 0"]);
 });
 
-test("a pod that is no longer watched is left alone at once, and looks under way are cut off", async () => {
+test("a pod that is no longer watched is left alone at once, and attempts under way are cut off", async () => {
   const world = await World.create();
   let isCut = false;
   world.answer = async (_, signal) => {
@@ -315,5 +316,5 @@ test("a probe that will never be needed again stops, and begins anew when the co
   assert.equal(world.clock.pending, 0);
   world.probes.watch(pod(), [target(probes, { startedAtMs, containerId: "c2" })]);
   await world.clock.advance(10);
-  assert.deepEqual(world.looks(), [1]);
+  assert.deepEqual(world.attempts(), [1]);
 });

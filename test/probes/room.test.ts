@@ -61,7 +61,7 @@ test("exec probes share their slots fairly between pods, also when those of one 
   for (let i = 0; i < 5; i += 1)
     world.probes.watch(pod({ uid: `good-${i}` }), [container(`good-${i}`)]);
   await world.clock.advance(9500);
-  for (let i = 0; i < 5; i += 1) assert.equal(world.looks(`good-${i}`).length, 10);
+  for (let i = 0; i < 5; i += 1) assert.equal(world.attempts(`good-${i}`).length, 10);
   assert.equal(world.seen.filter(({ target: id }) => id.startsWith("bad")).length, 2);
   assert.match(world.metrics.expose(), /nodelet_exec_probes\{state="waiting"\} 3/);
 });
@@ -81,8 +81,8 @@ test("an exec probe that waited until its container was replaced is not run", as
   await world.clock.advance(1000);
   world.probes.watch(pod(), [target({ liveness: probe }, { startedAtMs, containerId: "c2" })]);
   await world.clock.advance(12_000);
-  assert.deepEqual(world.looks("c1"), []);
-  assert.equal(world.looks("c2").length, 1);
+  assert.deepEqual(world.attempts("c1"), []);
+  assert.equal(world.attempts("c2").length, 1);
 });
 
 test("330 probes that begin at one instant are soon spread over the period, and none is neglected", async () => {
@@ -103,14 +103,14 @@ test("330 probes that begin at one instant are soon spread over the period, and 
   }
   await world.clock.advance(60_000);
   const atOnce = new Map<number, number>();
-  for (const at of world.looks().filter((seconds) => seconds > 50)) {
+  for (const at of world.attempts().filter((seconds) => seconds > 50)) {
     const slot = Math.floor(at * 100);
     atOnce.set(slot, (atOnce.get(slot) ?? 0) + 1);
   }
   assert.ok(Math.max(...atOnce.values()) <= 8, `${Math.max(...atOnce.values())} within 10 ms`);
   for (let i = 0; i < 110; i += 1) {
-    const looks = world.looks(`10.0.0.${i}`).length;
-    assert.ok(looks >= 3 * 58, `${looks} looks of three probes in a minute`);
+    const attempts = world.attempts(`10.0.0.${i}`).length;
+    assert.ok(attempts >= 3 * 58, `${attempts} attempts of three probes in a minute`);
   }
 });
 
@@ -136,7 +136,7 @@ test("metrics count by result and time what did not fail, and go with the probe"
   assert.ok(!world.metrics.expose().includes('pod="web"'));
 });
 
-test("history keeps the last looks, oldest first, with the beginning of their output", async () => {
+test("history keeps the last attempts, oldest first, with the beginning of their output", async () => {
   const world = await World.create({ historyLength: 3 });
   const exec = { exec: { command: ["check"] }, periodSeconds: 1, failureThreshold: 10 };
   world.exec = async (_, signal) => {
@@ -215,7 +215,7 @@ const ops = fc.array(
   { maxLength: 40 },
 );
 
-test("whatever happens to pods: one look at a time per probe, verdicts only of what is watched, only changes", async () => {
+test("whatever happens to pods: one attempt at a time per probe, verdicts only of what is watched, only changes", async () => {
   await fc.assert(
     fc.asyncProperty(ops, fc.integer(), async (steps: readonly Op[], seed) => {
       const random = createSeededRandom(seed);

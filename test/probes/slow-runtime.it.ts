@@ -15,9 +15,14 @@ test("a container that is long to start has failed no probe meanwhile", async ()
   await using node = await ProbedNode.start();
   const { agent, box } = node;
   await slowRunc(box, "create", "sleep 3");
-  const looks = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 1000 };
+  const attempts = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 1000 };
   for (const kind of ["liveness", "startup"]) {
-    const main = { name: "main", image: TEST_IMAGE, command: [...STAY], [`${kind}Probe`]: looks };
+    const main = {
+      name: "main",
+      image: TEST_IMAGE,
+      command: [...STAY],
+      [`${kind}Probe`]: attempts,
+    };
     agent.apply(`${kind}.yaml`, manifest(kind, { containers: [main] }));
   }
   await agent.until("both are made", () => agent.log().split('reason="Created"').length === 3);

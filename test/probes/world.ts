@@ -20,7 +20,7 @@ import {
 } from "../../src/subsystems/probes/probes.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
-/** A look that the fake pods saw. */
+/** An attempt that the fake pods saw. */
 export interface Seen {
   readonly at: number;
   /** Host of a TCP probe, or container id of an exec probe. */
@@ -105,8 +105,8 @@ export class World {
     return (this.clock.monotonic() - this.zero) / 1000;
   }
 
-  /** When looks began, in seconds since the test began. */
-  looks(target?: string): readonly number[] {
+  /** When attempts began, in seconds since the test began. */
+  attempts(target?: string): readonly number[] {
     return this.seen
       .filter((seen) => target === undefined || seen.target === target)
       .map(({ at }) => at);

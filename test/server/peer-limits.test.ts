@@ -90,7 +90,7 @@ function statusOf(of: ClientHttp2Session, headers: Record<string, string>): Prom
 describe("headers", () => {
   const long = "y".repeat(100 * KIB);
 
-  test("over HTTP/1: 64 KiB of a stranger, what the listener allows of a known peer", async () => {
+  test("over HTTP/1: 64 KiB from an unauthenticated peer, the listener's limit from an authenticated one", async () => {
     await using server = await serve();
     // Who is refused amid a long header may see the end of the connection before the words.
     const get = (headers: Record<string, string>, more = {}) =>
@@ -147,7 +147,7 @@ describe("idle sessions of HTTP/2", () => {
 });
 
 describe("crowds", () => {
-  test("callers are answered however many strangers there are, and their streams stay", async () => {
+  test("callers are answered however many unauthenticated peers there are, and their streams stay", async () => {
     await using server = await serve();
     const held = await session(server.port, certificate());
     const stream = held.request({ ":path": "/hold" });
@@ -169,7 +169,7 @@ describe("crowds", () => {
     const caller = await session(server.port);
     assert.equal(await statusOf(caller, { authorization: TOKEN }), 200);
     const open = strangers.filter((socket) => !socket.destroyed).length;
-    assert.ok(open <= 64, `${open} strangers have a place`);
+    assert.ok(open <= 64, `${open} unauthenticated peers are connected`);
     assert.ok(!stream.closed && !held.closed && !caller.closed);
     for (const socket of strangers) socket.destroy();
     caller.destroy();

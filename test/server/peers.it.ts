@@ -1,4 +1,4 @@
-// What strangers may do to an agent on real containerd: nothing that others notice.
+// Unauthenticated peers of an agent on real containerd do not affect other clients.
 import assert from "node:assert/strict";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const STRANGERS = join(import.meta.dirname, "../support/strangers.mjs");
 const API_FOLDER = "/var/lib/nodelet/api";
 const KUBELET_PORT = 10250;
 const MIB = 2 ** 20;
-/** What strangers may cost, all together. */
+/** Resources that all unauthenticated peers may use together. */
 const MAX_GROWTH_MIB = 30;
 /** A caller that has got no answer by then gets none. */
 const ANSWER_WITHIN_MS = 20_000;
@@ -56,7 +56,7 @@ async function residentMib(): Promise<number> {
   return agent.residentBytes / MIB;
 }
 
-/** A crowd of strangers in a process of its own. */
+/** Many unauthenticated peers in a process of their own. */
 class Crowd implements AsyncDisposable {
   readonly #process;
   #said = "";

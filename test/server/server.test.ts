@@ -311,7 +311,7 @@ describe("the other endpoints", () => {
     );
     assert.match(
       (await get("/healthz/syncloop")).body,
-      /^internal server error: pods were last looked at 3m\d+s ago; threshold is 3m0s\n$/,
+      /^internal server error: pods were last listed 3m\d+s ago; threshold is 3m0s\n$/,
     );
     assert.equal((await get("/healthz/ping")).status, 200);
     assert.match(

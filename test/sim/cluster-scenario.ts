@@ -1,4 +1,4 @@
-// A node of a cluster in a storm: API server, runtime and agent fail in turn; then everything must be in order.
+// A cluster node under fault injection: API server, runtime and agent fail in turn; then everything must be in order.
 
 import { isSame } from "../../src/api/decode/strategic-diff.ts";
 import type { Node, Pod } from "../../src/api/generated/types.ts";

@@ -292,7 +292,7 @@ test("a status that somebody else has changed is put right, and what is not ours
   }));
 
 for (const seed of [1, 2, 3, 4, 5])
-  test(`storm ${seed}: in the end the API shows what is so, and nothing is left over`, () =>
+  test(`seed ${seed}: after fault injection the API shows the actual state, and nothing is left over`, () =>
     playClusterScenario(seed));
 
 test("a pod that asks for another node is rejected", () =>

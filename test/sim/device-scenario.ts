@@ -13,7 +13,7 @@ interface DesiredPod {
   readonly template: Template;
 }
 
-/** Time of the storm in all, and of the calm in which everything must settle. */
+/** Total time of fault injection, and time in which everything must settle afterwards. */
 const STORM_MS = 240_000;
 const STEPS = 30;
 const CALM_MS = 600_000;

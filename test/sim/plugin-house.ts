@@ -7,7 +7,7 @@ import type { SimClock } from "./sim-clock.ts";
 /** Where plugins and the agent's checkpoint are. */
 export const PLUGIN_FOLDER = "/var/lib/kubelet/device-plugins";
 
-/** How badly a plugin behaves when it is asked for devices. */
+/** How a plugin behaves when it is asked for devices. */
 export type Mood = "well" | "refusing" | "slow" | "hanging" | "dying";
 
 /** The machine as plugins see it. */
@@ -30,7 +30,7 @@ export function variableOf(resource: string): string {
   return resource.replace(/\W/g, "_").toUpperCase();
 }
 
-/** A plugin that is kept running as a good one is: it comes back, and registers with every new agent. */
+/** A plugin that is restarted when it ends, and registers with every new agent. */
 export class KeptPlugin {
   readonly resource: string;
   readonly #machine: PluginMachine;
@@ -48,7 +48,7 @@ export class KeptPlugin {
     this.#machine = machine;
     machine.files.watchDirectory(
       PLUGIN_FOLDER,
-      () => this.#lookForAgent(),
+      () => this.#findAgent(),
       new AbortController().signal,
     );
   }
@@ -82,7 +82,7 @@ export class KeptPlugin {
     this.#run = undefined;
   }
 
-  #lookForAgent(): void {
+  #findAgent(): void {
     const agent = this.#machine.grpc.listenerAt(`${PLUGIN_FOLDER}/kubelet.sock`);
     if (!agent || agent === this.#agent) return;
     this.#agent = agent;

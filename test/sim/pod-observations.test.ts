@@ -84,7 +84,7 @@ test("a listing tells of all pods but the broken ones, and of those that they ar
   for (let i = 0; i < 20; i += 1) answers[`hung-${i}`] = "hangs";
   answers["z"] = "well";
   const { clock, watch, leave, take, told } = worldOf(answers);
-  const listed = watch.lookOnce(leave.signal).then(take);
+  const listed = watch.listOnce(leave.signal).then(take);
   await clock.advance(9_000);
   await listed;
   assert.ok(told.includes("c observed 1"));

@@ -1,4 +1,4 @@
-// Resources of pods that change as they run, in a storm of crashes, deletions and agents that are killed:
+// Resources of pods that change as they run, under fault injection (crashes, deletions, killed agents):
 // nothing is ever promised twice, and finally everything has exactly what it was given.
 
 import type { Pod } from "../../src/api/generated/types.ts";

@@ -12,7 +12,7 @@ export interface DesiredPod {
   readonly becomes: Fate;
 }
 
-/** Time of the storm, and of the calm that everything must have settled in. */
+/** Time of fault injection, and time in which everything must settle afterwards. */
 const STORM_MS = 180_000;
 const STEPS = 30;
 const CALM_MS = 900_000;

@@ -6,6 +6,6 @@ export const LEARNED: readonly (readonly [seed: number, lesson: string])[] = [
   [11, "sidecars do not keep a finished pod alive"],
   [41, "a listing that failed half-way has told nobody anything"],
   [619, "two looks at one pod may overtake each other"],
-  [1191, "a slow look must not take back what a faster one said"],
+  [1191, "a slow observation must not override a faster one"],
   [1254, "a container that was never started does not stand in the way of a new sandbox"],
 ];

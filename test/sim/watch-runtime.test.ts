@@ -107,7 +107,7 @@ test("the end of a container that ended before it was ever looked at is seen soo
     },
     pods: { get: () => aFact({}, { busy: clock.monotonic() < 6_000 }) },
   });
-  await watch.lookOnce(leave.signal);
+  await watch.listOnce(leave.signal);
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
   await clock.advance(6_000);
   await observer.observePod(uid, leave.signal);
@@ -118,7 +118,7 @@ test("the end of a container that ended before it was ever looked at is seen soo
   assert.ok(seenAt !== undefined && seenAt < 16_000, `seen at ${seenAt}`);
 });
 
-test("a slow look does not take back what a faster one said", async () => {
+test("a slow observation does not override a faster one", async () => {
   const clock = new SimClock();
   const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), {});
   const uid = "pod-1" as PodUid;
@@ -132,7 +132,7 @@ test("a slow look does not take back what a faster one said", async () => {
     runtime: {
       ...runtime,
       listSandboxes: async () => [],
-      // The first look is told what holds when it asks, and told it late.
+      // The first observation is told what holds when it asks, and told it late.
       listContainers: async () => {
         const found = [Container.fromPartial({ id: "c", labels, state: state() })];
         looks += 1;

@@ -112,7 +112,7 @@ test("restartVerdict: rules, then the container's policy, then the pod's", () =>
       "restartAllContainers",
     ],
     [
-      "rules without own policy are not looked at",
+      "rules without own policy are ignored",
       "Never",
       { restartPolicyRules: [rule("Restart", "In", 9)] },
       9,

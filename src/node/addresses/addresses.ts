@@ -20,7 +20,7 @@ import { asksDns, chooseAddresses } from "./choose-addresses.ts";
 /** Whose addresses they are. */
 export interface AddressOptions {
   readonly nodeName: string;
-  /** `--node-ip`, canonical; empty: nothing was said. */
+  /** `--node-ip`, canonical; empty when unset. */
   readonly given: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface AddressDeps {
   readonly scope: TaskScope;
 }
 
-/** The kernel tells of changes by netlink only, which Node does not speak. Looking for them takes 0.3 ms with 250 pods. */
+/** The kernel reports changes by netlink only, which Node does not support. Listing addresses takes 0.3 ms with 250 pods. */
 const READ_EVERY_MS = 5_000;
 /** As often as the Go kubelet asks by default (nodeStatusUpdateFrequency); less often while nobody answers. */
 const LOOKUP = { initialMs: 10_000, maxMs: 60_000 };
@@ -44,15 +44,15 @@ export class NodeAddresses {
   readonly #options: AddressOptions;
   readonly #deps: AddressDeps;
   readonly #ips: Cell<readonly string[]>;
-  /** Resolves when DNS was asked for the first time, where it has a say. */
+  /** Resolves after the first DNS lookup, where one is needed. */
   readonly #first = Promise.withResolvers<void>();
-  /** What DNS last said of the node's name. */
+  /** The last DNS result for the node's name. */
   #named: readonly string[] = [];
   #asking: Promise<void> | undefined;
   #askAt: MonotonicMs | undefined;
   /** Questions without an answer since the last one. */
   #failures = 0;
-  /** Why no address can be chosen, as the log was told. */
+  /** Why no address can be chosen, as last logged. */
   #problem: string | undefined;
 
   constructor(options: AddressOptions, deps: AddressDeps) {
@@ -67,7 +67,7 @@ export class NodeAddresses {
     return this.#ips;
   }
 
-  /** The addresses once DNS has had its say, or has not answered in time. */
+  /** The addresses once DNS has answered, or has not in time. */
   async settled(): Promise<readonly string[]> {
     await this.#first.promise;
     return this.#ips.get();
@@ -118,7 +118,7 @@ export class NodeAddresses {
     });
   }
 
-  /** What DNS cannot say now, it may have said before. */
+  /** When DNS fails, its last result is used. */
   async #lookup(): Promise<void> {
     const named = await this.#deps.host.lookup(this.#options.nodeName);
     this.#named = named.map(canonicalAddress);
@@ -138,7 +138,7 @@ export function openAddresses(
   return addresses;
 }
 
-/** Addresses that pods are told: those of the node's object; as long as it has none, those of the machine. */
+/** Addresses shown to pods: those of the node's object; as long as it has none, those of the machine. */
 export function followHostIps(
   addresses: Reading<readonly string[]>,
   node: Reading<Node | undefined>,

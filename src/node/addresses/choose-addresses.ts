@@ -6,10 +6,10 @@ import { nodeAddressFault } from "../../config/flags/validate-flags.ts";
 
 /** What the addresses are chosen from. All addresses are canonical. */
 export interface AddressFacts {
-  /** `--node-ip`; empty: nothing was said. An unspecified address says which family is preferred. */
+  /** `--node-ip`; empty when unset. An unspecified address says which family is preferred. */
   readonly given: readonly string[];
   readonly nodeName: string;
-  /** What DNS and /etc/hosts say of the node's name. */
+  /** Addresses of the node's name from DNS and /etc/hosts. */
   readonly named: readonly string[];
   /** Addresses of the machine, those of the default routes first, IPv4 before IPv6. */
   readonly found: readonly string[];
@@ -20,12 +20,12 @@ export type ChosenAddresses =
   | { readonly kind: "chosen"; readonly ips: readonly string[] }
   | { readonly kind: "none"; readonly problem: string };
 
-/** The addresses given by the user that say more than which family is preferred. */
+/** The addresses given by the user, without those that only name the preferred family. */
 export function specifiedIps(given: readonly string[]): readonly string[] {
   return given.filter((ip) => !isUnspecified(ip));
 }
 
-/** Whether DNS has a say: neither `--node-ip` nor the node's name is an address. */
+/** Whether a DNS lookup is needed: neither `--node-ip` nor the node's name is an address. */
 export function asksDns({ given, nodeName }: Pick<AddressFacts, "given" | "nodeName">): boolean {
   return specifiedIps(given).length === 0 && !isIP(nodeName);
 }

@@ -26,7 +26,7 @@ export class EventLoopWatch {
     this.#lateMs = Math.max(0, lateMs);
   }
 
-  /** Fails while the agent answers slowly; it goes on looking after pods, so the node stays Ready. */
+  /** Fails while the agent answers slowly; it still manages pods, so the node stays Ready. */
   get check(): HealthCheck {
     return { name: "event-loop", severity: "warning", measure: () => this.#measure() };
   }

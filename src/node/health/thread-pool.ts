@@ -32,7 +32,7 @@ export class ThreadPoolWatch {
     if (this.#pendingSince === undefined) void this.#time(this.#deps.clock.monotonic());
   }
 
-  /** Fails while the pool takes long; without file work no pod can be looked after. */
+  /** Fails while the pool takes long; without file operations no pod can be managed. */
   get check(): HealthCheck {
     return {
       name: "thread-pool",
@@ -53,7 +53,7 @@ export class ThreadPoolWatch {
     try {
       await this.#deps.touch();
     } catch {
-      // What it says of the file does not matter here: the pool has answered.
+      // The result does not matter here: the pool has answered.
     }
     this.#lastMs = this.#deps.clock.monotonic() - began;
     this.#pendingSince = undefined;

@@ -19,7 +19,7 @@ import type { HostFacts } from "../../outside/host/host.ts";
 import type { NodeCapacity } from "../capacity.ts";
 
 /**
- * Who says the node's addresses: the machine, or a cloud's controller (`--cloud-provider=external`). That is told what
+ * Source of the node's addresses: the machine, or a cloud's controller (`--cloud-provider=external`). That is told what
  * the user gave, and the node shows it until the controller has spoken.
  */
 export type NodeAddressing =
@@ -49,14 +49,14 @@ export interface NodePressure {
 /** What was seen of the node just now. */
 export interface NodeSnapshot {
   readonly amounts: NodeCapacity;
-  /** Addresses of the machine, primary first; empty while they cannot be told. */
+  /** Addresses of the machine, primary first; empty while unknown. */
   readonly ips: readonly string[];
   readonly images: readonly ContainerImage[];
   readonly runtimeHandlers: readonly NodeRuntimeHandler[];
   readonly features: NodeFeatures | undefined;
   /** What pods may need of a node; undefined where nothing is declared. */
   readonly declaredFeatures: readonly string[] | undefined;
-  /** Why the node is not ready, in the words of whoever says so; empty when it is. */
+  /** Why the node is not ready; empty when it is. */
   readonly problems: readonly string[];
   /** What is wrong with the agent while the node is ready. */
   readonly warnings: readonly string[];
@@ -65,7 +65,7 @@ export interface NodeSnapshot {
   readonly now: WallMs;
 }
 
-/** A condition that has changed, and the event that says so. */
+/** A condition that has changed, and its event. */
 export interface ConditionChange {
   readonly type: "Normal" | "Warning";
   readonly reason:
@@ -171,7 +171,7 @@ function isExtended(name: string): boolean {
   return name.includes("/") && !name.includes("kubernetes.io/");
 }
 
-/** What the node shows already stays when a cloud has said it, and while nothing else is known. */
+/** Addresses that a cloud provider set stay, and the present ones while nothing else is known. */
 function addresses(
   before: readonly NodeAddress[],
   { facts, addressing }: NodeIdentity,

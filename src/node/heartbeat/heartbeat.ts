@@ -56,9 +56,9 @@ export interface HeartbeatDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly reachable: Reading<boolean>;
-  /** Looks at the machine. */
-  readonly look: () => Promise<NodeSnapshot>;
-  /** A change of any of these is looked at without waiting for the period. */
+  /** Reads a snapshot of the machine. */
+  readonly readSnapshot: () => Promise<NodeSnapshot>;
+  /** A change of any of these triggers an update without waiting for the period. */
   readonly wakeOn: readonly Reading<unknown>[];
   /** The node as the API has it; undefined as long as it has none. The heartbeat is its writer. */
   readonly node: Cell<Node | undefined>;
@@ -83,7 +83,7 @@ export class Heartbeat {
   #registered = false;
   /** What an earlier node offered is gone from the status. */
   #reset = false;
-  /** Whether new pods are kept away, as events have told; at first they are not. */
+  /** Whether the node is cordoned, as last recorded; at first it is not. */
   #unschedulable = false;
   /** Why the node is not ready, as last logged. */
   #notReadyFor: string | undefined;
@@ -123,7 +123,7 @@ export class Heartbeat {
     );
   }
 
-  /** Hears at once when somebody changes or deletes the node. */
+  /** Watches the node, to react at once when it is changed or deleted. */
   async #follow(signal: AbortSignal): Promise<void> {
     const { client, clock, random, log } = this.#deps;
     const fieldSelector = `metadata.name=${this.#options.identity.nodeName}`;
@@ -164,7 +164,7 @@ export class Heartbeat {
     const { identity, registration } = this.#options;
     if (this.#registered || !registration) return;
     for (let failures = 1; !signal.aborted; failures += 1) {
-      const snapshot = await this.#deps.look();
+      const snapshot = await this.#deps.readSnapshot();
       const status = deriveNodeStatus(undefined, identity, snapshot);
       const initial = initialNode(identity, registration, status);
       try {
@@ -215,11 +215,11 @@ export class Heartbeat {
 
   /** Sends the status if it changed or its report is due (kubelet_node_status.go tryUpdateNodeStatus). */
   async #update(signal: AbortSignal): Promise<void> {
-    const { client, clock, random, look, recordEvent } = this.#deps;
+    const { client, clock, random, readSnapshot, recordEvent } = this.#deps;
     const { identity, reportMs } = this.#options;
     const place = { name: identity.nodeName };
     const known = await this.#withOwnMetadata(await client.get(NODES, place, signal), signal);
-    const snapshot = await look();
+    const snapshot = await readSnapshot();
     const resets = snapshot.amounts.resetsExtended === true && !this.#reset;
     const before = resets ? withoutExtended(known.status ?? {}) : known.status;
     const status = deriveNodeStatus(before, identity, snapshot);
@@ -246,7 +246,7 @@ export class Heartbeat {
     this.#logReady(status);
   }
 
-  /** What somebody has made of the labels that describe the machine is put right: pods are judged by them. */
+  /** Restores the labels that describe the machine when they were changed: pods are admitted by them. */
   async #withOwnMetadata(known: Node, signal: AbortSignal): Promise<Node> {
     const { identity, registration } = this.#options;
     const body = ownMetadataPatch(known, identity, registration);
@@ -267,7 +267,7 @@ export class Heartbeat {
     else this.#deps.log.warn("the node is not ready", { problem: ready?.message });
   }
 
-  /** Until the next look. What makes a node Ready wakes it, so that the first Ready comes at once. */
+  /** Waits for the next update. What makes a node Ready wakes it, so that the first Ready comes at once. */
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
     const { clock, random, wakeOn, reachable } = this.#deps;
     const periodMs = jitter(random, this.#options.updateMs, UPDATE_JITTER);

@@ -4,7 +4,7 @@ import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Node, NodeStatus, Taint } from "../../api/generated/types.ts";
 import { goArchitectureOf, type NodeIdentity } from "./derive-status.ts";
 
-/** What the configuration says about the node object. */
+/** Configuration of the node object. */
 export interface RegistrationOptions {
   /** `--node-labels`. */
   readonly labels: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ const OWN_LABELS = [
   "beta.kubernetes.io/arch",
 ];
 
-/** The node as it is first told to the API (kubelet_node_status.go initialNode). */
+/** The node as it is first created in the API (kubelet_node_status.go initialNode). */
 export function initialNode(
   identity: NodeIdentity,
   options: RegistrationOptions,
@@ -119,7 +119,7 @@ export function ownMetadataPatch(
   return { metadata: { uid, labels, ...annotations } };
 }
 
-/** Addresses that the user gave, as the cloud's controller is told them; undefined when it is told none. */
+/** Value of the annotation for the cloud's controller with the user's addresses; undefined for none. */
 function providedIps({ addressing }: NodeIdentity): string | undefined {
   return addressing.kind === "cloud" ? addressing.provided?.join(",") : undefined;
 }

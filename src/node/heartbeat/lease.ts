@@ -51,7 +51,7 @@ export async function keepLease(
     } catch (error) {
       if (signal.aborted || !isOutside(error)) throw error;
       failures += 1;
-      // Made anew or changed by somebody: what it is now has to be read again.
+      // Recreated or changed: its present state has to be read again.
       if (isApiError(error)) latest = undefined;
       const fields = { failures, problem: messageOf(error) };
       if (failures === ATTEMPTS) log.warn("the node's lease could not be renewed", fields);

@@ -18,7 +18,7 @@ export interface HousekeepingOptions {
   readonly roots: { readonly root: string; readonly logs: string };
 }
 
-/** What housekeeping looks at and acts through. */
+/** What housekeeping lists, and its ports. */
 export interface HousekeepingDeps {
   readonly outside: Outside;
   readonly scope: TaskScope;
@@ -31,7 +31,7 @@ export interface HousekeepingDeps {
   readonly isKnown: (uid: string) => boolean;
 }
 
-/** Between two looks when nothing asks for one earlier. */
+/** Interval between passes when nothing triggers one earlier. */
 const PERIOD_MS = 60_000;
 
 /** Starts the loop in the given scope. */

@@ -10,7 +10,7 @@ export interface FoundPodRemains {
   readonly cgroups: readonly { readonly uid: string; readonly qos: string }[];
 }
 
-/** The same, of pods that nobody knows. */
+/** The same, of orphaned pods. */
 export type OrphanedPodRemains = FoundPodRemains;
 
 /** Whatever the machine holds of pods minus what the known pods may have made (kubelet HandlePodCleanups). */

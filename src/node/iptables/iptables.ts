@@ -24,7 +24,7 @@ export interface IptablesDeps {
   readonly scope: TaskScope;
 }
 
-/** As often as the Go kubelet looks whether its canary lives. */
+/** Interval at which the Go kubelet checks its canary. */
 const CHECK_EVERY_MS = 60_000;
 /** Seconds that iptables waits for others that change tables at the same time. */
 const WAIT_SECONDS = 5;

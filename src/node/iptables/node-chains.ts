@@ -13,7 +13,7 @@ export interface RequiredRule {
   readonly makes: readonly string[];
 }
 
-/** Tables whose canary tells that somebody has removed all chains (iptables.Monitor). */
+/** Tables with a canary, which is missing after a flush of all chains (iptables.Monitor). */
 export const CANARY_TABLES = ["mangle", "nat", "filter"] as const;
 const CANARY = "KUBE-KUBELET-CANARY";
 /** By the table in which it is others see which iptables the node uses. */

@@ -7,7 +7,7 @@ import type { Log } from "../../kit/log.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { oddSettings, pathOf, settingsProblem } from "./kernel-settings.ts";
 
-/** What the configuration says of it. */
+/** Its configuration. */
 export interface KernelOptions {
   /** Refuse to start in place of changing settings. */
   readonly protectKernelDefaults: boolean;

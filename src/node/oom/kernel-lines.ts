@@ -1,6 +1,6 @@
 // pure
 
-/** A killing for want of memory, as the kernel tells it. */
+/** An OOM kill, from the kernel log. */
 export interface OomKill {
   /** Group whose limit was reached; absent when the machine itself had no memory left. */
   readonly limitGroup?: string;
@@ -10,7 +10,7 @@ export interface OomKill {
   readonly program: string;
   /** As the machine counts, whatever namespace the process was in. */
   readonly pid: number;
-  /** Anonymous memory of the process; absent when the kernel did not tell. */
+  /** Anonymous memory of the process; absent when the kernel did not log it. */
   readonly anonymousBytes?: number;
   /** Processes of the same group that were killed with it. */
   readonly others: readonly { readonly program: string; readonly pid: number }[];
@@ -19,7 +19,7 @@ export interface OomKill {
 /** What was read of a killing whose story may go on. */
 export interface OomStory {
   readonly open: OomKill | undefined;
-  /** The victim of `open` is dead: all that matters was told. */
+  /** The victim of `open` is dead: its report is complete. */
   readonly told: boolean;
   /** Killings whose story has ended. */
   readonly done: readonly OomKill[];

@@ -25,7 +25,7 @@ export interface OomWatchDeps {
   readonly metrics: MetricsRegistry;
 }
 
-/** Between two looks into the kernel's log; one that finds nothing is a single system call. */
+/** Interval between reads of the kernel log; one that finds nothing is a single system call. */
 const PERIOD_MS = 1000;
 
 const NOTHING: OomStory = { open: undefined, told: false, done: [] };
@@ -61,7 +61,7 @@ async function follow(
     const lines = kernelLog.read();
     story = readOomLines(story, lines);
     for (const kill of story.done) reportKill(kill, deps, countKill);
-    // What has not gone on since the last look will not any more.
+    // A report without new lines since the last read is complete.
     const isOver = story.open !== undefined && (story.told || lines.length === 0);
     if (story.open && isOver) reportKill(story.open, deps, countKill);
     story = isOver ? NOTHING : { ...story, done: [] };

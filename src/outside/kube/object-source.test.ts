@@ -102,7 +102,7 @@ test("WatchedObjects stops watching what cannot change", async () => {
   assert.deepEqual(found?.data, { value: "YQ==" });
 });
 
-test("PolledObjects sees a change at its next look, and asks no more often than it must", async () => {
+test("PolledObjects sees a change at its next poll, and polls no more often than needed", async () => {
   const { clock, server, client, scope, secret, settled } = world();
   const options = { freshMs: 60_000, everyMs: 60_000 };
   const objects = new PolledObjects(options, { client, clock, log: silentLog, scope });

@@ -7,7 +7,7 @@ import type { KubeClient } from "./client.ts";
 import { followObjects } from "./reflector.ts";
 import { SERVICES } from "./resources.ts";
 
-/** The services of the cluster, as pods are told of them. */
+/** The services of the cluster, for the environment of pods. */
 export interface ServiceList {
   /** All services, as last known; `undefined` until they were listed once. */
   list(): readonly Service[] | undefined;

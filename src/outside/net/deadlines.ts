@@ -40,11 +40,11 @@ class DeadlineQueue {
   #set(ms: number): void {
     this.#isSet = true;
     // When the agent itself is late, what has arrived by now is heard before anything is over.
-    const onTime = () => setImmediate(() => this.#look());
+    const onTime = () => setImmediate(() => this.#check());
     setTimeout(onTime, Math.min(Math.ceil(ms), LONGEST_TIMER_MS)).unref();
   }
 
-  #look(): void {
+  #check(): void {
     this.#isSet = false;
     const now = performance.now();
     for (const deadline of this.#waiting) {

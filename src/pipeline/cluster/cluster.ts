@@ -94,11 +94,11 @@ export class ClusterPods {
       statuses.subscribe((uid, now) => this.#writer.set(uid, now)),
       pods.subscribe((record) => {
         if (isReleasable(record)) this.#writer.setFinished(record.uid);
-        if (record.source !== "api" && record.source !== "runtime") this.#lookAtMirrors();
+        if (record.source !== "api" && record.source !== "runtime") this.#checkMirrors();
       }),
       this.#api.subscribe((pod) => {
         this.#writer.apiChanged(pod);
-        this.#lookAtMirrors();
+        this.#checkMirrors();
       }),
     ];
     scope.defer("joined modules", () => {
@@ -108,7 +108,7 @@ export class ClusterPods {
     scope.spawn("mirror pods", "restart", (signal) => this.#keepMirrors(signal));
   }
 
-  #lookAtMirrors(): void {
+  #checkMirrors(): void {
     this.#mirrorsChanged.set(this.#mirrorsChanged.get() + 1);
   }
 

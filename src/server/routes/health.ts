@@ -55,7 +55,7 @@ function ownChecks({
         const ageMs = clock.monotonic() - (lastListing.get() ?? startedAt);
         if (ageMs <= LISTING_MAX_MS) return undefined;
         const age = formatDuration(durationMs(Math.round(ageMs / 1000) * 1000));
-        return `pods were last looked at ${age} ago; threshold is ${formatDuration(durationMs(LISTING_MAX_MS))}`;
+        return `pods were last listed ${age} ago; threshold is ${formatDuration(durationMs(LISTING_MAX_MS))}`;
       },
     },
     ...(devicePlugins ? [{ name: "device-plugin", check: () => devicePlugins.get() }] : []),

@@ -19,7 +19,7 @@ export type GrantOutcome =
       readonly kind: "deferred";
       readonly reason: string;
       readonly message: string;
-      /** To be asked again after this, or when told that it is worth while. */
+      /** To retry after this, or when notified. */
       readonly retryInMs: number;
     };
 
@@ -53,7 +53,7 @@ interface Attempt {
   readonly abort: AbortController;
   readonly done: Promise<void>;
   result: GrantResult | { readonly kind: "threw"; readonly error: unknown } | undefined;
-  /** Whoever asked has been told to come again. */
+  /** The caller was told to retry. */
   late: boolean;
 }
 
@@ -80,7 +80,7 @@ export class DeviceAdmission {
     });
   }
 
-  /** Gives the pod what it asks for, or says why not. Asked again it goes on where it was. */
+  /** Allocates the requested devices, or returns why not. A retry continues where it was. */
   async grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
@@ -113,7 +113,7 @@ export class DeviceAdmission {
     }
   }
 
-  /** The pod is gone: what it was being given is nobody's matter any more. */
+  /** The pod is gone: its pending allocation is aborted. */
   cancel(podUid: PodUid): void {
     this.#attempts.get(podUid)?.abort.abort(new Error("the pod is gone"));
     this.#attempts.delete(podUid);

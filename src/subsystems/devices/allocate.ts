@@ -131,7 +131,7 @@ function judgeAll(requests: ContainerRequests, draft: Draft): readonly ResourceR
 }
 
 type Verdict =
-  /** No plugin has anything to do with the resource: another component's matter. */
+  /** No plugin provides the resource: another component handles it. */
   { readonly kind: "skip" } | { readonly kind: "have" } | { readonly kind: "need" } | Problem;
 
 function judge(
@@ -333,7 +333,7 @@ function shareOf(
   requests: readonly ContainerRequests[],
 ): Share {
   const of = requests.find((other) => other.container === container);
-  // Of a container that the pod does not have (any more) nobody may share anything.
+  // Devices of a container that the pod no longer has are not shared.
   const { kind, order } = of ?? { kind: "regular" as const, order: 0 };
   return { container, kind, order, resource, devices };
 }

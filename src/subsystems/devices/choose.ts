@@ -13,7 +13,7 @@ export interface Choices {
   readonly amount: number;
   /** All devices of the resource. */
   readonly devices: ReadonlyMap<string, Device>;
-  /** Healthy ones that nobody owns. */
+  /** Healthy ones without an owner. */
   readonly available: ReadonlySet<string>;
   /** Healthy ones of the own pod that may be shared. */
   readonly reusable: ReadonlySet<string>;
@@ -88,7 +88,7 @@ interface Places {
   readonly placeless: readonly string[];
 }
 
-/** Without a wish, or without devices that say where they are, all are alike. */
+/** Without a preference, or without devices with topology, all are equal. */
 function splitByPlace({ devices, available, near, topology }: Choices): Places {
   const all = sorted(available);
   const placed = near !== undefined && [...devices.values()].some(({ nodes }) => nodes.length > 0);

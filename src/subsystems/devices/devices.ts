@@ -80,7 +80,7 @@ export interface DevicesDeps {
   readonly metrics: MetricsRegistry;
   readonly events: { ofNode(event: DeviceEvent): void; ofPod(pod: Pod, event: DeviceEvent): void };
   readonly decide: (pod: Pod, because: Because) => void;
-  /** Told when a pod's status may be another now (`health`), or admission's word on it (`admission`). */
+  /** Notified when a pod's status may have changed (`health`), or the verdict of admission (`admission`). */
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
   /** Whether the node was last shown to offer the resource, so that its plugin is worth waiting for. */
@@ -213,7 +213,7 @@ export class Devices {
     if (this.#checkpointLost) this.#unaccounted.add(unaccountedContainers(ledger, running));
   }
 
-  /** Every source has spoken: what pods had that nobody knows is free. */
+  /** Every source has been seen: devices of unknown pods are free. */
   sourcesSeen(isKnown: (podUid: PodUid) => boolean): void {
     for (const podUid of this.#state.ledger.pods.keys()) {
       if (isKnown(podUid)) continue;
@@ -222,12 +222,12 @@ export class Devices {
     }
   }
 
-  /** Devices for all containers of the pod, or why not (yet). Asked again it goes on where it was. */
+  /** Devices for all containers of the pod, or why not (yet). A retry continues where it was. */
   grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
     return this.#admission.grant(podUid, pod);
   }
 
-  /** Follows a pod's life; to be told everything that is seen of it. Cheap for pods without devices. */
+  /** Follows a pod's life; called with every observation. Cheap for pods without devices. */
   observe({ uid, pod, known, ended, initsDone, running }: DevicePod): void {
     if (!this.#unaccounted.none) {
       const name = podDisplayName(pod);

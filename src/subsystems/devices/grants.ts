@@ -36,7 +36,7 @@ export interface GrantsDeps {
   readonly settleMs: number;
 }
 
-/** What is to be given, and to whom. */
+/** Devices to allocate, and the pod. */
 export interface GrantRequest {
   readonly podUid: PodUid;
   readonly pod: Pod;
@@ -59,7 +59,7 @@ export class Grants {
     this.#deps = deps;
   }
 
-  /** Gives what is missing. When `signal` is aborted nothing more is changed; the ledger is the aborter's matter. */
+  /** Allocates what is missing. When `signal` is aborted nothing more is changed; the caller cleans up the ledger. */
   async give(request: GrantRequest, signal: AbortSignal): Promise<GrantResult> {
     const attempt: Attempt = {
       request,
@@ -142,7 +142,7 @@ export class Grants {
     state.setLedger(withPod(state.ledger, podUid, [...kept, ...asked]));
   }
 
-  /** Step by step; what is put aside stays good as long as no plugin says anything new. */
+  /** Step by step; reservations stay valid as long as no plugin sends a new list. */
   async #takeAll(
     steps: readonly GrantStep[],
     attempt: Attempt,
@@ -203,7 +203,7 @@ export class Grants {
     }
   }
 
-  /** A plugin that cannot say what it prefers has no preference. */
+  /** A plugin whose GetPreferredAllocation fails has no preference. */
   async #prefer(
     plugin: PluginConnection,
     question: NonNullable<GrantStep["question"]>,

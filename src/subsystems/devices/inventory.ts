@@ -9,7 +9,7 @@ import type { MonotonicMs } from "../../kit/clock.ts";
 export interface Device {
   readonly id: string;
   readonly healthy: boolean;
-  /** NUMA nodes it is close to, ascending; empty when the plugin does not say. */
+  /** NUMA nodes it is close to, ascending; empty when the plugin reports none. */
   readonly nodes: readonly number[];
 }
 

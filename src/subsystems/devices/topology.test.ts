@@ -171,7 +171,7 @@ for (const { name, hints, expect } of ALIGN_ROWS) {
   }
 }
 
-test("align: none looks at nothing", () => {
+test("align: none ignores topology", () => {
   assert.deepEqual(align([[]], settings("none")), { kind: "admitted", mask: undefined });
 });
 

@@ -9,7 +9,7 @@ export interface ImageRecord {
   readonly tags: readonly string[];
   /** Names with digest. */
   readonly digests: readonly string[];
-  /** As the runtime says it: of what was pulled, with layers that other images share. */
+  /** As the runtime reports it: of what was pulled, with layers that other images share. */
   readonly sizeBytes: number;
   /** The runtime wants it to stay. */
   readonly pinned: boolean;
@@ -30,14 +30,14 @@ export type ImageUsers = ReadonlyMap<string, readonly string[]>;
 export interface Freshness {
   readonly listed: readonly ListedImage[];
   readonly users: ImageUsers;
-  /** When the look began; images that are new were first detected then. */
+  /** When the listing began; new images were first detected then. */
   readonly beganMs: number;
   /** When the listing was there; images in use were last used then. */
   readonly endedMs: number;
 }
 
 /**
- * The records after a look: new images come in, what is used is marked, size and pin are as listed, and
+ * The records after a listing: new images come in, what is used is marked, size and pin are as listed, and
  * what is no longer listed is dropped (image_gc_manager.go detectImages).
  */
 export function detectImages(

@@ -80,7 +80,7 @@ export interface ImageDeps {
   readonly recordNodeEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; its name and id. */
   readonly decide: (name: string, id: string, because: Because) => void;
-  /** Told what containers wait for whose images are being pulled. */
+  /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
 }
 
@@ -183,7 +183,7 @@ export class Images {
   }
 
   /**
-   * The turn that comes every five minutes: looks at images, and removes what age and thresholds say unless
+   * The turn that comes every five minutes: lists images, and removes what age and thresholds say unless
    * that is switched off. `mayRemove` is false until it is known which pods are wanted. A failure is logged,
    * a second one in a row is an event (kubelet.go StartGarbageCollection).
    */

@@ -1,7 +1,7 @@
 /**
  * What images there are, when each came and when it was last used. Owns: the records, their checkpoint, the
  * cached listing. In: listings of images and containers. Out: records for a collection. Invariant: a
- * record changes only after a complete look; a look that failed changes nothing.
+ * record changes only after a complete listing; a listing that failed changes nothing.
  */
 import type { Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
@@ -44,8 +44,8 @@ export interface InventoryDeps {
   readonly describeRuntime?: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
 }
 
-/** A complete look at images and their users. */
-export interface Look {
+/** A complete listing of images and their users. */
+export interface ImageSnapshot {
   readonly beganMs: number;
   readonly records: ReadonlyMap<string, ImageRecord>;
   readonly users: ImageUsers;
@@ -57,7 +57,7 @@ const FOLDER_MODE = 0o700;
 const MAX_CHECKPOINT_BYTES = 16 * 1024 * 1024;
 /** Status calls under way at once. */
 const STATUS_CALLS = 8;
-/** Names of images that pods wanted; the oldest go first. */
+/** Names of images that pods requested; the oldest are dropped first. */
 const MAX_REQUESTED = 4096;
 
 const POD_UID = "io.kubernetes.pod.uid";
@@ -75,7 +75,7 @@ export class Inventory {
   #records: ReadonlyMap<string, ImageRecord> = new Map();
   /** Images that containers mount, by container, as last seen. */
   readonly #mounts = new Map<string, readonly string[]>();
-  /** Containers whose status could not be had, as the log was told. */
+  /** Containers whose status failed, as last logged. */
   readonly #unclear = new Set<string>();
   #detected = false;
   #written = "";
@@ -90,7 +90,7 @@ export class Inventory {
     return this.#listing;
   }
 
-  /** The records as of the last complete look. */
+  /** The records as of the last complete listing. */
   get records(): ReadonlyMap<string, ImageRecord> {
     return this.#records;
   }
@@ -116,8 +116,8 @@ export class Inventory {
     return listed;
   }
 
-  /** Looks at images and all that uses them, and brings the records up to date; throws `OutsideError`. */
-  async detect(signal: AbortSignal): Promise<Look> {
+  /** Lists images and their users, and updates the records; throws `OutsideError`. */
+  async detect(signal: AbortSignal): Promise<ImageSnapshot> {
     const { clock } = this.#deps;
     const beganMs = clock.wall();
     const all = await this.list(signal);
@@ -171,7 +171,7 @@ export class Inventory {
       await state.write(this.#file, text, CHECKPOINT_MODE);
       this.#written = text;
     } catch {
-      // What cannot be written is reported by the state files, and tried again with the next look.
+      // What cannot be written is reported by the state files, and retried with the next listing.
     }
   }
 
@@ -180,7 +180,7 @@ export class Inventory {
     return { name: "images", path: this.#options.checkpointPath, holds };
   }
 
-  /** What the runtime needs for its sandboxes counts as pinned, whether the runtime says so or not. */
+  /** The sandbox image counts as pinned, whether the runtime reports it so or not. */
   async #runtimeImages(index: ImageIndex, signal: AbortSignal): Promise<ReadonlySet<string>> {
     const description = (await this.#deps.describeRuntime?.(signal)) ?? {};
     const ids = runtimeImages(description).map((name) => index.idOf(name));

@@ -5,7 +5,7 @@ import { KEEP_NOTHING, type KeepRules } from "./gc/keep-rules.ts";
 import type { GcOrder, GcPolicy } from "./gc/plan-gc.ts";
 import type { PullerOptions } from "./pull/puller.ts";
 
-/** What the owner of the node may say about images beside the KubeletConfiguration. */
+/** Image policy of the node's owner, beside the KubeletConfiguration. */
 export interface ImagePolicy {
   readonly keep?: Partial<KeepRules>;
   readonly order?: GcOrder;

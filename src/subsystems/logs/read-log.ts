@@ -159,7 +159,7 @@ export class LogReading implements AsyncDisposable {
     const at = { ...way };
     for (;;) {
       const ended = this.#deps.ended.get();
-      const isDue = ended || this.#namesChanged || this.#untilLookMs() <= 0;
+      const isDue = ended || this.#namesChanged || this.#untilCheckMs() <= 0;
       const rotated = isDue && (await this.#isRotated(file));
       // A file that was cut off is read from its new beginning.
       if ((await file.sizeBytes()) < at.from) at.from = 0;
@@ -250,13 +250,13 @@ export class LogReading implements AsyncDisposable {
   }
 
   /** Until the names are due to be listed again, whatever is written in between. */
-  #untilLookMs(): number {
+  #untilCheckMs(): number {
     return Math.max(0, this.#lookedAt + LOOK_EVERY_MS - this.#deps.clock.monotonic());
   }
 
   /** Waits until there may be something new. */
   async #pause(signal: AbortSignal): Promise<void> {
-    await this.#wakeup.wait({ clock: this.#deps.clock, ms: this.#untilLookMs() }, signal);
+    await this.#wakeup.wait({ clock: this.#deps.clock, ms: this.#untilCheckMs() }, signal);
     signal.throwIfAborted();
   }
 

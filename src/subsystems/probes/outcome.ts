@@ -2,13 +2,13 @@
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { ProbeHandlerName } from "../../api/pod/probe-handlers.ts";
 
-/** One look at one container. */
+/** One probe attempt on one container. */
 export interface ProbeRequest {
   readonly probe: Probe;
   readonly container: Container;
   readonly podUid: string;
   readonly containerId: string;
-  /** The probe; the same object at every look. */
+  /** The probe; the same object for every attempt. */
   readonly owner: object;
   /** Whether an exec that runs out of time is ended with all it started. */
   readonly endLeftovers: boolean;
@@ -19,7 +19,7 @@ export interface ProbeRequest {
   readonly timeoutMs: number;
 }
 
-/** What one look gave. */
+/** The outcome of one attempt. */
 export type ProbeOutcome =
   | { readonly kind: "success"; readonly output: string }
   /** Counts as success; the output is worth an event. */
@@ -28,17 +28,17 @@ export type ProbeOutcome =
       readonly kind: "failure";
       readonly output: string;
       readonly timedOut: boolean;
-      /** Processes of an exec that had to be ended, and such that nobody collected afterwards. */
+      /** Processes of an exec that had to be ended, and those not reaped afterwards. */
       readonly killed?: number;
       readonly uncollected?: number;
     }
-  /** The probe could not be made; says nothing of the container and is tried again, unless it is `final`. */
+  /** The probe errored; no result for the container, retried unless it is `final`. */
   | { readonly kind: "error"; readonly message: string; readonly final?: true };
 
 /** How a probe looks; `none` is an error of the spec. */
 export type HandlerKind = ProbeHandlerName | "none";
 
-/** Sent as `User-Agent`; servers of users tell probes from traffic by it. */
+/** Sent as `User-Agent`; servers distinguish probes from traffic by it. */
 export const USER_AGENT = "kube-probe/1.36";
 
 /** Output that is kept of one probe. */

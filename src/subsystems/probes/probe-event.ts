@@ -10,7 +10,7 @@ const TITLE: Readonly<Record<ProbeKind, string>> = {
   startup: "Startup",
 };
 
-/** What an event says of a look, in the Go kubelet's words; nothing of one that was all right. */
+/** The event of a probe outcome, with the Go kubelet's text; none for a success. */
 export function probeEvent(
   kind: ProbeKind,
   outcome: ProbeOutcome,
@@ -36,7 +36,7 @@ export function probeEvent(
 /** Ended processes without anybody to collect them, from which on their container is warned about. */
 export const MANY_UNCOLLECTED = 20;
 
-/** What an event says when timed-out exec probes fill a container with ended processes. */
+/** Event message when timed-out exec probes leave zombie processes in a container. */
 export function uncollectedText(kind: ProbeKind, count: number): string {
   return `${TITLE[kind]} probe warning: ${count} processes of commands that timed out have ended, but the main process of the container does not collect them; let it run under an init, or set shareProcessNamespace`;
 }

@@ -34,7 +34,7 @@ function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared 
     endLeftovers: true,
     news: { publish: () => {} },
     recordEvent: () => {},
-    onLook: () => {},
+    onProbe: () => {},
     ...more,
   };
 }
@@ -59,31 +59,31 @@ test("Prober gives back every time it took to spread its turns", async () => {
   assert.equal(shared.spread.taken, 0);
 });
 
-test("Prober goes on after a look that broke off, and says so", async () => {
+test("Prober continues after an attempt that failed unexpectedly, and logs it", async () => {
   const clock = new SimClock();
   const said: string[] = [];
-  let looks = 0;
+  let probes = 0;
   const shared = sharedWith(clock, {
     log: { ...silentLog, error: (message) => said.push(message) },
-    onLook: () => {
-      looks += 1;
-      if (looks === 1) throw new Error("broken");
+    onProbe: () => {
+      probes += 1;
+      if (probes === 1) throw new Error("broken");
     },
   });
   const app = target({ liveness: { periodSeconds: 1 } }, { startedAtMs: clock.wall() });
   const prober = new Prober("liveness", watched(app), shared);
   await clock.advance(3500);
-  assert.equal(looks, 4);
+  assert.equal(probes, 4);
   assert.deepEqual(said, ["probe broke off"]);
   void prober.stop();
 });
 
 test("Prober takes over the numbers of a probe that was changed", async () => {
   const clock = new SimClock();
-  let looks = 0;
+  let probes = 0;
   const shared = sharedWith(clock, {
-    onLook: () => {
-      looks += 1;
+    onProbe: () => {
+      probes += 1;
     },
   });
   const at = (periodSeconds: number) =>
@@ -92,8 +92,8 @@ test("Prober takes over the numbers of a probe that was changed", async () => {
   await clock.advance(10_500);
   prober.update(watched(at(1)));
   await clock.advance(10_000);
-  assert.equal(looks, 2 + 1);
+  assert.equal(probes, 2 + 1);
   await clock.advance(5000);
-  assert.equal(looks, 2 + 1 + 5);
+  assert.equal(probes, 2 + 1 + 5);
   void prober.stop();
 });

@@ -8,11 +8,11 @@ import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import type { FineRate } from "./fine-rate.ts";
-import { type LookPorts, look } from "./look.ts";
-import { LookLog } from "./look-log.ts";
 import type { HandlerKind, ProbeOutcome } from "./outcome.ts";
 import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts";
+import { ProbeLog } from "./probe-log.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
+import { type ProbePorts, runProbe } from "./run-probe.ts";
 import type { Schedule, Turn } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
@@ -41,7 +41,7 @@ export interface ProberShared {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly ports: LookPorts;
+  readonly ports: ProbePorts;
   readonly schedule: Schedule;
   readonly spread: Spread;
   readonly fineRate: FineRate;
@@ -52,8 +52,8 @@ export interface ProberShared {
   readonly endLeftovers: boolean;
   readonly news: Publisher<PodNews>;
   readonly recordEvent: (event: ProbeEvent) => void;
-  /** Told of every look that was made, for the metrics. */
-  readonly onLook: (prober: Prober, record: ProbeRecord) => void;
+  /** Called for every attempt, for the metrics. */
+  readonly onProbe: (prober: Prober, record: ProbeRecord) => void;
 }
 
 /**
@@ -73,15 +73,15 @@ export interface Watched {
 }
 
 /**
- * The loop of one probe of one container: looks, at once and then once a period, from its first turn
- * until it is stopped. One look at a time: a turn that comes during one is made up for right after,
+ * The loop of one probe of one container: probes, at once and then once a period, from its first turn
+ * until it is stopped. One attempt at a time: a turn that comes during one is made up for right after,
  * more than one are not (time.Ticker).
  */
 export class Prober {
   readonly kind: ProbeKind;
   readonly #shared: ProberShared;
   readonly #abort = new AbortController();
-  readonly log: LookLog;
+  readonly log: ProbeLog;
   #pod: ProbedPod;
   #target: ProbeTarget;
   #settings: ProbeSettings;
@@ -92,8 +92,8 @@ export class Prober {
   #facts: ProbeFacts;
   #step: Step | undefined;
   readonly #turn: Turn;
-  /** The look that is under way; never rejects. */
-  #look: Promise<void> | undefined;
+  /** The attempt in progress; never rejects. */
+  #probing: Promise<void> | undefined;
   /** When the present or coming turn is due. */
   #tickAt = 0;
   /** The time that is held in `spread`, when the coming turn got its time from there. */
@@ -103,7 +103,7 @@ export class Prober {
 
   constructor(kind: ProbeKind, { pod, target, settings }: Watched, shared: ProberShared) {
     this.kind = kind;
-    this.log = new LookLog(shared.historyLength);
+    this.log = new ProbeLog(shared.historyLength);
     this.#pod = pod;
     this.#target = target;
     this.#settings = settings;
@@ -147,15 +147,15 @@ export class Prober {
   }
 
   /**
-   * Ends the loop; a look under way is cut off and its outcome is not told. Gives what there is to wait for
+   * Ends the loop; an attempt under way is cut off and its outcome is not published. Gives what there is to wait for
    * until it is over; that never rejects.
    */
   stop(): Promise<void> | undefined {
-    if (this.#abort.signal.aborted) return this.#look;
+    if (this.#abort.signal.aborted) return this.#probing;
     this.#abort.abort(new Error("the probe was stopped"));
     this.#unschedule();
     this.#expect(-1);
-    return this.#look;
+    return this.#probing;
   }
 
   /** Makes room for the turns of this probe, or gives it back. */
@@ -165,7 +165,7 @@ export class Prober {
     if (finePeriodMs !== undefined) this.#shared.fineRate.expect(finePeriodMs, count);
   }
 
-  /** As often as it may look now. */
+  /** Its present period. */
   get #periodMs(): number {
     const { periodMs, finePeriodMs } = this.#rules;
     if (finePeriodMs === undefined) return periodMs;
@@ -184,7 +184,7 @@ export class Prober {
       containerId,
       verdict,
       run: last === undefined ? undefined : { result: last, length: run },
-      doing: this.#look !== undefined ? { kind: "looking" } : this.#step,
+      doing: this.#probing !== undefined ? { kind: "looking" } : this.#step,
       periodMs: this.#periodMs,
       timeoutMs: this.#rules.timeoutMs,
       nextInMs: this.#nextInMs(),
@@ -255,10 +255,10 @@ export class Prober {
     this.#placedAt = placedAt;
   }
 
-  /** Looks as soon as may be, and counts the period from there. */
+  /** Starts an attempt as soon as possible, and counts the period from there. */
   #trigger(): void {
     if (this.#step === undefined) return;
-    if (this.#look !== undefined) {
+    if (this.#probing !== undefined) {
       this.#isTriggered = true;
       return;
     }
@@ -278,14 +278,14 @@ export class Prober {
 
   #launch(containerId: string): void {
     this.#lookedAt = this.#shared.clock.monotonic();
-    this.#look = this.#lookAt(containerId).then(() => {
-      this.#look = undefined;
+    this.#probing = this.#probeContainer(containerId).then(() => {
+      this.#probing = undefined;
       this.#scheduleNext();
     });
   }
 
-  /** Looks and takes in what was seen; never rejects. */
-  async #lookAt(containerId: string): Promise<void> {
+  /** Runs an attempt and takes its outcome; never rejects. */
+  async #probeContainer(containerId: string): Promise<void> {
     const { signal } = this.#abort;
     const { ports, execSlots, log } = this.#shared;
     let began = this.#moment();
@@ -296,9 +296,9 @@ export class Prober {
             // What was meant when the turn came may be gone by the time there is a free slot.
             if (!this.#isRelevant(containerId)) return undefined;
             began = this.#moment();
-            return await look(ports, request, signal);
+            return await runProbe(ports, request, signal);
           })
-        : await look(ports, request, signal);
+        : await runProbe(ports, request, signal);
       if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
     } catch (error) {
       if (!signal.aborted) log.error("probe broke off", { ...this.#names(), error });
@@ -317,7 +317,7 @@ export class Prober {
       ...(outcome.kind === "failure" && outcome.killed ? { killed: outcome.killed } : {}),
     };
     this.log.keep(record);
-    this.#shared.onLook(this, record);
+    this.#shared.onProbe(this, record);
     if (this.#isRelevant(containerId)) this.#judge(outcome);
   }
 
@@ -337,7 +337,7 @@ export class Prober {
     };
   }
 
-  /** Whether a look at this container still matters. */
+  /** Whether an attempt on this container still matters. */
   #isRelevant(containerId: string): boolean {
     const facts = this.#facts;
     if (facts.containerId !== containerId || facts.podEnded) return false;

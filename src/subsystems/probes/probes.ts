@@ -16,9 +16,9 @@ import type { TaskScope } from "../../kit/scope.ts";
 import type { Publisher } from "../../kit/topic.ts";
 import { FineRate } from "./fine-rate.ts";
 import { type ContainerProcesses, ExecGuard } from "./handlers/exec-guard.ts";
-import type { LookPorts } from "./look.ts";
 import { Prober, type Watched } from "./prober.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
+import type { ProbePorts } from "./run-probe.ts";
 import { Schedule } from "./schedule.ts";
 import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
 import { Spread } from "./spread.ts";
@@ -28,7 +28,7 @@ export { containerProcesses } from "./handlers/container-processes.ts";
 export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport, ProbeTarget };
 
 /** What the module needs from outside and from its user. */
-export interface ProbesDeps extends Omit<LookPorts, "guard"> {
+export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly clock: Clock;
   /** Processes of containers; without them what exec probes leave behind goes on. */
   readonly processes?: ContainerProcesses;
@@ -48,9 +48,9 @@ export interface ProbesOptions {
   /** Exec probes under way at once, on the whole node and for one pod; the runtime pays for each. */
   readonly execInFlight: number;
   readonly execInFlightPerPod: number;
-  /** Looks that are remembered of each probe. */
+  /** Attempts that are kept of each probe. */
   readonly historyLength: number;
-  /** Looks a second of all probes that have periods of their own by annotation. */
+  /** Attempts per second of all probes with a period set by annotation. */
   readonly fineLooksPerSecond: number;
   /** Whether exec probes that ran out of time are ended with all they started, where the pod does not say. */
   readonly endLeftovers: boolean;
@@ -70,12 +70,12 @@ export interface Probes {
   /**
    * Says what is to be probed of a pod from now on, and how its containers are. To be called on every
    * turn of the pod: probes that are new begin, those no longer named end, all others learn the facts.
-   * A readiness probe of a started container that is not known to be ready looks at once.
+   * A readiness probe of a started container that is not known to be ready starts an attempt at once.
    */
   watch(pod: ProbedPod, targets: readonly ProbeTarget[]): void;
   /** Ends all probes of a pod. */
   forget(podUid: string): void;
-  /** Every probe with its last looks, in no particular order. */
+  /** Every probe with its last attempts, in no particular order. */
   history(): readonly ProbeReport[];
 }
 
@@ -101,7 +101,7 @@ interface PodSettings {
 
 class ProbeRoom implements Probes {
   readonly #pods = new Map<string, Map<string, Prober>>();
-  /** Looks of probes that have ended meanwhile. */
+  /** Attempts of probes that have ended meanwhile. */
   readonly #inFlight = new Set<Promise<void>>();
   readonly #settings = new Map<string, PodSettings>();
   readonly #newProber: (kind: ProbeKind, watched: Watched) => Prober;
@@ -139,7 +139,7 @@ class ProbeRoom implements Probes {
       endLeftovers: options.endLeftovers,
       news: deps.news,
       recordEvent: deps.recordEvent,
-      onLook: metrics.observe,
+      onProbe: metrics.observe,
     };
     this.#newProber = (kind, watched) => new Prober(kind, watched, shared);
     this.#recordEvent = deps.recordEvent;
@@ -217,11 +217,11 @@ class ProbeRoom implements Probes {
   }
 
   #end(prober: Prober): void {
-    const look = prober.stop();
+    const probing = prober.stop();
     this.#forgetMetrics(prober);
-    if (look === undefined) return;
-    this.#inFlight.add(look);
-    void look.then(() => this.#inFlight.delete(look));
+    if (probing === undefined) return;
+    this.#inFlight.add(probing);
+    void probing.then(() => this.#inFlight.delete(probing));
   }
 
   #register(registry: MetricsRegistry, execSlots: Slots) {

@@ -10,7 +10,7 @@ export interface ProbeEvent {
   readonly podUid: string;
   readonly namespace: string;
   readonly podName: string;
-  /** `undefined` for what is said of the pod as a whole. */
+  /** `undefined` for the pod as a whole. */
   readonly container: string | undefined;
   /** `spec.containers{name}`, or `spec.initContainers{name}` for a sidecar. */
   readonly fieldPath: string | undefined;
@@ -19,7 +19,7 @@ export interface ProbeEvent {
   readonly message: string;
 }
 
-/** One look that was made. */
+/** One probe attempt. */
 export interface ProbeRecord {
   readonly atMs: WallMs;
   readonly durationMs: number;
@@ -46,7 +46,7 @@ export interface ProbeReport {
   readonly run: { readonly result: ProbeResult; readonly length: number } | undefined;
   /** What it did on its last turn; `undefined` before the first. */
   readonly doing: Step | { readonly kind: "looking" } | undefined;
-  /** As often as it looks now, and how long an answer may take. */
+  /** Its present period, and its timeout. */
   readonly periodMs: number;
   readonly timeoutMs: number;
   readonly nextInMs: number | undefined;
@@ -55,9 +55,9 @@ export interface ProbeReport {
     readonly failed: number;
     readonly unknown: number;
   };
-  /** Time that all looks took together: what an exec probe costs the node. */
+  /** Time that all attempts took together: what an exec probe costs the node. */
   readonly busyMs: number;
-  /** Processes that had to be ended after looks that ran out of time. */
+  /** Processes that had to be ended after attempts that timed out. */
   readonly killed: number;
   /** Oldest first. */
   readonly history: readonly ProbeRecord[];

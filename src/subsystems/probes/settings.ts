@@ -8,11 +8,11 @@ export const TIMEOUTS_ANNOTATION = "nodelet.dev/probe-timeouts";
 /** Whether processes of exec probes that ran out of time are ended (`end`, the default) or left (`keep`). */
 export const LEFTOVERS_ANNOTATION = "nodelet.dev/probe-leftovers";
 
-/** Nothing is looked at more often, or given less time to answer. */
+/** Minimum period and timeout of a probe. */
 export const FINEST_MS = 50;
 const COARSEST_MS = 3_600_000;
 
-/** What a pod says about its probes beside its spec. */
+/** Probe settings of a pod by annotation. */
 export interface ProbeSettings {
   /** Milliseconds by `container/kind`. */
   readonly periodsMs: ReadonlyMap<string, number>;

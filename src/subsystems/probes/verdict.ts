@@ -14,11 +14,11 @@ export interface ProbeRules {
   readonly failureThreshold: number;
 }
 
-/** What is known of the container a probe looks at. */
+/** What is known of the container of a probe. */
 export interface ProbeFacts {
   /** The pod's phase is Succeeded or Failed. */
   readonly podEnded: boolean;
-  /** The pod is being ended, for whatever cause, and the container with it; not said of sidecars. */
+  /** The pod is being ended, for whatever cause, and the container with it; not set for sidecars. */
   readonly podEnding: boolean;
   /** The present attempt; `undefined` while there is none. */
   readonly containerId: string | undefined;
@@ -116,7 +116,7 @@ export function consider(
     const step = facts.comesBack
       ? wait("container is not running")
       : exit("container will not come back");
-    // Unlike there, liveness and startup fail by looks alone: seen in between made and started, a container would be
+    // Unlike there, liveness and startup fail by attempts alone: seen in between made and started, a container would be
     // ended for it as soon as it runs.
     return rules.kind === "readiness"
       ? { ...published(state, "failure", publish), step }
@@ -130,7 +130,7 @@ export function consider(
   return { state: running, publish, step: gate(rules, running, facts, now) };
 }
 
-/** Takes a result into the run and says what becomes of it (the rest of worker.doProbe). */
+/** Counts a result and returns what follows from it (the rest of worker.doProbe). */
 export function conclude(
   rules: ProbeRules,
   before: WorkerState,
@@ -161,7 +161,7 @@ export function needsTrigger(rules: ProbeRules, state: WorkerState, facts: Probe
 function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts): Turn {
   if (before.containerId === facts.containerId) return { state: before, publish: [] };
   const state: WorkerState = { ...NEW_WORKER, containerId: facts.containerId };
-  // Said at once, "not ready" of a container that was ready all along would take it out of service.
+  // Published at once, "not ready" of a container that was ready all along would take it out of service.
   return facts.confirmed && facts.running
     ? { state: { ...state, verdict: "success" }, publish: [] }
     : published(state, INITIAL[rules.kind], []);

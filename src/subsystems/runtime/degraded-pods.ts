@@ -6,7 +6,7 @@ import { withoutFigures } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 
-/** Pauses before a pod that could not be observed is looked at again. */
+/** Pauses before a pod that could not be observed is observed again. */
 const RETRY: BackoffPolicy = { initialMs: 1_000, maxMs: 30_000 };
 /** From so many failures in a row on a pod counts as degraded; one alone mostly passes by itself. */
 const DEGRADED_AFTER = 2;
@@ -27,7 +27,7 @@ interface Failing {
   readonly name: string;
   readonly failures: number;
   readonly retryAt: MonotonicMs;
-  /** The problem as the log was told of it; `undefined` while the pod does not count as degraded. */
+  /** The problem as last logged; `undefined` while the pod does not count as degraded. */
   readonly recorded: string | undefined;
 }
 
@@ -89,7 +89,7 @@ export class DegradedPods {
       });
   }
 
-  /** Takes down a failure; what comes back is what the pod's readers are to be told. */
+  /** Records a failure; returns what to publish of the pod. */
   failed({ problem, ...found }: FailedObservation): UnobservedPod {
     const { clock, log } = this.#deps;
     const { uid } = found;

@@ -6,7 +6,7 @@ import type { PodDns } from "./sandbox-config.ts";
 export interface ClusterDns {
   readonly servers: readonly string[];
   readonly domain: string;
-  /** What the node's own resolv.conf says. */
+  /** Contents of the node's own resolv.conf. */
   readonly host: PodDns;
 }
 
@@ -42,7 +42,7 @@ export function parseResolvConf(text: string): PodDns {
   return { servers, searches, options: [...options.values()] };
 }
 
-/** What pods get of a node that is told to have no resolver: its own loopback, and no search (GetPodDNS). */
+/** Resolver of pods when the node has none configured: its own loopback, and no search (GetPodDNS). */
 export function noResolver(nodeIps: readonly string[]): PodDns {
   const servers = [...new Set(nodeIps.map((ip) => (ip.includes(":") ? "::1" : "127.0.0.1")))];
   return { servers: servers.length > 0 ? servers : ["127.0.0.1"], searches: ["."], options: [] };
@@ -109,7 +109,7 @@ function policyDns(pod: Pod, cluster: ClusterDns): PodDns {
   return { servers: cluster.servers, searches: [...new Set(searches)], options: CLUSTER_OPTIONS };
 }
 
-/** What had to be left out of the pod's resolver, in the words of the event DNSConfigForming. */
+/** What had to be omitted from the pod's resolver: message of the event DNSConfigForming. */
 export function dnsFaults(pod: Pod, cluster: ClusterDns): readonly string[] {
   const requested = unlimitedDns(pod, cluster);
   const applied = limited(requested);

@@ -6,13 +6,13 @@ export interface RuntimeFeatures {
   readonly recursiveReadOnly: boolean;
   /** Images mounted as folders. */
   readonly imageVolumes: boolean;
-  /** Parts of images mounted so; who cannot do it mounts the whole image and says nothing. */
+  /** Parts of images mounted so; runtimes without it silently mount the whole image. */
   readonly imageSubPaths: boolean;
-  /** Signals of the pod's choice to end containers; who cannot do it sends its own and says nothing. */
+  /** Signals of the pod's choice to end containers; runtimes without it silently send their own. */
   readonly stopSignals: boolean;
 }
 
-/** First versions that mount images: no field of CRI says so. */
+/** First versions that mount images: CRI has no field for it. */
 const IMAGE_VOLUMES_SINCE: Readonly<Record<string, readonly [number, number]>> = {
   containerd: [2, 1],
   "cri-o": [1, 31],
@@ -26,7 +26,7 @@ const STOP_SIGNALS_SINCE: Readonly<Record<string, readonly [number, number]>> = 
   "cri-o": [1, 34],
 };
 
-/** What the runtime says of one of its handlers (empty: the default), and what its version tells. */
+/** Features of one runtime handler (empty: the default), from its status and version. */
 export function featuresOf(
   { runtimeHandlers }: Pick<StatusResponse, "runtimeHandlers">,
   { runtimeName, runtimeVersion }: Pick<VersionResponse, "runtimeName" | "runtimeVersion">,
@@ -42,7 +42,7 @@ export function featuresOf(
   };
 }
 
-/** Another runtime is taken at its word: it refuses by itself what it cannot do. */
+/** Other runtimes are trusted to refuse what they do not support. */
 function isSince(version: string, since: readonly [number, number] | undefined): boolean {
   if (!since) return true;
   const [major = 0, minor = 0] = version

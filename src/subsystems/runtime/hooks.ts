@@ -24,7 +24,7 @@ export interface HookDeps {
   readonly log: Log;
   /** Primary address of the pod. */
   readonly podIp: (at: HookPlace, signal: AbortSignal) => Promise<string | undefined>;
-  /** Told of a hook that was to be HTTPS and was answered in HTTP only; `host` is that of its URL. */
+  /** Called for an HTTPS hook that was answered in HTTP only; `host` is that of its URL. */
   readonly onHttpFallback?: (pod: Pod, host: string) => void;
 }
 

@@ -31,20 +31,20 @@ export interface ObserveDeps {
 }
 
 /** A pod of which something could not be read. */
-export type FailedLook = FailedObservation & { readonly kind: "failed" };
+export type FailedPodObservation = FailedObservation & { readonly kind: "failed" };
 
-/** What became of reading what is listed of one pod; `outdated` when a later look was faster. */
-export type Look = ObservedPod | FailedLook | { readonly kind: "outdated" };
+/** The outcome of observing one pod; `outdated` when a later observation was faster. */
+export type PodObservation = ObservedPod | FailedPodObservation | { readonly kind: "outdated" };
 
-/** A pod that changed since it was last told of. */
+/** A pod that changed since it was last reported. */
 export interface ChangedPod {
   readonly uid: PodUid;
   readonly asOf: MonotonicMs;
   readonly describe: () => Pod;
-  /** Nobody was told of it yet. */
+  /** Not reported yet. */
   readonly isNew: boolean;
   /** Reads what changed. Rejects with the signal's reason only. */
-  readonly observe: (signal: AbortSignal) => Promise<Look>;
+  readonly observe: (signal: AbortSignal) => Promise<PodObservation>;
 }
 
 /** What a listing of everything shows. */
@@ -126,13 +126,13 @@ export class Observer {
    * Everything the runtime has of one pod. What cannot be read of it is an outcome; throws when the runtime
    * cannot list.
    */
-  async observePod(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | FailedLook> {
+  async observePod(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | FailedPodObservation> {
     for (;;) {
       const lists = await this.#list({ labelSelector: { [POD_UID]: uid } }, signal);
       this.#forget((owner) => owner === uid, lists);
-      const look = await this.#lookAt(uid, lists, signal);
-      // A look that began later was faster: what it told would be taken back by this one.
-      if (look.kind !== "outdated") return look;
+      const observation = await this.#observe(uid, lists, signal);
+      // An observation that began later was faster: its result would be overridden by this one.
+      if (observation.kind !== "outdated") return observation;
     }
   }
 
@@ -155,7 +155,7 @@ export class Observer {
         asOf: lists.asOf,
         describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers),
         isNew: !this.#told.has(uid),
-        observe: (own) => this.#lookAt(uid, ofPod, own),
+        observe: (own) => this.#observe(uid, ofPod, own),
       })),
       vanished: vanished.map((uid) => ({
         kind: "observed",
@@ -167,7 +167,7 @@ export class Observer {
   }
 
   /** Reads what is listed of one pod. Its errors are its own: whatever they are, no other pod has to do with them. */
-  async #lookAt(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<Look> {
+  async #observe(uid: PodUid, lists: Lists, signal: AbortSignal): Promise<PodObservation> {
     const { asOf } = lists;
     const describe = () => podFromLabels(lists.sandboxes, lists.containers);
     try {

@@ -3,11 +3,11 @@ import type { Clock } from "../../kit/clock.ts";
 import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { DegradedPods } from "./degraded-pods.ts";
-import type { ChangedPod, Look, Observer } from "./observe.ts";
+import type { ChangedPod, Observer, PodObservation } from "./observe.ts";
 
 /** Pods that are looked at at once. */
-const LOOKS = 8;
-/** A look that takes longer goes on without being waited for, so that those behind it have their turn. */
+const OBSERVATIONS_AT_ONCE = 8;
+/** An observation that takes longer goes on without being waited for, so that those behind it have their turn. */
 const WAIT_MS = 1_000;
 /** Looks that go on without being waited for; when there are more, the others wait for their turn. */
 const MAX_LATE = 64;
@@ -20,7 +20,7 @@ export interface PodObservationsDeps {
   readonly log: Log;
   readonly observer: Observer;
   readonly degraded: DegradedPods;
-  /** Told of pods whose look was not waited for. */
+  /** Told of pods whose observation was not waited for. */
   readonly onLate: Tell;
   /** Something changed on the pod while it was looked at. */
   readonly onChangedMeanwhile: (uid: PodUid) => void;
@@ -31,22 +31,22 @@ export interface PodObservationsDeps {
 /** Takes what became of one pod. */
 export type Tell = (found: FoundPod) => void;
 
-/** One look at a pod. */
+/** One observation at a pod. */
 interface Job {
   readonly uid: PodUid;
   /** May throw when the runtime cannot list. */
-  readonly observe: (signal: AbortSignal) => Promise<Look>;
-  /** What is said of the pod when the look is not waited for; absent where nothing need be said. */
+  readonly observe: (signal: AbortSignal) => Promise<PodObservation>;
+  /** What is reported of the pod when the observation is not waited for; absent for nothing. */
   readonly late?: FoundPod;
 }
 
-/** A look that is under way; dropped when the pod vanished meanwhile. */
+/** An observation that is under way; dropped when the pod vanished meanwhile. */
 interface Run {
   dropped: boolean;
 }
 
 /**
- * Observes pods, each alone: one whose look fails or takes its time holds up no other. Of each pod one look is
+ * Observes pods, each alone: one whose observation fails or takes its time holds up no other. Of each pod one observation is
  * under way at a time; one that failed is tried again after a pause.
  */
 export class PodObservations {
@@ -82,8 +82,8 @@ export class PodObservations {
 
   /** Looks at one pod for whoever asks. Throws when the runtime cannot list. */
   async one(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
-    const look = await this.#deps.observer.observePod(uid, signal);
-    return this.#judged(look);
+    const observation = await this.#deps.observer.observePod(uid, signal);
+    return this.#judged(observation);
   }
 
   /** Tries pods again whose pause is over, without being waited for; those in `isBusy` are looked at anyway. */
@@ -113,11 +113,13 @@ export class PodObservations {
   }
 
   async #run(jobs: readonly Job[], tell: Tell, signal: AbortSignal): Promise<void> {
-    const outcomes = await inParallel(jobs, LOOKS, (job) => this.#inItsTurn(job, tell, signal));
+    const outcomes = await inParallel(jobs, OBSERVATIONS_AT_ONCE, (job) =>
+      this.#inItsTurn(job, tell, signal),
+    );
     for (const outcome of outcomes) if (outcome.kind === "failed") throw outcome.error;
   }
 
-  /** Resolves when the look has ended or is not waited for any more. */
+  /** Resolves when the observation has ended or is not waited for any more. */
   async #inItsTurn(job: Job, tell: Tell, signal: AbortSignal): Promise<void> {
     if (this.#running.has(job.uid)) {
       this.#changedMeanwhile.add(job.uid);
@@ -149,23 +151,24 @@ export class PodObservations {
     const run: Run = { dropped: false };
     this.#running.set(job.uid, run);
     try {
-      const look = await job.observe(signal);
-      if (!run.dropped && look.kind !== "outdated") this.#tell(this.#judged(look), tell);
+      const observation = await job.observe(signal);
+      if (!run.dropped && observation.kind !== "outdated")
+        this.#tell(this.#judged(observation), tell);
     } finally {
       if (this.#running.get(job.uid) === run) this.#running.delete(job.uid);
       if (this.#changedMeanwhile.delete(job.uid)) this.#deps.onChangedMeanwhile(job.uid);
     }
   }
 
-  /** What is told of a look that has ended. */
-  #judged(look: Exclude<Look, { readonly kind: "outdated" }>): FoundPod {
+  /** What is reported of an observation that has ended. */
+  #judged(observation: Exclude<PodObservation, { readonly kind: "outdated" }>): FoundPod {
     const { degraded } = this.#deps;
-    if (look.kind === "failed") {
-      const { kind: _, ...failed } = look;
+    if (observation.kind === "failed") {
+      const { kind: _, ...failed } = observation;
       return degraded.failed(failed);
     }
-    degraded.observed(look.uid);
-    return look;
+    degraded.observed(observation.uid);
+    return observation;
   }
 
   #vanished(pod: ObservedPod, tell: Tell): void {

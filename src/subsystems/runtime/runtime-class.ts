@@ -4,7 +4,7 @@ import type { RuntimeClassList } from "../../outside/kube/kube.ts";
 
 /**
  * The runtime's handler for the pod; empty for its default. Throws `OutsideError`: `precondition` for a
- * class that nobody can look up, `notFound` for one that does not exist, `unavailable` before the
+ * class that cannot be looked up, `notFound` for one that does not exist, `unavailable` before the
  * classes are known (runtimeclass_manager.go LookupRuntimeHandler).
  */
 export function runtimeHandler(pod: Pod, classes: RuntimeClassList | undefined): string {

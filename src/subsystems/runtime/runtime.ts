@@ -108,7 +108,7 @@ export interface StartRequest {
   readonly targetId: string | undefined;
 }
 
-/** What the runtime says of itself. */
+/** Status and version of the runtime. */
 interface RuntimeInfo {
   readonly status: StatusResponse;
   readonly version: VersionResponse;

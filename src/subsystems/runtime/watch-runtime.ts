@@ -52,7 +52,7 @@ const RELIST_WITHOUT_EVENTS_MS = 1_000;
 const LISTING_PAUSE_MS = 1_000;
 /** Time an event of an unknown container waits: mostly we are just being told that we made it. */
 const UNKNOWN_CONTAINER_MS = 250;
-/** Delays of the looks after an end was announced, doubled each time. */
+/** Delays of the observations after an end was announced, doubled each time. */
 const END_FIRST_LOOK_MS = 10;
 const END_LAST_LOOK_MS = 5_000;
 /** Pause before the event stream is opened again. */
@@ -103,7 +103,7 @@ export class RuntimeWatch {
         this.#tell(found);
         this.#wakeup.wake();
       },
-      onChangedMeanwhile: (uid) => this.#lookAt(uid),
+      onChangedMeanwhile: (uid) => this.#markDirty(uid),
       onUnlisted: () => this.requestListing(),
     });
   }
@@ -125,7 +125,7 @@ export class RuntimeWatch {
    * Lists everything once, so that the agent has looked before it acts. A pod that cannot be read, or not soon, is
    * among what is found as such; what becomes of it is told later.
    */
-  async lookOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
+  async listOnce(signal: AbortSignal): Promise<readonly FoundPod[]> {
     const found: FoundPod[] = [];
     await this.#listAll((pod) => found.push(pod), signal);
     return found;
@@ -223,7 +223,7 @@ export class RuntimeWatch {
       try {
         this.#observations.retryDue((uid) => this.#isBusy(uid), signal);
         if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(tell, signal);
-        else if (this.#dirty.size > 0) await this.#lookAtDirty(tell, signal);
+        else if (this.#dirty.size > 0) await this.#observeDirty(tell, signal);
         else await this.#pause(signal);
       } catch (error) {
         if (signal.aborted) break;
@@ -254,7 +254,7 @@ export class RuntimeWatch {
     this.#listingProblem = undefined;
   }
 
-  async #lookAtDirty(tell: Tell, signal: AbortSignal): Promise<void> {
+  async #observeDirty(tell: Tell, signal: AbortSignal): Promise<void> {
     const dirty = [...this.#dirty].filter((uid) => !this.#isBusy(uid));
     this.#dirty.clear();
     await this.#observations.some(dirty, tell, signal);
@@ -287,10 +287,10 @@ export class RuntimeWatch {
     const uid =
       this.#deps.observer.podOf(event.containerId) ?? (event.podUid as PodUid | undefined);
     if (uid === undefined) {
-      this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#lookAtUnknown(event));
+      this.#deps.clock.alarm(UNKNOWN_CONTAINER_MS, () => this.#checkUnknown(event));
       return;
     }
-    this.#lookAt(uid);
+    this.#markDirty(uid);
     if (event.kind === "stopped") this.#expectEnd(uid, event.containerId, END_FIRST_LOOK_MS);
   }
 
@@ -303,17 +303,17 @@ export class RuntimeWatch {
     if (delayMs > END_LAST_LOOK_MS) return;
     this.#deps.clock.alarm(delayMs, () => {
       if (!this.#deps.observer.mayRun(containerId)) return;
-      this.#lookAt(uid);
+      this.#markDirty(uid);
       this.#expectEnd(uid, containerId, delayMs * 2);
     });
   }
 
-  #lookAtUnknown(event: RuntimeEvent): void {
+  #checkUnknown(event: RuntimeEvent): void {
     if (this.#deps.observer.podOf(event.containerId) === undefined) this.requestListing();
     else this.#onEvent(event);
   }
 
-  #lookAt(uid: PodUid): void {
+  #markDirty(uid: PodUid): void {
     if (this.#isBusy(uid)) return;
     this.#dirty.add(uid);
     this.#wakeup.wake();

@@ -75,7 +75,7 @@ export class Disks {
   /** Looks at what is too old, and gives up waiting after a second. */
   async refresh(pods: readonly MeasuredPod[]): Promise<void> {
     const now = this.#deps.clock.monotonic();
-    if (!this.#base || now - this.#base.at > FRESH_MS) this.#base = await this.#lookAtBase();
+    if (!this.#base || now - this.#base.at > FRESH_MS) this.#base = await this.#measureBase();
     this.#walk ??= this.#walkAll(pods).finally(() => {
       this.#walk = undefined;
     });
@@ -92,7 +92,7 @@ export class Disks {
   ): Promise<void> {
     const now = this.#deps.clock.monotonic();
     if (!this.#base || now - this.#base.at >= volumesMaxAgeMs)
-      this.#base = await this.#lookAtBase();
+      this.#base = await this.#measureBase();
     this.#walkSome ??= this.#walkFolders(pods, { volumesMaxAgeMs, rarer: RARER }).finally(() => {
       this.#walkSome = undefined;
       this.#forgetBut(all);
@@ -139,7 +139,7 @@ export class Disks {
     });
   }
 
-  async #lookAtBase(): Promise<Base> {
+  async #measureBase(): Promise<Base> {
     const { clock, host, signal } = this.#deps;
     const at = clock.monotonic();
     const atMs = clock.wall();

@@ -9,7 +9,7 @@ const at = (seconds: number) => (seconds * 1000) as MonotonicMs;
 
 test("an average reaches from one question to a later one", () => {
   const rates = new CpuRates();
-  assert.equal(rates.note("/a", at(0), 0), undefined, "the first look is none");
+  assert.equal(rates.note("/a", at(0), 0), undefined, "the first sample has no rate");
   assert.equal(rates.note("/a", at(0.1), 0), undefined, "too short");
   assert.equal(rates.note("/a", at(2), SECOND), CORE / 2);
   assert.equal(rates.note("/b", at(2), SECOND), undefined, "another group");
@@ -36,7 +36,7 @@ test("questions each minute: the average is over the minute", () => {
   assert.equal(rates.note("/a", at(120), 75 * SECOND), CORE / 4);
 });
 
-test("a counter that fell or a look long ago begins anew", () => {
+test("a counter that decreased or an old sample starts over", () => {
   const rates = new CpuRates();
   rates.note("/a", at(0), 5 * SECOND);
   assert.equal(rates.note("/a", at(10), SECOND), undefined, "the group was made anew");

@@ -8,15 +8,15 @@ const USUAL_MS = 10_000;
 /** What lies further back says nothing about now. */
 const LONGEST_MS = 5 * 60_000;
 
-interface Look {
+interface Sample {
   readonly at: MonotonicMs;
   readonly nanos: number;
 }
 
 /** Averages begin at `base`; `next` takes its place when it is old enough. */
 interface Known {
-  readonly base: Look;
-  readonly next: Look;
+  readonly base: Sample;
+  readonly next: Sample;
 }
 
 /**
@@ -28,15 +28,15 @@ export class CpuRates {
 
   /** Cores in use, in billionths; `undefined` when there was no usable earlier look or the counter fell. */
   note(path: string, at: MonotonicMs, nanos: number): number | undefined {
-    const look = { at, nanos };
+    const sample = { at, nanos };
     const known = this.#known.get(path);
     if (!known || nanos < known.next.nanos || at - known.next.at > LONGEST_MS) {
-      this.#known.set(path, { base: look, next: look });
+      this.#known.set(path, { base: sample, next: sample });
       return undefined;
     }
     const isDue = at - known.next.at >= USUAL_MS;
     const base = isDue ? known.next : known.base;
-    if (isDue) this.#known.set(path, { base, next: look });
+    if (isDue) this.#known.set(path, { base, next: sample });
     const ms = at - base.at;
     return ms < SHORTEST_MS ? undefined : Math.round(((nanos - base.nanos) / ms) * 1000);
   }

@@ -88,7 +88,7 @@ export class ClaimStats {
   }
 
   /** Measures the claims that are mounted now; those that are gone are forgotten. */
-  async look(claims: readonly MountedClaim[]): Promise<void> {
+  async measure(claims: readonly MountedClaim[]): Promise<void> {
     const byName = new Map(claims.map((claim) => [keyOf(claim), claim]));
     const measured = await inParallel([...byName], MEASURED_AT_ONCE, async ([key, claim]) => {
       const usage = await this.#measure(claim);

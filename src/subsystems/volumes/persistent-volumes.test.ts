@@ -150,7 +150,7 @@ test("a block device is formatted and mounted once, bound for each pod, unmounte
   assert.equal(await read(host, `${volumeOf("three")}/f`), "kept");
 });
 
-test("another agent takes up what is mounted, without looking at device or node again", async () => {
+test("another agent takes over mounts, without checking device or node again", async () => {
   const { host, mounted, orphan, restart, labels } = await world({
     local: { path: "/dev/sda" },
     nodeAffinity: affinity("a"),

@@ -130,7 +130,7 @@ export class Volumes {
     for (;;) {
       await this.#deps.clock.sleep(AGING_MS, signal);
       for (const volumes of this.#pods.values()) volumes.refreshAging();
-      await this.#claims.look([...this.#pods.values()].flatMap(({ claims }) => claims));
+      await this.#claims.measure([...this.#pods.values()].flatMap(({ claims }) => claims));
     }
   }
 

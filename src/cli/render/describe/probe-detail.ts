@@ -7,7 +7,7 @@ import { type Column, renderTable } from "../tables/table.ts";
 import type { Paint } from "../text.ts";
 import { field, renderFields } from "./fields.ts";
 
-type Look = ProbeReport["history"][number];
+type ProbeRecord = ProbeReport["history"][number];
 
 /** The probes of one pod, each with its state and its last looks, at `now` in Unix milliseconds. */
 export function describeProbes(
@@ -59,20 +59,20 @@ function doingText({ doing, nextInMs }: ProbeReport): string {
 
 /** What a look takes on average, and the share of one second that this comes to. */
 function costText({ counts, busyMs, periodMs }: ProbeReport): string {
-  const looks = counts.successful + counts.failed + counts.unknown;
-  if (looks === 0) return "";
-  const each = busyMs / looks;
+  const total = counts.successful + counts.failed + counts.unknown;
+  if (total === 0) return "";
+  const each = busyMs / total;
   return `${each.toFixed(1)} ms on average, ${((each / periodMs) * 1000).toFixed(1)} ms a second`;
 }
 
-const STYLE: Readonly<Record<Look["result"], "green" | "red" | "yellow">> = {
+const STYLE: Readonly<Record<ProbeRecord["result"], "green" | "red" | "yellow">> = {
   success: "green",
   warning: "yellow",
   failure: "red",
   error: "red",
 };
 
-const columnsAt = (now: number): readonly Column<Look>[] => [
+const columnsAt = (now: number): readonly Column<ProbeRecord>[] => [
   { title: "WHEN", value: ({ atMs }) => `${humanDuration(now - atMs)} ago` },
   { title: "TOOK", value: ({ durationMs }) => `${durationMs.toFixed(1)} ms`, align: "right" },
   { title: "LATE", value: ({ lateMs }) => `${Math.max(0, lateMs).toFixed(1)} ms`, align: "right" },

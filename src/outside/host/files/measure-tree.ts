@@ -147,9 +147,9 @@ function openFolder(path: string): { readonly dir: Dir; readonly descriptor: num
   });
 }
 
-function orVanished<T>(path: string, look: () => T): T | undefined {
+function orVanished<T>(path: string, read: () => T): T | undefined {
   try {
-    return look();
+    return read();
   } catch (thrown) {
     if (VANISHED.has(errnoOf(thrown))) return undefined;
     throw hostError("measure", path, thrown);

@@ -78,8 +78,8 @@ class HeldFolder implements OpenFolder {
     try {
       let names = await this.#names();
       for (let attempt = 1; ; attempt += 1) {
-        const looked = await inParallel(names, STATS_AT_ONCE, (name) => this.#look(name));
-        const found = allValues(looked);
+        const outcomes = await inParallel(names, STATS_AT_ONCE, (name) => this.#stat(name));
+        const found = allValues(outcomes);
         const after = await this.#names();
         // A file that was renamed while we looked would be seen under neither name.
         if (attempt >= LIST_ATTEMPTS || after.join("/") === names.join("/"))
@@ -129,7 +129,7 @@ class HeldFolder implements OpenFolder {
     return (await readdir(`/proc/self/fd/${this.#handle.fd}`)).sort();
   }
 
-  async #look(name: string): Promise<NamedFile | undefined> {
+  async #stat(name: string): Promise<NamedFile | undefined> {
     try {
       const facts = await lstat(nameIn(this.#handle, name), { bigint: true });
       const kind: FileKind = facts.isFile()

@@ -82,7 +82,7 @@ test("a reader through ..data sees one payload or the other, never parts of both
     for (let n = 1; n <= 200; n += 1) await writePayload(root, payload(n));
     writing = false;
   })();
-  let looks = 0;
+  let reads = 0;
   let torn = 0;
   while (writing) {
     // As programs that care do: hold the folder behind ..data, then read from it.
@@ -90,7 +90,7 @@ test("a reader through ..data sees one payload or the other, never parts of both
     try {
       const texts = names.map((name) => readFileSync(join(data, name), "utf8"));
       torn += new Set(texts).size > 1 ? 1 : 0;
-      looks += 1;
+      reads += 1;
     } catch (error) {
       // The folder was replaced meanwhile: the next look finds the new one.
       if (!String(error).includes("ENOENT")) throw error;
@@ -98,7 +98,7 @@ test("a reader through ..data sees one payload or the other, never parts of both
     await new Promise((resolve) => setImmediate(resolve));
   }
   await writer;
-  assert.ok(looks > 10, `${looks} looks`);
+  assert.ok(reads > 10, `${reads} reads`);
   assert.equal(torn, 0);
 });
 

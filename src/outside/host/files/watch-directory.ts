@@ -46,8 +46,8 @@ class DirectoryWatch {
   #failures = 0;
   #arming = false;
   #replaced = false;
-  #looking = false;
-  #changedWhileLooking = false;
+  #scanning = false;
+  #changedWhileScanning = false;
   #closed = false;
 
   constructor(deps: WatchDeps, path: string, onChange: () => void) {
@@ -122,25 +122,25 @@ class DirectoryWatch {
   }
 
   #wake(): void {
-    if (this.#looking) this.#changedWhileLooking = true;
-    const busy = this.#arming || this.#looking || this.#pending !== undefined;
+    if (this.#scanning) this.#changedWhileScanning = true;
+    const busy = this.#arming || this.#scanning || this.#pending !== undefined;
     if (this.#closed || busy) return;
     this.#pending = setImmediate(() => {
       this.#pending = undefined;
-      void this.#look();
+      void this.#scan();
     });
   }
 
   /** A watch follows the inode, so a folder of the same name may be another one by now. */
-  async #look(): Promise<void> {
-    this.#looking = true;
-    this.#changedWhileLooking = false;
+  async #scan(): Promise<void> {
+    this.#scanning = true;
+    this.#changedWhileScanning = false;
     const inode = await inodeOf(this.#path).catch(() => undefined);
-    this.#looking = false;
+    this.#scanning = false;
     if (this.#closed) return;
     this.#tell();
     if (this.#replaced || inode !== this.#inode) this.arm();
-    else if (this.#changedWhileLooking) this.#wake();
+    else if (this.#changedWhileScanning) this.#wake();
   }
 
   #tell(): void {

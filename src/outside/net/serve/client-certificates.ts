@@ -33,7 +33,7 @@ export class ClientCertificates {
 
   judge(socket: Socket): ClientCertificate {
     if (!(socket instanceof TLSSocket) || this.#authorities === undefined) return { kind: "none" };
-    const presented = this.#presented.get(socket) ?? this.#look(socket);
+    const presented = this.#presented.get(socket) ?? this.#present(socket);
     if (presented === "none") return { kind: "none" };
     const { der, notAfter, doubt } = presented;
     if (doubt !== undefined) return { kind: "unverified", why: doubt };
@@ -47,7 +47,7 @@ export class ClientCertificates {
     return { kind: "verified", der };
   }
 
-  #look(socket: TLSSocket): Presented | "none" {
+  #present(socket: TLSSocket): Presented | "none" {
     const certificate = socket.getPeerX509Certificate();
     const found = certificate ? this.#read(socket, certificate.raw) : "none";
     this.#presented.set(socket, found);

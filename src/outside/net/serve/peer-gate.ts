@@ -127,7 +127,7 @@ export class PeerGate {
 
   #carryOut(): void {
     const nowMs = performance.now();
-    const { admit, close, lookAgainMs } = decidePlaces(
+    const { admit, close, recheckAtMs } = decidePlaces(
       [...this.#unknown.values()],
       this.#limits,
       nowMs,
@@ -147,8 +147,8 @@ export class PeerGate {
     }
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (lookAgainMs === undefined) return;
-    this.#timer = setTimeout(() => this.decide(), Math.max(1, Math.ceil(lookAgainMs - nowMs)));
+    if (recheckAtMs === undefined) return;
+    this.#timer = setTimeout(() => this.decide(), Math.max(1, Math.ceil(recheckAtMs - nowMs)));
     this.#timer.unref();
   }
 

@@ -152,7 +152,7 @@ describe("decidePlaces", () => {
       const verdict = decidePlaces(peers.map(peer), LIMITS, NOW);
       assert.deepEqual(verdict.admit, admit);
       assert.deepEqual(Object.fromEntries(verdict.close.map(({ id, rule }) => [id, rule])), close);
-      assert.equal(verdict.lookAgainMs, again === undefined ? undefined : NOW + again);
+      assert.equal(verdict.recheckAtMs, again === undefined ? undefined : NOW + again);
     });
   }
 
@@ -199,7 +199,7 @@ function checkVerdict(peers: readonly Peer[], verdict: PeerVerdict, shown: strin
   }
   // Who waits is either too much for what is left, or will be looked at again.
   if (waiting.length === 0) return;
-  assert.ok(verdict.lookAgainMs !== undefined && verdict.lookAgainMs > NOW, `${shown}: again`);
+  assert.ok(verdict.recheckAtMs !== undefined && verdict.recheckAtMs > NOW, `${shown}: again`);
 }
 
 test("groupOf: one address, one IPv6 network, this machine", () => {

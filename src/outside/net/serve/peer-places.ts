@@ -61,7 +61,7 @@ export type PeerRule =
 export interface PeerVerdict {
   readonly admit: readonly number[];
   readonly close: readonly { readonly id: number; readonly rule: PeerRule }[];
-  readonly lookAgainMs: number | undefined;
+  readonly recheckAtMs: number | undefined;
 }
 
 /** The group of all addresses of loopback. */
@@ -209,7 +209,7 @@ class Table {
     return {
       admit: this.#admit,
       close: this.#close,
-      lookAgainMs: moments.length > 0 ? Math.min(...moments) : undefined,
+      recheckAtMs: moments.length > 0 ? Math.min(...moments) : undefined,
     };
   }
 

@@ -65,7 +65,7 @@ test("planPod: waiting in the back-off is said in the Go kubelet's words", () =>
   );
 });
 
-test("planPod: a pod with a deadline is looked at when it is over, and ended then", () => {
+test("planPod: a pod with a deadline is planned again when it is over, and terminated then", () => {
   const pod = aPod({ activeDeadlineSeconds: 60, terminationGracePeriodSeconds: 5 });
   const record = aRecord({ pod, containers: [anAttempt("a")] }, { startedAt: wall(10_000) });
   const early = planPod(record, aContext({ now: at(69_000), wallNow: wall(69_000) }));

@@ -18,7 +18,7 @@ export type LoadedCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
   /** There is none: a new node, or somebody removed it. */
   | { readonly kind: "missing" }
-  /** It was set aside where that could be done, to be looked at by a person. */
+  /** It was moved aside where possible, for inspection. */
   | { readonly kind: "broken"; readonly why: string; readonly keptAs: string | undefined };
 
 const FILE_MODE = 0o600;
@@ -94,7 +94,7 @@ export class CheckpointStore {
     const { state, clock, writes, content } = this.#deps;
     this.#cancelLazy?.();
     this.#cancelLazy = undefined;
-    // Whoever changes something in this very turn is written along.
+    // Changes made in this turn are written along.
     await Promise.resolve();
     const upTo = this.#changes;
     const text = this.#encoder.encode(content());

@@ -11,12 +11,12 @@ import type { WallMs } from "../../../kit/clock.ts";
 import { compareText } from "../requests.ts";
 import type { HeldDevice, Holding } from "./ledger.ts";
 
-/** What the file says. */
+/** Contents of the file. */
 export interface KeptDevices {
   readonly holdings: readonly Holding[];
   /** Healthy devices by resource, of every resource that was known. */
   readonly registered: ReadonlyMap<string, readonly string[]>;
-  /** Resources whose plugin wants a word before each start of a container. */
+  /** Resources whose plugin requires PreStartContainer. */
   readonly preStart: readonly string[];
 }
 

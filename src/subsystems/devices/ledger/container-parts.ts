@@ -5,7 +5,7 @@ import type { ContainerAllocateResponse } from "../../../outside/plugins/plugins
 import { compareText } from "../requests.ts";
 import type { Holding } from "./ledger.ts";
 
-/** Additions to a container that holds devices; they come before what its spec says. */
+/** Additions to a container that holds devices; they come before those of its spec. */
 export interface ContainerDeviceParts {
   readonly env: readonly EnvEntry[];
   readonly mounts: readonly {
@@ -38,7 +38,7 @@ export const DEVICES_ANNOTATION = "io.nodelet.devices";
 /** The answers of several plugins as one. */
 export interface MergedAnswers {
   readonly parts: ContainerDeviceParts;
-  /** Settings of which two plugins want different things; the first one got its way. */
+  /** Settings on which two plugins conflict; the first one is used. */
   readonly conflicts: readonly string[];
 }
 

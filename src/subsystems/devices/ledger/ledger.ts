@@ -8,7 +8,7 @@ import type { PodUid } from "../../../api/observation.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import { InvariantError } from "../../../kit/errors.ts";
 
-/** A device in somebody's hands, with the NUMA nodes it had when it was given. */
+/** An allocated device, with the NUMA nodes it had when it was allocated. */
 export interface HeldDevice {
   readonly id: string;
   readonly nodes: readonly number[];
@@ -23,7 +23,7 @@ export interface Holding {
   readonly devices: readonly HeldDevice[];
   /** The plugin's answer, encoded; `undefined` while it is asked, or when the answer was lost. */
   readonly answer: Uint8Array | undefined;
-  /** `asked` is reserved: nobody else may have it, and it is given back if the plugin refuses. */
+  /** `asked` is reserved, and released if the plugin refuses. */
   readonly state: "asked" | "granted";
   /** When it was given; `undefined` when that is not known any more. */
   readonly since: WallMs | undefined;
@@ -36,7 +36,7 @@ export interface Ledger {
   readonly owners: ReadonlyMap<string, ReadonlyMap<string, PodUid>>;
 }
 
-/** Nobody has anything. */
+/** No allocations. */
 export const EMPTY_LEDGER: Ledger = { pods: new Map(), owners: new Map() };
 
 const NO_HOLDINGS: readonly Holding[] = [];

@@ -27,7 +27,7 @@ export interface PluginFolderDeps {
 interface Known {
   /** Of the socket; another one is another plugin. */
   readonly modifiedMs: number;
-  /** What it is registered as; `undefined` while it is not, or is not our matter. */
+  /** What it is registered as; `undefined` while it is not, or when it is not a device plugin. */
   readonly registered: { readonly resource: string; readonly socketPath: string } | undefined;
   /** Not asked again before; `undefined` when there is nothing more to ask. */
   readonly retryAt: number | undefined;
@@ -64,7 +64,7 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
         plan: () => findSockets(folder, files),
         act: async (found) => {
           await reconcile(found, known, { ...deps, signal });
-          // What is below a folder in the folder is not told of, and what failed is to be tried again.
+          // Changes in subfolders are not reported, and failed registrations are retried.
           const folders = ((await files.list(folder)) ?? []).some(
             ({ kind }) => kind === "directory",
           );
@@ -78,12 +78,12 @@ export function followPluginFolder(folder: string, deps: PluginFolderDeps): void
   });
 }
 
-type Looking = PluginFolderDeps & { readonly signal: AbortSignal };
+type WatchDeps = PluginFolderDeps & { readonly signal: AbortSignal };
 
 async function reconcile(
   { sockets, unreadable }: FoundSockets,
   known: Map<string, Known>,
-  deps: Looking,
+  deps: WatchDeps,
 ): Promise<void> {
   for (const [path, { modifiedMs, registered }] of known) {
     if (sockets.get(path) === modifiedMs) continue;
@@ -103,8 +103,8 @@ async function reconcile(
   allValues(outcomes);
 }
 
-/** Asks a plugin who it is, registers it, and tells it what became of it. */
-async function introduce(path: string, deps: Looking): Promise<Omit<Known, "modifiedMs">> {
+/** Calls GetInfo of a plugin, registers it, and notifies it of the result. */
+async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "modifiedMs">> {
   const { grpc, clock, log, plugins, signal } = deps;
   const channel = grpc.connect({ target: `unix://${path}` });
   try {
@@ -143,7 +143,11 @@ function registrationOf(path: string, { name, endpoint, supportedVersions }: Plu
   return { version, resource: name, socketPath: endpoint === "" ? path : endpoint };
 }
 
-async function dial(channel: GrpcChannel, path: string, { clock, signal }: Looking): Promise<void> {
+async function dial(
+  channel: GrpcChannel,
+  path: string,
+  { clock, signal }: WatchDeps,
+): Promise<void> {
   const limit = new AbortController();
   const onAbort = () => limit.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });

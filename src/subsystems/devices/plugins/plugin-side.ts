@@ -14,7 +14,7 @@ import type { PluginConnection, PluginTarget } from "./plugin.ts";
 import { RegistrationService } from "./registration.ts";
 import { PluginRegistry, type Registration } from "./registry.ts";
 
-/** What is said about the node or a pod. */
+/** An event about the node or a pod. */
 export interface DeviceEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: EventReason;
@@ -49,7 +49,7 @@ export class PluginSide {
   readonly #deps: PluginSideDeps;
   readonly #registry: PluginRegistry | undefined;
   readonly #registration: RegistrationService | undefined;
-  /** Whether the plugin of a resource wants a word before containers start, as far as that is known. */
+  /** Whether the plugin of a resource requires PreStartContainer, as far as known. */
   readonly #preStart = new Map<string, boolean>();
   readonly #startedAt: number;
 
@@ -100,7 +100,7 @@ export class PluginSide {
     return (this.#registry?.list() ?? []).map(({ target }) => target);
   }
 
-  /** A plugin that came another way than to the socket. Throws what it is to be told. */
+  /** A plugin registered through its own socket. Throws the error to report to it. */
   async register(registration: Registration): Promise<void> {
     if (!this.#registry) throw new Error("device plugins cannot register here");
     await this.#registry.register(registration);
@@ -110,7 +110,7 @@ export class PluginSide {
     this.#registry?.deregister(resource, socketPath);
   }
 
-  /** Resources whose plugin wants a word before each start of a container. */
+  /** Resources whose plugin requires PreStartContainer. */
   get preStart(): readonly string[] {
     return [...this.#preStart].filter(([, required]) => required).map(([resource]) => resource);
   }

@@ -1,4 +1,4 @@
-/** The service account of a pod: whom credential programs are told of, and whose tokens they get (KEP-4412). */
+/** The service account of a pod, whose name and tokens credential programs get (KEP-4412). */
 import type { Pod } from "../../../api/generated/types.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import {

@@ -6,7 +6,7 @@ import { asFields, type Fields } from "../fields.ts";
 import { matchesImage } from "./keyring.ts";
 import { readTokenAttributes, type TokenAttributes } from "./token-attributes.ts";
 
-/** One program and what it is asked for. */
+/** One credential program and its images. */
 export interface CredentialProvider {
   /** File name below the folder of the programs. */
   readonly name: string;
@@ -16,11 +16,11 @@ export interface CredentialProvider {
   readonly apiVersion: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Present when the program is told of pods' service accounts. */
+  /** Present when the program gets pods' service accounts. */
   readonly token?: TokenAttributes;
 }
 
-/** What a program is told of the pod's service account. */
+/** The pod's service account as a program gets it. */
 export interface AccountInRequest {
   readonly token: string;
   readonly annotations: Readonly<Record<string, string>>;

@@ -30,7 +30,7 @@ export interface ImageAccess {
   readonly nodePodsAccessible?: boolean;
 }
 
-/** What is on disk of one image; by repository who may use it. */
+/** The stored record of one image: by repository who may use it. */
 export interface PulledRecord {
   readonly lastUpdatedMs: number;
   readonly imageRef: string;
@@ -72,7 +72,7 @@ export function needsVerification(
   }
 }
 
-/** What a check says: whether the pod may use the image as it is, and what is to be learnt from it. */
+/** Result of a check: whether the pod may use the image as it is, and what to record. */
 export interface AccessVerdict {
   readonly allowed: boolean;
   readonly learn?: PullingSecret;

@@ -1,10 +1,10 @@
 // pure
-/** What credential programs are told of service accounts (`tokenAttributes`, KEP-4412). */
+/** What credential programs get of service accounts (`tokenAttributes`, KEP-4412). */
 import type { JsonValue } from "../../../api/generated/types.ts";
 import { qualifiedNameFaults } from "../../../api/text/names.ts";
 import { asFields, type Fields } from "../fields.ts";
 
-/** How a program wants to know pods by their service accounts. */
+/** How a program identifies pods by their service accounts. */
 export interface TokenAttributes {
   readonly audience: string;
   /** Whose answers are alike: all of an account, or only those for one token. */
@@ -84,7 +84,7 @@ function keysOf(fields: Fields, name: string, report: Fault): readonly string[] 
   return keys;
 }
 
-/** The annotations that a program is told of; `undefined` when one that it requires is not there. */
+/** The annotations that a program gets; `undefined` when a required one is missing. */
 export function annotationsFor(
   { requiredAnnotations, optionalAnnotations }: TokenAttributes,
   annotations: Readonly<Record<string, string>>,

@@ -13,7 +13,7 @@ import type { Counter } from "../../../kit/metrics.ts";
 import type { ImageService } from "../../../outside/cri/cri.ts";
 import type { Host } from "../../../outside/host/host.ts";
 import { ImageIndex, idleSinceMs, shownName } from "../image-record.ts";
-import type { Inventory, Look } from "../inventory.ts";
+import type { ImageSnapshot, Inventory } from "../inventory.ts";
 import { deletionsFailed, notEnoughFreed } from "./gc-texts.ts";
 import type { HoldMark, Holds } from "./holds.ts";
 import { measureFilesystems } from "./image-disk.ts";
@@ -51,7 +51,7 @@ export interface CollectorDeps {
   readonly collected: Counter;
   /** Whether a registry answers; asked only when a rule wants to know. */
   readonly reachable: (registry: string, signal: AbortSignal) => Promise<boolean>;
-  /** Told of the ids that are left, after a pass whose look began then. */
+  /** Told of the ids that are left, after a pass whose listing began then. */
   readonly afterPass: (ids: ReadonlySet<string>, beganMs: number) => Promise<void>;
 }
 
@@ -167,7 +167,7 @@ export class Collector {
     const { holds, images, inventory, collected, log, pods } = this.#deps;
     const names = [image.id, ...image.tags, ...image.digests];
     try {
-      // A pod that came since the look is not told in the snapshot.
+      // A pod that came since the listing is not in the snapshot.
       const needed = imagesNeeded(pods(), new ImageIndex([image])).size > 0;
       const remove = () => images.removeImage(image.id, pass.signal);
       if (needed || !(await holds.removeUnlessHeld(names, pass.mark, remove))) {
@@ -227,12 +227,12 @@ export class Collector {
     }
   }
 
-  /** A look at everything the plan depends on; throws `OutsideError` when images or users are not known. */
+  /** Everything the plan depends on; throws `OutsideError` when images or users are not known. */
   async #snapshot(signal: AbortSignal): Promise<Taken> {
     const { inventory, holds, images, host, clock } = this.#deps;
     const mark = holds.mark();
-    const look = await inventory.detect(signal);
-    const described = await this.#describe(look, signal);
+    const listed = await inventory.detect(signal);
+    const described = await this.#describe(listed, signal);
     let disk: GcSnapshot["disk"];
     let diskProblem: string | undefined;
     try {
@@ -244,7 +244,7 @@ export class Collector {
       diskProblem = messageOf(error);
     }
     const snapshot = {
-      atMs: look.beganMs,
+      atMs: listed.beganMs,
       watchedMs: clock.monotonic() - this.#startedMs,
       images: described,
       ...(disk ? { disk } : {}),
@@ -253,18 +253,18 @@ export class Collector {
     return { snapshot, mark, diskProblem };
   }
 
-  async #describe(look: Look, signal: AbortSignal): Promise<readonly GcImage[]> {
+  async #describe(snapshot: ImageSnapshot, signal: AbortSignal): Promise<readonly GcImage[]> {
     const { inventory, holds, pods } = this.#deps;
-    const needed = imagesNeeded(pods(), look.index);
+    const needed = imagesNeeded(pods(), snapshot.index);
     const described: GcImage[] = [];
-    for (const record of look.records.values()) {
+    for (const record of snapshot.records.values()) {
       const { id, tags, digests } = record;
       const names = [...tags, ...digests];
       const labels = await this.#labelsOf(id, signal);
       const held = holds.holdersOf([id, ...names]);
       described.push({
         ...record,
-        usedBy: look.users.get(id) ?? [],
+        usedBy: snapshot.users.get(id) ?? [],
         // A rule may want to keep it for its labels: without them it is not removed.
         heldFor: labels === undefined ? [...held, "labels that cannot be read"] : held,
         neededBy: needed.get(id) ?? [],
@@ -272,7 +272,7 @@ export class Collector {
         requested: inventory.requestedAs(names),
       });
     }
-    for (const id of this.#labels.keys()) if (!look.records.has(id)) this.#labels.delete(id);
+    for (const id of this.#labels.keys()) if (!snapshot.records.has(id)) this.#labels.delete(id);
     return described;
   }
 

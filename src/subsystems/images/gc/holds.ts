@@ -18,7 +18,7 @@ interface HeldName {
   readonly key: string;
 }
 
-/** How many ended holds and removals are remembered; passes look back over a few minutes only. */
+/** How many ended holds and removals are remembered; passes cover a few minutes only. */
 const REMEMBERED = 4096;
 
 /** The holds of all callers; see the head of this file. */

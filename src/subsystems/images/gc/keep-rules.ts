@@ -15,7 +15,7 @@ export interface KeepRules {
   readonly unreachableRegistries: boolean;
 }
 
-/** What the rules look at beside the image. */
+/** Inputs of the rules beside the image. */
 export interface KeepFacts {
   readonly nowMs: number;
   /** The image's own labels; empty when not asked for. */

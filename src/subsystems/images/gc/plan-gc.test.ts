@@ -134,7 +134,7 @@ test("`planGc` keeps by label, and what could not be pulled again", () => {
   assert.deepEqual(ruleOf([image("x", { tags: [] })], {}, away), ["registry unreachable"]);
 });
 
-test("`planGc` removes for age what was idle for longer, once the agent has looked for a while", () => {
+test("`planGc` removes for age what was idle for longer, once the agent has run for a while", () => {
   const policy = { ...POLICY, maxAgeMs: 1_000_000 };
   const images = [
     image("old", { firstDetectedMs: 1, lastUsedMs: NOW - 1_000_001 }),
@@ -150,7 +150,7 @@ test("`planGc` removes for age what was idle for longer, once the agent has look
   assert.deepEqual(plan(600_000), []);
 });
 
-test("`planGc` counts what goes for age before it looks at the thresholds", () => {
+test("`planGc` counts images removed for age before it applies the thresholds", () => {
   const policy = { ...POLICY, maxAgeMs: 1_000_000 };
   const images = [image("old", { sizeBytes: 60 }), image("b", { lastUsedMs: NOW - 10 })];
   const disk = { capacityBytes: 1000, availableBytes: 140 };

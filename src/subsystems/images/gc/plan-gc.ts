@@ -32,7 +32,7 @@ export interface GcImage extends ImageRecord {
   readonly requested: KeepFacts["wanted"];
 }
 
-/** Size of the file system that holds the images, as the kernel says it. */
+/** Size of the file system that holds the images, as the kernel reports it. */
 export interface ImageDisk {
   readonly capacityBytes: number;
   readonly availableBytes: number;
@@ -40,7 +40,7 @@ export interface ImageDisk {
 
 /** Everything a plan depends on, apart from policy and goal. */
 export interface GcSnapshot {
-  /** Unix milliseconds at which the look began. */
+  /** Unix milliseconds at which the listing began. */
   readonly atMs: number;
   /** How long the agent has been looking after images. */
   readonly watchedMs: number;

@@ -80,7 +80,7 @@ export interface EnsureDeps {
   readonly records: PulledRecords;
   readonly metrics: ImageMetrics;
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
-  /** Told what containers wait for whose images are being pulled. */
+  /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
   /** Told of every pull that succeeded. */
   readonly onPulled: (id: string, pullMs: number) => void;

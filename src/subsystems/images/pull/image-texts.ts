@@ -1,5 +1,5 @@
 // pure
-/** What the Go kubelet says about images, word for word; users filter by these texts. */
+/** Event messages of the Go kubelet about images, verbatim; users filter by them. */
 import { imageReferenceFault } from "../../../api/text/image-reference.ts";
 import type { PullStanding } from "./pull-lanes.ts";
 import { pullDuration } from "./pull-policy.ts";

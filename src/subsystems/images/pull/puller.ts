@@ -81,7 +81,7 @@ export class Puller {
     }
   }
 
-  /** Pulls, or joins the same pull that is under way. `onStanding` gets a look at where it stands. */
+  /** Pulls, or joins the same pull that is under way. `onStanding` is called with its progress. */
   async pull(
     spec: PullSpec,
     signal: AbortSignal,

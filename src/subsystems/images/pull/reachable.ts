@@ -11,7 +11,7 @@ const HTTPS_PORT = 443;
 /** Docker Hub's registry is not at the name that images have. */
 const HOSTS: Readonly<Record<string, string>> = { "docker.io": "registry-1.docker.io" };
 
-/** A look at registries that remembers what it saw for a minute. Mirrors of the runtime are not known here. */
+/** Checks registries, and caches the result for a minute. Mirrors of the runtime are not known here. */
 export function createReachable(
   net: Pick<Net, "tcpConnect">,
   clock: Clock,

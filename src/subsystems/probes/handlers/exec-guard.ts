@@ -25,7 +25,7 @@ export interface ContainerProcesses {
 
 /** An exec under way. */
 export interface GuardedExec extends ExecOrigin {
-  /** The probe; the same object at every look. */
+  /** The probe; the same object for every attempt. */
   readonly owner: object;
   readonly podUid: string;
   readonly containerId: string;
@@ -37,13 +37,13 @@ export interface Cleared {
   /** Could not be ended: they wait for the kernel. */
   readonly left: readonly ContainerProcess[];
   /**
-   * Ended at this look or an earlier one, but the container's main process takes no notice, so that they
+   * Ended at this attempt or an earlier one, but the container's main process takes no notice, so that they
    * keep their numbers.
    */
   readonly uncollected: number;
 }
 
-/** What is known of a probe from its earlier looks. */
+/** What is known of a probe from its earlier attempts. */
 interface Past {
   readonly left: readonly ContainerProcess[];
   readonly uncollected: readonly ContainerProcess[];
@@ -51,17 +51,17 @@ interface Past {
 
 const NO_PAST: Past = { left: [], uncollected: [] };
 
-/** Ended processes that are kept in mind of one probe. */
+/** Ended processes remembered for one probe. */
 const MAX_UNCOLLECTED = 200;
 
 const MS_PER_TICK = 1000 / TICKS_PER_SECOND;
 
-/** Looks at a container again after these pauses, until nothing of the exec is left. */
+/** Checks a container again after these pauses, until nothing of the exec is left. */
 const PAUSES_MS = [0, 10, 20, 40, 80, 160] as const;
 
 /**
  * Finds and ends what an exec probe leaves in its container when its time is over. The runtime kills the
- * command itself at best; what the command started goes on, and more of it comes with each look.
+ * command itself at best; what the command started goes on, and more of it comes with each attempt.
  */
 export class ExecGuard {
   readonly #processes: ContainerProcesses;
@@ -79,7 +79,7 @@ export class ExecGuard {
     return this.#processes.nowTicks();
   }
 
-  /** What of the probe's earlier looks could not be ended and still runs. */
+  /** Processes of earlier attempts that could not be ended and still run. */
   async stuck({
     owner,
     podUid,
@@ -183,7 +183,7 @@ export class ExecGuard {
 interface Begun {
   /** Everything that was started from outside since. */
   readonly begun: readonly ContainerProcess[];
-  /** Its own first process, where that could be told. */
+  /** Its own first process, where known. */
   readonly own: ContainerProcess | undefined;
   readonly tree: readonly ContainerProcess[];
 }

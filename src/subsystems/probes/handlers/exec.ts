@@ -49,7 +49,7 @@ type ExecEnd =
   | { readonly kind: "ended"; readonly result: ExecResult }
   | ({ readonly kind: "cleared" } & Cleared);
 
-/** What is said of a command that said nothing itself: the Go kubelet says nothing then, which helps nobody. */
+/** Message for a command without output, for which the Go kubelet has none. */
 function endText(exitCode: number): string {
   return `the command ended with code ${exitCode} and without output`;
 }
@@ -71,7 +71,7 @@ async function runBounded(
   signal.addEventListener("abort", onAbort, { once: true });
   const over = deadline({ clock, guard }, guarded, timeoutMs);
   const running = runtime.execSync(containerId, command, seconds, call.signal);
-  // Nobody may be waiting for it any more when it fails.
+  // It may fail after the caller stopped waiting.
   running.catch(() => {});
   const cutOff = () => call.abort(new Error("the probe's time is over"));
   try {
@@ -90,9 +90,9 @@ async function runBounded(
   }
 }
 
-/** Longest time that a runtime may take until the command runs; more is taken for a command that does not answer. */
+/** Longest time that a runtime may take until the command runs; after that the command counts as timed out. */
 const MAX_START_MS = 10_000;
-/** Pause between looks whether the command runs at last. */
+/** Pause between checks whether the command runs. */
 const START_PAUSE_MS = 100;
 
 /**
@@ -120,7 +120,7 @@ function deadline(
     return undefined;
   };
   const passed = hasPassed();
-  // When the command ends in time nobody waits for this any more.
+  // When the command ends in time this is not awaited.
   passed.catch(() => {});
   return { passed, cancel: () => done.abort(new Error("the command has ended")) };
 }

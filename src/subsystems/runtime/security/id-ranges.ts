@@ -60,7 +60,7 @@ interface Mapping {
   readonly length?: unknown;
 }
 
-/** What a pod's file says, or what is wrong with it. */
+/** Contents of a pod's file, or what is wrong with it. */
 export function parseMappings(text: string): IdRange | { readonly fault: string } {
   let read: { readonly uidMappings?: unknown; readonly gidMappings?: unknown };
   try {

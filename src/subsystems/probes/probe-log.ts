@@ -10,19 +10,19 @@ export interface ProbeCounts {
 
 const RESULTS: readonly ProbeRecord["result"][] = ["success", "warning", "failure", "error"];
 
-/** Numbers kept of each look: when, how long, how late, result, processes ended. */
+/** Numbers kept of each attempt: when, how long, how late, result, processes ended. */
 const COLUMNS = 5;
 
 /**
- * The last looks of one probe, and how many there were in all. A node makes hundreds of looks a second and
+ * The last attempts of one probe, and how many there were in all. A node makes hundreds of attempts a second and
  * forgets each within seconds, so their numbers have fixed places and texts that repeat are kept once.
  */
-export class LookLog {
+export class ProbeLog {
   readonly #length: number;
   readonly #numbers: Float64Array;
   readonly #containerIds: string[] = [];
   readonly #outputs: string[] = [];
-  /** Looks that were ever kept. */
+  /** Attempts that were ever recorded. */
   #kept = 0;
   #successful = 0;
   #failed = 0;
@@ -30,7 +30,7 @@ export class LookLog {
   #busyMs = 0;
   #killed = 0;
 
-  /** Remembers the last `length` looks. */
+  /** Keeps the last `length` attempts. */
   constructor(length: number) {
     this.#length = length;
     this.#numbers = new Float64Array(length * COLUMNS);
@@ -40,12 +40,12 @@ export class LookLog {
     return { successful: this.#successful, failed: this.#failed, unknown: this.#unknown };
   }
 
-  /** Time that all looks took together. */
+  /** Time that all attempts took together. */
   get busyMs(): number {
     return this.#busyMs;
   }
 
-  /** Processes that had to be ended after looks that ran out of time. */
+  /** Processes that had to be ended after attempts that timed out. */
   get killed(): number {
     return this.#killed;
   }

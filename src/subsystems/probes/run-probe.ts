@@ -10,24 +10,24 @@ import { probeHttp } from "./handlers/http.ts";
 import { probeTcp } from "./handlers/tcp.ts";
 import type { ProbeOutcome, ProbeRequest } from "./outcome.ts";
 
-/** What looking at a container takes. */
-export interface LookPorts extends ExecPorts {
+/** What running a probe needs. */
+export interface ProbePorts extends ExecPorts {
   readonly net: Net;
 }
 
-/** Tries of one probe while it cannot be made; a failed probe is not tried again. */
+/** Maximum tries of one attempt while it errors; a failed probe is not retried. */
 const TRIES = 3;
 
-/** Looks once. Throws the signal's reason when the caller no longer wants to know. */
-export async function look(
-  ports: LookPorts,
+/** Runs one probe attempt. Throws the signal's reason when it is aborted. */
+export async function runProbe(
+  ports: ProbePorts,
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
-  let outcome = await lookOnce(ports, request, signal);
+  let outcome = await probeOnce(ports, request, signal);
   for (let tries = 1; tries < TRIES && isWorthAnother(outcome); tries += 1) {
     signal.throwIfAborted();
-    outcome = await lookOnce(ports, request, signal);
+    outcome = await probeOnce(ports, request, signal);
   }
   return outcome;
 }
@@ -36,8 +36,8 @@ function isWorthAnother(outcome: ProbeOutcome): boolean {
   return outcome.kind === "error" && outcome.final !== true;
 }
 
-function lookOnce(
-  ports: LookPorts,
+function probeOnce(
+  ports: ProbePorts,
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {

@@ -7,8 +7,8 @@ import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import type { NodeCapacity } from "../capacity.ts";
 import { listedImages, type NodePressure, type NodeSnapshot } from "./derive-status.ts";
 
-/** What looking at the node needs. */
-export interface LookDeps {
+/** What reading a snapshot needs. */
+export interface SnapshotDeps {
   readonly clock: Clock;
   /** Listed every 30 s by their own module, largest first. */
   readonly images: Reading<readonly ListedImage[]>;
@@ -27,8 +27,8 @@ export interface LookDeps {
 /** The runtime must have been listed within this time (PLEG relist threshold). */
 const LISTING_LIMIT_MS = 180_000;
 
-/** A look at the node for its status; `maxImages` as `nodeStatusMaxImages`. */
-export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeSnapshot> {
+/** Reads a snapshot of the node for its status; `maxImages` as `nodeStatusMaxImages`. */
+export function snapshotReader(maxImages: number, deps: SnapshotDeps): () => Promise<NodeSnapshot> {
   const { clock, watch } = deps;
   return async () => {
     const health = watch.health.get();
@@ -51,7 +51,7 @@ export function nodeLook(maxImages: number, deps: LookDeps): () => Promise<NodeS
 const NEVER_CHECKED = "container runtime status check may not have completed yet";
 
 /** Why the node is not ready, in the Go kubelet's words (runtime.go, kubelet_node_status.go). */
-function problemsOf({ watch, clock }: LookDeps): readonly string[] {
+function problemsOf({ watch, clock }: SnapshotDeps): readonly string[] {
   const { ready, message, networkReady, networkProblem } = watch.health.get();
   const problems: string[] = [];
   if (!ready) problems.push(message === NEVER_CHECKED ? message : "container runtime is down");
@@ -65,8 +65,8 @@ function problemsOf({ watch, clock }: LookDeps): readonly string[] {
   return problems;
 }
 
-/** Problems of the agent itself that have lasted so long that it cannot look after pods. */
-function notReadyFor({ health, clock }: LookDeps): readonly string[] {
+/** Problems of the agent itself that have lasted so long that it cannot manage pods. */
+function notReadyFor({ health, clock }: SnapshotDeps): readonly string[] {
   return health
     .get()
     .filter((problem) => isTooLong(problem, clock))
@@ -74,7 +74,7 @@ function notReadyFor({ health, clock }: LookDeps): readonly string[] {
 }
 
 /** Those with which it still can. */
-function warningsOf({ health, clock }: LookDeps): readonly string[] {
+function warningsOf({ health, clock }: SnapshotDeps): readonly string[] {
   return health
     .get()
     .filter((problem) => !isTooLong(problem, clock))
