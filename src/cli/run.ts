@@ -96,11 +96,13 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
     );
     log.info("agent is running", { node: nodeName, runtime: agent.runtimeVersion.runtimeName });
     await agent.untilLeaving(leave.signal);
-    log.info("agent is leaving; containers run on", { reason: messageOf(leave.signal.reason) });
+    log.info("agent is shutting down; containers keep running", {
+      reason: messageOf(leave.signal.reason),
+    });
     return EXIT_OK;
   } catch (error) {
     if (leave.signal.aborted) return EXIT_OK;
-    log.error("agent cannot go on", { error });
+    log.error("agent exits because of a fatal error", { error });
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILURE;
   } finally {
     outside.close();

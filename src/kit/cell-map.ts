@@ -33,11 +33,11 @@ export class CellMap<K, V> implements ReadingMap<K, V> {
     const before = this.#values.get(key);
     if (before !== undefined && this.#isSame(before, value)) return;
     this.#values.set(key, value);
-    this.#tell(key, value);
+    this.#notify(key, value);
   }
 
   delete(key: K): void {
-    if (this.#values.delete(key)) this.#tell(key, undefined);
+    if (this.#values.delete(key)) this.#notify(key, undefined);
   }
 
   subscribe(onChange: (key: K, value: V | undefined) => void): () => void {
@@ -47,7 +47,7 @@ export class CellMap<K, V> implements ReadingMap<K, V> {
     };
   }
 
-  #tell(key: K, value: V | undefined): void {
+  #notify(key: K, value: V | undefined): void {
     for (const listener of [...this.#listeners]) listener(key, value);
   }
 }

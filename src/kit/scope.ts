@@ -102,7 +102,7 @@ export class TaskScope implements AsyncDisposable {
           close(),
         );
       } catch (error) {
-        log.error("closing failed", { scope: this.name, part: name, error });
+        log.error("failed to close", { scope: this.name, part: name, error });
       }
     }
   }

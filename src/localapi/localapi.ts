@@ -137,7 +137,7 @@ export async function startLocalApi(
     );
   await write(nodeKubeconfigPath, "node", credentials.node);
   await write(kubeconfigPath, "admin", credentials.admin);
-  log.info("the local API serves this node", { url, kubeconfig: kubeconfigPath });
+  log.info("local API is serving", { url, kubeconfig: kubeconfigPath });
   const isBrokenPod = (namespace: string, name: string) =>
     broken.has(`${namespace}/${name}`) && store.get(PODS, `${namespace}/${name}`) === undefined;
   return { url, kubeconfigPath, nodeKubeconfigPath, isBrokenPod };
@@ -199,7 +199,7 @@ async function listen(
     return await at(port);
   } catch (error) {
     if (orAnother !== true || !isOutside(error, "alreadyExists")) throw error;
-    deps.log.warn("the usual port of the API is taken; another is used", { port });
+    deps.log.warn("default port of the local API is in use; using another one", { port });
     return await at(0);
   }
 }

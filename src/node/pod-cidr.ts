@@ -36,16 +36,16 @@ export function followPodCidr(
       node.subscribe(() => podCidr.set(currentPodCidr())),
     );
   scope.spawn("pod CIDR", "restart", async (signal) => {
-    let told = "";
+    let previous = "";
     let failures = 0;
-    const differs = (cidr: string) => cidr !== "" && cidr !== told;
+    const differs = (cidr: string) => cidr !== "" && cidr !== previous;
     while (!signal.aborted) {
       const cidr = podCidr.get();
       try {
         if (differs(cidr)) {
           await runtime.updateRuntimeConfig(cidr, signal);
-          log.info("Updating Pod CIDR", { originalPodCIDR: told, newPodCIDR: cidr });
-          told = cidr;
+          log.info("Updating Pod CIDR", { originalPodCIDR: previous, newPodCIDR: cidr });
+          previous = cidr;
         }
         failures = 0;
       } catch (error) {

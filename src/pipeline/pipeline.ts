@@ -25,7 +25,7 @@ import { Pods } from "./pods/pods.ts";
 import { probeTargets } from "./pods/probe-targets.ts";
 import type { PodRecord } from "./pods/record.ts";
 import { takeNews } from "./pods/take-news.ts";
-import { decisionPort, type PortOptions, podPorts, tellMissingFeatures } from "./ports/ports.ts";
+import { decisionPort, type PortOptions, podPorts, recordMissingFeatures } from "./ports/ports.ts";
 import { type DesiredPod, Sources, type SourcesOptions } from "./sources/sources.ts";
 import { Statuses } from "./status/status.ts";
 
@@ -164,7 +164,7 @@ function acceptDesired(
   { events, room }: PipelineDeps,
 ): void {
   const before = pods.get(uid)?.desired;
-  tellMissingFeatures(events, { before, now: pod }, room().declaredFeatures);
+  recordMissingFeatures(events, { before, now: pod }, room().declaredFeatures);
   pods.accept({ kind: "desired", uid, pod, source });
 }
 
@@ -212,7 +212,9 @@ async function listUntilAnswered({
       return await runtime.watch.listOnce(scope.signal);
     } catch (error) {
       if (scope.signal.aborted) throw error;
-      outside.log.warn("waiting for the runtime to say what runs", { problem: messageOf(error) });
+      outside.log.warn("waiting for the container runtime to list its pods", {
+        problem: messageOf(error),
+      });
       await outside.clock.sleep(FIRST_LOOK_RETRY_MS, scope.signal);
     }
   }

@@ -92,8 +92,8 @@ export class EndpointServer {
   /** Tells of peers that speak no HTTP, and of our own faults. */
   onProblem({ kind, peer, error }: ListenProblem): void {
     const { log, endpoint } = this.#options;
-    if (kind === "answer") log.error("a request could not be answered", { endpoint, peer, error });
-    else log.verbose(LOG_VERBOSITY, "a peer was turned away", { endpoint, peer, kind, error });
+    if (kind === "answer") log.error("failed to serve a request", { endpoint, peer, error });
+    else log.verbose(LOG_VERBOSITY, "connection rejected", { endpoint, peer, kind, error });
   }
 
   async #answer(
@@ -144,7 +144,7 @@ export class EndpointServer {
     const who = await authenticator.authenticate(credentials, signal);
     if (who.kind !== "identity") {
       if (who.kind === "refused")
-        log.verbose(2, "a caller could not be believed", { peer: exchange.peer, why: who.why });
+        log.verbose(2, "request authentication failed", { peer: exchange.peer, why: who.why });
       await replyText({ exchange }, 401, "Unauthorized");
       return undefined;
     }
@@ -154,7 +154,7 @@ export class EndpointServer {
     const question = { identity, access, method, path, nodeName };
     const answer = await decideAccess(question, authorizer, signal);
     if (answer.kind === "allowed") return identity;
-    log.verbose(2, "a caller was refused", { peer: exchange.peer, path, user: identity.name });
+    log.verbose(2, "request not authorized", { peer: exchange.peer, path, user: identity.name });
     await replyText({ exchange }, answer.status, answer.text);
     return undefined;
   }

@@ -225,7 +225,7 @@ function logAccess(
       fix: "set authentication.anonymous.enabled: false and authorization.mode: Webhook, or an address that only trusted programs reach",
     });
   else if (!by.provable && !by.anonymous)
-    log.warn("the HTTPS port refuses everybody: nobody can prove who they are", {
+    log.warn("the HTTPS port rejects all requests: no authentication method is configured", {
       fix: "set authentication.x509.clientCAFile, or enableServer: false",
     });
 }
@@ -265,7 +265,9 @@ function startHealth(deps: ServerDeps, endpoint: EndpointServer, address: Listen
         return;
       } catch (error) {
         if (!isOutside(error)) throw error;
-        deps.log.error("the health port cannot be served yet", { problem: messageOf(error) });
+        deps.log.error("failed to serve the health port; will retry", {
+          problem: messageOf(error),
+        });
         await deps.clock.sleep(HEALTH_RETRY_MS, signal).catch(() => {});
       }
     }

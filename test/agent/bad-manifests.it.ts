@@ -34,7 +34,7 @@ test("bad manifests give one clear error each and disturb nothing else", () =>
       agent
         .log()
         .split("\n")
-        .filter((line) => line.includes("manifest cannot be used") && line.includes(`/${file}"`));
+        .filter((line) => line.includes("invalid manifest") && line.includes(`/${file}"`));
     await agent.until("every one is refused", () =>
       files.every((file) => errorsOf(file).length > 0),
     );

@@ -30,10 +30,10 @@ export function runtimeDeaths({ strokes }: Monkey): number {
 function stateFaults(pods: readonly Pod[], monkey: Monkey): string[] {
   const byName = new Map(pods.map((pod) => [nameOf(pod), pod]));
   const faults = pods
-    .filter((pod) => !monkey.wanted.has(nameOf(pod)))
+    .filter((pod) => !monkey.desired.has(nameOf(pod)))
     .map((pod) => `${nameOf(pod)}: nobody wants it`);
   const runtimeDied = [...monkey.strokes.keys()].some((stroke) => stroke.includes("containerd"));
-  for (const { name, kind } of monkey.wanted.values()) {
+  for (const { name, kind } of monkey.desired.values()) {
     const pod = byName.get(name);
     const story = { hit: pod !== undefined && monkey.hit.has(localUid(pod)), runtimeDied };
     const fault = pod ? faultOf(kind, pod, story) : "is not there";
@@ -148,7 +148,7 @@ export async function startedTwice(node: ChaosNode, monkey: Monkey): Promise<rea
     pods
       .filter((pod) => {
         const name = nameOf(pod);
-        const kind = monkey.wanted.get(name)?.kind;
+        const kind = monkey.desired.get(name)?.kind;
         const mayRunAnew = kind?.source === "static" && monkey.returned.has(name);
         return kind?.spec.restartPolicy === "Never" && !mayRunAnew;
       })
@@ -169,7 +169,7 @@ function unequal(
   const [has, wants] = [new Set(found), new Set(wanted)];
   return [
     ...found.filter((each) => !wants.has(each)).map((each) => `${what}: ${each} is too many`),
-    ...wanted.filter((each) => !has.has(each)).map((each) => `${what}: ${each} is missing`),
+    ...desired.filter((each) => !has.has(each)).map((each) => `${what}: ${each} is missing`),
   ];
 }
 

@@ -66,7 +66,7 @@ const CASES: readonly { name: string; disturb: (agent: BoxedAgent) => Promise<vo
       agent.remove("p.yaml");
       await begun(agent, "DEL");
       await agent.stop();
-      assert.match(agent.log(), /agent is leaving/);
+      assert.match(agent.log(), /agent is shutting down/);
       assert.deepEqual(storyOf(agent.box), WHOLE);
       await agent.start();
     },

@@ -212,7 +212,7 @@ test("a disk that takes nothing: events wait in memory, and arrive", async () =>
   await world.clock.advance(60 * SECOND);
   assert.equal(world.api.stored.size, 50);
   // Once of each: the two rings of the history, and what waits.
-  assert.equal(world.log.filter((line) => line.includes("cannot be written")).length, 3);
+  assert.equal(world.log.filter((line) => /cannot be written|failed to write events/.test(line)).length, 3);
   await world.stop();
 });
 

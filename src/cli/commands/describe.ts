@@ -72,8 +72,8 @@ async function describeOnePod(
     client.json<CoreEventList>(`/nodelet/v1/events?${query}`),
     askDecisions(client, { namespace, name }, DECISIONS),
   ]);
-  const told = { pod, events: events.items, decisions };
-  writeLines(io.stdout, describePod(told, io.now(), io.paint));
+  const report = { pod, events: events.items, decisions };
+  writeLines(io.stdout, describePod(report, io.now(), io.paint));
   return EXIT_OK;
 }
 
@@ -97,13 +97,13 @@ async function describeTheNode(
     client.json<Problems>("/nodelet/v1/problems"),
     askSignals(client),
   ]);
-  const told = {
+  const report = {
     overview,
     pods: pods.items,
     events: events.items,
     problems: problems.items,
     eviction,
   };
-  writeLines(io.stdout, describeNode(told, io.now(), io.paint));
+  writeLines(io.stdout, describeNode(report, io.now(), io.paint));
   return EXIT_OK;
 }

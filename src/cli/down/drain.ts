@@ -150,7 +150,7 @@ async function untilEmpty(
   const { print, timeoutMs, interrupt } = request;
   const { pods } = agent.pipeline;
   const reported = new Set<string>();
-  const tell = ({ pod, life }: ReturnType<typeof pods.list>[number]) => {
+  const report = ({ pod, life }: ReturnType<typeof pods.list>[number]) => {
     const name = podDisplayName(pod);
     if (life.kind === "terminating" && !reported.has(name)) {
       reported.add(name);
@@ -158,8 +158,8 @@ async function untilEmpty(
     }
     if (life.kind === "released") print(`${name}: gone`);
   };
-  const stop = pods.subscribe(tell);
-  for (const record of pods.list()) tell(record);
+  const stop = pods.subscribe(report);
+  for (const record of pods.list()) report(record);
   const deadline = performance.now() + timeoutMs;
   let emptySince = Number.POSITIVE_INFINITY;
   try {

@@ -69,7 +69,7 @@ test("HealthRegistry tells a problem once when it begins and once when it ends",
   assert.match(metrics.expose(), /^nodelet_health_lag_seconds\{check="disk"\} 1.5$/m);
   problem = undefined;
   sample(10);
-  assert.deepEqual(said, ["health check fails: disk", "health check passes again: disk"]);
+  assert.deepEqual(said, ["health check fails: disk", "health check recovered: disk"]);
   assert.equal(changes, 2);
   assert.deepEqual(registry.list(), [{ name: "disk", severity: "warning", problem: undefined }]);
 });

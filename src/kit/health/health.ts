@@ -132,7 +132,7 @@ export class HealthRegistry {
     if (now.kind === "failing") log.warn("health check fails", { check, problem: now.problem });
     else if (before.kind === "failing") {
       const failedSeconds = Math.round((at - before.since) / 1000);
-      log.info("health check passes again", { check, problem: before.problem, failedSeconds });
+      log.info("health check recovered", { check, problem: before.problem, failedSeconds });
     }
   }
 

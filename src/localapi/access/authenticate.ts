@@ -26,7 +26,7 @@ function userOfCertificate(der: Uint8Array, log: Log): User | undefined {
     if (subject.commonName === "" || !usages.includes("clientAuth")) return undefined;
     return { name: subject.commonName, groups: [...subject.organizations, AUTHENTICATED] };
   } catch (error) {
-    log.verbose(2, "a certificate could not be read", { problem: messageOf(error) });
+    log.verbose(2, "failed to read the client certificate", { problem: messageOf(error) });
     return undefined;
   }
 }

@@ -79,7 +79,7 @@ test("one pod that makes no sense keeps no other from being scheduled, and is to
   await store.settled();
   await until("so has the next", () => placeOf("zz-next") === "n1");
   assert.equal(placeOf("a-broken"), undefined);
-  assert.deepEqual(warned, ["an object makes no sense and is left alone: default/a-broken"]);
+  assert.deepEqual(warned, ["controller skips an invalid object: default/a-broken"]);
   await scope[Symbol.asyncDispose]();
 });
 
@@ -107,5 +107,5 @@ test("a step that fails keeps no later one from being taken, and is told of once
   await until("it was planned several times", () => planned > 3);
   await scope[Symbol.asyncDispose]();
   assert.ok(taken >= 3);
-  assert.deepEqual(warned, ["a step failed: disk full"]);
+  assert.deepEqual(warned, ["controller failed to apply a step: disk full"]);
 });

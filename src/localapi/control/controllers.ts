@@ -37,7 +37,7 @@ export function stepsForEach(
       const { kind, metadata } = object;
       const name = [metadata.namespace ?? [], metadata.name ?? ""].flat().join("/");
       if (!failedObjects.has(object))
-        log.warn("an object makes no sense and is left alone", {
+        log.warn("controller skips an invalid object", {
           kind,
           name,
           problem: messageOf(error),
@@ -67,12 +67,12 @@ export function startController(controller: Controller, core: ObjectsCore, scope
       } catch (error) {
         const problem = messageOf(error);
         if (isRefusal(error, ...PASSING)) {
-          log.verbose(2, "a step was refused", { controller: controller.name, problem });
+          log.verbose(2, "controller step rejected", { controller: controller.name, problem });
           continue;
         }
         // Said once while it lasts: it is tried again at every look.
         if (!before.has(problem))
-          log.warn("a step failed", { controller: controller.name, problem });
+          log.warn("controller failed to apply a step", { controller: controller.name, problem });
         if (failed.size < MAX_FAILED) failed.add(problem);
       }
     }

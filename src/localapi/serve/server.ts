@@ -61,8 +61,8 @@ export class ApiServer {
 
   /** Tells of peers that speak no HTTP, and of our own faults. */
   onProblem({ kind, peer, error }: ListenProblem): void {
-    if (kind === "answer") this.#log.error("a request could not be answered", { peer, error });
-    else this.#log.verbose(LOG_VERBOSITY, "a peer was turned away", { peer, kind, error });
+    if (kind === "answer") this.#log.error("failed to serve a request", { peer, error });
+    else this.#log.verbose(LOG_VERBOSITY, "connection rejected", { peer, kind, error });
   }
 
   async #answer(exchange: Exchange): Promise<void> {

@@ -88,28 +88,28 @@ export async function runWatch(
   const endsAt = clock.monotonic() + start.lifetimeMs;
   for (const object of start.initial) await stream.write(events.line("ADDED", object));
   if (start.marksEnd) await stream.write(events.bookmark(start.version, END_OF_INITIAL));
-  let told = start.version;
+  let sent = start.version;
   let bookmarkAt = clock.monotonic() + BOOKMARK_EVERY_MS;
   while (!signal.aborted) {
-    const changes = store.since(told);
+    const changes = store.since(sent);
     if (!changes) {
-      await stream.write(events.failure(expired(`too old resource version: ${told}`)));
+      await stream.write(events.failure(expired(`too old resource version: ${sent}`)));
       break;
     }
     for (const change of changes) {
       const line = events.change(change);
       if (line !== undefined) await stream.write(line);
-      told = change.version;
+      sent = change.version;
     }
     if (clock.monotonic() >= endsAt) break;
     if (start.bookmarks && clock.monotonic() >= bookmarkAt) {
-      await stream.write(events.bookmark(Math.max(told, store.version), {}));
+      await stream.write(events.bookmark(Math.max(sent, store.version), {}));
       bookmarkAt = clock.monotonic() + BOOKMARK_EVERY_MS;
     }
     const nextAt = start.bookmarks ? Math.min(bookmarkAt, endsAt) : endsAt;
     await wakeup.wait({ clock, ms: Math.max(0, nextAt - clock.monotonic()) }, signal);
   }
-  if (start.bookmarks && !signal.aborted) await stream.write(events.bookmark(told, {}));
+  if (start.bookmarks && !signal.aborted) await stream.write(events.bookmark(sent, {}));
 }
 
 /** Writes the lines of one watch. */

@@ -92,7 +92,7 @@ export class ObjectStore {
     this.#forgotten = version;
     database.setAside(broken);
     for (const { collection, key, why } of broken)
-      deps.log.error("object in the database cannot be used and was set aside", {
+      deps.log.error("moved an invalid object of the database aside", {
         collection,
         key,
         why,
@@ -228,7 +228,7 @@ export class ObjectStore {
         settings: { [VERSION]: String(version) },
       });
     } catch (error) {
-      this.#deps.log.error("objects could not be written", { problem: messageOf(error) });
+      this.#deps.log.error("failed to write objects", { problem: messageOf(error) });
       this.#undo(changes.map(({ change }) => change));
       waiting.reject(error);
       return;

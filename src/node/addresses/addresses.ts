@@ -92,11 +92,11 @@ export class NodeAddresses {
     const choice = chooseAddresses({ ...this.#options, named: this.#named, found });
     const problem = choice.kind === "none" ? choice.problem : undefined;
     if (problem !== undefined && problem !== this.#problem)
-      log.warn("the node's addresses cannot be told; they stay as they are", { problem });
+      log.warn("failed to determine the node's addresses; keeping the previous ones", { problem });
     this.#problem = problem;
     const before = this.#ips.get();
     if (choice.kind === "none" || choice.ips.join() === before.join()) return;
-    log.info("the node's addresses are others", { before: before.join(), now: choice.ips.join() });
+    log.info("node addresses changed", { before: before.join(), now: choice.ips.join() });
     this.#ips.set(choice.ips);
   }
 
@@ -114,7 +114,9 @@ export class NodeAddresses {
     const limit = { clock, ms: LOOKUP_WAIT_MS, what: "DNS" };
     await within(limit, signal, () => asking).catch((error: unknown) => {
       if (!signal.aborted)
-        log.verbose(2, "DNS does not say the node's addresses", { problem: messageOf(error) });
+        log.verbose(2, "failed to look up the node's addresses in DNS", {
+          problem: messageOf(error),
+        });
     });
   }
 

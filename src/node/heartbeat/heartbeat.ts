@@ -151,8 +151,8 @@ export class Heartbeat {
         failures += 1;
         if (isApiError(error, 404)) this.#registered = false;
         const fields = { problem: messageOf(error), failures };
-        if (failures === 5) log.warn("the node's status could not be brought to the API", fields);
-        else log.verbose(2, "the node's status could not be brought to the API", fields);
+        if (failures === 5) log.warn("failed to update the node's status; will retry", fields);
+        else log.verbose(2, "failed to update the node's status; will retry", fields);
       }
       await this.#pause(failures, signal);
     }
@@ -171,14 +171,14 @@ export class Heartbeat {
         const made = await this.#createOrAdopt(initial, signal);
         this.#registered = true;
         this.#node.set(made);
-        log.info("the node is registered", { node: identity.nodeName });
+        log.info("node registered", { node: identity.nodeName });
         return;
       } catch (error) {
         if (signal.aborted || !isOutside(error)) throw error;
         const fields = { problem: messageOf(error), server: client.transport.reachable.get() };
         if (failures === 1 || error.code === "denied")
-          log.warn("the node could not be registered yet", fields);
-        else log.verbose(2, "the node could not be registered yet", fields);
+          log.warn("failed to register the node; will retry", fields);
+        else log.verbose(2, "failed to register the node; will retry", fields);
         await clock.sleep(retryDelayMs(failures, REGISTER_RETRY), signal).catch(() => {});
       }
     }
@@ -252,7 +252,7 @@ export class Heartbeat {
     const body = ownMetadataPatch(known, identity, registration);
     if (!body) return known;
     const { client, log } = this.#deps;
-    log.info("labels and annotations of the node are put right", { patch: JSON.stringify(body) });
+    log.info("reconciled labels and annotations of the node", { patch: JSON.stringify(body) });
     const place = { name: identity.nodeName };
     return await client.patch(NODES, place, { kind: "strategic", body }, signal);
   }

@@ -54,8 +54,8 @@ export async function keepLease(
       // Recreated or changed: its present state has to be read again.
       if (isApiError(error)) latest = undefined;
       const fields = { failures, problem: messageOf(error) };
-      if (failures === ATTEMPTS) log.warn("the node's lease could not be renewed", fields);
-      else log.verbose(2, "the node's lease could not be renewed", fields);
+      if (failures === ATTEMPTS) log.warn("failed to renew the node's lease; will retry", fields);
+      else log.verbose(2, "failed to renew the node's lease; will retry", fields);
     }
     const soon = failures > 0 && failures < ATTEMPTS;
     const pauseMs = soon ? retryDelayMs(failures, RETRY) : jitter(random, periodMs, RENEW_JITTER);

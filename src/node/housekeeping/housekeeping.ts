@@ -101,7 +101,7 @@ async function listed<T>(
   } catch (error) {
     if (!isOutside(error)) throw error;
     const problem = messageOf(error);
-    outside.log.warn("what unknown pods left cannot be listed", { place, problem });
+    outside.log.warn("failed to list leftovers of orphaned pods", { place, problem });
     return undefined;
   }
 }
@@ -139,9 +139,9 @@ async function remove(
   if (deps.isKnown(uid)) return;
   try {
     await act();
-    deps.outside.log.verbose(2, "removed what an unknown pod left", { what });
+    deps.outside.log.verbose(2, "removed leftovers of an orphaned pod", { what });
   } catch (error) {
-    deps.outside.log.warn("cannot remove what an unknown pod left", {
+    deps.outside.log.warn("failed to remove leftovers of an orphaned pod", {
       what,
       problem: messageOf(error),
     });

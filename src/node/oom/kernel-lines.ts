@@ -20,7 +20,7 @@ export interface OomKill {
 export interface OomStory {
   readonly open: OomKill | undefined;
   /** The victim of `open` is dead: its report is complete. */
-  readonly told: boolean;
+  readonly complete: boolean;
   /** Killings whose story has ended. */
   readonly done: readonly OomKill[];
 }
@@ -38,20 +38,20 @@ const MAX_OTHERS = 20;
  * groups, then one for each process that dies: more than one where a group is killed as a whole.
  */
 export function readOomLines(story: OomStory, lines: readonly string[]): OomStory {
-  let { open, told } = story;
+  let { open, complete } = story;
   const done: OomKill[] = [...story.done];
   for (const line of lines) {
     const begun = beginOf(line);
     if (begun) {
       if (open) done.push(open);
       open = begun;
-      told = false;
+      complete = false;
     } else if (open) {
-      told ||= KILLED.test(line);
+      complete ||= KILLED.test(line);
       open = continued(open, line);
     }
   }
-  return { open, told, done };
+  return { open, complete, done };
 }
 
 function beginOf(line: string): OomKill | undefined {

@@ -10,7 +10,7 @@ import { locateGroup } from "../../subsystems/cgroups/locate.ts";
 import { readOomLines } from "./kernel-lines.ts";
 import { startOomWatch } from "./oom.ts";
 
-const NOTHING = { open: undefined, told: false, done: [] };
+const NOTHING = { open: undefined, complete: false, done: [] };
 const ID = "f8c15a99d5b2552b20dd671c4e21a8117249acae14ba5ef9e4d3a5928e410737";
 
 const memcg = (limit: string, group: string, name = "tail", pid = 4538) => [
@@ -25,8 +25,8 @@ const global = (group: string) => [
 ];
 
 test("readOomLines takes group, limit and process out of what the kernel says", () => {
-  const { open, told } = readOomLines(NOTHING, memcg("/kubepods/podx", `/kubepods/podx/${ID}`));
-  assert.equal(told, true);
+  const { open, complete } = readOomLines(NOTHING, memcg("/kubepods/podx", `/kubepods/podx/${ID}`));
+  assert.equal(complete, true);
   assert.deepEqual(open, {
     limitGroup: "/kubepods/podx",
     victimGroup: `/kubepods/podx/${ID}`,

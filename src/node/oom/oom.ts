@@ -28,23 +28,20 @@ export interface OomWatchDeps {
 /** Interval between reads of the kernel log; one that finds nothing is a single system call. */
 const PERIOD_MS = 1000;
 
-const NOTHING: OomStory = { open: undefined, told: false, done: [] };
+const NOTHING: OomStory = { open: undefined, complete: false, done: [] };
 
 /** Starts the watcher; it ends with the scope. */
 export function startOomWatch(deps: OomWatchDeps): void {
   const { outside, scope } = deps;
   const kernelLog = outside.host.openKernelLog?.();
   if (!kernelLog) {
-    outside.log.verbose(
-      1,
-      "the kernel's log cannot be read; kills for want of memory are not explained",
-    );
+    outside.log.verbose(1, "failed to read the kernel log; OOM kills will not be explained");
     return;
   }
   scope.defer("kernel log", () => kernelLog.close());
   const kills = deps.metrics.counter({
     name: "nodelet_oom_kills_total",
-    help: "Processes killed for want of memory, by whose limit was reached.",
+    help: "OOM-killed processes, by whose memory limit was reached.",
   });
   const countKill = (limit: string) => kills.add({ limit });
   scope.spawn("kernel log", "restart", (signal) => follow(kernelLog, deps, countKill, signal));
@@ -62,7 +59,7 @@ async function follow(
     story = readOomLines(story, lines);
     for (const kill of story.done) reportKill(kill, deps, countKill);
     // A report without new lines since the last read is complete.
-    const isOver = story.open !== undefined && (story.told || lines.length === 0);
+    const isOver = story.open !== undefined && (story.complete || lines.length === 0);
     if (story.open && isOver) reportKill(story.open, deps, countKill);
     story = isOver ? NOTHING : { ...story, done: [] };
     await deps.outside.clock.sleep(PERIOD_MS, signal).catch(() => {});
@@ -71,7 +68,7 @@ async function follow(
 
 function reportKill(kill: OomKill, deps: OomWatchDeps, countKill: (limit: string) => void): void {
   const { cgroups, outside } = deps;
-  outside.log.warn("killed for want of memory", { ...kill });
+  outside.log.warn("process OOM-killed", { ...kill });
   const victim = cgroups.locate(kill.victimGroup);
   const found = victim.kind === "container" && podOf(deps, victim.uid);
   if (found && victim.kind === "container") {

@@ -132,7 +132,7 @@ async function followFiles(
       log.info("the client certificate of the kubeconfig has changed");
     } catch (error) {
       // Half of a replacement, most likely: the old one is used until both parts fit again.
-      log.warn("the client certificate of the kubeconfig cannot be read", {
+      log.warn("failed to read the client certificate of the kubeconfig", {
         problem: messageOf(error),
       });
     }

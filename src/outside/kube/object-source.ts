@@ -172,7 +172,7 @@ export class WatchedObjects implements ObjectSource {
       try {
         listener(object);
       } catch (error) {
-        this.#deps.log.error("word of an object was not taken well", { error: messageOf(error) });
+        this.#deps.log.error("object change handler failed", { error: messageOf(error) });
       }
     }
     for (const resolve of [...entry.waiting]) resolve();

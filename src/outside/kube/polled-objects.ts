@@ -117,7 +117,7 @@ export class PolledObjects implements ObjectSource {
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof OutsideError)) throw error;
-        log.verbose(2, "an object could not be looked at", { problem: messageOf(error) });
+        log.verbose(2, "failed to get an object", { problem: messageOf(error) });
       }
       await clock.sleep(this.#options.everyMs, signal).catch(() => {});
     }

@@ -247,7 +247,7 @@ class Follower<T extends ApiObject> {
     if (!(error instanceof OutsideError)) throw error;
     if (isGone(error)) {
       const problem = messageOf(error);
-      log.verbose(2, "watch is behind; listing anew", { resource: plural, problem });
+      log.verbose(2, "watch expired; listing again", { resource: plural, problem });
       this.#consistent = isAhead(error) || this.#refused > 0;
       this.#resourceVersion = undefined;
       if (this.#refused > 0) await this.#pauseRefused(error);
@@ -296,8 +296,8 @@ class Follower<T extends ApiObject> {
     this.#deps.onFollowing?.(false);
     const fields = { resource: this.#options.resource.plural, problem: messageOf(error) };
     // Said when it begins; while it lasts only to those who want to know more.
-    if (failures === 1) log.warn("objects cannot be followed for now", fields);
-    else log.verbose(2, "objects cannot be followed for now", { ...fields, delayMs });
+    if (failures === 1) log.warn("failed to list or watch objects; will retry", fields);
+    else log.verbose(2, "failed to list or watch objects; will retry", { ...fields, delayMs });
     await clock.sleep(delayMs, this.#signal);
   }
 }

@@ -81,8 +81,8 @@ const READ_BUFFER_BYTES = 16 * 1024;
  * Connects. The socket stays half open when the peer closes, because an ordinary close in answer
  * would leave the peer's side in TIME_WAIT.
  */
-export function connectTo(host: string, port: number, held: Held, told: Connecting): Socket {
-  const { onBytes } = told;
+export function connectTo(host: string, port: number, held: Held, handlers: Connecting): Socket {
+  const { onBytes } = handlers;
   readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
   const onread = onBytes && {
     buffer: readBuffer,
@@ -96,12 +96,12 @@ export function connectTo(host: string, port: number, held: Held, told: Connecti
   held.add(socket);
   // Heard to the end: an error after the end of the exchange has nobody else to hear it.
   socket.on("error", (error) => {
-    if (stood) told.onBroken?.(error);
-    else told.onDialError(new PeerError(dialText(host, port, error)));
+    if (stood) handlers.onBroken?.(error);
+    else handlers.onDialError(new PeerError(dialText(host, port, error)));
   });
   socket.once("connect", () => {
     stood = true;
-    told.onConnect(socket);
+    handlers.onConnect(socket);
   });
   return socket;
 }

@@ -143,7 +143,7 @@ export class ApiPods implements PodSource {
       this.#desired.set(uid, pod);
       sink.setDesired(pod);
     }
-    this.#tell(pod);
+    this.#notify(pod);
   }
 
   #drop(pod: Pod, sink: PodSink): void {
@@ -151,10 +151,10 @@ export class ApiPods implements PodSource {
     this.#latest.delete(uid);
     this.#desired.delete(uid);
     if (!isMirrorPod(pod)) sink.drop(uid, pod.metadata?.deletionGracePeriodSeconds);
-    this.#tell(pod);
+    this.#notify(pod);
   }
 
-  #tell(pod: Pod): void {
+  #notify(pod: Pod): void {
     for (const listener of this.#listeners) listener(pod);
   }
 }

@@ -165,8 +165,8 @@ export class ClusterPods {
         const isKnown = !error.retryable && this.#noteRefusal(action);
         const pod = podDisplayName(objectOf(action));
         const fields = { pod, step: action.kind, problem: messageOf(error) };
-        if (error.retryable || isKnown) log.verbose(2, "a mirror pod is not as it must be", fields);
-        else log.warn("a mirror pod is not as it must be", fields);
+        if (error.retryable || isKnown) log.verbose(2, "failed to reconcile a mirror pod", fields);
+        else log.warn("failed to reconcile a mirror pod", fields);
       }
     };
     // One that the API does not answer (a webhook may hang) holds up no other.

@@ -312,8 +312,8 @@ export class StatusWriter {
     if (!isGone) this.#touch(entry);
     const fields = { pod: podDisplayName(entry.pod), step: step.kind, problem: messageOf(error) };
     if (isGone || entry.failures > 1 || error.retryable)
-      log.verbose(2, "the API did not take a pod's status", fields);
-    else log.warn("the API did not take a pod's status", fields);
+      log.verbose(2, "failed to update the status of a pod", fields);
+    else log.warn("failed to update the status of a pod", fields);
   }
 
   /** Until something is to be done, at the latest until the next full pass. */

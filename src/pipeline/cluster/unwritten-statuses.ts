@@ -16,7 +16,7 @@ const LIMIT_MS = 10_000;
 
 interface Episode {
   readonly since: MonotonicMs;
-  told?: string;
+  reported?: string;
 }
 
 /** Says of each status that stays unwritten why, once for each reason. Holds what is unwritten now, no more. */
@@ -44,8 +44,8 @@ export class UnwrittenStatuses {
       const episode = this.#episodes.get(uid) ?? { since: now };
       this.#episodes.set(uid, episode);
       const forMs = now - episode.since;
-      if (forMs < LIMIT_MS || episode.told === reason) continue;
-      episode.told = reason;
+      if (forMs < LIMIT_MS || episode.reported === reason) continue;
+      episode.reported = reason;
       this.#log.warn("the API server does not have a pod's status", {
         pod: podDisplayName(pod),
         reason,

@@ -79,7 +79,7 @@ export class PodActor {
       }
     } finally {
       this.#cancelAlarm?.();
-      this.#inFlight?.abort(new Error("the agent is leaving"));
+      this.#inFlight?.abort(new Error("the agent is shutting down"));
     }
   }
 
@@ -180,7 +180,7 @@ export class PodActor {
         return;
       } catch (error) {
         if (leave.aborted) return;
-        this.#deps.log.warn("runtime cannot say what it has of the pod", {
+        this.#deps.log.warn("failed to observe the pod at the container runtime", {
           error: messageOf(error),
         });
         // An unreachable runtime is a condition of the node, not of this pod.

@@ -24,7 +24,7 @@ export async function recordDnsProblems({ runtime, events }: EventDeps, pod: Pod
 }
 
 /** Tells of an update that needs what the node does not declare (kubelet.go HandlePodUpdates). */
-export function tellMissingFeatures(
+export function recordMissingFeatures(
   events: Events,
   update: { readonly before: Pod | undefined; readonly now: Pod },
   declared: readonly string[] | undefined,

@@ -15,7 +15,7 @@ import {
 import { type ResizeDeps, resizePort } from "./resize-port.ts";
 import { type RuntimePortDeps, runtimePort } from "./runtime-port.ts";
 
-export { tellMissingFeatures } from "./port-events.ts";
+export { recordMissingFeatures } from "./port-events.ts";
 
 /** Folders and rules of the ports. */
 export interface PortOptions {

@@ -77,7 +77,7 @@ async function apply(
     outcome = await cgroups.resizePod({
       from: withAllocation(pod, actuated),
       to: pod,
-      tellAll: isUnsure(actuated.group),
+      updateAll: isUnsure(actuated.group),
       containers,
       updateContainer: (id, resources) => runtime.updateContainer(id, resources, signal),
     });

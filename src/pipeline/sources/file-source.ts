@@ -55,7 +55,7 @@ export async function followFiles(
 ): Promise<void> {
   const changes = new Cell(0);
   const remembered = new Map<string, Remembered>();
-  let told = false;
+  let reported = false;
   let unsettled = false;
   const folder = await watchedFolder(options.path, deps.files);
   deps.files.watchDirectory(folder, () => changes.set(changes.get() + 1), signal);
@@ -70,10 +70,10 @@ export async function followFiles(
         const all = [...remembered.values()];
         unsettled = all.some((manifest) => manifest.unsettled);
         // The first answer says what is wanted at all: it waits until every manifest is whole.
-        return unsettled && !told ? undefined : all;
+        return unsettled && !reported ? undefined : all;
       },
       act: async (all) => {
-        told = true;
+        reported = true;
         deps.onChange(
           all.flatMap(({ pods }) => pods),
           all.flatMap(({ problem }) => (problem ? [problem] : [])),

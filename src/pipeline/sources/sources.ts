@@ -213,27 +213,27 @@ export class Sources {
     const before = this.#desired;
     const merged = mergeSources([...this.#answers.values()].flat(), before);
     this.#desired = merged.pods;
-    this.#tellDuplicates(merged.duplicates);
-    this.#tellProblems([...[...this.#problemsOf.values()].flat(), ...merged.problems]);
+    this.#reportDuplicates(merged.duplicates);
+    this.#reportProblems([...[...this.#problemsOf.values()].flat(), ...merged.problems]);
     const { removed, added } = differenceOf(before, merged.pods);
     for (const uid of removed) this.#deps.onUndesired(uid);
     for (const pod of added) this.#deps.onDesired(pod);
   }
 
-  #tellDuplicates(now: readonly SourcedPod[]): void {
+  #reportDuplicates(now: readonly SourcedPod[]): void {
     const keyOf = ({ uid, origin }: SourcedPod) => `${uid} ${origin}`;
     for (const pod of now) if (!this.#duplicates.has(keyOf(pod))) this.#deps.onDuplicate(pod);
     this.#duplicates = new Set(now.map(keyOf));
   }
 
   /** Each problem is logged when it appears, not again while it lasts. */
-  #tellProblems(now: readonly SourceProblem[]): void {
+  #reportProblems(now: readonly SourceProblem[]): void {
     const known = new Set(
       this.#problems.get().map(({ origin, message }) => `${origin}: ${message}`),
     );
     const fresh = now.filter(({ origin, message }) => !known.has(`${origin}: ${message}`));
     for (const { origin, message } of fresh)
-      this.#deps.log.error("manifest cannot be used", { origin, problem: message });
+      this.#deps.log.error("invalid manifest", { origin, problem: message });
     if (fresh.length > 0 || now.length !== known.size) this.#problems.set(now);
   }
 }

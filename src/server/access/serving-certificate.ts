@@ -97,7 +97,7 @@ export class ServingCertificate {
         act: async (material) => {
           known = JSON.stringify(material);
           take(material);
-          log.info("certificates of the server were read anew");
+          log.info("reloaded the server's certificates");
         },
       },
       clock,
@@ -159,7 +159,7 @@ export class ServingCertificate {
         const pair = await this.#readPair(certFile, keyFile, "--cert-dir");
         const why = this.#whyAnother(pair.certificatePem);
         if (why === undefined) return pair;
-        this.#deps.log.info("the certificate of the server is made anew", { file: certFile, why });
+        this.#deps.log.info("creating a new server certificate", { file: certFile, why });
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
         for (const path of [certFile, keyFile])

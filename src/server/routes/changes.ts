@@ -53,7 +53,7 @@ export class ChangeFeed {
   #overviewDue = false;
   #overview = "";
   #overviewAt = Number.NEGATIVE_INFINITY;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #sentAt = Number.NEGATIVE_INFINITY;
   readonly #wakeup = new Wakeup();
 
   constructor(node: ServedNode, deps: ChangesDeps) {
@@ -81,7 +81,7 @@ export class ChangeFeed {
     const events = subsystems.events.list().map(eventLine);
     this.#pods.clear();
     this.#events = [];
-    this.#toldAt = this.#deps.clock.monotonic();
+    this.#sentAt = this.#deps.clock.monotonic();
     return [this.#overviewLine() ?? ALIVE, ...pods, ...events, SYNCED];
   }
 
@@ -105,7 +105,7 @@ export class ChangeFeed {
       if (line !== undefined) lines.push(line);
     }
     if (lines.length === 0 && this.#silentLeftMs() <= 0) lines.push(ALIVE);
-    if (lines.length > 0) this.#toldAt = this.#deps.clock.monotonic();
+    if (lines.length > 0) this.#sentAt = this.#deps.clock.monotonic();
     return lines;
   }
 
@@ -115,7 +115,7 @@ export class ChangeFeed {
   }
 
   #silentLeftMs(): number {
-    return this.#toldAt + ALIVE_EVERY_MS - this.#deps.clock.monotonic();
+    return this.#sentAt + ALIVE_EVERY_MS - this.#deps.clock.monotonic();
   }
 
   #overviewLeftMs(): number {

@@ -65,7 +65,8 @@ export async function bootstrapCertificate(
       // A refused request is not taken up again; the next try comes with another key.
       if (error.code === "denied" && !isApiError(error)) await files.remove(keyPath);
       const fields = { problem: messageOf(error) };
-      if (failures === 1 || !error.retryable) log.warn("the node has no certificate yet", fields);
+      if (failures === 1 || !error.retryable)
+        log.warn("failed to obtain the node's certificate; will retry", fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal);
     }
   }

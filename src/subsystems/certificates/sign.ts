@@ -80,7 +80,10 @@ async function createRequest(
   };
   try {
     const made = await client.create(SIGNING_REQUESTS, {}, request, signal);
-    log.info("asked for a certificate", { request: made.metadata?.name, signer: signerName });
+    log.info("created a certificate signing request", {
+      request: made.metadata?.name,
+      signer: signerName,
+    });
     return made;
   } catch (error) {
     if (name === undefined || !isApiError(error, 409)) throw error;

@@ -51,7 +51,7 @@ export class CertificateStore {
     } catch (error) {
       if (!isOutside(error)) throw error;
       const fields = { file: this.currentPath, problem: messageOf(error) };
-      this.#deps.log.warn("a kept certificate cannot be used", fields);
+      this.#deps.log.warn("stored certificate is unusable", fields);
       return undefined;
     }
   }
@@ -72,7 +72,7 @@ export class CertificateStore {
       const path = `${this.#folder}/${name}`;
       if (!(await good(path))) continue;
       await files.link(path, this.currentPath).catch((error: unknown) => {
-        log.warn("the certificate before cannot be made the present one", { path, error });
+        log.warn("failed to restore the previous certificate", { path, error });
       });
       return;
     }

@@ -122,7 +122,7 @@ export async function applyPlan(
   }
   const writes = plan.writes.filter(({ asFound }) => repair || !asFound);
   if (!exists) await makeGroup(access, plan.path);
-  if (access.systemd) await tellSystemd(access, plan.path, writes);
+  if (access.systemd) await applyToSystemd(access, plan.path, writes);
   const written: CgroupDifference[] = [];
   let open: readonly CgroupWrite[] = writes;
   let failed: CgroupFailure[] = [];
@@ -170,7 +170,7 @@ export async function destroyGroup({ tree, systemd }: CgroupAccess, path: string
  * Makes systemd want the same values, all of them as soon as one differs: what it does not know it would
  * undo when it writes a unit's values the next time.
  */
-async function tellSystemd(
+async function applyToSystemd(
   { tree, systemd }: CgroupAccess,
   path: string,
   writes: readonly CgroupWrite[],

@@ -30,7 +30,7 @@ const demandOf = (version: 1 | 2, from: Pod, to: Pod, group = from) => ({
   from: demand(from),
   to: demand(to),
   found: shownFor(version, group),
-  tellAll: false,
+  updateAll: false,
 });
 
 const shown = (step: ResizeStep) =>
@@ -84,7 +84,7 @@ test("a change on top of one that failed half way brings all to what is wanted",
   failing = false;
   told.length = 0;
   // Back to what is written down as what they have.
-  const back = { ...request, to: small, tellAll: true };
+  const back = { ...request, to: small, updateAll: true };
   assert.equal((await cgroups.resizePod(back)).kind, "done");
   assert.deepEqual(told, ["c1 10000 100", "c1 10000 100"]);
   assert.equal(await tree.read(path, "memory.max"), String(100 * 2 ** 20));
@@ -144,7 +144,7 @@ async function resizing(from: Pod, to: Pod, fault?: Fault) {
   const request = {
     from,
     to,
-    tellAll: false,
+    updateAll: false,
     containers: [{ name: "a", id: "c1" }],
     updateContainer: async (id: string, told1: ContainerResources) => {
       const { cpuQuota, memoryLimitInBytes } = told1;

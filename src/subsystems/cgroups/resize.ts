@@ -22,7 +22,7 @@ export interface CgroupResizeRequest {
   readonly from: Pod;
   readonly to: Pod;
   /** Whether containers may have other values than `from` says. */
-  readonly tellAll: boolean;
+  readonly updateAll: boolean;
   /** Containers that run and stay running; others get what they shall have when they are made. */
   readonly containers: readonly { readonly name: string; readonly id: string }[];
   /** Tells the runtime the new resources of a container. */
@@ -90,9 +90,9 @@ async function updateContainers(
 
 async function demandOf(
   { tree, settings, options }: ResizeAccess,
-  { from, to, tellAll }: CgroupResizeRequest,
+  { from, to, updateAll }: CgroupResizeRequest,
 ): Promise<ResizeDemand> {
-  const demand = { from: podDemand(from), to: podDemand(to), tellAll };
+  const demand = { from: podDemand(from), to: podDemand(to), updateAll };
   if (!options.cgroupsPerQos) return demand;
   const found = new Map<string, string>();
   for (const file of resizedFiles(settings, demand.to)) {

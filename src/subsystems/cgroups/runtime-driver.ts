@@ -24,9 +24,12 @@ export async function runtimeCgroupDriver(
     if (!isOutside(thrown) || signal.aborted) throw thrown;
     if (thrown.code === "unimplemented") tellLostSupport(metrics);
     else {
-      log.warn("runtime does not tell its cgroup driver; the configured one is used", {
-        problem: messageOf(thrown),
-      });
+      log.warn(
+        "the container runtime does not report its cgroup driver; using the configured one",
+        {
+          problem: messageOf(thrown),
+        },
+      );
     }
     return undefined;
   }

@@ -274,7 +274,7 @@ export class Devices {
     if (holdings.length === 0) return NO_DEVICE_PARTS;
     const { parts, conflicts } = mergeAnswers(holdings, decodeAnswer);
     for (const conflict of conflicts)
-      this.#deps.log.warn("device plugins want different things of a container", {
+      this.#deps.log.warn("device plugins returned conflicting responses for a container", {
         pod: podDisplayName(pod),
         container: container.name,
         conflict,
@@ -371,7 +371,9 @@ export class Devices {
   }
 
   #note(text: string): void {
-    this.#deps.log.warn("what was written down of devices is not what is", { difference: text });
+    this.#deps.log.warn("device checkpoint differs from the running containers", {
+      difference: text,
+    });
     this.#notes = [...this.#notes, text].slice(-MAX_NOTES);
   }
 

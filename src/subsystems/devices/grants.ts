@@ -213,7 +213,7 @@ export class Grants {
       return await plugin.prefer(question, signal);
     } catch (error) {
       if (!signal.aborted)
-        this.#deps.log.warn("a device plugin did not say which devices it prefers", {
+        this.#deps.log.warn("failed to get preferred devices from the device plugin", {
           resource: plugin.target.resource,
           problem: messageOf(error),
         });

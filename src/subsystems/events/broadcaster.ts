@@ -193,7 +193,7 @@ class Watcher {
   }
 
   #failed(error: unknown): void {
-    this.#deps.log.error("a watcher of events failed", {
+    this.#deps.log.error("event watcher failed", {
       watcher: this.#name,
       problem: messageOf(error),
     });

@@ -111,7 +111,7 @@ export class Recorder {
         if (published !== "queued") this.#lost(published, event, input);
       }
     } catch (error) {
-      this.#deps.log.error("event could not be made", { problem: messageOf(error) });
+      this.#deps.log.error("failed to construct an event", { problem: messageOf(error) });
       this.#deps.onLost("fault", undefined);
     }
   }
@@ -148,10 +148,10 @@ type EventInput = EventText & {
 const LOG_EVERY_MS = 10_000;
 
 const LOST_TEXTS = {
-  object: "event is lost: the object does not say what it is",
-  type: "event is lost: its type is neither Normal nor Warning",
-  full: "event is lost: too many wait already",
-  closed: "event is lost: events are closed",
+  object: "event dropped: the object has no kind or name",
+  type: "event dropped: its type is neither Normal nor Warning",
+  full: "event dropped: the queue is full",
+  closed: "event dropped: the recorder is closed",
 } as const;
 
 /** Nanoseconds of now in hex, rising with every call: they name events. */

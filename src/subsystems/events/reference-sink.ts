@@ -95,8 +95,8 @@ export class ReferenceSink {
         log.error("event could not be written, it is tried again", about);
         return false;
       }
-      if (verdict.quiet) log.verbose(5, "the API server refuses an event", about);
-      else log.error("the API server refuses an event", about);
+      if (verdict.quiet) log.verbose(5, "API server rejected an event", about);
+      else log.error("API server rejected an event", about);
       counts.dropped(verdict.why);
       return true;
     }

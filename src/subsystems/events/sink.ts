@@ -144,7 +144,7 @@ export class Sink {
       }
       return this.#failed(entry, error, triedBefore);
     }
-    if (this.#failures > 0) log.info("events are written again", { waiting: this.#outbox.size });
+    if (this.#failures > 0) log.info("event writes recovered", { waiting: this.#outbox.size });
     this.#failures = 0;
     this.#arrived(entry);
     return 0;
@@ -175,8 +175,8 @@ export class Sink {
     if (verdict.kind === "drop" || (!verdict.away && entry.tries >= REFERENCE.tries)) {
       const why = verdict.kind === "drop" ? verdict.why : "retries";
       if (verdict.kind === "drop" && verdict.quiet)
-        log.verbose(5, "the API server refuses an event", about);
-      else log.error("the API server refuses an event", { ...about, why });
+        log.verbose(5, "API server rejected an event", about);
+      else log.error("API server rejected an event", { ...about, why });
       this.#outbox.settle(entry, true);
       counts.dropped(why);
       this.#countDropped(entry);
@@ -186,7 +186,7 @@ export class Sink {
     this.#failures += 1;
     this.#outbox.settle(entry, false);
     if (this.#failures % SAY_EVERY === 1)
-      log.warn("events cannot be written; they wait", { ...about, waiting: this.#outbox.size });
+      log.warn("failed to write events; will retry", { ...about, waiting: this.#outbox.size });
     const { random } = this.#deps;
     const delayMs = retryDelayMs(this.#failures, RETRY);
     // The first pause is random from zero, so that nodes do not come back all at once.

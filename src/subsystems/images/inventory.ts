@@ -255,7 +255,7 @@ export class Inventory {
       if (isOutside(error, "notFound")) return [];
       if (!isOutside(error) || isOutside(error, "unavailable", "aborted")) throw error;
       if (!this.#unclear.has(id))
-        this.#deps.log.warn("it is not known which images a container mounts", {
+        this.#deps.log.warn("failed to determine which images a container mounts", {
           container: id,
           problem: messageOf(error),
         });

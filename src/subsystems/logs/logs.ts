@@ -77,7 +77,7 @@ export class Logs {
     try {
       await removeLog(path, this.#deps.files);
     } catch (error) {
-      this.#deps.log.warn("the log of a removed container stays", { path, error });
+      this.#deps.log.warn("failed to remove the log of a removed container", { path, error });
     }
     await this.links.removed(id, { pod, container, restartCount });
   }
@@ -120,7 +120,7 @@ export class Logs {
       return await LogReading.open(folder, path.slice(end + 1), query, {
         clock,
         ended,
-        onBroken: (name, error) => log.warn("a rotated log is broken", { path, name, error }),
+        onBroken: (name, error) => log.warn("failed to read a rotated log", { path, name, error }),
         onClose: () => {
           this.#readers -= 1;
         },

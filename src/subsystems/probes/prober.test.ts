@@ -74,7 +74,7 @@ test("Prober continues after an attempt that failed unexpectedly, and logs it", 
   const prober = new Prober("liveness", watched(app), shared);
   await clock.advance(3500);
   assert.equal(probes, 4);
-  assert.deepEqual(said, ["probe broke off"]);
+  assert.deepEqual(said, ["probe attempt failed unexpectedly"]);
   void prober.stop();
 });
 

@@ -301,7 +301,8 @@ export class Prober {
         : await runProbe(ports, request, signal);
       if (outcome !== undefined && !signal.aborted) this.#takeIn(outcome, containerId, began);
     } catch (error) {
-      if (!signal.aborted) log.error("probe broke off", { ...this.#names(), error });
+      if (!signal.aborted)
+        log.error("probe attempt failed unexpectedly", { ...this.#names(), error });
     }
   }
 

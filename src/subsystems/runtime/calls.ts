@@ -70,6 +70,6 @@ export class RuntimeCalls {
     const late = this.#clock.sleep(TIMEOUT_MS, idle.signal).catch(() => {});
     await Promise.race([Promise.all([this.#starts.untilIdle(), this.#removals.untilIdle()]), late]);
     idle.abort();
-    this.#cutOff.abort(new Error("the agent is leaving"));
+    this.#cutOff.abort(new Error("the agent is shutting down"));
   }
 }

@@ -77,7 +77,10 @@ export class Observer {
   readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
   /** What was last told of each pod, as ids and states, and as of when. */
-  readonly #told = new Map<PodUid, { readonly signature: string; readonly asOf: MonotonicMs }>();
+  readonly #reported = new Map<
+    PodUid,
+    { readonly signature: string; readonly asOf: MonotonicMs }
+  >();
 
   constructor(deps: ObserveDeps) {
     this.#deps = deps;
@@ -141,12 +144,12 @@ export class Observer {
     const lists = await this.#list({}, signal);
     const byPod = groupByPod(lists);
     const changed = [...byPod].filter(
-      ([uid, ofPod]) => this.#told.get(uid)?.signature !== signatureOf(ofPod),
+      ([uid, ofPod]) => this.#reported.get(uid)?.signature !== signatureOf(ofPod),
     );
-    const vanished = [...this.#told].flatMap(([uid, { asOf }]) =>
+    const vanished = [...this.#reported].flatMap(([uid, { asOf }]) =>
       byPod.has(uid) || asOf > lists.asOf ? [] : [uid],
     );
-    for (const uid of vanished) this.#told.delete(uid);
+    for (const uid of vanished) this.#reported.delete(uid);
     this.#forget(() => true, lists);
     const observed = { asOf: lists.asOf, sandboxes: [], containers: [] };
     return {
@@ -154,7 +157,7 @@ export class Observer {
         uid,
         asOf: lists.asOf,
         describe: () => podFromLabels(ofPod.sandboxes, ofPod.containers),
-        isNew: !this.#told.has(uid),
+        isNew: !this.#reported.has(uid),
         observe: (own) => this.#observe(uid, ofPod, own),
       })),
       vanished: vanished.map((uid) => ({
@@ -173,7 +176,7 @@ export class Observer {
     try {
       const observed = await this.#observation(uid, lists, signal);
       if (!this.#mayTell(uid, asOf)) return { kind: "outdated" };
-      this.#tell(uid, lists);
+      this.#markReported(uid, lists);
       return { kind: "observed", uid, observed, describe };
     } catch (error) {
       signal.throwIfAborted();
@@ -183,13 +186,13 @@ export class Observer {
   }
 
   #mayTell(uid: PodUid, asOf: MonotonicMs): boolean {
-    const told = this.#told.get(uid);
-    return told === undefined || told.asOf <= asOf;
+    const reported = this.#reported.get(uid);
+    return reported === undefined || reported.asOf <= asOf;
   }
 
-  #tell(uid: PodUid, lists: Lists): void {
-    this.#told.set(uid, { signature: signatureOf(lists), asOf: lists.asOf });
-    if (lists.sandboxes.length + lists.containers.length === 0) this.#told.delete(uid);
+  #markReported(uid: PodUid, lists: Lists): void {
+    this.#reported.set(uid, { signature: signatureOf(lists), asOf: lists.asOf });
+    if (lists.sandboxes.length + lists.containers.length === 0) this.#reported.delete(uid);
   }
 
   async #list(

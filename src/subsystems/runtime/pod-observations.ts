@@ -21,7 +21,7 @@ export interface PodObservationsDeps {
   readonly observer: Observer;
   readonly degraded: DegradedPods;
   /** Told of pods whose observation was not waited for. */
-  readonly onLate: Tell;
+  readonly onLate: PodHandler;
   /** Something changed on the pod while it was looked at. */
   readonly onChangedMeanwhile: (uid: PodUid) => void;
   /** The runtime could not even list what it has of a pod that nobody waited for. */
@@ -29,7 +29,7 @@ export interface PodObservationsDeps {
 }
 
 /** Takes what became of one pod. */
-export type Tell = (found: FoundPod) => void;
+export type PodHandler = (found: FoundPod) => void;
 
 /** One observation at a pod. */
 interface Job {
@@ -61,21 +61,21 @@ export class PodObservations {
   }
 
   /** Lists everything and tells of what changed, each pod as soon as it was read. Throws when it cannot list. */
-  async all(tell: Tell, signal: AbortSignal): Promise<void> {
+  async all(report: PodHandler, signal: AbortSignal): Promise<void> {
     const { observer, degraded } = this.#deps;
     const { changed, vanished } = await observer.listAll(signal);
-    for (const pod of vanished) this.#vanished(pod, tell);
+    for (const pod of vanished) this.#vanished(pod, report);
     const ready = changed.filter(({ uid }) => !degraded.isPausing(uid));
-    await this.#run(ready.map(jobOf), tell, signal);
+    await this.#run(ready.map(jobOf), report, signal);
   }
 
   /** Looks at some pods. Throws when the runtime cannot list. */
-  async some(uids: readonly PodUid[], tell: Tell, signal: AbortSignal): Promise<void> {
+  async some(uids: readonly PodUid[], report: PodHandler, signal: AbortSignal): Promise<void> {
     const { degraded } = this.#deps;
     const ready = uids.filter((uid) => !degraded.isPausing(uid));
     await this.#run(
       ready.map((uid) => this.#jobFor(uid)),
-      tell,
+      report,
       signal,
     );
   }
@@ -112,21 +112,25 @@ export class PodObservations {
     return { uid, observe: (signal) => this.#deps.observer.observePod(uid, signal) };
   }
 
-  async #run(jobs: readonly Job[], tell: Tell, signal: AbortSignal): Promise<void> {
+  async #run(jobs: readonly Job[], report: PodHandler, signal: AbortSignal): Promise<void> {
     const outcomes = await inParallel(jobs, OBSERVATIONS_AT_ONCE, (job) =>
-      this.#inItsTurn(job, tell, signal),
+      this.#inItsTurn(job, report, signal),
     );
     for (const outcome of outcomes) if (outcome.kind === "failed") throw outcome.error;
   }
 
   /** Resolves when the observation has ended or is not waited for any more. */
-  async #inItsTurn(job: Job, tell: Tell, signal: AbortSignal): Promise<void> {
+  async #inItsTurn(job: Job, report: PodHandler, signal: AbortSignal): Promise<void> {
     if (this.#running.has(job.uid)) {
       this.#changedMeanwhile.add(job.uid);
       return;
     }
     let isLate = false;
-    const run = this.#carryOut(job, (found) => (isLate ? this.#deps.onLate : tell)(found), signal);
+    const run = this.#carryOut(
+      job,
+      (found) => (isLate ? this.#deps.onLate : report)(found),
+      signal,
+    );
     const waited = new AbortController();
     const patience = this.#deps.clock
       .sleep(WAIT_MS, waited.signal)
@@ -137,7 +141,7 @@ export class PodObservations {
       await ended;
       return;
     }
-    if (job.late) this.#tell(job.late, tell);
+    if (job.late) this.#report(job.late, report);
     isLate = true;
     this.#leaveBehind(ended.then(() => {}).catch(() => this.#deps.onUnlisted()));
   }
@@ -147,13 +151,13 @@ export class PodObservations {
     void work.finally(() => this.#late.delete(work));
   }
 
-  async #carryOut(job: Job, tell: Tell, signal: AbortSignal): Promise<void> {
+  async #carryOut(job: Job, report: PodHandler, signal: AbortSignal): Promise<void> {
     const run: Run = { dropped: false };
     this.#running.set(job.uid, run);
     try {
       const observation = await job.observe(signal);
       if (!run.dropped && observation.kind !== "outdated")
-        this.#tell(this.#judged(observation), tell);
+        this.#report(this.#judged(observation), report);
     } finally {
       if (this.#running.get(job.uid) === run) this.#running.delete(job.uid);
       if (this.#changedMeanwhile.delete(job.uid)) this.#deps.onChangedMeanwhile(job.uid);
@@ -171,17 +175,17 @@ export class PodObservations {
     return observation;
   }
 
-  #vanished(pod: ObservedPod, tell: Tell): void {
+  #vanished(pod: ObservedPod, report: PodHandler): void {
     const run = this.#running.get(pod.uid);
     if (run) run.dropped = true;
     this.#deps.degraded.gone(pod.uid);
-    this.#tell(pod, tell);
+    this.#report(pod, report);
   }
 
   /** One pod that whoever is told of it cannot take keeps no other from being told. */
-  #tell(found: FoundPod, tell: Tell): void {
+  #report(found: FoundPod, report: PodHandler): void {
     try {
-      tell(found);
+      report(found);
     } catch (error) {
       this.#deps.log.error("what was observed of a pod could not be taken in", {
         uid: found.uid,

@@ -13,7 +13,7 @@ import type { Publisher } from "../../kit/topic.ts";
 import type { RuntimeEvent, RuntimeService } from "../../outside/cri/cri.ts";
 import { DegradedPods } from "./degraded-pods.ts";
 import type { Observer } from "./observe.ts";
-import { PodObservations, type Tell } from "./pod-observations.ts";
+import { type PodHandler, PodObservations } from "./pod-observations.ts";
 
 /** How the runtime is, as far as pods and the node must know. */
 export interface RuntimeHealth {
@@ -100,7 +100,7 @@ export class RuntimeWatch {
       observer: deps.observer,
       degraded: this.#degraded,
       onLate: (found) => {
-        this.#tell(found);
+        this.#report(found);
         this.#wakeup.wake();
       },
       onChangedMeanwhile: (uid) => this.#markDirty(uid),
@@ -218,12 +218,12 @@ export class RuntimeWatch {
 
   /** Looks at what is due, again and again; run it with policy `restart`. */
   async followPods(signal: AbortSignal): Promise<void> {
-    const tell = (found: FoundPod) => this.#tell(found);
+    const report = (found: FoundPod) => this.#report(found);
     while (!signal.aborted) {
       try {
         this.#observations.retryDue((uid) => this.#isBusy(uid), signal);
-        if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(tell, signal);
-        else if (this.#dirty.size > 0) await this.#observeDirty(tell, signal);
+        if (this.#everything || this.#untilListingMs() <= 0) await this.#listAll(report, signal);
+        else if (this.#dirty.size > 0) await this.#observeDirty(report, signal);
         else await this.#pause(signal);
       } catch (error) {
         if (signal.aborted) break;
@@ -240,24 +240,24 @@ export class RuntimeWatch {
     return this.#deps.pods.get(uid)?.busy === true;
   }
 
-  #tell(found: FoundPod): void {
+  #report(found: FoundPod): void {
     this.#deps.news.publish({ kind: "found", found });
   }
 
-  async #listAll(tell: Tell, signal: AbortSignal): Promise<void> {
+  async #listAll(report: PodHandler, signal: AbortSignal): Promise<void> {
     const began = this.#deps.clock.monotonic();
     this.#everything = false;
-    await this.#observations.all(tell, signal);
+    await this.#observations.all(report, signal);
     this.#lastListing.set(began);
     this.#listedUntil = this.#deps.clock.monotonic();
     if (this.#listingProblem !== undefined) this.#deps.log.info("the runtime can be listed again");
     this.#listingProblem = undefined;
   }
 
-  async #observeDirty(tell: Tell, signal: AbortSignal): Promise<void> {
+  async #observeDirty(report: PodHandler, signal: AbortSignal): Promise<void> {
     const dirty = [...this.#dirty].filter((uid) => !this.#isBusy(uid));
     this.#dirty.clear();
-    await this.#observations.some(dirty, tell, signal);
+    await this.#observations.some(dirty, report, signal);
   }
 
   /** Until the next full listing is due: a period after the last one began, whatever events come in between. */

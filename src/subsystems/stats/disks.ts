@@ -222,7 +222,10 @@ export class Disks {
       return await work;
     } catch (error) {
       if (!isOutside(error) && !this.#deps.signal.aborted) throw error;
-      this.#deps.log.verbose(2, "not measured", { what, problem: messageOf(error) });
+      this.#deps.log.verbose(2, "failed to measure disk usage", {
+        what,
+        problem: messageOf(error),
+      });
       return undefined;
     }
   }

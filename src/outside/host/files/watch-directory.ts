@@ -138,12 +138,12 @@ class DirectoryWatch {
     const inode = await inodeOf(this.#path).catch(() => undefined);
     this.#scanning = false;
     if (this.#closed) return;
-    this.#tell();
+    this.#notify();
     if (this.#replaced || inode !== this.#inode) this.arm();
     else if (this.#changedWhileScanning) this.#wake();
   }
 
-  #tell(): void {
+  #notify(): void {
     try {
       this.#onChange();
     } catch (error) {

@@ -173,7 +173,7 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
     workers.close();
     for (let tries = 0; workerPids().length > 0 && tries < 100; tries += 1) await sleep(20);
     assert.deepEqual(workerPids(), []);
-    await assert.rejects(workers.podFiles.facts(path), /leaving/);
+    await assert.rejects(workers.podFiles.facts(path), /shutting down/);
   });
 });
 

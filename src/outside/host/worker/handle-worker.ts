@@ -27,7 +27,7 @@ export class HandleWorker {
 
   /** The process to open something in; what was opened in another one is gone. */
   current(): WorkerProcess {
-    if (this.#closed) throw new OutsideError("aborted", "the agent is leaving");
+    if (this.#closed) throw new OutsideError("aborted", "the agent is shutting down");
     if (!this.#process || this.#process.ended) {
       this.#process = new WorkerProcess("side by side");
       this.#held = 0;
@@ -84,7 +84,7 @@ export class HandleWorker {
   /** Ends it; what is under way fails. */
   close(): void {
     this.#closed = true;
-    this.#end("the agent is leaving");
+    this.#end("the agent is shutting down");
   }
 
   #end(why: string): void {

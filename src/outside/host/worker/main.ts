@@ -24,11 +24,11 @@ const PROGRESS_EVERY_MS = 200;
 function main(): void {
   /** Requests with progress come one at a time. */
   let latest = 0;
-  let toldAtMs = performance.now();
+  let reportedAtMs = performance.now();
   const onProgress = () => {
     const now = performance.now();
-    if (now - toldAtMs < PROGRESS_EVERY_MS) return;
-    toldAtMs = now;
+    if (now - reportedAtMs < PROGRESS_EVERY_MS) return;
+    reportedAtMs = now;
     send({ kind: "progress", id: latest });
   };
   const operations = createOperations({
@@ -43,7 +43,7 @@ function main(): void {
   });
   const serve = async ({ id, operation, args }: WorkerRequest) => {
     latest = id;
-    toldAtMs = performance.now();
+    reportedAtMs = performance.now();
     try {
       send({ kind: "done", id, value: await operations(operation, args) });
     } catch (thrown) {

@@ -300,5 +300,5 @@ export class WorkerPool {
 }
 
 function leaving(): OutsideError {
-  return new OutsideError("aborted", "the agent is leaving");
+  return new OutsideError("aborted", "the agent is shutting down");
 }

@@ -121,7 +121,7 @@ export class Resizes {
     try {
       await resizes.allocate(record.pod, allocation);
     } catch (error) {
-      this.#deps.log.warn("resources could not be given", { uid, problem: messageOf(error) });
+      this.#deps.log.warn("failed to apply a pod resize", { uid, problem: messageOf(error) });
       return;
     }
     this.#waiting.delete(uid);

@@ -153,7 +153,7 @@ export async function applyPlan(
     } catch (error) {
       if (error instanceof StepFailed) results.push(error.result);
       else if (!signal.aborted) {
-        deps.log.error("action failed", { action: action.kind, error });
+        deps.log.error("pod action failed", { action: action.kind, error });
         results.push(
           failure(run, {
             step: stepOf(action),

@@ -36,7 +36,7 @@ export interface ResizeDemand {
   /** Values of the pod's group, by file, as the kernel shows them; absent where pods have no groups. */
   readonly found?: ReadonlyMap<string, string>;
   /** Containers may have other values than `from` says: all are told. */
-  readonly tellAll: boolean;
+  readonly updateAll: boolean;
 }
 
 /**
@@ -145,7 +145,7 @@ export interface ContainerUpdate {
  */
 export function planUpdates(
   settings: CgroupSettings,
-  { from, to, tellAll }: ResizeDemand,
+  { from, to, updateAll }: ResizeDemand,
   resource: Resized,
 ): readonly ContainerUpdate[] {
   const updates = to.containers.flatMap((container) => {
@@ -154,7 +154,7 @@ export function planUpdates(
     const before = planContainer(settings, from, earlier);
     const after = planContainer(settings, to, container);
     const isSame = `${values(before, resource)}` === `${values(after, resource)}`;
-    if (isSame && !tellAll) return [];
+    if (isSame && !updateAll) return [];
     const { cpuShares, cpuQuota, cpuPeriod } = before;
     const resources = resource === "cpu" ? after : { ...after, cpuShares, cpuQuota, cpuPeriod };
     return [{ name: container.name, resources, grows: growth(before, after, resource) }];

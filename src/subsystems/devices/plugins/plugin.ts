@@ -241,7 +241,7 @@ export class PluginConnection {
   #logOnce(oddity: string): void {
     if (this.#logged.has(oddity)) return;
     this.#logged.add(oddity);
-    this.#deps.log.warn("a device plugin's list is odd", { ...this.target, oddity });
+    this.#deps.log.warn("device plugin sent an invalid device list", { ...this.target, oddity });
   }
 }
 

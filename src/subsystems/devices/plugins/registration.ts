@@ -75,7 +75,7 @@ export class RegistrationService {
       DEVICE_REGISTRATION.methods.register,
       async ({ version, resourceName, endpoint }) => {
         const socketPath = `${this.#folder}/${endpoint}`;
-        log.verbose(2, "a device plugin registers", { resourceName, endpoint, version });
+        log.verbose(2, "device plugin requested registration", { resourceName, endpoint, version });
         await registry.register({ version, resource: resourceName, socketPath });
         return {};
       },
@@ -95,7 +95,8 @@ export class RegistrationService {
     } catch (error) {
       this.#listener = undefined;
       const problem = messageOf(error);
-      if (this.#logged !== problem) log.error("device plugins cannot register", { path, problem });
+      if (this.#logged !== problem)
+        log.error("failed to serve device plugin registration", { path, problem });
       this.#logged = problem;
       this.#problem.set(problem);
     }

@@ -82,7 +82,7 @@ export class PluginRegistry {
       );
       this.#install(plugin, turn);
     } catch (error) {
-      this.#deps.log.warn("a device plugin could not be registered", {
+      this.#deps.log.warn("failed to register a device plugin", {
         resource,
         socketPath,
         problem: messageOf(error),
@@ -118,7 +118,7 @@ export class PluginRegistry {
     const { resource } = plugin.target;
     const isCurrent = () => this.find(resource) === plugin;
     const { signal } = this.#deps.scope;
-    const onLeaving = () => plugin.end("the agent is leaving");
+    const onLeaving = () => plugin.end("the agent is shutting down");
     signal.addEventListener("abort", onLeaving, { once: true });
     await plugin.follow((devices) => {
       if (isCurrent()) this.#deps.events.onListed(plugin, devices);
@@ -128,7 +128,7 @@ export class PluginRegistry {
     this.#plugins.delete(resource);
     const state = plugin.state.get();
     const why = state.kind === "ended" ? state.why : "";
-    this.#deps.log.warn("device plugin has gone", { ...plugin.target, why });
+    this.#deps.log.warn("device plugin disconnected", { ...plugin.target, why });
     this.#deps.events.onLeft(plugin, why);
   }
 }

@@ -147,7 +147,7 @@ export class CredentialPrograms {
         tokenAttributes.cacheType === "Token" ? [pod.metadata?.uid, sha256Hex(token)] : [];
       return {
         account: { uid, namespace, name: accountName },
-        told: { token, annotations },
+        accountInRequest: { token, annotations },
         scope: JSON.stringify([namespace, accountName, uid, annotations, ...ofToken]),
       };
     } catch (error) {
@@ -210,14 +210,14 @@ export class CredentialPrograms {
     }
   }
 
-  async #execute({ provider, repository, told }: Question): Promise<ProviderAnswer> {
+  async #execute({ provider, repository, accountInRequest }: Question): Promise<ProviderAnswer> {
     const { host, errors, signal } = this.#deps;
     const result = await host.runProgram?.(
       {
         path: `${this.#options.binFolder}/${provider.name}`,
         args: provider.args,
         env: provider.env,
-        input: providerRequest(provider, repository, told),
+        input: providerRequest(provider, repository, accountInRequest),
         timeoutMs: TIMEOUT_MS,
         maxOutputBytes: MAX_OUTPUT_BYTES,
       },
@@ -235,7 +235,7 @@ export class CredentialPrograms {
 /** As whom a program is asked, and whose answers are alike. */
 interface Identity {
   readonly account?: AccountSource;
-  readonly told?: AccountInRequest;
+  readonly accountInRequest?: AccountInRequest;
   /** Part of the cache's key. */
   readonly scope: string;
 }

@@ -176,17 +176,17 @@ export class Collector {
       }
     } catch (error) {
       if (pass.signal.aborted) throw error;
-      log.warn("an image cannot be removed", { image: shownName(image), error });
+      log.warn("failed to remove an image", { image: shownName(image), error });
       pass.errors.push(messageOf(error));
       return;
     }
     pass.removed.push(image);
     inventory.removed(image.id);
     collected.add({ reason: rule });
-    this.#tell(image, rule, pass);
+    this.#record(image, rule, pass);
   }
 
-  #tell(image: GcImage, rule: "age" | "space", { plan, freedBytes }: Pass): void {
+  #record(image: GcImage, rule: "age" | "space", { plan, freedBytes }: Pass): void {
     const because = decided("collectImage", rule, {
       goal: plan.goal.kind,
       sizeBytes: image.sizeBytes,
@@ -223,7 +223,7 @@ export class Collector {
       await inventory.save();
       await afterPass(new Set(left.map(({ id }) => id)), beganMs);
     } catch (error) {
-      log.warn("images could not be listed after a collection", { error });
+      log.warn("failed to list images after garbage collection", { error });
     }
   }
 
@@ -293,7 +293,7 @@ export class Collector {
       return labels;
     } catch (error) {
       if (!isOutside(error) || isOutside(error, "unavailable", "aborted")) throw error;
-      this.#deps.log.verbose(2, "labels of an image cannot be read", { image: id, error });
+      this.#deps.log.verbose(2, "failed to read the labels of an image", { image: id, error });
       return undefined;
     }
   }

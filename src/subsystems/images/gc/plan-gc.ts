@@ -29,7 +29,7 @@ export interface GcImage extends ImageRecord {
   /** Pods of this node whose spec names it. */
   readonly neededBy: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
-  readonly requested: KeepFacts["wanted"];
+  readonly requested: KeepFacts["requested"];
 }
 
 /** Size of the file system that holds the images, as the kernel reports it. */

@@ -269,7 +269,7 @@ export class Ensure {
     const { clock, images, log, metrics, onPulled } = this.#deps;
     const waitedMs = clock.monotonic() - askedAt;
     const image = await images.imageStatus(imageRef, signal).catch((error: unknown) => {
-      log.verbose(2, "size of a pulled image is not known", { image: request.image, error });
+      log.verbose(2, "failed to get the size of a pulled image", { image: request.image, error });
       return undefined;
     });
     const bytes = image?.size ?? 0n;

@@ -99,7 +99,7 @@ async function namesOf(
 ): Promise<Names> {
   const uidOf = async (what: string, get: Promise<ApiObject>) => {
     const found = await get.catch((error: unknown) => {
-      throw told(what, error);
+      throw describedError(what, error);
     });
     return found.metadata?.uid ?? "";
   };
@@ -153,12 +153,12 @@ async function create(
         "the API server does not serve podcertificaterequests of certificates.k8s.io/v1beta1 (feature gate PodCertificateRequest)",
         { cause: error },
       );
-    throw told("while creating on API", error);
+    throw describedError("while creating on API", error);
   }
 }
 
 /** An error of the outside with what was being done. */
-function told(doing: string, error: unknown): unknown {
+function describedError(doing: string, error: unknown): unknown {
   if (!isOutside(error)) return error;
   return new OutsideError(error.code, `${doing}: ${error.message}`, { cause: error });
 }
