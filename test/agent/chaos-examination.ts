@@ -164,12 +164,12 @@ function doubled(items: readonly string[]): string[] {
 function unequal(
   what: string,
   found: readonly (string | undefined)[],
-  wanted: readonly (string | undefined)[],
+  expected: readonly (string | undefined)[],
 ): string[] {
-  const [has, wants] = [new Set(found), new Set(wanted)];
+  const [has, needed] = [new Set(found), new Set(expected)];
   return [
-    ...found.filter((each) => !wants.has(each)).map((each) => `${what}: ${each} is too many`),
-    ...desired.filter((each) => !has.has(each)).map((each) => `${what}: ${each} is missing`),
+    ...found.filter((each) => !needed.has(each)).map((each) => `${what}: ${each} is too many`),
+    ...expected.filter((each) => !has.has(each)).map((each) => `${what}: ${each} is missing`),
   ];
 }
 

@@ -101,7 +101,7 @@ for (const containerd of ["1.7", "2.1"] as const)
     }));
 
 /** A process that starts a box and then only waits; resolves with the marks of its box. */
-async function strangerWithBox(): Promise<{ stranger: ChildProcess; marks: BoxMarks }> {
+async function ownerWithBox(): Promise<{ owner: ChildProcess; marks: BoxMarks }> {
   const program = `
     import { startBox } from ${JSON.stringify(join(import.meta.dirname, "box.ts"))};
     import { marksOf } from ${JSON.stringify(join(import.meta.dirname, "traces.ts"))};
@@ -109,28 +109,28 @@ async function strangerWithBox(): Promise<{ stranger: ChildProcess; marks: BoxMa
     box.spawn(["sleep", "1000"]);
     console.log(JSON.stringify(marksOf(box)));
     setInterval(() => {}, 1000);`;
-  const stranger = spawn(process.execPath, ["--input-type=module", "-e", program], {
+  const owner = spawn(process.execPath, ["--input-type=module", "-e", program], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  for await (const line of createInterface(stranger.stdout)) {
+  for await (const line of createInterface(owner.stdout)) {
     const marks: BoxMarks = JSON.parse(line);
-    return { stranger, marks };
+    return { owner, marks };
   }
   throw new Error("no box");
 }
 
 test("a box ends with the process that made it, even when that is killed", async () => {
-  const { stranger, marks } = await strangerWithBox();
+  const { owner, marks } = await ownerWithBox();
   assert.ok(tracesOf(marks).length > 5);
-  stranger.kill("SIGKILL");
+  owner.kill("SIGKILL");
   await assertGone(marks);
 });
 
 test("sweep removes what is left when maker and keeper were killed", async () => {
-  const { stranger, marks } = await strangerWithBox();
+  const { owner, marks } = await ownerWithBox();
   const keeper = Number(readFileSync(join(marks.folder, "owner"), "utf8").split(" ")[0]);
   process.kill(keeper, "SIGKILL");
-  stranger.kill("SIGKILL");
+  owner.kill("SIGKILL");
   const deadline = performance.now() + UNTIL_GONE_MS;
   const started = () => tracesOf(marks).some((trace) => trace.startsWith("process"));
   while (started() && performance.now() < deadline) await sleep(50);

@@ -312,8 +312,8 @@ test("an image that a secret has pulled is only for pods that have the secret", 
   }).open();
   const tried = guarded(world, "right");
   present(await world.ensure(IMAGE, { pod: podWith("owner", "key") }));
-  const stranger = refused(await world.ensure(IMAGE, { pod: podWith("stranger") }));
-  assert.deepEqual([stranger.reason, stranger.message], ["ErrImagePull", "401 Unauthorized"]);
+  const otherPod = refused(await world.ensure(IMAGE, { pod: podWith("stranger") }));
+  assert.deepEqual([otherPod.reason, otherPod.message], ["ErrImagePull", "401 Unauthorized"]);
   const never = refused(await world.ensure(IMAGE, { pod: podWith("stranger"), policy: "Never" }));
   assert.equal(never.reason, "ErrImageNeverPull");
   const before = tried.length;

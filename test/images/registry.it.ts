@@ -88,9 +88,9 @@ test("credentials open what is guarded, for the pod that has them and for nobody
   const image = imageOf("auth/private");
   const owner = await node.ensure(image, "IfNotPresent", withSecret(image, "owner"));
   assert.equal(owner.kind, "present", JSON.stringify(owner));
-  const stranger = await node.ensure(image, "IfNotPresent", podOf(image, {}, "stranger"));
-  assert.equal(stranger.kind, "refused");
-  assert.equal(stranger.kind === "refused" && stranger.reason, "ErrImagePull");
+  const otherPod = await node.ensure(image, "IfNotPresent", podOf(image, {}, "stranger"));
+  assert.equal(otherPod.kind, "refused");
+  assert.equal(otherPod.kind === "refused" && otherPod.reason, "ErrImagePull");
   const never = await node.ensure(image, "Never", podOf(image, {}, "stranger-2"));
   assert.equal(never.kind === "refused" && never.reason, "ErrImageNeverPull");
   const other = await node.ensure(image, "IfNotPresent", withSecret(image, "other"));

@@ -8,7 +8,7 @@ import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import type { EventMode } from "../../src/subsystems/events/events.ts";
 import { type ApiServer, apiServerObstacle, startApiServer } from "./apiserver.ts";
-import { EventRoom, storedEvents } from "./event-room.ts";
+import { EventModule, storedEvents } from "./event-module.ts";
 
 const skip = apiServerObstacle() ?? false;
 let server: ApiServer;
@@ -132,11 +132,11 @@ for (const { name, modes, live, stored } of VECTORS)
   for (const mode of modes)
     test(`${mode}: ${name}`, { skip }, async () => {
       const namespace = await newNamespace();
-      await using room = await EventRoom.start(server, { policy: { mode } });
+      await using eventModule = await EventModule.start(server, { policy: { mode } });
       const record: RecordEvent = (message, reason = "FailedMount") =>
-        room.events.ofPod(podIn(namespace), { type: "Warning", reason, message });
-      await live(record, (seconds) => room.pass(seconds * 1000));
-      await room.settled();
+        eventModule.events.ofPod(podIn(namespace), { type: "Warning", reason, message });
+      await live(record, (seconds) => eventModule.pass(seconds * 1000));
+      await eventModule.settled();
       const events = await storedEvents(server, namespace);
       assert.deepEqual(
         events.map(({ message, count }) => `${message} x${count}`),
@@ -170,27 +170,27 @@ test("a namespace that ends, one that is not there, and one that the server forg
   const ending = await newNamespace();
   await server.must("DELETE", `/api/v1/namespaces/${ending}`);
   for (const mode of BOTH) {
-    await using room = await EventRoom.start(server, { policy: { mode } });
+    await using eventModule = await EventModule.start(server, { policy: { mode } });
     const record = (namespace: string) =>
-      room.events.ofPod(podIn(namespace), {
+      eventModule.events.ofPod(podIn(namespace), {
         type: "Normal",
         reason: "Started",
         message: "Container started",
       });
     record(ending);
     record("nowhere");
-    await room.settled();
-    const drops = Object.fromEntries(room.events.counts.drops);
+    await eventModule.settled();
+    const drops = Object.fromEntries(eventModule.events.counts.drops);
     assert.deepEqual(
       drops,
       mode === "Reference" ? { namespaceGone: 1, rejected: 1 } : { namespaceGone: 2 },
     );
     const here = await newNamespace();
     record(here);
-    await room.settled();
+    await eventModule.settled();
     await server.must("DELETE", `/api/v1/namespaces/${here}/events`);
     record(here);
-    await room.settled();
+    await eventModule.settled();
     assert.deepEqual(
       (await storedEvents(server, here)).map(({ count }) => count),
       [2],
@@ -199,8 +199,8 @@ test("a namespace that ends, one that is not there, and one that the server forg
 });
 
 test("an event about the node, a past one, and one with annotations", { skip }, async () => {
-  await using room = await EventRoom.start(server);
-  const { events } = room;
+  await using eventModule = await EventModule.start(server);
+  const { events } = eventModule;
   events.ofNode({ type: "Normal", reason: "Starting", message: "Starting kubelet." });
   const at = Date.UTC(2026, 0, 1, 5, 6, 7) as Parameters<
     typeof events.recorder.pastEventf
@@ -210,7 +210,7 @@ test("an event about the node, a past one, and one with annotations", { skip }, 
   const annotations = { "example.test/a": "b" };
   const said = { type: "Normal", reason: "Noted", annotations } as const;
   events.recorder.annotatedEventf(node, said, "with %d", 1);
-  await room.settled();
+  await eventModule.settled();
   const stored = (await storedEvents(server, "default")).filter(
     ({ source }) => source?.component === "kubelet",
   );
@@ -235,7 +235,7 @@ test("the server is away: 500 steps of life arrive afterwards, once each, with t
 }, async () => {
   const namespace = await newNamespace();
   const rate = { qps: 50, burst: 100 };
-  await using room = await EventRoom.start(server, { clock: createSystemClock(), rate });
+  await using eventModule = await EventModule.start(server, { clock: createSystemClock(), rate });
   const steps = ["Pulled", "Created", "Started", "Killing", "SandboxChanged"];
   const expected: string[] = [];
   await server.kill();
@@ -243,22 +243,26 @@ test("the server is away: 500 steps of life arrive afterwards, once each, with t
     const name = `p${Math.floor(i / 5)}`;
     const reason = steps[i % 5] ?? "";
     const time = `${new Date().toISOString().slice(0, 19)}Z`;
-    room.events.ofPod(podIn(namespace, name), { type: "Normal", reason, message: "m" }, "main");
+    eventModule.events.ofPod(
+      podIn(namespace, name),
+      { type: "Normal", reason, message: "m" },
+      "main",
+    );
     expected.push(`${name} ${reason} ${time} ${time} x1`);
     await sleep(10);
     // The agent is restarted in the middle of it.
     if (i === 250) {
-      await room.stop();
-      await room.start();
+      await eventModule.stop();
+      await eventModule.start();
     }
   }
   await sleep(2_000);
-  const spool = join(room.folder, "events", "waiting.jsonl");
+  const spool = join(eventModule.folder, "events", "waiting.jsonl");
   assert.ok(readFileSync(spool, "utf8").includes('"name":"p99'), "they wait on disk");
-  assert.equal(room.events.waiting, 500);
+  assert.equal(eventModule.events.waiting, 500);
   await server.start();
   const began = performance.now();
-  await room.settled();
+  await eventModule.settled();
   const tookMs = performance.now() - began;
   const stored = await storedEvents(server, namespace);
   assert.deepEqual(

@@ -66,11 +66,11 @@ describe("the local API and unauthenticated clients", () => {
   });
 
   test("a certificate of another authority says nothing", async () => {
-    const stranger = await (await Authority.create()).client({
+    const otherAuthority = await (await Authority.create()).client({
       name: "admin",
       groups: ["system:masters"],
     });
-    const reply = await server.request({ method: "GET", path: "/api/v1/pods" }, stranger);
+    const reply = await server.request({ method: "GET", path: "/api/v1/pods" }, otherAuthority);
     assert.equal(reply.status, 401);
   });
 

@@ -18,7 +18,7 @@ describe("listenHttp with TLS", () => {
     server: "",
     key: "",
     client: "",
-    stranger: "",
+    untrusted: "",
     clientKey: "",
     old: "",
   };
@@ -62,7 +62,7 @@ describe("listenHttp with TLS", () => {
       { ...template, notAfter: (now - 1_000) as WallMs, subject, use: ["clientAuth"] },
       issuer,
     );
-    pem.stranger = signCertificate(
+    pem.untrusted = signCertificate(
       { ...template, subject, use: ["clientAuth"] },
       { certificatePem: pem.other, privateKeyPem: otherKey.privateKeyPem },
     );
@@ -104,7 +104,7 @@ describe("listenHttp with TLS", () => {
     await using server = await start(whoIs, tls());
     assert.equal((await secure(server)).body, "none");
     assert.equal((await secure(server, pem.client)).body, "verified");
-    assert.match((await secure(server, pem.stranger)).body, /^unverified/);
+    assert.match((await secure(server, pem.untrusted)).body, /^unverified/);
     assert.match((await secure(server, pem.old)).body, /^unverified CERT_HAS_EXPIRED/);
     assert.match(
       (await secure(server, pem.server)).body,
@@ -147,12 +147,12 @@ describe("listenHttp with TLS", () => {
     assert.match(await next(), /unverified its authority is no longer believed$/);
     socket.destroy();
     assert.match((await secure(server, pem.client)).body, /^unverified/);
-    assert.equal((await secure(server, pem.stranger)).body, "verified");
+    assert.equal((await secure(server, pem.untrusted)).body, "verified");
     assert.throws(
       () => server.listener.setTls({ certificatePem: "x", privateKeyPem: "y" }),
       OutsideError,
     );
-    assert.equal((await secure(server, pem.stranger)).body, "verified");
+    assert.equal((await secure(server, pem.untrusted)).body, "verified");
   });
 
   test("resumes no session, which would carry an old verdict", async () => {

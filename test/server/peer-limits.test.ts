@@ -108,18 +108,18 @@ describe("headers", () => {
 
   test("over HTTP/2: the same, and a token widens its own session", async () => {
     await using server = await serve();
-    const stranger = await session(server.port);
-    assert.equal(stranger.remoteSettings.maxHeaderListSize, 64 * KIB);
-    assert.equal(stranger.remoteSettings.maxConcurrentStreams, 16);
-    assert.equal(await statusOf(stranger, {}), 401);
-    const widened = once(stranger, "remoteSettings");
-    assert.equal(await statusOf(stranger, { authorization: TOKEN }), 200);
+    const unauthenticated = await session(server.port);
+    assert.equal(unauthenticated.remoteSettings.maxHeaderListSize, 64 * KIB);
+    assert.equal(unauthenticated.remoteSettings.maxConcurrentStreams, 16);
+    assert.equal(await statusOf(unauthenticated, {}), 401);
+    const widened = once(unauthenticated, "remoteSettings");
+    assert.equal(await statusOf(unauthenticated, { authorization: TOKEN }), 200);
     await widened;
-    assert.equal(stranger.remoteSettings.maxHeaderListSize, 1024 * KIB);
-    assert.equal(stranger.remoteSettings.maxConcurrentStreams, 250);
+    assert.equal(unauthenticated.remoteSettings.maxHeaderListSize, 1024 * KIB);
+    assert.equal(unauthenticated.remoteSettings.maxConcurrentStreams, 250);
     const known = await session(server.port, certificate());
     assert.equal(known.remoteSettings.maxConcurrentStreams, 250);
-    stranger.destroy();
+    unauthenticated.destroy();
     known.destroy();
   });
 });
@@ -152,7 +152,7 @@ describe("crowds", () => {
     const held = await session(server.port, certificate());
     const stream = held.request({ ":path": "/hold" });
     await once(stream, "data");
-    const strangers = await Promise.all(
+    const sockets = await Promise.all(
       Array.from({ length: 150 }, async () => {
         const socket = connect({
           port: server.port,
@@ -168,10 +168,10 @@ describe("crowds", () => {
     );
     const caller = await session(server.port);
     assert.equal(await statusOf(caller, { authorization: TOKEN }), 200);
-    const open = strangers.filter((socket) => !socket.destroyed).length;
+    const open = sockets.filter((socket) => !socket.destroyed).length;
     assert.ok(open <= 64, `${open} unauthenticated peers are connected`);
     assert.ok(!stream.closed && !held.closed && !caller.closed);
-    for (const socket of strangers) socket.destroy();
+    for (const socket of sockets) socket.destroy();
     caller.destroy();
     held.destroy();
   });

@@ -8,7 +8,7 @@ import { type Access, accessIn } from "../localapi/local-api.ts";
 import { answerOf } from "./http.ts";
 import { ServedNode } from "./node.ts";
 
-const STRANGERS = join(import.meta.dirname, "../support/strangers.mjs");
+const UNAUTHENTICATED_PEERS = join(import.meta.dirname, "../support/unauthenticated-peers.mjs");
 const API_FOLDER = "/var/lib/nodelet/api";
 const KUBELET_PORT = 10250;
 const MIB = 2 ** 20;
@@ -62,7 +62,14 @@ class Crowd implements AsyncDisposable {
   #said = "";
 
   constructor(kind: string, port: number, count: number) {
-    const argv = [process.execPath, STRANGERS, kind, "127.0.0.1", `${port}`, `${count}`];
+    const argv = [
+      process.execPath,
+      UNAUTHENTICATED_PEERS,
+      kind,
+      "127.0.0.1",
+      `${port}`,
+      `${count}`,
+    ];
     this.#process = node.box.spawn(argv);
     this.#process.stdout?.on("data", (chunk: Buffer) => {
       this.#said = `${this.#said}${chunk}`.slice(-1000);

@@ -237,9 +237,9 @@ describe("the HTTPS port without authorities", () => {
       files: { [CA_FILE]: clients.ca },
     });
     assert.equal((await world.secure("/pods")).status, 200);
-    const stranger = await makeClients();
+    const untrusted = await makeClients();
     assert.equal(
-      (await world.secure("/pods", stranger.options("x", ["system:masters"]))).status,
+      (await world.secure("/pods", untrusted.options("x", ["system:masters"]))).status,
       401,
     );
   });

@@ -13,9 +13,9 @@ import { manifest, REPLACED_TEMPLATES, TEMPLATES, type Template } from "./pod-te
 import { crash, loseSandbox, pick } from "./scenario.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
-const STORM_MS = 240_000;
+const FAULT_PHASE_MS = 240_000;
 const STEPS = 40;
-const CALM_MS = 900_000;
+const SETTLE_MS = 900_000;
 const NAMESPACE = "default";
 
 /** Pods by name, as the user of the cluster wants them. */
@@ -31,8 +31,8 @@ export async function playClusterScenario(seed: number): Promise<void> {
   const desiredPods: DesiredPods = { pods: new Map(), statics: new Map() };
   try {
     watchPhases(world, api);
-    await storm(world, api, desiredPods, createSeededRandom(seed + 5));
-    await calm(world, api);
+    await injectFaults(world, api, desiredPods, createSeededRandom(seed + 5));
+    await settle(world, api);
     checkPods(world, api, desiredPods);
     checkNode(world, api);
     await checkRestartChangesNothing(world, api, desiredPods);
@@ -55,7 +55,7 @@ function watchPhases(world: World, api: FakeApiServer): void {
   };
 }
 
-async function storm(
+async function injectFaults(
   world: World,
   api: FakeApiServer,
   desiredPods: DesiredPods,
@@ -73,7 +73,7 @@ async function storm(
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
     await disturb(world, api, desiredPods, random);
-    await world.advance(Math.floor((random.next() * 2 * STORM_MS) / STEPS));
+    await world.advance(Math.floor((random.next() * 2 * FAULT_PHASE_MS) / STEPS));
   }
 }
 
@@ -83,22 +83,22 @@ async function disturb(
   desiredPods: DesiredPods,
   random: Random,
 ): Promise<void> {
-  const deed = random.next();
-  if (deed < 0.23) addDesired(world, api, desiredPods, random);
-  else if (deed < 0.33) drop(world, api, desiredPods, random);
-  else if (deed < 0.37) await addDesiredStatic(world, desiredPods, random);
-  else if (deed < 0.4) await dropStatic(world, desiredPods, random);
-  else if (deed < 0.5) changeImage(world, api, desiredPods, random);
-  else if (deed < 0.56) perform(world, "API goes down", () => api.goDown());
-  else if (deed < 0.64) perform(world, "API comes back", () => api.comeBack());
-  else if (deed < 0.68) perform(world, "watches are cut", () => api.cutWatches());
-  else if (deed < 0.72) perform(world, "API forgets", () => api.objects.forget());
-  else if (deed < 0.76) crash(world, random);
-  else if (deed < 0.79) loseSandbox(world, random);
-  else if (deed < 0.83) perform(world, "runtime goes down", () => world.runtime.goDown());
-  else if (deed < 0.88) perform(world, "runtime comes back", () => world.runtime.comeBack());
-  else if (deed < 0.92) world.killAgent();
-  else if (deed < 0.98) world.startAgent();
+  const action = random.next();
+  if (action < 0.23) addDesired(world, api, desiredPods, random);
+  else if (action < 0.33) drop(world, api, desiredPods, random);
+  else if (action < 0.37) await addDesiredStatic(world, desiredPods, random);
+  else if (action < 0.4) await dropStatic(world, desiredPods, random);
+  else if (action < 0.5) changeImage(world, api, desiredPods, random);
+  else if (action < 0.56) perform(world, "API goes down", () => api.goDown());
+  else if (action < 0.64) perform(world, "API comes back", () => api.comeBack());
+  else if (action < 0.68) perform(world, "watches are cut", () => api.cutWatches());
+  else if (action < 0.72) perform(world, "API forgets", () => api.objects.forget());
+  else if (action < 0.76) crash(world, random);
+  else if (action < 0.79) loseSandbox(world, random);
+  else if (action < 0.83) perform(world, "runtime goes down", () => world.runtime.goDown());
+  else if (action < 0.88) perform(world, "runtime comes back", () => world.runtime.comeBack());
+  else if (action < 0.92) world.killAgent();
+  else if (action < 0.98) world.startAgent();
   else perform(world, "node is deleted", () => forgetNode(api));
 }
 
@@ -196,14 +196,14 @@ async function dropStatic(world: World, desiredPods: DesiredPods, random: Random
   await world.host.files.remove(`${MANIFESTS}/${name}.json`);
 }
 
-async function calm(world: World, api: FakeApiServer): Promise<void> {
+async function settle(world: World, api: FakeApiServer): Promise<void> {
   Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
   Object.assign(api.options, CALM_API);
   world.runtime.comeBack();
   api.comeBack();
   world.startAgent();
   world.note("calm");
-  await world.advance(CALM_MS);
+  await world.advance(SETTLE_MS);
 }
 
 function podsOf(api: FakeApiServer): readonly Pod[] {

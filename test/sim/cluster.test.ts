@@ -110,7 +110,7 @@ test("a pod that ended stays ended, also when the node has lost its notes", () =
     create("job", { kind: "exit", code: 3, afterMs: 2_000 }, "Never");
     await world.advance(10_000);
     assert.equal(pod("job")?.status?.phase, "Failed");
-    const started = world.runtime.deeds.length;
+    const started = world.runtime.actions.length;
     await world.stopAgent();
     for (const id of [...world.runtime.containers.keys()]) world.runtime.containers.delete(id);
     for (const id of [...world.runtime.sandboxes.keys()]) world.runtime.sandboxes.delete(id);
@@ -118,9 +118,9 @@ test("a pod that ended stays ended, also when the node has lost its notes", () =
     world.startAgent();
     await world.advance(30_000);
     assert.equal(pod("job")?.status?.phase, "Failed");
-    const deeds = world.runtime.deeds.slice(started).map(({ op }) => op);
+    const actions = world.runtime.actions.slice(started).map(({ op }) => op);
     assert.deepEqual(
-      deeds.filter((op) => /start|create/i.test(op)),
+      actions.filter((op) => /start|create/i.test(op)),
       [],
     );
   }));
@@ -140,14 +140,14 @@ test("a pod whose time was up stays so over a restart of the agent, with the rea
       );
     const over = ["Failed DeadlineExceeded", "Failed DeadlineExceeded"];
     assert.deepEqual(both(), over);
-    const started = world.runtime.deeds.length;
+    const started = world.runtime.actions.length;
     await world.stopAgent();
     world.startAgent();
     await world.advance(30_000);
     assert.deepEqual(both(), over);
-    const deeds = world.runtime.deeds.slice(started).map(({ op }) => op);
+    const actions = world.runtime.actions.slice(started).map(({ op }) => op);
     assert.deepEqual(
-      deeds.filter((op) => /start|create|run/i.test(op)),
+      actions.filter((op) => /start|create|run/i.test(op)),
       [],
     );
   }));

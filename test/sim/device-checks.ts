@@ -1,7 +1,7 @@
 import { DEVICES_ANNOTATION } from "../../src/subsystems/devices/devices.ts";
 import { ledgerFaults } from "../../src/subsystems/devices/ledger/ledger.ts";
 import type { FakeContainer } from "./fake-runtime-objects.ts";
-import { type KeptPlugin, variableOf } from "./plugin-house.ts";
+import { type SupervisedPlugin, variableOf } from "./supervised-plugin.ts";
 import type { World } from "./world.ts";
 
 /** What the note of a container says: ids by resource. */
@@ -12,7 +12,7 @@ const utf8 = new TextDecoder();
 /** What must hold of devices at every moment, judged by what runs and not by what the agent thinks. */
 export class DeviceChecks {
   readonly #world: World;
-  readonly #plugins: readonly KeptPlugin[];
+  readonly #plugins: readonly SupervisedPlugin[];
   readonly #notes = new Map<string, Noted>();
   /** What a container had first in its sandbox. */
   readonly #first = new Map<string, string>();
@@ -21,7 +21,7 @@ export class DeviceChecks {
   readonly changedAt = new Map<string, number>();
   gentle = false;
 
-  constructor(world: World, plugins: readonly KeptPlugin[]) {
+  constructor(world: World, plugins: readonly SupervisedPlugin[]) {
     this.#world = world;
     this.#plugins = plugins;
     world.watch = () => this.#always();
@@ -89,8 +89,8 @@ export class DeviceChecks {
   /** Where only plugins, devices and agents come and go, no container that is wanted is ever stopped. */
   #undisturbed(): void {
     const { runtime } = this.#world;
-    const fresh = runtime.deeds.slice(this.#checked);
-    this.#checked = runtime.deeds.length;
+    const fresh = runtime.actions.slice(this.#checked);
+    this.#checked = runtime.actions.length;
     if (!this.gentle) return;
     for (const { op, id, atMs } of fresh) {
       if (op !== "exit") continue;

@@ -4,7 +4,7 @@ import { DeviceChecks } from "./device-checks.ts";
 import { amountsOf, GPU, manifest, NIC, need, TEMPLATES, type Template } from "./device-pods.ts";
 import type { FakeRuntime } from "./fake-runtime.ts";
 import { CALM, type FakeContainer } from "./fake-runtime-objects.ts";
-import { KeptPlugin, type Mood, PLUGIN_FOLDER } from "./plugin-house.ts";
+import { PLUGIN_FOLDER, type PluginBehaviour, SupervisedPlugin } from "./supervised-plugin.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 interface DesiredPod {
@@ -14,9 +14,9 @@ interface DesiredPod {
 }
 
 /** Total time of fault injection, and time in which everything must settle afterwards. */
-const STORM_MS = 240_000;
+const FAULT_PHASE_MS = 240_000;
 const STEPS = 30;
-const CALM_MS = 600_000;
+const SETTLE_MS = 600_000;
 const REFUSALS =
   /requested number of devices unavailable|no healthy devices present|previously allocated devices are no longer healthy|cannot allocate unregistered device|desc = no|Connection dropped|Deadline exceeded|lost it|has gone|No connection|change their mind/;
 
@@ -36,8 +36,8 @@ export async function playDevices(seed: number, tally?: DeviceTally): Promise<vo
   await world.host.files.makeDirectory(MANIFESTS, 0o755);
   const game = new Game(world, createSeededRandom(seed + 2), { keepInitDevices, waitMs });
   try {
-    await game.storm();
-    await game.calm();
+    await game.injectFaults();
+    await game.settle();
     game.checkSettled(tally);
     await game.checkRestart();
     await game.checkCleanEnd();
@@ -58,7 +58,7 @@ class Game {
   readonly #world: World;
   readonly #random: Random;
   readonly #settings: GameSettings;
-  readonly #plugins: readonly KeptPlugin[];
+  readonly #plugins: readonly SupervisedPlugin[];
   readonly #checks: DeviceChecks;
   readonly #desiredPods = new Map<string, DesiredPod>();
   /** Where nothing waits, a pod whose plugin is unknown runs without devices, as with the Go kubelet. */
@@ -78,14 +78,14 @@ class Game {
     const devices = (prefix: string, amount: number) =>
       Array.from({ length: amount }, (_, i) => ({ id: `${prefix}${i}`, nodes: [i % 2] }));
     this.#plugins = [
-      new KeptPlugin(GPU, devices("g", 8), machine),
-      new KeptPlugin(NIC, devices("n", 4), machine),
+      new SupervisedPlugin(GPU, devices("g", 8), machine),
+      new SupervisedPlugin(NIC, devices("n", 4), machine),
     ];
     this.#checks = new DeviceChecks(world, this.#plugins);
     this.#checks.gentle = random.next() < 0.5;
   }
 
-  async storm(): Promise<void> {
+  async injectFaults(): Promise<void> {
     const { runtime, grpc } = this.#world;
     runtime.options.latencyMs = this.#pick([0, 50, 500]);
     runtime.options.events = this.#random.next() < 0.7;
@@ -96,24 +96,31 @@ class Game {
     this.#world.startAgent();
     for (let step = 0; step < STEPS; step += 1) {
       await this.#disturb();
-      await this.#world.advance(Math.floor((this.#random.next() * 2 * STORM_MS) / STEPS));
+      await this.#world.advance(Math.floor((this.#random.next() * 2 * FAULT_PHASE_MS) / STEPS));
     }
   }
 
   async #disturb(): Promise<void> {
-    const deed = this.#random.next();
+    const action = this.#random.next();
     const plugin = this.#pick(this.#plugins);
-    if (deed < 0.3) await this.#addDesired();
-    else if (deed < 0.4) await this.#drop();
-    else if (deed < 0.52) this.#flip(plugin);
-    else if (deed < 0.58) plugin.kill();
-    else if (deed < 0.7) plugin.start();
-    else if (deed < 0.78)
-      plugin.mood = this.#pick<Mood>(["well", "well", "refusing", "slow", "hanging", "dying"]);
-    else if (deed < 0.82) this.#resize(plugin);
-    else if (deed < 0.88) this.#world.killAgent();
-    else if (deed < 0.9) await this.#stopAgent();
-    else if (deed < 0.96 || this.#checks.gentle) this.#world.startAgent();
+    if (action < 0.3) await this.#addDesired();
+    else if (action < 0.4) await this.#drop();
+    else if (action < 0.52) this.#flip(plugin);
+    else if (action < 0.58) plugin.kill();
+    else if (action < 0.7) plugin.start();
+    else if (action < 0.78)
+      plugin.behaviour = this.#pick<PluginBehaviour>([
+        "well",
+        "well",
+        "refusing",
+        "slow",
+        "hanging",
+        "dying",
+      ]);
+    else if (action < 0.82) this.#resize(plugin);
+    else if (action < 0.88) this.#world.killAgent();
+    else if (action < 0.9) await this.#stopAgent();
+    else if (action < 0.96 || this.#checks.gentle) this.#world.startAgent();
     else this.#hurtRuntime();
   }
 
@@ -138,7 +145,7 @@ class Game {
     await this.#world.host.files.remove(`${MANIFESTS}/${name}.json`);
   }
 
-  #flip(plugin: KeptPlugin): void {
+  #flip(plugin: SupervisedPlugin): void {
     const at = Math.floor(this.#random.next() * plugin.devices.length);
     plugin.devices = plugin.devices.map((each, i) =>
       i === at ? { ...each, healthy: each.healthy === false } : each,
@@ -149,13 +156,13 @@ class Game {
   }
 
   /** The last device goes, or comes back. */
-  #resize(plugin: KeptPlugin): void {
+  #resize(plugin: SupervisedPlugin): void {
     const full = plugin.resource === GPU ? 8 : 4;
     const next = plugin.devices.length === full ? full - 1 : full;
     this.#setSize(plugin, next);
   }
 
-  #setSize(plugin: KeptPlugin, amount: number): void {
+  #setSize(plugin: SupervisedPlugin, amount: number): void {
     const prefix = plugin.resource === GPU ? "g" : "n";
     plugin.devices = Array.from(
       { length: amount },
@@ -189,19 +196,19 @@ class Game {
     }
   }
 
-  async calm(): Promise<void> {
+  async settle(): Promise<void> {
     const { runtime, grpc } = this.#world;
     Object.assign(runtime.options, { ...CALM, events: runtime.options.events });
     Object.assign(grpc.options, { latencyMs: 0, faults: 0 });
     for (const plugin of this.#plugins) {
-      plugin.mood = "well";
+      plugin.behaviour = "well";
       this.#setSize(plugin, plugin.resource === GPU ? 8 : 4);
       plugin.devices = plugin.devices.map((each) => ({ ...each, healthy: true }));
       plugin.start();
     }
     this.#world.startAgent();
     this.#world.note("calm");
-    await this.#world.advance(CALM_MS);
+    await this.#world.advance(SETTLE_MS);
   }
 
   /** What is owned is what those need that run, no more and no less, and all the rest is free. */
@@ -298,7 +305,7 @@ class Game {
       JSON.stringify({
         held: this.#heldBy(holders),
         asked: asked(),
-        deeds: runtime.deeds.filter(({ uid }) => holders.has(uid as PodUid)).length,
+        actions: runtime.actions.filter(({ uid }) => holders.has(uid as PodUid)).length,
       });
     const before = picture();
     this.#world.killAgent();

@@ -50,7 +50,7 @@ export class FakeRuntime implements ContainerRuntime {
   readonly containers = new Map<string, FakeContainer>();
   /** The images, to look at and to change. */
   readonly store = new FakeImages();
-  readonly deeds: RuntimeDeed[] = [];
+  readonly actions: RuntimeDeed[] = [];
   readonly runtime: RuntimeService;
   readonly images: ImageService;
   readonly #clock: SimClock;
@@ -362,7 +362,7 @@ export class FakeRuntime implements ContainerRuntime {
 
   #note(op: string, uid: string, id: string, container?: string): void {
     const atMs = this.#clock.monotonic();
-    this.deeds.push({ atMs, op, uid, id, ...(container === undefined ? {} : { container }) });
+    this.actions.push({ atMs, op, uid, id, ...(container === undefined ? {} : { container }) });
   }
 
   #noteContainer(op: string, { id, sandboxId, config }: FakeContainer): void {

@@ -23,7 +23,7 @@ export const NO_ISOLATION: IsolationTally = { healthy: 0, degraded: 0, fails: 0,
 const PODS = 12;
 const STEPS = 30;
 const STEP_MS = 6_000;
-const CALM_MS = 900_000;
+const SETTLE_MS = 900_000;
 /** An agent is up well within this, whatever it finds. */
 const UP_WITHIN_MS = 15_000;
 /** An end of which no event tells is seen with the next full listing. */
@@ -44,8 +44,8 @@ export async function playIsolation(
   world.host.files.readTail = broken.readTail;
   const desiredPods = new Map<string, DesiredPod>();
   try {
-    await storm(world, desiredPods, createSeededRandom(seed + 2));
-    await calm(world);
+    await injectFaults(world, desiredPods, createSeededRandom(seed + 2));
+    await settle(world);
     checkHealthy(world, desiredPods, broken);
     const before = new Set(broken.pods);
     await world.advance(SAID_WITHIN_MS);
@@ -59,7 +59,7 @@ export async function playIsolation(
   }
 }
 
-async function storm(
+async function injectFaults(
   world: World,
   desiredPods: Map<string, DesiredPod>,
   random: Random,
@@ -82,11 +82,11 @@ async function disturb(
   desiredPods: Map<string, DesiredPod>,
   random: Random,
 ): Promise<void> {
-  const deed = random.next();
-  if (deed < 0.3) crash(world, random);
-  else if (deed < 0.4) loseSandbox(world, random);
-  else if (deed < 0.5) await drop(world, desiredPods, random);
-  else if (deed < 0.6) {
+  const action = random.next();
+  if (action < 0.3) crash(world, random);
+  else if (action < 0.4) loseSandbox(world, random);
+  else if (action < 0.5) await drop(world, desiredPods, random);
+  else if (action < 0.6) {
     world.killAgent();
     world.startAgent();
     await checkComesUp(world);
@@ -129,7 +129,7 @@ async function checkComesUp(world: World): Promise<void> {
   if (!world.agent) world.fail(`the agent does not come up within ${UP_WITHIN_MS} ms`);
 }
 
-async function calm(world: World): Promise<void> {
+async function settle(world: World): Promise<void> {
   Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
   await checkComesUp(world);
   world.note("calm");
@@ -139,7 +139,7 @@ async function calm(world: World): Promise<void> {
     const silentMs = world.clock.monotonic() - Math.max(listedAt, began);
     if (silentMs > LISTING_LIMIT_MS) world.fail("the runtime is not listed any more");
   };
-  await world.advance(CALM_MS);
+  await world.advance(SETTLE_MS);
 }
 
 /** Pods with nothing broken in them have become what they must; of those that went nothing is left. */

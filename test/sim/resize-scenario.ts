@@ -15,9 +15,9 @@ import { resizablePod, resizedPod } from "./resize-pods.ts";
 import { crash, loseSandbox, pick } from "./scenario.ts";
 import { SimFailure, World } from "./world.ts";
 
-const STORM_MS = 400_000;
+const FAULT_PHASE_MS = 400_000;
 const STEPS = 60;
-const CALM_MS = 900_000;
+const SETTLE_MS = 900_000;
 const NAMESPACE = "default";
 
 /** What became of changes in place, over many seeds. */
@@ -35,8 +35,8 @@ export async function playResizes(
   const world = new World(seed, {}, { cluster: true });
   const game = new ResizeGame(world, createSeededRandom(seed + 11));
   try {
-    await game.storm();
-    await game.calm();
+    await game.injectFaults();
+    await game.settle();
     await game.checkEverything(tally);
     await game.checkRestartChangesNothing();
     await game.checkCleanEnd();
@@ -58,7 +58,7 @@ class ResizeGame {
     world.watch = () => this.#checkPromises();
   }
 
-  async storm(): Promise<void> {
+  async injectFaults(): Promise<void> {
     const { runtime } = this.#world;
     runtime.options.latencyMs = pick(this.#random, [0, 50, 500]);
     runtime.options.faults = pick(this.#random, [0, 0.1]);
@@ -69,24 +69,24 @@ class ResizeGame {
     this.#world.startAgent();
     for (let step = 0; step < STEPS; step += 1) {
       this.#disturb();
-      await this.#world.advance(Math.floor((this.#random.next() * 2 * STORM_MS) / STEPS));
+      await this.#world.advance(Math.floor((this.#random.next() * 2 * FAULT_PHASE_MS) / STEPS));
     }
   }
 
   #disturb(): void {
     const world = this.#world;
-    const deed = this.#random.next();
-    if (deed < 0.2) this.#make();
-    else if (deed < 0.55) this.#resize();
-    else if (deed < 0.63) this.#drop();
-    else if (deed < 0.68) crash(world, this.#random);
-    else if (deed < 0.7) loseSandbox(world, this.#random);
-    else if (deed < 0.76) this.#use();
-    else if (deed < 0.8) this.#api.goDown();
-    else if (deed < 0.85) this.#api.comeBack();
-    else if (deed < 0.88) world.runtime.goDown();
-    else if (deed < 0.92) world.runtime.comeBack();
-    else if (deed < 0.95) world.killAgent();
+    const action = this.#random.next();
+    if (action < 0.2) this.#make();
+    else if (action < 0.55) this.#resize();
+    else if (action < 0.63) this.#drop();
+    else if (action < 0.68) crash(world, this.#random);
+    else if (action < 0.7) loseSandbox(world, this.#random);
+    else if (action < 0.76) this.#use();
+    else if (action < 0.8) this.#api.goDown();
+    else if (action < 0.85) this.#api.comeBack();
+    else if (action < 0.88) world.runtime.goDown();
+    else if (action < 0.92) world.runtime.comeBack();
+    else if (action < 0.95) world.killAgent();
     else world.startAgent();
   }
 
@@ -139,7 +139,7 @@ class ResizeGame {
     cgroups.set(path, file, String(bytes));
   }
 
-  async calm(): Promise<void> {
+  async settle(): Promise<void> {
     const world = this.#world;
     Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
     Object.assign(this.#api.options, CALM_API);
@@ -148,7 +148,7 @@ class ResizeGame {
     this.#api.comeBack();
     world.startAgent();
     world.note("calm");
-    await world.advance(CALM_MS);
+    await world.advance(SETTLE_MS);
   }
 
   /** What was given to pods that may run is never more than the node has. */
@@ -256,16 +256,19 @@ class ResizeGame {
   /** Another agent finds everything as it should be: no container is touched, nothing is said anew. */
   async checkRestartChangesNothing(): Promise<void> {
     const world = this.#world;
-    const deeds = () => world.runtime.deeds.filter(({ op }) => /^(update|stop)/.test(op)).length;
+    const actions = () =>
+      world.runtime.actions.filter(({ op }) => /^(update|stop)/.test(op)).length;
     const conditions = () =>
       JSON.stringify(this.#pods().map(({ status }) => status?.conditions?.filter(isOfResize)));
-    const before = { deeds: deeds(), conditions: conditions() };
+    const before = { actions: actions(), conditions: conditions() };
     world.killAgent();
     await world.advance(1_000);
     world.startAgent();
     await world.advance(60_000);
-    if (deeds() !== before.deeds)
-      world.fail(`a restart changed containers: ${JSON.stringify(world.runtime.deeds.slice(-5))}`);
+    if (actions() !== before.actions)
+      world.fail(
+        `a restart changed containers: ${JSON.stringify(world.runtime.actions.slice(-5))}`,
+      );
     if (conditions() !== before.conditions)
       world.fail(`a restart changed conditions: ${before.conditions} became ${conditions()}`);
   }

@@ -94,7 +94,7 @@ test("an init container that runs gets other resources as well", () =>
     assert.equal(after?.containerID, before.containerID);
     assert.deepEqual(after?.resources?.requests, { cpu: "250m" });
     assert.deepEqual(after?.allocatedResources, { cpu: "250m" });
-    const told = world.runtime.deeds.filter(({ op }) => op === "updateContainer");
+    const told = world.runtime.actions.filter(({ op }) => op === "updateContainer");
     assert.ok(told.length > 0, "the runtime was told");
     assert.deepEqual(
       pod("web")?.status?.conditions?.filter(({ type }) => type.startsWith("PodResize")),

@@ -91,7 +91,7 @@ test("all containers are restarted in place, init containers first, and the pod 
   assert.deepEqual([...seen].sort(), ["False Running True", "True Running True"]);
   assert.deepEqual(countsOf(world), ["side 1", "prep 1", "source 1", "stubborn 1"]);
   assert.deepEqual([...world.runtime.sandboxes.keys()], sandboxes);
-  const stops = world.runtime.deeds.filter(({ op }) => op.startsWith("stopContainer"));
+  const stops = world.runtime.actions.filter(({ op }) => op.startsWith("stopContainer"));
   assert.deepEqual(stops.map(({ op, container: name }) => `${name}: ${op}`).sort(), [
     "side: stopContainer 2",
     "stubborn: stopContainer 2",

@@ -13,9 +13,9 @@ export interface DesiredPod {
 }
 
 /** Time of fault injection, and time in which everything must settle afterwards. */
-const STORM_MS = 180_000;
+const FAULT_PHASE_MS = 180_000;
 const STEPS = 30;
-const CALM_MS = 900_000;
+const SETTLE_MS = 900_000;
 
 /** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
 export async function playScenario(seed: number): Promise<void> {
@@ -23,8 +23,8 @@ export async function playScenario(seed: number): Promise<void> {
   const desiredPods = new Map<string, DesiredPod>();
   fillDisk(world, createSeededRandom(seed + 3));
   try {
-    await storm(world, desiredPods, createSeededRandom(seed + 2));
-    await calm(world);
+    await injectFaults(world, desiredPods, createSeededRandom(seed + 2));
+    await settle(world);
     checkConverged(world, desiredPods);
     await checkQuiet(world, desiredPods);
     await checkRestartChangesNothing(world, desiredPods);
@@ -43,7 +43,7 @@ function fillDisk(world: World, random: Random): void {
   world.host.disk = { ...disk, availableBytes: Math.floor(disk.capacityBytes / 50) };
 }
 
-async function storm(
+async function injectFaults(
   world: World,
   desiredPods: Map<string, DesiredPod>,
   random: Random,
@@ -58,7 +58,7 @@ async function storm(
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
     await disturb(world, desiredPods, random);
-    await world.advance(Math.floor((random.next() * 2 * STORM_MS) / STEPS));
+    await world.advance(Math.floor((random.next() * 2 * FAULT_PHASE_MS) / STEPS));
   }
 }
 
@@ -67,21 +67,21 @@ async function disturb(
   desiredPods: Map<string, DesiredPod>,
   random: Random,
 ): Promise<void> {
-  const deed = random.next();
-  if (deed < 0.3) await addDesired(world, desiredPods, random);
-  else if (deed < 0.4) await removeDesired(world, desiredPods, random);
-  else if (deed < 0.55) crash(world, random);
-  else if (deed < 0.65) loseSandbox(world, random);
-  else if (deed < 0.72) {
+  const action = random.next();
+  if (action < 0.3) await addDesired(world, desiredPods, random);
+  else if (action < 0.4) await removeDesired(world, desiredPods, random);
+  else if (action < 0.55) crash(world, random);
+  else if (action < 0.65) loseSandbox(world, random);
+  else if (action < 0.72) {
     world.note("runtime goes down");
     world.runtime.goDown();
-  } else if (deed < 0.8) {
+  } else if (action < 0.8) {
     world.note("runtime comes back");
     world.runtime.comeBack();
-  } else if (deed < 0.87) {
+  } else if (action < 0.87) {
     world.killAgent();
-  } else if (deed < 0.9) await letFinish(world, world.stopAgent());
-  else if (deed < 0.97) world.startAgent();
+  } else if (action < 0.9) await letFinish(world, world.stopAgent());
+  else if (action < 0.97) world.startAgent();
   else world.runtime.options.networkReady = !world.runtime.options.networkReady;
 }
 
@@ -145,12 +145,12 @@ async function letFinish(world: World, work: Promise<void>): Promise<void> {
   await work;
 }
 
-async function calm(world: World): Promise<void> {
+async function settle(world: World): Promise<void> {
   Object.assign(world.runtime.options, { ...CALM, events: world.runtime.options.events });
   world.runtime.comeBack();
   world.startAgent();
   world.note("calm");
-  await world.advance(CALM_MS);
+  await world.advance(SETTLE_MS);
 }
 
 /** Every wish has become what it must, and nothing else is there. */
@@ -272,14 +272,14 @@ async function checkRestartChangesNothing(
   desiredPods: ReadonlyMap<string, DesiredPod>,
 ): Promise<void> {
   const statuses = () => statusLines(world, desiredPods);
-  const before = { deeds: deedsOfSteady(world, desiredPods).length, statuses: statuses() };
+  const before = { actions: deedsOfSteady(world, desiredPods).length, statuses: statuses() };
   world.killAgent();
   await world.advance(1_000);
   world.startAgent();
   await world.advance(60_000);
-  const deeds = deedsOfSteady(world, desiredPods);
-  if (deeds.length !== before.deeds) {
-    world.fail(`a restart changed something: ${JSON.stringify(deeds.slice(before.deeds))}`);
+  const actions = deedsOfSteady(world, desiredPods);
+  if (actions.length !== before.actions) {
+    world.fail(`a restart changed something: ${JSON.stringify(actions.slice(before.actions))}`);
   }
   const after = statuses();
   const lost = before.statuses.filter((line) => !after.includes(line));
@@ -297,15 +297,15 @@ async function checkDamageTouchesNothing(
   desiredPods: ReadonlyMap<string, DesiredPod>,
   random: Random,
 ): Promise<void> {
-  const deeds = deedsOfSteady(world, desiredPods).length;
+  const actions = deedsOfSteady(world, desiredPods).length;
   world.killAgent();
   const damage = await damageState(world, random, pick(random, [0.1, 0.5, 1]));
   world.startAgent();
   await world.advance(60_000);
   const now = deedsOfSteady(world, desiredPods);
-  if (now.length !== deeds) {
+  if (now.length !== actions) {
     world.fail(
-      `damaged state files changed something: ${JSON.stringify(now.slice(deeds))} after ${damage.join(", ")}`,
+      `damaged state files changed something: ${JSON.stringify(now.slice(actions))} after ${damage.join(", ")}`,
     );
   }
   checkConverged(world, desiredPods);
@@ -352,7 +352,7 @@ function deedsOfSteady(
       pod.metadata?.name ?? "",
     ]),
   );
-  return world.runtime.deeds.filter(
+  return world.runtime.actions.filter(
     ({ uid, op }) => op !== "exit" && isSteady(nameOf.get(uid) ?? "", desiredPods),
   );
 }

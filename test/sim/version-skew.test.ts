@@ -42,7 +42,7 @@ const phaseOf = (world: World) =>
 
 test("fields of a later API are ignored with one warning", () =>
   withApiPod(
-    { containers: [{ ...MAIN, colour: "blue", resources: { shade: 1 } }], moods: ["calm"] },
+    { containers: [{ ...MAIN, colour: "blue", resources: { shade: 1 } }], behaviours: ["calm"] },
     async (world, said) => {
       assert.equal(phaseOf(world)?.phase, "Running");
       const expected =

@@ -207,12 +207,12 @@ export class World {
     this.watch();
     const wrong = this.#agent && wrongFact(this.#agent);
     if (wrong !== undefined) this.fail(wrong);
-    const forced = this.runtime.deeds.slice(this.#checkedDeeds).find(({ op }) => op === "forced");
+    const forced = this.runtime.actions.slice(this.#checkedDeeds).find(({ op }) => op === "forced");
     if (forced)
       this.fail(
         `container ${forced.id} was ended with its sandbox, without having been asked to stop`,
       );
-    this.#checkedDeeds = this.runtime.deeds.length;
+    this.#checkedDeeds = this.runtime.actions.length;
     const ready = new Map<string, string>();
     const ownerOf = new Map<number, string>();
     for (const { id, ready: isReady, config } of this.runtime.sandboxes.values()) {

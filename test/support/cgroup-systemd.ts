@@ -13,7 +13,7 @@ import { FAKE_FACTS } from "../sim/fake-host.ts";
 import { FakeSystemd } from "../systemd/fake-systemd.ts";
 import { PrivateBus } from "../systemd/private-bus.ts";
 
-export interface SystemdRoom {
+export interface SystemdCgroupModule {
   readonly cgroups: Cgroups;
   readonly systemd: FakeSystemd;
 }
@@ -22,7 +22,7 @@ export interface SystemdRoom {
 export async function withSystemdRoom(
   tree: CgroupTree,
   options: Partial<CgroupOptions>,
-  use: (room: SystemdRoom) => Promise<void>,
+  use: (cgroupModule: SystemdCgroupModule) => Promise<void>,
 ): Promise<void> {
   await using bus = await PrivateBus.start();
   await using systemd = await FakeSystemd.start({ address: bus.address, tree });

@@ -90,10 +90,13 @@ test("`claimSupervisor` is for one process at a time", () =>
       assert.equal(readSupervisor(paths)?.agent?.pid, process.ppid);
     }
     assert.equal(readSupervisor(paths), undefined);
-    const stranger = markOf(process.ppid);
-    writeFileSync(paths.supervisor, JSON.stringify({ supervisor: stranger }));
+    const foreignProcess = markOf(process.ppid);
+    writeFileSync(paths.supervisor, JSON.stringify({ supervisor: foreignProcess }));
     assert.throws(() => claimSupervisor(paths), /another nodelet up/);
-    writeFileSync(paths.supervisor, JSON.stringify({ supervisor: { ...stranger, startTicks: 1 } }));
+    writeFileSync(
+      paths.supervisor,
+      JSON.stringify({ supervisor: { ...foreignProcess, startTicks: 1 } }),
+    );
     claimSupervisor(paths)[Symbol.dispose]();
   }));
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import { B, BE } from "../../../test/support/cgroup-room.ts";
+import { B, BE } from "../../../test/support/cgroup-module.ts";
 import { Cell } from "../../kit/cell.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";

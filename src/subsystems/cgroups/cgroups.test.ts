@@ -3,8 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import {
+  B,
+  BE,
+  cgroupModule,
+  type Fault,
+  G,
+  runExample,
+} from "../../../test/support/cgroup-module.ts";
 import { container, GI, ONE, podOf } from "../../../test/support/cgroup-pods.ts";
-import { B, BE, type Fault, G, room, runExample } from "../../../test/support/cgroup-room.ts";
 import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
@@ -15,7 +22,7 @@ import { defaultCgroupOptions } from "./options.ts";
 const V2_FILES = ["cpu.weight", "cpu.max", "memory.max"];
 
 test("only a guaranteed pod, then a burstable one: best effort gives way", async () => {
-  const { cgroups, tree } = room(1, { qosReservedMemoryPercent: 100 });
+  const { cgroups, tree } = cgroupModule(1, { qosReservedMemoryPercent: 100 });
   const limits = async () => [
     Number(await tree.read("/kubepods/burstable", "memory.limit_in_bytes")) / GI,
     Number(await tree.read("/kubepods/besteffort", "memory.limit_in_bytes")) / GI,
@@ -30,7 +37,7 @@ test("only a guaranteed pod, then a burstable one: best effort gives way", async
 });
 
 test("a restart changes nothing and keeps the share of pods that run", async () => {
-  const { cgroups, tree, host } = room(2, { qosReservedMemoryPercent: 100 });
+  const { cgroups, tree, host } = cgroupModule(2, { qosReservedMemoryPercent: 100 });
   await runExample(cgroups);
   const before = await snapshot(tree, host.cgroups.paths);
   const again = createCgroups(
@@ -52,7 +59,7 @@ async function snapshot(tree: CgroupTree, paths: readonly string[]): Promise<rea
 }
 
 test("a pod's group that is there is left as it is", async () => {
-  const { cgroups, tree } = room(2);
+  const { cgroups, tree } = cgroupModule(2);
   await cgroups.start();
   await cgroups.ensurePod(G, "g");
   await tree.write("/kubepods/podg", "cpu.weight", "77");
@@ -69,7 +76,7 @@ test("a limit the kernel refuses is logged and the pod has its group; no group i
   let refuse = "cgroup.write /kubepods/podg/memory.max";
   const fault: Fault = (operation, path) =>
     `${operation} ${path}` === refuse ? new OutsideError("invalid", "no") : undefined;
-  const { cgroups, tree, warnings } = room(2, {}, fault);
+  const { cgroups, tree, warnings } = cgroupModule(2, {}, fault);
   await cgroups.start();
   await cgroups.ensurePod(G, "g");
   assert.equal(await tree.read("/kubepods/podg", "cpu.max"), "100000 100000");
@@ -86,7 +93,7 @@ test("limits of classes: v1 takes the usage when refused, v2 stays a little abov
     [1, "memory.usage_in_bytes", "memory.limit_in_bytes", 7.5 * GI],
     [2, "memory.current", "memory.max", 7.5 * GI + 16 * 2 ** 20],
   ] as const) {
-    const { cgroups, tree, host } = room(version, { qosReservedMemoryPercent: 100 });
+    const { cgroups, tree, host } = cgroupModule(version, { qosReservedMemoryPercent: 100 });
     await cgroups.start();
     await cgroups.updateQos([]);
     host.cgroups.set("/kubepods/besteffort", usageFile, String(7.5 * GI));
@@ -100,7 +107,7 @@ test("limits of classes: v1 takes the usage when refused, v2 stays a little abov
 });
 
 test("on v2 a class that fills its limit cannot raise it by and by", async () => {
-  const { cgroups, tree, host } = room(2, { qosReservedMemoryPercent: 100 });
+  const { cgroups, tree, host } = cgroupModule(2, { qosReservedMemoryPercent: 100 });
   await cgroups.start();
   await cgroups.updateQos([]);
   const use = (bytes: number) =>
@@ -128,7 +135,7 @@ test("overlapping updates share a pass and end with the pods of the latest", asy
     if (operation === "cgroup.write") writes += 1;
     return undefined;
   };
-  const { cgroups, tree } = room(1, { qosReservedMemoryPercent: 100 }, fault);
+  const { cgroups, tree } = cgroupModule(1, { qosReservedMemoryPercent: 100 }, fault);
   await cgroups.start();
   await Promise.all([cgroups.updateQos([G, B]), cgroups.updateQos([]), cgroups.updateQos([G])]);
   assert.equal(await tree.read("/kubepods/burstable", "cpu.shares"), "2");
@@ -144,7 +151,7 @@ test("updateQos does all it can and then names the first that failed", async () 
     failing && operation === "cgroup.write" && path === "/kubepods/burstable/cpu.weight"
       ? new OutsideError("io", `write ${path}`)
       : undefined;
-  const { cgroups, tree } = room(2, { qosReservedMemoryPercent: 100 }, fault);
+  const { cgroups, tree } = cgroupModule(2, { qosReservedMemoryPercent: 100 }, fault);
   await cgroups.start();
   failing = true;
   await assert.rejects(cgroups.updateQos([G, B]), /burstable\/cpu\.weight/);
@@ -160,21 +167,24 @@ test("start tells when the node's limits fail, and can be told to try again", as
     failing && operation === "cgroup.write" && path === "/kubepods/memory.max"
       ? new OutsideError("io", "the disk of dreams")
       : undefined;
-  const { cgroups } = room(2, {}, fault);
+  const { cgroups } = cgroupModule(2, {}, fault);
   assert.deepEqual(await cgroups.start(), { kind: "failed", message: "the disk of dreams" });
   failing = false;
   assert.deepEqual(await cgroups.enforceNode(), { kind: "enforced" });
 });
 
 test("start refuses what cannot hold", async () => {
-  await assert.rejects(room(2, { cgroupRoot: "/missing" }).cgroups.start(), UsageError);
+  await assert.rejects(cgroupModule(2, { cgroupRoot: "/missing" }).cgroups.start(), UsageError);
   const reserved = {
     enforceNodeAllocatable: ["pods", "system-reserved"],
     systemReserved: { cpu: "1" },
     systemReservedCgroup: "/system",
   };
-  await assert.rejects(room(2, reserved).cgroups.start(), /enforceNodeAllocatable.*\/system/);
-  const withSystem = room(2, reserved);
+  await assert.rejects(
+    cgroupModule(2, reserved).cgroups.start(),
+    /enforceNodeAllocatable.*\/system/,
+  );
+  const withSystem = cgroupModule(2, reserved);
   await withSystem.tree.create("/system");
   await withSystem.cgroups.start();
   assert.equal(await withSystem.tree.read("/system", "cpu.weight"), "39");
@@ -187,7 +197,7 @@ test("start refuses what cannot hold", async () => {
 });
 
 test("a configured root is where everything stands", async () => {
-  const { cgroups, tree, host } = room(2, { cgroupRoot: "/custom-root" });
+  const { cgroups, tree, host } = cgroupModule(2, { cgroupRoot: "/custom-root" });
   await tree.create("/custom-root");
   await cgroups.start();
   await cgroups.ensurePod(B, "b");
@@ -203,7 +213,7 @@ test("a configured root is where everything stands", async () => {
 });
 
 test("with cgroupsPerQos off nothing is made and pods go to the root", async () => {
-  const { cgroups, host } = room(2, { cgroupsPerQos: false, cgroupRoot: "/r" });
+  const { cgroups, host } = cgroupModule(2, { cgroupsPerQos: false, cgroupRoot: "/r" });
   assert.deepEqual(await cgroups.start(), { kind: "enforced" });
   await cgroups.updateQos([G]);
   await cgroups.ensurePod(G, "g");
@@ -214,7 +224,7 @@ test("with cgroupsPerQos off nothing is made and pods go to the root", async () 
 });
 
 test("criParent of the systemd driver is the whole path of slices", () => {
-  const { cgroups } = room(2, { driver: "systemd" });
+  const { cgroups } = cgroupModule(2, { driver: "systemd" });
   const pod = podOf("1234-abcd", [container("a", ONE)]);
   assert.equal(
     cgroups.criParent(pod),
@@ -223,19 +233,19 @@ test("criParent of the systemd driver is the whole path of slices", () => {
 });
 
 test("containers get swap limits where the kernel can count swap", async () => {
-  const { cgroups } = room(2);
+  const { cgroups } = cgroupModule(2);
   const [first] = G.spec?.containers ?? [];
   assert.ok(first);
   assert.equal(cgroups.containerResources(G, first).unified["memory.swap.max"], undefined);
   await cgroups.start();
   assert.equal(cgroups.containerResources(G, first).unified["memory.swap.max"], "0");
-  const onV1 = room(1);
+  const onV1 = cgroupModule(1);
   await onV1.cgroups.start();
   assert.equal(onV1.cgroups.containerResources(G, first).memorySwapLimitInBytes, BigInt(GI));
 });
 
 test("operations are measured", async () => {
-  const { cgroups, metrics } = room(2);
+  const { cgroups, metrics } = cgroupModule(2);
   await runExample(cgroups);
   await cgroups.removePod("g", "Guaranteed");
   const page = metrics.expose();
@@ -261,7 +271,7 @@ test("applying any plan leaves nothing to apply", async () => {
   });
   await fc.assert(
     fc.asyncProperty(scenario, async ({ version, percent, period, pids, pods }) => {
-      const { cgroups, tree } = room(version, {
+      const { cgroups, tree } = cgroupModule(version, {
         cpuCfsQuotaPeriodUs: period,
         podPidsLimit: pids,
         ...(percent === undefined ? {} : { qosReservedMemoryPercent: percent }),
@@ -298,7 +308,7 @@ test("applyPlan tries once more what only fits when something else is set", asyn
     const early = path.endsWith("cfs_period_us") && !quotaSet;
     return early ? new OutsideError("invalid", "quota of old does not fit") : undefined;
   };
-  const { tree } = room(1, {}, fault);
+  const { tree } = cgroupModule(1, {}, fault);
   const report = await applyPlan(
     { tree },
     {

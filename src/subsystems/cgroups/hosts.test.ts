@@ -1,8 +1,8 @@
 // Machines that are odd or hostile: what is said, and what is left behind.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { B, cgroupModule, G } from "../../../test/support/cgroup-module.ts";
 import { container, ONE, podOf } from "../../../test/support/cgroup-pods.ts";
-import { B, G, room } from "../../../test/support/cgroup-room.ts";
 import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
 
 const POD = "/kubepods/burstable/podb";
@@ -48,7 +48,7 @@ const ROWS: readonly Row[] = [
 
 for (const { what, fault, says } of ROWS) {
   test(`${what}: the pod is told, and nothing is left half made`, async () => {
-    const { cgroups, host } = room(2, {}, fault);
+    const { cgroups, host } = cgroupModule(2, {}, fault);
     await cgroups.start();
     await assert.rejects(cgroups.ensurePod(B, "b"), says);
     assert.equal(host.cgroups.paths.includes(POD), false);
@@ -58,7 +58,7 @@ for (const { what, fault, says } of ROWS) {
 }
 
 test("a group that vanishes while it is written is an error, not a pod without limits", async () => {
-  const at = room(2, {}, (operation, path) => {
+  const at = cgroupModule(2, {}, (operation, path) => {
     if (operation !== "cgroup.write" || !path.startsWith(`${POD}/`)) return undefined;
     void at.host.cgroups.destroy(POD);
     return undefined;
@@ -70,7 +70,7 @@ test("a group that vanishes while it is written is an error, not a pod without l
 
 test("a class whose group is gone is made again by the next pass", async () => {
   for (const version of [1, 2] as const) {
-    const { cgroups, tree } = room(version);
+    const { cgroups, tree } = cgroupModule(version);
     await cgroups.start();
     await tree.destroy("/kubepods/besteffort");
     await cgroups.updateQos([G, B]).catch((thrown: unknown) => {
@@ -83,7 +83,7 @@ test("a class whose group is gone is made again by the next pass", async () => {
 
 test("a read-only file system of groups: nothing happens to pods, and each step says which file", async () => {
   let isReadOnly = false;
-  const { cgroups, host } = room(1, {}, (operation, path) =>
+  const { cgroups, host } = cgroupModule(1, {}, (operation, path) =>
     isReadOnly && /write|create|destroy/.test(operation) ? readOnly(path) : undefined,
   );
   await cgroups.start();
@@ -101,16 +101,16 @@ test("a read-only file system of groups: nothing happens to pods, and each step 
 test("names with dashes and underscores: each driver spells them, or says that it cannot", async () => {
   const uid = "12345678-abcd-4000-8000-000000000001";
   const pod = podOf(uid, [container("c", ONE, ONE)]);
-  const dashed = room(2, { cgroupRoot: "/my-agents/the-node" });
+  const dashed = cgroupModule(2, { cgroupRoot: "/my-agents/the-node" });
   assert.equal(dashed.cgroups.podPath(pod, uid), `/my-agents/the-node/kubepods/pod${uid}`);
-  const systemd = room(2, { cgroupRoot: "/my-agents", driver: "systemd" });
+  const systemd = cgroupModule(2, { cgroupRoot: "/my-agents", driver: "systemd" });
   const slice = `my_agents-kubepods-pod${uid.replaceAll("-", "_")}.slice`;
   assert.equal(
     systemd.cgroups.podPath(pod, uid),
     `/my_agents.slice/my_agents-kubepods.slice/${slice}`,
   );
-  assert.throws(() => room(2, { cgroupRoot: "/my_agents", driver: "systemd" }), UsageError);
-  const under = room(1, { cgroupRoot: "/my_agents" });
+  assert.throws(() => cgroupModule(2, { cgroupRoot: "/my_agents", driver: "systemd" }), UsageError);
+  const under = cgroupModule(1, { cgroupRoot: "/my_agents" });
   await under.tree.create("/my_agents");
   await under.cgroups.start();
   await under.cgroups.ensurePod(pod, uid);

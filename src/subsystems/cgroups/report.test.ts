@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { B, G, room, runExample } from "../../../test/support/cgroup-room.ts";
+import { B, cgroupModule, G, runExample } from "../../../test/support/cgroup-module.ts";
 import type { Pod } from "../../api/generated/types.ts";
 
 /** The pod with its containers running under the given ids. */
@@ -18,7 +18,7 @@ function running(pod: Pod, ids: Readonly<Record<string, string>>): Pod {
 }
 
 async function withContainer(weight: string) {
-  const at = room(2, { singleProcessOomKill: true });
+  const at = cgroupModule(2, { singleProcessOomKill: true });
   await runExample(at.cgroups);
   const path = "/kubepods/podg/cri-containerd-c3.scope";
   await at.tree.create(path);
@@ -73,7 +73,7 @@ test("limits of huge pages that the runtime leaves to the pod are no difference"
 });
 
 test("repair writes what differs on groups that are there, and makes none", async () => {
-  const { cgroups, tree } = room(1);
+  const { cgroups, tree } = cgroupModule(1);
   await runExample(cgroups);
   await cgroups.removePod("b", "Burstable");
   await tree.write("/kubepods/podg", "cpu.shares", "5");

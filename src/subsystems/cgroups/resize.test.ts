@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { cgroupModule, type Fault } from "../../../test/support/cgroup-module.ts";
 import { container, demand, filesOf, podOf, settings } from "../../../test/support/cgroup-pods.ts";
-import { type Fault, room } from "../../../test/support/cgroup-room.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { ContainerResources } from "./plan/plan-container.ts";
@@ -135,7 +135,7 @@ test("at every step no container has more than its pod", () => {
 });
 
 async function resizing(from: Pod, to: Pod, fault?: Fault) {
-  const at = room(2, {}, fault);
+  const at = cgroupModule(2, {}, fault);
   await at.cgroups.start();
   await at.cgroups.ensurePod(from, UID);
   const path = at.cgroups.podPath(from, UID);

@@ -4,8 +4,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { test } from "node:test";
 import { FAKE_FACTS } from "../../../test/sim/fake-host.ts";
+import { B, BE, cgroupModule, G, runExample } from "../../../test/support/cgroup-module.ts";
 import { settings } from "../../../test/support/cgroup-pods.ts";
-import { B, BE, G, room, runExample } from "../../../test/support/cgroup-room.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -71,7 +71,7 @@ for (const version of [1, 2] as const) {
   for (const [percent, burstable, bestEffort] of RESERVED) {
     test(`the worked example on v${version} with qosReserved ${percent}`, async () => {
       const options = percent === undefined ? {} : { qosReservedMemoryPercent: percent };
-      const { cgroups, tree } = room(version, options);
+      const { cgroups, tree } = cgroupModule(version, options);
       await runExample(cgroups);
       await checkExample(tree, "", [burstable, bestEffort]);
       assert.deepEqual(await cgroups.drift([G, B, BE]), []);
@@ -91,7 +91,7 @@ test("the worked example's containers", () => {
     [BE, "container", 2, "quadratic", v2("1", "max 100000", "max")],
   ];
   for (const [pod, name, version, weights, wanted] of rows) {
-    const { cgroups } = room(version, { singleProcessOomKill: true });
+    const { cgroups } = cgroupModule(version, { singleProcessOomKill: true });
     const found = pod.spec?.containers.find((one) => one.name === name);
     assert.ok(found);
     const writes = expectContainerFiles(

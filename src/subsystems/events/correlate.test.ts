@@ -330,9 +330,9 @@ test("correlate: what is sent about one object never exceeds the budget", () => 
 });
 
 test("correlate: one object never takes anything from another", () => {
-  const storm = fc.array(recorded, { maxLength: 300 });
+  const eventLists = fc.array(recorded, { maxLength: 300 });
   fc.assert(
-    fc.property(storm, modes, (events, mode) => {
+    fc.property(eventLists, modes, (events, mode) => {
       const together = story({}, mode);
       const alone = story({}, mode);
       let atSeconds = 0;

@@ -8,7 +8,7 @@ import type { SimClock } from "./sim-clock.ts";
 export const PLUGIN_FOLDER = "/var/lib/kubelet/device-plugins";
 
 /** How a plugin behaves when it is asked for devices. */
-export type Mood = "well" | "refusing" | "slow" | "hanging" | "dying";
+export type PluginBehaviour = "well" | "refusing" | "slow" | "hanging" | "dying";
 
 /** The machine as plugins see it. */
 export interface PluginMachine {
@@ -31,14 +31,14 @@ export function variableOf(resource: string): string {
 }
 
 /** A plugin that is restarted when it ends, and registers with every new agent. */
-export class KeptPlugin {
+export class SupervisedPlugin {
   readonly resource: string;
   readonly #machine: PluginMachine;
   #devices: readonly TestDevice[];
   #run: { readonly process: GrpcProcess; readonly plugin: TestPlugin } | undefined;
   #wanted = false;
   #agent: object | undefined;
-  mood: Mood = "well";
+  behaviour: PluginBehaviour = "well";
   /** Allocate calls that were answered or not, over all its lives. */
   asked = 0;
 
@@ -130,7 +130,7 @@ export class KeptPlugin {
     this.asked += 1;
     const { clock } = this.#machine;
     const wait = (ms: number) => clock.sleep(ms, new AbortController().signal);
-    switch (this.mood) {
+    switch (this.behaviour) {
       case "well":
         return;
       case "refusing":
@@ -143,7 +143,7 @@ export class KeptPlugin {
         this.kill();
         return;
       default:
-        this.mood satisfies never;
+        this.behaviour satisfies never;
     }
   }
 }

@@ -35,8 +35,8 @@ export interface EventRoomOptions {
 }
 
 /** One run of the module after the other on the same disk, speaking as the node. */
-export class EventRoom implements AsyncDisposable {
-  readonly folder = mkdtempSync(join(tmpdir(), "nodelet-event-room-"));
+export class EventModule implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "nodelet-event-module-"));
   readonly #options: EventRoomOptions;
   readonly #clock: Clock;
   readonly #transport: ApiTransport;
@@ -49,12 +49,12 @@ export class EventRoom implements AsyncDisposable {
     this.#clock = options.clock ?? new SimClock();
   }
 
-  static async start(server: ApiServer, options: EventRoomOptions = {}): Promise<EventRoom> {
+  static async start(server: ApiServer, options: EventRoomOptions = {}): Promise<EventModule> {
     const user = { name: `system:node:${NODE}`, groups: ["system:nodes"] };
     const transport = connectAs(server, await server.authority.client(user));
-    const room = new EventRoom(transport, options);
-    await room.start();
-    return room;
+    const eventModule = new EventModule(transport, options);
+    await eventModule.start();
+    return eventModule;
   }
 
   get events(): Events {

@@ -17,7 +17,7 @@ export const G = podOf("g", [container("container3", ONE, ONE)]);
 export const B = podOf("b", [container("container1", ONE, ONE), container("container2", ONE, TWO)]);
 export const BE = podOf("be", [container("container")]);
 
-export interface Room {
+export interface CgroupModule {
   readonly cgroups: Cgroups;
   readonly tree: CgroupTree;
   readonly host: FakeHost;
@@ -27,7 +27,11 @@ export interface Room {
 
 export type Fault = (operation: string, path: string) => OutsideError | undefined;
 
-export function room(version: 1 | 2, options: Partial<CgroupOptions> = {}, fault?: Fault): Room {
+export function cgroupModule(
+  version: 1 | 2,
+  options: Partial<CgroupOptions> = {},
+  fault?: Fault,
+): CgroupModule {
   const clock = new SimClock();
   const host = new FakeHost({ clock, cgroupVersion: version, ...(fault && { fault }) });
   const metrics = new MetricsRegistry();
