@@ -33,7 +33,7 @@ export type PodNews =
       readonly message: string;
       /** Message of the condition DisruptionTarget, where the pod is not at fault. */
       readonly disruption?: string;
-      /** What it gets to end; its own grace unless told. */
+      /** What it gets to end; its own grace by default. */
       readonly graceSeconds?: number;
     }
   /** What has ended of the pod is to go, since the disk is short. */

@@ -43,7 +43,7 @@ export interface AgentOptions {
   readonly deadContainers?: DeadContainerLimits;
   /** `--node-ip`, canonical: addresses of the node, primary first, or a family's `0.0.0.0` or `::`; else found. */
   readonly nodeIps?: readonly string[];
-  /** How events are treated; steps of life are protected unless told otherwise. */
+  /** How events are treated; steps of life are protected by default. */
   readonly events?: EventPolicy;
   /** How long pods wait for device plugins, and when devices are given back. */
   readonly devices?: DeviceSettings;
@@ -66,7 +66,7 @@ export interface AgentHooks {
   readonly admit?: Admit;
   /** Pods beside those of the manifests. */
   readonly sources?: readonly PodSource[];
-  /** Told of every status that changed. */
+  /** Called for every status that changed. */
   readonly onStatus?: StatusSink;
   /** Where events are written to; without it they stay on the node. */
   readonly eventApi?: EventApi;

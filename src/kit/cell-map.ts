@@ -1,4 +1,4 @@
-/** The reading end of facts by key: their present values, and word of every change. */
+/** The reading end of facts by key: their present values, with a notification of every change. */
 export interface ReadingMap<K, V> {
   get(key: K): V | undefined;
   /** All values, in the order in which their keys came. */

@@ -1,4 +1,4 @@
-/** The reading end of a fact: its present value, and word of every change. */
+/** The reading end of a fact: its present value, with a notification of every change. */
 export interface Reading<T> {
   get(): T;
   /** Calls `onChange` after every change until the returned function is called. */

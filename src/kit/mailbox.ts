@@ -7,7 +7,7 @@ export interface MailboxOptions<T> {
   readonly limit: number;
   /** Of items with equal keys only one waits; `undefined` never shares. */
   readonly coalesce?: (item: T) => string | undefined;
-  /** Which of two such items waits on; the one that came later unless told otherwise. */
+  /** Which of two such items waits on; the one that came later by default. */
   readonly choose?: (waiting: T, incoming: T) => T;
 }
 

@@ -14,7 +14,7 @@ export type TaskPolicy = "restart" | "fail";
 export interface TaskScopeDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of every throw of a task, for counting. */
+  /** Called for every throw of a task, for counting. */
   readonly onTaskError?: (task: string) => void;
 }
 

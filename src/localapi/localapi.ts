@@ -35,7 +35,7 @@ export interface LocalApiOptions {
   readonly nodeName: string;
   /** On loopback; port 0 takes any free one. `orAnother`: so does a port that is in use. */
   readonly address: { readonly host: string; readonly port: number; readonly orAnother?: boolean };
-  /** Where the kubeconfig for people is written (0600). */
+  /** Where the administrator's kubeconfig is written (0600). */
   readonly kubeconfigPath: string;
   /** Socket of the node's agent, for logs and connections into containers. */
   readonly agentSocket?: string;

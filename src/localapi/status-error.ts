@@ -68,7 +68,7 @@ export const alreadyExists = (of: Named, name: string): StatusError =>
     detailsOf(of, name),
   );
 
-/** Somebody else was faster, or a precondition does not hold. */
+/** Conflict with another write, or a failed precondition. */
 export const conflict = (of: Named, name: string, why: string): StatusError =>
   new StatusError(
     409,
@@ -77,7 +77,7 @@ export const conflict = (of: Named, name: string, why: string): StatusError =>
     detailsOf(of, name),
   );
 
-/** What a stale write is told. */
+/** Message for a stale write. */
 export const MODIFIED =
   "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -85,7 +85,7 @@ export const MODIFIED =
 export const badRequest = (message: string): StatusError =>
   new StatusError(400, "BadRequest", message);
 
-/** Who asks is known and may not. */
+/** The client is authenticated but not authorized. */
 export const forbidden = (of: Named, name: string, why: string): StatusError =>
   new StatusError(
     403,
@@ -96,7 +96,7 @@ export const forbidden = (of: Named, name: string, why: string): StatusError =>
     detailsOf(of, name),
   );
 
-/** Nobody knows who asks. */
+/** The client is not authenticated. */
 export const unauthorized = (): StatusError => new StatusError(401, "Unauthorized", "Unauthorized");
 
 /** The resource has no such verb. */

@@ -67,7 +67,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
   };
 }
 
-/** Open connections keep the process: whoever leaves closes all that were ever made. */
+/** Open connections keep the process running: all are closed at the end. */
 function closable(kube: Kube): { readonly kube: Kube; readonly closeAll: () => void } {
   const transports: ApiTransport[] = [];
   const connect: Kube["connect"] = (endpoint) => {
@@ -83,7 +83,7 @@ function closable(kube: Kube): { readonly kube: Kube; readonly closeAll: () => v
   };
 }
 
-/** The machine alone, for programs that only look at it or prepare it. */
+/** The machine alone, for programs that only inspect or prepare it. */
 export function connectMachine(log: Log): Pick<Outside, "clock" | "host"> {
   const clock: Clock = createSystemClock();
   return { clock, host: connectHost({ clock, log }) };

@@ -23,6 +23,6 @@ export interface Outside {
   readonly grpc?: Grpc;
   /** Ways to API servers; absent in a world that has none. */
   readonly kube?: Kube;
-  /** Absent in a world where nobody asks (a simulation): the agent then serves nothing. */
+  /** Absent in a simulation: the agent then serves nothing. */
   readonly serving?: Serving;
 }

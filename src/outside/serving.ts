@@ -35,7 +35,7 @@ export interface Serving {
   readonly process: OwnProcess;
 }
 
-/** Serving on this machine. `close` ends its measuring; listeners are closed by whoever made them. */
+/** Serving on this machine. `close` ends its measuring; listeners are closed by their owners. */
 export function connectServing(openFolder: OpenFolderBeneath): Serving & { close(): void } {
   const process = connectOwnProcess();
   return {

@@ -40,7 +40,7 @@ export interface PipelineOptions extends PortOptions {
   readonly keepOrphans: boolean;
   readonly deadContainers: DeadContainerLimits;
   readonly maxRestartBackoffMs: number;
-  /** How long a pod goes at most without being planned anew. */
+  /** How long a pod goes at most without being planned again. */
   readonly syncMs: number;
   readonly initialRestartBackoffMs: number;
 }

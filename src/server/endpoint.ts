@@ -37,7 +37,7 @@ const LOG_VERBOSITY = 4;
 /** Maximum concurrent streaming responses of one endpoint. */
 const MAX_LONG_RUNNING = 500;
 const NOT_FOUND = "404 page not found\n";
-/** What nobody has a route for is as sensitive as the rest. */
+/** Unknown paths need the same access as the rest. */
 const UNKNOWN_ACCESS = { subresources: ["proxy"] };
 
 /** Answers the requests of one listener: who, may they, what. */
@@ -89,7 +89,7 @@ export class EndpointServer {
     }
   }
 
-  /** Tells of peers that speak no HTTP, and of our own faults. */
+  /** Reports peers that do not speak HTTP, and internal errors. */
   onProblem({ kind, peer, error }: ListenProblem): void {
     const { log, endpoint } = this.#options;
     if (kind === "answer") log.error("failed to serve a request", { endpoint, peer, error });
@@ -130,7 +130,7 @@ export class EndpointServer {
     }
   }
 
-  /** Who is asking, if they may; else they are told so. */
+  /** The identity of the client if authorized; else the rejection is sent. */
   async #admit(
     exchange: Exchange,
     match: RouteMatch<unknown>,
@@ -159,7 +159,7 @@ export class EndpointServer {
     return undefined;
   }
 
-  /** Refusals get their text; failures of the outside get a 500, faults of ours are the listener's matter. */
+  /** `HttpProblem` becomes its status and text, `OutsideError` a 500; other errors are handled by the listener. */
   async #answerProblem(exchange: Exchange, error: unknown): Promise<void> {
     if (exchange.signal.aborted) return;
     const begun = exchange.status !== undefined;

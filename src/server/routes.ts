@@ -41,7 +41,7 @@ export type RouteMatch<Handler> =
   | { readonly kind: "wrongMethod"; readonly allow: readonly string[] }
   | { readonly kind: "unknown" };
 
-/** Longest path that is looked at; the parts of a pod's name fit many times. */
+/** Longest path that is matched; the parts of a pod's name fit many times. */
 const MAX_PATH = 4096;
 
 /** Takes the target of a request line apart; `undefined` when it is no path. */
@@ -52,7 +52,7 @@ export function parseTarget(target: string): ParsedTarget | undefined {
   return { path, query: new URLSearchParams(at < 0 ? "" : target.slice(at + 1)) };
 }
 
-/** Finds the route for a path. A slash at the end does not matter; nothing else is evened out. */
+/** Finds the route for a path. A trailing slash is ignored; nothing else is normalized. */
 export function matchRoute<Handler>(
   routes: readonly Route<Handler>[],
   endpoint: Endpoint,

@@ -46,13 +46,13 @@ export type { Overview } from "./routes/overview.ts";
 export type { NodeAmounts, ServedNode } from "./served-node.ts";
 export type { Authenticator, Authorizer };
 
-/** What the server is told beside the configuration. */
+/** Options of the server beside the configuration. */
 export interface ServerOptions {
   /** Folder of the certificate it makes (`--cert-dir`). */
   readonly certFolder: string;
   /** The agent's own socket; none without. */
   readonly socketPath?: string;
-  /** Where that socket is instead while somebody else listens there; the first that is free. Default none. */
+  /** Where that socket is instead while another process listens there; the first that is free. Default none. */
   readonly otherSocketPaths?: readonly string[];
 }
 
@@ -65,7 +65,7 @@ export interface ServerDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly delegated?: Delegated;
-  /** A certificate that somebody else issues (`serverTLSBootstrap`); until there is one, one is made. */
+  /** An externally issued certificate (`serverTLSBootstrap`); until there is one, one is made. */
   readonly issued?: Reading<TlsMaterial | undefined>;
 }
 
@@ -215,7 +215,7 @@ async function startSecure(
   return listener.address;
 }
 
-/** Warns of what is a hole in the node, or of a port that nobody can use. */
+/** Warns of insecure access, or of a port without any authentication method. */
 function logAccess(
   log: Log,
   by: { readonly provable: boolean; readonly anonymous: boolean; readonly authorizer: Authorizer },

@@ -140,7 +140,7 @@ async function nodeFaults(node: ChaosNode, facts: NodeFacts): Promise<string[]> 
   ];
 }
 
-/** Containers that must not start twice and did. A pod that came back has a life anew, if its absence was seen. */
+/** Containers that must not start twice and did. A pod that came back has a life again, if its absence was seen. */
 export async function startedTwice(node: ChaosNode, monkey: Monkey): Promise<readonly string[]> {
   const notes = await node.box.run(["cat", `${NOTES}/starts`]);
   const pods = await node.pods();

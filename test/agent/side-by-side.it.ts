@@ -80,7 +80,7 @@ test("run starts beside up: its socket has another name, and both answer", async
 
 const MANIFESTS = "/etc/second";
 
-/** What an agent says of its containers: which they are, and how often they were started anew. */
+/** What an agent says of its containers: which they are, and how often they were restarted. */
 async function containersOf(node: NodeBox, ...argv: readonly string[]) {
   const { items } = JSON.parse(
     await node.run("get", "pods", "-A", "-o", "json", ...argv),

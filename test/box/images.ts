@@ -30,7 +30,7 @@ export type { ImageConfig, ImageSpec } from "../../src/cli/local-images/image-ar
 /** The sandbox image that every box configures. */
 export const PAUSE_IMAGE = "nodelet.test/pause:1";
 
-/** busybox with all applets and the scripts of `rootfs/bin`; sleeps unless told otherwise. */
+/** busybox with all applets and the scripts of `rootfs/bin`; sleeps by default. */
 export const TEST_IMAGE = "nodelet.test/nodelet-test:1";
 
 /** How an image built on busybox differs from the plain test image. */

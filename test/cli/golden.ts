@@ -1,4 +1,4 @@
-/** Texts that are compared with a file; `UPDATE_GOLDEN=1` writes the files anew, to be looked at in the diff. */
+/** Texts that are compared with a file; `UPDATE_GOLDEN=1` writes the files again, to be looked at in the diff. */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

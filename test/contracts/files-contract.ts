@@ -289,7 +289,7 @@ function fileWatching(at: Current) {
       await host.files.writeAtomic(`${watched}/b${name}`, "", 0o600);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    assert.ok(told > before, "no word from the folder that was made anew");
+    assert.ok(told > before, "no word from the folder that was recreated");
     stop.abort();
     await new Promise((resolve) => setTimeout(resolve, 20));
     const atEnd = told;

@@ -137,7 +137,7 @@ test("a plugin in the registry folder is found, registered, told so, and forgott
     2,
     "not seen is not gone",
   );
-  assert.equal(told.length, 1, "and it is not registered anew");
+  assert.equal(told.length, 1, "and it is not registered again");
   broken = "";
   await introduce("/registry/old.sock", { supportedVersions: ["v1alpha1"] });
   await introduce("/registry/csi.sock", { type: "CSIPlugin" });

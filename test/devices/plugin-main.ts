@@ -1,6 +1,6 @@
 // A device plugin as a process of its own: node plugin-main.ts FOLDER RESOURCE DEVICES LOG [HOLD_MS]
 // It takes HOLD_MS over every Allocate.
-// It registers anew with every new agent, and writes what it is asked as lines of JSON to LOG. Each device is
+// It registers again with every new agent, and writes what it is asked as lines of JSON to LOG. Each device is
 // a device node /dev/<id>, a folder /devices/<id> and its id in the variable DEVICES.
 import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

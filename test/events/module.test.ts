@@ -174,7 +174,7 @@ test("history: it survives restarts, and what was torn off by a crash costs only
   assert.deepEqual(shown(await world.events.read({})), three);
   world.events.ofPod(pod("p2"), STARTED);
   await world.clock.advance(SECOND);
-  // Counting begins anew with a new name, as it does on the API server.
+  // Counting starts over with a new name, as it does on the API server.
   assert.deepEqual(shown(world.events.list()), [...three, "Started x1"]);
   await world.stop();
 });

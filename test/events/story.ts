@@ -5,7 +5,7 @@ export interface Story {
   readonly name: string;
   readonly world?: AgentWorldOptions;
   readonly live: (world: AgentWorld) => Promise<void>;
-  /** Whom it is about; the pod `web` unless told otherwise. */
+  /** Whom it is about; the pod `web` by default. */
   readonly about?: string;
   /** Expected events, in this order; others may occur between. */
   readonly said: readonly string[];

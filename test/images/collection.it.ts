@@ -69,7 +69,7 @@ test("beyond the high threshold images go in the order of their use down to the 
   await empty();
 });
 
-test("what cannot be freed is said in the Go kubelet's words, and fails from the second time on", async () => {
+test("what cannot be freed is said with the Go kubelet's text, and fails from the second time on", async () => {
   await node.add(name("a"), 20);
   await node.start(name("a"), "Never");
   const full = await node.usage();

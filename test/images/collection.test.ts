@@ -97,7 +97,7 @@ test("what frees too little says so at once; a failure is an event from the seco
   await world.run(world.images.upkeep(true, world.signal));
   world.fill(95);
   await world.run(world.images.upkeep(true, world.signal));
-  assert.equal(world.nodeEvents.at(-1)?.reason, "FreeDiskSpaceFailed", "success starts anew");
+  assert.equal(world.nodeEvents.at(-1)?.reason, "FreeDiskSpaceFailed", "success restarts");
 });
 
 test("a disk of no size, and one that cannot be measured, are told apart", async () => {

@@ -1,4 +1,4 @@
-// The long crash series of `nodelet up`: NODELET_CRASH_ROUNDS kills, 200 unless told otherwise.
+// The long crash series of `nodelet up`: NODELET_CRASH_ROUNDS kills, 200 by default.
 import { test } from "node:test";
 import { killUpAgainAndAgain } from "./crash-up.ts";
 

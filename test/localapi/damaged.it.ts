@@ -165,7 +165,7 @@ test("a pod whose object is damaged runs on, the others are served, and it is sa
     assert.match(await whyNode(box), /objects\.db: pods default\/one/);
     assert.deepEqual(await tasks(box), before);
     assert.ok(!agent.decisions().some(({ kind }) => kind === "killPod"), "nothing was ended");
-    // Made anew it is another pod, and the one before is ended.
+    // Recreated it is another pod, and the one before is ended.
     await ask(box, "POST", PODS, podOf("one"));
     await agent.until(
       "the new pod runs in place of the old one",
@@ -179,7 +179,7 @@ test("a pod whose object is damaged runs on, the others are served, and it is sa
     );
   }));
 
-test("keys and certificates × each damage: they are made anew, pods run on", () =>
+test("keys and certificates × each damage: they are recreated, pods run on", () =>
   withBox({}, async (box) => {
     const agent = await start(box);
     const before = await tasks(box);

@@ -105,7 +105,7 @@ test("seccomp: none unless asked for, the runtime's, one from a file, and the de
   );
 });
 
-test("kernel settings: safe ones, allowed ones, and others refused in the Go kubelet's words", () =>
+test("kernel settings: safe ones, allowed ones, and others refused with the Go kubelet's text", () =>
   withNode(
     async (node) => {
       const sysctls = [

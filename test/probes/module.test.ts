@@ -256,7 +256,7 @@ test("whatever happens to pods: one attempt at a time per probe, verdicts only o
         if (step.kind === "forget") {
           world.probes.forget(uid);
           current.delete(uid);
-          // What begins anew tells anew.
+          // What starts over tells again.
           attempts[step.pod] = (attempts[step.pod] ?? 0) + 1;
           continue;
         }

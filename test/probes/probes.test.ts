@@ -304,7 +304,7 @@ test("only what differs is begun and ended, and a probe keeps its run meanwhile"
   assert.deepEqual(world.told().at(-1), "liveness failure 4");
 });
 
-test("a probe that will never be needed again stops, and begins anew when the container comes back", async () => {
+test("a probe that will never be needed again stops, and starts over when the container comes back", async () => {
   const world = await World.create();
   const probes = { readiness: { periodSeconds: 1 } };
   const startedAtMs = world.clock.wall();

@@ -64,7 +64,7 @@ describe("/containerLogs", () => {
     assert.deepEqual([head.status, head.body], [200, ""]);
   });
 
-  test("says in the Go kubelet's words why there is nothing", async () => {
+  test("says with the Go kubelet's text why there is nothing", async () => {
     world.writeLog("done", line(7));
     assert.equal((await logs("done")).body, "line 7\n");
     const table: readonly [string, number, string][] = [

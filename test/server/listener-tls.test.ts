@@ -126,7 +126,7 @@ describe("listenHttp with TLS", () => {
     assert.equal((await secure(server, pem.client)).body, "none");
   });
 
-  test("takes new certificates and judges open connections anew", async () => {
+  test("takes new certificates and judges open connections again", async () => {
     await using server = await start(whoIs, tls());
     const socket = tlsConnect({
       port: server.port,

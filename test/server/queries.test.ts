@@ -75,7 +75,7 @@ test("parseLogQuery ignores the stream without its gate", () => {
   });
 });
 
-test("chooseLogSource picks the attempt, or says why there is none, in the Go kubelet's words", () => {
+test("chooseLogSource picks the attempt, or says why there is none, with the Go kubelet's text", () => {
   const ended = (containerID?: string) => ({
     terminated: { exitCode: 0, ...(containerID ? { containerID } : {}) },
   });

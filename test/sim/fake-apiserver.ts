@@ -52,7 +52,7 @@ export class FakeApiServer implements ApiTransport {
   #down = false;
   /** Requests that had an effect, as `METHOD path`. */
   readonly effects: string[] = [];
-  /** Told of what the rules of the API refuse. */
+  /** Called for what the rules of the API refuse. */
   onInvalid: (message: string) => void = () => {};
   /** Answers that are not made from objects, by path. */
   readonly special = new Map<string, (body: unknown) => unknown>();

@@ -7,7 +7,7 @@ export interface FakeCgroupsOptions {
   readonly version: CgroupVersion;
   readonly controllers: readonly string[];
   readonly fault: Fault;
-  /** Told of every process that `destroy` ends. */
+  /** Called for every process that `destroy` ends. */
   readonly onKill?: (pid: number) => void;
 }
 

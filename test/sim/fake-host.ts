@@ -18,7 +18,7 @@ export interface FakeHostOptions {
   readonly facts?: Partial<HostFacts>;
   /** Asked before every call, e.g. ("writeAtomic", "/x") or ("cgroup.write", "/kubepods/cpu.shares"). */
   readonly fault?: Fault;
-  /** Told of every process that ends with its group. */
+  /** Called for every process that ends with its group. */
   readonly onKill?: (pid: number) => void;
 }
 

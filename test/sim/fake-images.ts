@@ -24,7 +24,7 @@ export class FakeImages {
   readonly all = new Map<string, FakeImage>();
   /** Sizes of images that can be pulled, where they matter. */
   readonly sizes = new Map<string, number>();
-  /** Told of every image that was removed. */
+  /** Called for every image that was removed. */
   onRemoved: ((image: FakeImage) => void) | undefined;
   /** Time a pull takes beside that of the call. */
   pullTakes: (image: string, signal: AbortSignal) => Promise<void> = () => Promise.resolve();

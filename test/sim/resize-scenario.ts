@@ -253,7 +253,7 @@ class ResizeGame {
       world.fail(`pod ${pod.metadata?.name} waits although there is room`);
   }
 
-  /** Another agent finds everything as it should be: no container is touched, nothing is said anew. */
+  /** Another agent finds everything as it should be: no container is touched, nothing is said again. */
   async checkRestartChangesNothing(): Promise<void> {
     const world = this.#world;
     const actions = () =>

@@ -119,7 +119,7 @@ export class SupervisedPlugin {
     });
   }
 
-  /** Tries anew, unless it is another process by then. */
+  /** Tries again, unless it is another process by then. */
   #again(process: GrpcProcess): void {
     this.#machine.clock.alarm(RETRY_MS, () => {
       if (this.#run?.process === process && this.#wanted) this.#begin();

@@ -1,4 +1,4 @@
-// A pod is planned anew after a time even if nothing tells of a change, on virtual time.
+// A pod is planned again after a time even if nothing tells of a change, on virtual time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ClusterWorld, inCluster } from "./cluster-world.ts";

@@ -269,7 +269,7 @@ export class World {
       this.#phases.delete(uid);
       return;
     }
-    // What was refused is judged anew by the next agent.
+    // What was refused is judged again by the next agent.
     const refused = before === "Failed" && this.#refused.has(uid);
     if (status?.reason !== undefined && status.containerStatuses === undefined)
       this.#refused.add(uid);

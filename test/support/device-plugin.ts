@@ -37,7 +37,7 @@ export interface TestPluginOptions {
     call: "options" | "allocate" | "prefer" | "preStart",
     ids: readonly string[],
   ) => Promise<void>;
-  /** Told when a stream of devices has ended, whoever ended it. */
+  /** Called when a stream of devices has ended, whoever ended it. */
   readonly onUnwatched?: () => void;
   /** Rewrites a list before it is sent. */
   readonly raw?: (devices: readonly Device[]) => readonly Device[];

@@ -43,7 +43,7 @@ export function aSandbox(more: Partial<ObservedSandbox> = {}): ObservedSandbox {
   };
 }
 
-/** An attempt of a container; running unless told otherwise. */
+/** An attempt of a container; running by default. */
 export function anAttempt(name: string, more: Partial<ObservedContainer> = {}): ObservedContainer {
   const restartCount = more.restartCount ?? 0;
   return {

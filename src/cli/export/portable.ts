@@ -1,5 +1,5 @@
 // pure
-/** Objects as they can be made anew in another API: without what the server of the first one added. */
+/** Objects as they can be recreated in another API: without what the server of the first one added. */
 import { isSame } from "../../api/decode/strategic-diff.ts";
 
 type Tree = Readonly<Record<string, unknown>>;

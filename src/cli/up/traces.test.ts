@@ -185,7 +185,7 @@ for (const [what, damage] of Object.entries({
   "of a newer version": (path: string) => writeFileSync(path, '{"format":99}'),
   "a folder": (path: string) => mkdirSync(path),
 }))
-  test(`\`OpenLedger\` sets notes that are ${what} aside and begins anew`, () =>
+  test(`\`OpenLedger\` sets notes that are ${what} aside and starts over`, () =>
     withFolder((folder) => {
       const path = join(folder, "made.json");
       damage(path);

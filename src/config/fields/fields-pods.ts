@@ -36,7 +36,7 @@ export const POD_FIELDS = [
   active(
     "syncFrequency",
     duration("1m0s"),
-    "How long a pod goes at most without being planned anew, and half as long again; whatever changes it is an event anyhow.",
+    "How long a pod goes at most without being planned again, and half as long again; whatever changes it is an event anyhow.",
   ),
   active(
     "podLogsDir",

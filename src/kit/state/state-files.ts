@@ -155,7 +155,7 @@ export class StateFiles {
 
   /**
    * The lines of a file that is appended to. Where some make no sense the file is set aside and those that
-   * do are written anew. A last line that a crash has torn is no damage: it is only left out.
+   * do are rewritten. A last line that a crash has torn is no damage: it is only left out.
    */
   async readLines(
     file: StateFile,

@@ -8,7 +8,7 @@ import { readToken, type TokenDeps } from "./tokens.ts";
 const AUTHENTICATED = "system:authenticated";
 const BEARER = /^bearer +(\S+)$/i;
 
-/** Who makes a request: by certificate, or by token. Undefined when nobody can be believed. */
+/** The user of a request, from its certificate or token. Undefined when unauthenticated. */
 export function authenticate(
   { client, headers }: Pick<Exchange, "client" | "headers">,
   tokens: TokenDeps,

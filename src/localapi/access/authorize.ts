@@ -1,8 +1,8 @@
 // pure
-/** Who may do what: administrators everything, the node what nodes need, others look at themselves. */
+/** Who may do what: administrators everything, the node what nodes need, others only review themselves. */
 import type { User } from "../objects/object-request.ts";
 
-/** What somebody wants to do. */
+/** Attributes of a request to authorize. */
 export interface Access {
   readonly verb: string;
   /** Of a resource; undefined for other paths. */
@@ -64,7 +64,7 @@ const OF_NODES: readonly Rule[] = [
   },
 ];
 
-/** What everybody may who has proved who they are. */
+/** Rights of every authenticated user. */
 const OF_EVERYBODY: readonly Rule[] = [
   {
     group: "authorization.k8s.io",
@@ -76,7 +76,7 @@ const OF_EVERYBODY: readonly Rule[] = [
 
 const OPEN_PATHS = /^\/(version|healthz|livez|readyz|api|apis|openapi)(\/|$)/;
 
-/** Judges what somebody wants to do. */
+/** Authorizes a request. */
 export function authorize(user: User, access: Access): Verdict {
   if (user.groups.includes(MASTERS)) return ALLOWED;
   if (mayNode(user, access) || mayAnybody(user, access)) return ALLOWED;

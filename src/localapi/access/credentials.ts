@@ -22,7 +22,7 @@ export interface Identity {
 export interface Credentials {
   readonly authority: Identity;
   readonly serving: Identity;
-  /** Of whoever owns the machine: may do everything. */
+  /** Credentials of the machine's administrator: all rights. */
   readonly admin: Identity;
   /** Of the node's agent. */
   readonly node: Identity;
@@ -44,7 +44,7 @@ interface Deps {
 const DAY_MS = 86_400_000;
 const AUTHORITY_MS = 20 * 365 * DAY_MS;
 const LEAF_MS = 10 * 365 * DAY_MS;
-/** A certificate that ends sooner is made anew. */
+/** A certificate that ends sooner is recreated. */
 const RENEW_BEFORE_MS = 60 * DAY_MS;
 const BACKDATED_MS = 3_600_000;
 const FOLDER_MODE = 0o700;
@@ -176,7 +176,7 @@ async function readIdentity(path: string, { state }: Deps): Promise<Identity | u
 }
 
 function stateFile(path: string): StateFile {
-  const holds = "a key or certificate of the local API; it is made anew";
+  const holds = "a key or certificate of the local API; it is recreated";
   return { name: "local_api_pki", path, holds, important: true };
 }
 
@@ -191,7 +191,7 @@ function keyOf(text: string): Decoded<string> {
   return { kind: "read", value: text };
 }
 
-/** The certificate comes last: without it the pair is made anew. */
+/** The certificate comes last: without it the pair is recreated. */
 async function keep(path: string, identity: Identity, { state }: Deps): Promise<Identity> {
   try {
     await state.write(stateFile(`${path}.key`), identity.privateKeyPem, FILE_MODE);

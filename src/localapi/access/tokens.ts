@@ -13,7 +13,7 @@ import type { User } from "../objects/object-request.ts";
 import { conflict, invalidObject, notFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 
-/** Who gives tokens out, and for whom they are unless somebody else is named. */
+/** Issuer of the tokens, and their default audience. */
 export const ISSUER = "https://kubernetes.default.svc";
 
 const MIN_SECONDS = 600;

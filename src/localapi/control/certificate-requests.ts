@@ -1,4 +1,4 @@
-/** Forgets requests for certificates of pods: agents have taken the answer, or ask anew. */
+/** Forgets requests for certificates of pods: agents have taken the answer, or ask again. */
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import { POD_CERTIFICATE_REQUESTS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";

@@ -9,16 +9,16 @@ import type { ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { isRefusal } from "../status-error.ts";
 
-/** One controller: looks, and says what is to be done. */
+/** One controller: reads objects and plans steps. */
 export interface Controller {
   readonly name: string;
-  /** How often it looks when nothing changes. */
+  /** Resync interval without changes. */
   readonly everyMs: number;
   /** Steps to be taken now, in order. One that fails does not keep the others. */
   readonly plan: () => readonly (() => void)[];
 }
 
-/** Objects whose planning failed in the version they are in, so that each is told of once. */
+/** Objects whose planning failed in the version they are in, so that each is logged once. */
 const failedObjects = new WeakSet<ApiObject>();
 
 /**
@@ -51,7 +51,7 @@ export function stepsForEach(
 /** Texts of failures that are remembered. */
 const MAX_FAILED = 100;
 
-/** Refusals that the next look settles. */
+/** Rejections that the next pass resolves. */
 const PASSING = ["AlreadyExists", "Conflict", "Forbidden", "NotFound"];
 
 /** Keeps a controller going until the scope closes. */
@@ -70,7 +70,7 @@ export function startController(controller: Controller, core: ObjectsCore, scope
           log.verbose(2, "controller step rejected", { controller: controller.name, problem });
           continue;
         }
-        // Said once while it lasts: it is tried again at every look.
+        // Logged once while it lasts: it is retried in every pass.
         if (!before.has(problem))
           log.warn("controller failed to apply a step", { controller: controller.name, problem });
         if (failed.size < MAX_FAILED) failed.add(problem);

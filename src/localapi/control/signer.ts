@@ -1,4 +1,4 @@
-/** Answers certificate signing requests: a node's own at once, others when somebody has approved them. */
+/** Answers certificate signing requests: a node's own at once, others once they are approved. */
 import type { CertificateSigningRequest } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";

@@ -159,7 +159,7 @@ function validateChange(now: ApiObject, before: ApiObject, subresource: string):
   }
 }
 
-/** Pods nobody runs, or that have ended, go at once. */
+/** Unscheduled and terminated pods are deleted at once. */
 function graceSeconds(object: ApiObject, asked: number | undefined): number {
   const { spec, status } = podOf(object);
   if ((spec?.nodeName ?? "") === "" || isTerminalPhase(status?.phase)) return 0;

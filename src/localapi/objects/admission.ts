@@ -41,7 +41,7 @@ export function admitNew(core: ObjectsCore, request: ObjectRequest, object: ApiO
   return { ...object, spec: admitted };
 }
 
-/** Who asks for a certificate is said by the server, never by who asks. */
+/** The user of a certificate request is set by the server, never by the client. */
 function requestSpec(object: ApiObject, { user }: ObjectRequest): object {
   const { username: _, groups: __, uid: ___, extra: ____, ...spec } = treeOf(object["spec"]);
   const { name, groups, uid, extra } = user;

@@ -10,7 +10,7 @@ import type { ObjectsCore } from "./core.ts";
 import { generatedName, NAMELESS, placed, sharedProblems, uuidOf } from "./metadata.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
-/** How often a generated name is drawn anew when it is taken. */
+/** How often a generated name is drawn again when it is taken. */
 const NAME_DRAWS = 8;
 
 /**
@@ -51,7 +51,7 @@ export function beginObject(
   return afterUpdate(undefined, made, writer, structShape(typeOf(request)));
 }
 
-/** Rules of a kind and those of all kinds may say the same. */
+/** Rules of a kind and those of all kinds may report the same. */
 export function withoutRepetition<T>(problems: readonly T[]): readonly T[] {
   const texts = new Set<string>();
   return problems.filter((problem) => {

@@ -20,7 +20,7 @@ export interface PatchRequest {
   readonly body: unknown;
 }
 
-/** Patches an object. Throws `StatusError`. Await `store.settled()` before telling anybody. */
+/** Patches an object. Throws `StatusError`. Await `store.settled()` before replying. */
 export function patchObject(
   core: ObjectsCore,
   request: ObjectRequest,

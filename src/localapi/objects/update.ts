@@ -117,7 +117,7 @@ function isSameButOwners(now: ApiObject, before: ApiObject, { owners }: UpdateKi
   return isSame(bare(now), bare(before));
 }
 
-/** An object that was deleted and that nobody holds any more. */
+/** A deleted object without finalizers. */
 function isOver({ metadata }: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
   return (

@@ -4,7 +4,7 @@ import { KINDS } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { definitions, groupVersionKind, objectPath, type Schema } from "./definitions.ts";
 
-/** Parameters of a PATCH that clients look for. */
+/** Parameters of a PATCH that clients check for. */
 export const PATCH_PARAMETERS: readonly string[] = [
   "dryRun",
   "fieldManager",

@@ -21,7 +21,7 @@ import {
   valueAt,
 } from "./field-paths.ts";
 
-/** Somebody who writes: by name, and through which subresource. */
+/** A field manager: its name, and the subresource it writes. */
 export interface Writer {
   readonly manager: string;
   readonly apiVersion: string;
@@ -36,7 +36,7 @@ interface Owner {
   readonly fields: FieldSet;
 }
 
-/** Metadata that the server keeps and nobody owns. */
+/** Metadata that the server sets and no field manager owns. */
 const SYSTEM_METADATA: ReadonlySet<string> = new Set([
   "creationTimestamp",
   "deletionGracePeriodSeconds",
@@ -59,7 +59,7 @@ function isSystemField(path: FieldPath): boolean {
 /** Places of an object that can be owned. */
 function pathsOf(object: Tree, shape: Shape): FieldSet {
   const all = ownedPaths(object, shape, isSystemField);
-  // Metadata of which the server's own fields are all there is, is nobody's.
+  // Metadata of which the server's own fields are all there is, has no owner.
   return new Map([...all].filter(([, path]) => path.length > 1 || path[0] !== "f:metadata"));
 }
 
@@ -138,7 +138,7 @@ export function afterUpdate(
   return withOwners(now, [...others, entryOf(writer, "Update", fields)]);
 }
 
-/** A field that somebody else owns and whose value would change. */
+/** A field that another manager owns and whose value would change. */
 export interface ApplyConflict {
   readonly path: FieldPath;
   readonly owner: ManagedFieldsEntry;

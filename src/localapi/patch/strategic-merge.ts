@@ -80,7 +80,7 @@ function mergeList(
 interface ElementMerge {
   readonly mergeKey: string;
   readonly of: Shape;
-  /** Whether the list is made anew: elements are added as they are. */
+  /** Whether the list is recreated: elements are added as they are. */
   readonly replaces: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { Column } from "../kinds/kind.ts";
 
 /** What stands where there is nothing. */
 export const NONE = "<none>";
-/** What stands where nobody knows. */
+/** Placeholder for unknown values. */
 export const UNKNOWN = "<unknown>";
 /** What stands where a value was not given. */
 export const UNSET = "<unset>";

@@ -22,7 +22,7 @@ function shapeOfKind(kind: string, rule: ListRule | undefined): Shape {
   return Object.hasOwn(API_SCHEMA, kind) ? { kind: "struct", type: kind } : LEAF;
 }
 
-/** The shape of a field; a leaf for fields that nobody knows. */
+/** The shape of a field; a leaf for unknown fields. */
 export function fieldShape(shape: Shape, field: string): Shape {
   if (shape.kind === "map") return shape.of;
   if (shape.kind !== "struct") return LEAF;

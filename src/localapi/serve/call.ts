@@ -17,11 +17,11 @@ export interface ServeDeps {
   readonly agentSocket?: string;
   /** For the whole body of a request; default half a minute. */
   readonly bodyWithinMs?: number;
-  /** Versions as `/version` tells them, e.g. `v1.36.2`. */
+  /** Versions as in `/version`, e.g. `v1.36.2`. */
   readonly version: { readonly kubernetes: string; readonly nodelet: string };
 }
 
-/** A request for a resource by somebody who may make it. */
+/** An authorized request for a resource. */
 export interface ResourceCall {
   readonly deps: ServeDeps;
   readonly exchange: Exchange;

@@ -118,7 +118,7 @@ function reviewResource({ plural, kind, namespaced, verbs }: Review): Resource {
 /** Versions of the aggregated form, the newest first. */
 const AGGREGATED: readonly string[] = ["v2", "v2beta1"];
 
-/** Version of the aggregated form that a client prefers; undefined for one that wants the plain form. */
+/** Version of the aggregated form that a client prefers; undefined for the plain form. */
 export function aggregatedVersion(accept: string | undefined): string | undefined {
   for (const { type, parameters } of mediaTypes(accept)) {
     const { as: wanted, g: group, v: version = "" } = parameters;

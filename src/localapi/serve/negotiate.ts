@@ -1,5 +1,5 @@
 // pure
-/** In which form an answer is wanted (the Accept header). */
+/** Format of an answer that the client accepts (the Accept header). */
 import { notAcceptable } from "../status-error.ts";
 
 /** A form of answers about objects. */
@@ -20,7 +20,7 @@ export interface MediaType {
 const PLAIN: Form = { as: "object", version: "v1", encoding: "json" };
 const MAX_TYPES = 32;
 
-/** The entries of an Accept header, the most wanted first. */
+/** The entries of an Accept header, highest quality first. */
 export function mediaTypes(header: string | undefined): readonly MediaType[] {
   const types = (header ?? "")
     .split(",")

@@ -1,4 +1,4 @@
-/** Answers questions about who somebody is and what they may do. Nothing of it is kept. */
+/** Answers token, subject access and self-subject reviews. Nothing is stored. */
 
 import { decodeObject } from "../../api/decode/decode.ts";
 import type { Tree } from "../../kit/json.ts";

@@ -59,7 +59,7 @@ export class ApiServer {
     }
   }
 
-  /** Tells of peers that speak no HTTP, and of our own faults. */
+  /** Reports peers that do not speak HTTP, and internal errors. */
   onProblem({ kind, peer, error }: ListenProblem): void {
     if (kind === "answer") this.#log.error("failed to serve a request", { peer, error });
     else this.#log.verbose(LOG_VERBOSITY, "connection rejected", { peer, kind, error });

@@ -90,7 +90,7 @@ export async function replyBinding(call: ResourceCall, podName: string): Promise
   await replyObject(exchange, 201, success());
 }
 
-/** Gives a pod to a node. Throws `StatusError`. Await `store.settled()` before telling anybody. */
+/** Binds a pod to a node. Throws `StatusError`. Await `store.settled()` before replying. */
 export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Binding): void {
   const { name } = request;
   const before = findObject(core, request);
@@ -117,7 +117,7 @@ export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Bind
   if (!request.dryRun) core.store.put(PODS.collection, bound);
 }
 
-/** `pods/eviction`: a deletion that somebody might object to; here nobody does. */
+/** `pods/eviction`: a deletion that disruption budgets may block; there are none here. */
 async function replyEviction(call: ResourceCall): Promise<void> {
   const { deps, exchange } = call;
   const { value } = decodeObject("Eviction", await needBody(call));

@@ -26,9 +26,9 @@ export interface WatchRequest {
 
 /** Where a watch begins, and how. */
 export interface WatchStart {
-  /** Changes after this version are told. */
+  /** Changes after this version are sent. */
   readonly version: number;
-  /** Objects that are told first. */
+  /** Objects that are sent first. */
   readonly initial: readonly ApiObject[];
   /** Whether their end is to be marked. */
   readonly marksEnd: boolean;
@@ -36,7 +36,7 @@ export interface WatchStart {
   readonly lifetimeMs: number;
 }
 
-/** A watch without a wish ends after 30 to 60 minutes, so that not all come back at once (the API server's). */
+/** A watch without a timeout ends after 30 to 60 minutes, so that not all come back at once (the API server's). */
 const MIN_LIFETIME_MS = 30 * 60_000;
 const MAX_LIFETIME_SECONDS = 24 * 3600;
 const BOOKMARK_EVERY_MS = 60_000;
@@ -72,7 +72,7 @@ export function startOfWatch({ store, random }: WatchDeps, request: WatchRequest
   };
 }
 
-/** Tells changes until the time is over or the peer is gone. What nobody takes costs no memory. */
+/** Sends changes until the timeout or the peer is gone. Changes that are not read use no memory. */
 export async function runWatch(
   deps: WatchDeps,
   request: WatchRequest,

@@ -176,7 +176,7 @@ describe("ObjectStore", () => {
         [["maps", "a/bad", content]],
       );
       assert.match(store.broken[0]?.why ?? "", why);
-      store.put("maps", map("bad", "anew"));
+      store.put("maps", map("bad", "again"));
       await store.settled();
       assert.deepEqual(store.broken, [], "it is there again");
     });

@@ -100,7 +100,7 @@ export class ObjectStore {
     for (const { collection, object } of unversioned) this.put(collection, object);
   }
 
-  /** Rows that were set aside, now or before, and whose objects were not written anew. */
+  /** Rows that were set aside, now or before, and whose objects were not rewritten. */
   get broken(): readonly BrokenRow[] {
     return this.#deps.database.broken();
   }
@@ -110,12 +110,12 @@ export class ObjectStore {
     return this.#committed.get();
   }
 
-  /** The same, with word of every change. */
+  /** The same, with a notification of every change. */
   get versions(): Reading<number> {
     return this.#committed;
   }
 
-  /** Changes up to this version are forgotten: nobody can begin to watch before it. */
+  /** Changes up to this version are compacted: no watch can begin before it. */
   get forgotten(): number {
     return this.#forgotten;
   }
@@ -164,7 +164,7 @@ export class ObjectStore {
     return from < 0 ? [] : this.#history.slice(from).map(({ change }) => change);
   }
 
-  /** Writes an object under a new version, and gives it as it is kept. Await `settled` before telling anybody. */
+  /** Writes an object under a new version, and gives it as it is kept. Await `settled` before replying. */
   put(collection: string, object: ApiObject): ApiObject {
     const version = this.#nextVersion();
     const kept = stamped(object, version);
@@ -172,7 +172,7 @@ export class ObjectStore {
     return kept;
   }
 
-  /** Removes an object; gives its last state. Await `settled` before telling anybody. */
+  /** Removes an object; gives its last state. Await `settled` before replying. */
   remove(collection: string, object: ApiObject): ApiObject {
     const version = this.#nextVersion();
     const last = stamped(object, version);

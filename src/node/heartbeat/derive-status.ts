@@ -158,7 +158,7 @@ function amounts(
   };
 }
 
-/** The status with none left of any extended resource, for a node that begins anew (reconcileExtendedResource). */
+/** The status with none left of any extended resource, for a node that starts over (reconcileExtendedResource). */
 export function withoutExtended(status: NodeStatus): NodeStatus {
   const none = (amounts: NodeStatus["capacity"] = {}) =>
     Object.fromEntries(

@@ -21,7 +21,7 @@ export interface LeaseDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told of every renewal. */
+  /** Called for every renewal. */
   readonly onRenewed: () => void;
 }
 

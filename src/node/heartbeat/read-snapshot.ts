@@ -50,7 +50,7 @@ export function snapshotReader(maxImages: number, deps: SnapshotDeps): () => Pro
 
 const NEVER_CHECKED = "container runtime status check may not have completed yet";
 
-/** Why the node is not ready, in the Go kubelet's words (runtime.go, kubelet_node_status.go). */
+/** Why the node is not ready, with the Go kubelet's text (runtime.go, kubelet_node_status.go). */
 function problemsOf({ watch, clock }: SnapshotDeps): readonly string[] {
   const { ready, message, networkReady, networkProblem } = watch.health.get();
   const problems: string[] = [];

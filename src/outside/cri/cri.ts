@@ -47,7 +47,7 @@ export interface ExecResult {
   readonly stderr: Uint8Array;
 }
 
-/** Which streams of a container are wanted. */
+/** Which streams of a container to open. */
 export interface StreamRequest {
   readonly containerId: string;
   readonly tty: boolean;
@@ -56,7 +56,7 @@ export interface StreamRequest {
   readonly stderr: boolean;
 }
 
-/** Word that something of a pod changed. Events get lost and come late: look, do not trust. */
+/** Notification that a pod changed. Events get lost and come late: observe the pod instead of trusting them. */
 export interface RuntimeEvent {
   /** Container or sandbox. */
   readonly containerId: string;
@@ -85,7 +85,7 @@ export interface RuntimeService {
   version(signal: AbortSignal): Promise<VersionResponse>;
   status(signal: AbortSignal): Promise<StatusResponse>;
   runtimeConfig(signal: AbortSignal): Promise<RuntimeConfigResponse>;
-  /** Tells the runtime which addresses pods of the node get: networks with commas between, IPv4 or IPv6. */
+  /** Sets the pod networks of the runtime: networks with commas between, IPv4 or IPv6. */
   updateRuntimeConfig(podCidr: string, signal: AbortSignal): Promise<void>;
   listSandboxes(
     filter: DeepPartial<PodSandboxFilter>,
@@ -102,7 +102,7 @@ export interface RuntimeService {
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   /** Idempotent; removes its containers too. */
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
-  /** Tells the sums of a pod that runs; `unimplemented` by runtimes that do not ask for them. */
+  /** Sends the resources of a running pod; `unimplemented` by runtimes that do not support it. */
   updateSandbox(
     id: string,
     sums: {
@@ -163,7 +163,7 @@ export interface ImageService {
   pullImage(request: PullRequest, signal: AbortSignal): Promise<string>;
   /** Removes the image with all its names; an unknown one is no error. */
   removeImage(image: string, signal: AbortSignal): Promise<void>;
-  /** Labels the image was built with, as far as the runtime tells them; empty for an unknown image. */
+  /** Labels the image was built with, as far as the runtime reports them; empty for an unknown image. */
   imageLabels(image: string, signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   filesystems(signal: AbortSignal): Promise<ImageFilesystems>;
 }

@@ -71,7 +71,7 @@ describe("openDatabase", () => {
         assert.throws(() => openDatabase(path), why, "it is refused again");
       }));
 
-  test("rows that are set aside are kept with the reason until they are written anew", () =>
+  test("rows that are set aside are kept with the reason until they are rewritten", () =>
     withFolder((path) => {
       filled(path);
       const first = openDatabase(path);

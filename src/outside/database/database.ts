@@ -38,9 +38,9 @@ export interface Database {
   /** All rows, in no order. */
   rows(): Iterable<Row>;
   setting(name: string): string | undefined;
-  /** Moves rows out of sight into a table of their own, for a person to look at. Throws as `commit`. */
+  /** Moves rows out of sight into a table of their own, for inspection. Throws as `commit`. */
   setAside(rows: readonly BrokenRow[]): void;
-  /** The rows that were set aside and not written anew since, oldest first. */
+  /** The rows that were set aside and not rewritten since, oldest first. */
   broken(): readonly BrokenRow[];
   /** Throws `OutsideError` "io" when it could not be kept; nothing of it is then. */
   commit(batch: Batch): void;

@@ -35,7 +35,7 @@ export interface GrpcCallOptions {
  */
 export type GrpcLink = "connecting" | "ready" | "broken";
 
-/** One connection to one gRPC server, made anew whenever it breaks. */
+/** One connection to one gRPC server, recreated whenever it breaks. */
 export interface GrpcChannel {
   /**
    * Calls a method with one request and one response. Throws `GrpcError` for every status but OK, and
@@ -62,11 +62,11 @@ export interface GrpcChannel {
   close(): void;
 }
 
-/** Whom to speak to. */
+/** Address of the server. */
 export interface GrpcTarget {
   /** `unix:///path` or `host:port`, without TLS. */
   readonly target: string;
-  /** The `:authority` that is sent; for unix targets `localhost` unless said otherwise. */
+  /** The `:authority` that is sent; for unix targets `localhost` by default. */
   readonly authority?: string;
 }
 
@@ -190,7 +190,7 @@ async function* readStream<Request, Response>(
   }
 }
 
-/** Follows the connection, and keeps it alive: a lost one is only made anew when somebody asks for its state. */
+/** Follows the connection, and keeps it alive: a lost one is only recreated when its state is queried. */
 function followState(client: Client): Reading<GrpcLink> {
   const state = new Cell<GrpcLink>("connecting");
   const channel = client.getChannel();

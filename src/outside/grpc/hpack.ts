@@ -1,5 +1,5 @@
 // pure
-/** Header compression of HTTP/2 (RFC 7541), as far as a request must be read and said again. */
+/** Header compression of HTTP/2 (RFC 7541), as far as a request must be decoded and encoded again. */
 import { HUFFMAN_BITS, STATIC_TABLE } from "./hpack-tables.ts";
 
 /** One header field; names and values are bytes, mostly ASCII. */
@@ -114,7 +114,7 @@ export class HpackDecoder {
   }
 }
 
-/** The fields as literals that touch no table, so that nobody has to remember anything. */
+/** The fields as literals that touch no table, so that no decoder state changes. */
 export function encodeHeaders(fields: readonly HeaderField[]): Uint8Array {
   const out: number[] = [];
   for (const { name, value, neverIndexed } of fields) {

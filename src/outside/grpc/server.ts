@@ -75,9 +75,9 @@ export interface GrpcListenOptions {
   /** Where the socket is made; a socket that stands there is replaced, whoever made it. */
   readonly path: string;
   readonly calls: readonly ServedCall[];
-  /** A connection without a call is told to end after this; default five minutes. */
+  /** An idle connection gets GOAWAY after this; default five minutes. */
   readonly idleMs?: number;
-  /** Told when the listener breaks by itself. */
+  /** Called when the listener breaks by itself. */
   readonly onBroken: (error: OutsideError) => void;
 }
 
@@ -90,7 +90,7 @@ const SOCKET_MODE = 0o600;
 const MAX_CONNECTIONS = 256;
 /** Streams of one connection at once. */
 const MAX_STREAMS = 100;
-/** A connection without a call is told to end after this; clients of gRPC come back when they need to. */
+/** An idle connection gets GOAWAY after this; clients of gRPC come back when they need to. */
 const IDLE_MS = 5 * 60_000;
 /** `sun_path` of the kernel, without its closing zero. */
 const MAX_PATH_BYTES = 107;
@@ -221,7 +221,7 @@ function statusOf(error: unknown): StatusObject {
   return { code: status, details, metadata: new Metadata() };
 }
 
-/** Only sockets are replaced; anything else in the way is somebody's file. */
+/** Only sockets are replaced; any other file is left alone. */
 async function removeSocket(path: string): Promise<void> {
   const facts = await lstat(path).catch(() => undefined);
   if (facts?.isSocket()) await unlink(path);

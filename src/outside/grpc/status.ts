@@ -35,7 +35,7 @@ export class GrpcError extends OutsideError {
   override readonly name = "GrpcError";
   /** The number of the gRPC status. */
   readonly status: number;
-  /** What the server, or the client library, said. */
+  /** Message of the server or the client library. */
   readonly details: string;
 
   constructor(status: number, details: string, cause?: unknown) {

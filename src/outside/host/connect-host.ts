@@ -24,7 +24,7 @@ export interface HostOptions {
   readonly log: Log;
   /** Who makes the system calls on files of pods; workers of its own unless given. */
   readonly fileWorkers?: FileWorkers;
-  /** Where the control groups are; found in `/proc/self/mountinfo` unless told. */
+  /** Where the control groups are; found in `/proc/self/mountinfo` by default. */
   readonly cgroupMounts?: CgroupMounts;
 }
 

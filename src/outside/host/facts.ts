@@ -12,7 +12,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
   ppc64: "ppc64le",
 };
 
-/** Places of the firmware's machine number, in the order cAdvisor looks at them. */
+/** Places of the firmware's machine number, in cAdvisor's order. */
 const SYSTEM_UUID_FILES = [
   "/sys/class/dmi/id/product_uuid",
   "/proc/device-tree/system-id",
@@ -20,7 +20,7 @@ const SYSTEM_UUID_FILES = [
   "/etc/machine-id",
 ] as const;
 
-/** The facts of the machine below `root` ("" is the machine itself); what a file does not say is "" or 0. */
+/** The facts of the machine below `root` ("" is the machine itself); missing values are "" or 0. */
 export function readHostFacts(root = ""): HostFacts {
   const text = (path: string) => readTrimmed(`${root}${path}`);
   const memory = parseMeminfo(text("/proc/meminfo"));
@@ -52,7 +52,7 @@ export function readHostFacts(root = ""): HostFacts {
 const AT_PAGESZ = 6n;
 const USUAL_PAGE_BYTES = 4096;
 
-/** Bytes of a memory page, from what the kernel told this process at its start. */
+/** Bytes of a memory page, from the auxiliary vector of this process. */
 function readPageBytes(): number {
   try {
     const words = new BigUint64Array(new Uint8Array(readFileSync("/proc/self/auxv")).buffer);

@@ -30,7 +30,7 @@ const CODES: Readonly<Record<string, OutsideCode>> = {
   EINTR: "unavailable",
 };
 
-/** What people and their alerts look for. */
+/** Texts that users and alerts search for. */
 const WORDS: Readonly<Record<string, string>> = {
   ENOSPC: "no space left on device",
   EDQUOT: "disk quota exceeded",

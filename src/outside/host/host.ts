@@ -104,7 +104,7 @@ export interface Files {
   zip(from: string, to: string): Promise<void>;
   /**
    * Calls `onChange` after anything in the folder may have changed (always: rescan). The folder is
-   * made when missing and watched again when it is removed and made anew. Ends with the signal.
+   * made when missing and watched again when it is removed and recreated. Ends with the signal.
    */
   watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void;
 }
@@ -213,14 +213,14 @@ export interface DiskUsage {
 
 /** The kernel's log from the moment it was opened. */
 export interface KernelLog {
-  /** Texts of the records that came since the last look, oldest first; never waits. */
+  /** Texts of the records since the last read, oldest first; never waits. */
   read(): readonly string[];
   close(): void;
 }
 
 /** A program to run to its end. */
 export interface Program {
-  /** Absolute, or a name that is looked for in PATH. */
+  /** Absolute, or a name that is searched in PATH. */
   readonly path: string;
   readonly args: readonly string[];
   /** Beside the agent's own environment. */

@@ -5,7 +5,7 @@ import { errnoOf, hostError } from "./host-errors.ts";
 /** Longest record the kernel gives out at once (CONSOLE_EXT_LOG_MAX). */
 const RECORD_BYTES = 8192;
 
-/** Records taken in one go; the rest comes with the next look. */
+/** Records taken in one go; the rest comes with the next read. */
 const MAX_AT_ONCE = 5000;
 
 /**
@@ -49,7 +49,7 @@ function readRecord(descriptor: number, buffer: Uint8Array): string | undefined 
   } catch (thrown) {
     const errno = errnoOf(thrown);
     if (errno === "EAGAIN") return undefined;
-    // The kernel has overwritten what was next, or the record is longer than any we look for.
+    // The kernel has overwritten what was next, or the record is longer than any relevant one.
     if (errno === "EPIPE" || errno === "EINVAL") return "";
     throw hostError("read", "the kernel's log", thrown);
   }

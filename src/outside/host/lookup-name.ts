@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 
-/** What getaddrinfo(3) says when nobody knows the name, or knows no address of it. */
+/** Errors of getaddrinfo(3) for an unknown name or one without addresses. */
 const UNKNOWN = new Set(["ENOTFOUND", "ENODATA"]);
 
 /** See `Host.lookup`. */

@@ -86,7 +86,7 @@ class LoopDelayWindows {
   }
 }
 
-/** Node before 26 does not know the option, and so does not mind what it is set to. */
+/** Node before 26 ignores the option. */
 function samplesTurns(): boolean {
   try {
     monitorEventLoopDelay({ samplePerIteration: "unknown" as unknown as boolean });
@@ -96,7 +96,7 @@ function samplesTurns(): boolean {
   }
 }
 
-/** A timer's histogram counts the whole pause between two looks; what is over its period is delay. */
+/** A timer's histogram counts the whole pause between two ticks; what exceeds its period is delay. */
 function readHistogram(histogram: ReturnType<typeof monitorEventLoopDelay>): LoopDelay {
   const late = (nanos: number) => Math.max(0, nanos / NANOS_PER_SECOND - RESOLUTION_MS / 1000);
   if (histogram.count === 0) return { p50Seconds: 0, p99Seconds: 0, maxSeconds: 0 };

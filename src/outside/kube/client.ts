@@ -74,7 +74,7 @@ export interface KubeClientDeps {
   readonly transport: ApiTransport;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of every request that ended, for counting; the code is `<error>` when there was no answer. */
+  /** Called for every request that ended, for counting; the code is `<error>` when there was no answer. */
   readonly onCall?: (call: {
     readonly verb: string;
     readonly code: string;
@@ -128,7 +128,7 @@ export class KubeClient {
     const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
     return {
       metadata: list.metadata ?? {},
-      // Objects of a list do not say what they are.
+      // Objects of a list have no apiVersion and kind.
       items: (list.items ?? []).map((item) => ({ ...type, ...item })),
     };
   }

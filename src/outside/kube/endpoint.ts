@@ -33,7 +33,7 @@ export interface LoadedEndpoint {
 const MAX_FILE_BYTES = 1024 * 1024;
 /** A token file is read again after this (client-go: a minute, ten seconds before). */
 const TOKEN_FRESH_MS = 50_000;
-/** Certificate files are looked at so often. */
+/** Interval at which certificate files are checked. */
 const CERTIFICATE_PERIOD_MS = 60_000;
 /** Credentials of a program are asked for again so long before they end. */
 const PROGRAM_EARLY_MS = 10_000;

@@ -56,7 +56,7 @@ interface Followed {
   readonly listeners: Set<(object: ApiObject | undefined) => void>;
   readonly stop: AbortController;
   holders: number;
-  /** Absent until the API has said what there is. */
+  /** Absent until the first answer of the API. */
   known?: { readonly object: ApiObject | undefined };
   readonly waiting: Set<() => void>;
 }
@@ -113,7 +113,7 @@ export class WatchedObjects implements ObjectSource {
       const known = entry.known ?? (await this.#firstAnswer(entry, kind, place, signal));
       if (known.object) return known.object as T;
     }
-    // A list may come from a cache that is behind: what is said to be missing is asked for by name.
+    // A list may come from a cache that is behind: what is missing in it is requested by name.
     try {
       return await this.#deps.client.get(kind, place, signal);
     } catch (error) {

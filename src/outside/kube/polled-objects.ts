@@ -9,9 +9,9 @@ import type { Resource } from "./resources.ts";
 
 /** How often objects are asked for. */
 export interface PollingOptions {
-  /** An answer counts so long; 0: each question is asked anew. */
+  /** An answer counts so long; 0: each question is asked again. */
   readonly freshMs: number;
-  /** Objects that are followed are looked at this often. */
+  /** Poll interval of followed objects. */
   readonly everyMs: number;
 }
 

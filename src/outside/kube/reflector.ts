@@ -32,7 +32,7 @@ export interface FollowDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told whether what is followed is up to date, whenever it was listed or watched, or could not be. */
+  /** Called after each list and watch with whether the objects are up to date. */
   readonly onFollowing?: (following: boolean) => void;
 }
 
@@ -77,7 +77,7 @@ class Follower<T extends ApiObject> {
   readonly #options: FollowOptions<T>;
   readonly #deps: FollowDeps;
   readonly #signal: AbortSignal;
-  /** Versions by namespace/name, to tell repetitions. */
+  /** Versions by namespace/name, to detect repetitions. */
   readonly #versions = new Map<string, string>();
   /** Of the last change seen; undefined asks for a new list. */
   #resourceVersion: string | undefined;
@@ -87,7 +87,7 @@ class Follower<T extends ApiObject> {
   /** The next list must not come from a cache that may be behind. */
   #consistent = false;
   #streamList: boolean;
-  /** Attempts in a row that the server refused, and that did not reach it: one kind starts the other anew. */
+  /** Attempts in a row that the server refused, and that did not reach it: one kind resets the other. */
   #refused = 0;
   #missed = 0;
   #missedAt: MonotonicMs | undefined;
@@ -295,7 +295,7 @@ class Follower<T extends ApiObject> {
     const delayMs = Math.max(asked, retryDelayMs(failures, policy) * (0.5 + random.next() / 2));
     this.#deps.onFollowing?.(false);
     const fields = { resource: this.#options.resource.plural, problem: messageOf(error) };
-    // Said when it begins; while it lasts only to those who want to know more.
+    // Logged when it begins; while it lasts at a higher verbosity.
     if (failures === 1) log.warn("failed to list or watch objects; will retry", fields);
     else log.verbose(2, "failed to list or watch objects; will retry", { ...fields, delayMs });
     await clock.sleep(delayMs, this.#signal);
@@ -321,7 +321,7 @@ function keyOf(metadata: ObjectMeta | undefined): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
-/** Half of an object that nobody here reads. */
+/** Fields that the agent does not read, about half of an object. */
 function withoutManagedFields<T extends ApiObject>(object: T): T {
   if (object.metadata?.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;

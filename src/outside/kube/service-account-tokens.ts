@@ -11,7 +11,7 @@ import { TOKEN_REQUESTS } from "./resources.ts";
 export interface TokenOptions {
   readonly namespace: string;
   readonly serviceAccount: string;
-  /** For whom it is good; empty: for the API server. */
+  /** Its audiences; empty for the API server. */
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
   /** The token ends with this pod. */
@@ -27,7 +27,7 @@ export interface ServiceAccountToken {
 /** Tokens of service accounts, asked of the API and kept as long as they are fresh. */
 export interface ServiceAccountTokens {
   /**
-   * A token that is good for a while yet; asked for anew when it has gone four fifths of its way or is a
+   * A token that is good for a while yet; asked for again when it has gone four fifths of its way or is a
    * day old. Ask again every minute or so to keep a file fresh. Throws `OutsideError` when there is none
    * that is still good.
    */
@@ -89,7 +89,7 @@ export class RequestedTokens implements ServiceAccountTokens {
     for (const [key, kept] of this.#kept) if (kept.podUid === podUid) this.#kept.delete(key);
   }
 
-  /** Several that want the same token at once ask once. */
+  /** Concurrent requests for the same token share one call. */
   #ask(key: string, options: TokenOptions, signal: AbortSignal): Promise<Kept> {
     const asking =
       this.#asking.get(key) ??

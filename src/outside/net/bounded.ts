@@ -9,7 +9,7 @@ export class Held {
   readonly #sockets: Socket[] = [];
   #released = false;
 
-  /** Takes charge of a socket, whose errors are heard elsewhere; one that comes after the end is cut at once. */
+  /** Tracks a socket, whose errors are handled elsewhere; one that comes after the end is destroyed at once. */
   add(socket: Socket): void {
     if (this.#released) reset(socket);
     else this.#sockets.push(socket);
@@ -111,7 +111,7 @@ export function bounded<T>(
 
 const abortListeners = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** A probe looks with one signal for as long as it lives, which is listened to once. */
+/** A prober uses one signal for its lifetime, with one listener. */
 function listenersOf(signal: AbortSignal): Set<() => void> {
   const known = abortListeners.get(signal);
   if (known) return known;

@@ -39,7 +39,7 @@ class DeadlineQueue {
 
   #set(ms: number): void {
     this.#isSet = true;
-    // When the agent itself is late, what has arrived by now is heard before anything is over.
+    // When the agent itself is late, data that has arrived is read before a timeout counts.
     const onTime = () => setImmediate(() => this.#check());
     setTimeout(onTime, Math.min(Math.ceil(ms), LONGEST_TIMER_MS)).unref();
   }

@@ -52,7 +52,7 @@ function dialText(host: string, port: number, thrown: unknown): string {
 
 /**
  * Text of an error on a connection to `host:port` that stood. Our own address is left out: its port
- * differs every time, and an event with the same text as the last one is counted instead of made anew.
+ * differs every time, and an event with the same text as the last one is counted instead of recreated.
  */
 export function brokenText(host: string, port: number, thrown: unknown): string {
   const error = firstOf(thrown);
@@ -62,7 +62,7 @@ export function brokenText(host: string, port: number, thrown: unknown): string 
   return `${verb} tcp ${joinHostPort(host, port)}: ${verb}: ${why}`;
 }
 
-/** What happens on a connection, told at once. */
+/** Callbacks of a connection. */
 export interface Connecting {
   readonly onConnect: (socket: Socket) => void;
   /** The texts of errors until it stands are those of Go's net.Dialer. */
@@ -73,7 +73,7 @@ export interface Connecting {
   readonly onBytes?: (bytes: Uint8Array) => void;
 }
 
-/** What peers send is read into here, one read at a time; a buffer for each would be most of what a look costs. */
+/** What peers send is read into here, one read at a time; a buffer for each would be most of the cost of a probe. */
 let readBuffer: Uint8Array | undefined;
 const READ_BUFFER_BYTES = 16 * 1024;
 
@@ -94,7 +94,7 @@ export function connectTo(host: string, port: number, held: Held, handlers: Conn
   const socket = connect({ host, port, allowHalfOpen: true, ...(onread ? { onread } : {}) });
   let stood = false;
   held.add(socket);
-  // Heard to the end: an error after the end of the exchange has nobody else to hear it.
+  // Kept to the end: an error after the end of the exchange has no other listener.
   socket.on("error", (error) => {
     if (stood) handlers.onBroken?.(error);
     else handlers.onDialError(new PeerError(dialText(host, port, error)));

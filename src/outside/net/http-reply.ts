@@ -9,7 +9,7 @@ export interface HttpReply {
   readonly location: string | undefined;
   /** At most the bytes that were asked for. */
   readonly body: Uint8Array;
-  /** Whether the peer had said all it wanted to say; if not, the body is a beginning. */
+  /** Whether the body is complete; if not, it is a prefix. */
   readonly complete: boolean;
 }
 

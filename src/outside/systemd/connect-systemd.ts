@@ -103,7 +103,7 @@ class SystemdClient implements SystemdUnits {
       callManager(link, {
         member: "SetUnitProperties",
         signature: "sba(sv)",
-        // Until the next boot: the agent makes its units anew then.
+        // Until the next boot: the agent recreates its units then.
         body: [unit, true, properties.map(encodeProperty)],
       }),
     );

@@ -40,7 +40,7 @@ export class Jobs {
     for (const waiting of [...this.#waiting.values()]) waiting(LOST);
   }
 
-  /** Drops the ends that nobody asked for; called when nothing is on its way. */
+  /** Drops unclaimed job results; called when no call is in flight. */
   forget(): void {
     this.#results.clear();
   }

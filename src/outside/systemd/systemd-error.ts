@@ -18,7 +18,7 @@ const CODES: Readonly<Record<string, OutsideCode>> = {
   "org.freedesktop.DBus.Error.NameHasNoOwner": "unavailable",
 };
 
-/** What was thrown by the D-Bus library as far as it is looked at. */
+/** The fields of an error of the D-Bus library that are used. */
 interface Thrown {
   readonly dbusName?: unknown;
   readonly code?: unknown;
@@ -31,7 +31,7 @@ export function hasLostConnection(thrown: unknown): boolean {
   return ((thrown ?? {}) as Thrown).code === "ECONNCLOSED";
 }
 
-/** `thrown` as an `OutsideError` that says what was tried and what systemd said. */
+/** `thrown` as an `OutsideError` with the failed operation and systemd's message. */
 export function systemdError(action: string, thrown: unknown): OutsideError {
   if (thrown instanceof OutsideError) {
     return new OutsideError(thrown.code, `${action}: ${thrown.message}`, { cause: thrown });

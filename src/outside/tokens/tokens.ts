@@ -25,7 +25,7 @@ export interface TokenSigner {
   read(token: string): Claims | undefined;
 }
 
-/** Longer tokens are nobody's. */
+/** Longer tokens are rejected. */
 const MAX_TOKEN_LENGTH = 16 * 1024;
 const SIGNATURE = { dsaEncoding: "ieee-p1363" } as const;
 

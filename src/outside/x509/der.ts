@@ -25,7 +25,7 @@ const CONSTRUCTED = 0x20;
 const CONTEXT = 0x80;
 /** Deepest nesting and most elements of one structure that are read; certificates need far less. */
 const MAX_ELEMENTS = 1_000;
-/** Latest year that a UTCTime can say. */
+/** Latest year of a UTCTime. */
 const LAST_UTC_TIME_YEAR = 2049;
 
 /** One element with `contents` put together. */

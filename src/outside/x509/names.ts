@@ -14,7 +14,7 @@ import {
   TAG,
 } from "./der.ts";
 
-/** Who a certificate is for, as far as Kubernetes looks: user name and groups, or a server's name. */
+/** The subject of a certificate, as Kubernetes uses it: user name and groups, or a server's name. */
 export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];

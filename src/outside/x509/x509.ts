@@ -270,7 +270,7 @@ export function parseCertificateDer(bytes: Uint8Array): CertificateFacts {
 
 /** What a signing request asks for, and whether it is signed. */
 export type ParsedCsr = Pick<CsrFacts, "subject" | "names" | "publicKey"> & {
-  /** Whether whoever asks holds the key. Judged for keys with SHA-2 signatures; else `false`. */
+  /** Whether the requester holds the key. Judged for keys with SHA-2 signatures; else `false`. */
   readonly signatureIsValid: boolean;
 };
 

@@ -33,7 +33,7 @@ export interface NodeRoom extends Room {
   readonly allowedUnsafeSysctls: readonly string[];
 }
 
-/** A refusal in the Go kubelet's words. */
+/** A refusal with the Go kubelet's text. */
 export interface Refusal {
   readonly reason: string;
   readonly message: string;

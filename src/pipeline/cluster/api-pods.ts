@@ -29,7 +29,7 @@ const STALE_LIMIT_MS = 60_000;
 
 /**
  * The pods of this node as the API has them, mirror pods included. Owns: the latest object of each. Out:
- * wishes to the pipeline (mirror pods are none), and word of every change. What the API was seen to have
+ * wishes to the pipeline (mirror pods are none), with a notification of every change. What the API was seen to have
  * is never replaced by an older object.
  */
 export class ApiPods implements PodSource {
@@ -132,7 +132,7 @@ export class ApiPods implements PodSource {
 
   #set(pod: Pod, sink: PodSink): void {
     const uid = pod.metadata?.uid ?? "";
-    // An object of the same name that was made anew: word of the end of the first may have been missed.
+    // An object of the same name that was recreated: word of the end of the first may have been missed.
     for (const [other, known] of this.#latest)
       if (other !== uid && podFullName(known) === podFullName(pod) && !isNewer(known, pod))
         this.#drop(known, sink);

@@ -129,7 +129,7 @@ export class PodActor {
     else this.#armSync(plan.wakeAt);
   }
 
-  /** Wakes for the plan, or plans anew after so long without anything that asks for it. */
+  /** Wakes for the plan, or plans again after so long without anything that asks for it. */
   #armSync(wakeAt: MonotonicMs | undefined): void {
     const { clock } = this.#deps;
     const syncAt = (clock.monotonic() + this.#syncMs) as MonotonicMs;

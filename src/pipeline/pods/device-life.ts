@@ -27,7 +27,7 @@ export function deviceLife(record: PodRecord): DeviceLife {
 }
 
 /**
- * Said on a fresh observation of a ready sandbox only: in a new one the init containers run again, and one that is
+ * Reported on a fresh observation of a ready sandbox only: in a new one the init containers run again, and one that is
  * about to start may already have been given what it needs.
  */
 function areInitsDone({ freshness, life, observed, pod }: PodRecord): boolean {

@@ -5,7 +5,7 @@ import type { PodSource, TerminationCause } from "./record.ts";
 
 /**
  * Whether the status published in a previous run says that the pod has run its course, or was being evicted. A
- * manifest that was only refused is judged anew: such a status shows no containers.
+ * manifest that was only refused is judged again: such a status shows no containers.
  */
 export function hasEnded(source: PodSource, published: PodStatus | undefined): boolean {
   if (source === "api" && published?.reason === EVICTED) return true;

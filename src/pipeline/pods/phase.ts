@@ -76,7 +76,7 @@ function everInitialized(record: PodRecord): boolean {
 }
 
 /**
- * Whether a pod that ran before is to be initialized anew: its sandbox is another one, as after a reboot, and none
+ * Whether a pod that ran before is to be initialized again: its sandbox is another one, as after a reboot, and none
  * of its regular containers is in it yet.
  */
 function initializesAgain(record: PodRecord): boolean {

@@ -29,7 +29,7 @@ export interface FileSourceDeps {
   readonly log: Log;
   readonly readManifest: ReadManifest;
   readonly onChange: (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void;
-  /** Told whenever the folder was read as a whole. */
+  /** Called whenever the folder was read as a whole. */
   readonly onRead: () => void;
 }
 

@@ -21,7 +21,7 @@ export interface HttpSourceDeps {
   readonly clock: Clock;
   readonly readManifest: ReadManifest;
   readonly onChange: (pods: readonly SourcedPod[], problems: readonly SourceProblem[]) => void;
-  /** Told whenever the URL has answered with something to read, usable or not. */
+  /** Called whenever the URL has answered with something to read, usable or not. */
   readonly onRead: () => void;
 }
 

@@ -56,9 +56,9 @@ export interface SourcesDeps {
   readonly scope: TaskScope;
   readonly onDesired: (pod: DesiredPod) => void;
   readonly onUndesired: (uid: PodUid, graceSeconds?: number) => void;
-  /** Told once of a pod that is left out because another one has its name. */
+  /** Called once for a pod that is left out because another one has its name. */
   readonly onDuplicate: (pod: SourcedPod) => void;
-  /** Told once of a pod with fields that are ignored. */
+  /** Called once for a pod with fields that are ignored. */
   readonly onUnknownFields: (pod: Pod, message: string) => void;
 }
 

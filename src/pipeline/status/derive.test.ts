@@ -79,7 +79,7 @@ for (const [name, given, init, regular, more] of ENDED)
     assert.deepEqual((status.containerStatuses ?? []).map(inShort), regular);
   });
 
-test("deriveStatus: a pod stays Running while a container that the runtime forgot is made anew", () => {
+test("deriveStatus: a pod stays Running while a container that the runtime forgot is recreated", () => {
   const before = statusOf({ containers: [anAttempt("a")] });
   assert.equal(before.phase, "Running");
   const now = statusOf({ containers: [] }, { lost: { a: 137 } }, before);

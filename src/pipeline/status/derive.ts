@@ -147,7 +147,7 @@ function stickyPhase(
 }
 
 /**
- * A manifest that a previous run of the agent refused is judged anew, as the Go kubelet does: nothing of it
+ * A manifest that a previous run of the agent refused is judged again, as the Go kubelet does: nothing of it
  * ever ran, and a static pod has nobody who would make another one. Only refused pods show no containers.
  */
 function hasAnotherChance(previous: PodStatus, { source, admission }: PodRecord): boolean {
@@ -197,7 +197,7 @@ function degradedReason(
   return { reason: "ObservationFailed", message: `error determining status: ${degraded}` };
 }
 
-/** Said together with the end, so that nobody counts it as the pod's own (KEP-3329). */
+/** Reported together with the end, so that nobody counts it as the pod's own (KEP-3329). */
 function disruptionOf({ life }: PodRecord): readonly ConditionVerdict[] {
   const cause = "cause" in life ? life.cause : undefined;
   if (cause?.kind !== "evicted" || cause.disruption === undefined) return [];

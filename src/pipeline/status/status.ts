@@ -40,7 +40,7 @@ export interface PodWithStatus {
   readonly ended: boolean;
 }
 
-/** Told of every status that changed; `undefined` when the pod is gone for good. */
+/** Called for every status that changed; `undefined` when the pod is gone for good. */
 export type StatusSink = (uid: PodUid, now: PodWithStatus | undefined) => void;
 
 const FILE = /^([A-Za-z0-9-]+)\.json$/;
@@ -90,14 +90,14 @@ export class Statuses {
   }
 
   /**
-   * What was published of a pod before the agent was started, until it is derived anew; nothing of one that
-   * was on its way out then: if it is wanted anew, it begins anew.
+   * What was published of a pod before the agent was started, until it is derived again; nothing of one that
+   * was on its way out then: if it is wanted again, it starts over.
    */
   publishedBefore(uid: PodUid): PodStatus | undefined {
     return this.#goneBefore.has(uid) ? undefined : this.#kept.get(uid);
   }
 
-  /** Whether a status of the pod was kept from a previous run, until it is derived anew. */
+  /** Whether a status of the pod was kept from a previous run, until it is derived again. */
   knownBefore(uid: PodUid): boolean {
     return this.#kept.has(uid);
   }
@@ -141,7 +141,7 @@ export class Statuses {
     for (const sink of this.#sinks) sink(uid, now);
   }
 
-  /** Derives the statuses of these pods anew: something beside their records has changed. */
+  /** Derives the statuses of these pods again: something beside their records has changed. */
   updateAll(records: readonly PodRecord[]): void {
     for (const record of records) this.update(record);
   }
@@ -160,7 +160,7 @@ export class Statuses {
     while (this.#writing !== undefined) await this.#writing;
   }
 
-  /** A pod that was on its way out and is wanted anew is another one by right, whatever its UID. */
+  /** A pod that was on its way out and is wanted again is another one by right, whatever its UID. */
   #keptOf({ uid, source }: PodRecord): PodStatus | undefined {
     return source === "runtime" ? this.#kept.get(uid) : this.publishedBefore(uid);
   }

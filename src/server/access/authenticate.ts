@@ -23,7 +23,7 @@ export type Authentication =
   | { readonly kind: "identity"; readonly identity: Identity }
   /** Nothing there that this authenticator could judge. */
   | { readonly kind: "nothing" }
-  /** Something is there, and it is not good; nobody gets through with that, not even anonymously. */
+  /** Credentials are present and invalid; the request is rejected, not treated as anonymous. */
   | { readonly kind: "refused"; readonly why: string };
 
 /** One way of proving who one is; certificates here, tokens with an API server. */
@@ -31,10 +31,10 @@ export interface Authenticator {
   authenticate(credentials: Credentials, signal: AbortSignal): Promise<Authentication>;
 }
 
-/** Everybody who is known. */
+/** Group of all authenticated users. */
 export const ALL_AUTHENTICATED = "system:authenticated";
 
-/** Whoever talks over the agent's own socket is root of the node. */
+/** Clients of the agent's own socket are root on the node. */
 export const LOCAL: Identity = { name: "local", groups: ["system:masters", ALL_AUTHENTICATED] };
 
 const ANONYMOUS: Identity = { name: "system:anonymous", groups: ["system:unauthenticated"] };

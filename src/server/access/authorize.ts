@@ -24,7 +24,7 @@ export const alwaysAllow: Authorizer = { authorize: async () => "allow" };
 /** Those who may do anything anywhere; the API server is not asked about them. */
 const MASTERS = "system:masters";
 
-/** Lets masters through and leaves all others to `delegate`; without one, nobody else gets in. */
+/** Allows `system:masters` and leaves all others to `delegate`; without one, rejects them. */
 export function mastersThen(delegate: Authorizer | undefined): Authorizer {
   return {
     authorize: async (attributes, signal) => {
@@ -43,7 +43,7 @@ export interface AccessQuestion {
   readonly nodeName: string;
 }
 
-/** The decision, and what the caller is told when it is no. */
+/** The decision, with status and text of a rejection. */
 export type AccessAnswer =
   | { readonly kind: "allowed" }
   | { readonly kind: "refused"; readonly status: 403 | 500; readonly text: string };

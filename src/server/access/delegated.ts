@@ -25,7 +25,7 @@ const MAX_CACHED_QUESTION = 10_000;
 /** A token that is longer is none. */
 const MAX_TOKEN = 64 * 1024;
 
-/** Whoever the API server knows by token, and whatever it allows, as the configuration asks for it. */
+/** Authentication and authorization by the API server (webhook), as configured. */
 export function delegatedTo(
   { authentication, authorization }: KubeletConfig,
   deps: DelegatedDeps,
@@ -80,7 +80,7 @@ export function tokenAuthenticator(
   { client, clock }: DelegatedDeps,
 ): Authenticator {
   const cache = new AnswerCache<Authentication>(clock);
-  // Whoever asks first may leave: the answer is for all who wait.
+  // The first caller may cancel: the answer is for all that wait.
   const { signal } = new AbortController();
   const ask = async (token: string): Promise<Authentication> => {
     const { status } = await client.create(TOKEN_REVIEWS, {}, { spec: { token } }, signal);

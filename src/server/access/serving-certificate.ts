@@ -34,7 +34,7 @@ export interface CertificateDeps {
   readonly state: Pick<StateFiles, "makeFolder" | "write" | "setAside">;
   readonly clock: Clock;
   readonly log: Log;
-  /** One that somebody else issues and renews; goes before all others as soon as it is there. */
+  /** An externally issued and renewed certificate; takes precedence as soon as it exists. */
   readonly issued?: Reading<TlsMaterial | undefined>;
 }
 
@@ -45,9 +45,9 @@ const DAY_MS = 86_400_000;
 const LIFETIME_MS = 365 * DAY_MS;
 /** Clocks of those who ask may be behind. */
 const BACKDATED_MS = 3_600_000;
-/** One of our own that ends sooner is made anew. */
+/** One of our own that ends sooner is recreated. */
 const RENEW_BEFORE_MS = 30 * DAY_MS;
-/** Files are looked at this often even when no change was heard of. */
+/** Interval at which files are checked even without a change notification. */
 const LOOK_EVERY_MS = 60_000;
 
 /** The certificate that is served, with the authorities of clients. Owns the files of the one it makes. */
@@ -74,7 +74,7 @@ export class ServingCertificate {
       : await this.#ownPair();
   }
 
-  /** Tells of other certificates when the files change; broken ones are reported and not taken. */
+  /** Reloads certificates when the files change; broken ones are reported and not used. */
   async follow(
     first: TlsMaterial,
     take: (material: TlsMaterial) => void,
@@ -183,7 +183,7 @@ export class ServingCertificate {
     }
   }
 
-  /** What cannot even be looked at counts as there: reading it says what is wrong. */
+  /** A file that cannot be stat'ed counts as present: reading it reports the error. */
   async #isThere(path: string): Promise<boolean> {
     try {
       return (await this.#deps.files.facts(path, { follow: true })) !== undefined;
@@ -225,7 +225,7 @@ function namesOf({ nodeName, addresses }: CertificateOptions): AlternativeNames 
   };
 }
 
-/** A certificate signed by an authority of its own, whose key nobody keeps; both are served. */
+/** A certificate signed by an authority of its own, whose key is discarded; both are served. */
 async function makePair(options: CertificateOptions, now: WallMs): Promise<TlsMaterial> {
   const [authorityKey, key] = await Promise.all([generateKeyPair(), generateKeyPair()]);
   const validity = {

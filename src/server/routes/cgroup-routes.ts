@@ -26,7 +26,7 @@ export function cgroupRoutes(node: ServedNode): readonly ServedRoute[] {
   ];
 }
 
-/** Pods that hold groups; their statuses tell which containers run. */
+/** Pods with cgroups; their statuses show which containers run. */
 function podsWithStatus({ pipeline }: ServedNode): readonly Pod[] {
   const active = pipeline.podFacts.values().filter(isActive);
   return active.map(({ uid, pod }) => {

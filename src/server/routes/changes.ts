@@ -85,13 +85,13 @@ export class ChangeFeed {
     return [this.#overviewLine() ?? ALIVE, ...pods, ...events, SYNCED];
   }
 
-  /** Resolves when there is something to tell, at the latest when it is time for a sign of life. */
+  /** Resolves when there are changes to send, at the latest for a keep-alive. */
   async wait(signal: AbortSignal): Promise<void> {
     await this.#wakeup.wait({ clock: this.#deps.clock, ms: this.#silentForMs() }, signal);
     signal.throwIfAborted();
   }
 
-  /** Lines for what changed since the last call; a sign of life when nothing was told for long. */
+  /** Lines for what changed since the last call; a keep-alive when nothing was sent for long. */
   take(): readonly string[] {
     const lines: string[] = [];
     for (const record of this.#pods.values()) lines.push(this.#podLine(record));

@@ -22,7 +22,7 @@ export async function replyContainerLogs(
     endpoint === "local" || node.config.featureGates["PodLogsQuerySplitStreams"] === true;
   const logQuery = parseLogQuery(query, allowStream);
   await using reading = await openLog(call, node, { ...logQuery, clock });
-  // Headers go out before the log says anything: whoever follows a silent container is answered.
+  // Headers are sent before the first line, so that following a silent container gets an answer.
   if (exchange.method === "HEAD") return exchange.reply(200, TEXT_HEADERS);
   const stream = exchange.replyStream(200, TEXT_HEADERS);
   await reading.pump((chunk) => stream.write(chunk), call.signal);

@@ -8,7 +8,7 @@ import { HttpProblem } from "../http-problem.ts";
 /** One thing that must be well; says what is wrong, or `undefined`. */
 export interface ServedCheck {
   readonly name: string;
-  /** Told, but no reason to restart the agent: `/healthz` does not fail for it. */
+  /** Shown, but no reason to restart the agent: `/healthz` does not fail for it. */
   readonly warns?: boolean;
   check(): string | undefined;
 }
@@ -16,7 +16,7 @@ export interface ServedCheck {
 /** Oldest listing of the runtime that counts (threshold of the Go kubelet's PLEG). */
 const LISTING_MAX_MS = 180_000;
 
-/** What is looked at: that we answer, that lines can be logged, that pods are looked after. */
+/** The checks: ping, log, and that pods are synchronized. */
 export function healthChecks(deps: {
   readonly clock: Clock;
   /** When the runtime was last listed, and whether listing works. */

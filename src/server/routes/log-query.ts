@@ -3,7 +3,7 @@ import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import type { LogQuery } from "../../subsystems/logs/logs.ts";
 import { HttpProblem } from "../http-problem.ts";
 
-/** What of a log is wanted, as a request says it (v1.PodLogOptions). */
+/** Log options of a request (v1.PodLogOptions). */
 export interface LogRequest extends Omit<LogQuery, "sinceNanos"> {
   readonly previous: boolean;
   /** From so long ago, or from a time on. */

@@ -6,7 +6,7 @@ import type { ServedNode } from "../served-node.ts";
 export interface OverviewCondition {
   readonly type: "RuntimeReady" | "NetworkReady" | "LocalAPIReady" | "SourcesSeen";
   readonly status: "True" | "False";
-  /** Why not, in the words of whoever says so. */
+  /** Why not, from the failing check. */
   readonly message: string;
 }
 

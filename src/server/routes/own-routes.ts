@@ -23,7 +23,7 @@ export interface OwnRoutesDeps {
 
 type ServedEvents = ServedNode["subsystems"]["events"];
 
-/** Decisions answered when nobody says how many. */
+/** Default limit of returned decisions. */
 const DECISIONS = 1_000;
 const MAX_ITEMS = 100_000;
 /** Events answered from disk: many more in one answer would hold up the agent. */

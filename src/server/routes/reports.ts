@@ -7,7 +7,7 @@ import { type Call, replyJson } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import type { PodView, ServedNode } from "../served-node.ts";
 
-/** `/pods`: what the agent looks after, each with the status it has now. */
+/** `/pods`: all pods of the agent, each with its present status. */
 export async function replyPods(call: Call, { pipeline }: ServedNode): Promise<void> {
   const items = pipeline.pods
     .list()
@@ -75,7 +75,7 @@ export async function replyMetrics(call: Call, metrics: MetricsRegistry): Promis
   await replyPage(call, metrics.expose());
 }
 
-/** `/probes`: every probe with its state, its cost and its last looks; `pod=<namespace>/<name>` chooses. */
+/** `/probes`: every probe with its state, its cost and its last attempts; `pod=<namespace>/<name>` chooses. */
 export async function replyProbes(call: Call, { subsystems }: ServedNode): Promise<void> {
   const pod = call.query.get("pod");
   if (pod !== null && !/^[^/]+\/[^/]+$/.test(pod))

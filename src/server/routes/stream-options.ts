@@ -1,7 +1,7 @@
 // pure
 import { HttpProblem } from "../http-problem.ts";
 
-/** Which streams of a command are wanted. */
+/** Which streams of a command to open. */
 export interface StreamOptions {
   readonly stdin: boolean;
   readonly stdout: boolean;
@@ -32,7 +32,7 @@ export type Translation =
   | { readonly kind: "command" }
   /** SPDY inside the WebSocket, with what is spoken over it. */
   | { readonly kind: "tunnel"; readonly streamProtocols: readonly string[] }
-  /** The connection is the runtime's matter. */
+  /** The connection is handed over to the runtime. */
   | { readonly kind: "none" };
 
 const NONE: Translation = { kind: "none" };

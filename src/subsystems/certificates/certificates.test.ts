@@ -125,7 +125,7 @@ test("bootstrapCertificate goes on with the request that was made before a resta
   await until(clock, () => made);
 });
 
-test("bootstrapCertificate asks anew with another key when it was denied", async () => {
+test("bootstrapCertificate asks again with another key when it was denied", async () => {
   const { clock, server, deps, approve, answer } = await world();
   let made = false;
   const options = { nodeName: "node-1", certFolder: FOLDER };

@@ -77,7 +77,7 @@ export type NodeEnforcement =
   | { readonly kind: "enforced" }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What is said about the node after an attempt, in the Go kubelet's words. */
+/** What is said about the node after an attempt, with the Go kubelet's text. */
 export function enforcementEvent(enforcement: NodeEnforcement): {
   readonly type: "Normal" | "Warning";
   readonly reason: string;

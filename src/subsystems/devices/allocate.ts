@@ -67,7 +67,7 @@ export type GrantPlan =
       readonly resource: string | undefined;
     };
 
-/** A refusal in the Go kubelet's words. */
+/** A refusal with the Go kubelet's text. */
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";

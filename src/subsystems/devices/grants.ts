@@ -48,7 +48,7 @@ export interface GrantRequest {
 /** Result of an allocation. */
 export type GrantResult = { readonly kind: "granted" } | Exclude<GrantPlan, { kind: "plan" }>;
 
-/** Most times a plan is made anew because things changed while plugins answered. */
+/** Most times a plan is recreated because things changed while plugins answered. */
 const MAX_ROUNDS = 1_000;
 
 /** Gives devices; see above. */
@@ -74,7 +74,7 @@ export class Grants {
         attempt.places = plan.places;
         this.#reserve(request.podUid, plan.steps);
         const taken = await this.#takeAll(plan.steps, attempt, signal);
-        if (taken === "plan anew") continue;
+        if (taken === "plan again") continue;
         if (taken !== "all") return this.#giveBack(attempt, taken);
         if (attempt.made.size > 0) await this.#deps.saved();
         return { kind: "granted" };
@@ -147,7 +147,7 @@ export class Grants {
     steps: readonly GrantStep[],
     attempt: Attempt,
     signal: AbortSignal,
-  ): Promise<"all" | "plan anew" | Exclude<GrantResult, { kind: "granted" }>> {
+  ): Promise<"all" | "plan again" | Exclude<GrantResult, { kind: "granted" }>> {
     const { inventory } = this.#deps.state;
     const planned = inventory.get();
     for (const step of steps) {
@@ -155,7 +155,7 @@ export class Grants {
       signal.throwIfAborted();
       if (problem) return problem;
       const granted = attempt.made.has(stepKey(step.container, step.resource));
-      if (!granted || inventory.get() !== planned) return "plan anew";
+      if (!granted || inventory.get() !== planned) return "plan again";
     }
     return "all";
   }

@@ -41,7 +41,7 @@ const RATE = { qps: 100, burst: 10 };
 const NOT_FOUND = 5;
 const RESOURCE_EXHAUSTED = 8;
 
-/** Listens in the folder as long as the scope is open; a socket that breaks is made anew. */
+/** Listens in the folder as long as the scope is open; a socket that breaks is recreated. */
 export function servePodResources(folder: string, deps: PodResourcesDeps): void {
   const { grpc, files, clock, log, scope } = deps;
   const path = `${folder}/${SOCKET_NAME}`;

@@ -5,7 +5,7 @@ import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { laneOf } from "./lanes.ts";
 
-/** Told of every event, one after the other; the next one comes when a promise it gave is settled. */
+/** Called for every event, one after the other; the next one comes when a promise it gave is settled. */
 export type EventHandler = (event: CoreEvent) => void | Promise<void>;
 
 /** Bounds of a broadcaster. */
@@ -22,7 +22,7 @@ export interface BroadcasterOptions {
 export interface BroadcasterDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of an event that a watcher has lost because it was too slow. */
+  /** Called for an event that a watcher has lost because it was too slow. */
   readonly onMissed: (watcher: string, event: CoreEvent) => void;
 }
 

@@ -126,7 +126,7 @@ test("V6: similar events are forgotten when none came for ten minutes", () => {
   };
   assert.equal(tenthAfter(601), "POST m10 1");
   assert.equal(tenthAfter(600), "POST (combined from similar events): m10 1");
-  // The window begins anew with every similar event.
+  // The window starts over with every similar event.
   const { record } = story();
   for (let i = 1; i <= 9; i += 1) record({ message: `m${i}`, atSeconds: i * 599 });
   const tenth = record({ message: "m10", atSeconds: 10 * 599 });

@@ -44,7 +44,7 @@ export interface EventsOptions {
   /** Folder of the history and of what waits for the API server; made when missing. */
   readonly folder: string;
   readonly policy?: EventPolicy;
-  /** How fast events are written; 50 per second and 100 at once unless told otherwise. */
+  /** How fast events are written; 50 per second and 100 at once by default. */
   readonly rate?: RateLimit;
 }
 

@@ -115,7 +115,7 @@ export function parseHistoryLine(text: string): readonly HistoryLine[] {
   }
 }
 
-/** Bytes of disk for the history unless told otherwise. */
+/** Bytes of disk for the history by default. */
 export const HISTORY_BYTES = 8 * 1024 * 1024;
 
 /** What is looked for; everything given must hold. */

@@ -30,7 +30,7 @@ export interface RecorderDeps {
   readonly log: Log;
   readonly source: EventSourceName;
   readonly publish: (event: CoreEvent) => Published;
-  /** Told of every event that was lost; `event` is missing when there was none yet. */
+  /** Called for every event that was lost; `event` is missing when there was none yet. */
   readonly onLost: (why: RecordFault, event: CoreEvent | undefined) => void;
 }
 

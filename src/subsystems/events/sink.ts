@@ -31,7 +31,7 @@ export interface SinkDeps {
   readonly log: Log;
   readonly counts: EventCounts;
   readonly spool: Spool;
-  /** Told of an event that waits on disk, of its arrival afterwards, and of its loss. */
+  /** Called for an event that waits on disk, of its arrival afterwards, and of its loss. */
   readonly onFate: (event: CoreEvent, fate: Fate) => void;
   /** Told once everything has arrived after some of what waited had to go. */
   readonly onCaughtUp: (lost: LostEvents) => void;

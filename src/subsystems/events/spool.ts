@@ -15,7 +15,7 @@ export interface SpoolOptions {
 export interface SpoolDeps {
   readonly state: StateFiles;
   readonly clock: Clock;
-  /** Told of every entry that is on disk now. */
+  /** Called for every entry that is on disk now. */
   readonly onSpooled: (entry: OutboxEntry) => void;
 }
 
@@ -27,7 +27,7 @@ export interface SpoolContent {
 
 /** What has waited this long is written to disk: with an API server at hand, hardly anything ever is. */
 const TIMEOUT_MS = 1_000;
-/** Lines that are out of date before the file is written anew. */
+/** Lines that are out of date before the file is rewritten. */
 const STALE_LINES = 512;
 /** Lines that are made before others get a turn of the process. */
 const SLICE = 500;
@@ -44,7 +44,7 @@ type Line =
   | { readonly lost: LostEvents | null };
 
 /**
- * The waiting events on disk: a file that is appended to, and written anew when most of it is out of date.
+ * The waiting events on disk: a file that is appended to, and rewritten when most of it is out of date.
  * It follows the outbox by a second; what the disk does not take is still in memory.
  */
 export class Spool {
@@ -87,7 +87,7 @@ export class Spool {
       else if ("lost" in line) lost = line.lost ?? undefined;
       else entries.set(line.o, { event: line.e, patch: line.p });
     }
-    // The numbers of that life mean nothing in this one: the file is written anew.
+    // The numbers of that life mean nothing in this one: the file is rewritten.
     this.#lines = text === "" ? 0 : Number.POSITIVE_INFINITY;
     return { entries: [...entries.values()], lost };
   }

@@ -174,7 +174,7 @@ export class Images {
     return this.#ensure.ensure(request, signal);
   }
 
-  /** Lists images anew for `listing`; throws `OutsideError`. */
+  /** Lists images again for `listing`; throws `OutsideError`. */
   async list(signal: AbortSignal): Promise<void> {
     const listed = await this.#inventory.list(signal);
     if (this.#intentsSettled) return;

@@ -302,7 +302,7 @@ describe("Logs, following", () => {
     assert.equal(follower.text(), shown(0, 9));
   });
 
-  test("begins anew in a file that was cut off", async () => {
+  test("starts over in a file that was cut off", async () => {
     writeFileSync(current(), lines(0, 3));
     const follower = await follow();
     await follower.until("line 2\n");

@@ -24,7 +24,7 @@ export interface LogReadingDeps {
   readonly clock: Clock;
   /** Whether the container writes no more; what it wrote is on disk by then. */
   readonly ended: Reading<boolean>;
-  /** Told of a zipped segment that cannot be read to its end; the rest of it is left out. */
+  /** Called for a zipped segment that cannot be read to its end; the rest of it is left out. */
   readonly onBroken: (name: string, error: unknown) => void;
   /** Called once when the reading is let go of. */
   readonly onClose: () => void;

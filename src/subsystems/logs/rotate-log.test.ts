@@ -36,7 +36,7 @@ beforeEach(() => {
   mkdirSync(folder);
 });
 
-/** Opens the file anew, as the runtime does. */
+/** Opens the file again, as the runtime does. */
 function deps(reopen: () => void = () => writeFileSync(path, "")): RotationDeps {
   return { files, clock, log: silentLog, reopen: async () => reopen() };
 }

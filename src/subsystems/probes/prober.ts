@@ -356,7 +356,7 @@ export class Prober {
     if (outcome.kind === "failure") this.#warnOfUncollected(outcome.uncollected ?? 0);
   }
 
-  /** Said once for each attempt of a container. */
+  /** Reported once for each attempt of a container. */
   #warnOfUncollected(uncollected: number): void {
     const { containerId } = this.#state;
     if (uncollected < MANY_UNCOLLECTED || this.#warnedOf === containerId) return;

@@ -37,7 +37,7 @@ export interface ProbesDeps extends Omit<ProbePorts, "guard"> {
   readonly scope: TaskScope;
   /** The registry behind `/metrics/probes`. */
   readonly metrics: MetricsRegistry;
-  /** Told of every verdict when it changes. */
+  /** Called for every verdict when it changes. */
   readonly news: Publisher<PodNews>;
   /** Must not throw. */
   readonly recordEvent: (event: ProbeEvent) => void;
@@ -187,7 +187,7 @@ class ProbeRoom implements Probes {
     this.#settings.delete(podUid);
   }
 
-  /** The pod's own settings, read anew when the pod was changed. */
+  /** The pod's own settings, read again when the pod was changed. */
   #settingsOf(pod: ProbedPod, targets: readonly ProbeTarget[]): ProbeSettings {
     const known = this.#settings.get(pod.uid);
     if (known && known.annotations === pod.annotations) return known.settings;

@@ -75,7 +75,7 @@ test("run: an HTTP hook says who asks, and reads its path as probes do", async (
   );
 });
 
-test("run: what fails is said in the Go kubelet's words", async () => {
+test("run: what fails is said with the Go kubelet's text", async () => {
   const where = 'for Container "a" in Pod "web_default(uid-1)" failed - error:';
   await assert.rejects(hooksWith({}).hooks.run(AT, get({ path: "/x" }), signal), {
     message: `HTTP lifecycle hook (/x) ${where} nobody is there`,

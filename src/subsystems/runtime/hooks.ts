@@ -57,7 +57,7 @@ export function createHooks(deps: HookDeps): Hooks {
 }
 
 /**
- * Runs one hook to its end; a failed one throws with what the user should know, in the Go kubelet's words
+ * Runs one hook to its end; a failed one throws with what the user should know, with the Go kubelet's text
  * (lifecycle/handlers.go). Any answer of an HTTP server will do, whatever its status.
  */
 async function runHook(

@@ -20,7 +20,7 @@ export interface PodObservationsDeps {
   readonly log: Log;
   readonly observer: Observer;
   readonly degraded: DegradedPods;
-  /** Told of pods whose observation was not waited for. */
+  /** Called for pods whose observation was not waited for. */
   readonly onLate: PodHandler;
   /** Something changed on the pod while it was looked at. */
   readonly onChangedMeanwhile: (uid: PodUid) => void;

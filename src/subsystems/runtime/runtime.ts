@@ -76,7 +76,7 @@ export interface RuntimeDeps {
   readonly log: Log;
   readonly metrics: MetricsRegistry;
   readonly scope: TaskScope;
-  /** Told of every pod that changed. */
+  /** Called for every pod that changed. */
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
   readonly readTail: ReadTail;
@@ -223,7 +223,7 @@ export class Runtime {
     return [network?.ip ?? "", ...more].filter((ip) => ip !== "");
   }
 
-  /** What the runtime can do for the pod in this sandbox; asked anew when the runtime has changed. */
+  /** What the runtime can do for the pod in this sandbox; asked again when the runtime has changed. */
   async features(pod: Pod, sandboxId: string, signal: AbortSignal): Promise<RuntimeFeatures> {
     // The class may have changed since, or be gone.
     const handler = pod.spec?.runtimeClassName

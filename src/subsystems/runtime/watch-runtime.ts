@@ -67,7 +67,7 @@ export interface WatchDeps {
   readonly log: Log;
   readonly metrics: MetricsRegistry;
   readonly observer: Observer;
-  /** Told of every pod that changed. */
+  /** Called for every pod that changed. */
   readonly news: Publisher<PodNews>;
   /** Of a pod for which something is being done an event need not be followed: it is observed after that. */
   readonly pods: Pick<PodFacts, "get">;
@@ -269,7 +269,7 @@ export class RuntimeWatch {
     return due - this.#deps.clock.monotonic();
   }
 
-  /** Said once for each cause: it is tried again every second. */
+  /** Reported once for each cause: it is tried again every second. */
   #listingFailed(error: unknown): void {
     const problem = messageOf(error);
     if (problem !== this.#listingProblem)

@@ -196,7 +196,7 @@ export class Disks {
     }
   }
 
-  /** Whether the folder was measured anew. */
+  /** Whether the folder was measured again. */
   async #measure(path: string, maxAgeMs: number, rarer: number): Promise<boolean> {
     const { clock, host, signal } = this.#deps;
     const at = clock.monotonic();

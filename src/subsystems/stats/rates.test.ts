@@ -39,7 +39,7 @@ test("questions each minute: the average is over the minute", () => {
 test("a counter that decreased or an old sample starts over", () => {
   const rates = new CpuRates();
   rates.note("/a", at(0), 5 * SECOND);
-  assert.equal(rates.note("/a", at(10), SECOND), undefined, "the group was made anew");
+  assert.equal(rates.note("/a", at(10), SECOND), undefined, "the group was recreated");
   assert.equal(rates.note("/a", at(20), 2 * SECOND), CORE / 10);
   assert.equal(rates.note("/a", at(2_000), 3 * SECOND), undefined, "half an hour later");
 });

@@ -25,7 +25,7 @@ export interface ContainerFileOptions {
 }
 
 /**
- * /etc/hosts, written anew for every attempt as the Go kubelet does; not where the container mounts
+ * /etc/hosts, rewritten for every attempt as the Go kubelet does; not where the container mounts
  * something there itself, nor before the pod has an address.
  */
 export async function hostsMount(

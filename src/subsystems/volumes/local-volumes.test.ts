@@ -13,7 +13,7 @@ const SEEDS = 60;
 const STEPS = 40;
 
 /**
- * Pods come and go on two volumes, calls fail, agents start anew: files are never lost nor beside the disk.
+ * Pods come and go on two volumes, calls fail, agents restart: files are never lost nor beside the disk.
  * Gives how often a pod had all it wants.
  */
 async function play(seed: number): Promise<number> {

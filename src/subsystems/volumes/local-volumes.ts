@@ -29,7 +29,7 @@ export interface LocalMount extends LocalVolume {
   /** As mount(8) takes them. */
   readonly options: readonly string[];
   readonly group?: GroupOwnership;
-  /** Told of the volume's group where other pods have it with another one already. */
+  /** Called for the volume's group where other pods have it with another one already. */
   readonly onOtherGroup: (groupId: number) => void;
 }
 

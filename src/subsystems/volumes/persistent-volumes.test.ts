@@ -343,7 +343,7 @@ test("a claim waits for the node's labels, and for the node to fit", async () =>
   assert.ok(await mounted(pod));
 });
 
-test("what is on a device is never made anew: not for reading, not as another file system", async () => {
+test("what is on a device is never reformatted: not for reading, not as another file system", async () => {
   const { host, mounted, said, pv, unmount } = await world({ local });
   const reader = podWith("ro-one", MOUNTING);
   assert.equal(await mounted(reader), false);

@@ -33,7 +33,7 @@ function one(mount: Partial<VolumeMount>, features = ALL): PlannedMount {
   return found.mounts[0] as PlannedMount;
 }
 
-test("planMounts takes all of a volume unless told otherwise", () => {
+test("planMounts takes all of a volume by default", () => {
   assert.deepEqual(one({}), {
     containerPath: "/data",
     volumeName: "data",

@@ -25,7 +25,7 @@ export async function tearDown(
   for (const { path } of mounts.toReversed()) if (isOwn(path, paths)) await volumes.unmount(path);
   const left = mounts.length > 0 ? (await volumes.mountsWithin(paths.directory))[0] : undefined;
   if (left) throw new OutsideError("precondition", `${left.path} is still mounted`);
-  // The pod's folder goes last: as long as it is there, an agent that starts anew comes here again.
+  // The pod's folder goes last: as long as it is there, an agent that restarts comes here again.
   await release();
   const present = new Set((await files.list(paths.directory))?.map(({ name }) => name));
   for (const path of [paths.volumeDevices, paths.subPaths, paths.volumes])

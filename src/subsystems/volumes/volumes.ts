@@ -63,7 +63,7 @@ export interface VolumeDeps {
   readonly nodeLabels?: () => LabelSet | undefined;
   /** Told what could not be made, in the words of the event, and its reason. */
   readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
-  /** Told what else is to be said of persistent volumes. */
+  /** Called for other events of persistent volumes. */
   readonly recordEvent?: (event: VolumeEvent) => void;
 }
 

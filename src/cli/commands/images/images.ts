@@ -85,7 +85,7 @@ function bytesOf(text: string): number {
     const bytes = Number(quantityValue(parseQuantity(text)));
     if (bytes > 0 && Number.isSafeInteger(bytes)) return bytes;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new InvalidArgumentError("write an amount such as 500Mi or 5Gi");
 }

@@ -165,7 +165,7 @@ async function describeMachine(host: Host): Promise<DescribedNode> {
   return { name: facts.hostname, labels: {}, facts, storageBytes: storage?.capacityBytes ?? 0 };
 }
 
-/** The folder whose file system is the node's, unless told otherwise. */
+/** The folder whose file system is the node's, by default. */
 const ROOT_FOLDER = "/var/lib/kubelet";
 
 /** 2 where this machine has no control groups: what it would have with the usual ones. */

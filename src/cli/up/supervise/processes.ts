@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } f
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ProcessMark } from "../ledger.ts";
 
-/** Larger logs begin anew; one old one is kept. */
+/** Larger logs start over; one old one is kept. */
 export const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 /** What /proc/<pid>/stat says behind the name of the program; empty when there is no such process. */

@@ -137,7 +137,7 @@ function lineViewer(io: Io): Viewer {
     show: (picture) => {
       const { node, pods } = stateOf(picture);
       if (node === undefined) {
-        // Said again when the agent is back.
+        // Reported again when the agent is back.
         printed = { ...printed, node: "" };
         return;
       }

@@ -74,7 +74,7 @@ export function readQuietly(filePath: string | undefined): string | undefined {
   }
 }
 
-/** Writes in a single call and without creating, as the kernel wants it. */
+/** Writes in a single call and without creating, as the kernel requires. */
 export function writeControl(filePath: string, value: string): void {
   const descriptor = openSync(filePath, constants.O_WRONLY);
   try {

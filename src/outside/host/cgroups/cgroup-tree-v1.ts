@@ -33,7 +33,7 @@ const REQUIRED: ReadonlySet<string> = new Set([
 /** Files that every hierarchy has. */
 const CORE_FILES: ReadonlySet<string> = new Set(["tasks", "notify_on_release", "release_agent"]);
 
-/** A group of `cpuset` can hold no process until these say something. */
+/** A group of `cpuset` can hold no process until these are set. */
 const CPUSET_FILES = ["cpuset.cpus", "cpuset.mems"] as const;
 
 /**

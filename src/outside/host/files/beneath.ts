@@ -17,12 +17,12 @@ export interface OpenHandle {
 /** Flags that open a folder, never through a link. */
 export const OPEN_FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Times a name that changes its kind under our hands is looked at again. */
+/** Retries for a name that changes its kind meanwhile. */
 const RACE_ATTEMPTS = 5;
 
 /** How a file beneath a folder is opened. */
 export interface BeneathOptions {
-  /** Permission bits of a file that `O_CREAT` makes; 0600 unless told. */
+  /** Permission bits of a file that `O_CREAT` makes; 0600 by default. */
   readonly mode?: number;
   /** Also refuse what lies on another mount than `root`. */
   readonly sameMount?: boolean;
@@ -142,7 +142,7 @@ async function openLast(last: LastName, flags: number, mode: number): Promise<Fi
   }
 }
 
-/** Holds the name by O_PATH, looks at what it is, and only then opens that very object. */
+/** Opens the name by O_PATH, checks its kind, and only then opens that very object. */
 async function openExisting(last: LastName, flags: number): Promise<FileHandle> {
   const path = nameIn(last.folder, last.name);
   const held = await open(path, O_PATH | constants.O_NOFOLLOW);

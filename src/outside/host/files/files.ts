@@ -26,7 +26,7 @@ import { removeTree } from "./remove-tree.ts";
 import { type WatchDeps, watchDirectory } from "./watch-directory.ts";
 import { zipFile } from "./zip-file.ts";
 
-/** Bytes read at once; files of /proc tell no size beforehand. */
+/** Bytes read at once; files of /proc have no known size. */
 const READ_CHUNK_BYTES = 64 * 1024;
 
 /** Permission bits with set-id and sticky. */
@@ -184,7 +184,7 @@ async function readBounded(handle: FileHandle, path: string, maxBytes: number): 
   }
 }
 
-/** A name beside `path` that nobody uses. */
+/** An unused name beside `path`. */
 function nameBeside(path: string): string {
   return join(dirname(path), `.tmp-${randomBytes(8).toString("hex")}`);
 }
@@ -219,7 +219,7 @@ async function putInPlace(temporary: string, path: string): Promise<void> {
   }
 }
 
-/** What failed before is what the caller needs to know; a temporary file left over harms nobody. */
+/** What failed before is what the caller needs to know; a leftover temporary file is harmless. */
 async function removeQuietly(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }

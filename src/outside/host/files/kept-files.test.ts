@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { cgroupRoots } from "../../../../test/box/prerequisites.ts";
 import { KeptFiles } from "./kept-files.ts";
 
-test("a kept file is read anew each time, and what is missing is undefined", () => {
+test("a kept file is read again each time, and what is missing is undefined", () => {
   const folder = mkdtempSync(join(tmpdir(), "kept-"));
   try {
     const files = new KeptFiles();
@@ -28,7 +28,7 @@ const { version, paths } = cgroupRoots();
 const root = version === 2 ? "/sys/fs/cgroup" : paths.find((path) => path.includes("cpuacct"));
 const canMake = process.getuid?.() === 0 && root !== undefined;
 
-test("a group that is made anew under its old name is read from its new files", {
+test("a group that is recreated under its old name is read from its new files", {
   skip: canMake ? false : "needs root and control groups",
 }, () => {
   const files = new KeptFiles();

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 /** Most files held open, and at most this part of what the process may open at all. */
 const MAX_KEPT = 4096;
 const PART_OF_LIMIT = 1 / 4;
-/** A file that nobody reads for this long (up to twice as long) is closed. */
+/** A file that is not read for this long (up to twice as long) is closed. */
 const KEEP_MS = 60_000;
 /** What fits at once; files of the kernel that are measured are far smaller. */
 const BUFFER_BYTES = 64 * 1024;
@@ -36,7 +36,7 @@ export class KeptFiles {
         kept.used = true;
         return this.#text(kept.descriptor);
       } catch {
-        // Perhaps the group was made anew: then the path leads to other files now.
+        // Perhaps the group was recreated: then the path leads to other files now.
         this.#close(path, kept);
       }
     }

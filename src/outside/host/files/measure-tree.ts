@@ -15,16 +15,16 @@ import { type MountEntry, mountPointsWithin } from "../mounts/parse-mountinfo.ts
 /** Bytes that `st_blocks` counts in, whatever the file system. */
 const BLOCK_BYTES = 512n;
 
-/** How long a walk goes on before it tells of its progress and looks whether it is still wanted. */
+/** How long a walk goes on before it reports progress and checks whether it was cancelled. */
 const SLICE_MS = 2;
 
 /** Folders held open at once: what lies deeper is not counted. */
 const MAX_DEEP = 100;
 
-/** Errors that say a folder went away, or is no folder any more: containers write while we look. */
+/** Errors that say a folder went away, or is no folder any more: containers write meanwhile. */
 const VANISHED: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** Limits of a walk, the mounts of now, and who is told that it gets on. */
+/** Limits of a walk, the present mounts, and the progress callback. */
 export interface WalkOptions {
   readonly maxEntries: number;
   readonly mounts: () => readonly MountEntry[];
@@ -117,7 +117,7 @@ function mountsBelow(path: string, table: readonly MountEntry[]): ReadonlySet<st
   return new Set(mountPointsWithin(table, real).map((point) => point.slice(real.length)));
 }
 
-/** Counts a file; answers whether it is a folder to look into. */
+/** Counts a file; returns whether it is a folder to descend into. */
 function count(path: string, walk: Walk): boolean {
   const facts = statOf(path);
   if (facts === undefined || facts.dev !== walk.device) return false;

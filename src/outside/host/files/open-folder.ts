@@ -12,7 +12,7 @@ import { nameIn, openBeneath } from "./beneath.ts";
 export interface NamedFile {
   readonly name: string;
   readonly kind: FileKind;
-  /** The same for as long as somebody holds the file open, whatever it is called by then. */
+  /** Stays the same while the file is open, also after a rename. */
   readonly id: string;
   readonly sizeBytes: number;
   /** Last change of the content, Unix milliseconds. */
@@ -29,7 +29,7 @@ export interface OpenFile extends AsyncDisposable {
   unzipped(): AsyncIterable<Uint8Array>;
 }
 
-/** A folder that is held open: all names are looked up in it, wherever it is by then. */
+/** A folder that is held open: all names are resolved in it, also after it was moved. */
 export interface OpenFolder extends AsyncDisposable {
   /** What is in it, sorted by name; as it was at one moment, unless names change all the time. */
   list(): Promise<readonly NamedFile[]>;
@@ -54,7 +54,7 @@ export type OpenFolderBeneath = (
 const READ_CHUNK_BYTES = 64 * 1024;
 /** Times a folder whose names change while it is listed is listed again. */
 const LIST_ATTEMPTS = 10;
-/** Files of a folder that are looked at side by side. */
+/** Files of a folder that are read concurrently. */
 const STATS_AT_ONCE = 8;
 
 /** Folders of this machine. */
@@ -81,7 +81,7 @@ class HeldFolder implements OpenFolder {
         const outcomes = await inParallel(names, STATS_AT_ONCE, (name) => this.#stat(name));
         const found = allValues(outcomes);
         const after = await this.#names();
-        // A file that was renamed while we looked would be seen under neither name.
+        // A file renamed meanwhile would be seen under neither name.
         if (attempt >= LIST_ATTEMPTS || after.join("/") === names.join("/"))
           return found.filter((file) => file !== undefined);
         names = after;

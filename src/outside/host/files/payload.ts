@@ -158,7 +158,7 @@ async function openFolders(
   return { folder, [Symbol.asyncDispose]: close };
 }
 
-/** Writes the files into a new folder that nobody looks at yet; gives its name. */
+/** Writes the files into a new folder that is not visible yet; returns its name. */
 async function makeStamped(
   volume: FileHandle,
   files: readonly PlannedFile[],
@@ -219,7 +219,7 @@ async function pointTo(volume: FileHandle, target: string, name: string): Promis
     await rename(temporary, nameIn(volume, name));
   } catch (thrown) {
     if (!["EISDIR", "ENOTEMPTY", "EEXIST"].includes(errnoOf(thrown))) throw thrown;
-    // Somebody put a folder there.
+    // There is a folder.
     await removeTree(nameIn(volume, name).toString());
     await rename(temporary, nameIn(volume, name));
   } finally {

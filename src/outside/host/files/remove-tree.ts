@@ -18,7 +18,7 @@ import { mountIdOf, nameIn, OPEN_FOLDER, type OpenHandle } from "./beneath.ts";
 /** Folders held open at once; what lies deeper is first moved up, so a tree of any depth can be removed. */
 const DEPTH_LIMIT = 24;
 
-/** Times a folder is read again because somebody still puts things into it. */
+/** Retries for a folder into which files are still written. */
 const PASSES = 8;
 
 /** Deep folders moved up in one removal; a tree that needs more is being grown while we work. */

@@ -91,7 +91,7 @@ async function follow(walk: Walk, createMode: number | undefined): Promise<FileH
   }
 }
 
-/** Goes one name on: into a folder, or to the end. A link that came to be meanwhile is looked at again. */
+/** Goes one name on: into a folder, or to the end. A link that was created meanwhile is resolved again. */
 async function step(walk: Walk, held: FileHandle, name: string): Promise<FileHandle | undefined> {
   let keep = false;
   try {
@@ -154,7 +154,7 @@ async function holdOrMake(
   }
   const made = await open(path, HOLD_NAME);
   try {
-    // The process' umask took bits away. What is no folder any more was put there by somebody else.
+    // The process' umask took bits away. What is no folder any more was replaced by another process.
     if ((await made.stat()).isDirectory()) await chmod(`/proc/self/fd/${made.fd}`, createMode);
     return made;
   } catch (thrown) {

@@ -22,7 +22,7 @@ export interface PayloadFile {
   readonly content: Uint8Array;
   /** Permission bits. */
   readonly mode: number;
-  /** Owner; root unless told. */
+  /** Owner; root by default. */
   readonly ownerUid?: number;
 }
 
@@ -59,7 +59,7 @@ export interface DeviceMount {
   readonly options: readonly string[];
 }
 
-/** A block device that is held for somebody. */
+/** A block device that is held for a pod. */
 export interface MappedDevice {
   /** `major:minor`. */
   readonly number: string;

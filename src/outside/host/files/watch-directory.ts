@@ -94,7 +94,7 @@ class DirectoryWatch {
       if (name === basename(this.#path)) this.#replaced = true;
       this.#wake();
     });
-    // A removed folder in which somebody still holds a file or socket says nothing; its parent does.
+    // A removed folder in which a file or socket is still open reports nothing; its parent does.
     const parent = dirname(this.#path);
     this.#watch(parent, (name) => {
       if (name === basename(this.#path) || name === basename(parent)) this.#wake();

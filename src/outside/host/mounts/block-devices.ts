@@ -7,7 +7,7 @@ import { AS_TOLD, makeTarget, mountAt, realPlace } from "./mounts.ts";
 import type { ProgramEnd, Programs } from "./programs.ts";
 
 // A device is opened once, and everything done about it is done through that descriptor: as long as it is
-// open the kernel gives its number to no other device, and whoever exchanges the name meets no program.
+// open the kernel gives its number to no other device, and replacing the name affects no program.
 
 /** O_PATH of Linux (the same on x86-64 and arm64): a handle on a name that opens nothing. */
 const O_PATH = 0o10000000;
@@ -68,7 +68,7 @@ export class BlockDevices {
     const present = await this.#mapped(target);
     if (present !== undefined) return { number: present, isNew: false };
     await using device = await holdDevice(source);
-    // Half of a mapping, which an agent that was killed left: nobody uses it.
+    // Half of a mapping, left by an agent that was killed: unused.
     await this.unmap(target);
     try {
       await makeTarget(device, target);

@@ -1,6 +1,6 @@
 import { deserialize, serialize } from "node:v8";
 
-/** Bytes that say how long a frame is. */
+/** Bytes of a frame's length prefix. */
 const HEADER_BYTES = 4;
 
 /** Longest frame: payloads of volumes are bounded by the API server, reads by their callers. */

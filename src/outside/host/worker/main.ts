@@ -18,7 +18,7 @@ import { createOperations } from "./run-operation.ts";
 const READ_BYTES = 64 * 1024;
 const [INPUT, OUTPUT] = [0, 1];
 
-/** Progress is told at most this often. */
+/** Progress is reported at most this often. */
 const PROGRESS_EVERY_MS = 200;
 
 function main(): void {
@@ -55,7 +55,7 @@ function main(): void {
   else void serveInTurn(serve);
 }
 
-/** The agent closes its end when it leaves or dies; what was begun is of no use to anybody then. */
+/** The agent closes its end when it leaves or dies; results are of no use then. */
 const leave = () => process.exit(0);
 
 function send(message: WorkerMessage): void {

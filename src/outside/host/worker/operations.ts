@@ -19,7 +19,7 @@ export const OPERATION_LIMITS_MS = {
   "files.writeAtomic": 60_000,
   "files.append": 60_000,
   "files.zip": 60_000,
-  // Walks tell of their progress: the limit is for one step of them.
+  // Walks report progress: the limit is for one step of them.
   "files.removeTree": 30_000,
   "files.measureTree": 10_000,
   "disk.usage": 10_000,

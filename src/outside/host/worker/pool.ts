@@ -50,7 +50,7 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
-/** How a request gets on: quickly, slowly but steadily (or for want of a CPU), or not at all for the moment. */
+/** How a request gets on: quickly, slowly but steadily (or for lack of CPU), or not at all for the moment. */
 type Pace =
   | { readonly kind: "quick" }
   | { readonly kind: "walking" }

@@ -109,7 +109,7 @@ class RemoteFolder implements OpenFolder {
         };
         if (stopped) stop();
       },
-      // Who must not miss anything also looks from time to time.
+      // Callers that must not miss a change also poll.
       () => {},
     );
     return stopAll;

@@ -34,7 +34,7 @@ export function createOperations(deps: OperationDeps): RunOperation {
   };
 }
 
-/** Nobody cancels in a worker: an answer that is no longer wanted is thrown away by who asked. */
+/** A worker does not cancel: the caller discards an answer that is no longer needed. */
 function measureWith(files: PodFiles): (path: string, limits: { maxEntries: number }) => unknown {
   const never = new AbortController().signal;
   return (path, limits) => files.measureTree(path, limits, never);

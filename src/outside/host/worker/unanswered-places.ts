@@ -25,7 +25,7 @@ export const UNDOING: ReadonlySet<OperationName> = new Set([
   "volumes.mountsWithin",
 ]);
 
-/** A place without an answer, for people. */
+/** An unresponsive place, for messages. */
 export interface UnansweredFacts {
   /** The file system, e.g. `fuse at /mnt/data`, or a path. */
   readonly shown: string;
@@ -92,7 +92,7 @@ export class UnansweredPlaces {
       if (unanswered.stuck === 0 && isWithin(path, unanswered.place)) this.#over(key, unanswered);
   }
 
-  /** A request ran into its limit. `worker` is about to be killed. The error is for whoever asked. */
+  /** A request ran into its limit. `worker` is about to be killed. The error is for the caller. */
   timedOut(
     operation: OperationName,
     paths: readonly string[],
@@ -132,7 +132,7 @@ export class UnansweredPlaces {
     this.#log.info("file system answers again", { fileSystem: shown, afterSeconds });
   }
 
-  /** The oldest that nobody waits for any more makes way. */
+  /** Drops the oldest without waiting callers. */
   #makeRoom(): void {
     if (this.#places.size < MAX_PLACES) return;
     for (const [key, { stuck }] of this.#places) {

@@ -79,15 +79,15 @@ export function afterTimeout(
   };
 }
 
-/** How long after the last pause a place is still told of when nobody asks for it any more. */
+/** How long after the last pause a place is still reported without requests. */
 const FORGET_MS = 60_000;
 
-/** Whether the place is nobody's concern any more: no process is stuck there and nobody has asked for long. */
+/** Whether the place can be dropped: no process is stuck there and there was no request for long. */
 export function isForgotten({ stuck, retryAt }: Unanswered, now: MonotonicMs): boolean {
   return stuck === 0 && now > retryAt + FORGET_MS;
 }
 
-/** Whether a request for the place may be made: nobody is stuck there and the pause is over. */
+/** Whether a request for the place may be made: no process is stuck there and the pause is over. */
 export function mayTry({ stuck, retryAt }: Unanswered, now: MonotonicMs): boolean {
   return stuck === 0 && now >= retryAt;
 }

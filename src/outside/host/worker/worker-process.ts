@@ -48,7 +48,7 @@ export class WorkerProcess {
   #isReady = false;
   #ended: Error | undefined;
 
-  /** Starts it, to serve one request after the other, or all that come. Failing to start is told by the requests that are sent to it. */
+  /** Starts it, to serve one request after the other, or all that come. A failure to start is reported by the requests sent to it. */
   constructor(serves: "in turn" | "side by side") {
     // A session of its own: Ctrl-C is for the agent, which still needs it to put things in order.
     this.#child = spawn(

@@ -13,7 +13,7 @@ const MAX_REPLY_BYTES = 256 * 1024 * 1024;
 
 const unpack = promisify(gunzip);
 
-/** The server has not looked at the request: it may be sent again, whatever it is. */
+/** The server did not process the request: it may be sent again, whatever its method. */
 export class NotTakenError extends OutsideError {
   constructor(message: string, cause?: unknown) {
     super("unavailable", message, { cause });
@@ -79,7 +79,7 @@ export async function exchangeLines(
 
 type Head = IncomingHttpHeaders & { readonly ":status"?: number };
 
-/** One request under way, under a deadline of its own: Node may forget to say that a stream has ended. */
+/** One request under way, under a deadline of its own: Node may not report the end of a stream. */
 class Call {
   readonly head: Promise<Head>;
   readonly #stream: ClientHttp2Stream;
@@ -111,7 +111,7 @@ class Call {
       stream.once("error", (error) => this.#broke(error));
       stream.once("close", () => this.#broke(undefined));
     });
-    // Whoever awaits it later hears of the failure; until then it must not count as unhandled.
+    // Awaited later; until then the rejection must not count as unhandled.
     this.head.catch(() => {});
     if (order.body !== undefined) stream.end(order.body);
   }

@@ -163,7 +163,7 @@ export class H2Session {
   }
 }
 
-/** Whether the server has surely not looked at the request of a stream that ended so. */
+/** Whether the server surely did not process the request of a stream that ended so. */
 export function wasNotTaken(stream: ClientHttp2Stream): boolean {
   return stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
 }

@@ -30,7 +30,7 @@ export interface TransportDeps {
 const DIAL_PACE = { initialMs: 100, maxMs: 1_000 };
 /** How long streams of a connection that was made with an old certificate may go on. */
 const RENEWED_GRACE_MS = 10_000;
-/** How often a request is sent again that the server has not looked at. */
+/** Retries of a request that the server did not process. */
 const MAX_RESENDS = 3;
 
 /** Speaks HTTP/2 to one API server over as many connections as the streams need. */
@@ -107,7 +107,7 @@ export class H2Transport implements ApiTransport {
     for (const session of this.#sessions) session.destroy();
   }
 
-  /** Sends what the server has not looked at again, and what may be repeated once more. */
+  /** Resends unprocessed requests, and retries idempotent ones once. */
   async #resending<T>(
     { repeatable, deadline, signal }: Terms,
     send: (session: H2Session, timeoutMs: number) => Promise<T>,
@@ -120,7 +120,7 @@ export class H2Transport implements ApiTransport {
         return await send(session, left());
       } catch (error) {
         const notTaken = error instanceof NotTakenError;
-        // A connection that broke may have been dead for long; a new one tells.
+        // A broken connection may have been dead for long; a new one shows it.
         const stale = repeatable && sent === 1 && isOutside(error, "unavailable");
         if (sent > MAX_RESENDS || !(notTaken || stale)) throw error;
       }
@@ -212,7 +212,7 @@ interface Terms {
   readonly signal: AbortSignal;
 }
 
-/** `work`, unless it takes longer or the signal is aborted; it goes on then, for whoever else waits for it. */
+/** `work`, unless it takes longer or the signal is aborted; it goes on then, for other callers. */
 function within<T>(work: Promise<T>, clock: Clock, ms: number, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

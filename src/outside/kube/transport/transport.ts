@@ -12,7 +12,7 @@ export interface ApiRequest {
   readonly timeoutMs: number;
 }
 
-/** What an API server said; any status is an answer. */
+/** The reply of an API server; any status is an answer. */
 export interface ApiReply {
   readonly status: number;
   /** Names in lower case. */
@@ -55,7 +55,7 @@ export interface ClientIdentity {
   readonly privateKeyPem: string;
 }
 
-/** As whom requests are made. Whatever is left out is not sent. */
+/** Client credentials of requests. What is absent is not sent. */
 export interface Credentials {
   /** Shown when a connection is made; a change makes new connections and ends the old ones. */
   readonly identity?: Reading<ClientIdentity | undefined>;
@@ -67,7 +67,7 @@ export interface Credentials {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where an API server is, how it is known, and as whom we speak to it. */
+/** Address and CA of an API server, and the client credentials. */
 export interface ApiEndpoint {
   /** `https://host:port`, maybe with a path in front of all others. */
   readonly server: string;
@@ -107,6 +107,6 @@ export interface ProgramCredentials {
 /** Connections to API servers. */
 export interface Kube {
   connect(endpoint: ApiEndpoint): ApiTransport;
-  /** Runs a credential program once. Throws `OutsideError` with what it said. */
+  /** Runs a credential program once. Throws `OutsideError` with its output. */
   askProgram(program: CredentialProgram, signal: AbortSignal): Promise<ProgramCredentials>;
 }

@@ -221,7 +221,7 @@ export class NodeExchange implements Exchange {
     await stream.end();
   }
 
-  /** Takes the WebSocket that the client wishes; `undefined` when the wish was wrong and is answered. */
+  /** Accepts the client's WebSocket upgrade; `undefined` when the request was invalid and is answered. */
   async #accept(protocol: string, idleMs: number): Promise<WebSocket | undefined> {
     const { request, switching } = this.#asSwitching();
     const accepted = await acceptWebSocket(request, switching, protocol);
@@ -275,7 +275,7 @@ export class NodeExchange implements Exchange {
     return response;
   }
 
-  /** An ordinary answer to a request that wanted to switch; the connection is good for nothing after. */
+  /** A plain answer to an upgrade request; the connection is good for nothing after. */
   #responseOnSocket(): ServerResponse {
     const socket = this.#switching?.socket;
     if (!(socket instanceof Socket) || !(this.#request instanceof IncomingMessage))
@@ -300,7 +300,7 @@ export class NodeExchange implements Exchange {
     this.#letGoOfBody();
   }
 
-  /** A stream that was answered before its body had come is closed: nobody is going to read the rest. */
+  /** A stream that was answered before its body had come is closed: the rest is not read. */
   #letGoOfBody(): void {
     const request = this.#request;
     if (!("stream" in request) || request.complete) return;

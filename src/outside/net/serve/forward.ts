@@ -44,7 +44,7 @@ function chosen(headers: IncomingHttpHeaders): Record<string, string> {
   );
 }
 
-/** Headers of an answer that go back to whoever asked us. */
+/** Headers of an answer that are forwarded to the client. */
 export function passedBack(answer: IncomingMessage): ReplyHeaders {
   return Object.fromEntries(
     Object.entries(answer.headers).flatMap(([name, value]) => {

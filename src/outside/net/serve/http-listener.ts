@@ -111,7 +111,7 @@ class NodeListener implements HttpListener {
     const closed = new Promise<void>((resolve) => {
       this.#front.close(() => resolve());
     });
-    // It never listened, and is told to forget its timers all the same.
+    // It never listened, but its timers must be cleared.
     this.#protocol.close();
     for (const exchange of this.#exchanges.keys()) exchange.cancel("the server is closing");
     await settledWithin([...this.#exchanges.values()], CLOSE_WITHIN_MS);
@@ -149,7 +149,7 @@ class NodeListener implements HttpListener {
     const key = this.#keyOf(socket);
     const connection: Connection = { socket };
     this.#connections.set(key, connection);
-    // Those who read it hear of it too; nobody else needs to.
+    // Readers of the body get the error too.
     socket.on("error", () => {});
     const peer = peerOf(socket);
     const events = {

@@ -8,7 +8,7 @@ import type { CommandStreams } from "../streams/remote-command.ts";
 export type ListenAddress =
   /** Port 0 takes any free one. */
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
-  /** For root only; a socket that nobody answers any more is replaced, its folder is made. */
+  /** For root only; a stale socket is replaced, its folder is created. */
   | { readonly kind: "unix"; readonly path: string };
 
 /** Certificate with key, and the authorities whose client certificates are believed; all PEM. */
@@ -49,7 +49,7 @@ export interface ListenOptions {
   readonly limits: ListenLimits;
   /** Whether a request that offers another protocol may be taken at its word; others are plain HTTP. */
   readonly mayUpgrade: (method: string, target: string) => boolean;
-  /** Answers one request. A throw is a 500 without details, told to `onProblem`. */
+  /** Answers one request. A throw becomes a 500 without details, and is reported to `onProblem`. */
   readonly onExchange: (exchange: Exchange) => Promise<void>;
   /** Something is wrong with a peer, or with an answer. */
   readonly onProblem: (problem: ListenProblem) => void;
@@ -68,7 +68,7 @@ export interface HttpListener extends AsyncDisposable {
   /** Where it listens, with the port that was taken. */
   readonly address: ListenAddress;
   /**
-   * Takes other certificates for connections to come. Clients of open ones are judged anew. What
+   * Takes other certificates for connections to come. Clients of open ones are judged again. What
    * cannot be used is an `OutsideError` "invalid" and changes nothing.
    */
   setTls(material: TlsMaterial): void;
@@ -97,7 +97,7 @@ export interface Exchange {
   /** `address:port`, or `unix`. */
   readonly peer: string;
   readonly client: ClientCertificate;
-  /** The protocol the peer wants to go on with, in lower case, where that may be. */
+  /** The protocol of the peer's upgrade request, in lower case, where allowed. */
   readonly upgrade: string | undefined;
   /** Aborted when the peer is gone or the listener closes. */
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-/** Node's servers of HTTP, which are handed connections that somebody else has accepted. */
+/** Node's servers of HTTP, which get connections that the listener accepted. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import {
   createSecureServer,
@@ -12,7 +12,7 @@ import type { ListenLimits, ListenOptions } from "./listen.ts";
 import { UNKNOWN_HEADER_BYTES, UNKNOWN_STREAMS } from "./peer-gate.ts";
 import { secureContextOptions } from "./tls-options.ts";
 
-/** How often Node looks for requests that take too long. */
+/** How often Node checks for request timeouts. */
 const LOOK_EVERY_MS = 1_000;
 /** Requests that one connection may have under way over HTTP/2, as Go's server has it. */
 const MAX_STREAMS = 250;
@@ -23,7 +23,7 @@ export type ProtocolServer = Server | TlsHttpServer | Http2SecureServer;
 /** A server that does not listen: connections reach it as `connection` events. */
 export function createProtocolServer(options: ListenOptions): ProtocolServer {
   const server = create(options);
-  // From this event on Node looks for requests that take too long.
+  // From this event on Node checks for request timeouts.
   server.emit("listening");
   return server;
 }

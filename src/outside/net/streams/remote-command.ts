@@ -4,7 +4,7 @@
  * pkg/util/httpstream/wsstream) and the status at a command's end (client-go tools/remotecommand/v4.go).
  */
 
-/** Which streams of a command are wanted. */
+/** Which streams of a command to open. */
 export interface CommandStreams {
   readonly stdin: boolean;
   readonly stdout: boolean;

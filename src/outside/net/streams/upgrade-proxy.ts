@@ -5,7 +5,7 @@ import { isIPv4, isIPv6 } from "../../../api/text/ip.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { shortText } from "../serve/forward.ts";
 
-/** Headers that matter to the runtime's streaming server; credentials are none of its business. */
+/** Headers that matter to the runtime's streaming server; credentials are not forwarded. */
 const PASSED_ON = new Set([
   "connection",
   "upgrade",
@@ -22,7 +22,7 @@ const PASSED_ON = new Set([
 /** How long the runtime's server may take to switch protocols; it does so before it does any work. */
 const SWITCH_WITHIN_MS = 30_000;
 
-/** What a streaming server says to the wish to switch protocols. */
+/** Answer of a streaming server to an upgrade request. */
 export type UpgradeAnswer =
   | {
       readonly kind: "switched";
@@ -74,12 +74,12 @@ export interface UpgradeRequest {
   readonly headers: Readonly<Record<string, string[]>>;
 }
 
-/** The wish of a client, for the server behind us. */
+/** The upgrade request of a client, for the upstream server. */
 export function upgradeRequestOf(from: IncomingMessage): UpgradeRequest {
   return { method: from.method ?? "GET", headers: passedOn(from) };
 }
 
-/** A wish for SPDY/3.1 with one of `streamProtocols` over it, best first. */
+/** An upgrade request for SPDY/3.1 with one of `streamProtocols` over it, best first. */
 export function spdyUpgradeRequest(streamProtocols: readonly string[]): UpgradeRequest {
   return {
     method: "POST",
@@ -161,7 +161,7 @@ async function refusal(answer: IncomingMessage): Promise<UpgradeAnswer> {
   return { kind: "refused", status, text: await shortText(answer) };
 }
 
-/** How long a peer may still send after everything was said; a cut while it does would lose our last words. */
+/** How long a peer may still send after the answer; a reset meanwhile would lose the end of the answer. */
 const LINGER_MS = 1_000;
 
 /**

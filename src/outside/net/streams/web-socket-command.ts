@@ -174,7 +174,7 @@ class TranslatedCommand {
     }
   }
 
-  /** Bytes for a stream before it was accepted would be dropped: the client is heard when all of them are. */
+  /** Bytes for a stream before it was accepted would be dropped: the client is read once all are accepted. */
   #accept(streamId: number, last: boolean): void {
     const stream = this.#streamOf(streamId);
     if (stream) stream.accepted = true;

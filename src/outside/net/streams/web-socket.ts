@@ -12,7 +12,7 @@ const CLOSE_NORMAL = 1000;
 /** How long the other side may take what was already written for it, once its peer is gone. */
 const LINGER_MS = 1_000;
 
-/** What the wish for a WebSocket led to. */
+/** Outcome of a WebSocket upgrade. */
 export type Accepted =
   | { readonly kind: "open"; readonly webSocket: WebSocket }
   | { readonly kind: "refused"; readonly why: string };
@@ -41,7 +41,7 @@ export async function acceptWebSocket(
       webSocket.pause();
       resolve({ kind: "open", webSocket });
     });
-    // The answer is known by now, unless there is nobody to answer.
+    // The answer is known by now, unless the peer is gone.
     resolve({ kind: "refused", why: "the client is gone" });
   });
 }
@@ -74,7 +74,7 @@ export function writeFrom(webSocket: WebSocket, sink: Duplex, chunks: readonly U
 
 /** Closes the sending side once everything was sent. */
 export function closeWebSocket(webSocket: WebSocket, code = CLOSE_NORMAL, why = ""): void {
-  // Nobody reads a paused one's answer to the closing.
+  // The closing handshake of a paused one is not read.
   webSocket.resume();
   webSocket.close(code, why);
 }

@@ -17,7 +17,7 @@ export interface PlanContext {
   readonly runtimeReady: boolean;
   /** Whether the runtime can give new pods a network; its message when not. */
   readonly network: { readonly ready: boolean; readonly message: string };
-  /** How long a plan holds at most without being made anew (`syncFrequency`). */
+  /** How long a plan holds at most without being recreated (`syncFrequency`). */
   readonly syncMs: number;
 }
 

@@ -62,7 +62,7 @@ function isDone(
   return attempt.state === "exited" && attempt.exitCode === 0;
 }
 
-/** In a new sandbox every init container runs anew: what ended in an older one does not count. */
+/** In a new sandbox every init container runs again: what ended in an older one does not count. */
 function forThisSandbox(record: PodRecord, spec: SpecContainer, sandbox: UsableSandbox): PodRecord {
   const here = sandbox.kind === "use" ? sandbox.sandbox.id : undefined;
   const containers = record.observed.containers.filter(

@@ -54,7 +54,7 @@ for (const row of [...ROWS, ...RESTART_ROWS]) {
   });
 }
 
-test("planPod: waiting in the back-off is said in the Go kubelet's words", () => {
+test("planPod: waiting in the back-off is said with the Go kubelet's text", () => {
   const record = aRecord(
     { containers: [anEnd("a", 1)] },
     { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 80_000, lastUpdate: wall(-1) } } },

@@ -82,7 +82,7 @@ export const EXIT_CODE_UNKNOWN = 137;
 export type EndedAttempt = Pick<ObservedContainer, "exitCode" | "replaced">;
 
 /**
- * Whether a container that ended is to run again. What was stopped to be started anew does, also where it
+ * Whether a container that ended is to run again. What was stopped to be restarted does, also where it
  * took its leave with exit code 0 (kuberuntime computePodActions starts what it kills in the same pass).
  */
 export function decideRestart(

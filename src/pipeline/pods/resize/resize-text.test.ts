@@ -20,7 +20,7 @@ const A =
   '{"name":"a","resources":{"limits":{"cpu":"200m"},"requests":{"cpu":"100m","memory":"1Gi"}}}';
 const CONTAINERS = `${SIDE},"containers":[${A},{"name":"b","resources":{}}]`;
 
-test("events of resizes in the Go kubelet's words", () => {
+test("events of resizes with the Go kubelet's text", () => {
   for (const [event, type, reason, message] of [
     [
       resizeStarted(SEVERAL, 2),

@@ -47,7 +47,7 @@ const EXECUTORS: Executors = {
     });
     const { prerequisites, observed } = run.record;
     const strays = prerequisites.cgroup === "unknown" && livingContainers(observed).length > 0;
-    // What runs was started in some other group and has none of the limits: it is to be started anew.
+    // What runs was started in some other group and has none of the limits: it is to be restarted.
     if (wasMissing && strays)
       throw new StepFailed({ ...result, prerequisite: { part: "cgroup", now: "absent" } });
     return result;

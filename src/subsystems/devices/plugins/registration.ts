@@ -102,7 +102,7 @@ export class RegistrationService {
     }
   }
 
-  /** Makes the socket anew when it broke, or when somebody removed it: plugins would never find us again. */
+  /** Recreates the socket when it broke, or when somebody removed it: plugins would never find us again. */
   async #guard(signal: AbortSignal): Promise<void> {
     const { files, clock } = this.#deps;
     const wakeup = new Wakeup();

@@ -1,5 +1,5 @@
 /**
- * The credentials that a pull of an image for a pod is tried with. Owns: the node's own credentials, read anew
+ * The credentials that a pull of an image for a pod is tried with. Owns: the node's own credentials, read again
  * every few minutes. In: secrets of the pod, files of the node, programs. Out: credentials in the order in
  * which they are tried.
  */

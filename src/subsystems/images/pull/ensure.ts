@@ -82,7 +82,7 @@ export interface EnsureDeps {
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
   /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
-  /** Told of every pull that succeeded. */
+  /** Called for every pull that succeeded. */
   readonly onPulled: (id: string, pullMs: number) => void;
 }
 

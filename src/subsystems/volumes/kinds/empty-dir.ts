@@ -40,7 +40,7 @@ export const emptyDirKind: VolumeKind = {
 const readyFolder = ({ plugins, volume }: VolumeRequest): string =>
   `${plugins}/${PLUGIN}/${volume.name}`;
 
-/** Memory is gone after the node was started anew, whatever was noted before. */
+/** Memory is gone after the node was restarted, whatever was noted before. */
 async function isReady(
   path: string,
   medium: string,

@@ -31,7 +31,7 @@ import { type Answer, answerOf, unusable } from "./answer.ts";
 export interface CertificateRequestOptions {
   readonly pod: Pod;
   readonly source: PodCertificateProjection;
-  /** Told of the request's name as soon as it is made. */
+  /** Called for the request's name as soon as it is made. */
   readonly onAsked: (request: string) => void;
 }
 

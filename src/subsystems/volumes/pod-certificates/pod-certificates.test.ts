@@ -258,7 +258,7 @@ test("a pod that is gone asks for nothing any more", async () => {
   assert.equal(given.clock.pending, 0, "nothing is waited for");
 });
 
-test("another agent asks anew; what is there stays until the answer comes", async () => {
+test("another agent asks again; what is there stays until the answer comes", async () => {
   const given = await world();
   await issued(given, podWith(FILES));
   const first = await given.read("key.pem");

@@ -1,7 +1,7 @@
 /**
  * Certificates of pods (KEP-4317): for each source of a volume a key, a request to its signer, the answer,
  * and the same again with another key when the signer wants it. Keys are in memory and in the pod's volume
- * only, as with the Go kubelet: another agent asks anew. Invariants: a source has one request open at most,
+ * only, as with the Go kubelet: another agent asks again. Invariants: a source has one request open at most,
  * and makes at most one a minute; a refusal is final for the pod.
  */
 import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
