@@ -74,7 +74,7 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
   const { options, hooks, outside, scope, state, capacity, runtimeVersion } = base;
   const { podFacts, news, node, pressure } = base;
   const { gates } = resolveGates(options.config.featureGates);
-  const room = {
+  const nodeInfo = {
     allocatable: capacity.allocatable,
     pods: capacity.pods,
     runtimeClasses: cluster !== undefined,
@@ -88,8 +88,8 @@ function pipelineDeps(base: Foundation, { subsystems, cluster }: PipelineParts):
     state,
     podFacts,
     news,
-    room: () => ({
-      ...room,
+    nodeInfo: () => ({
+      ...nodeInfo,
       ...nodeAttributes(options.nodeName, node.get()),
       pressure: pressure.get(),
       declaredFeatures: declaredFeatures(gates, subsystems.runtime.watch.health.get()),

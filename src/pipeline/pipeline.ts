@@ -16,7 +16,7 @@ import type { Outside } from "../outside/outside.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
 import { createAdmission } from "./admission/admission.ts";
 import { AllocationLedger, type LedgerPaths } from "./admission/ledger.ts";
-import type { NodeRoom } from "./admission/rules.ts";
+import type { NodeInfo } from "./admission/rules.ts";
 import type { Admit } from "./pods/admit.ts";
 import { ContinuedCounts } from "./pods/continued-counts.ts";
 import { deviceLife } from "./pods/device-life.ts";
@@ -54,7 +54,7 @@ export interface PipelineDeps extends Subsystems {
   readonly podFacts: CellMap<PodUid, PodFact>;
   /** What other modules tell of pods; the pipeline is its reader. */
   readonly news: Topic<PodNews>;
-  readonly room: () => NodeRoom;
+  readonly nodeInfo: () => NodeInfo;
   readonly hostIps: () => readonly string[];
   readonly runtimeName: () => string;
   /** Whether statuses show the devices of containers with their health. */
@@ -161,10 +161,10 @@ function openSources(options: PipelineOptions, pods: Pods, deps: PipelineDeps): 
 function acceptDesired(
   pods: Pods,
   { uid, pod, source }: DesiredPod,
-  { events, room }: PipelineDeps,
+  { events, nodeInfo }: PipelineDeps,
 ): void {
   const before = pods.get(uid)?.desired;
-  recordMissingFeatures(events, { before, now: pod }, room().declaredFeatures);
+  recordMissingFeatures(events, { before, now: pod }, nodeInfo().declaredFeatures);
   pods.accept({ kind: "desired", uid, pod, source });
 }
 

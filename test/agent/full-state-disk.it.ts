@@ -19,7 +19,7 @@ const fill = (box: Box) =>
 const whyNode = async (box: Box) =>
   (await box.run([process.execPath, MAIN, "why", "--node"])).replaceAll(/\s+/g, " ");
 
-test("a disk that is full at the start: no pod is touched, the reserve makes room, all is well with room", () =>
+test("a disk that is full at the start: no pod is touched, the reserve frees space, all is well with free space", () =>
   withBox({}, async (box) => {
     await box.run(["mount", "-t", "tmpfs", "-o", "size=48m", "small", ROOT]);
     const agent = await BoxedAgent.start(box);
@@ -58,7 +58,7 @@ test("a disk that is full at the start: no pod is touched, the reserve makes roo
     for (const id of before) assert.ok((await tasks(box)).includes(id), `${id} runs on`);
   }));
 
-test("a root folder in which nothing can be made: the agent is up, says so, and begins when there is room", () =>
+test("a root folder in which nothing can be made: the agent is up, says so, and begins when there is space", () =>
   withBox({}, async (box) => {
     await box.run(["mount", "-t", "tmpfs", "-o", "size=48m,nr_inodes=2", "small", ROOT]);
     await box.run(["touch", `${ROOT}/filler`]);

@@ -209,7 +209,7 @@ test("resources change in the kernel without a restart, and with one by policy",
   });
 });
 
-test("what does not fit waits for room, or is said to be impossible", { skip }, async (t) => {
+test("a resize that does not fit is deferred, or infeasible", { skip }, async (t) => {
   await using at = await ResizeNode.start();
   const capacity = Number(
     (await at.kubectl("get", "nodes", "-o", "jsonpath={.items[0].status.allocatable.cpu}"))

@@ -40,7 +40,7 @@ const EMITTERS: Readonly<Record<EventReason, Emitter>> = {
   Unhealthy: "story",
   ProbeWarning: "story",
   ExceededGracePeriod: { without: "a limit for the end of evicted pods" },
-  Preempting: { file: "pipeline/admission/make-room.ts" },
+  Preempting: { file: "pipeline/admission/preempt-pods.ts" },
   FailedSync: "story",
   FailedKillPod: "story",
   FailedCreatePodContainer: "story",

@@ -257,7 +257,7 @@ test("a mirror that nobody's static pod stands behind is deleted", () =>
     assert.equal(world.runtime.sandboxes.size, 0);
   }));
 
-test("a pod the node has no room for is rejected, and says why", () =>
+test("a pod that does not fit on the node is rejected, with the reason", () =>
   inCluster(async ({ world, api, pod }) => {
     const large = podOf("large", SLEEP, "Always");
     const spec = large["spec"] as { containers: readonly object[] };

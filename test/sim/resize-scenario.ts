@@ -250,7 +250,7 @@ class ResizeGame {
       memory += requests.memoryBytes;
     }
     if (cpu <= allocatable.cpuMilli && memory <= allocatable.memoryBytes)
-      world.fail(`pod ${pod.metadata?.name} waits although there is room`);
+      world.fail(`pod ${pod.metadata?.name} waits although it fits`);
   }
 
   /** Another agent finds everything as it should be: no container is touched, nothing is said again. */

@@ -1,4 +1,4 @@
-// A node whose disk is full: nothing is torn, everybody is told, all goes on when there is room.
+// A node whose disk is full: nothing is torn, everybody is told, all goes on when there is space.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CoreEvent } from "../../src/api/generated/types.ts";
@@ -17,7 +17,7 @@ const withConfig = {
 };
 
 test(
-  "a full disk: old files stay whole, a new pod waits and says why, both go on with room",
+  "a full disk: old files stay whole, a new pod waits and says why, both continue once there is space",
   { skip },
   () =>
     withNode(

@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
-import { judge, type NodeRoom } from "../../pipeline/admission/rules.ts";
+import { judge, type NodeInfo } from "../../pipeline/admission/rules.ts";
 import type {
   CgroupSettings,
   PlannedGroup,
@@ -44,7 +44,7 @@ export interface NodePlan {
 export interface PlanInputs {
   readonly node: string;
   readonly settings: CgroupSettings;
-  readonly room: NodeRoom;
+  readonly nodeInfo: NodeInfo;
   readonly pods: readonly Pod[];
   readonly weights: RuntimeWeights;
   readonly notes: readonly string[];
@@ -52,10 +52,10 @@ export interface PlanInputs {
 
 /** Admits the pods one after the other, in the order given, and plans the groups of those that were admitted. */
 export function planNodePods(inputs: PlanInputs): NodePlan {
-  const { node, settings, room, pods, weights, notes } = inputs;
+  const { node, settings, nodeInfo, pods, weights, notes } = inputs;
   const admitted: Pod[] = [];
   const planned = pods.map((candidate): PlannedPod => {
-    const refusal = judge({ candidate, others: admitted, room });
+    const refusal = judge({ candidate, others: admitted, nodeInfo });
     if (!refusal) admitted.push(candidate);
     const { namespace = "", name = "", uid = "" } = candidate.metadata ?? {};
     const qosClass = qosClassOf(candidate);
@@ -70,9 +70,9 @@ export function planNodePods(inputs: PlanInputs): NodePlan {
       memoryBytes: settings.capacity.memoryBytes ?? 0,
     },
     allocatable: {
-      cpuMilli: room.allocatable.cpuMilli,
-      memoryBytes: room.allocatable.memoryBytes,
-      pods: room.pods,
+      cpuMilli: nodeInfo.allocatable.cpuMilli,
+      memoryBytes: nodeInfo.allocatable.memoryBytes,
+      pods: nodeInfo.pods,
     },
     pods: planned,
     groups: planMachine(settings, admitted, weights),

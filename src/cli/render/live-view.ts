@@ -56,18 +56,18 @@ export function renderScreen(screen: Screen, size: ScreenSize, paint: Paint): re
   return [...kept, "", ...footer].slice(-size.rows);
 }
 
-/** How many of the free lines pods and events get: pods first, but a few events if there is any room. */
+/** How many of the free lines pods and events get: pods first, but a few events if there is any space. */
 function shareLines(
   free: number,
   pods: number,
   events: number,
 ): { readonly pods: number; readonly events: number } {
   const wanted = Math.max(1, pods);
-  const room = free - EVENTS_HEAD;
-  const few = Math.min(events, MIN_EVENTS, Math.floor(room / 2));
-  const eventLines = Math.min(events, MAX_EVENTS, Math.max(few, room - wanted));
+  const available = free - EVENTS_HEAD;
+  const few = Math.min(events, MIN_EVENTS, Math.floor(available / 2));
+  const eventLines = Math.min(events, MAX_EVENTS, Math.max(few, available - wanted));
   if (eventLines <= 0) return { pods: Math.max(1, free), events: 0 };
-  return { pods: Math.max(1, room - eventLines), events: eventLines };
+  return { pods: Math.max(1, available - eventLines), events: eventLines };
 }
 
 function renderHead(

@@ -137,7 +137,7 @@ export class SegmentLog {
   async #writeBatch(segment: number, lines: readonly string[]): Promise<void> {
     const text = `${this.#torn ? "\n" : ""}${lines.join("\n")}\n`;
     try {
-      await this.#makeRoom(segment);
+      await this.#freeSpace(segment);
       await this.#deps.state.append(this.#file(segment), text, FILE_MODE);
       this.#torn = false;
     } catch {
@@ -147,7 +147,7 @@ export class SegmentLog {
   }
 
   /** Removes what is too old once `segment` is written to. */
-  async #makeRoom(segment: number): Promise<void> {
+  async #freeSpace(segment: number): Promise<void> {
     const oldest = segment - this.#options.segments;
     if (oldest < 0) return;
     const segments = await this.#segments();

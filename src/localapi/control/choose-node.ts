@@ -71,12 +71,12 @@ function requestsOf(pod: Pod): readonly ResourceAmounts[] {
 }
 
 function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | undefined {
-  const room = status?.allocatable;
-  if (!room) return undefined;
+  const allocatable = status?.allocatable;
+  if (!allocatable) return undefined;
   const live = pods.filter((each) => !isTerminalPhase(each.status?.phase));
-  const most = Number(room["pods"] ?? "0");
+  const most = Number(allocatable["pods"] ?? "0");
   if (most > 0 && live.length + 1 > most) return "Too many pods";
-  const total = resourceAmounts(room);
+  const total = resourceAmounts(allocatable);
   const asked = podResources(pod).requests;
   const used = live.flatMap(requestsOf);
   const fits = (of: (amounts: ResourceAmounts) => number) =>

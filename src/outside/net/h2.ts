@@ -69,10 +69,10 @@ function exchange(
       trailers = received;
     });
     stream.on("data", (part: Buffer) => {
-      const room = request.maxBodyBytes - bytes;
-      parts.push(part.length > room ? part.subarray(0, room) : part);
-      bytes += Math.min(part.length, room);
-      if (bytes >= request.maxBodyBytes && part.length > room) finish();
+      const capacity = request.maxBodyBytes - bytes;
+      parts.push(part.length > capacity ? part.subarray(0, capacity) : part);
+      bytes += Math.min(part.length, capacity);
+      if (bytes >= request.maxBodyBytes && part.length > capacity) finish();
     });
     stream.once("end", () => {
       if (stream.rstCode === constants.NGHTTP2_NO_ERROR) finish();

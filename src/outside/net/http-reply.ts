@@ -102,12 +102,12 @@ export class ReplyReader {
   }
 
   #keep(part: Uint8Array): void {
-    const room = this.#maxBodyBytes - this.#bodyBytes;
-    const kept = part.length > room ? part.subarray(0, room) : part;
+    const capacity = this.#maxBodyBytes - this.#bodyBytes;
+    const kept = part.length > capacity ? part.subarray(0, capacity) : part;
     this.#body.push(kept.slice());
     this.#bodyBytes += kept.length;
     const framing = this.#framing;
-    const isWhole = framing.kind === "length" && framing.left === 0 && part.length <= room;
+    const isWhole = framing.kind === "length" && framing.left === 0 && part.length <= capacity;
     if (this.#bodyBytes >= this.#maxBodyBytes && !isWhole) {
       this.#framing = { kind: "done", complete: false };
     }

@@ -13,8 +13,8 @@ import type { DecisionPort } from "../pods/ports.ts";
 import { securityOf, UNASKED_RUNTIME } from "./confinement.ts";
 import { heldBy } from "./held-resources.ts";
 import type { AllocationLedger } from "./ledger.ts";
-import { makeRoom } from "./make-room.ts";
-import { judge, type NodeRoom, RULES, requiresStrictGroups } from "./rules.ts";
+import { preemptPods } from "./preempt-pods.ts";
+import { judge, type NodeInfo, RULES, requiresStrictGroups } from "./rules.ts";
 
 export { heldBy } from "./held-resources.ts";
 
@@ -26,7 +26,7 @@ export interface AdmissionDeps {
   readonly decisions: DecisionPort;
   readonly ledger: AllocationLedger;
   readonly news: Publisher<PodNews>;
-  readonly room: () => NodeRoom;
+  readonly nodeInfo: () => NodeInfo;
   /** Rules of whoever embeds the agent; asked after our own. */
   readonly admit?: Admit;
 }
@@ -36,15 +36,15 @@ export function createAdmission(deps: AdmissionDeps): Admit {
   return async (candidate, others) => {
     const { ready } = deps.runtime.watch.health.get();
     if (!ready && requiresStrictGroups(candidate.pod)) return UNASKED_RUNTIME;
-    const room = { ...deps.room(), security: securityOf(deps) };
+    const nodeInfo = { ...deps.nodeInfo(), security: securityOf(deps) };
     const holders = others.map((record) => ({ ...record, pod: heldBy(record, deps.ledger) }));
     const refusal = judge({
       candidate: candidate.pod,
       others: holders.map(({ pod }) => pod),
-      room,
+      nodeInfo,
     });
     if (refusal) {
-      const place = makeRoom(candidate, holders, { ...deps, room });
+      const place = preemptPods(candidate, holders, { ...deps, nodeInfo });
       return place ?? { kind: "reject", ...refusal };
     }
     return (await deps.admit?.(candidate, others)) ?? { kind: "admit", rules: RULES.length };

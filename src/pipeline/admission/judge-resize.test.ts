@@ -21,7 +21,7 @@ const SETTINGS: ResizeSettings = {
   memoryManagerPolicy: "None",
   limitedSwap: false,
 };
-const ROOM = {
+const NODE_INFO = {
   allocatable: resourceAmounts({ cpu: "4", memory: "4Gi" }),
   pods: 10,
   runtimeClasses: true,
@@ -80,7 +80,7 @@ const whole = (requests: List): Pod => ({
 });
 
 const ROWS: readonly Row[] = [
-  { what: "room is left", from: pod(ONE), to: pod(TWO), said: "fits" },
+  { what: "resources are left", from: pod(ONE), to: pod(TWO), said: "fits" },
   {
     what: "exactly as much as is left",
     from: pod(ONE),
@@ -227,7 +227,7 @@ for (const { what, from, to, others = [], settings, said } of ROWS) {
       desired: to,
       allocated: from,
       others,
-      room: ROOM,
+      nodeInfo: NODE_INFO,
       settings: { ...SETTINGS, ...settings },
     };
     const verdict = judgeResize(inputs);

@@ -39,7 +39,7 @@ export interface ResizeInputs {
   readonly allocated: Pod;
   /** The other pods, with what they hold. */
   readonly others: readonly Pod[];
-  readonly room: RuleInputs["room"];
+  readonly nodeInfo: RuleInputs["nodeInfo"];
   readonly settings: ResizeSettings;
 }
 
@@ -67,8 +67,8 @@ export function judgeResize(inputs: ResizeInputs): ResizeVerdict {
     const message = refuse(inputs);
     if (message !== undefined) return { kind: "infeasible", rule: name, message };
   }
-  const { desired, others, room } = inputs;
-  const refusal = judge({ candidate: desired, others, room });
+  const { desired, others, nodeInfo } = inputs;
+  const refusal = judge({ candidate: desired, others, nodeInfo });
   if (!refusal) return { kind: "fits" };
   return { kind: "deferred", rule: refusal.rule, message: refusal.message };
 }
@@ -151,9 +151,9 @@ function changesGuaranteed({ desired, allocated }: ResizeInputs, resource: strin
   });
 }
 
-function refuseTooLargeForNode({ desired, room }: ResizeInputs): string | undefined {
+function refuseTooLargeForNode({ desired, nodeInfo }: ResizeInputs): string | undefined {
   const { cpuMilli, memoryBytes } = podResources(desired).requests;
-  const { allocatable } = room;
+  const { allocatable } = nodeInfo;
   const tooLarge = (name: string, requested: number, capacity: number) =>
     `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}`;
   if (memoryBytes > allocatable.memoryBytes)

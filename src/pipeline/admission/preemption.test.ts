@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
 import { planPreemption } from "./preemption.ts";
-import type { Shortage } from "./room-for-pod.ts";
+import type { Shortage } from "./shortages.ts";
 
 interface Shape {
   readonly cpu?: string;

@@ -3,7 +3,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import { isCriticalPod } from "../../api/pod/pod.ts";
 import { podResources } from "../../api/pod/pod-resources.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
-import { amountsByName, type Shortage } from "./room-for-pod.ts";
+import { amountsByName, type Shortage } from "./shortages.ts";
 
 /** Who has to go, or why nobody who could would be enough. */
 export type Preemption =
@@ -14,7 +14,7 @@ export type Preemption =
 const WORST_FIRST: readonly QosClass[] = ["BestEffort", "Burstable", "Guaranteed"];
 
 /**
- * The pods that make room for a critical one: as few as possible of the better classes, of a class those
+ * The pods to preempt for a critical one: as few as possible of the better classes, of a class those
  * that come closest to what is missing (preemption.go getPodsToPreempt).
  */
 export function planPreemption(

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
-import { judge, type NodeRoom } from "./rules.ts";
+import { judge, type NodeInfo } from "./rules.ts";
 
 const NOTHING = { cpuMilli: 0, memoryBytes: 0, ephemeralStorageBytes: 0 };
-const ROOM: NodeRoom = {
+const NODE_INFO: NodeInfo = {
   allocatable: { ...NOTHING, hugepagesBytes: new Map(), extended: new Map() },
   pods: 110,
   runtimeClasses: false,
@@ -34,11 +34,11 @@ test("judge: the label and the field of the operating system are compared, the l
     [undefined, "windows", FIELD],
   ];
   for (const [label, os, reason] of rows) {
-    const refusal = judge({ candidate: podFor(label, os), others: [], room: ROOM });
+    const refusal = judge({ candidate: podFor(label, os), others: [], nodeInfo: NODE_INFO });
     assert.equal(refusal?.reason, reason, `label ${label}, field ${os}`);
   }
   assert.equal(
-    judge({ candidate: podFor("windows", undefined), others: [], room: ROOM })?.message,
+    judge({ candidate: podFor("windows", undefined), others: [], nodeInfo: NODE_INFO })?.message,
     "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
   );
 });

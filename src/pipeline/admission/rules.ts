@@ -5,7 +5,7 @@ import { isStaticPod } from "../../api/pod/pod.ts";
 import { matchesNode, type NodeAttributes, untoleratedTaint } from "./node-match.ts";
 import { mayComeUnder, pressureText } from "./node-pressure.ts";
 import { type NodeSecurity, requiresStrictGroups, unenforceable } from "./node-security.ts";
-import { type FoundShortage, type Room, shortages } from "./room-for-pod.ts";
+import { type FoundShortage, type NodeResources, shortages } from "./shortages.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 
@@ -13,7 +13,7 @@ export { planPreemption } from "./preemption.ts";
 export { type NodeAttributes, type NodeSecurity, requiresStrictGroups, shortages };
 
 /** What the node can give to pods, and what it is. */
-export interface NodeRoom extends Room {
+export interface NodeInfo extends NodeResources {
   /** Absent where there is no API server that has the node's object. */
   readonly node?: NodeAttributes;
   /** What kernel and runtime can enforce; left out where that is not known, and then not asked. */
@@ -44,7 +44,7 @@ export interface RuleInputs {
   readonly candidate: Pod;
   /** Pods that hold resources of the node. */
   readonly others: readonly Pod[];
-  readonly room: NodeRoom;
+  readonly nodeInfo: NodeInfo;
 }
 
 /** One question that is asked of every new pod. */
@@ -70,13 +70,13 @@ export const RULES: readonly Rule[] = [
   { name: "declared features", refuse: refuseUndeclared },
 ];
 
-/** The rules about what others can make room for. */
-const ABOUT_ROOM: readonly string[] = ["number of pods", "resources"];
+/** The rules that preemption can satisfy. */
+const RESOURCE_RULES: readonly string[] = ["number of pods", "resources"];
 
 /** Whether nothing but a lack of resources is against the pod. */
-export function lacksOnlyRoom(inputs: RuleInputs): boolean {
+export function lacksOnlyResources(inputs: RuleInputs): boolean {
   return RULES.every(
-    ({ name, refuse }) => ABOUT_ROOM.includes(name) || refuse(inputs) === undefined,
+    ({ name, refuse }) => RESOURCE_RULES.includes(name) || refuse(inputs) === undefined,
   );
 }
 
@@ -89,8 +89,8 @@ export function judge(inputs: RuleInputs): (Refusal & { readonly rule: string })
   return undefined;
 }
 
-function refuseUnsupported({ candidate, room }: RuleInputs): Refusal | undefined {
-  if (room.waitsForUnserved && !isStaticPod(candidate)) return undefined;
+function refuseUnsupported({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+  if (nodeInfo.waitsForUnserved && !isStaticPod(candidate)) return undefined;
   const fields = unsupportedFields(candidate);
   if (fields.length === 0) return undefined;
   return {
@@ -100,16 +100,16 @@ function refuseUnsupported({ candidate, room }: RuleInputs): Refusal | undefined
 }
 
 /** Its own runtime is what a pod is confined by: no other one will do. */
-function refuseUnknowableClass({ candidate, room }: RuleInputs): Refusal | undefined {
-  if (!candidate.spec?.runtimeClassName || room.runtimeClasses) return undefined;
+function refuseUnknowableClass({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+  if (!candidate.spec?.runtimeClassName || nodeInfo.runtimeClasses) return undefined;
   return {
     reason: "UnsupportedPodField",
     message: "spec.runtimeClassName: runtime classes need an API server to be looked up from",
   };
 }
 
-function refuseUnderPressure({ candidate, room }: RuleInputs): Refusal | undefined {
-  const { pressure = [] } = room;
+function refuseUnderPressure({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+  const { pressure = [] } = nodeInfo;
   if (mayComeUnder(pressure, candidate)) return undefined;
   return { reason: "Evicted", message: pressureText(pressure) };
 }
@@ -132,7 +132,7 @@ function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
   };
 }
 
-function refuseOtherNode({ candidate, room: { node } }: RuleInputs): Refusal | undefined {
+function refuseOtherNode({ candidate, nodeInfo: { node } }: RuleInputs): Refusal | undefined {
   if (!node || matchesNode(candidate, node)) return undefined;
   return {
     reason: "NodeAffinity",
@@ -140,7 +140,7 @@ function refuseOtherNode({ candidate, room: { node } }: RuleInputs): Refusal | u
   };
 }
 
-function refuseTaint({ candidate, room: { node } }: RuleInputs): Refusal | undefined {
+function refuseTaint({ candidate, nodeInfo: { node } }: RuleInputs): Refusal | undefined {
   if (!node || !untoleratedTaint(candidate, node)) return undefined;
   return {
     reason: "TaintToleration",
@@ -149,9 +149,9 @@ function refuseTaint({ candidate, room: { node } }: RuleInputs): Refusal | undef
 }
 
 /** After all others, as in the Go kubelet (lifecycle/handlers.go declaredFeaturesAdmitHandler). */
-function refuseUndeclared({ candidate, room }: RuleInputs): Refusal | undefined {
-  if (!room.declaredFeatures) return undefined;
-  const missing = missingFeatures(featuresForPod(candidate), room.declaredFeatures);
+function refuseUndeclared({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+  if (!nodeInfo.declaredFeatures) return undefined;
+  const missing = missingFeatures(featuresForPod(candidate), nodeInfo.declaredFeatures);
   if (missing === undefined) return undefined;
   return {
     reason: "PodFeatureUnsupported",
@@ -159,13 +159,13 @@ function refuseUndeclared({ candidate, room }: RuleInputs): Refusal | undefined 
   };
 }
 
-function refuseSysctls({ candidate, room }: RuleInputs): Refusal | undefined {
-  const message = forbiddenSysctl(candidate, room.allowedUnsafeSysctls);
+function refuseSysctls({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+  const message = forbiddenSysctl(candidate, nodeInfo.allowedUnsafeSysctls);
   return message === undefined ? undefined : { reason: "SysctlForbidden", message };
 }
 
-function refuseUnconfinable({ candidate, room }: RuleInputs): Refusal | undefined {
-  return room.security && unenforceable(candidate, room.security);
+function refuseUnconfinable({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+  return nodeInfo.security && unenforceable(candidate, nodeInfo.security);
 }
 
 function refuseTakenPorts({ candidate, others }: RuleInputs): Refusal | undefined {
@@ -203,12 +203,12 @@ function clashes(a: HostPort, b: HostPort): boolean {
   return a.address === b.address || a.address === ANY_ADDRESS || b.address === ANY_ADDRESS;
 }
 
-function refuseTooMany({ candidate, others, room }: RuleInputs): Refusal | undefined {
-  return outOf(shortages(candidate, others, room).find(({ name }) => name === "pods"));
+function refuseTooMany({ candidate, others, nodeInfo }: RuleInputs): Refusal | undefined {
+  return outOf(shortages(candidate, others, nodeInfo).find(({ name }) => name === "pods"));
 }
 
-function refuseTooLarge({ candidate, others, room }: RuleInputs): Refusal | undefined {
-  return outOf(shortages(candidate, others, room).find(({ name }) => name !== "pods"));
+function refuseTooLarge({ candidate, others, nodeInfo }: RuleInputs): Refusal | undefined {
+  return outOf(shortages(candidate, others, nodeInfo).find(({ name }) => name !== "pods"));
 }
 
 function outOf(shortage: FoundShortage | undefined): Refusal | undefined {

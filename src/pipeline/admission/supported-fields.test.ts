@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { API_SCHEMA } from "../../api/generated/schema.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { CONFIG_SOURCE_ANNOTATION } from "../../api/pod/pod.ts";
-import { judge, type NodeRoom } from "./rules.ts";
+import { judge, type NodeInfo } from "./rules.ts";
 import { unsupportedFields } from "./supported-fields.ts";
 
 test("every field of a pod's spec in the API is classified", () => {
@@ -17,7 +17,7 @@ test("every field of a pod's spec in the API is classified", () => {
   }
 });
 
-const ROOM: NodeRoom = {
+const NODE_INFO: NodeInfo = {
   allocatable: {
     cpuMilli: 1000,
     memoryBytes: 1e9,
@@ -38,14 +38,14 @@ const podFrom = (source: string): Pod => ({
   },
 });
 
-const ruleOf = (source: string, room: NodeRoom) =>
-  judge({ candidate: podFrom(source), others: [], room })?.rule;
+const ruleOf = (source: string, nodeInfo: NodeInfo) =>
+  judge({ candidate: podFrom(source), others: [], nodeInfo })?.rule;
 
 test("what cannot be served is refused, but for pods of a cluster's API, which wait", () => {
-  assert.equal(ruleOf("api", ROOM), "supported fields");
-  assert.equal(ruleOf("file", ROOM), "supported fields");
-  const room = { ...ROOM, waitsForUnserved: true };
-  assert.equal(ruleOf("file", room), "supported fields");
-  assert.equal(ruleOf("http", room), "supported fields");
-  assert.equal(ruleOf("api", room), undefined);
+  assert.equal(ruleOf("api", NODE_INFO), "supported fields");
+  assert.equal(ruleOf("file", NODE_INFO), "supported fields");
+  const nodeInfo = { ...NODE_INFO, waitsForUnserved: true };
+  assert.equal(ruleOf("file", nodeInfo), "supported fields");
+  assert.equal(ruleOf("http", nodeInfo), "supported fields");
+  assert.equal(ruleOf("api", nodeInfo), undefined);
 });

@@ -15,7 +15,7 @@ import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 import { heldBy } from "../admission/admission.ts";
 import { judgeResize, orderResizes, type ResizeSettings } from "../admission/judge-resize.ts";
 import type { AllocationLedger } from "../admission/ledger.ts";
-import type { NodeRoom } from "../admission/rules.ts";
+import type { NodeInfo } from "../admission/rules.ts";
 import type { PodResizePort, PodResizeRequest } from "../pods/ports.ts";
 
 /** What the port is made from. */
@@ -23,7 +23,7 @@ export interface ResizeDeps {
   readonly ledger: AllocationLedger;
   readonly cgroups: Cgroups;
   readonly runtime: Runtime;
-  readonly room: () => NodeRoom;
+  readonly nodeInfo: () => NodeInfo;
   readonly settings: ResizeSettings;
   readonly podFacts: PodFacts;
 }
@@ -32,7 +32,7 @@ const uidOf = (pod: Pod): string => pod.metadata?.uid ?? "";
 
 /** The port; see `PodResizePort`. */
 export function resizePort(deps: ResizeDeps): PodResizePort {
-  const { ledger, settings, room } = deps;
+  const { ledger, settings, nodeInfo } = deps;
   return {
     asAllocated: (pod) => ledger.asAllocated(pod),
     isAllocated: (uid) => ledger.allocated(uid) !== undefined,
@@ -44,7 +44,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
         desired: candidate.desired,
         allocated: candidate.pod,
         others: others.map((record) => heldBy(record, ledger)),
-        room: room(),
+        nodeInfo: nodeInfo(),
         settings,
       }),
     order: (waiting) =>

@@ -145,7 +145,7 @@ async function makePlan(
   return planNodePods({
     node: node.name,
     settings,
-    room: {
+    nodeInfo: {
       allocatable,
       pods: maxPods,
       ...nodeOf(node),

@@ -71,9 +71,9 @@ async function overwrite(path: string, text: string, mode: number): Promise<void
     await handle.chmod(mode);
     if (facts.size === content.length && (await handle.readFile()).equals(content)) return;
     if (content.length > facts.size) {
-      const room = Buffer.alloc(content.length - facts.size, "\n");
+      const padding = Buffer.alloc(content.length - facts.size, "\n");
       try {
-        await writeAt(handle, room, facts.size);
+        await writeAt(handle, padding, facts.size);
       } catch (thrown) {
         await handle.truncate(facts.size);
         throw thrown;

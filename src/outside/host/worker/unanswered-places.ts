@@ -105,7 +105,7 @@ export class UnansweredPlaces {
     const key = found.path;
     const now = this.#clock.monotonic();
     const known = this.#places.get(key);
-    if (!known) this.#makeRoom();
+    if (!known) this.#dropOldest();
     this.#places.set(key, afterTimeout(known, found, { began, now }));
     const seconds = OPERATION_LIMITS_MS[operation] / 1000;
     const message = `${actionOf(operation)} ${path}: unknown, because ${found.shown} did not answer within ${seconds} s`;
@@ -133,7 +133,7 @@ export class UnansweredPlaces {
   }
 
   /** Drops the oldest without waiting callers. */
-  #makeRoom(): void {
+  #dropOldest(): void {
     if (this.#places.size < MAX_PLACES) return;
     for (const [key, { stuck }] of this.#places) {
       if (stuck > 0) continue;

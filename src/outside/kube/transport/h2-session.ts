@@ -60,7 +60,7 @@ export class H2Session {
   }
 
   /** Streams that may be opened now. */
-  get room(): number {
+  get freeStreams(): number {
     if (this.#retired || this.#session.closed || this.#session.destroyed) return 0;
     const allowed = this.#session.remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS;
     return Math.min(allowed, MAX_STREAMS) - this.#active;

@@ -115,7 +115,7 @@ export class H2Transport implements ApiTransport {
     const { clock } = this.#deps;
     const left = () => Math.max(1, deadline - clock.monotonic());
     for (let sent = 1; ; sent += 1) {
-      const session = await within(this.#sessionWithRoom(), clock, left(), signal);
+      const session = await within(this.#availableSession(), clock, left(), signal);
       try {
         return await send(session, left());
       } catch (error) {
@@ -127,10 +127,10 @@ export class H2Transport implements ApiTransport {
     }
   }
 
-  async #sessionWithRoom(): Promise<H2Session> {
+  async #availableSession(): Promise<H2Session> {
     for (;;) {
       if (this.#closed) throw new OutsideError("unavailable", "the client is closed");
-      for (const session of this.#sessions) if (session.room > 0) return session;
+      for (const session of this.#sessions) if (session.freeStreams > 0) return session;
       this.#dialing ??= this.#dial().finally(() => {
         this.#dialing = undefined;
       });

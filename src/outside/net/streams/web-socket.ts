@@ -65,9 +65,9 @@ export function sendFrom(source: Duplex, webSocket: WebSocket, message: Uint8Arr
 
 /** Writes to `sink`; the WebSocket pauses while too much waits to be written. */
 export function writeFrom(webSocket: WebSocket, sink: Duplex, chunks: readonly Uint8Array[]): void {
-  let roomy = true;
-  for (const chunk of chunks) roomy = sink.write(chunk);
-  if (roomy || webSocket.isPaused) return;
+  let writable = true;
+  for (const chunk of chunks) writable = sink.write(chunk);
+  if (writable || webSocket.isPaused) return;
   webSocket.pause();
   sink.once("drain", () => webSocket.resume());
 }

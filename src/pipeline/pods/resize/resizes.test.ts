@@ -14,7 +14,7 @@ import { transition } from "../transition.ts";
 import { Resizes } from "./resizes.ts";
 
 const MINUTES_MS = 60_000;
-const NO_ROOM: ResizeVerdict = { kind: "deferred", rule: "resources", message: "no room" };
+const INSUFFICIENT: ResizeVerdict = { kind: "deferred", rule: "resources", message: "no room" };
 const NEVER: ResizeVerdict = { kind: "infeasible", rule: "capacity", message: "too large" };
 
 const podOf = (uid: string, cpu: string, generation: number) => {
@@ -90,86 +90,90 @@ class Resizing {
 }
 
 test("a resize is judged once sources were seen, allocated, and applied", async () => {
-  const room = new Resizing();
-  room.add("p");
-  room.request("p", "2", 2);
-  assert.deepEqual(await room.settle(), []);
-  room.resizes.open();
-  assert.deepEqual(await room.settle(), ["allocateResize", "ResizeStarted"]);
-  const record = room.records.get("p" as PodUid);
+  const resizing = new Resizing();
+  resizing.add("p");
+  resizing.request("p", "2", 2);
+  assert.deepEqual(await resizing.settle(), []);
+  resizing.resizes.open();
+  assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
+  const record = resizing.records.get("p" as PodUid);
   assert.equal(record?.pod, record?.desired);
   assert.deepEqual(record?.resize.inProgress, { generation: 2 });
 });
 
-test("what does not fit is said once, and asked again when room may have come free", async () => {
-  const room = new Resizing();
-  room.resizes.open();
-  for (const uid of ["b", "a", "other"]) room.add(uid);
-  room.verdict = NO_ROOM;
-  room.request("b", "2", 2);
-  room.request("a", "2", 2);
-  assert.deepEqual(await room.settle(), [
+test("a resize that does not fit is recorded once, and retried when resources may have become free", async () => {
+  const resizing = new Resizing();
+  resizing.resizes.open();
+  for (const uid of ["b", "a", "other"]) resizing.add(uid);
+  resizing.verdict = INSUFFICIENT;
+  resizing.request("b", "2", 2);
+  resizing.request("a", "2", 2);
+  assert.deepEqual(await resizing.settle(), [
     "deferResize",
     "ResizeDeferred",
     "deferResize",
     "ResizeDeferred",
   ]);
-  const pending = room.records.get("a" as PodUid)?.resize.pending;
+  const pending = resizing.records.get("a" as PodUid)?.resize.pending;
   assert.deepEqual(
     [pending?.reason, pending?.message, pending?.generation],
     ["Deferred", "no room", 2],
   );
-  room.asked.length = 0;
-  room.tell("other", { kind: "tick" });
-  await room.settle();
-  assert.deepEqual(room.asked, [], "nothing has changed");
-  room.tell("other", { kind: "terminate", cause: { kind: "deleted" } });
-  assert.deepEqual(await room.settle(), [], "the same words are not said again");
-  assert.deepEqual(room.asked, ["a", "b"]);
-  room.verdict = { kind: "fits" };
-  await room.clock.advance(3 * MINUTES_MS);
-  assert.deepEqual(await room.settle(), [
+  resizing.asked.length = 0;
+  resizing.tell("other", { kind: "tick" });
+  await resizing.settle();
+  assert.deepEqual(resizing.asked, [], "nothing has changed");
+  resizing.tell("other", { kind: "terminate", cause: { kind: "deleted" } });
+  assert.deepEqual(await resizing.settle(), [], "the same words are not said again");
+  assert.deepEqual(resizing.asked, ["a", "b"]);
+  resizing.verdict = { kind: "fits" };
+  await resizing.clock.advance(3 * MINUTES_MS);
+  assert.deepEqual(await resizing.settle(), [
     "allocateResize",
     "ResizeStarted",
     "allocateResize",
     "ResizeStarted",
   ]);
-  assert.equal(room.records.get("a" as PodUid)?.resize.pending, undefined);
+  assert.equal(resizing.records.get("a" as PodUid)?.resize.pending, undefined);
 });
 
 test("an infeasible resize is not retried, another request is", async () => {
-  const room = new Resizing();
-  room.resizes.open();
-  room.add("p");
-  room.verdict = NEVER;
-  room.request("p", "200", 2);
-  assert.deepEqual(await room.settle(), ["refuseResize", "ResizeInfeasible"]);
-  await room.clock.advance(10 * MINUTES_MS);
-  assert.deepEqual(room.asked, ["p"]);
-  room.request("p", "200000m", 3);
-  assert.deepEqual(await room.settle(), ["refuseResize", "ResizeInfeasible"]);
-  const { pending } = room.records.get("p" as PodUid)?.resize ?? {};
+  const resizing = new Resizing();
+  resizing.resizes.open();
+  resizing.add("p");
+  resizing.verdict = NEVER;
+  resizing.request("p", "200", 2);
+  assert.deepEqual(await resizing.settle(), ["refuseResize", "ResizeInfeasible"]);
+  await resizing.clock.advance(10 * MINUTES_MS);
+  assert.deepEqual(resizing.asked, ["p"]);
+  resizing.request("p", "200000m", 3);
+  assert.deepEqual(await resizing.settle(), ["refuseResize", "ResizeInfeasible"]);
+  const { pending } = resizing.records.get("p" as PodUid)?.resize ?? {};
   assert.equal(pending?.generation, 3, "the condition names the generation it answers");
-  room.request("p", "1", 4);
-  assert.deepEqual(await room.settle(), []);
-  assert.equal(room.records.get("p" as PodUid)?.resize.pending, undefined, "it wants what it has");
-  room.verdict = { kind: "fits" };
-  room.request("p", "2", 5);
-  assert.deepEqual(await room.settle(), ["allocateResize", "ResizeStarted"]);
+  resizing.request("p", "1", 4);
+  assert.deepEqual(await resizing.settle(), []);
+  assert.equal(
+    resizing.records.get("p" as PodUid)?.resize.pending,
+    undefined,
+    "it wants what it has",
+  );
+  resizing.verdict = { kind: "fits" };
+  resizing.request("p", "2", 5);
+  assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
 });
 
 test("what cannot be written down is tried again", async () => {
-  const room = new Resizing();
-  room.resizes.open();
-  room.add("p");
-  room.fault = new OutsideError("io", "disk full");
-  room.request("p", "2", 2);
-  assert.deepEqual(await room.settle(), []);
-  const before = room.records.get("p" as PodUid);
+  const resizing = new Resizing();
+  resizing.resizes.open();
+  resizing.add("p");
+  resizing.fault = new OutsideError("io", "disk full");
+  resizing.request("p", "2", 2);
+  assert.deepEqual(await resizing.settle(), []);
+  const before = resizing.records.get("p" as PodUid);
   assert.notEqual(before?.pod, before?.desired);
-  room.fault = undefined;
-  await room.clock.advance(3 * MINUTES_MS);
-  assert.deepEqual(await room.settle(), ["allocateResize", "ResizeStarted"]);
+  resizing.fault = undefined;
+  await resizing.clock.advance(3 * MINUTES_MS);
+  assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
 });
 
 test("transition: a requested resize keeps the allocation, whatever else of the pod changes", () => {

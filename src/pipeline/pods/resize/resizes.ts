@@ -36,12 +36,12 @@ interface Waiting {
 
 /**
  * Changes of resources in place: notices pods that want other resources than they were given, has them
- * judged one after the other in the Go kubelet's order, and again when room may have come free.
+ * judged one after the other in the Go kubelet's order, and again when resources may have become free.
  */
 export class Resizes {
   readonly #deps: ResizesDeps;
   readonly #waiting = new Map<PodUid, Waiting>();
-  /** By pod, what of it counts for others: a change may make room. */
+  /** By pod, what of it counts for others: a change may free resources. */
   readonly #weights = new Map<PodUid, string>();
   #open = false;
   #queued = false;

@@ -253,7 +253,7 @@ const NO_OPTIONS: DevicePluginOptions = {
 /** Lets the first lists through at once and makes a flood of them wait. */
 class Pace {
   readonly #clock: Clock;
-  #room = LISTS_AT_ONCE;
+  #tokens = LISTS_AT_ONCE;
   #at: number;
 
   constructor(clock: Clock) {
@@ -263,9 +263,9 @@ class Pace {
 
   async breathe(signal: AbortSignal): Promise<void> {
     const now = this.#clock.monotonic();
-    this.#room = Math.min(LISTS_AT_ONCE, this.#room + (now - this.#at) / LIST_PAUSE_MS);
+    this.#tokens = Math.min(LISTS_AT_ONCE, this.#tokens + (now - this.#at) / LIST_PAUSE_MS);
     this.#at = now;
-    this.#room -= 1;
-    if (this.#room < 0) await this.#clock.sleep(LIST_PAUSE_MS, signal);
+    this.#tokens -= 1;
+    if (this.#tokens < 0) await this.#clock.sleep(LIST_PAUSE_MS, signal);
   }
 }

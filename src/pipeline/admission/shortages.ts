@@ -3,7 +3,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import { podResources, type ResourceAmounts } from "../../api/pod/pod-resources.ts";
 
 /** What the node can give to pods. */
-export interface Room {
+export interface NodeResources {
   /** Allocatable amounts; ephemeral storage 0 when it is not accounted for. */
   readonly allocatable: ResourceAmounts;
   readonly pods: number;
@@ -30,15 +30,15 @@ export interface FoundShortage extends Shortage {
 export function shortages(
   candidate: Pod,
   others: readonly Pod[],
-  room: Room,
+  nodeInfo: NodeResources,
 ): readonly FoundShortage[] {
   const found: FoundShortage[] = [];
   const ask = (name: string, requested: number, used: number, capacity: number) => {
     const amount = used + requested - capacity;
     if (amount > 0) found.push({ name, amount, requested, used, capacity });
   };
-  ask("pods", 1, others.length, room.pods);
-  const capacity = amountsByName(room.allocatable);
+  ask("pods", 1, others.length, nodeInfo.pods);
+  const capacity = amountsByName(nodeInfo.allocatable);
   const used = new Map<string, number>();
   for (const pod of others)
     for (const [name, amount] of amountsByName(podResources(pod).requests))

@@ -1,4 +1,4 @@
-/** Making room for critical pods: others are ended, and the critical one waits until they are. */
+/** Preemption for critical pods: others are terminated, and the critical one waits until they are. */
 import { decided } from "../../api/decisions.ts";
 import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodNews } from "../../api/pod-news.ts";
@@ -7,14 +7,14 @@ import type { Events } from "../../subsystems/events/events.ts";
 import type { AdmissionVerdict } from "../pods/admit.ts";
 import type { DecisionPort } from "../pods/ports.ts";
 import type { PodRecord } from "../pods/record.ts";
-import { lacksOnlyRoom, type NodeRoom, planPreemption, shortages } from "./rules.ts";
+import { lacksOnlyResources, type NodeInfo, planPreemption, shortages } from "./rules.ts";
 
 /** What ending others for a pod needs. */
-export interface MakeRoomDeps {
+export interface PreemptDeps {
   readonly events: Pick<Events, "ofPod">;
   readonly decisions: DecisionPort;
   readonly news: Publisher<PodNews>;
-  readonly room: NodeRoom;
+  readonly nodeInfo: NodeInfo;
 }
 
 /** How soon it is looked whether those that had to go have gone. */
@@ -28,18 +28,21 @@ const DISRUPTION = "Pod was preempted by Kubelet to accommodate a critical pod."
  * Ends pods so that a critical one fits, and has it wait for them; `undefined` when that is not to be, or
  * would not help (preemption.go HandleAdmissionFailure).
  */
-export function makeRoom(
+export function preemptPods(
   candidate: PodRecord,
   others: readonly PodRecord[],
-  deps: MakeRoomDeps,
+  deps: PreemptDeps,
 ): AdmissionVerdict | undefined {
   const { pod } = candidate;
-  const { room } = deps;
+  const { nodeInfo } = deps;
   const podsOf = (records: readonly PodRecord[]) => records.map((record) => record.pod);
-  if (!isCriticalPod(pod) || !lacksOnlyRoom({ candidate: pod, others: podsOf(others), room }))
+  if (
+    !isCriticalPod(pod) ||
+    !lacksOnlyResources({ candidate: pod, others: podsOf(others), nodeInfo })
+  )
     return undefined;
   const staying = others.filter(({ life }) => life.kind !== "terminating");
-  const missing = shortages(pod, podsOf(staying), room);
+  const missing = shortages(pod, podsOf(staying), nodeInfo);
   if (missing.length === 0) return wait("waiting for pods that are ending");
   const plan = planPreemption(pod, podsOf(staying), missing);
   if (plan.kind === "impossible") return undefined;
@@ -55,7 +58,7 @@ function wait(message: string): AdmissionVerdict {
   return { kind: "defer", rule: RULE, reason: REASON, message, retryInMs: RETRY_MS };
 }
 
-function evict(victim: PodRecord, forUid: string, { events, decisions, news }: MakeRoomDeps): void {
+function evict(victim: PodRecord, forUid: string, { events, decisions, news }: PreemptDeps): void {
   events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
   const graceSeconds = graceSecondsOf(victim.pod);
   const reason = `pod ${forUid} is critical and needs its place`;
