@@ -53,7 +53,7 @@ export interface EvictionLoopOptions {
   readonly pidMax: number;
 }
 
-/** Sizes on disk that are older than this are measured anew, a little less than the time between two rounds. */
+/** Sizes on disk that are older than this are measured again, a little less than the time between two rounds. */
 const STORAGE_MAX_AGE_MS = 9_000;
 /** So young is a figure that was taken anew. */
 const ANEW_MS = 500;

@@ -27,7 +27,7 @@ import { connectAs } from "./connect-as.ts";
 export const NODE = "n1";
 const TIMEOUT_MS = 60_000;
 
-export interface EventRoomOptions {
+export interface EventModuleOptions {
   readonly policy?: EventPolicy;
   readonly rate?: RateLimit;
   /** Default: virtual time, which `pass` moves. */
@@ -37,19 +37,19 @@ export interface EventRoomOptions {
 /** One run of the module after the other on the same disk, speaking as the node. */
 export class EventModule implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "nodelet-event-module-"));
-  readonly #options: EventRoomOptions;
+  readonly #options: EventModuleOptions;
   readonly #clock: Clock;
   readonly #transport: ApiTransport;
   #scope: TaskScope | undefined;
   #events: Events | undefined;
 
-  private constructor(transport: ApiTransport, options: EventRoomOptions) {
+  private constructor(transport: ApiTransport, options: EventModuleOptions) {
     this.#transport = transport;
     this.#options = options;
     this.#clock = options.clock ?? new SimClock();
   }
 
-  static async start(server: ApiServer, options: EventRoomOptions = {}): Promise<EventModule> {
+  static async start(server: ApiServer, options: EventModuleOptions = {}): Promise<EventModule> {
     const user = { name: `system:node:${NODE}`, groups: ["system:nodes"] };
     const transport = connectAs(server, await server.authority.client(user));
     const eventModule = new EventModule(transport, options);

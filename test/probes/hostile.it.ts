@@ -10,7 +10,7 @@ import { HOSTILE, PORTS } from "./box-targets.ts";
 
 let node: ProbedNode;
 before(async () => {
-  // An agent that keeps what it was sent ends for want of memory; without a limit V8 takes its time to collect.
+  // An agent that keeps what it was sent runs out of memory; without a limit V8 takes its time to collect.
   node = await ProbedNode.start({
     nodeFlags: ["--max-old-space-size=110", "--max-semi-space-size=2"],
   });

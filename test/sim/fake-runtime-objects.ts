@@ -125,7 +125,7 @@ export function updateResources(
 }
 
 /** What happened to containers, for checkers: who did it and when. */
-export interface RuntimeDeed {
+export interface RuntimeAction {
   readonly atMs: number;
   readonly op: string;
   readonly uid: string;

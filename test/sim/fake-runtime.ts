@@ -25,7 +25,7 @@ import {
   listedSandbox,
   type NodeCalls,
   noStreaming,
-  type RuntimeDeed,
+  type RuntimeAction,
   refuseSums,
   runtimeStatus,
   type StreamCalls,
@@ -50,7 +50,7 @@ export class FakeRuntime implements ContainerRuntime {
   readonly containers = new Map<string, FakeContainer>();
   /** The images, to look at and to change. */
   readonly store = new FakeImages();
-  readonly actions: RuntimeDeed[] = [];
+  readonly actions: RuntimeAction[] = [];
   readonly runtime: RuntimeService;
   readonly images: ImageService;
   readonly #clock: SimClock;

@@ -19,7 +19,7 @@ export interface SystemdCgroupModule {
 }
 
 /** Runs `use` with a module on `tree` whose driver is systemd. */
-export async function withSystemdRoom(
+export async function withSystemdModule(
   tree: CgroupTree,
   options: Partial<CgroupOptions>,
   use: (cgroupModule: SystemdCgroupModule) => Promise<void>,

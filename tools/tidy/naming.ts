@@ -9,8 +9,9 @@ import type { Violation } from "./violation.ts";
 /** Words that say nothing, and words that Kubernetes has better ones for (docs/GLOSSARY.md). */
 const BANNED = new Set([
   ...["manager", "helper", "helpers", "util", "utils", "common", "misc"],
-  ...["crew", "duty", "footing", "footings", "mortal", "patience", "sight"],
-  ...["stranger", "strangers", "trouble", "troubles"],
+  ...["crew", "deed", "door", "duty", "face", "footing", "footings", "house", "looks", "mood"],
+  ...["mortal", "patience", "room", "said", "say", "sight", "storm", "stranger", "strangers"],
+  ...["trouble", "troubles", "wish", "wishes"],
 ]);
 /** Kubernetes' own words for things that we did not name. */
 const KUBERNETES_WORDS = /(?:cpu|memory|topology|controller)-manager/g;

@@ -13,7 +13,7 @@ export interface OddSetting extends KernelSetting {
 
 /**
  * What pods count on: memory may be promised beyond what there is, nothing but the process that is too much
- * dies for want of it, a kernel that has failed restarts, and keys are enough for many containers.
+ * dies of OOM, a kernel that has failed restarts, and keys are enough for many containers.
  * Source: kubelet cm setupKernelTunables.
  */
 export const KERNEL_SETTINGS: readonly KernelSetting[] = [

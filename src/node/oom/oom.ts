@@ -1,7 +1,7 @@
 /**
- * Watches the kernel kill for want of memory and says whom it hit and which limit was reached. In: the
+ * Watches OOM kills of the kernel, and reports the victim and which limit was reached. In: the
  * kernel's log, pods. Out: events on pods and on the node, a metric. Invariant: what was killed before the
- * agent started is not spoken of.
+ * agent started is not reported.
  */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";

@@ -230,12 +230,7 @@ class CgroupRoom implements Cgroups {
     // Without its group the pod would run where the runtime makes one, without any limit.
     if (first && !(await this.#deps.tree.exists(plan.path))) throw first.error;
     for (const { file, wanted, error } of report.failed) {
-      this.#deps.log.warn("failed to set a limit of the pod's cgroup", {
-        path: plan.path,
-        file,
-        wanted,
-        error,
-      });
+      this.#deps.log.warn("pod limit not set", { path: plan.path, file, wanted, error });
     }
     return true;
   }

@@ -143,8 +143,8 @@ function runningContainers(pod: Pod): readonly { readonly name: string; readonly
 }
 
 /**
- * Without the limits of huge pages that the runtime has not set: containerd leaves them out unless told
- * otherwise (`disable_hugetlb_controller`), and the pod's group holds them all the same.
+ * Without the limits of huge pages that the runtime has not set: containerd leaves them out without
+ * its option (`disable_hugetlb_controller`), and the pod's group holds them all the same.
  */
 async function withoutLeftOut(
   tree: CgroupTree,

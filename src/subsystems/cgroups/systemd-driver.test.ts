@@ -4,7 +4,7 @@ import { FAKE_FACTS, FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { B, BE, G, runExample } from "../../../test/support/cgroup-module.ts";
 import { container, podOf } from "../../../test/support/cgroup-pods.ts";
-import { withSystemdRoom } from "../../../test/support/cgroup-systemd.ts";
+import { withSystemdModule } from "../../../test/support/cgroup-systemd.ts";
 import { busObstacle } from "../../../test/systemd/private-bus.ts";
 import { OutsideError, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -19,7 +19,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
   for (const version of [1, 2] as const) {
     test(`the worked example on v${version}: slices, properties and files agree`, async () => {
       const { cgroups: tree } = new FakeHost({ clock: new SimClock(), cgroupVersion: version });
-      await withSystemdRoom(
+      await withSystemdModule(
         tree,
         { qosReservedMemoryPercent: 100 },
         async ({ cgroups, systemd }) => {
@@ -59,7 +59,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
 
   test("a quota is whole percents, in the group as in the unit", async () => {
     const { cgroups: tree } = new FakeHost({ clock: new SimClock() });
-    await withSystemdRoom(tree, {}, async ({ cgroups, systemd }) => {
+    await withSystemdModule(tree, {}, async ({ cgroups, systemd }) => {
       const odd = podOf("1-2", [container("a", {}, { cpu: "123m", memory: "1Gi" })]);
       await cgroups.start();
       await cgroups.ensurePod(odd, "1-2");
@@ -77,7 +77,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
       systemReserved: { cpu: "1", memory: "1Gi" },
       systemReservedCgroup: "/system.slice",
     };
-    await withSystemdRoom(tree, options, async ({ cgroups, systemd }) => {
+    await withSystemdModule(tree, options, async ({ cgroups, systemd }) => {
       await assert.rejects(cgroups.start(), /system\.slice does not exist/);
       await tree.create("/system.slice");
       systemd.units.set("system.slice", new Map());
@@ -89,7 +89,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
 
   test("a pod's slice that systemd will not start leaves nothing behind", async () => {
     const { cgroups: tree } = new FakeHost({ clock: new SimClock() });
-    await withSystemdRoom(tree, {}, async ({ cgroups, systemd }) => {
+    await withSystemdModule(tree, {}, async ({ cgroups, systemd }) => {
       await cgroups.start();
       systemd.jobResult = "failed";
       await assert.rejects(cgroups.ensurePod(G, "g"), /its job ended with "failed"/);

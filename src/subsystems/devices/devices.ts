@@ -121,11 +121,8 @@ export class Devices {
     });
     const state = this.#state;
     this.#store = this.#makeStore();
-    this.#plugins = new PluginSide(options, {
-      ...deps,
-      state,
-      recordNodeEvent: deps.events.ofNode,
-    });
+    const recordNodeEvent = deps.events.ofNode;
+    this.#plugins = new PluginSide(options, { ...deps, state, recordNodeEvent });
     this.#grants = new Grants({
       ...deps,
       state,
@@ -371,9 +368,7 @@ export class Devices {
   }
 
   #note(text: string): void {
-    this.#deps.log.warn("device checkpoint differs from the running containers", {
-      difference: text,
-    });
+    this.#deps.log.warn("device checkpoint differs from runtime", { difference: text });
     this.#notes = [...this.#notes, text].slice(-MAX_NOTES);
   }
 

@@ -92,8 +92,8 @@ export class Sink {
   }
 
   /**
-   * Writes until `signal` is aborted. Then what waits gets one try each within `drain`, until one fails
-   * for want of an answer; the rest stays on disk.
+   * Writes until `signal` is aborted. Then what waits gets one try each within `drain`, until one
+   * gets no answer; the rest stays on disk.
    */
   async run(signal: AbortSignal, drain: AbortSignal): Promise<void> {
     while (!signal.aborted) {

@@ -31,7 +31,7 @@ export interface PodObservationsDeps {
 /** Takes what became of one pod. */
 export type PodHandler = (found: FoundPod) => void;
 
-/** One observation at a pod. */
+/** One observation of a pod. */
 interface Job {
   readonly uid: PodUid;
   /** May throw when the runtime cannot list. */

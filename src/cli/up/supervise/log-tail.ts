@@ -11,7 +11,7 @@ export function endOfLog(path: string): number {
 
 /**
  * The last lines that were written behind byte `from`, `lines` at most; empty when there are none. A log that is
- * shorter now was begun anew.
+ * shorter now was begun again.
  */
 export function logTail(path: string, from: number, lines: number = TAIL_LINES): string {
   if (!existsSync(path)) return "";
