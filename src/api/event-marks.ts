@@ -1,7 +1,7 @@
 // pure
 import type { CoreEvent } from "./generated/types.ts";
 
-/** What the agent knows of an event beside what the API server would say. */
+/** What the agent knows of an event beside its fields in the API. */
 export interface EventMarks {
   /** It was not sent as it is: the API server has one event that stands for it and similar ones. */
   readonly combined: boolean;
@@ -19,7 +19,7 @@ export const EVENT_MARKS_ANNOTATION = "nodelet.dev/event-marks";
 /** An event without marks. */
 export const NO_MARKS: EventMarks = { combined: false, filtered: 0, spooled: 0, dropped: 0 };
 
-/** The marks as text; empty when there is nothing to say. */
+/** The marks as text; empty without marks. */
 export function formatMarks({ combined, filtered, spooled, dropped }: EventMarks): string {
   return [
     ...(combined ? ["combined"] : []),

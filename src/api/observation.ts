@@ -6,7 +6,7 @@ import type { Pod } from "./generated/types.ts";
 /** `metadata.uid`; for static pods the hash of the manifest. */
 export type PodUid = Branded<string, "PodUid">;
 
-/** What the runtime last said about a sandbox. */
+/** The last observed state of a sandbox. */
 export interface ObservedSandbox {
   readonly id: string;
   readonly attempt: number;
@@ -32,7 +32,7 @@ export interface ObservedUser {
   readonly supplementalGroups: readonly number[];
 }
 
-/** What the runtime last said about one attempt of a container. */
+/** The last observed state of one attempt of a container. */
 export interface ObservedContainer {
   readonly id: string;
   readonly name: string;
@@ -55,7 +55,7 @@ export interface ObservedContainer {
   readonly reason: string;
   /** Termination message, already cut to its limits. */
   readonly message: string;
-  /** As whom its first process runs, where the runtime says so. */
+  /** User of its first process, where the runtime reports it. */
   readonly user?: ObservedUser;
   /** Note of the devices that the container holds, as it was written when it was made. */
   readonly devices?: string;
@@ -65,7 +65,7 @@ export interface ObservedContainer {
   readonly outdated?: true;
   /** It was stopped to be started again, however it ends. Set by the pods module. */
   readonly replaced?: true;
-  /** The signal it is asked to end by, where the runtime says so: `SIGQUIT`. */
+  /** Its stop signal, where the runtime reports it: `SIGQUIT`. */
   readonly stopSignal?: string;
 }
 

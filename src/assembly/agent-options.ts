@@ -11,7 +11,7 @@ import type { EventApi, EventPolicy } from "../subsystems/events/events.ts";
 import type { ImagePolicy } from "../subsystems/images/images.ts";
 import type { ProbesOptions } from "../subsystems/probes/probes.ts";
 
-/** How devices are treated, beside what the configuration says. */
+/** How devices are treated, beside the configuration. */
 export interface DeviceSettings {
   /** How long a pod waits for a plugin that is known but not there; 2 minutes, 0 as the Go kubelet. */
   readonly waitMs?: number;
@@ -29,7 +29,7 @@ export interface OwnImageSettings extends ImagePolicy {
   readonly credentialPrograms?: { readonly configPath: string; readonly binFolder: string };
 }
 
-/** What the agent is told beside its configuration. */
+/** Options of the agent beside its configuration. */
 export interface AgentOptions {
   readonly config: KubeletConfig;
   readonly nodeName: string;
@@ -79,7 +79,7 @@ export interface AgentHooks {
     /** Whether the pod's object was lost to damage: what runs of such a pod is not ended. */
     isBrokenPod(namespace: string, name: string): boolean;
   };
-  /** The state files, where somebody has opened some of them before. */
+  /** The state files, where some were opened before. */
   readonly state?: StateFiles;
   /** Gives up starting; once the agent runs, disposing of it is what ends it. */
   readonly leave?: AbortSignal;

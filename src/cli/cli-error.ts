@@ -1,7 +1,7 @@
 // pure
 import { EXIT_FAILURE } from "./exit-codes.ts";
 
-/** What can be said with an error beside what failed. */
+/** Details of an error beside what failed. */
 export interface CliErrorOptions {
   /** Default `EXIT_FAILURE`. */
   readonly exitCode?: number;
@@ -10,7 +10,7 @@ export interface CliErrorOptions {
   readonly cause?: unknown;
 }
 
-/** An error for the user: said in one line, what to do below it, and never with a stack. */
+/** An error for the user: printed in one line, the fix below it, and never with a stack. */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly exitCode: number;

@@ -1,6 +1,6 @@
 /**
  * The command line. Owns: the tree of commands, and what becomes of errors and signals. In: arguments. Out:
- * an exit code. Invariants: an error is said in one line with what to do about it, never with a stack.
+ * an exit code. Invariants: an error is printed in one line with its fix, never with a stack.
  */
 import { Command, CommanderError } from "commander";
 import { messageOf } from "../kit/errors.ts";

@@ -71,7 +71,7 @@ export async function openCluster(
   };
 }
 
-/** What the flags say of the node's part in a cluster, whatever the way there. */
+/** Flags about the node in a cluster, independent of how it joins. */
 export function clusterFacts({
   flags,
   kubeletVersion,
@@ -149,7 +149,7 @@ async function rotating(
 ): Promise<{ readonly endpoint: ApiEndpoint; readonly keepFresh: LoadedEndpoint["keepFresh"] }> {
   const { clock, random, kube } = world;
   const given = endpoint.credentials.identity?.get();
-  // Whoever is known by a token or a program has no certificate to renew.
+  // With a token or a credential program there is no certificate to renew.
   if (!given) return { endpoint, keepFresh };
   const log = world.log.child("certificates");
   const store = storeOf(request, world);

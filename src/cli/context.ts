@@ -13,7 +13,7 @@ export interface CliContext {
   readonly finish: (exitCode: number) => void;
 }
 
-/** Adds the option that says where the agent listens. */
+/** Adds the option for the agent's socket. */
 export function withSocketOption(command: Command): Command {
   return command.option(
     "--socket <path>",

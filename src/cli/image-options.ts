@@ -6,7 +6,7 @@ import type { Files } from "../outside/host/host.ts";
 
 const MAX_POLICY_BYTES = 1024 * 1024;
 
-/** What flags and environment say about images; throws `UsageError` for a policy that cannot be used. */
+/** Image options from flags and environment; throws `UsageError` for a policy that cannot be used. */
 export async function imageOptions(
   flags: KubeletFlags,
   files: Pick<Files, "readText">,

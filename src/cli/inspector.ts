@@ -2,7 +2,7 @@ import { open, url } from "node:inspector";
 import { parseInspectorAddress } from "../config/flags/inspector-address.ts";
 import type { Log } from "../kit/log.ts";
 
-/** Opens Node's inspector where `--inspect` says, as it was validated; it ends with the process. */
+/** Opens Node's inspector at the validated address of `--inspect`; it ends with the process. */
 export function openInspector(inspect: string, log: Log): void {
   const address = parseInspectorAddress(inspect);
   if (!address) return;

@@ -110,7 +110,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   }
 }
 
-/** What the agent is told, from configuration and flags. */
+/** Options of the agent, from configuration and flags. */
 async function agentOptions(
   loaded: LoadedConfig,
   nodeName: string,
@@ -171,7 +171,7 @@ function refuse(command: string, problems: readonly ConfigProblem[]): number {
   return EXIT_USAGE;
 }
 
-/** The agent's log, which begins with what is to be said about flags and configuration. */
+/** The agent's log, which begins with warnings about flags and configuration. */
 async function openLog(loaded: LoadedConfig): Promise<ReturnType<typeof createLog>> {
   const { logging } = loaded.config;
   const log = createLog({

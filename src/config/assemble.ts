@@ -48,7 +48,7 @@ export interface LoadedConfig {
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
   readonly origins: Origins;
-  /** To be said once at start; nothing is wrong. */
+  /** Logged once at start; not a problem. */
   readonly warnings: readonly string[];
   readonly problems: readonly ConfigProblem[];
   /** Settings made by the user that nodelet does not act on. */

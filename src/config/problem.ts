@@ -17,7 +17,7 @@ export interface Place {
  */
 export interface ConfigProblem extends Omit<FieldProblem, "kind"> {
   readonly kind: FieldProblemKind | "plain";
-  /** What to do about it; empty when the message says it already. */
+  /** The fix; empty when the message contains it already. */
   readonly fix: string;
   readonly place?: Place;
 }
@@ -76,7 +76,7 @@ export const unknownField = (path: string, fix: string): ConfigProblem => ({
   fix,
 });
 
-/** Something said in words of its own. */
+/** A message of its own. */
 export const plain = (path: string, message: string, fix = ""): ConfigProblem => ({
   path,
   kind: "plain",

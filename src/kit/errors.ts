@@ -60,7 +60,7 @@ export function plainMessageOf(thrown: unknown): string {
   return messageOf(thrown).replace(/^rpc error: code = \S+ desc = /, "");
 }
 
-/** A message without its figures: whether two tell of the same cause does not depend on times and counts. */
+/** A message without its figures: to compare causes independent of times and counts. */
 export function withoutFigures(message: string): string {
   return message.replace(/\d+/g, "#");
 }

@@ -13,7 +13,7 @@ export async function inParallel<T, R>(
   work: (item: T) => Promise<R>,
 ): Promise<readonly Outcome<R>[]> {
   const outcomes = new Array<Outcome<R>>(items.length);
-  // One iterator for all: each worker takes the next item that nobody has taken.
+  // One iterator for all: each worker takes the next item.
   const left = items.entries();
   const worker = async () => {
     for (const [i, item] of left) outcomes[i] = await outcomeOf(work, item);

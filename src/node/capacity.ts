@@ -29,7 +29,7 @@ export interface NodeCapacity {
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;
   readonly pods: number;
-  /** Extended resources that the node's object still shows, and nobody offers, are of a node that is no more. */
+  /** Extended resources in the node's status without a plugin belong to a previous node of that name. */
   readonly resetsExtended?: boolean;
 }
 

@@ -136,7 +136,7 @@ export interface ClientPorts {
   readonly runtimeClasses?: RuntimeClassList;
 }
 
-/** The ports of subsystems; events go elsewhere when somebody else takes them. */
+/** The ports of subsystems; events go elsewhere when another sink is given. */
 export function clientPorts(
   clients: ClusterClients | undefined,
   eventApi: EventApi | undefined,

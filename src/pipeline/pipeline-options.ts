@@ -25,7 +25,7 @@ const INITIAL_RESTART_BACKOFF_MS = 10_000;
 const REDUCED_MAX_RESTART_BACKOFF_MS = 60_000;
 const REDUCED_INITIAL_RESTART_BACKOFF_MS = 1_000;
 
-/** Folders, sources and times as the configuration says them; `others` are sources beside manifests. */
+/** Folders, sources and times from the configuration; `others` are sources beside manifests. */
 export function pipelineOptionsOf(
   settings: PipelineSettings,
   others: readonly PodSource[],

@@ -52,16 +52,16 @@ export interface PipelineDeps extends Subsystems {
   readonly state: StateFiles;
   /** What other modules may know of pods; the pipeline is its writer. */
   readonly podFacts: CellMap<PodUid, PodFact>;
-  /** What other modules tell of pods; the pipeline is its reader. */
+  /** What other modules report about pods; read by the pipeline. */
   readonly news: Topic<PodNews>;
   readonly nodeInfo: () => NodeInfo;
   readonly hostIps: () => readonly string[];
   readonly runtimeName: () => string;
   /** Whether statuses show the devices of containers with their health. */
   readonly showsDevices: boolean;
-  /** Whether a pod that no source names is to be left alone: its object is lost, nobody has deleted it. */
+  /** Whether a pod that no source names is to be left alone: its object was lost, not deleted. */
   readonly isSpared: (namespace: string, name: string) => boolean;
-  /** Admission rules of whoever embeds the agent; asked after our own. */
+  /** Admission rules of the embedding program; evaluated after our own. */
   readonly admit?: Admit;
 }
 
@@ -201,7 +201,7 @@ export async function startPipeline(pipeline: Pipeline, deps: PipelineDeps): Pro
 /** Pause before the runtime is listed again after it could not be at start. */
 const FIRST_LOOK_RETRY_MS = 1_000;
 
-/** Nothing may be decided before it is known what runs, however long the runtime takes to say so. */
+/** Nothing may be decided before it is known what runs, however long the runtime takes to list it. */
 async function listUntilAnswered({
   runtime,
   outside,

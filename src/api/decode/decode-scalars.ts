@@ -75,7 +75,7 @@ function readInt64(json: unknown): ScalarReading {
   if (typeof json === "number" && !Number.isInteger(json)) return wrongValue("must be an integer");
   const exact = BigInt(json);
   if (exact >= INT64_LIMIT || exact < -INT64_LIMIT) return wrongValue("must fit 64 bits");
-  // Nobody can tell 2^53 seconds from more; a clamped number is at least written back as it is held.
+  // Seconds beyond 2^53 make no difference; a clamped number is at least written back as it is held.
   const plain = Number(exact);
   return fits(Math.min(Math.max(plain, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER) + 0);
 }

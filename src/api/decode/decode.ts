@@ -68,7 +68,7 @@ export interface Decoded<T> {
   readonly problems: readonly FieldProblem[];
 }
 
-/** Nobody reads more; a hostile text does not get to fill the memory with complaints. */
+/** Maximum number of problems reported; bounds memory for hostile input. */
 const MAX_PROBLEMS = 100;
 
 type Kind =

@@ -63,7 +63,7 @@ function diffList(
   return all.length === 0 ? undefined : all;
 }
 
-/** Whether two values of JSON say the same; what is undefined counts as missing. */
+/** Whether two JSON values are equal; undefined counts as missing. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b))

@@ -23,7 +23,7 @@ export interface PodPlace {
   readonly podIps: readonly string[];
 }
 
-/** What a container may use at most when it says nothing: what the node can give to pods. */
+/** Upper limit of a container without limits: the node's allocatable. */
 export interface Allocatable {
   readonly cpuMilli: number;
   readonly memoryBytes: number;

@@ -39,7 +39,7 @@ export function resizableContainers(pod: Pod): readonly Container[] {
   return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
 }
 
-/** What the spec says. */
+/** The resources of the spec. */
 export function allocationOf(pod: Pod): PodAllocation {
   const containers: Record<string, ResourceRequirements> = {};
   for (const { name, resources } of resizableContainers(pod))
@@ -81,7 +81,7 @@ function given(container: Container, { containers }: PodAllocation): Container {
   return { ...container, resources: known };
 }
 
-/** Whether both say the same, however the amounts are spelled. */
+/** Whether both are equal, however the amounts are spelled. */
 export function isSameAllocation(a: PodAllocation, b: PodAllocation): boolean {
   if (a === b) return true;
   const names = new Set([...Object.keys(a.containers), ...Object.keys(b.containers)]);

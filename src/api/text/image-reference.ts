@@ -96,7 +96,7 @@ export function imageReferenceFault(text: string): string {
     : `invalid reference format: repository name (${remote}) must be lowercase`;
 }
 
-/** The pull policy that holds when none is given: `Always` for the tag `latest`, said or implied. */
+/** The pull policy that holds when none is given: `Always` for the tag `latest`, explicit or implied. */
 export function defaultPullPolicy(image: string): "Always" | "IfNotPresent" {
   const reference = parseImageReference(image);
   if (reference === undefined) return "IfNotPresent";

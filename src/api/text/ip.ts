@@ -14,7 +14,7 @@ export interface ParsedIp {
   readonly mappedIpv4: boolean;
 }
 
-/** What a text says as an IP address; `undefined` when it is none. Zones are none. */
+/** Parses an IP address; `undefined` when the text is none. Zones are not accepted. */
 export function parseIp(text: string): ParsedIp | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   return text.includes(":") ? parseIpv6(text) : parseIpv4(text);

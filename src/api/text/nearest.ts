@@ -1,6 +1,6 @@
 // pure
 
-/** Names longer than this are not compared: nobody mistypes them by hand. */
+/** Names longer than this are not compared: they are not typing errors. */
 const MAX_NAME = 80;
 
 /** A name cut short counts as one edit, e.g. `clientCA` for `clientCAFile`. */

@@ -131,7 +131,7 @@ test("parseYaml: faults say line, column and fix", () => {
     ],
     [
       "a: 1\nb: .inf",
-      "line 2, column 4: .inf cannot be said in JSON; use a finite number or quote it",
+      "line 2, column 4: .inf cannot be represented in JSON; use a finite number or quote it",
     ],
     ["a: &a\n- *a", 'line 2, column 4: anchor "a" contains itself; write the value out'],
   ];

@@ -89,7 +89,7 @@ function placeOf(text: string, position: number): { line: number; column: number
   return { line, column: position - lineStart + 1 };
 }
 
-/** A number JSON cannot say, found while scalars are resolved. */
+/** A number without a JSON form, found while scalars are resolved. */
 class NonFinite extends Error {
   readonly text: string;
 
@@ -175,7 +175,7 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
 function asYamlError(thrown: unknown, text: string): unknown {
   if (thrown instanceof NonFinite)
     return new YamlError(
-      `${thrown.text} cannot be said in JSON; use a finite number or quote it`,
+      `${thrown.text} cannot be represented in JSON; use a finite number or quote it`,
       NOWHERE,
     );
   if (thrown instanceof RangeError)
@@ -315,7 +315,7 @@ function readDocuments(text: string, limits: YamlLimits): readonly YamlDocument[
 const tooManyDocuments = (limits: YamlLimits): YamlError =>
   new YamlError(`more than ${limits.maxDocuments} documents; split the file`, NOWHERE);
 
-/** Where the number JSON cannot say stands: the first plain scalar with that text. */
+/** Position of the number without a JSON form: the first plain scalar with that text. */
 function findScalar(text: string, wanted: string): { line: number; column: number } {
   for (const event of parseEvents(text, { maxDepth: DEEPEST }))
     if (event.type === EVENT_ID.SCALAR && event.style === SCALAR_STYLE.PLAIN)
@@ -337,7 +337,7 @@ export function parseYaml(text: string, limits: Partial<YamlLimits> = {}): reado
   } catch (thrown) {
     if (thrown instanceof NonFinite)
       throw new YamlError(
-        `${thrown.text} cannot be said in JSON; use a finite number or quote it`,
+        `${thrown.text} cannot be represented in JSON; use a finite number or quote it`,
         findScalar(text, thrown.text),
       );
     throw asYamlError(thrown, text);

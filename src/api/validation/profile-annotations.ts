@@ -16,7 +16,7 @@ interface Wording {
 const SECCOMP: Wording = { what: "seccomp", defaults: ["runtime/default", "docker/default"] };
 const APPARMOR: Wording = { what: "apparmor", defaults: ["runtime/default"] };
 
-/** A profile said twice, by field and by its old annotation, must be the same one. */
+/** A profile set twice, by field and by its old annotation, must be the same. */
 function mismatch(
   annotation: string | undefined,
   profile: SeccompProfile | undefined,

@@ -146,7 +146,7 @@ const LINUX_CONTEXT = [
 
 const notOnWindows = (path: string) => forbidden(path, "cannot be set for a windows pod");
 
-/** What a pod that says it is for Windows cannot have. */
+/** Fields that a pod for Windows cannot have. */
 export function windowsPodProblems(spec: PodSpec): Problems {
   const context = spec.securityContext ?? {};
   return [
@@ -167,7 +167,7 @@ export function windowsPodProblems(spec: PodSpec): Problems {
   ];
 }
 
-/** What a pod that says it is for Linux cannot have. */
+/** Fields that a pod for Linux cannot have. */
 export function linuxPodProblems(spec: PodSpec): Problems {
   const message = "windows options cannot be set for a linux pod";
   return [

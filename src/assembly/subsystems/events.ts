@@ -2,7 +2,7 @@ import { type Events, startEvents } from "../../subsystems/events/events.ts";
 import type { ApiClients } from "../clients.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Events, written to the API server or whoever takes them in its place; without either they stay on the node. */
+/** Events, written to the API server or its replacement; without either they stay on the node. */
 export function assembleEvents(
   { options, outside, scope, state, metrics }: Foundation,
   { eventApi }: Pick<ApiClients, "eventApi">,

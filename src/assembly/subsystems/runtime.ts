@@ -51,7 +51,7 @@ export async function assembleRuntime(
   );
 }
 
-/** The resolvers that pods can get; what the node's own holds too much of is said at once, and when it changes. */
+/** The resolvers that pods can get; what exceeds the limits in the node's own is reported at once, and when it changes. */
 async function openResolver(
   { options, outside: { host } }: Foundation,
   events: Events,

@@ -22,7 +22,7 @@ export class AgentClient {
     this.socketPath = socketPath;
   }
 
-  /** The JSON that a route answers with, believed to be what the agent of this version says. */
+  /** The JSON response of a route, trusted to have the shape of this version of the agent. */
   async json<T>(path: string, method: Method = "GET", timeoutMs = REQUEST_MS): Promise<T> {
     const text = await this.text(path, method, timeoutMs);
     try {
@@ -136,7 +136,7 @@ async function errorText(response: IncomingMessage): Promise<string> {
   return refusalText(text);
 }
 
-/** What a refusal says, from a Kubernetes Status, `{ "message": … }` or plain text. */
+/** The message of a rejection, from a Kubernetes Status, `{ "message": … }` or plain text. */
 export function refusalText(text: string): string {
   try {
     const value = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };

@@ -7,7 +7,7 @@ export type AskedSignals =
   | { readonly kind: "signals"; readonly signals: readonly ReportedSignal[] }
   | { readonly kind: "missing"; readonly why: string };
 
-/** Asks the agent. That it cannot measure now must not hide what else is told of the node. */
+/** Asks the agent. A failure to measure now must not hide the rest of the description. */
 export async function askSignals(client: AgentClient): Promise<AskedSignals> {
   try {
     const { signals } = await client.json<EvictionReport>("/nodelet/v1/eviction");

@@ -1,5 +1,5 @@
 // pure
-/** The node as far as its changes have told. */
+/** The state of the node from the changes so far. */
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import type { Change, Overview, Problem } from "./shapes.ts";
@@ -12,7 +12,7 @@ export interface NodePicture {
   /** The newest, oldest first. */
   readonly events: readonly CoreEvent[];
   readonly problems: readonly Problem[];
-  /** Whether all that was there at the beginning has been told. */
+  /** Whether the initial state is complete. */
   readonly synced: boolean;
 }
 
@@ -56,7 +56,7 @@ export function withChange(picture: NodePicture, change: Change): NodePicture {
   }
 }
 
-/** An event that is told again, with a higher count, takes the place of what it was. */
+/** An event that occurs again, with a higher count, replaces the previous one. */
 function withEvent(events: readonly CoreEvent[], event: CoreEvent): readonly CoreEvent[] {
   const others = events.filter(({ metadata }) => metadata.name !== event.metadata.name);
   return [...others, event].slice(-KEPT_EVENTS);

@@ -17,7 +17,7 @@ export interface RemoteCommand {
 /** The first byte of every message (v4.channel.k8s.io, v5.channel.k8s.io). */
 const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The newer one can also say that standard input has ended; without its gate the agent leaves the runtime to choose. */
+/** The newer one can also signal the end of standard input; without its gate the runtime chooses. */
 const PROTOCOLS = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 const WITH_CLOSE = "v5.channel.k8s.io";
 
@@ -160,7 +160,7 @@ function makeRaw({ stdin }: Io): () => void {
   };
 }
 
-/** Tells the command's terminal its size, now and whenever ours changes. */
+/** Sends the terminal size, now and whenever it changes. */
 function followSize(socket: WebSocket, { stdout }: Io): () => void {
   const send = () => {
     const { columns, rows } = stdout;

@@ -11,7 +11,7 @@ import { describeNode } from "../render/describe/describe-node.ts";
 import { describePod } from "../render/describe/describe-pod.ts";
 import { fetchPod, type PodOptions, withPodOptions } from "./pod-options.ts";
 
-/** Decisions below a description; `nodelet why` tells all. */
+/** Decisions below a description; `nodelet why` shows all. */
 const DECISIONS = 20;
 
 /** `nodelet describe`. */

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { DEFAULT_PLACES, type UpPaths, type UpPlaces, upPaths } from "../up/paths.ts";
 
-/** The options that say where an installation is. */
+/** The options for the location of an installation. */
 export interface PlaceOptions {
   readonly stateDir: string;
   readonly runDir: string;
@@ -11,7 +11,7 @@ export interface PlaceOptions {
   readonly manifests: string;
 }
 
-/** Adds the options that say where an installation is. */
+/** Adds the options for the location of an installation. */
 export function withPlaceOptions(command: Command): Command {
   return command
     .option("--config <file>", "the agent's configuration", DEFAULT_PLACES.config)

@@ -38,7 +38,7 @@ export async function fetchPod(
   return pickPod(items, wanted);
 }
 
-/** The container that was named or is meant; where one of several was chosen, that is said. */
+/** The container that was named or is the default; where one of several was chosen, that is printed. */
 export function chooseContainer(pod: Pod, options: ContainerOptions, io: Io): PickedContainer {
   const picked = pickContainer(pod, options.container);
   if (picked.others.length > 0) {

@@ -1,5 +1,5 @@
 // pure
-/** What a shell is told to have `nodelet` completed. Every Tab asks `nodelet __complete`. */
+/** Shell scripts for completion. Every Tab runs `nodelet __complete`. */
 
 /** Shells there is a script for. */
 export const SHELLS = ["bash", "zsh", "fish"] as const;

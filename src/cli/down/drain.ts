@@ -1,4 +1,4 @@
-/** Ends all pods of a node that nobody looks after: the agent once more, with nothing that wants a pod. */
+/** Terminates all pods of a node without an agent: runs the agent once more, without pod sources. */
 import { closeSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +19,7 @@ export interface DrainRequest {
   readonly paths: UpPaths;
   readonly runtimeSocket: string;
   readonly nodeName: string;
-  /** Grace for every pod; `own` gives each what its spec says. */
+  /** Grace for every pod; `own` is that of each spec. */
   readonly graceSeconds: number | "own";
   readonly timeoutMs: number;
   readonly host: Host;

@@ -178,7 +178,7 @@ async function removeTree(path: string, what: string, host: Host, removal: Remov
   }
 }
 
-/** Takes away a folder that nobody uses any more. */
+/** Removes a folder that is not used any more. */
 function removeEmpty(folder: string, removal: Removal): void {
   try {
     rmdirSync(folder);

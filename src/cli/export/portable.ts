@@ -102,7 +102,7 @@ const GIVEN_TOLERATIONS = ["not-ready", "unreachable"].map((taint) => ({
   tolerationSeconds: 300,
 }));
 
-/** Where a pod runs, and with which priority in numbers, is for the other API to say. */
+/** The node and the numeric priority of a pod are set by the other API. */
 function portablePodSpec(spec: Tree): Tree {
   const all = Array.isArray(spec["tolerations"]) ? (spec["tolerations"] as unknown[]) : [];
   const tolerations = all.filter((each) => !GIVEN_TOLERATIONS.some((given) => isSame(given, each)));

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { type TarEntry, writeTar } from "./tar.ts";
 
-/** What an image says about how to run it; absent fields stay absent in the config. */
+/** The image's run configuration; absent fields stay absent in the config. */
 export interface ImageConfig {
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];

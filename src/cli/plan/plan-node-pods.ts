@@ -9,7 +9,7 @@ import type {
 } from "../../subsystems/cgroups/cgroups.ts";
 import { planMachine } from "../../subsystems/cgroups/plan/plan-machine.ts";
 
-/** What admission says of one pod. */
+/** The verdict of admission on one pod. */
 export interface PlannedPod {
   readonly namespace: string;
   readonly name: string;

@@ -5,7 +5,7 @@ import { parseYamlDocument } from "../../api/text/yaml.ts";
 import { UsageError } from "../../kit/errors.ts";
 import type { HostFacts } from "../../outside/host/host.ts";
 
-/** What a Node object says of its machine. */
+/** Facts of the machine from a Node object. */
 export interface DescribedNode {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -110,7 +110,7 @@ export class OpenLedger {
     writeLedger(this.#path, this.#now);
   }
 
-  /** Notes folders that are about to appear; those that are there already are somebody else's. */
+  /** Records folders that are about to be created; existing ones belong to others. */
   expectFolders(paths: readonly string[]): void {
     const all = new Set(paths.flatMap(withMissingParents));
     const fresh = [...all].filter((path) => !this.#now.folders.includes(path));
@@ -134,7 +134,7 @@ function withMissingParents(path: string): readonly string[] {
 /** Whose a file is: ours as we wrote it, ours and changed since, another's, or not there. */
 export type FileState = "absent" | "ours" | "changed" | "foreign";
 
-/** Compares a file with what the notes say of it. */
+/** Compares a file with its record in the ledger. */
 export function fileState(ledger: Pick<Ledger, "files">, path: string): FileState {
   if (!existsSync(path)) return "absent";
   const written = ledger.files[path];

@@ -83,7 +83,7 @@ function cgroupsOf(host: Host): MachineReport["cgroups"] {
   }
 }
 
-/** Mounts an overlay where images will be unpacked; nothing else tells whether that works. */
+/** Mounts an overlay where images will be unpacked, to test whether that works. */
 function overlayProblem(stateDir: string): string | undefined {
   const mount = findProgram("mount");
   if (mount === undefined || process.getuid?.() !== 0) return undefined;

@@ -132,7 +132,7 @@ export const TAINT_MEMBERS = {
   timeAdded: may(STRING),
 } as const;
 
-/** What a row says besides path and shape. */
+/** Attributes of a row besides path and shape. */
 export interface RowText {
   readonly about: string;
   readonly rule?: string;

@@ -25,7 +25,7 @@ export interface DecodedText extends DecodedConfig {
   readonly lineOf: (path: string) => number | undefined;
 }
 
-/** Reads and checks one YAML or JSON file, see `decodeConfig`. Never throws for what the text says. */
+/** Reads and checks one YAML or JSON file, see `decodeConfig`. Never throws for invalid text. */
 export function decodeConfigText(file: ConfigText, keepNull: boolean): DecodedText {
   const source = file.path;
   const lines = fieldLines(file.text);

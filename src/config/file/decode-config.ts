@@ -17,7 +17,7 @@ import {
 import type { JsonObject } from "../tree.ts";
 import { decodeValue, kindOf, type Report } from "./decode-value.ts";
 
-/** What a file says, checked: fields in their own nesting, `null` where a drop-in takes a value away. */
+/** The decoded contents of a file: fields in their own nesting, `null` where a drop-in takes a value away. */
 export interface DecodedConfig {
   readonly fields: JsonObject;
   readonly problems: readonly ConfigProblem[];
@@ -29,7 +29,7 @@ export interface DecodeOptions {
   readonly source: string;
   /** Whether `null` takes a value away (a drop-in) or means "not set" (the main file). */
   readonly keepNull: boolean;
-  /** The line of a field in the file, if it can be told. */
+  /** The line of a field in the file, if known. */
   readonly lineOf?: (path: string) => number | undefined;
 }
 

@@ -23,7 +23,7 @@ import {
 /** Where decoding puts what it finds wrong. */
 export type Report = (problem: ConfigProblem) => void;
 
-/** Longest list or map that is read; nobody configures more. */
+/** Maximum length of a list or map. */
 const MAX_ENTRIES = 10_000;
 /** Longest text that is read. */
 const MAX_TEXT = 65_536;

@@ -5,7 +5,7 @@ import { FIELDS } from "../fields/fields.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND, type KubeletConfig } from "../kubelet-config.ts";
 import { getAt, type JsonObject, setAt } from "../tree.ts";
 
-/** The configuration as a file would say it: all fields, durations in Go's spelling, with identity. */
+/** The configuration as a file: all fields, durations in Go's spelling, with identity. */
 export function encodeConfig(config: KubeletConfig): JsonObject {
   let encoded: JsonObject = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND };
   const typed = config as unknown as JsonObject;

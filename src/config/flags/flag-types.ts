@@ -58,7 +58,7 @@ export interface FlagSpec {
   readonly about: string;
   /** What to use instead; `undefined` while the flag is in good standing. */
   readonly deprecated?: string;
-  /** Why it is accepted and changes nothing here; said at the start when it is given. */
+  /** Why it is accepted and has no effect; logged at the start when it is given. */
   readonly noEffect?: string;
 }
 

@@ -102,7 +102,7 @@ function readIntegers(text: string, before: JsonValue | undefined): FlagValue {
   return good(numbers);
 }
 
-/** One record of comma-separated values, quotes as in RFC 4180; a text says what is wrong. */
+/** One record of comma-separated values, quotes as in RFC 4180; a string is an error message. */
 function splitCsv(text: string): readonly string[] | string {
   if (text === "") return [];
   const fields: string[] = [];

@@ -57,7 +57,7 @@ function validateAllocateTimeout(timeoutMs: number): readonly ConfigProblem[] {
   ];
 }
 
-/** The inspector asks nobody who they are, so that it is for whoever is on the machine already. */
+/** The inspector has no authentication, so only loopback addresses are allowed. */
 function validateInspector(inspect: string): readonly ConfigProblem[] {
   if (inspect === "" || parseInspectorAddress(inspect) !== undefined) return [];
   const fix = "write --inspect=127.0.0.1:9229; from elsewhere use ssh -L 9229:127.0.0.1:9229";
@@ -122,7 +122,7 @@ function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
   return problems;
 }
 
-/** Addresses that are nobody's, or not a node's alone (kubelet_node_status.go validateNodeIP). */
+/** Unspecified, loopback, multicast and link-local addresses (kubelet_node_status.go validateNodeIP). */
 const NO_NODE: readonly (readonly [RegExp, string])[] = [
   [/^0\.0\.0\.0$|^::$/, "nodeIP can't be all zeros address"],
   [/^127\.|^::1$/, "nodeIP can't be loopback address"],

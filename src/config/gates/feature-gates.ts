@@ -21,7 +21,7 @@ export interface FeatureGates {
   readonly all: readonly { readonly gate: FeatureGate; readonly enabled: boolean }[];
 }
 
-/** The gates after `settings`, what is wrong with these, and what the user should hear. */
+/** The gates after `settings`, their problems, and warnings for the user. */
 export interface ResolvedGates {
   readonly gates: FeatureGates;
   readonly problems: readonly ConfigProblem[];

@@ -15,7 +15,7 @@ export type SlotOrder = (a: SlotGroup, b: SlotGroup) => boolean;
 /** One after the other, so that one that asks for many delays the others by no more than its share. */
 export const roundRobin: SlotOrder = (a, b) => a.turn < b.turn;
 
-/** Whoever came first. */
+/** The first in the queue. */
 export const firstCome: SlotOrder = (a, b) => a.oldest < b.oldest;
 
 /** Limits of `Slots`. */
@@ -30,7 +30,7 @@ export interface SlotsOptions {
 
 /** A slot that is held. */
 export interface HeldSlot {
-  /** Lets somebody else have the slot while the work goes on. */
+  /** Releases the slot while the work goes on. */
   readonly lend: () => void;
 }
 
@@ -93,7 +93,7 @@ export class Slots {
     }
   }
 
-  /** Resolves when nothing is held and nobody waits. */
+  /** Resolves when nothing is held or waiting. */
   untilIdle(): Promise<void> {
     if (this.#groups.size === 0) return Promise.resolve();
     return new Promise((resolve) => {

@@ -169,7 +169,7 @@ export class SegmentLog {
     return numbers.sort((a, b) => a - b);
   }
 
-  /** What can be read of a segment; whoever reads the log of an agent that runs changes nothing in it. */
+  /** What can be read of a segment; reading the log of a running agent changes nothing in it. */
   #readSegment(segment: number): Promise<string> {
     return this.#deps.state.peek(this.#file(segment), this.#maxBytes);
   }

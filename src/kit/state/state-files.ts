@@ -255,7 +255,7 @@ export class StateFiles {
     }
   }
 
-  /** Reports what somebody else found, e.g. of a row of a database. */
+  /** Reports a problem found elsewhere, e.g. of a row of a database. */
   note(file: StateFile, cause: Pick<StateProblem, "kind" | "why" | "keptAs">): void {
     if (cause.kind === "setAside")
       this.#setAside.set(file.name, (this.#setAside.get(file.name) ?? 0) + 1);

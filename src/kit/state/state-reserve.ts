@@ -23,7 +23,7 @@ export interface StateReserveDeps {
   };
   readonly clock: Clock;
   readonly log: Log;
-  /** Free bytes of the file system that holds `path`; `undefined` when it cannot be told. */
+  /** Free bytes of the file system that holds `path`; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
 }
 

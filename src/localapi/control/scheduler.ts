@@ -1,4 +1,4 @@
-/** Gives pods to the node, and says why where it cannot. */
+/** Binds pods to the node, or reports why it cannot. */
 import type { Node, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";

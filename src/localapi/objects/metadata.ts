@@ -69,7 +69,7 @@ export function checkName(
     );
 }
 
-/** What an update says about the object it means is checked against what there is. Throws `StatusError`. */
+/** Checks that name, UID and version of an update match the stored object. Throws `StatusError`. */
 export function checkSame(now: ApiObject, before: ApiObject, request: ObjectRequest): void {
   const { kind, name } = request;
   const { uid, resourceVersion } = now.metadata;

@@ -62,7 +62,7 @@ function ending(before: ApiObject, end: ReturnType<typeof endOf>): ApiObject {
   };
 }
 
-/** The time stamp says when the time given is over. */
+/** The timestamp is the end of the grace period. */
 function endOf({ clock }: ObjectsCore, { metadata }: ApiObject, seconds: number) {
   const began =
     metadata.deletionTimestamp === undefined

@@ -99,7 +99,7 @@ function typeSchema(type: string, prefix: string): Schema {
   };
 }
 
-/** What a schema says of the kinds it is of. */
+/** The kinds of a schema. */
 export const groupVersionKind = ({
   group,
   version,

@@ -144,7 +144,7 @@ function order(result: Record<string, unknown>, { field, wanted, before, shape }
   setOwn(result, field, [...ordered, ...others]);
 }
 
-/** What a patch says, as a value of its own. */
+/** A deep copy of a patch's value. */
 function withoutDirectives(value: unknown, shape: Shape): unknown {
   if (!isTree(value)) return value;
   const plain = Object.entries(value).filter(

@@ -85,7 +85,7 @@ function tokenOf(text: string): Token | undefined {
       if (typeof version === "number" && typeof after === "string") return { version, after };
     }
   } catch {
-    // What is no token of ours is told so below.
+    // Other tokens are rejected below.
   }
   throw badRequest("continue key is not valid");
 }

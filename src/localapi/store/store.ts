@@ -208,7 +208,7 @@ export class ObjectStore {
   #pending(): Waiting {
     if (this.#waiting) return this.#waiting;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // Whoever does not wait for it is not hurt by it.
+    // Callers that do not await it are not affected.
     promise.catch(() => {});
     this.#waiting = { changes: [], done: promise, resolve, reject };
     this.#deps.clock.alarm(0, () => this.flush());

@@ -240,7 +240,7 @@ function verdict(
     : { type, status: "False", reason: reasonNo, message: messageNo };
 }
 
-/** Ready unless something says why not; warnings stand behind what the Go kubelet says, as its own did. */
+/** Ready unless a check fails; warnings follow the Go kubelet's message. */
 function readyVerdict(problems: readonly string[], warnings: readonly string[]): Verdict {
   const type = "Ready";
   if (problems.length > 0)

@@ -37,7 +37,7 @@ import { keepLease } from "./lease.ts";
 /** How the node shows itself. */
 export interface HeartbeatOptions {
   readonly identity: NodeIdentity;
-  /** Absent: somebody else makes the node's object (`registerNode: false`). */
+  /** Absent: the node's object is created by others (`registerNode: false`). */
   readonly registration: RegistrationOptions | undefined;
   /** `nodeStatusUpdateFrequency`. */
   readonly updateMs: number;
@@ -203,7 +203,7 @@ export class Heartbeat {
     return await client.patch(NODES, { name: nodeName }, { kind: "strategic", body }, signal);
   }
 
-  /** The node that somebody else has made; throws what forbids to make it when there is none. */
+  /** The node created by others; throws the registration error when there is none. */
   async #given(forbidden: unknown, signal: AbortSignal): Promise<Node> {
     const { nodeName } = this.#options.identity;
     try {

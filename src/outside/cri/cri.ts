@@ -60,7 +60,7 @@ export interface StreamRequest {
 export interface RuntimeEvent {
   /** Container or sandbox. */
   readonly containerId: string;
-  /** Where the stream says so. */
+  /** Where the stream reports it. */
   readonly podUid: string | undefined;
   readonly kind: "created" | "started" | "stopped" | "deleted" | "oom";
 }

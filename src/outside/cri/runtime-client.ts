@@ -23,7 +23,7 @@ import {
 
 const METHODS = RuntimeServiceDefinition.methods;
 
-/** CRI version the agent says it speaks in Version requests (kubelet's own constant). */
+/** CRI version that the agent sends in Version requests (kubelet's own constant). */
 const KUBE_API_VERSION = "0.1.0";
 
 /**

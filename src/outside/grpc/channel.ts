@@ -177,7 +177,7 @@ async function* readStream<Request, Response>(
   );
   const onAbort = () => stream.cancel();
   signal.addEventListener("abort", onAbort, { once: true });
-  // The error of a cancelled call comes after the reader has left; nobody else listens then.
+  // The error of a cancelled call comes after the reader has left, and has no other listener.
   stream.on("error", () => {});
   try {
     for await (const message of stream) yield message as Response;

@@ -72,7 +72,7 @@ export function streamCall<Request, Response>(
 
 /** Where to listen and what to answer. */
 export interface GrpcListenOptions {
-  /** Where the socket is made; a socket that stands there is replaced, whoever made it. */
+  /** Where the socket is made; an existing socket is replaced. */
   readonly path: string;
   readonly calls: readonly ServedCall[];
   /** An idle connection gets GOAWAY after this; default five minutes. */

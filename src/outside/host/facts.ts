@@ -89,7 +89,7 @@ function countProcessors(cpuinfo: string): number {
   return cpuinfo.match(/^processor\s*:/gm)?.length ?? 0;
 }
 
-/** `PRETTY_NAME` of an os-release(5), "Linux" when it says none. */
+/** `PRETTY_NAME` of an os-release(5), "Linux" when it has none. */
 export function osImage(osRelease: string): string {
   const value = /^PRETTY_NAME=(.*)$/m.exec(osRelease)?.[1]?.trim() ?? "";
   return value.replace(/^(["'])(.*)\1$/, "$2").replace(/\\(["'`$\\])/g, "$1") || "Linux";

@@ -26,7 +26,7 @@ export interface FileEntry {
   readonly kind: FileKind;
 }
 
-/** What the file system says of a name. */
+/** Facts of a name from the file system. */
 export interface FileFacts {
   readonly kind: FileKind;
   readonly sizeBytes: number;

@@ -14,7 +14,7 @@ export interface ApiObject {
   readonly metadata?: ObjectMeta;
 }
 
-/** Objects with what the list as a whole says. */
+/** Objects with the metadata of the list. */
 export interface ObjectList<T> {
   readonly metadata: ListMeta;
   readonly items: readonly T[];

@@ -8,7 +8,7 @@ export type Source =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "file"; readonly path: string };
 
-/** What the current context of a kubeconfig says, checked and with absolute paths. */
+/** The current context of a kubeconfig, validated and with absolute paths. */
 export interface Kubeconfig {
   readonly server: string;
   readonly serverName?: string;

@@ -51,7 +51,7 @@ function readToken(token: string, key: KeyObject): Claims | undefined {
   const parts = token.split(".");
   const [head, body, signature] = parts;
   if (token.length > MAX_TOKEN_LENGTH || parts.length !== 3 || !head || !body || !signature) return;
-  // Only ever with our own algorithm, whatever the token says of itself.
+  // Only ever with our own algorithm, whatever the token's header says.
   if (objectOf(head)?.["alg"] !== "ES256") return;
   const bytes = Buffer.from(signature, "base64url");
   const isOurs = verify("sha256", Buffer.from(`${head}.${body}`), { key, ...SIGNATURE }, bytes);

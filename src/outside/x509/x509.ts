@@ -112,7 +112,7 @@ export function createCsr(
   return toPem("CERTIFICATE REQUEST", csrOf(encodeSubject(subject), attributes, key));
 }
 
-/** A signing request (DER) that says nothing but that its sender holds the key (KEP-4317). */
+/** A signing request (DER) that only proves possession of the key (KEP-4317). */
 export function createStubCsr(key: KeyPair): Uint8Array {
   return csrOf(derSequence(), [], key);
 }

@@ -27,11 +27,11 @@ export interface AdmissionDeps {
   readonly ledger: AllocationLedger;
   readonly news: Publisher<PodNews>;
   readonly nodeInfo: () => NodeInfo;
-  /** Rules of whoever embeds the agent; asked after our own. */
+  /** Rules of the embedding program; evaluated after our own. */
   readonly admit?: Admit;
 }
 
-/** Our rules, then those of whoever embeds the agent. */
+/** Our rules, then those of the embedding program. */
 export function createAdmission(deps: AdmissionDeps): Admit {
   return async (candidate, others) => {
     const { ready } = deps.runtime.watch.health.get();

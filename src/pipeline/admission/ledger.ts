@@ -184,7 +184,7 @@ export class AllocationLedger {
     if (this.#actuated.all.delete(uid)) void this.#actuated.writeSoon();
   }
 
-  /** Forgets pods that nobody knows any more. */
+  /** Drops pods that no longer exist. */
   dropUnclaimed(isKnown: (uid: string) => boolean): void {
     const uids = new Set([...this.#allocated.all.keys(), ...this.#actuated.all.keys()]);
     for (const uid of uids) if (!isKnown(uid)) this.forget(uid);

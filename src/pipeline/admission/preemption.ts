@@ -5,7 +5,7 @@ import { podResources } from "../../api/pod/pod-resources.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import { amountsByName, type Shortage } from "./shortages.ts";
 
-/** Who has to go, or why nobody who could would be enough. */
+/** The pods to preempt, or why preemption would not suffice. */
 export type Preemption =
   | { readonly kind: "evict"; readonly victims: readonly Pod[] }
   | { readonly kind: "impossible"; readonly missing: readonly Shortage[] };

@@ -166,7 +166,7 @@ export function isNewer(a: Pod, b: Pod): boolean {
   return BigInt(version) > BigInt(other);
 }
 
-/** Whether nothing differs that a pod's actor would look at: mostly we only hear our own status again. */
+/** Whether nothing relevant to a pod's actor differs: mostly it is our own status update. */
 function isSameDesired(a: Pod, b: Pod): boolean {
   return (
     isSame(a.spec, b.spec) &&

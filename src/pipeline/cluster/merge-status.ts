@@ -5,7 +5,7 @@ import type { Pod, PodCondition, PodStatus } from "../../api/generated/types.ts"
 import { isTerminalPhase } from "../../api/pod/pod.ts";
 import { isOwnCondition, newerConditions } from "../status/pod-conditions.ts";
 
-/** Fields of a pod's status that the kubelet writes; all others belong to somebody else. */
+/** Fields of a pod's status that the kubelet writes; all others belong to other writers. */
 const OWN_FIELDS = [
   "observedGeneration",
   "phase",
@@ -26,11 +26,11 @@ const OWN_FIELDS = [
   "allocatedResources",
 ] as const satisfies readonly (keyof PodStatus)[];
 
-/** A condition that others set too, said by us. */
+/** A condition that others set too, as set by the kubelet. */
 const isOurDisruption = ({ type, reason }: PodCondition): boolean =>
   type === "DisruptionTarget" && reason === "TerminationByKubelet";
 
-/** The part of a status that is ours, for telling whether somebody else has changed it. */
+/** The part of a status that is ours, to detect changes by others. */
 export function ownPart(status: PodStatus | undefined): PodStatus {
   const own = Object.fromEntries(
     OWN_FIELDS.flatMap((field) => (status?.[field] === undefined ? [] : [[field, status[field]]])),
@@ -89,7 +89,7 @@ export function statusPatch(known: Pod, own: PodStatus): object | undefined {
   if (isSame(known.status, merged)) return undefined;
   const status = strategicDiff({ ...known.status }, { ...merged }, STATUS_RULES);
   if (status === undefined) return undefined;
-  // With the UID nobody's status lands on a successor of the same name.
+  // With the UID no status is written to a successor of the same name.
   return { metadata: { uid: known.metadata?.uid ?? "" }, status };
 }
 

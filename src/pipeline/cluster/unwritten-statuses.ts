@@ -11,7 +11,7 @@ export interface UnwrittenStatus {
   readonly reason: string;
 }
 
-/** What is not written for so long is said. */
+/** Statuses unwritten for longer are reported. */
 const LIMIT_MS = 10_000;
 
 interface Episode {
@@ -19,7 +19,7 @@ interface Episode {
   reported?: string;
 }
 
-/** Says of each status that stays unwritten why, once for each reason. Holds what is unwritten now, no more. */
+/** Reports why each status stays unwritten, once for each reason. Holds what is unwritten now, no more. */
 export class UnwrittenStatuses {
   readonly #clock: Clock;
   readonly #log: Log;

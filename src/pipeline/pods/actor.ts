@@ -215,7 +215,7 @@ export class PodActor {
     this.#recorded = keys;
   }
 
-  /** Decisions to wait are kept once, when they are taken, and users hear of a back-off that begins. */
+  /** Records decisions to wait once, when they are taken, and an event when a back-off begins. */
   #recordNewEvents(plan: PodPlan): void {
     this.#recordOnce(plan.events);
     const before = new Set(this.#record.standing.map(standingKey));
@@ -259,7 +259,7 @@ function chooseSignal(waiting: PodSignal, incoming: PodSignal): PodSignal {
   return waiting.observed.asOf > incoming.observed.asOf ? waiting : incoming;
 }
 
-/** Whether work in flight is for a life that is over, or has less time than it was told. */
+/** Whether work in flight is for a life that is over, or has less time than it was given. */
 function supersedes(before: PodRecord["life"], now: PodRecord["life"]): boolean {
   if (before.kind !== now.kind) return true;
   return before.kind === "terminating" && now.kind === "terminating" && now.killBy < before.killBy;

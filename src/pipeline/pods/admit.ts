@@ -1,7 +1,7 @@
 // pure
 import type { PodRecord } from "./record.ts";
 
-/** What admission says of a new pod; `defer` asks again later. */
+/** The verdict of admission on a new pod; `defer` retries later. */
 export type AdmissionVerdict =
   | { readonly kind: "admit"; readonly rules: number }
   | {

@@ -17,7 +17,7 @@ const EVICTED = "Evicted";
 /** Prefixes of eviction messages where the pod was not at fault (DisruptionTarget). */
 const FOR_THE_NODE = "The node was low on resource: ";
 
-/** Why it is ended again after a restart of the agent: what its status said of it stays. */
+/** Why it is terminated again after a restart of the agent: the reason of its status stays. */
 export function causeOf({ metadata }: Pod, published: PodStatus | undefined): TerminationCause {
   const { phase, reason = "", message = "" } = published ?? {};
   if (reason === EVICTED || (phase === "Failed" && reason !== "")) {

@@ -57,7 +57,7 @@ export interface RemovedAttempt extends ContainerAttempt {
 
 /** Sandboxes and containers. Every call may throw `OutsideError`; `notFound` on stop and remove is success. */
 export interface PodRuntimePort {
-  /** Asks the runtime for everything it has of the pod. Of one that cannot be read it is told later by itself. */
+  /** Asks the runtime for everything it has of the pod. One that cannot be read is reported later. */
   observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod>;
   createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string>;
   /**

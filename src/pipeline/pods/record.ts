@@ -16,7 +16,7 @@ export type TerminationCause =
   | { readonly kind: "deleted" }
   /** All its containers are done, or one failed for good. */
   | { readonly kind: "completed" }
-  /** Nobody knows it; found running. */
+  /** An orphan: found running without a source. */
   | { readonly kind: "orphaned" }
   /** Admission refused it although it ran before. */
   | { readonly kind: "rejected" }

@@ -32,7 +32,7 @@ export interface StepResult {
   };
 }
 
-/** Everything that can be said to a pod. */
+/** All signals to a pod. */
 export type PodSignal =
   /** The source's present wish; same UID. */
   | { readonly kind: "desired"; readonly pod: Pod }

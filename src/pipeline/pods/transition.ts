@@ -31,7 +31,7 @@ export function transition(record: PodRecord, signal: PodSignal, now: MonotonicM
   return advance(absorb(record, signal, now), now);
 }
 
-/** Writes down what the signal says. Moves life only where the signal itself asks for it. */
+/** Applies the signal to the record. Moves life only where the signal itself asks for it. */
 function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodRecord {
   switch (signal.kind) {
     case "desired":

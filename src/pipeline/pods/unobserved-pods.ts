@@ -9,7 +9,7 @@ import { NOTHING_OBSERVED, newRecord, type PodRecord, type PodSource } from "./r
 export interface KnownBefore {
   readonly published: PodStatus | undefined;
   readonly known: boolean;
-  /** When the pod began, as far as it can be told. */
+  /** Start time of the pod, as far as known. */
   readonly startedAt: WallMs;
 }
 
@@ -69,7 +69,7 @@ export class UnobservedPods {
     return this.#records.get(uid);
   }
 
-  /** Takes down that the pod cannot be read; with its record if somebody wants it. */
+  /** Records that the pod cannot be observed; returns its record if a source names it. */
   note(found: UnobservedPod): PodRecord | undefined {
     this.#held.set(found.uid, { ...this.#held.get(found.uid), found });
     return this.#refresh(found.uid);
@@ -92,7 +92,7 @@ export class UnobservedPods {
     return this.#refresh(uid);
   }
 
-  /** A pod of that name other than `uid`, as far as it can be told. */
+  /** A pod of that name other than `uid`, as far as known. */
   named(name: string, uid: PodUid): PodRecord | undefined {
     for (const held of this.#held.values())
       if (held.found.uid !== uid && nameOf(held) === name) return recordOf(held);
@@ -121,7 +121,7 @@ export function nameOf({ found, desired }: Held): string {
   return podDisplayName(desired?.change.pod ?? found.describe());
 }
 
-/** Of a pod that nobody wants it is shown nowhere. */
+/** Not shown for an orphaned pod. */
 const UNKNOWN_START = 0 as WallMs;
 
 /** It was admitted once, else the runtime had nothing of it; on a stale observation nothing is done about it. */

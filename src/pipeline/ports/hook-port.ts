@@ -22,7 +22,7 @@ export interface HookPortDeps {
 /** The hooks of containers, run through the runtime. */
 export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
   const { clock, log, net, cri } = deps.outside;
-  // Nobody may have looked at a sandbox yet that was just made, and the one before had another address.
+  // A sandbox that was just created may not be observed yet, and the one before had another address.
   const podIp = async ({ pod, sandboxId }: HookPlace, signal: AbortSignal) => {
     if (isHostNetworkPod(pod)) return deps.hostIps()[0];
     const sandboxes =

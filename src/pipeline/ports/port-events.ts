@@ -1,4 +1,4 @@
-/** What users are told about pods on the way to the runtime. */
+/** Events about pods on the way to the runtime. */
 import type { Pod } from "../../api/generated/types.ts";
 import { featuresForUpdate, missingFeatures } from "../../api/node/node-features.ts";
 import { podDescription } from "../../api/pod/pod.ts";
@@ -6,7 +6,7 @@ import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
 
-/** Who knows and who tells. */
+/** Dependencies: the runtime and the events. */
 export interface EventDeps {
   readonly events: Events;
   readonly runtime: Runtime;
@@ -23,7 +23,7 @@ export async function recordDnsProblems({ runtime, events }: EventDeps, pod: Pod
   events.ofPod(pod, { type: "Warning", reason: "MissingClusterDNS", message });
 }
 
-/** Tells of an update that needs what the node does not declare (kubelet.go HandlePodUpdates). */
+/** Records an event for an update that needs features the node does not declare (kubelet.go HandlePodUpdates). */
 export function recordMissingFeatures(
   events: Events,
   update: { readonly before: Pod | undefined; readonly now: Pod },

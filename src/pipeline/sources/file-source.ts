@@ -40,7 +40,7 @@ interface Remembered {
   /** The last content that could be used; a broken edit does not end running pods. */
   readonly pods: readonly SourcedPod[];
   readonly problem: SourceProblem | undefined;
-  /** It was written a moment ago and may not be whole yet: nothing is said before it was read again. */
+  /** It was written a moment ago and may be incomplete: nothing is reported before it was read again. */
   readonly unsettled?: boolean;
 }
 
@@ -69,7 +69,7 @@ export async function followFiles(
         deps.onRead();
         const all = [...remembered.values()];
         unsettled = all.some((manifest) => manifest.unsettled);
-        // The first answer says what is wanted at all: it waits until every manifest is whole.
+        // The first answer is the complete set of pods: it waits until every manifest is complete.
         return unsettled && !reported ? undefined : all;
       },
       act: async (all) => {

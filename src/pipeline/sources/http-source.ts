@@ -8,7 +8,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 /** The whole exchange takes no longer (config/http.go client timeout). */
 const TIMEOUT_MS = 10_000;
 
-/** Whom to ask, and how often. */
+/** The URL, and the polling interval. */
 export interface HttpSourceOptions {
   readonly url: string;
   readonly headers: readonly { readonly name: string; readonly value: string }[];

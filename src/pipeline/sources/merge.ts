@@ -15,7 +15,7 @@ export interface SourcedPod {
   readonly origin: string;
 }
 
-/** Something a source holds that cannot be used; said once, shown as long as it lasts. */
+/** An invalid item of a source; reported once, shown as long as it lasts. */
 export interface SourceProblem {
   readonly origin: string;
   readonly message: string;

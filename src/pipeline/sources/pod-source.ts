@@ -1,7 +1,7 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 
-/** Where a source says what it wants. */
+/** Receives the desired pods of a source. */
 export interface PodSink {
   /**
    * This pod, with a UID of its own, shall run as its spec says; said again, its spec may have changed.
@@ -13,7 +13,7 @@ export interface PodSink {
    * of its spec.
    */
   drop(uid: string, graceSeconds?: number): void;
-  /** Everything the source knows at its start has been said. Until then the agent ends nothing. */
+  /** The source's initial state is complete. Until then the agent terminates nothing. */
   synced(): void;
 }
 
@@ -23,6 +23,6 @@ export interface PodSource {
   readonly name: string;
   /** Its pods may have fields of a later API, which are ignored with a warning; elsewhere they are refused. */
   readonly mayBeLater?: boolean;
-  /** Says what is wanted until `signal` is aborted; when it throws it is started again. */
+  /** Reports desired pods until `signal` is aborted; restarted when it throws. */
   follow(sink: PodSink, signal: AbortSignal): Promise<void>;
 }

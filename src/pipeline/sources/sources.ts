@@ -47,7 +47,7 @@ export interface SourcesOptions {
   readonly others?: readonly PodSource[];
 }
 
-/** What sources need, and whom they tell. */
+/** Dependencies and callbacks of sources. */
 export interface SourcesDeps {
   readonly files: Files;
   readonly net: Net;
@@ -86,7 +86,7 @@ export class Sources {
   readonly #readAt = new Map<SourceKind, MonotonicMs>();
   /** When pods of other sources were first seen, by UID. */
   readonly #seenAt = new Map<string, string>();
-  /** Ignored fields that were told of, by UID. */
+  /** Ignored fields already reported, by UID. */
   readonly #ignored = new Map<string, string>();
   #desired: ReadonlyMap<PodUid, SourcedPod> = new Map();
   #duplicates: ReadonlySet<string> = new Set();
@@ -191,7 +191,7 @@ export class Sources {
     };
   }
 
-  /** The pod without fields that are not known, which are told of when they are new. */
+  /** The pod without fields that are not known, which are reported when they are new. */
   #ignoreUnknown(uid: string, found: Pod): Pod {
     const { pod, unknown } = knownFields(found);
     const paths = unknown.join(" ");

@@ -23,7 +23,7 @@ export function knownFields(pod: Pod): KnownFields {
 /** Paths that one message names. */
 const MAX_NAMED = 8;
 
-/** What the event about unknown fields says. */
+/** Message of the event about unknown fields. */
 export function unknownFieldsMessage(unknown: readonly string[]): string {
   const named = unknown.slice(0, MAX_NAMED).map((path) => JSON.stringify(path));
   const rest = unknown.length - named.length;

@@ -90,7 +90,7 @@ function withShortMessages(status: ContainerStatus, maxBytes: number): Container
   return { ...status, ...(state ? { state } : {}), ...(lastState ? { lastState } : {}) };
 }
 
-/** Nobody waits for an ephemeral container to be started or ready. */
+/** Ephemeral containers do not count as started or ready. */
 function ephemeralStatus({ started: _, ...status }: ContainerStatus): ContainerStatus {
   return { ...status, ready: false };
 }
@@ -168,7 +168,7 @@ function withoutAttempt(
   if (before?.state?.terminated)
     return { ...before, ready: spec.kind === "init" && before.ready, started: false };
   const restartCount = before?.restartCount ?? 0;
-  // Nobody keeps it for ever, and without it having ended well the others would not be there.
+  // It is removed eventually, and without its success the others would not exist.
   if (spec.kind === "init" && hasRegularAttempt(record))
     return {
       ...base,

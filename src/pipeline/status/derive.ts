@@ -132,7 +132,7 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-/** A phase once terminal is never left; while containers may run it is not said yet. */
+/** A phase once terminal is never left; while containers may run it is not published yet. */
 function stickyPhase(
   phase: PodPhase,
   previous: PodStatus | undefined,
@@ -188,7 +188,7 @@ function reasonOf(
   return { ...(reason ? { reason } : {}), ...(message ? { message } : {}) };
 }
 
-/** Shown with what was last known of a pod that cannot be observed: whether that still holds nobody can tell. */
+/** Shown with what was last known of a pod that cannot be observed: it may be outdated. */
 function degradedReason(
   { degraded }: PodRecord,
   phase: string | undefined,
@@ -197,7 +197,7 @@ function degradedReason(
   return { reason: "ObservationFailed", message: `error determining status: ${degraded}` };
 }
 
-/** Reported together with the end, so that nobody counts it as the pod's own (KEP-3329). */
+/** Reported together with the end, so that it does not count as the pod's own failure (KEP-3329). */
 function disruptionOf({ life }: PodRecord): readonly ConditionVerdict[] {
   const cause = "cause" in life ? life.cause : undefined;
   if (cause?.kind !== "evicted" || cause.disruption === undefined) return [];

@@ -32,7 +32,7 @@ function changedAt({ lastTransitionTime }: PodCondition): number {
   return Number.isNaN(ms) ? 0 : ms;
 }
 
-/** A condition without its times, which belong to whoever keeps the last one. */
+/** A condition without its times, which the keeper of the last one sets. */
 export interface ConditionVerdict {
   readonly type: string;
   readonly status: "True" | "False";

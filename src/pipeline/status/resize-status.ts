@@ -1,5 +1,5 @@
 // pure
-/** What a status says of resources that were given, that are had, and of changes in place (KEP-1287, KEP-5419). */
+/** Allocated and actual resources and resize conditions of a status (KEP-1287, KEP-5419). */
 
 import type {
   Container,

@@ -55,7 +55,7 @@ export class Statuses {
   readonly #current = new Map<PodUid, PodWithStatus>();
   /** Read back at start, until the pod's first record comes. */
   readonly #kept = new Map<PodUid, PodStatus>();
-  /** Pods that nobody wants any more, now and when the agent last ended. */
+  /** Pods that no source names any more, now and when the agent last ended. */
   readonly #going = new Set<PodUid>();
   readonly #goneBefore = new Set<PodUid>();
   readonly #sinks = new Set<StatusSink>();
@@ -109,7 +109,7 @@ export class Statuses {
     };
   }
 
-  /** Takes a pod's new record; sinks hear of it when its status changed. */
+  /** Takes a pod's new record; notifies sinks when its status changed. */
   update(record: PodRecord): void {
     const { uid, pod } = record;
     if (record.life.kind === "released") {
@@ -146,7 +146,7 @@ export class Statuses {
     for (const record of records) this.update(record);
   }
 
-  /** Statuses kept of pods that nobody knows any more are removed. */
+  /** Removes kept statuses of pods that no longer exist. */
   dropUnclaimed(isKnown: (uid: PodUid) => boolean): void {
     for (const uid of this.#kept.keys()) {
       if (isKnown(uid)) continue;
@@ -218,7 +218,7 @@ function sameStatus(a: PodStatus, b: PodStatus): boolean {
 
 interface KeptStatus {
   readonly status: PodStatus;
-  /** The pod was being ended because nobody wanted it any more. */
+  /** The pod was being terminated because no source named it any more. */
   readonly going: boolean;
 }
 

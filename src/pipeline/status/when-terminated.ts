@@ -2,7 +2,7 @@
 import type { ContainerStateTerminated, ContainerStatus } from "../../api/generated/types.ts";
 import { EXIT_CODE_UNKNOWN, type SpecContainer } from "../pods/plan/restart.ts";
 
-/** What is said of a container that nobody has seen end. */
+/** State of a container whose end was not observed. */
 export const NEVER_SEEN_TO_END: ContainerStateTerminated = {
   reason: "ContainerStatusUnknown",
   message: "The container could not be located when the pod was terminated",

@@ -13,7 +13,7 @@ export interface Attributes {
   readonly path: string;
 }
 
-/** Says who may do what. A throw is a failure to find out. */
+/** Authorizes requests. Throws when the decision failed. */
 export interface Authorizer {
   authorize(attributes: Attributes, signal: AbortSignal): Promise<"allow" | "deny">;
 }

@@ -5,7 +5,7 @@ import type { HealthRegistry } from "../../kit/health/health.ts";
 import { type Call, replyText } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 
-/** One thing that must be well; says what is wrong, or `undefined`. */
+/** One health check; returns its problem, or `undefined`. */
 export interface ServedCheck {
   readonly name: string;
   /** Shown, but no reason to restart the agent: `/healthz` does not fail for it. */

@@ -49,7 +49,7 @@ export function translationOfPortForward(offer: UpgradeOffer): Translation {
   return streamProtocols.length > 0 ? { kind: "tunnel", streamProtocols } : NONE;
 }
 
-/** What a request that wishes to switch protocols says of it. */
+/** The upgrade headers of a request. */
 export interface UpgradeOffer {
   readonly upgrade: string | undefined;
   readonly headers: Readonly<Record<string, string | undefined>>;

@@ -33,7 +33,7 @@ export interface RotationDeps extends SignDeps {
   readonly take: (pair: CertificatePair) => void;
 }
 
-/** Nobody waits longer for one request (certificateWaitTimeout). */
+/** Timeout of one certificate request (certificateWaitTimeout). */
 const REQUEST_TIMEOUT_MS = 15 * 60_000;
 const RETRY = { initialMs: 2_000, maxMs: 60_000 };
 /** The clock may be set while we wait: longer sleeps are taken in pieces. */

@@ -11,7 +11,7 @@ export const SERVING_STORE = "kubelet-server";
 /** No names: a client's certificate needs none. */
 export const NO_NAMES: AlternativeNames = { dnsNames: [], ipAddresses: [] };
 
-/** As whom a node is known (user and group of the node authorizer). */
+/** User and group of a node (node authorizer). */
 export function nodeSubject(nodeName: string): CertificateSubject {
   return { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] };
 }

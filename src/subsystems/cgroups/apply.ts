@@ -18,7 +18,7 @@ export interface CgroupDifference {
   readonly file: string;
   readonly found: string | undefined;
   readonly wanted: string;
-  /** The agent does not write this value by itself; somebody else has. */
+  /** The value was written by another process, not by the agent. */
   readonly foreign?: true;
 }
 

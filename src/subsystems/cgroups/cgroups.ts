@@ -77,7 +77,7 @@ export type NodeEnforcement =
   | { readonly kind: "enforced" }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What is said about the node after an attempt, with the Go kubelet's text. */
+/** The event about the node after an attempt, with the Go kubelet's text. */
 export function enforcementEvent(enforcement: NodeEnforcement): {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
@@ -121,7 +121,7 @@ export interface Cgroups {
   criParent(pod: Pod): string;
   /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
   containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources;
-  /** What the runtime is told of the pod's sums for its sandbox. Right only after `start`. */
+  /** The pod's resources for its sandbox, as sent to the runtime. Valid only after `start`. */
   sandboxResources(pod: Pod): SandboxResources;
   /**
    * Sets shares and limits of the classes for the pods that are active. Calls that overlap share a pass
@@ -132,7 +132,7 @@ export interface Cgroups {
   resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome>;
   /** Pods' groups that are there, by class and uid. */
   listPods(): Promise<readonly FoundPodGroup[]>;
-  /** What stands at a path that the kernel tells. */
+  /** The object at a path reported by the kernel. */
   locate(path: string): GroupPlace;
   /** Processes in the pod's group, whatever its class. */
   podProcesses(uid: string): Promise<readonly number[]>;

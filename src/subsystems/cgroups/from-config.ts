@@ -7,14 +7,14 @@ import type { CgroupDriver } from "./names.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { MemoryQos } from "./settings.ts";
 
-/** What the configuration says only indirectly, or not at all. */
+/** Settings that are derived, or not in the configuration. */
 export interface ConfigSurroundings {
-  /** The driver that the runtime says it has; absent when it does not say. */
+  /** The cgroup driver that the runtime reports; absent when it does not. */
   readonly runtimeDriver?: CgroupDriver;
   readonly pageBytes: number;
 }
 
-/** Memory pages of the architectures that nodelet runs on, unless the machine says otherwise. */
+/** Memory pages of the architectures that nodelet runs on, by default. */
 export const USUAL_PAGE_BYTES = 4096;
 
 /** The part of the configuration that concerns control groups. */

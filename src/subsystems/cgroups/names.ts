@@ -84,7 +84,7 @@ export function literalPath(name: CgroupName, driver: CgroupDriver): string {
   return driver === "systemd" ? systemdPath(name) : cgroupfsPath(name);
 }
 
-/** The name behind a path as `driver` spells it. For systemd the last slice says everything. */
+/** The name behind a path as `driver` spells it. For systemd the last slice contains it all. */
 export function parsePath(path: string, driver: CgroupDriver): CgroupName {
   const parts = path.split("/").filter((part) => part !== "");
   if (driver === "cgroupfs") return parts;

@@ -21,11 +21,11 @@ export interface CgroupResizeRequest {
   /** As its containers are now, and as they shall be. */
   readonly from: Pod;
   readonly to: Pod;
-  /** Whether containers may have other values than `from` says. */
+  /** Whether containers may have other values than in `from`. */
   readonly updateAll: boolean;
   /** Containers that run and stay running; others get what they shall have when they are made. */
   readonly containers: readonly { readonly name: string; readonly id: string }[];
-  /** Tells the runtime the new resources of a container. */
+  /** Sends the new resources of a container to the runtime. */
   readonly updateContainer: (id: string, resources: ContainerResources) => Promise<void>;
 }
 

@@ -35,7 +35,7 @@ export async function runtimeCgroupDriver(
   }
 }
 
-/** The version from which the Go kubelet 1.36 says that it demands a runtime that tells its driver. */
+/** The version from which the Go kubelet 1.36 requires a runtime that reports its cgroup driver. */
 const LAST_SUPPORT = "1.37.0";
 
 function tellLostSupport(metrics: MetricsRegistry): void {

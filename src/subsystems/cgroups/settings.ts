@@ -38,7 +38,7 @@ export interface CgroupSettings extends CgroupShape {
   /** `pods` is enforced: the pods' group leaves out what is reserved. */
   readonly enforcePods: boolean;
   readonly reservedGroups: readonly ReservedGroup[];
-  /** CPUs of all pods as the kernel lists them; absent where nobody needs to be told. */
+  /** CPUs of all pods as the kernel lists them; absent where not needed. */
   readonly cpus?: string;
   /** Page sizes of the machine in the kernel's spelling. */
   readonly hugepageSizes: readonly string[];

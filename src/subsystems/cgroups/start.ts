@@ -57,7 +57,7 @@ export async function checkRoot(
   );
 }
 
-/** v1 tells at the root whether swap is counted, v2 only in a group below it. */
+/** v1 shows at the root whether swap is counted, v2 only in a group below it. */
 export async function readSwap(
   tree: CgroupTree,
   settings: CgroupSettings,

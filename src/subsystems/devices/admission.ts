@@ -11,7 +11,7 @@ import type { ResourceRecord } from "./inventory.ts";
 import { deviceRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
 
-/** What admission hears. */
+/** The result for admission. */
 export type GrantOutcome =
   | { readonly kind: "granted" }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string }
@@ -42,7 +42,7 @@ const SLOW_RETRY_MS = 10_000;
 /** A pod that waits is asked for again at most this often. */
 const RETRY_PAUSE_MS = 500;
 
-/** For whoever still asks for a pod that was seen ended meanwhile. */
+/** The result for a pod that was observed ended meanwhile. */
 const GONE = {
   kind: "refused",
   reason: "UnexpectedAdmissionError",

@@ -21,7 +21,7 @@ export const GPU = "v.com/gpu";
 export const NIC = "v.com/nic";
 /** The pod of the rows. */
 export const UID = "uid" as PodUid;
-/** When plugins came that do not say when. */
+/** Registration time of plugins without one. */
 export const LONG_AGO = 0 as MonotonicMs;
 /** When rows are planned. */
 export const NOW = 1_000_000 as MonotonicMs;

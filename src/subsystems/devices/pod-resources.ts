@@ -54,7 +54,7 @@ export function podResourcesV1alpha1({
   };
 }
 
-/** Every device that can be given away now or after whoever has it is done. */
+/** Every device that is free, or will be after its holder has ended. */
 export function allocatableResources(inventory: Inventory): AllocatableResourcesResponse {
   const devices = [...inventory]
     .filter(([, record]) => canGive(record))

@@ -37,7 +37,7 @@ export interface ReportedResource {
 /** One device. */
 export interface ReportedDevice {
   readonly id: string;
-  /** As last said; `unknown` for devices that are held and not listed. */
+  /** As last reported; `unknown` for devices that are held and not listed. */
   readonly health: "healthy" | "unhealthy" | "unknown";
   readonly numaNodes: readonly number[];
   readonly owner: DeviceOwner | undefined;

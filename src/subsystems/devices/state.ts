@@ -12,7 +12,7 @@ import {
 } from "./inventory.ts";
 import { EMPTY_LEDGER, type Ledger } from "./ledger/ledger.ts";
 
-/** What the node's status says of devices. */
+/** The devices in the node's status. */
 export interface DeviceCapacity {
   /** By resource name. */
   readonly counts: ReadonlyMap<string, DeviceCount>;
@@ -25,7 +25,7 @@ export interface DeviceCapacity {
   readonly fresh: boolean;
 }
 
-/** Who is told of changes. */
+/** Callbacks for changes. */
 export interface DeviceStateDeps {
   readonly clock: Clock;
   /** Something changed that is to be kept. */

@@ -17,7 +17,7 @@ export interface Hint {
   readonly preferred: boolean;
 }
 
-/** Hints of one resource; `any` says nothing, an empty list that the request cannot be met anywhere. */
+/** Hints of one resource; `any` is no preference, an empty list means that the request cannot be met anywhere. */
 export type Hints = "any" | readonly Hint[];
 
 /** How strictly sets of nodes are taken (`topologyManagerPolicy`). */
@@ -87,7 +87,7 @@ export function deviceHints(request: HintRequest, settings: TopologySettings): H
   return found.map((mask) => ({ mask, preferred: bitCount(mask) === narrowest }));
 }
 
-/** Devices that say nothing of their place belong to no set of nodes and are left out. */
+/** Devices without topology belong to no set of nodes and are left out. */
 function groupByMask(
   { devices, available, reusable }: HintRequest,
   settings: TopologySettings,

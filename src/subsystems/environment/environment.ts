@@ -41,13 +41,13 @@ export interface EnvironmentOptions {
   readonly allocatable: Allocatable;
 }
 
-/** Dependencies of the module; without an API server only what the pod itself says is to be had. */
+/** Dependencies of the module; without an API server only values of the pod itself are available. */
 export interface EnvironmentDeps {
   readonly objects?: ObjectSource;
   readonly services?: ServiceList;
   /** A file of an emptyDir volume of the pod; `undefined` when there is none. */
   readonly readVolumeFile: (pod: Pod, volume: string, path: string) => Promise<string | undefined>;
-  /** Told which keys a container goes without, since their values cannot be variables. */
+  /** Called with the keys a container goes without, since they cannot be variables. */
   readonly recordSkipped: (pod: Pod, message: string) => void;
 }
 

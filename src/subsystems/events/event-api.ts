@@ -114,7 +114,7 @@ export interface EventWrite {
   readonly patch: EventPatch | undefined;
 }
 
-/** Whether the server says that there is no such thing. */
+/** Whether the server replied NotFound. */
 export function isMissing(thrown: unknown): boolean {
   const fault = faultOf(thrown);
   return fault.kind === "status" && fault.status === MISSING_STATUS;

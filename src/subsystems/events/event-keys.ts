@@ -21,7 +21,7 @@ export function digest(text: string): number {
   return 4294967296 * (2097151 & low) + (high >>> 0);
 }
 
-/** Who says it about which object: source, kind, namespace, name, UID, API version. */
+/** Source and object of an event: source, kind, namespace, name, UID, API version. */
 export function objectKey({ source, involvedObject: of }: CoreEvent): string {
   return (
     (source?.component ?? "") +
@@ -71,7 +71,7 @@ export function spamKey(event: CoreEvent, object = objectKey(event)): string {
   return object + SEAM + (event.type ?? "");
 }
 
-/** As `spamKey`, and each reason has its own budget: what is said often takes nothing from what is said once. */
+/** As `spamKey`, and each reason has its own budget: frequent events do not use up the budget of rare ones. */
 export function spamKeyByReason(event: CoreEvent, object = objectKey(event)): string {
   return spamKey(event, object) + SEAM + (event.reason ?? "");
 }

@@ -71,7 +71,7 @@ const COMPONENT = "kubelet";
 /** Verbosity at which events are logged (server.go makeEventRecorder). */
 const LOG_VERBOSITY = 3;
 const DEFAULT_RATE: RateLimit = { qps: 50, burst: 100 };
-/** Writes per second when the Go kubelet is told 0 (client-go DefaultQPS). */
+/** Writes per second when the Go kubelet is configured with 0 (client-go DefaultQPS). */
 const REFERENCE_QPS = 5;
 /** How long the agent's end waits for the API server to take what is left. */
 const DRAIN_MS = 3_000;
@@ -303,7 +303,7 @@ export class Events {
   }
 }
 
-/** What is said without the ids of containers: these make every attempt look like another event. */
+/** The message without container ids, which would make every attempt another event. */
 function tidied(
   { containerId, ...text }: PodEventText,
   container: string | undefined,

@@ -25,7 +25,7 @@ export function formatMessage(format: string, values: readonly FormatValue[]): s
   return `${text}%!(EXTRA ${extra.join(", ")})`;
 }
 
-/** Digits behind the point unless the format says how many. */
+/** Default number of digits after the point. */
 const FRACTION_DIGITS = 6;
 
 function formatValue(verb: string, value: FormatValue, precision: number | undefined): string {

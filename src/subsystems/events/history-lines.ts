@@ -1,5 +1,5 @@
 // pure
-/** The history on disk: what a line says, and what the lines together say of an event. */
+/** The history on disk: the contents of a line, and the event that its lines amount to. */
 import { type EventMarks, NO_MARKS } from "../../api/event-marks.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
 
@@ -98,7 +98,7 @@ function withFate(marks: EventMarks, fate: Fate): EventMarks {
   }
 }
 
-/** What a line of the file says; a torn one, or one of somebody else, nothing. */
+/** The contents of a line; nothing for a torn or foreign line. */
 export function parseHistoryLine(text: string): readonly HistoryLine[] {
   try {
     const value = JSON.parse(text) as { readonly [key: string]: unknown } | null;

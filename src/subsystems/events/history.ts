@@ -91,7 +91,7 @@ export class History {
 
   /** Keeps an event with what became of it; gives what is known of it now. */
   keep(raw: CoreEvent, { event, combined, filtered }: Correlation): KeptEvent {
-    // What was combined is kept as it was said; the one that stands for it is for the API server.
+    // A combined event is kept as recorded; the aggregate is for the API server.
     const shown = combined ? raw : event;
     const key = keptKey(shown);
     const ring = this.#rings[laneOf(shown.reason)];

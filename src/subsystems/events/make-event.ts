@@ -11,18 +11,18 @@ export interface EventText {
   readonly message: string;
 }
 
-/** What an event may be about: a Kubernetes object that says what it is, or a reference to one. */
+/** The object of an event: a Kubernetes object with apiVersion and kind, or a reference to one. */
 export type EventObject =
   | ObjectReference
   | { readonly apiVersion?: string; readonly kind?: string; readonly metadata?: ObjectMeta };
 
-/** Who says it: the agent on its node. */
+/** The source of an event: the agent on its node. */
 export interface EventSourceName {
   readonly component: string;
   readonly host: string;
 }
 
-/** When it is said, and what makes its name its own. */
+/** The time of an event, and what makes its name unique. */
 export interface EventStamp {
   /** RFC 3339. */
   readonly time: string;

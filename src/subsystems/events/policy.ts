@@ -42,7 +42,7 @@ export interface CorrelatorOptions {
   readonly filter?: (event: CoreEvent) => boolean;
 }
 
-/** What the owner of the agent may say about events; what is left out has its default. */
+/** The node owner's policy for events; absent fields have their defaults. */
 export interface EventPolicy {
   readonly mode?: EventMode;
   readonly correlator?: CorrelatorOptions;

@@ -33,7 +33,7 @@ export interface SinkDeps {
   readonly spool: Spool;
   /** Called for an event that waits on disk, of its arrival afterwards, and of its loss. */
   readonly onFate: (event: CoreEvent, fate: Fate) => void;
-  /** Told once everything has arrived after some of what waited had to go. */
+  /** Called once everything has arrived after some waiting events were dropped. */
   readonly onCaughtUp: (lost: LostEvents) => void;
 }
 
@@ -48,7 +48,7 @@ export interface LostEvents {
 }
 
 const RETRY = { initialMs: 1_000, maxMs: 30_000 };
-/** Writes that fail in a row before it is said in the log again. */
+/** Consecutive failed writes before it is logged again. */
 const SAY_EVERY = 20;
 
 /**

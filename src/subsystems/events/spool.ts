@@ -184,7 +184,7 @@ function entryLine({ order, event, patch }: OutboxEntry): string {
   return JSON.stringify(line);
 }
 
-/** A line that was torn, or that somebody else wrote, is nothing. */
+/** A torn or foreign line is ignored. */
 function parseLine(text: string): readonly Line[] {
   if (text === "") return [];
   try {

@@ -50,7 +50,7 @@ export class ContainerLinks {
   /** A container was made; it is linked when it has started. */
   created(containerId: string, container: LinkedContainer): void {
     this.#created.set(containerId, container);
-    // What never starts is mostly told of by `removed`, but not when its sandbox takes it away.
+    // One that never starts is mostly reported by `removed`, but not when its sandbox is removed with it.
     for (const oldest of this.#created.keys()) {
       if (this.#created.size <= MAX_CREATED) break;
       this.#created.delete(oldest);
@@ -70,7 +70,7 @@ export class ContainerLinks {
       try {
         await this.#files.link(target, path);
       } catch (error) {
-        // The folder is there but for the first link, or when somebody has removed it.
+        // The folder is there but for the first link, or when it was removed.
         if (!isOutside(error, "notFound")) throw error;
         await this.#files.makeDirectory(this.#folder, FOLDER_MODE);
         await this.#files.link(target, path);

@@ -3,7 +3,7 @@
 /** The two outputs of a container. */
 export type LogStream = "stdout" | "stderr";
 
-/** A piece of what a container wrote; `ends` says that its line is complete with it. */
+/** A piece of what a container wrote; `ends` means that its line is complete with it. */
 export interface Fragment {
   /** RFC 3339 with nanoseconds, as the runtime wrote it. */
   readonly time: string;
@@ -40,7 +40,7 @@ export function readHead(line: Uint8Array): Head | undefined {
   return {
     time: ascii(line.subarray(0, afterTime)),
     stream,
-    // Only the first tag says so; others are kept for what may come.
+    // Only the first tag matters; others are reserved.
     partial: tags === "P" || tags.startsWith("P:"),
     length: Math.min(afterTags + 1, line.length),
   };

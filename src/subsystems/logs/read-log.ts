@@ -31,7 +31,7 @@ export interface LogReadingDeps {
 }
 
 const READ_BYTES = 64 * 1024;
-/** Looks without having been told of a change: the kernel may have no watch left for us. */
+/** Poll interval: the kernel may have no inotify watch left. */
 const LOOK_EVERY_MS = 1_000;
 /** Files of one log that are looked at, the newest ones; a node keeps a handful. */
 const MAX_SEGMENTS = 64;

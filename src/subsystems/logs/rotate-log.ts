@@ -40,7 +40,7 @@ export async function rotateLog(
   const { files, clock } = deps;
   const facts = await files.facts(path);
   if (facts === undefined) {
-    // Somebody took the file away; the runtime writes into one without a name until it is told.
+    // The file was removed; the runtime writes into an unlinked one until it reopens it.
     await deps.reopen(containerId, signal);
     return false;
   }

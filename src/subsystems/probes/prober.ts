@@ -48,7 +48,7 @@ export interface ProberShared {
   readonly execSlots: Slots;
   readonly agentStartedAt: MonotonicMs;
   readonly historyLength: number;
-  /** Whether exec probes that ran out of time leave nothing behind, where the pod does not say. */
+  /** Whether exec probes that ran out of time leave nothing behind, unless set by the pod. */
   readonly endLeftovers: boolean;
   readonly news: Publisher<PodNews>;
   readonly recordEvent: (event: ProbeEvent) => void;

@@ -52,7 +52,7 @@ export interface ProbesOptions {
   readonly historyLength: number;
   /** Attempts per second of all probes with a period set by annotation. */
   readonly fineLooksPerSecond: number;
-  /** Whether exec probes that ran out of time are ended with all they started, where the pod does not say. */
+  /** Whether exec probes that ran out of time are ended with all they started, unless set by the pod. */
   readonly endLeftovers: boolean;
 }
 

@@ -26,7 +26,7 @@ export interface ProbeFacts {
   readonly startedAtMs: WallMs | undefined;
   /** `started` of the container's status. */
   readonly started: boolean;
-  /** This very container passed this probe before, as its status said when the agent was started. */
+  /** This very container passed this probe before, according to its status when the agent was started. */
   readonly confirmed: boolean;
   /** Whether a container that does not run has yet to start or will be started again. */
   readonly comesBack: boolean;

@@ -76,7 +76,7 @@ export class Observer {
   >();
   readonly #stopped = new Set<string>();
   readonly #podOf = new Map<string, { readonly uid: PodUid; readonly since: MonotonicMs }>();
-  /** What was last told of each pod, as ids and states, and as of when. */
+  /** What was last reported of each pod, as ids and states, and as of when. */
   readonly #reported = new Map<
     PodUid,
     { readonly signature: string; readonly asOf: MonotonicMs }
@@ -139,7 +139,7 @@ export class Observer {
     }
   }
 
-  /** Lists everything: which pods changed since they were last told of, and which vanished. */
+  /** Lists everything: which pods changed since they were last reported, and which vanished. */
   async listAll(signal: AbortSignal): Promise<Listing> {
     const lists = await this.#list({}, signal);
     const byPod = groupByPod(lists);

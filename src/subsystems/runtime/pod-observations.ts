@@ -24,7 +24,7 @@ export interface PodObservationsDeps {
   readonly onLate: PodHandler;
   /** Something changed on the pod while it was looked at. */
   readonly onChangedMeanwhile: (uid: PodUid) => void;
-  /** The runtime could not even list what it has of a pod that nobody waited for. */
+  /** The runtime failed to list a pod whose observation was not waited for. */
   readonly onUnlisted: () => void;
 }
 
@@ -60,7 +60,7 @@ export class PodObservations {
     this.#deps = deps;
   }
 
-  /** Lists everything and tells of what changed, each pod as soon as it was read. Throws when it cannot list. */
+  /** Lists everything and reports what changed, each pod as soon as it was read. Throws when it cannot list. */
   async all(report: PodHandler, signal: AbortSignal): Promise<void> {
     const { observer, degraded } = this.#deps;
     const { changed, vanished } = await observer.listAll(signal);
@@ -80,7 +80,7 @@ export class PodObservations {
     );
   }
 
-  /** Looks at one pod for whoever asks. Throws when the runtime cannot list. */
+  /** Observes one pod for the caller. Throws when the runtime cannot list. */
   async one(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
     const observation = await this.#deps.observer.observePod(uid, signal);
     return this.#judged(observation);
@@ -182,7 +182,7 @@ export class PodObservations {
     this.#report(pod, report);
   }
 
-  /** One pod that whoever is told of it cannot take keeps no other from being told. */
+  /** A handler that throws for one pod does not affect others. */
   #report(found: FoundPod, report: PodHandler): void {
     try {
       report(found);

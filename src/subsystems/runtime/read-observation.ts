@@ -34,7 +34,7 @@ function wallOrNever(nanos: bigint): WallMs | undefined {
   return nanos > 0n ? wallOf(nanos) : undefined;
 }
 
-/** A sandbox from what its listing and its status say; `wasStopped` when the agent has stopped it. */
+/** A sandbox from its listing and its status; `wasStopped` when the agent has stopped it. */
 export function readSandbox(
   listed: PodSandbox,
   status: PodSandboxStatus,
@@ -63,7 +63,7 @@ const STATES: Readonly<Record<number, ObservedContainer["state"]>> = {
   [ContainerState.CONTAINER_UNKNOWN]: "unknown",
 };
 
-/** What containerd says of a container whose start was given up by its caller before the program was run. */
+/** Containerd's message of a container whose start was cancelled before the program was run. */
 const GIVEN_UP = /^failed to create containerd task: .*context canceled(: unknown)?$/;
 
 /** An agent that is killed while it starts a container must not fail the pod: the container was only made. */
@@ -113,7 +113,7 @@ export function readContainer(
   };
 }
 
-/** Runtimes that do not know it say nothing at all. */
+/** Runtimes without it report nothing. */
 function userOf({ user }: ContainerStatus): Pick<ObservedContainer, "user"> {
   const linux = user?.linux;
   if (!linux) return {};

@@ -28,7 +28,7 @@ export class Resolver {
     options: ResolverOptions,
     deps: {
       readonly files: Pick<Files, "readText">;
-      /** Told in the words of the event CheckLimitsForResolvConf. */
+      /** Called with the message of the event CheckLimitsForResolvConf. */
       readonly recordFailure: (message: string) => void;
     },
   ) {

@@ -82,7 +82,7 @@ export interface RuntimeDeps {
   readonly readTail: ReadTail;
   readonly cgroupParent: (pod: Pod) => string;
   readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
-  /** What the sandbox is told of the pod's sums. */
+  /** The pod's resources for the sandbox. */
   readonly sandboxResources: (pod: Pod) => SandboxSums;
   /** Classes that pods name; absent where there is no API server. */
   readonly runtimeClasses?: RuntimeClassList;
@@ -317,7 +317,7 @@ export class Runtime {
     return this.#deps.cri.runtime.updateContainer(id, resources, signal);
   }
 
-  /** Tells the pod's sums to a runtime that asks for them. */
+  /** Sends the pod's resources to a runtime that supports it. */
   async updateSandbox(id: string, pod: Pod, signal: AbortSignal): Promise<void> {
     const { resources = {}, overhead = {} } = this.#deps.sandboxResources(pod);
     try {

@@ -23,7 +23,7 @@ export interface SandboxSums {
   readonly overhead: DeepPartial<LinuxContainerResources>;
 }
 
-/** What a sandbox gets beside what the pod's spec says. */
+/** What a sandbox gets beside the pod's spec. */
 export interface SandboxParts extends SandboxSums {
   readonly attempt: number;
   readonly roots: { readonly root: string; readonly logs: string };

@@ -46,7 +46,7 @@ export interface Resource {
   readonly kind: string;
   readonly namespaced: boolean;
   fetch(client: AgentClient): Promise<readonly ResourceRow[]>;
-  /** The row that a change is about; left out where changes are not told. */
+  /** The row of a change; absent where changes are not published. */
   readonly ofChange?: (change: Change) => ResourceRow | undefined;
   table(rows: readonly ResourceRow[], view: TableView): readonly string[];
   /** What a reader sees below the table; left out of what programs read. */
@@ -172,7 +172,7 @@ function eventAsRow(event: CoreEvent): ResourceRow {
   return { namespace, name, labels, object: withKind(event, "Event") };
 }
 
-/** Objects in lists leave out what they are; on their own they say it first. */
+/** Objects in lists have no apiVersion and kind; single objects begin with them. */
 function withKind<T extends object>(object: T, kind: string): T {
   return { apiVersion: "v1", kind, ...object };
 }

@@ -88,7 +88,7 @@ async function askAgent(
 const SUMMARY_FIX =
   "kubectl get --raw /api/v1/nodes/NAME/proxy/stats/summary > summary.json, and --summary summary.json";
 
-/** `undefined` when the configuration cannot be used; that is told. */
+/** `undefined` when the configuration is invalid, which is printed. */
 async function planRecorded(
   hard: readonly GivenThreshold[],
   options: PlanEvictionOptions,

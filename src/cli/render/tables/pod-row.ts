@@ -51,7 +51,7 @@ function restartText({ restarts, lastRestartMs }: PodSummary, now: number): stri
   return `${restarts} (${humanDuration(now - lastRestartMs)} ago)`;
 }
 
-/** Statuses that nobody has to look after. */
+/** Statuses that need no attention. */
 const CALM = new Set(["Running", "Completed", "Succeeded"]);
 /** Statuses on the way to another. */
 const PASSING = /^(Pending|ContainerCreating|PodInitializing|Terminating|NotReady|Init:\d+\/\d+)$/;

@@ -7,7 +7,7 @@ export const BRIDGE = "nodelet0";
 /** File name of the network's configuration. */
 export const NETWORK_FILE = "10-nodelet.conflist";
 
-/** Networks that pods can get, in the order they are tried; private, and rarely somebody's own. */
+/** Networks that pods can get, in the order they are tried; private, and rarely in use. */
 const CANDIDATES: readonly string[] = [
   "10.85.0.0/16",
   "10.117.0.0/16",

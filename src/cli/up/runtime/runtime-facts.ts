@@ -1,6 +1,6 @@
 // pure
 import { isTree } from "../../../kit/json.ts";
-/** What a container runtime says of itself, and whether `up` can use it. */
+/** Facts of a container runtime from its status, and whether `up` can use it. */
 
 /** What was learnt of a runtime that answers on its socket. */
 export interface RuntimeFacts {
@@ -16,7 +16,7 @@ export interface RuntimeFacts {
   readonly pods: number;
 }
 
-/** Settings of a containerd; `undefined` where it does not say. */
+/** Settings of a containerd; `undefined` where it does not report them. */
 export interface RuntimeSettings {
   readonly systemdCgroups: boolean | undefined;
   readonly sandboxImage: string | undefined;

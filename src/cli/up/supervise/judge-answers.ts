@@ -3,9 +3,9 @@
 
 /** What came of asking the agent once. */
 export type AskResult =
-  /** It answered, whatever it said. */
+  /** It answered, whatever the answer. */
   | { readonly kind: "answered" }
-  /** Nothing listens at its socket: it is starting or leaving, and its process says more than that. */
+  /** Nothing listens at its socket: it is starting or shutting down; its process is checked instead. */
   | { readonly kind: "notListening" }
   /** The connection was taken, or the queue of connections is full, and no answer came in time. */
   | { readonly kind: "silent" };
@@ -30,7 +30,7 @@ export function countMissed(missed: number, { result, ownLagMs, processState }: 
     case "answered":
       return 0;
     case "notListening":
-      // Who is still starting may take as long as the runtime does, unless somebody has stopped the process.
+      // Starting may take as long as the runtime does, unless the process was stopped.
       return isStopped(processState) ? missed + 1 : 0;
     case "silent":
       return ownLagMs > MAX_OWN_LAG_MS ? missed : missed + 1;

@@ -7,7 +7,7 @@ import type { ProcessMark } from "../ledger.ts";
 /** Larger logs start over; one old one is kept. */
 export const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
-/** What /proc/<pid>/stat says behind the name of the program; empty when there is no such process. */
+/** Fields of /proc/<pid>/stat after the program name; empty when there is no such process. */
 function statFields(pid: number): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -64,7 +64,7 @@ export async function awaitEnd(mark: ProcessMark, timeoutMs: number): Promise<bo
 /** Asks the process to end, then makes it; resolves with whether it is gone. */
 export async function endProcess(mark: ProcessMark, patienceMs: number): Promise<boolean> {
   signalProcess(mark, "SIGTERM");
-  // One that is stopped hears of it only when it goes on.
+  // A stopped process handles the signal only when it continues.
   signalProcess(mark, "SIGCONT");
   if (await awaitEnd(mark, patienceMs)) return true;
   signalProcess(mark, "SIGKILL");

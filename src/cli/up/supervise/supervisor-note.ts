@@ -32,7 +32,7 @@ export function orphanedAgent(paths: UpPaths): ProcessMark | undefined {
 export interface SupervisorClaim extends Disposable {
   /** The agent that an earlier supervisor has left behind, when it still runs. */
   readonly orphan: ProcessMark | undefined;
-  /** Says which process the agent is. */
+  /** Records which process the agent is. */
   note(agent: ProcessMark | undefined): void;
 }
 
@@ -61,7 +61,7 @@ export function claimSupervisor(paths: UpPaths): SupervisorClaim {
     orphan,
     note,
     [Symbol.dispose]: () => {
-      // Whoever comes next shall find an agent that runs on.
+      // The next supervisor takes over the running agent.
       if (agent !== undefined && isRunning(agent)) write({ agent });
       else rmSync(paths.supervisor, { force: true });
     },

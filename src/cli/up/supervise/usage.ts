@@ -4,7 +4,7 @@ import { cpus } from "node:os";
 import { parseMeminfo } from "../../../kit/meminfo.ts";
 import type { NodeUsage } from "../../render/tables/node-summary.ts";
 
-/** Shares over less time than this say nothing. */
+/** Minimum interval for a meaningful share. */
 const MIN_SPAN_MS = 500;
 
 /** Measures usage: of processors since the call before, of memory now. */

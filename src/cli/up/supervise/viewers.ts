@@ -51,7 +51,7 @@ export interface Viewer {
   close(): void;
 }
 
-/** The viewer that fits standard output. `footer` says what the user can do. */
+/** The viewer that fits standard output. `footer` shows what the user can do. */
 export function createViewer(io: Io, footer: readonly string[]): Viewer {
   return io.stdout.isTTY === true ? screenViewer(io, footer) : lineViewer(io);
 }
@@ -80,7 +80,7 @@ function screenViewer(io: Io, footer: readonly string[]): Viewer {
     const now = io.now();
     const state = stateOf(picture, measure());
     const size = {
-      // A terminal that nobody has given a size says 0.
+      // A terminal without a size reports 0.
       columns: stdout.columns || USUAL_SIZE.columns,
       rows: stdout.rows || USUAL_SIZE.rows,
     };

@@ -279,7 +279,7 @@ function kindOf(
   return entry.isSocket() ? "socket" : "other";
 }
 
-/** The facts of a name out of what stat(2) says. */
+/** The facts of a name from stat(2). */
 export function factsOf(stats: Stats): FileFacts {
   return {
     kind: kindOf(stats),

@@ -74,7 +74,7 @@ function modeOf({ mode }: PayloadFile, group: GroupOwnership | undefined): numbe
   return group ? groupMode(mode, "file", group) : mode;
 }
 
-/** Whether the volume already says what it shall, links included. */
+/** Whether the volume already has the payload, links included. */
 async function isInPlace(
   volume: FileHandle,
   files: readonly PlannedFile[],

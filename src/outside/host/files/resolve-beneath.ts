@@ -111,7 +111,7 @@ async function step(walk: Walk, held: FileHandle, name: string): Promise<FileHan
   }
 }
 
-/** What the link says; `undefined` for everything that is no link, and for what is missing. */
+/** The target of the link; `undefined` for everything that is no link, and for what is missing. */
 async function linkTarget(folder: FileHandle, name: string): Promise<string | undefined> {
   try {
     return await readlink(nameIn(folder, name));
@@ -121,7 +121,7 @@ async function linkTarget(folder: FileHandle, name: string): Promise<string | un
   }
 }
 
-/** Puts what a link says in front of the names still to go. */
+/** Prepends a link's target to the remaining names. */
 async function turn(walk: Walk, target: string): Promise<void> {
   walk.links += 1;
   if (walk.links > LINK_LIMIT) throw leaves(walk.shown);

@@ -32,7 +32,7 @@ export interface Unanswered {
 /** Pause before a place that does not answer is tried again; doubled with each failure. */
 export const RETRY_MS = { initial: 5_000, max: 60_000 } as const;
 
-/** File systems of this machine alone: one slow request says nothing about the others. */
+/** File systems of this machine alone: one slow request is independent of the others. */
 const LOCAL_TYPES: ReadonlySet<string> = new Set([
   ...["overlay", "tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "rootfs", "aufs"],
   ...["zfs", "btrfs", "bcachefs", "proc", "sysfs", "cgroup", "cgroup2"],

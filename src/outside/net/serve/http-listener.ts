@@ -119,7 +119,7 @@ class NodeListener implements HttpListener {
     await closed;
   }
 
-  /** Hears what the server of the protocol makes of the connections it was handed. */
+  /** Handles events of the protocol server on connections handed to it. */
   #hear(): void {
     // The overloads of three kinds of servers have no common one, though all emit the same.
     const events = this.#protocol as NodeJS.EventEmitter;

@@ -54,7 +54,7 @@ export function streamsToOpen(wanted: CommandStreams): readonly StreamType[] {
   ];
 }
 
-/** The first channel on which the client gets anything: an empty message there says that the connection is made. */
+/** The first channel on which the client gets anything: an empty message there confirms the connection. */
 export function firstOutput({ stdout, stderr }: CommandStreams): number {
   return stdout ? CHANNEL.stdout : stderr ? CHANNEL.stderr : CHANNEL.error;
 }

@@ -75,7 +75,7 @@ export interface RestartVerdict {
   readonly policy: RestartPolicy;
 }
 
-/** Exit code of what nobody saw end (128 + SIGKILL, as in the Go kubelet). */
+/** Exit code of a container whose end was not observed (128 + SIGKILL, as in the Go kubelet). */
 export const EXIT_CODE_UNKNOWN = 137;
 
 /** What decides whether an ended attempt is followed by another. */

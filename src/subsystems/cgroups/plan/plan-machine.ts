@@ -20,7 +20,7 @@ export interface PlannedValue {
   readonly value: string;
   /** As the kernel will show it. */
   readonly shows: string;
-  /** Nobody writes it: it is what the kernel shows for a new group. */
+  /** Not written by anyone: the kernel's default for a new group. */
   readonly untouched?: true;
 }
 

@@ -21,7 +21,7 @@ export type ResizeStep =
       readonly part: "limit" | "request";
       readonly plan: CgroupPlan;
     }
-  /** The runtime is told the new resources of the containers. */
+  /** Sends the new resources of the containers to the runtime. */
   | {
       readonly kind: "containers";
       readonly resource: Resized;
@@ -35,7 +35,7 @@ export interface ResizeDemand {
   readonly to: PodDemand;
   /** Values of the pod's group, by file, as the kernel shows them; absent where pods have no groups. */
   readonly found?: ReadonlyMap<string, string>;
-  /** Containers may have other values than `from` says: all are told. */
+  /** Containers may have other values than in `from`: all are updated. */
   readonly updateAll: boolean;
 }
 
@@ -133,7 +133,7 @@ function planPart(
   return { path: groupOf(settings, to), kind: "pod", create: false, writes };
 }
 
-/** What the runtime is to be told of one container. */
+/** The update of one container for the runtime. */
 export interface ContainerUpdate {
   readonly name: string;
   readonly resources: ContainerResources;

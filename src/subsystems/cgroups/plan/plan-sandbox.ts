@@ -6,7 +6,7 @@ import { milliCpuToQuota, milliCpuToShares } from "./convert.ts";
 import { readAmounts } from "./demand.ts";
 import type { ContainerResources } from "./plan-container.ts";
 
-/** What CRI is told of one part of a sandbox; a field that is absent is left to the runtime. */
+/** CRI resources of one part of a sandbox; an absent field is left to the runtime. */
 export type SandboxPart = Partial<
   Pick<
     ContainerResources,
@@ -14,7 +14,7 @@ export type SandboxPart = Partial<
   >
 >;
 
-/** What a sandbox is told of the pod's sums: of its containers, and of what the sandbox itself costs. */
+/** CRI resources of a sandbox: the sum of its containers, and the pod overhead. */
 export interface SandboxResources {
   readonly resources: SandboxPart;
   readonly overhead: SandboxPart;

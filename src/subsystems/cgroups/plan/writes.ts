@@ -35,7 +35,7 @@ export interface CgroupResources {
   /** Microseconds per period; negative is no limit. */
   readonly cpuQuotaUs?: number;
   readonly cpuPeriodUs?: number;
-  /** CPUs as the kernel lists them, e.g. `0-3`; only v2 is told. */
+  /** CPUs as the kernel lists them, e.g. `0-3`; only on v2. */
   readonly cpus?: string;
   /** Negative is no limit. */
   readonly memoryBytes?: number;

@@ -16,7 +16,7 @@ export interface CheckpointStoreDeps {
 /** What was found at start. */
 export type LoadedCheckpoint =
   | { readonly kind: "read"; readonly kept: KeptDevices }
-  /** There is none: a new node, or somebody removed it. */
+  /** There is none: a new node, or it was removed. */
   | { readonly kind: "missing" }
   /** It was moved aside where possible, for inspection. */
   | { readonly kind: "broken"; readonly why: string; readonly keptAs: string | undefined };

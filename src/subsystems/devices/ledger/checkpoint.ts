@@ -123,7 +123,7 @@ interface DumpedEntry {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
-  /** Ids by node, nodes ascending; `undefined` where the file says null. */
+  /** Ids by node, nodes ascending; `undefined` where the file has null. */
   readonly byNode: readonly (readonly [number, readonly string[] | undefined])[] | undefined;
   readonly answer: Uint8Array | undefined;
 }

@@ -31,7 +31,7 @@ export interface Recovered {
   readonly differences: readonly string[];
 }
 
-/** The ledger that a checkpoint says. One that gives a device to two pods is believed for the first. */
+/** The ledger of a checkpoint. A device with two pods is kept for the first. */
 export function ledgerOf(holdings: readonly Holding[]): Recovered {
   const differences: string[] = [];
   let ledger = EMPTY_LEDGER;
@@ -115,7 +115,7 @@ function freeFrom(claim: {
   return { ledger, left, differences };
 }
 
-/** Containers that may run with devices nobody wrote down, by pod: to be looked at as soon as their specs are known. */
+/** Containers that may run with unrecorded devices, by pod: checked as soon as their specs are known. */
 export function unaccountedContainers(
   ledger: Ledger,
   running: readonly RunningContainer[],

@@ -14,7 +14,7 @@ export interface ReleasesDeps {
   readonly onFreed: () => void;
 }
 
-/** Takes devices back and says so. */
+/** Releases devices and records the decision. */
 export class Releases {
   readonly #deps: ReleasesDeps;
 
@@ -22,7 +22,7 @@ export class Releases {
     this.#deps = deps;
   }
 
-  /** Takes back all that the pod has; `rule` says why. */
+  /** Releases all devices of the pod; `rule` is the reason. */
   release(podUid: PodUid, pod: Pod | undefined, rule: string): void {
     const { state } = this.#deps;
     const freed = holdingsOf(state.ledger, podUid);

@@ -8,7 +8,7 @@ import type { ContainerRequests } from "../requests.ts";
 
 interface UnaccountedPod {
   containers: ReadonlySet<string>;
-  /** What its containers want; `undefined` until a source has said so. */
+  /** Requests of its containers; `undefined` until a source names the pod. */
   requests: readonly ContainerRequests[] | undefined;
   name: string;
 }
@@ -17,7 +17,7 @@ interface UnaccountedPod {
 export class UnaccountedContainers {
   readonly #pods = new Map<PodUid, UnaccountedPod>();
 
-  /** Whether there is nobody to look out for. */
+  /** Whether there are no unaccounted containers. */
   get none(): boolean {
     return this.#pods.size === 0;
   }
@@ -55,7 +55,7 @@ export class UnaccountedContainers {
     return this.#pods.delete(podUid);
   }
 
-  /** Who may have devices of the resource that nobody wrote down. */
+  /** The pod that may hold unrecorded devices of the resource. */
   holderOf(resource: string): string | undefined {
     for (const unaccounted of this.#pods.values())
       if ([...unaccounted.containers].some((name) => mayHold(unaccounted, name, resource)))

@@ -114,7 +114,7 @@ export class PluginConnection {
     return this.#state.get().kind === "ended";
   }
 
-  /** Hands over every list of devices until the plugin leaves or is told to; the connection has ended then. */
+  /** Hands over every list of devices until the plugin disconnects or is stopped; the connection has ended then. */
   async follow(onDevices: (devices: readonly Device[]) => void): Promise<void> {
     const { signal } = this.#ended;
     const pace = new Pace(this.#deps.clock);

@@ -102,7 +102,7 @@ export class RegistrationService {
     }
   }
 
-  /** Recreates the socket when it broke, or when somebody removed it: plugins would never find us again. */
+  /** Recreates the socket when it broke, or was removed: plugins could not connect any more. */
   async #guard(signal: AbortSignal): Promise<void> {
     const { files, clock } = this.#deps;
     const wakeup = new Wakeup();

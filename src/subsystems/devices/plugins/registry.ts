@@ -10,7 +10,7 @@ import type { TaskScope } from "../../../kit/scope.ts";
 import type { Device } from "../inventory.ts";
 import { PluginConnection, type PluginDeps, type PluginTarget } from "./plugin.ts";
 
-/** What becomes of plugins, told in order. */
+/** Events of plugins, in order. */
 export interface PluginEvents {
   onArrived(plugin: PluginConnection): void;
   onListed(plugin: PluginConnection, devices: readonly Device[]): void;
@@ -62,7 +62,7 @@ export class PluginRegistry {
     return [...this.#plugins.values()].map(({ plugin }) => plugin);
   }
 
-  /** Makes a plugin known: it is dialled and asked for its options before this resolves. Throws what it is to be told. */
+  /** Makes a plugin known: it is dialled and asked for its options before this resolves. Throws the error to report to it. */
   async register({ version, resource, socketPath }: Registration): Promise<void> {
     this.#deps.registrations.add({ resource_name: resource });
     checkVersion(version);
@@ -99,7 +99,7 @@ export class PluginRegistry {
     if (plugin?.target.socketPath === socketPath) plugin.end("it was taken out of the registry");
   }
 
-  /** The latest to have begun wins, whoever is done first. */
+  /** The latest to have begun wins, whichever is done first. */
   #install(plugin: PluginConnection, turn: number): void {
     const { resource } = plugin.target;
     const before = this.#plugins.get(resource);

@@ -39,7 +39,7 @@ export interface CredentialProgramsDeps {
   readonly host: Pick<Host, "files" | "runProgram">;
   readonly clock: Clock;
   readonly log: Log;
-  /** Accounts and tokens for programs that want to know for whom they are asked. */
+  /** Service accounts and tokens for credential programs that need them. */
   readonly accounts: PodAccountPort;
   readonly duration: Histogram;
   readonly errors: Counter;
@@ -120,7 +120,7 @@ export class CredentialPrograms {
     return parts.filter((part) => part !== undefined);
   }
 
-  /** As whom the program is asked; `undefined` when it is not to be asked for this pod. */
+  /** The identity for the program; `undefined` when it is not run for this pod. */
   async #identify(
     { name, token: tokenAttributes }: CredentialProvider,
     pod: Pod,
@@ -232,7 +232,7 @@ export class CredentialPrograms {
   }
 }
 
-/** As whom a program is asked, and whose answers are alike. */
+/** The identity for a program, and the cache key of its answers. */
 interface Identity {
   readonly account?: AccountSource;
   readonly accountInRequest?: AccountInRequest;

@@ -67,7 +67,7 @@ export interface GcResult {
   readonly errors: readonly string[];
 }
 
-/** A pass that did not reach what it should; the message says why, as the Go kubelet does. */
+/** A pass that did not reach what it should; with the Go kubelet's message. */
 export class CollectionFailed extends Error {
   override readonly name = "CollectionFailed";
 }
@@ -203,7 +203,7 @@ export class Collector {
     this.#deps.log.info("image removed", { image: name, rule, sizeBytes: image.sizeBytes });
   }
 
-  /** Records that are left over go; a periodic pass that freed too little says so and fails. */
+  /** Records that are left over go; a periodic pass that freed too little fails with an event. */
   async #finish(pass: Pass, { disk }: GcSnapshot): Promise<void> {
     const { plan, errors, freedBytes, signal } = pass;
     if (pass.removed.length > 0) await this.#afterRemovals(plan.atMs, signal);

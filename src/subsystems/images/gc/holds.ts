@@ -30,7 +30,7 @@ export class Holds {
   readonly #removed = new Map<string, HoldMark>();
   #now: HoldMark = 0;
 
-  /** The present moment: what ends later is told of by `heldSince` and `removedSince`. */
+  /** The present moment: what ends later is in `heldSince` and `removedSince`. */
   mark(): HoldMark {
     return this.#now;
   }

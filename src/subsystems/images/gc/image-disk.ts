@@ -1,4 +1,4 @@
-/** The file systems that hold images and containers, as runtime and kernel say them together. */
+/** The file systems that hold images and containers, from runtime and kernel. */
 import { OutsideError } from "../../../kit/errors.ts";
 import type { FilesystemUsage, ImageService } from "../../../outside/cri/cri.ts";
 import type { Host } from "../../../outside/host/host.ts";
@@ -18,7 +18,7 @@ export interface RuntimeFilesystem {
   readonly inodesUsed: number;
 }
 
-/** Both file systems; they are one unless the runtime says otherwise. */
+/** Both file systems; the same by default. */
 export interface RuntimeFilesystems {
   readonly images: RuntimeFilesystem;
   /** Writable layers of containers. */

@@ -100,7 +100,7 @@ export class Ensure {
     this.#deps = deps;
   }
 
-  /** Makes sure that the runtime has the image; what it says goes to events and the pod's status. */
+  /** Ensures that the runtime has the image; the outcome goes to events and the pod's status. */
   async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
     const image = withDefaultTag(request.image);
     if (image === undefined) {

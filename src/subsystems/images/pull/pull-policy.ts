@@ -25,7 +25,7 @@ export function decidePull(policy: string, usable: boolean): PullVerdict {
   }
 }
 
-/** Why a container waits after a failed pull, and what the status says. */
+/** Reason and message of a container that waits after a failed pull. */
 export interface PullFailure {
   readonly reason: "ErrImagePull" | "RegistryUnavailable" | "SignatureValidationFailed";
   readonly message: string;

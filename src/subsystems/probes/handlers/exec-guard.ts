@@ -188,7 +188,7 @@ interface Begun {
   readonly tree: readonly ContainerProcess[];
 }
 
-/** Those that have ended meanwhile, as the runtime ends what it was told to give up. */
+/** Those that have ended meanwhile, as the runtime ends processes of a cancelled exec. */
 function goneOf(
   begun: readonly ContainerProcess[],
   all: readonly ContainerProcess[],

@@ -112,7 +112,7 @@ export function seccompViolation(pod: Pod, container: Container): string | undef
     : undefined;
 }
 
-/** What CRI is told of a container's security (kuberuntime determineEffectiveSecurityContext). */
+/** CRI security context of a container (kuberuntime determineEffectiveSecurityContext). */
 export function containerSecurity(
   pod: Pod,
   container: Container,
@@ -143,7 +143,7 @@ export function containerSecurity(
   };
 }
 
-/** What CRI is told of the sandbox's security; its own process always runs under the default profile. */
+/** CRI security context of the sandbox; its own process always runs under the default profile. */
 export function sandboxSecurity(
   pod: Pod,
   userNamespace?: DeepPartial<UserNamespace>,
@@ -185,7 +185,7 @@ export function namespaceOptions(
   };
 }
 
-/** The spec's user, else the image's, said explicitly so that every start gets the same one. */
+/** The spec's user, else the image's, set explicitly so that every start gets the same one. */
 function runAs(
   effective: SecurityContext,
   image: ImageUser,
