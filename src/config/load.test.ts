@@ -123,7 +123,7 @@ test("the place of a problem is where the value or what is around it was set", (
   assert.deepEqual(placeOf(origins, "evictionHard[x]"), { source: "/c", line: 3 });
 });
 
-test("without --config the difference to the Go kubelet is said", async () => {
+test("without --config the difference to the Go kubelet is logged", async () => {
   assert.match((await load([])).warnings.join("\n"), /started without --config/);
   assert.match((await load([])).warnings.join("\n"), /--anonymous-auth=true/);
   const withFile = await load(["--config=/c"], { "/c": HEAD });
@@ -228,7 +228,7 @@ test("every field answers values of any shape with problems, none throws", async
     }
 });
 
-test("an entry that lacks what it needs is told once", async () => {
+test("an entry without a required field is reported once", async () => {
   const text = `${HEAD}registerWithTaints: [{}, {key: [a], effect: NoSchedule}]\n`;
   const { problems } = await load(["--config=/c"], { "/c": text });
   assert.deepEqual(problems.map(formatConfigProblem), [

@@ -65,7 +65,7 @@ test("every gate has an effect, or says that it has none when it is set", () => 
   }
 });
 
-test("gates that are said to have an effect are asked for in the sources, and all others are not", () => {
+test("gates documented as effective are read in the sources, and all others are not", () => {
   // Asked for by rules of the configuration alone, whose features do not exist here.
   const rulesOnly = [
     "GracefulNodeShutdown",
@@ -106,7 +106,7 @@ test("every flag sets a field, has an effect of its own, or says that it has non
   }
 });
 
-test("every field that is said to have an effect is read outside of the configuration", () => {
+test("every field documented as effective is read outside of the configuration", () => {
   const unread = FIELDS.filter(({ path, effect }) => {
     const last = path.split(".").at(-1) ?? "";
     return effect === "active" && !new RegExp(`\\b${last}\\b`).test(USERS);

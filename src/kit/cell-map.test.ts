@@ -10,7 +10,7 @@ const steps = fc.array(
   }),
 );
 
-test("CellMap has what was set last, and tells of changes only", () => {
+test("CellMap has the last value set, and notifies of changes only", () => {
   fc.assert(
     fc.property(steps, (all) => {
       const map = new CellMap<string, number>();
@@ -35,7 +35,7 @@ test("CellMap has what was set last, and tells of changes only", () => {
   );
 });
 
-test("CellMap knows by its own rule what is the same, and tells nobody who has left", () => {
+test("CellMap compares by its own rule, and does not notify closed subscribers", () => {
   const map = new CellMap<string, { readonly at: number }>((a, b) => a.at === b.at);
   const told: string[] = [];
   const leave = map.subscribe((key) => told.push(key));

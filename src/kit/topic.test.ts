@@ -78,7 +78,7 @@ test("Topic reads everything once, in order, whenever its reader comes and whate
   );
 });
 
-test("Topic hands what its reader throws to whoever published", () => {
+test("Topic hands an error of its reader to the publisher", () => {
   const topic = new Topic<string>({ limit: LIMIT });
   topic.publish("before");
   const fail = (item: string) => {
@@ -88,7 +88,7 @@ test("Topic hands what its reader throws to whoever published", () => {
   assert.throws(() => topic.publish("after"), /cannot read after/);
 });
 
-test("Topic is bounded, and says so before anything is lost", () => {
+test("Topic is bounded, and throws before anything is lost", () => {
   const topic = new Topic<number>({ limit: LIMIT });
   const sent = Array.from({ length: LIMIT }, (_, i) => i);
   for (const i of sent) topic.publish(i);

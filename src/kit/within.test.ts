@@ -22,7 +22,7 @@ test("within: work in time gives its own result, or its own error", async () => 
   assert.equal(clock.nextInMs, undefined, "no alarm is left");
 });
 
-test("within: work that hangs is left behind when its time is over, and told so", async () => {
+test("within: work that hangs is abandoned after its timeout, and aborted", async () => {
   const clock = new SimClock();
   let told: AbortSignal | undefined;
   const result = within(limit(clock), new AbortController().signal, (signal) => {

@@ -15,7 +15,7 @@ for (const [reason, counted] of [
   test(`countedReason: ${reason} is ${counted}`, () =>
     assert.equal(countedReason(reason), counted));
 
-test("exposePods counts a refusal once, however often it is told", () => {
+test("exposePods counts a rejection once, however often it is published", () => {
   const metrics = new MetricsRegistry();
   const listeners: ((record: PodRecord) => void)[] = [];
   const subscribe = (listener: (record: PodRecord) => void) => {

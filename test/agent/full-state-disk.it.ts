@@ -58,7 +58,7 @@ test("a disk that is full at the start: no pod is touched, the reserve frees spa
     for (const id of before) assert.ok((await tasks(box)).includes(id), `${id} runs on`);
   }));
 
-test("a root folder in which nothing can be made: the agent is up, says so, and begins when there is space", () =>
+test("a root folder in which nothing can be made: the agent is up, reports it, and begins when there is space", () =>
   withBox({}, async (box) => {
     await box.run(["mount", "-t", "tmpfs", "-o", "size=48m,nr_inodes=2", "small", ROOT]);
     await box.run(["touch", `${ROOT}/filler`]);

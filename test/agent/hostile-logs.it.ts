@@ -45,7 +45,7 @@ const endsOn = (file: string) =>
 const hasEnded = (pod: Pod | undefined, exitCode: number) =>
   pod?.status?.containerStatuses?.[0]?.state?.terminated?.exitCode === exitCode;
 
-test("whatever a container puts in the place of its log, its end is told and nobody else suffers", (t) =>
+test("whatever a container puts in the place of its log, its end is reported and no other pod is affected", (t) =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
     const pods = new PodsOfAgent(agent);

@@ -145,7 +145,7 @@ test("a pod that ends well is Succeeded and not restarted; its log stays", () =>
     );
   }));
 
-test("what cannot run says why and is tried again", () =>
+test("a container that cannot run has a reason and is retried", () =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
     const containers = [

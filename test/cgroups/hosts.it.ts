@@ -49,7 +49,7 @@ enforceNodeAllocatable: [pods, system-reserved]`;
     assert.match(said, /enforceNodeAllocatable: a reservation cannot be enforced: .*\/nowhere/);
   }));
 
-test("control groups that cannot be written are said to be so, and nothing is made", () =>
+test("control groups that cannot be written are reported, and nothing is created", () =>
   withBox({}, async (box) => {
     const remount =
       'grep " /sys/fs/cgroup" /proc/self/mounts | while read -r _ at type _; do case $type in cgroup*) mount -o remount,ro,bind "$at";; esac; done';

@@ -12,7 +12,7 @@ const HOLD_LOCK = `use Fcntl; $| = 1; open(F, ">>", "/var/lib/dpkg/lock-frontend
   fcntl(F, F_SETLK, pack("s s x4 q q l x4", F_WRLCK, SEEK_SET, 0, 0, 0)) or die "$!";
   print "held\\n"; sleep 4;`;
 
-test("setup waits for a package lock that somebody else holds, and says so", async () => {
+test("setup waits for a package lock held by another process, and reports it", async () => {
   await using node = await bareMachine();
   const holder = node.box.spawn(["perl", "-e", HOLD_LOCK]);
   await new Promise((held) => holder.stdout?.once("data", held));

@@ -42,7 +42,7 @@ async function startRegistry(node: NodeBox): Promise<void> {
   throw new Error("the registry does not start");
 }
 
-test("images are loaded, saved and pulled, and stay until down is told --images", async () => {
+test("images are loaded, saved and pulled, and stay until down is run with --images", async () => {
   await using node = await bareMachine();
   await startRegistry(node);
   const auths = { auths: { [REGISTRY]: { auth: btoa("user:secret") } } };

@@ -82,7 +82,7 @@ const ended = (child: ChildProcess) =>
   new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
 
 for (const name of ["kubelet", "nodelet"])
-  test(`the agent is called ${name}, shows its flags, waits for the runtime and leaves when told`, async () => {
+  test(`the agent is called ${name}, shows its flags, waits for the runtime and ends on SIGTERM`, async () => {
     const config = join(folder, `${name}.yaml`);
     writeFileSync(
       config,

@@ -153,7 +153,7 @@ test("agent and containerd come back when they die, and the pod does not notice"
   assert.equal(await up.interrupt(), 0);
 });
 
-test("what the user made or changed stays, and a broken configuration is said", async () => {
+test("what the user created or changed stays, and a broken configuration is reported", async () => {
   await using node = await bareMachine();
   const before = await node.picture();
   node.box.write("/etc/nodelet/mine.txt", "mine");
@@ -187,7 +187,7 @@ test("what the user made or changed stays, and a broken configuration is said", 
   assert.equal(readFileSync(node.box.path("/etc/nodelet/mine.txt"), "utf8"), "mine");
 });
 
-test("down says what it cannot remove, and finishes when it can", async () => {
+test("down reports what it cannot remove, and finishes when it can", async () => {
   await using node = await bareMachine();
   const before = await node.picture();
   await node.run("up", "--demo", "--until-ready");

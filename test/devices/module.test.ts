@@ -299,7 +299,7 @@ test("a plugin that is gone: nothing to give for 5 minutes, then the resource is
   await world.close();
 });
 
-test("at start sockets are cleared away and nothing else; a socket that somebody removes comes back", async () => {
+test("at start only sockets are removed; a socket that is removed later is recreated", async () => {
   const world = new DeviceWorld();
   const { files } = world.host;
   await files.makeDirectory(`${FOLDER}/folder`, 0o750);

@@ -84,7 +84,7 @@ test("pod resources: v1 and v1alpha1 list, one pod, what can be given, and a lim
   await world.close();
 });
 
-test("a plugin in the registry folder is found, registered, told so, and forgotten with its socket", async () => {
+test("a plugin in the registry folder is found, registered, notified, and dropped with its socket", async () => {
   const world = await new DeviceWorld().open();
   const { clock, host } = world;
   const scope = new TaskScope("registry", { clock, log: silentLog });

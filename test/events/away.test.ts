@@ -103,7 +103,7 @@ test("Reference: the same ten minutes lose what was tried meanwhile", async () =
   await world.stop();
 });
 
-test("no room: what has the least worth goes first, oldest first, is counted and said once", async () => {
+test("full queue: the lowest priority is dropped first, oldest first, counted and reported once", async () => {
   const world = await EventWorld.start({ policy: { waitingEvents: 100 } });
   world.api.answer = () => AWAY;
   const record = (type: "Normal" | "Warning", reason: string, name: string) =>
@@ -137,7 +137,7 @@ test("no room: what has the least worth goes first, oldest first, is counted and
   await world.stop();
 });
 
-test("no room: a restart does not forget what was lost", async () => {
+test("full queue: a restart does not forget what was lost", async () => {
   const world = await EventWorld.start({ policy: { waitingEvents: 10 } });
   world.api.answer = () => AWAY;
   for (let i = 0; i < 30; i += 1)
@@ -212,7 +212,10 @@ test("a disk that takes nothing: events wait in memory, and arrive", async () =>
   await world.clock.advance(60 * SECOND);
   assert.equal(world.api.stored.size, 50);
   // Once of each: the two rings of the history, and what waits.
-  assert.equal(world.log.filter((line) => /cannot be written|failed to write events/.test(line)).length, 3);
+  assert.equal(
+    world.log.filter((line) => /cannot be written|failed to write events/.test(line)).length,
+    3,
+  );
   await world.stop();
 });
 

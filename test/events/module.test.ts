@@ -52,7 +52,7 @@ test("ofNode: the node's reference has no UID, and the event is in the default n
   await world.stop();
 });
 
-test("log: every event is said at verbosity 3, before it is sent", async () => {
+test("log: every event is logged at verbosity 3, before it is sent", async () => {
   const world = await EventWorld.start();
   world.api.answer = () => {
     world.log.push("sent");
@@ -66,7 +66,7 @@ test("log: every event is said at verbosity 3, before it is sent", async () => {
   await world.stop();
 });
 
-test("without an API server: events go to log and history, and it is said once", async () => {
+test("without an API server: events go to log and history, which is logged once", async () => {
   const world = await EventWorld.start({ api: false });
   for (let i = 0; i < 30; i += 1) world.events.ofPod(pod(), { ...FAILED, reason: "FailedMount" });
   await world.clock.advance(SECOND);
@@ -109,7 +109,7 @@ test("watch: every event as the list has it", async () => {
   await world.stop();
 });
 
-test("recorder: an embedder says things about any object, also about the past", async () => {
+test("recorder: an embedding program records events about any object, also past ones", async () => {
   const world = await EventWorld.start();
   const volume = {
     apiVersion: "v1",
@@ -126,7 +126,7 @@ test("recorder: an embedder says things about any object, also about the past", 
   await world.stop();
 });
 
-test("close: what comes after it is lost, said and counted", async () => {
+test("close: later events are dropped, logged and counted", async () => {
   const world = await EventWorld.start();
   const { events } = world;
   events.ofPod(pod(), STARTED);

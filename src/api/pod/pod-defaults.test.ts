@@ -40,7 +40,7 @@ test("defaultPod: an empty pod", () => {
   assert.deepEqual(defaultPod({ metadata: { name: "a" } }), { metadata: { name: "a" } });
 });
 
-test("defaultPod: what is said stays", () => {
+test("defaultPod: given values stay", () => {
   const spec: PodSpec = {
     containers: [],
     dnsPolicy: "None",

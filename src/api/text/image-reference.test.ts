@@ -43,7 +43,7 @@ test("parseImageReference: table", () => {
   for (const [text, expected] of table) assert.deepEqual(parseImageReference(text), expected, text);
 });
 
-test("defaultPullPolicy: Always for latest, said or implied", () => {
+test("defaultPullPolicy: Always for latest, explicit or implied", () => {
   const table: readonly [string, string][] = [
     ["nginx", "Always"],
     ["nginx:latest", "Always"],
@@ -87,7 +87,7 @@ for (const [a, b, same] of SAME)
     assert.equal(isSameImage(b, a), same);
   });
 
-test("imageReferenceFault: says what is wrong where it can", () => {
+test("imageReferenceFault: names the problem where possible", () => {
   const id = "6ab54d479c892d72126d5ea1f1f6a52c3c74ff9ffcd7482b8e37062683735eb4";
   const lower = "invalid reference format: repository name";
   const table = [

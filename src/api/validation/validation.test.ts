@@ -111,7 +111,7 @@ test("ephemeral containers may only be added to a pod that exists", () => {
   );
 });
 
-test("a profile said twice must be the same one", () => {
+test("a profile set twice must be the same", () => {
   const pod = (annotation: string, type: string, localhostProfile?: string) =>
     podWith(
       {

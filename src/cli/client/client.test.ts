@@ -96,7 +96,7 @@ test("`changesOf` passes lines on as they come, and over what is no JSON", async
   assert.deepEqual(kinds, ["alive", "synced", "alive"]);
 });
 
-test("`followNode` waits for an agent that is away, and says so meanwhile", async () => {
+test("`followNode` waits for an unreachable agent, and reports that", async () => {
   let answers = 0;
   const overview = { node: "edge-1", problems: 0 };
   await using served = await serve((request, response) => {
@@ -161,7 +161,7 @@ test("`runRemote` keeps the outputs apart and gives the command's code", async (
   assert.equal(io.err(), "err\n");
 });
 
-test("`runRemote` passes input on and says where it ends, to a runtime that can be told", async () => {
+test("`runRemote` passes input and its end on, where the runtime supports it", async () => {
   const echo = (socket: WebSocket) => {
     socket.on("message", (data: Buffer) => {
       if (data[0] === 0) socket.send(message(1, data.subarray(1).toString()));
@@ -179,7 +179,7 @@ test("`runRemote` passes input on and says where it ends, to a runtime that can 
   assert.equal(io.err(), "");
 });
 
-test("`runRemote` warns where the end of the input cannot be told", async () => {
+test("`runRemote` warns where the end of the input cannot be sent", async () => {
   const { io } = await remote({ stdin: "text" }, (socket) => {
     socket.on("message", () => {
       setTimeout(() => {
@@ -198,7 +198,7 @@ test("`runRemote` fails when the connection breaks before the command has ended"
   );
 });
 
-test("`runRemote` says why a command is refused", async () => {
+test("`runRemote` reports why a command is rejected", async () => {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-client-"));
   const socketPath = join(folder, "agent.sock");
   const server = createServer((_, response) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isUsers, portable } from "./portable.ts";
 
-test("`portable` leaves out what the server added, and keeps what the user said", () => {
+test("`portable` leaves out fields of the server, and keeps those of the user", () => {
   const pod = {
     apiVersion: "v1",
     kind: "Pod",

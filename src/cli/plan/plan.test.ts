@@ -65,7 +65,7 @@ for (const version of [1, 2] as const) {
   }
 }
 
-test("nodelet plan says what admission says, and plans only what is admitted", async () => {
+test("nodelet plan shows the verdict of admission, and plans only admitted pods", async () => {
   const plan = await planOf("--", "--kube-reserved=cpu=1");
   assert.deepEqual(
     plan.pods.map(({ name, admitted, rule, reason }) => [name, admitted, rule, reason]),
@@ -111,7 +111,7 @@ test("nodelet plan refuses what it cannot read, with the place", async () => {
   assert.match(wrong.err, /node\.yaml: /);
 });
 
-test("readPodFile reads lists and documents, and says all that is wrong", () => {
+test("readPodFile reads lists and documents, and reports all problems", () => {
   const text = `
 apiVersion: v1
 kind: PodList
@@ -136,7 +136,7 @@ spec: {containers: [{name: c, image: i}]}
   );
 });
 
-test("readNode takes capacity from a Node and says what is missing", () => {
+test("readNode reads the capacity of a Node and reports what is missing", () => {
   const { facts, labels } = readNode(
     JSON.stringify({
       kind: "Node",

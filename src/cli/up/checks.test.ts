@@ -189,7 +189,7 @@ for (const [name, changes, check, level, said] of VECTORS)
     assert.match(`${found?.found} ${found?.fix}`, said);
   });
 
-test("`judgeMachine` says nothing more to a user who may not look", () => {
+test("`judgeMachine` reports nothing more to a user without permission", () => {
   assert.equal(judgeMachine(report({ uid: 1000 })).length, 1);
 });
 

@@ -70,7 +70,7 @@ test("a process is known by its number and its beginning", async () => {
   assert.equal(markOf(2 ** 30), undefined);
 });
 
-test("`endProcess` makes one end that does not want to, and leaves a foreign process alone", async () => {
+test("`endProcess` kills a process that ignores SIGTERM, and leaves a foreign process alone", async () => {
   const child = spawn("sh", ["-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"]);
   await new Promise((resolve) => child.stdout.once("data", resolve));
   const mark = markOf(child.pid ?? 0);

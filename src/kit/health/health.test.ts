@@ -51,7 +51,7 @@ function aRegistry() {
   return { clock, said, metrics, registry, sample };
 }
 
-test("HealthRegistry tells a problem once when it begins and once when it ends", () => {
+test("HealthRegistry reports a problem once when it begins and once when it ends", () => {
   const { said, metrics, registry, sample } = aRegistry();
   let problem: string | undefined;
   registry.add({ name: "disk", severity: "warning", measure: () => ({ lagMs: 1500, problem }) });
@@ -103,7 +103,7 @@ test("HealthRegistry refuses a second check of a name", () => {
   assert.throws(() => registry.add(check), /registered twice/);
 });
 
-test("ageCheck fails beyond its limit, in words that stay, and says when the node is not Ready", () => {
+test("ageCheck fails beyond its limit, with a stable message, and when the node is not Ready", () => {
   const { clock, registry, sample } = aRegistry();
   let since: MonotonicMs | undefined;
   registry.add(

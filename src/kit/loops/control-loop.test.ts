@@ -26,7 +26,7 @@ function aLoop(over: Partial<ControlLoop<number>> = {}, runMs = 0) {
   return { clock, cell, runs, leave, ended };
 }
 
-test("runControlLoop: at once, then as often as it says", async () => {
+test("runControlLoop: at once, then at its interval", async () => {
   const { clock, runs } = aLoop();
   await clock.advance(2_500);
   assert.deepEqual(runs, [0, 1_000, 2_000]);

@@ -63,7 +63,7 @@ describe("StateFiles", () => {
     "far too long": ["x".repeat(2 * MAX_BYTES), /read/],
   };
   for (const [damage, [content, why]] of Object.entries(DAMAGES)) {
-    test(`a file that is ${damage} counts as missing, is kept beside and said`, async () => {
+    test(`a file that is ${damage} counts as missing, is kept beside and reported`, async () => {
       const { files, open, text } = await world();
       await files.writeAtomic(FILE.path, content, 0o600);
       const state = open();
@@ -149,7 +149,7 @@ describe("StateFiles", () => {
     );
   });
 
-  test("a file that cannot be written is a problem until it can be, said once", async () => {
+  test("a file that cannot be written is a problem until it can be, reported once", async () => {
     const { open, failWith } = await world();
     const state = open();
     failWith(failing("writeAtomic"));
@@ -213,7 +213,7 @@ describe("StateFiles", () => {
     assert.equal(await text(`${FILE.path}.broken`), "{1}\nnonsense\n{2}\n{3");
   });
 
-  test("a last line that a crash has torn is left out and nothing is said", async () => {
+  test("a last line torn by a crash is left out silently", async () => {
     const { files, open, text } = await world();
     const limits = { maxBytes: MAX_BYTES, mode: 0o600 };
     await files.writeAtomic(FILE.path, "{1}\n{2}\n{3", 0o600);

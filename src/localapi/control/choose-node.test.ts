@@ -13,7 +13,7 @@ const pod = (spec: Partial<PodSpec> = {}, requests: Record<string, string> = {})
 });
 const taint = { key: "own", value: "x", effect: "NoSchedule" };
 
-test("`choosePlacement` finds the node, or says what is against it", () => {
+test("`choosePlacement` finds the node, or the reason against it", () => {
   const vectors: readonly (readonly [string, Pod, Node, readonly Pod[], string])[] = [
     ["fits", pod({}, { cpu: "1" }), node(), [], "n1"],
     [

@@ -56,7 +56,7 @@ const aPod = (name: string, cpu: string, nodeName?: string): ApiObject => ({
   status: { phase: "Pending" },
 });
 
-test("one pod that makes no sense keeps no other from being scheduled, and is told of once", async () => {
+test("one invalid pod does not prevent scheduling of others, and is logged once", async () => {
   const { core, scope, warned } = aCore();
   const { store } = core;
   store.put(NODES.collection, {
@@ -83,7 +83,7 @@ test("one pod that makes no sense keeps no other from being scheduled, and is to
   await scope[Symbol.asyncDispose]();
 });
 
-test("a step that fails keeps no later one from being taken, and is told of once", async () => {
+test("a failed step does not prevent later ones, and is logged once", async () => {
   const { core, scope, warned } = aCore();
   let taken = 0;
   let planned = 0;

@@ -31,7 +31,7 @@ function apply(live: ApiObject, wanted: ApiObject, manager: string, force = fals
   return applied.kind === "applied" ? applied.object : live;
 }
 
-test("`afterUpdate` gives what changed to whoever wrote", () => {
+test("`afterUpdate` makes the writer the owner of changed fields", () => {
   const made = afterUpdate(undefined, podWith({ a: "1", b: "1" }), writer("x"), SHAPE);
   assert.deepEqual(fieldsOf(made)["x/Update"], {
     "f:metadata": { "f:labels": { "f:a": {}, "f:b": {} } },
@@ -51,7 +51,7 @@ test("`afterUpdate` gives what changed to whoever wrote", () => {
   });
 });
 
-test("`applyConfiguration` takes back what a manager no longer says, and leaves others theirs", () => {
+test("`applyConfiguration` removes what a manager no longer applies, and keeps fields of others", () => {
   const container = (name: string, image: string) => ({ name, image });
   const first = apply(
     podWith({ other: "1" }),
@@ -69,7 +69,7 @@ test("`applyConfiguration` takes back what a manager no longer says, and leaves 
   assert.deepEqual(left.metadata.labels, { other: "1", a: "2" }, "y still says it");
 });
 
-test("`applyConfiguration` does not change what somebody else owns, unless it is forced to", () => {
+test("`applyConfiguration` does not change fields of other owners, unless forced", () => {
   const live = apply(podWith({}), podWith({ a: "1" }), "x");
   const wanted = podWith({ a: "2" });
   const refused = applyConfiguration(live, wanted, { writer: writer("y"), force: false }, SHAPE);

@@ -62,7 +62,7 @@ test("startIptables makes the chains of both families, once", async () => {
   await scope[Symbol.asyncDispose]();
 });
 
-test("startIptables makes all of it again after somebody has removed it", async () => {
+test("startIptables recreates its rules after they were flushed", async () => {
   const tables = new Tables();
   const { clock, scope } = await started(tables);
   tables.made.length = 0;

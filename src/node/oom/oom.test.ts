@@ -24,7 +24,7 @@ const global = (group: string) => [
   "Out of memory: Killed process 77 (stress,with=commas) total-vm:1kB, anon-rss:2048kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:1kB oom_score_adj:0",
 ];
 
-test("readOomLines takes group, limit and process out of what the kernel says", () => {
+test("readOomLines reads group, limit and process from the kernel log", () => {
   const { open, complete } = readOomLines(NOTHING, memcg("/kubepods/podx", `/kubepods/podx/${ID}`));
   assert.equal(complete, true);
   assert.deepEqual(open, {
@@ -42,7 +42,7 @@ test("readOomLines takes group, limit and process out of what the kernel says", 
   );
 });
 
-test("readOomLines goes on where it left off, and gathers the victims of a group", () => {
+test("readOomLines continues where it stopped, and collects the victims of a group", () => {
   const lines = [
     ...memcg("/a/b", "/a/b/c", "one", 1),
     "Tasks in /a/b/c are going to be killed due to memory.oom.group set",
@@ -103,7 +103,7 @@ const POD: Pod = {
 };
 const VICTIM = `/kubepods/burstable/podx/${ID}`;
 
-test("a killing says who died and which limit was reached", async () => {
+test("an OOM kill is reported with its victim and limit", async () => {
   const head = "Process tail (pid 4538) holding 31 MiB was killed: ";
   for (const [limit, text] of [
     [VICTIM, "the memory limit of the container (32Mi) is reached"],

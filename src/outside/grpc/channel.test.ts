@@ -140,7 +140,7 @@ test("unary maps every status to an OutsideError with Go's text", async () => {
   }
 });
 
-test("unary ends with deadline when the server hangs, and tells the server", async () => {
+test("unary ends with deadline when the server hangs, and cancels at the server", async () => {
   // Connected, so that the deadline passes at the server and not on the way to it.
   await channel.unary(SAY, SERVICE, "hello", { signal: never });
   await assert.rejects(channel.unary(SAY, SERVICE, "hang", { signal: never, timeoutMs: 500 }), {

@@ -102,7 +102,7 @@ test("listenGrpc streams, waits for slow readers and hears when they leave", asy
   channel.close();
 });
 
-test("listenGrpc tells the answer that its caller gave up", async () => {
+test("listenGrpc cancels the handler when its caller gave up", async () => {
   const channel = grpc.connect({ target: `unix://${path}` });
   // On a busy machine a call may be over before it reaches the other side: the next one is longer.
   for (let timeoutMs = 50; !gaveUp.includes("hang") && timeoutMs < 10_000; timeoutMs *= 2) {
@@ -162,7 +162,7 @@ test("listenGrpc outlives peers that speak nonsense or leave in the middle", asy
   channel.close();
 });
 
-test("a connection without a call is told to end, one with a call is not", async () => {
+test("an idle connection gets GOAWAY, a busy one does not", async () => {
   const at = join(folder, "idle.sock");
   const idle = await grpc.listen({ path: at, calls, onBroken: () => {}, idleMs: 200 });
   const open = () => {
@@ -188,7 +188,7 @@ test("a connection without a call is told to end, one with a call is not", async
   await idle.close();
 });
 
-test("a socket that somebody removes while it is made leaves nothing open", async () => {
+test("a socket removed while it is created leaves nothing open", async () => {
   const other = join(folder, "other.sock");
   const servers = () => process.getActiveResourcesInfo().filter((name) => /Pipe/.test(name)).length;
   const before = servers();

@@ -62,7 +62,7 @@ test("readHostFacts takes each fact from its file", () => {
   }
 });
 
-test("readHostFacts lives with a machine that tells nothing", () => {
+test("readHostFacts works without any readable file", () => {
   const { root, remove } = machine({
     "/proc/device-tree/vm,uuid": "tree\0",
     "/var/lib/dbus/machine-id": "dbus\n",

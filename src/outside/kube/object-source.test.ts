@@ -30,7 +30,7 @@ function world() {
   return { clock, server, client, scope, objects, secret, settled, random };
 }
 
-test("WatchedObjects tells of an object that comes, changes and goes", async () => {
+test("WatchedObjects reports an object that is created, changed and deleted", async () => {
   const { clock, server, objects, secret } = world();
   const seen: (string | undefined)[] = [];
   const stop = objects.follow(SECRETS, PLACE, (object: Secret | undefined) =>

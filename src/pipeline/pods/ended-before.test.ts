@@ -18,7 +18,7 @@ for (const [what, source, status, expected] of [
 ] as const satisfies readonly (readonly [string, PodSource, PodStatus | undefined, boolean])[])
   test(`hasEnded: ${what}`, () => assert.equal(hasEnded(source, status), expected));
 
-test("causeOf: what was said of an eviction is said again, and that the pod was not at fault", () => {
+test("causeOf: the message of an eviction is kept, and DisruptionTarget", () => {
   const evicted = { kind: "evicted", reason: "Evicted" };
   assert.deepEqual(causeOf({}, { phase: "Running", reason: "Evicted", message: LOW }), {
     ...evicted,

@@ -189,7 +189,7 @@ test("transition: a container that the runtime forgot has ended", () => {
   assert.deepEqual(again.lost, {});
 });
 
-test("transition: a failure holds its container back for as long as it says", () => {
+test("transition: a failure delays its container for its retry time", () => {
   const record = play(aRecord(), [
     { kind: "acting", backoff: {}, touches: [], replaces: [] },
     {

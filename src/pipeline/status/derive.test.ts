@@ -245,7 +245,7 @@ const SAID = {
   message: "error determining status: container a (0123): broken",
 };
 
-test("deriveStatus: a pod that cannot be observed says so beside what was last known", () => {
+test("deriveStatus: a pod that cannot be observed shows that beside its last known state", () => {
   const given = { containers: [anAttempt("a")] };
   const before = statusOf(given);
   assert.deepEqual(statusOf(given, DEGRADED, before), { ...before, ...SAID });

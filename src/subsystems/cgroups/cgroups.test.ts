@@ -161,7 +161,7 @@ test("updateQos does all it can and then names the first that failed", async () 
   assert.equal(await tree.read("/kubepods/burstable", "cpu.weight"), "79");
 });
 
-test("start tells when the node's limits fail, and can be told to try again", async () => {
+test("start reports when the node's limits fail, and can be retried", async () => {
   let failing = true;
   const fault: Fault = (operation, path) =>
     failing && operation === "cgroup.write" && path === "/kubepods/memory.max"

@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
 ];
 
 for (const { what, fault, says } of ROWS) {
-  test(`${what}: the pod is told, and nothing is left half made`, async () => {
+  test(`${what}: the error reaches the pod, and nothing is left half created`, async () => {
     const { cgroups, host } = cgroupModule(2, {}, fault);
     await cgroups.start();
     await assert.rejects(cgroups.ensurePod(B, "b"), says);

@@ -70,7 +70,7 @@ describe("the systemd driver", { skip: busObstacle() }, () => {
     });
   });
 
-  test("a reservation is told to systemd too", async () => {
+  test("a reservation is set in systemd too", async () => {
     const { cgroups: tree } = new FakeHost({ clock: new SimClock() });
     const options = {
       enforceNodeAllocatable: ["pods", "system-reserved"],

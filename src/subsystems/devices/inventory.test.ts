@@ -68,7 +68,7 @@ test("what is expected again is known with nothing, until its time is over", () 
   assert.equal(expectAgain(here, [GPU], at(30)).get(GPU), here.get(GPU));
 });
 
-test("a list of a plugin that is gone, or that says nothing new, changes nothing", () => {
+test("a list of a plugin that is gone, or that is unchanged, changes nothing", () => {
   const listed = list(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
     device("a", true, [0, 1]),
     device("b"),

@@ -75,7 +75,7 @@ test("watch: what was published before is not seen, even if it was not handed ou
   assert.deepEqual(early.seen, ["0", "1", "2"]);
 });
 
-test("publish: a full queue loses the event, and says so", async () => {
+test("publish: a full queue drops the event, and returns that", async () => {
   const { broadcaster, clock } = world({ inboundLimit: 3 });
   const { seen, handler } = collect();
   broadcaster.watch("a", handler);

@@ -239,7 +239,7 @@ test("patchOf: a patch has count and time always, a message when there is one", 
   assert.deepEqual(Object.keys(patchOf({ ...event, message: "" })), ["count", "lastTimestamp"]);
 });
 
-test("Protected: what is said often takes nothing from what is said once", () => {
+test("Protected: frequent events take nothing from rare ones", () => {
   const { record } = story({}, "Protected");
   for (let i = 0; i < 200; i += 1) record({ reason: "BackOff", type: "Normal" });
   for (const reason of ["Pulled", "Created", "Started", "Killing"])

@@ -93,7 +93,7 @@ test("add: a count takes the place of an earlier one, not of the event itself, n
   assert.deepEqual(drain(outbox), ["a Unhealthy 5"]);
 });
 
-test("add: without room what is worth least goes, oldest first, and never what is under way", () => {
+test("add: when full the lowest priority is dropped, oldest first, and never what is in flight", () => {
   const { outbox, add } = box(5);
   add({ about: "started", reason: "Started" });
   add({ about: "counted", count: 2 });

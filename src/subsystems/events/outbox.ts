@@ -86,7 +86,7 @@ export class Outbox {
     };
     const superseded = this.#takeOver(entry);
     this.#insert(entry);
-    return { superseded, dropped: this.#makeRoom() };
+    return { superseded, dropped: this.#dropExcess() };
   }
 
   /** The next to be written; it stays until it is settled. */
@@ -153,7 +153,7 @@ export class Outbox {
     if (mates?.size === 0) this.#ordinaryOf.delete(key);
   }
 
-  #makeRoom(): readonly OutboxEntry[] {
+  #dropExcess(): readonly OutboxEntry[] {
     const dropped: OutboxEntry[] = [];
     const { maxEvents, maxBytes } = this.#options;
     while (this.#entries.size > maxEvents || this.#bytes > maxBytes) {

@@ -61,7 +61,7 @@ test("moment: names of combined events are unlike those of single ones", () => {
   assert.notEqual(events[0]?.metadata.name, `web.${recorder.moment().nanosHex()}`);
 });
 
-test("event: what cannot be one is said and counted, and nothing is thrown", () => {
+test("event: an invalid event is logged and counted, and nothing is thrown", () => {
   const { clock, recorder, events, lost, said } = world();
   // What callers without types may do.
   const wrong = { type: "Error", reason: "R", message: "m" } as unknown as {
@@ -85,7 +85,7 @@ test("event: what cannot be one is said and counted, and nothing is thrown", () 
   assert.equal(clock.pending, 0);
 });
 
-test("event: a flood of losses is counted one by one and said now and then", async () => {
+test("event: a burst of losses is counted one by one and logged at intervals", async () => {
   const { clock, recorder, lost, said } = world(() => "full");
   for (let i = 0; i < 500; i += 1) recorder.event(POD, { ...KIND, message: "m" });
   assert.equal(lost.length, 500);

@@ -176,7 +176,7 @@ describe("Logs", () => {
     assert.equal(text, shown(0, 10));
   });
 
-  test("says what is missing, and follows no link", async () => {
+  test("reports what is missing, and follows no link", async () => {
     const refusal = async (path: string, code: "notFound" | "precondition" | "invalid") => {
       await assert.rejects(
         logs.open(path, QUERY, new Cell(true)),

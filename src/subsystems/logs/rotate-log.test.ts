@@ -85,7 +85,7 @@ test("rotateLog gives the name back when the runtime does not open a new file", 
   assert.equal(readFileSync(path, "utf8").length, 200);
 });
 
-test("rotateLog asks the runtime for a new file when somebody took the log away", async () => {
+test("rotateLog asks the runtime for a new file when the log was removed", async () => {
   assert.equal(await rotate(), false);
   assert.ok(existsSync(path));
 });

@@ -87,7 +87,7 @@ test("conclude: failures of a container say nothing of the one that replaced it"
 
 const kinds = fc.constantFrom<ProbeKind>("liveness", "readiness", "startup");
 
-test("conclude: a verdict is always the last so many results, and is told only when it changes", () => {
+test("conclude: a verdict is always the last so many results, and is published only when it changes", () => {
   fc.assert(
     fc.property(
       kinds,

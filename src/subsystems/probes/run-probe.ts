@@ -49,7 +49,7 @@ function probeOnce(
 
 type Handlers = {
   readonly [K in ProbeHandlerName]: (
-    ports: LookPorts,
+    ports: ProbePorts,
     action: ProbeAction<K>,
     request: ProbeRequest,
     signal: AbortSignal,
@@ -65,7 +65,7 @@ const HANDLERS: Handlers = {
 
 function callHandler<K extends ProbeHandlerName>(
   name: K,
-  ports: LookPorts,
+  ports: ProbePorts,
   request: ProbeRequest,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {

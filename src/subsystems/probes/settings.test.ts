@@ -31,7 +31,7 @@ test("parseProbeSettings reads times by container and kind", () => {
   });
 });
 
-test("parseProbeSettings says what it cannot use, and uses the rest", () => {
+test("parseProbeSettings reports invalid entries, and uses the rest", () => {
   const vectors: readonly (readonly [text: string, problem: string])[] = [
     ["readiness", '"readiness" is not like web/readiness=200ms'],
     ["web/readiness=200", '"web/readiness=200" is not like web/readiness=200ms'],

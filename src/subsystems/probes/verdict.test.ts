@@ -226,7 +226,7 @@ test("consider: a wall clock that was set back does not hold up the first probe"
 });
 
 const kinds = fc.constantFrom<ProbeKind>("liveness", "readiness", "startup");
-test("consider: whatever the facts, nothing on hold probes, and what is told is a change", () => {
+test("consider: whatever the facts, nothing on hold probes, and only changes are published", () => {
   const anyFacts = fc.record({
     podEnded: fc.boolean(),
     podEnding: fc.boolean(),
@@ -265,7 +265,7 @@ test("consider: whatever the facts, nothing on hold probes, and what is told is 
   );
 });
 
-test("wantsTrigger: only a readiness probe of a started container that is not known to be ready", () => {
+test("needsTrigger: only a readiness probe of a started container that is not known to be ready", () => {
   const ready: WorkerState = { ...adopted("readiness"), verdict: "success" };
   const triggers = (kind: ProbeKind, state: WorkerState, more: Partial<ProbeFacts> = {}) =>
     needsTrigger(rules(kind), state, facts(more));

@@ -23,7 +23,7 @@ function aRuntime() {
 
 const given = (promise: Promise<unknown>) => promise.catch((error: unknown) => String(error));
 
-test("what has begun goes on when nobody waits for it any more, what has not is given up", async () => {
+test("a call that has begun continues after its caller gave up, one that has not is cancelled", async () => {
   const { clock, calls, story, lasting } = aRuntime();
   const interest = new AbortController();
   const first = given(calls.remove(interest.signal, lasting("first", 1_000)));

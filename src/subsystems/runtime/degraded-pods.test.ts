@@ -27,7 +27,7 @@ function world() {
 
 const WARNING = "warn a pod cannot be observed; nothing is done for it until it can";
 
-test("DegradedPods: one failure is told to nobody, the second is", () => {
+test("DegradedPods: the first failure is not reported, the second is", () => {
   const { degraded, fail, lines } = world();
   assert.equal(fail(), undefined);
   assert.deepEqual([degraded.count, lines], [0, []]);

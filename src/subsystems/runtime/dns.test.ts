@@ -87,7 +87,7 @@ for (const [searches, kept, fault] of SEARCHES)
     else assert.equal(found, undefined);
   });
 
-test("Resolver reads the file as it is when it is asked, and says once what is wrong", async () => {
+test("Resolver reads the present file, and reports a problem once", async () => {
   let text: string | undefined = "nameserver 192.0.2.1";
   const said: string[] = [];
   const options = { servers: ["10.96.0.10"], domain: "c.local", nodeIps: ["192.0.2.7"] };

@@ -54,7 +54,7 @@ for (const status of [200, 404, 500, 302])
     await hooks.run(AT, get({ path: "/bye" }), signal);
   });
 
-test("run: an HTTP hook says who asks, and reads its path as probes do", async () => {
+test("run: an HTTP hook sends its User-Agent, and parses its path as probes do", async () => {
   const http = { kind: "response", status: 200, body: "", redirectedAway: false } as const;
   const { hooks, asked } = hooksWith({ http });
   await hooks.run(AT, get({ path: "bye?now=a b" }), signal);
@@ -75,7 +75,7 @@ test("run: an HTTP hook says who asks, and reads its path as probes do", async (
   );
 });
 
-test("run: what fails is said with the Go kubelet's text", async () => {
+test("run: failures have the Go kubelet's text", async () => {
   const where = 'for Container "a" in Pod "web_default(uid-1)" failed - error:';
   await assert.rejects(hooksWith({}).hooks.run(AT, get({ path: "/x" }), signal), {
     message: `HTTP lifecycle hook (/x) ${where} nobody is there`,

@@ -6,7 +6,7 @@ import { ContainerState, ContainerStatus } from "../../outside/cri/generated/api
 import { containerAnnotations, containerLabels, sandboxLabels } from "./labels.ts";
 import { podFromLabels, readContainer } from "./read-observation.ts";
 
-test("podFromLabels: a pod that nobody wants has what its pre-stop hooks need", () => {
+test("podFromLabels: an orphaned pod has what its pre-stop hooks need", () => {
   const ports = [{ name: "web", containerPort: 8080, protocol: "TCP" }];
   const preStop = { httpGet: { path: "/bye", port: "web", scheme: "HTTP" } };
   const container = aContainer("a", { ports, lifecycle: { preStop } });

@@ -57,7 +57,7 @@ const pod: Pod = {
   spec: { containers: [{ name: "c", resources: { limits: { cpu: "1" } } }] },
 };
 
-test("downwardFiles tells all faults at once", () => {
+test("downwardFiles reports all faults at once", () => {
   const allocatable = { cpuMilli: 1000, memoryBytes: 1, ephemeralStorageBytes: 1 };
   const selection = { defaultMode: 0o600, allocatable };
   const items = [

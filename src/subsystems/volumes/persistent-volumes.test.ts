@@ -229,7 +229,7 @@ test("a device for a block volume: node, link, words; another agent; nothing lef
   assert.deepEqual(await host.files.list(NODES), []);
 });
 
-test("the size of a block volume is told, and nothing else of it", async () => {
+test("the size of a block volume is reported, and nothing else of it", async () => {
   const { clock, mounted, exposed, keepFresh } = await world({ volumeMode: "Block", local });
   const stop = new AbortController();
   const work = keepFresh(stop.signal).catch(() => {});

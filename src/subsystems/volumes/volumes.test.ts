@@ -321,7 +321,7 @@ const CLAIM: Volume = { name: "d", persistentVolumeClaim: { claimName: "data" } 
 const CLAIMS = { collection: "persistentvolumeclaims", namespace: "default" };
 const VOLUMES = { collection: "persistentvolumes", namespace: "" };
 
-test("claims: local volumes are bound, and every reason why not is told", async () => {
+test("claims: local volumes are bound, and every reason why not is reported", async () => {
   const { clock, server, host, volumes, faults, mounted, metrics } = await world();
   const pod = podWith([CLAIM]);
   const work = volumes.mount(pod, signal);

@@ -37,7 +37,7 @@ test("`renderTable` leaves titles out, and then columns need not be as wide as t
   assert.deepEqual(renderTable(COLUMNS, ROWS, { headers: false }), ["漢字      3", "a      1000"]);
 });
 
-test("`renderTable` pads what is seen, not what looks are made of", () => {
+test("`renderTable` pads by visible width, without escape sequences", () => {
   const paint: Paint = (style, text) => `<${style}>${text}</>`;
   assert.deepEqual(renderTable(COLUMNS, ROWS.slice(1), { paint }), [
     "<bold>NAME</>   <bold>COUNT</>",

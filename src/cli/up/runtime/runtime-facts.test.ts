@@ -22,7 +22,7 @@ function facts(changes: Partial<RuntimeFacts> = {}): RuntimeFacts {
   };
 }
 
-test("`runtimeSettings` reads what containerd says, and nothing into what it does not say", () => {
+test("`runtimeSettings` reads what containerd reports, and assumes nothing else", () => {
   const said = description(
     { SystemdCgroup: true },
     { sandboxImage: "registry.k8s.io/pause:3.6", restrictOOMScoreAdj: false },

@@ -71,7 +71,9 @@ export async function superviseAgent(
     const pauseMs = retryDelayMs(failures, BACKOFF);
     const last = logTail(paths.agentLog, logAt).split("\n").at(-1) ?? "";
     print(`the agent ended${howItEnded(end)}${last === "" ? "" : `: ${last}`}`);
-    print(`pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`);
+    print(
+      `pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`,
+    );
     await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
   }
 }

@@ -58,7 +58,7 @@ test("what is no regular file is not even opened to be read", async () => {
   }
 });
 
-test("readText reads files of the kernel, which tell no size", async () => {
+test("readText reads files of the kernel, which have no size", async () => {
   const text = await files.readText("/proc/self/status", { maxBytes: 1 << 20 });
   assert.match(text ?? "", /^Name:/);
 });
@@ -92,7 +92,7 @@ test("watchDirectory goes on when the folder is moved away and another takes its
   }
 });
 
-test("watchDirectory says why it cannot watch and tries again until it can", async () => {
+test("watchDirectory reports why it cannot watch and retries until it can", async () => {
   const warnings: (LogFields | undefined)[] = [];
   const log: Log = { ...silentLog, warn: (_, fields) => warnings.push(fields) };
   const stop = new AbortController();

@@ -124,7 +124,7 @@ describe("openFolderBeneath", () => {
     }
   });
 
-  test("watch tells of writes, new names and removals until stopped", async () => {
+  test("watch reports writes, new names and removals until stopped", async () => {
     await using folder = await opened();
     const told: string[] = [];
     let tell: (() => void) | undefined;

@@ -176,7 +176,7 @@ test("CVE-2017-1002102: links that a container puts in place lead no update else
   }
 });
 
-test("giveToGroup gives links away, not what they lead to, and stops early only when told", async () => {
+test("giveToGroup gives links away, not their targets, and stops early only when configured", async () => {
   const root = folder();
   const outside = join(base, "outside-file");
   writeFileSync(outside, "", { mode: 0o600 });

@@ -99,7 +99,7 @@ for (const kind of ["tmpfs", "bind"] as const) {
   });
 }
 
-test("removeTree stays inside while somebody exchanges folders for links", async () => {
+test("removeTree stays inside while folders are replaced by links", async () => {
   const outside = `${folder}/outside`;
   mkdirSync(outside);
   for (let i = 0; i < 20; i += 1) writeFileSync(`${outside}/${i}`, "precious");

@@ -54,7 +54,7 @@ describe("PeerGate", () => {
     assert.ok(!crowd.closed.some((text) => text.startsWith("a")), `${crowd.closed}`);
   });
 
-  test("an idle one gives way as soon as somebody comes", () => {
+  test("an idle connection is closed as soon as another one comes", () => {
     const crowd = new Crowd();
     const [a] = ["a", "b", "c"].map((name) => crowd.come(name));
     const end = a?.begin(100);

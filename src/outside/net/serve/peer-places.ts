@@ -57,7 +57,7 @@ export type PeerRule =
   /** Too many wait. */
   | "too many wait";
 
-/** What is to be done; `lookAgainMs` is the moment at which time alone changes the answer. */
+/** What is to be done; `recheckAtMs` is the moment at which time alone changes the answer. */
 export interface PeerVerdict {
   readonly admit: readonly number[];
   readonly close: readonly { readonly id: number; readonly rule: PeerRule }[];

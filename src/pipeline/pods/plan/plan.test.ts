@@ -54,7 +54,7 @@ for (const row of [...ROWS, ...RESTART_ROWS]) {
   });
 }
 
-test("planPod: waiting in the back-off is said with the Go kubelet's text", () => {
+test("planPod: waiting in the back-off has the Go kubelet's text", () => {
   const record = aRecord(
     { containers: [anEnd("a", 1)] },
     { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 80_000, lastUpdate: wall(-1) } } },
@@ -189,7 +189,7 @@ for (const [
   message,
   again,
 ] of KILLS as readonly (readonly [string, Pod, Kill, string, true | undefined])[])
-  test(`planPod: what is said of a kill: ${name}`, () => {
+  test(`planPod: message of a kill: ${name}`, () => {
     const verdicts = {
       containerId: "a-0",
       ...(liveness ? { liveness } : {}),

@@ -56,7 +56,7 @@ test("events of resizes with the Go kubelet's text", () => {
     assert.deepEqual(event, { type, reason, message });
 });
 
-test("resources of the pod as a whole are said", () => {
+test("pod-level resources are included", () => {
   const pod = aPod({ resources: { requests: { cpu: "2000m" } } });
   assert.equal(
     resizeStarted(pod, 1).message,

@@ -73,7 +73,7 @@ function aRun(
   return { run, did, made };
 }
 
-test("startContainer: what the hook says is the status, and the container is killed as any other", async () => {
+test("startContainer: the hook's message becomes the status, and the container is killed as any other", async () => {
   const { run, did, made } = aRun(async () => {
     throw new Error("no such file");
   }, new AbortController().signal);
@@ -106,7 +106,7 @@ test("startContainer: a hook that is given up has not failed", async () => {
 });
 
 for (const step of ["create", "start"] as const)
-  test(`startContainer: what the runtime says is told without the status in front: ${step}`, async () => {
+  test(`startContainer: the runtime's message is reported without the gRPC status: ${step}`, async () => {
     const fault = new OutsideError(
       "io",
       'rpc error: code = Unknown desc = exec: "/nope": not found',

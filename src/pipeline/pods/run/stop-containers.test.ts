@@ -113,7 +113,7 @@ describe("stopContainers", () => {
     assert.deepEqual([lines, faults], [["0 stop a(30)"], ["a"]]);
   });
 
-  test("given up while a sidecar waits, it says so at once", async () => {
+  test("cancelled while a sidecar waits, it returns at once", async () => {
     const over = new AbortController();
     const stopped = play({ ends: { a: 20 } }, 30, over.signal);
     over.abort(new Error("superseded"));

@@ -47,7 +47,7 @@ const TOKEN = {
 const withToken = (more: { readonly [key: string]: JsonValue }): JsonValue =>
   config({ ...PROVIDER, tokenAttributes: { ...TOKEN, ...more } });
 
-test("`readProviderConfig` reads what a program wants of service accounts", () => {
+test("`readProviderConfig` reads the token attributes of a program", () => {
   const read = readProviderConfig(withToken({}));
   assert.deepEqual(read.kind === "providers" && read.providers[0]?.token, {
     audience: "registry.example",

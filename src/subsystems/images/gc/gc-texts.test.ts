@@ -58,7 +58,7 @@ test("`withDefaultTag` adds a tag only where there is neither tag nor digest", (
   assert.equal(withDefaultTag("Nginx"), undefined);
 });
 
-test("`pullFailure` keeps what the runtime says of anything else", () => {
+test("`pullFailure` keeps any other message of the runtime", () => {
   const error = "rpc error: code = NotFound desc = not found";
   assert.deepEqual(pullFailure("x", error), { reason: "ErrImagePull", message: error });
 });

@@ -29,7 +29,7 @@ test("a held image is not removed, and one held in between neither", async () =>
   assert.equal(removed, 1);
 });
 
-test("whoever comes during a removal waits for its end and learns of it", async () => {
+test("callers during a removal wait for its end and get its result", async () => {
   const holds = new Holds();
   const { promise, resolve } = Promise.withResolvers<void>();
   const before = holds.mark();

@@ -96,7 +96,7 @@ for (const [name, ofPod, ofContainer, user, expected] of NON_ROOT) {
   });
 }
 
-test("containerSecurity: the image's user is said explicitly when the spec names none", () => {
+test("containerSecurity: the image's user is set explicitly when the spec names none", () => {
   const user = (imageUser: SecurityParts["imageUser"], own = {}) => {
     const { runAsUser, runAsUsername } = containerSecurity(pod(), container(own), {
       ...PARTS,

@@ -89,7 +89,7 @@ test("checkHostPath makes folders with those above, and files in folders that ar
   await assert.rejects(check("missing/file", "FileOrCreate"), /ENOENT/);
 });
 
-test("checkHostPath empties no file that somebody else makes at the same moment, and replaces no link", async () => {
+test("checkHostPath truncates no file created concurrently, and replaces no link", async () => {
   const late = {
     ...files,
     facts: async () => {

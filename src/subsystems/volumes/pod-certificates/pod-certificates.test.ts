@@ -19,7 +19,7 @@ import {
 import { condition } from "../../../../test/support/pod-signer.ts";
 import { parseCsrDer } from "../../../outside/x509/x509.ts";
 
-test("a request says who asks, holds nothing but the key, and its answer becomes files", async () => {
+test("a request names the pod, contains only the key, and its answer becomes files", async () => {
   const given = await world();
   const more = { ...FILES, maxExpirationSeconds: 7200, userAnnotations: { "a.test/b": "c" } };
   await issued(given, podWith(more));
@@ -150,7 +150,7 @@ test("each source has a certificate of its own, and asks at a time of its own", 
   assert.equal(given.requests().length, 4);
 });
 
-test("a renewal that is denied leaves the files, and is said", async () => {
+test("a denied renewal leaves the files, and is reported", async () => {
   const given = await world();
   await issued(given, podWith(FILES), HOUR_MS);
   const first = await given.read("key.pem");
@@ -168,7 +168,7 @@ test("a renewal that is denied leaves the files, and is said", async () => {
   assert.equal(given.events.length, 1);
 });
 
-test("certificates that get old are told of once each, until they are renewed", async () => {
+test("certificates near expiry are reported once each, until they are renewed", async () => {
   const given = await world();
   await issued(given, podWith(), HOUR_MS, 2 * HOUR_MS);
   await given.clock.advance(HOUR_MS + 20 * MINUTE_MS);
@@ -210,7 +210,7 @@ test("a server that is away is asked in growing pauses, one without the resource
   assert.equal(given.requests().length, 1);
 });
 
-test("a request that somebody deletes is made again, once a minute at most", async () => {
+test("a deleted request is recreated, once a minute at most", async () => {
   const given = await world();
   mounting(given, podWith());
   let deleted = 0;
