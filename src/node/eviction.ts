@@ -110,7 +110,7 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
     measurePodsAnew: async ({ layers }, signal) =>
       await usagesOf(deps, await storageAnew(deps, layers, signal)),
     measureStorage: async (uids) => {
-      const storage = await stats.storageOf(uids, STORAGE_MAX_AGE_MS);
+      const storage = await stats.storageOf(uids, ANEW_MS);
       return new Map([...storage].map(([uid, found]) => [uid, storageUsage(found)]));
     },
     reclaim: (step, signal) =>

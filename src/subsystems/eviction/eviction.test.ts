@@ -5,6 +5,7 @@ import type { Because } from "../../api/decisions.ts";
 import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { Cell } from "../../kit/cell.ts";
+import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
@@ -37,6 +38,8 @@ class Node {
   imagesMi = 0;
   /** What this pod uses of disks is not known before disks are measured anew. */
   unseen: string | undefined;
+  /** The pods as the runtime measured their layers last, and when; without, it measures when asked. */
+  layers: { readonly atMs: WallMs; readonly pods: readonly TestPod[] } | undefined;
   /** Evicted pods stay for ever. */
   stuck = false;
   broken = false;
@@ -123,13 +126,20 @@ class Node {
   #usages(what: string): ReadonlyMap<string, PodUsage> {
     this.measured.push(what);
     return new Map(
-      this.pods
+      (this.layers?.pods ?? this.pods)
         .map((pod) =>
           pod.name === this.unseen && what !== "disks anew" ? { ...pod, rootfsMi: 0 } : pod,
         )
         .map(candidateOf)
-        .flatMap(({ uid, usage }) => (usage ? [[uid, usage] as const] : [])),
+        .flatMap(({ uid, usage }) => (usage ? [[uid, this.#measuredAt(usage)] as const] : [])),
     );
+  }
+
+  #measuredAt(usage: PodUsage): PodUsage {
+    if (!this.layers) return usage;
+    const { atMs } = this.layers;
+    const containers = usage.containers.map((one) => ({ ...one, rootfs: { ...one.rootfs, atMs } }));
+    return { ...usage, containers };
   }
 
   #end(order: EvictionOrder): void {
@@ -231,6 +241,27 @@ test("a full disk: who has filled it is found, though the runtime measures layer
     ["uid-writer"],
   );
   assert.match(node.orders[0]?.message ?? "", /Container c was using 500Mi/);
+  await node.leave();
+});
+
+test("a layer beyond its limit is found as soon as the runtime has measured it", async () => {
+  const node = new Node();
+  const resources = { limits: { "ephemeral-storage": "20Mi" } };
+  const limited = { name: "limited", spec: { containers: [{ name: "c", resources }] } };
+  node.pods = [limited];
+  const collect = () => {
+    node.layers = { atMs: node.clock.wall(), pods: node.pods };
+    node.clock.alarm(10_000, collect);
+  };
+  // Right after the rounds, which begin every ten seconds.
+  node.clock.alarm(200, collect);
+  await node.clock.advance(60_300);
+  node.pods = [{ ...limited, rootfsMi: 50 }];
+  await node.clock.advance(12_000);
+  assert.deepEqual(
+    node.orders.map(({ uid }) => uid),
+    ["uid-limited"],
+  );
   await node.leave();
 });
 

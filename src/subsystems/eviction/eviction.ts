@@ -9,7 +9,7 @@ import type {
   EvictionSignal,
 } from "../../config/validation/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
-import type { Clock } from "../../kit/clock.ts";
+import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
@@ -33,7 +33,7 @@ import type { EvictionSettings } from "./settings.ts";
 import { type DiskName, diskPartsFor, type PressureCondition, SIGNAL_FACTS } from "./signals.ts";
 import { reclaimingText } from "./texts.ts";
 import { replaceHard } from "./thresholds.ts";
-import type { CandidatePod, PodUsage } from "./usage.ts";
+import { type CandidatePod, lastLayerAt, type PodUsage } from "./usage.ts";
 
 export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
 export type { EvictionEvent, EvictionOrder, EvictionPorts } from "./ports.ts";
@@ -55,6 +55,9 @@ export interface EvictionDeps {
 
 /** Between two rounds (kubelet evictionMonitoringPeriod). */
 const PERIOD_MS = 10_000;
+/** How often containerd measures writable layers, and how long that takes at most. */
+const LAYERS_PERIOD_MS = 10_000;
+const LAYERS_TAKE_MS = 1_000;
 /** Rounds whose observations are kept to tell at which rate amounts shrink: a minute. */
 const MAX_RECENT = 6;
 /** How long the cleanup of an evicted pod is waited for (podCleanupTimeout). */
@@ -69,6 +72,8 @@ export class Eviction {
   #state = NOTHING_MET;
   /** Observations of the last rounds, oldest first. */
   readonly #recent: SignalObservations[] = [];
+  /** When the writable layers of pods with limits were last measured; undefined where there are none. */
+  #layersAt: WallMs | undefined;
   /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
   #reclaimed: string | undefined;
   /** The signal that the log was last told of, while the pressure lasts. */
@@ -175,9 +180,12 @@ export class Eviction {
       const disks = rules.localLimits || needsDisks(rough.pressure);
       return planWith(await ports.measurePods({ disks }, signal));
     }
+    this.#layersAt = undefined;
     const limited = found.filter(({ pod }) => rules.localLimits && hasLocalLimits(pod));
     if (limited.length === 0) return rough;
-    return planWith(await ports.measureStorage(new Set(limited.map(({ uid }) => uid)), signal));
+    const usages = await ports.measureStorage(new Set(limited.map(({ uid }) => uid)), signal);
+    this.#layersAt = lastLayerAt(usages);
+    return planWith(usages);
   }
 
   #publish(conditions: readonly PressureCondition[]): void {
@@ -324,7 +332,14 @@ export class Eviction {
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
-    await this.#deps.clock.sleep(PERIOD_MS, signal).catch(() => {});
+    await this.#deps.clock.sleep(this.#periodMs(), signal).catch(() => {});
+  }
+
+  /** The next round comes right after layers were measured again: what exceeds a limit is not found a period later. */
+  #periodMs(): number {
+    if (this.#layersAt === undefined) return PERIOD_MS;
+    const next = this.#layersAt + LAYERS_PERIOD_MS + LAYERS_TAKE_MS - this.#deps.clock.wall();
+    return next >= LAYERS_TAKE_MS && next < PERIOD_MS ? next : PERIOD_MS;
   }
 }
 

@@ -1,10 +1,12 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
+import type { WallMs } from "../../kit/clock.ts";
 import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
 
 /** What is used of a file system; what was not measured is missing. */
 export interface DiskUse {
+  readonly atMs?: WallMs;
   readonly usedBytes?: number;
   readonly inodesUsed?: number;
 }
@@ -70,4 +72,12 @@ function sumOfParts(usage: PodUsage, parts: readonly DiskPart[], of: keyof DiskU
     if (part === "volumes") return total + sum(usage.volumes.filter(({ ephemeral }) => ephemeral));
     return total + sum(usage.containers.map((container) => container[part]));
   }, 0);
+}
+
+/** When the last of the writable layers was measured; undefined where none was. */
+export function lastLayerAt(usages: ReadonlyMap<string, PodUsage>): WallMs | undefined {
+  const times = [...usages.values()].flatMap(({ containers }) =>
+    containers.flatMap(({ rootfs }) => rootfs?.atMs ?? []),
+  );
+  return times.length === 0 ? undefined : (Math.max(...times) as WallMs);
 }
