@@ -1,5 +1,5 @@
-// A node that runs short of memory and of disk, on real containerd and a real kernel: who is evicted, what is said,
-// and that the node is as before afterwards. The pods come from the node's own API, since static ones stay.
+// A node of `nodelet up` that runs short of memory, as its user sees it with kubectl and `nodelet why`: who is evicted,
+// what is said, and that the node is as before afterwards. The pods come from the node's own API, since static ones stay.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
@@ -166,60 +166,5 @@ describe("a node that runs short of memory", { skip }, () => {
     const why = await node.run("why", "hog");
     assert.match(why.replace(/\s+/g, " "), /less than the hard threshold 100Mi/);
     await kubectl.run(["delete", "pod", "hog", "small", "within", "late"]);
-  });
-});
-
-describe("a node that runs short of disk", { skip }, () => {
-  before(() => start("--eviction-hard=nodefs.available<300Mi"));
-  after(() => node?.[Symbol.asyncDispose]());
-
-  test("ephemeral-storage: a container that writes more than its limit is evicted", async () => {
-    const began = performance.now();
-    const limits = { "ephemeral-storage": "20Mi" };
-    await apply({
-      layer: pod(`dd if=/dev/zero of=/tmp/big bs=1M count=50; ${STAY}`, {
-        resources: { limits },
-      }),
-    });
-    const { status } = await untilEvicted("layer");
-    assert.equal(
-      status?.message,
-      "Pod ephemeral local storage usage exceeds the total limit of containers 20Mi. ",
-    );
-    assert.ok(!status?.conditions?.some(({ type }) => type === "DisruptionTarget"));
-    console.log(`# ephemeral-storage: evicted after ${Math.round(performance.now() - began)} ms`);
-  });
-
-  test("emptyDir.sizeLimit: a pod whose volume outgrows it is evicted", async () => {
-    const began = performance.now();
-    const spec = pod(`dd if=/dev/zero of=/data/big bs=1M count=40; ${STAY}`, {
-      volumeMounts: [{ name: "data", mountPath: "/data" }],
-    });
-    await apply({
-      volume: { ...spec, volumes: [{ name: "data", emptyDir: { sizeLimit: "5Mi" } }] },
-    });
-    const { status } = await untilEvicted("volume");
-    assert.equal(status?.message, 'Usage of EmptyDir volume "data" exceeds the limit "5Mi". ');
-    console.log(`# emptyDir.sizeLimit: evicted after ${Math.round(performance.now() - began)} ms`);
-  });
-
-  test("disk: the pod that fills it goes, and the node has room again", async () => {
-    await apply({ neighbour: pod(STAY) });
-    await untilReady("neighbour");
-    assert.equal(await condition("DiskPressure"), "False");
-    const spec = pod(`dd if=/dev/zero of=/data/big bs=1M count=560; ${STAY}`, {
-      volumeMounts: [{ name: "data", mountPath: "/data" }],
-    });
-    await apply({ writer: { ...spec, volumes: [{ name: "data", emptyDir: {} }] } });
-    const { status } = await untilEvicted("writer");
-    assert.match(
-      status?.message ?? "",
-      /^The node was low on resource: ephemeral-storage\. Threshold quantity: 300Mi, available: \d+(Ki|Mi)?\. /,
-    );
-    await untilCondition("DiskPressure", "True");
-    await untilCondition("DiskPressure", "False");
-    assert.ok(isReady(await read("neighbour")));
-    await apply({ again: pod(STAY) });
-    await untilReady("again");
   });
 });
