@@ -22,13 +22,13 @@ interface Guard {
 
 const GUARDS: readonly Guard[] = [
   {
-    name: "life advances on a fresh sight only",
+    name: "life advances on a fresh observation only",
     file: "src/pipeline/pods/transition.ts",
     line: `if (record.freshness !== "fresh") return record;`,
     without: "",
   },
   {
-    name: "a pod is planned on a fresh sight only",
+    name: "a pod is planned on a fresh observation only",
     file: "src/pipeline/pods/actor.ts",
     line: `this.#record.freshness !== "fresh"`,
     without: "false",
@@ -40,7 +40,7 @@ const GUARDS: readonly Guard[] = [
     without: "",
   },
   {
-    name: "only a look after the last action is fresh",
+    name: "only an observation after the last action is fresh",
     file: "src/pipeline/pods/transition.ts",
     line: "observed.asOf >= record.actedAt",
     without: "true",
@@ -66,8 +66,8 @@ const GUARDS: readonly Guard[] = [
   {
     name: "nothing is an orphan before every source was seen",
     file: "src/pipeline/pods/pods.ts",
-    line: "if (this.#sourcesSeen && !held?.wanted && !this.#isSpared(found))",
-    without: "if (!held?.wanted)",
+    line: "if (this.#sourcesSeen && !held?.desired && !this.#isSpared(found))",
+    without: "if (!held?.desired)",
   },
   {
     name: "one object that fails for ever is its own pod's matter",

@@ -14,7 +14,7 @@ export const OWN_API = {
 };
 
 /** One request with the rights of an administrator; rejects when the API is away. */
-export async function askOwnApi(box: Box, order: AdminRequest): Promise<AdminReply> {
+export async function askOwnApi(box: Box, request: AdminRequest): Promise<AdminReply> {
   const { server, caPem, identity } = accessIn(box.path(OWN_API.kubeconfig));
   const socketPath = await box.forward(Number(new URL(server).port), "127.0.0.1");
   const dial = () =>
@@ -22,5 +22,5 @@ export async function askOwnApi(box: Box, order: AdminRequest): Promise<AdminRep
       const socket = connect(socketPath, () => resolve(socket));
       socket.once("error", reject);
     });
-  return await adminRequest({ dial, caPem, identity, serverName: "localhost" }, order);
+  return await adminRequest({ dial, caPem, identity, serverName: "localhost" }, request);
 }

@@ -64,7 +64,7 @@ export interface PodRuntimePort {
    * Makes the container and resolves with its id. A configuration that cannot be made throws
    * `ContainerConfigError`.
    */
-  createContainer(order: CreateContainerOptions, signal: AbortSignal): Promise<string>;
+  createContainer(options: CreateContainerOptions, signal: AbortSignal): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
@@ -119,7 +119,7 @@ export interface StartedContainer {
 export interface PodHookPort {
   postStart(pod: Pod, started: StartedContainer, signal: AbortSignal): Promise<void>;
   /** Runs within `graceSeconds` at most and resolves with the seconds it took; never throws. */
-  preStop(pod: Pod, order: StopRequest, signal: AbortSignal): Promise<number>;
+  preStop(pod: Pod, stop: StopRequest, signal: AbortSignal): Promise<number>;
 }
 
 /** Records events for users; never waits, never throws. */
@@ -172,7 +172,7 @@ export interface PodResizePort {
   starting(pod: Pod, container: string): Promise<void>;
   /** Brings group and containers to what the pod was given; a failure is safe to be tried again. */
   apply(
-    order: PodResizeRequest,
+    request: PodResizeRequest,
     signal: AbortSignal,
   ): Promise<{ readonly kind: "done" } | { readonly kind: "failed"; readonly message: string }>;
 }

@@ -61,7 +61,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
       const container = resizableContainers(pod).find((each) => each.name === name);
       if (container) await ledger.actuate(pod, name, container.resources ?? {});
     },
-    apply: (order, signal) => apply(deps, order, signal),
+    apply: (request, signal) => apply(deps, request, signal),
   };
 }
 

@@ -37,12 +37,12 @@ export class DeferredTransport implements ApiTransport {
     inner.reachable.subscribe((reachable) => this.#reachable.set(reachable));
   }
 
-  async request(order: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
-    return await this.#provided().request(order, signal);
+  async request(request: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
+    return await this.#provided().request(request, signal);
   }
 
-  async watch(order: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
-    return await this.#provided().watch(order, signal);
+  async watch(request: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
+    return await this.#provided().watch(request, signal);
   }
 
   close(): void {

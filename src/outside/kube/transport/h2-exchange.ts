@@ -31,12 +31,12 @@ export interface H2Request {
 /** Makes one request on the session and reads the whole answer. */
 export async function exchange(
   session: H2Session,
-  order: H2Request,
+  request: H2Request,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ApiReply> {
   signal.throwIfAborted();
-  const call = new Call(session, order, clock, signal);
+  const call = new Call(session, request, clock, signal);
   try {
     const headers = await call.head;
     return await call.readAll(headers);
@@ -53,7 +53,7 @@ export type LineReply =
 /** Makes a request whose answer goes on; when `lifetimeMs` is over it is given up. */
 export async function exchangeLines(
   session: H2Session,
-  order: H2Request & {
+  request: H2Request & {
     readonly lifetimeMs: number;
     readonly onOpen: (stop: () => void) => () => void;
   },
@@ -61,12 +61,12 @@ export async function exchangeLines(
   signal: AbortSignal,
 ): Promise<LineReply> {
   signal.throwIfAborted();
-  const call = new Call(session, order, clock, signal);
+  const call = new Call(session, request, clock, signal);
   try {
     const headers = await call.head;
     if (headers[":status"] === 200) {
-      call.extend(order.lifetimeMs);
-      return { kind: "lines", lines: call.lines(order.onOpen) };
+      call.extend(request.lifetimeMs);
+      return { kind: "lines", lines: call.lines(request.onOpen) };
     }
     const reply = await call.readAll(headers);
     call.end();
@@ -91,16 +91,16 @@ class Call {
   #failure: Error | undefined;
   #answered = false;
 
-  constructor(session: H2Session, order: H2Request, clock: Clock, signal: AbortSignal) {
+  constructor(session: H2Session, request: H2Request, clock: Clock, signal: AbortSignal) {
     this.#clock = clock;
     this.#signal = signal;
-    const { stream, release } = session.open(order.headers, {
-      endStream: order.body === undefined,
+    const { stream, release } = session.open(request.headers, {
+      endStream: request.body === undefined,
       onLost: (error) => this.#abandon(error),
     });
     this.#stream = stream;
     this.#release = release;
-    this.#cancelDeadline = this.#deadline(order.timeoutMs);
+    this.#cancelDeadline = this.#deadline(request.timeoutMs);
     signal.addEventListener("abort", this.#onAbort, { once: true });
     this.head = new Promise((resolve, reject) => {
       this.#fail = reject;
@@ -113,7 +113,7 @@ class Call {
     });
     // Awaited later; until then the rejection must not count as unhandled.
     this.head.catch(() => {});
-    if (order.body !== undefined) stream.end(order.body);
+    if (request.body !== undefined) stream.end(request.body);
   }
 
   /** From now on there is so much time left. */

@@ -61,17 +61,17 @@ export class H2Transport implements ApiTransport {
     return this.#reachable;
   }
 
-  async request(order: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
+  async request(request: ApiRequest, signal: AbortSignal): Promise<ApiReply> {
     const { clock } = this.#deps;
-    const deadline = after(clock.monotonic(), order.timeoutMs);
-    const repeatable = order.method === "GET";
+    const deadline = after(clock.monotonic(), request.timeoutMs);
+    const repeatable = request.method === "GET";
     const send = async (refused: boolean) => {
       const headers = {
-        ...(await this.#headers(order, refused, signal)),
+        ...(await this.#headers(request, refused, signal)),
         "accept-encoding": "gzip",
       };
       return await this.#resending({ repeatable, deadline, signal }, (session, timeoutMs) => {
-        const body = order.body === undefined ? {} : { body: order.body };
+        const body = request.body === undefined ? {} : { body: request.body };
         return exchange(session, { headers, timeoutMs, ...body }, clock, signal);
       });
     };
@@ -80,10 +80,10 @@ export class H2Transport implements ApiTransport {
     return await send(true);
   }
 
-  async watch(order: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
-    const { lifetimeMs, path } = order;
+  async watch(request: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply> {
+    const { lifetimeMs, path } = request;
     const { clock } = this.#deps;
-    const deadline = after(clock.monotonic(), order.timeoutMs);
+    const deadline = after(clock.monotonic(), request.timeoutMs);
     const onOpen = (stop: () => void) => {
       this.#watches.add(stop);
       return () => void this.#watches.delete(stop);
@@ -179,7 +179,7 @@ export class H2Transport implements ApiTransport {
   }
 
   async #headers(
-    order: Pick<ApiRequest, "method" | "path" | "body" | "contentType">,
+    request: Pick<ApiRequest, "method" | "path" | "body" | "contentType">,
     refused: boolean,
     signal: AbortSignal,
   ): Promise<OutgoingHttpHeaders> {
@@ -191,15 +191,15 @@ export class H2Transport implements ApiTransport {
         ? `Bearer ${token}`
         : basic && `Basic ${btoa(`${basic.username}:${basic.password}`)}`;
     return {
-      ":method": order.method,
-      ":path": `${this.#prefix}${order.path}`,
+      ":method": request.method,
+      ":path": `${this.#prefix}${request.path}`,
       ":authority": this.#authority,
       ":scheme": "https",
       accept: "application/json",
       "user-agent": this.#deps.userAgent,
-      ...(order.body === undefined
+      ...(request.body === undefined
         ? {}
-        : { "content-type": order.contentType ?? "application/json" }),
+        : { "content-type": request.contentType ?? "application/json" }),
       ...(authorization === undefined ? {} : { authorization }),
       ...credentials.headers,
     };

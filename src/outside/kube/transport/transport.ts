@@ -42,8 +42,8 @@ export type ApiWatchReply =
  * (`wasSent` tells whether the server may have seen the request), `deadline` when it took too long.
  */
 export interface ApiTransport {
-  request(order: ApiRequest, signal: AbortSignal): Promise<ApiReply>;
-  watch(order: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply>;
+  request(request: ApiRequest, signal: AbortSignal): Promise<ApiReply>;
+  watch(request: ApiWatchRequest, signal: AbortSignal): Promise<ApiWatchReply>;
   /** Whether the last attempt to reach the server had an answer. */
   readonly reachable: Reading<boolean>;
   close(): void;

@@ -14,8 +14,8 @@ export async function resizePod({ containers }: ResizeAction, run: Run): Promise
   const { pod, resize, stepFailures } = run.record;
   const { resizes, events } = run.deps.ports;
   const { sandboxId } = run;
-  const order = { pod, actuated: resize.actuated, sandboxId, containers };
-  const outcome = await resizes.apply(order, run.signal);
+  const request = { pod, actuated: resize.actuated, sandboxId, containers };
+  const outcome = await resizes.apply(request, run.signal);
   if (outcome.kind === "done") return { step: STEP_RESIZE, outcome: { kind: "done" } };
   run.signal.throwIfAborted();
   const { message } = outcome;

@@ -219,9 +219,9 @@ async function subordinateIds(
   const program = await findProgram(files);
   if (program === undefined) return undefined;
   const ask = async (args: readonly string[]) => {
-    const order = { path: program, args, env: {}, input: "" };
+    const command = { path: program, args, env: {}, input: "" };
     const limits = { timeoutMs: PROGRAM_TIMEOUT_MS, maxOutputBytes: PROGRAM_OUTPUT_BYTES };
-    return await runProgram({ ...order, ...limits }, signal);
+    return await runProgram({ ...command, ...limits }, signal);
   };
   const [ownUsers, groups] = [await ask([USER]), await ask(["-g", USER])];
   const failed = [ownUsers, groups].find(({ code }) => code !== 0);
