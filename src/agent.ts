@@ -47,8 +47,8 @@ export interface Agent extends AsyncDisposable {
 }
 
 /**
- * Starts the agent on `outside`: looks at the machine and at what runs, then lets the sources speak.
- * Resolves when pods are being looked after. Throws `UsageError` when configuration and machine do not
+ * Starts the agent on `outside`: reads the machine and lists what runs, then starts the sources.
+ * Resolves when pods are being managed. Throws `UsageError` when configuration and machine do not
  * fit together.
  */
 export async function startAgent(

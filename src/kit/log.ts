@@ -9,7 +9,7 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
-  /** Reported only at verbosity `level` (1..10) and above. */
+  /** Logged only at verbosity `level` (1..10) and above. */
   verbose(level: number, message: string, fields?: LogFields): void;
   /** Whether `verbose(level, …)` would log; guards expensive fields. */
   enabled(level: number): boolean;

@@ -9,7 +9,7 @@ const FOLDER = "nodelet";
 const ROOT_MODE = 0o750;
 const FOLDER_MODE = 0o700;
 
-/** The state files of an agent with this root folder, with the room kept free for them. */
+/** The state files of an agent with this root folder, with the space reserved for them. */
 export function openState(rootFolder: string, { clock, log, host }: Outside): StateFiles {
   const own = log.child("state");
   const { files } = host;
@@ -23,7 +23,7 @@ export function openState(rootFolder: string, { clock, log, host }: Outside): St
 }
 
 /**
- * Makes the folders and keeps room free as long as the scope is open. `opened` are the state files, where
+ * Makes the folders and keeps space reserved as long as the scope is open. `opened` are the state files, where
  * somebody needed some of them before.
  */
 export async function startState(

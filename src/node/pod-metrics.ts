@@ -70,7 +70,7 @@ function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void 
 const isStatic = ({ source }: PodRecord): boolean => source === "file" || source === "http";
 const isDesired = ({ source, removal }: PodRecord): boolean => source !== "runtime" && !removal;
 
-/** A pod that has ended, or was refused, takes no room. */
+/** A pod that has ended, or was rejected, uses no resources. */
 const isActive = (record: PodRecord): boolean =>
   isDesired(record) &&
   record.admission.kind !== "rejected" &&

@@ -165,7 +165,7 @@ export function readScalar(kind: ScalarKind, json: unknown): ScalarReading {
   }
 }
 
-/** What Go's zero value of the kind looks like. */
+/** Go's zero value of the kind. */
 export function zeroScalar(kind: ScalarKind): ScalarValue {
   switch (kind) {
     case "int32":

@@ -184,6 +184,6 @@ export function restartVerdict(
 export const isTerminalPhase = (phase: string | undefined): boolean =>
   phase === "Succeeded" || phase === "Failed";
 
-/** Whether a volume takes room of the node's own file system (IsLocalEphemeralVolume of the Go kubelet). */
+/** Whether a volume uses space of the node's own file system (IsLocalEphemeralVolume of the Go kubelet). */
 export const isLocalEphemeralVolume = ({ emptyDir, configMap }: Volume): boolean =>
   (emptyDir !== undefined && (emptyDir.medium ?? "") === "") || configMap !== undefined;

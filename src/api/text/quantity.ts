@@ -26,7 +26,7 @@ const FORMAT_FAULT =
 const NUMERIC_FAULT = "unable to parse numeric part of quantity";
 const SUFFIX_FAULT = "unable to parse quantity's suffix";
 
-/** Longest text that is looked at; real quantities have at most some 30 characters. */
+/** Longest text that is parsed; real quantities have at most some 30 characters. */
 const MAX_TEXT_LENGTH = 1024;
 /** Largest decimal exponent; larger ones would only serve to exhaust memory. */
 const MAX_EXPONENT = 1000;

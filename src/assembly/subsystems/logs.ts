@@ -2,7 +2,7 @@ import type { RuntimeService } from "../../outside/cri/cri.ts";
 import { Logs } from "../../subsystems/logs/logs.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Folder of links to the logs of all containers, where collectors look for them. */
+/** Folder of links to the logs of all containers, where log collectors read them. */
 const LOG_LINK_FOLDER = "/var/log/containers";
 /** Period of looking for links whose log is gone, as the Go kubelet's container GC. */
 const SWEEP_LINKS_MS = 60_000;

@@ -58,7 +58,7 @@ export async function readEvents(
   return sorted.slice(-limit);
 }
 
-/** Whether an event that comes is asked for; its time is not looked at. */
+/** Whether an event matches; its time is ignored. */
 export function matchesFilter(
   event: CoreEvent,
   { choice, namespace }: Pick<EventFilter, "choice" | "namespace">,

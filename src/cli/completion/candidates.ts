@@ -1,7 +1,7 @@
 // pure
 /** What can stand at the cursor of a command line, from the tree of commands. */
 
-/** A command as far as completion looks at it; commander's `Command` has this shape. */
+/** A command as completion uses it; commander's `Command` has this shape. */
 export interface CommandTree {
   name(): string;
   summary(): string;
@@ -10,7 +10,7 @@ export interface CommandTree {
   readonly registeredArguments: readonly ArgumentShape[];
 }
 
-/** An option as far as completion looks at it. */
+/** An option as completion uses it. */
 export interface OptionShape {
   readonly short?: string | undefined;
   readonly long?: string | undefined;
@@ -22,7 +22,7 @@ export interface OptionShape {
   readonly argChoices?: readonly string[] | undefined;
 }
 
-/** A positional argument as far as completion looks at it. */
+/** A positional argument as completion uses it. */
 export interface ArgumentShape {
   name(): string;
   readonly variadic: boolean;

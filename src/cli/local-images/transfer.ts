@@ -16,7 +16,7 @@ import { findProgram } from "../up/programs.ts";
 import { type Runtime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
 
-/** The runtime, and who is told how far it has come. */
+/** The runtime, and the progress callback. */
 export interface TransferTarget {
   readonly socket: string;
   readonly onProgress: (standing: Standing) => void;

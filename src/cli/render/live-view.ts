@@ -130,7 +130,7 @@ function renderPods(
   return hidden === 0 ? table : [...table, paint("dim", `… and ${hidden} more`)];
 }
 
-/** Where not all pods fit, those that need a look come first. */
+/** Where not all pods fit, those that need attention come first. */
 function sortedByNeed(rows: readonly PodRow[]): readonly PodRow[] {
   const rank = ({ style }: PodRow) => ["red", "yellow"].indexOf(style ?? "") >>> 0;
   return rows.toSorted((a, b) => rank(a) - rank(b));

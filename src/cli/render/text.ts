@@ -4,10 +4,10 @@
 /** Looks a text can have; what becomes of it is up to the `Paint`. */
 export type Style = "bold" | "dim" | "green" | "yellow" | "red" | "cyan";
 
-/** Gives a text a look, or leaves it as it is where there are no colours. */
+/** Colours a text, or leaves it as it is where there are no colours. */
 export type Paint = (style: Style, text: string) => string;
 
-/** No looks at all. */
+/** No colours. */
 export const plainPaint: Paint = (_, text) => text;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -58,7 +58,7 @@ function columnsOf(character: string): number {
   return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
 }
 
-/** Columns that the text takes; it must hold no looks and no line breaks. */
+/** Columns that the text takes; it must contain no escape sequences and no line breaks. */
 export function textWidth(text: string): number {
   let width = 0;
   for (const character of text) width += columnsOf(character);

@@ -64,7 +64,7 @@ export interface MachineReport {
   readonly nodeName: { readonly name: string } | { readonly problem: string };
   /** Process of the agent that `up` keeps running here. */
   readonly ownAgent: number | undefined;
-  /** Other agents that look after pods here, as `name (pid)`. */
+  /** Other agents that manage pods here, as `name (pid)`. */
   readonly otherKubelets: readonly string[];
   readonly runtime: RuntimePlan;
   readonly socketObstacle: string | undefined;
@@ -94,7 +94,7 @@ const MIN_DISK_BYTES = 200 * 1024 ** 2;
 /** Below this share of free space the agent begins to end pods (evictionHard nodefs.available). */
 const EVICTION_SHARE = 0.1;
 
-/** All verdicts, in the order a person would look. */
+/** All verdicts, in the order of a manual check. */
 export function judgeMachine(report: MachineReport): readonly Check[] {
   if (report.uid !== 0) return [judgeUser(report)];
   return [

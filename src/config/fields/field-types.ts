@@ -1,7 +1,7 @@
 // pure
 import type { JsonValue } from "../../api/generated/types.ts";
 
-/** What a field's value must look like in a config file. */
+/** Format of a field's value in a config file. */
 export type FieldType =
   | { readonly kind: "boolean" }
   | { readonly kind: "integer"; readonly bits: 32 | 64 }

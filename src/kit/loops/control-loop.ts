@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import { type Wakes, Wakeup } from "./wakeup.ts";
 
-/** One node-wide loop: look, decide without side effects, act; and again when something changed. */
+/** One node-wide loop: read, decide without side effects, act; and again when something changed. */
 export interface ControlLoop<Plan> {
   readonly name: string;
   /** A change of any of these runs the loop at once; one that comes while it runs, once more afterwards. */

@@ -41,7 +41,7 @@ export interface StateFile {
   readonly holds: string;
   /** Of files that follow one another: what they are called together, as `/folder/name-*.jsonl`. */
   readonly series?: string;
-  /** Its writes may use the room that is kept free for a full disk. */
+  /** Its writes may use the space reserved for a full disk. */
   readonly important?: true;
 }
 
@@ -128,7 +128,7 @@ export class StateFiles {
     );
   }
 
-  /** Keeps room free for important writes as long as the scope is open. */
+  /** Keeps space reserved for important writes as long as the scope is open. */
   keepReserve(scope: TaskScope): void {
     this.#deps.reserve?.keep(scope);
   }

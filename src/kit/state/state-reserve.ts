@@ -28,7 +28,7 @@ export interface StateReserveDeps {
 }
 
 /**
- * A file that holds room on the disk: it is removed when an important write finds no space left, and made
+ * A file that reserves space on the disk: it is removed when an important write finds no space left, and made
  * again when there is space.
  */
 export class StateReserve {
@@ -43,7 +43,7 @@ export class StateReserve {
     this.#deps = deps;
   }
 
-  /** Keeps the file there, as long as the scope is open, whenever the disk has the room for it. */
+  /** Keeps the file there, as long as the scope is open, whenever the disk has the space for it. */
   keep(scope: TaskScope): void {
     scope.spawn("reserve of the disk", "restart", async (signal) => {
       for (;;) {
@@ -95,7 +95,7 @@ export class StateReserve {
     }
   }
 
-  /** Not zeros: file systems that compress would keep no room for them. */
+  /** Not zeros: file systems that compress would reserve no space for them. */
   #content(): Uint8Array {
     const random = createSeededRandom(1);
     const block = Uint8Array.from({ length: BLOCK_BYTES }, () => Math.floor(random.next() * 256));

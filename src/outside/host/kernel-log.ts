@@ -10,7 +10,7 @@ const MAX_AT_ONCE = 5000;
 
 /**
  * Opens the kernel's log; what it already holds is skipped. `undefined` where it cannot be read (not root,
- * restricted container). The device never blocks this way, and a look that finds nothing is one system call.
+ * restricted container). The device never blocks this way, and a read that finds nothing is one system call.
  */
 export function openKernelLog(path = "/dev/kmsg"): KernelLog | undefined {
   let descriptor: number;

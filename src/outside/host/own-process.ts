@@ -32,7 +32,7 @@ export interface OwnProcess {
 }
 
 /**
- * Where Node cannot time the turns themselves (before 26), a timer looks whether the loop is late. Timing
+ * Where Node cannot time the turns themselves (before 26), a timer measures whether the loop is late. Timing
  * turns wakes nobody: an idle agent would do little else than that.
  */
 const RESOLUTION_MS = samplesTurns() ? 0 : 500;

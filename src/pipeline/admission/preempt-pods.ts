@@ -17,7 +17,7 @@ export interface PreemptDeps {
   readonly nodeInfo: NodeInfo;
 }
 
-/** How soon it is looked whether those that had to go have gone. */
+/** Interval of checks whether preempted pods have ended. */
 const RETRY_MS = 500;
 const RULE = "preemption";
 const REASON = "Preempting";

@@ -39,7 +39,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** What every rule may look at. */
+/** Inputs of every rule. */
 export interface RuleInputs {
   readonly candidate: Pod;
   /** Pods that hold resources of the node. */

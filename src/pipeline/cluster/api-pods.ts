@@ -29,7 +29,7 @@ const STALE_LIMIT_MS = 60_000;
 
 /**
  * The pods of this node as the API has them, mirror pods included. Owns: the latest object of each. Out:
- * wishes to the pipeline (mirror pods are none), with a notification of every change. What the API was seen to have
+ * desired pods to the pipeline (without mirror pods), with a notification of every change. What the API was seen to have
  * is never replaced by an older object.
  */
 export class ApiPods implements PodSource {

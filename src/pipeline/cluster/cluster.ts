@@ -1,6 +1,6 @@
 /**
  * The pipeline's side towards the API server. In: pods of the node as the API has them, statuses and
- * records. Out: wishes, statuses in the API, mirror pods. Invariants: one write under way for each pod;
+ * records. Out: desired pods, statuses in the API, mirror pods. Invariants: one write under way for each pod;
  * nothing is deleted from the API before nothing of it is left here; while the API is away pods run on,
  * and what it missed is brought to it later.
  */
@@ -74,7 +74,7 @@ export class ClusterPods {
   readonly #deps: ClusterPodsDeps;
   readonly #api: ApiPods;
   readonly #writer: StatusWriter;
-  /** Rises when mirror pods may have to be looked at. */
+  /** Rises when mirror pods may have to be reconciled. */
   readonly #mirrorsChanged = new Cell(0);
   /** Mirrors that the API has refused, by full name; only of static pods that there are. */
   readonly #refused = new Map<string, Refused>();

@@ -19,7 +19,7 @@ export type MirrorAction =
   | { readonly kind: "create"; readonly pod: Pod }
   | { readonly kind: "delete"; readonly mirror: Pod };
 
-/** Everything that planning looks at. */
+/** Everything that planning reads. */
 export interface MirrorState {
   readonly statics: readonly ObservedStaticPod[];
   readonly mirrors: readonly Pod[];

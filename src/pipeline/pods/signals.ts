@@ -34,14 +34,14 @@ export interface StepResult {
 
 /** All signals to a pod. */
 export type PodSignal =
-  /** The source's present wish; same UID. */
+  /** The desired pod of the source; same UID. */
   | { readonly kind: "desired"; readonly pod: Pod }
   /** The source dropped the pod: end it if it runs, then leave nothing. */
   | { readonly kind: "removed"; readonly graceSeconds?: number }
   | { readonly kind: "admitted" }
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string }
-  /** The pod was given other resources, as the wish of that generation asks. */
+  /** Other resources were allocated to the pod, as that generation requests. */
   | {
       readonly kind: "resized";
       readonly allocation: PodAllocation;

@@ -101,7 +101,7 @@ function containerOf({ pod, container }: CreateContainerOptions): Container {
   return found.container;
 }
 
-/** A sandbox that was just made has not been looked at yet; on the node's network the addresses are the node's. */
+/** A sandbox that was just made has not been observed yet; on the node's network the addresses are the node's. */
 async function addressesOf(
   { pod, podIps, sandboxId }: CreateContainerOptions,
   { runtime, hostIps, events }: ContainerDeps,

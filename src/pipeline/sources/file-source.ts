@@ -11,7 +11,7 @@ import type { SourcedPod, SourceProblem } from "./merge.ts";
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 const TOO_LARGE = `is larger than the ${MAX_MANIFEST_BYTES} bytes a manifest may have; split it`;
 
-/** Manifests looked at in one folder; the rest is refused with one problem. */
+/** Maximum manifests of one folder; the rest is rejected with one problem. */
 const MAX_MANIFESTS = 1000;
 
 /** Where manifests are. */
@@ -144,7 +144,7 @@ async function readOne(
     if (read.kind === "refused") return refuse(read.message);
     return { stamp, pods: read.pods, problem: undefined };
   } catch (error) {
-    // It may have grown since it was looked at.
+    // It may have grown since stat.
     const message = isOutside(error, "exhausted") ? TOO_LARGE : messageOf(error);
     return refused(origin, "", before, message);
   }

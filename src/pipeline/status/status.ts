@@ -23,7 +23,7 @@ export interface StatusDeps {
   readonly clock: Clock;
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
-  /** Told what a pod is to be told about its node's address. */
+  /** Called with events about the node's address. */
   readonly onHostFamily: (pod: Pod, message: string) => void;
   /** Devices of a container with their health; left out when statuses are not to show them. */
   readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;

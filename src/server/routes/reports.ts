@@ -42,7 +42,7 @@ function runningPod({ pod, uid, observed }: PodView): Pod | undefined {
   };
 }
 
-/** A `v1.PodList`, ordered by name so that equal answers look alike. */
+/** A `v1.PodList`, ordered by name so that equal answers are identical. */
 export function podList(items: readonly Pod[]): object {
   const sorted = items.toSorted((a, b) => (podFullName(a) < podFullName(b) ? -1 : 1));
   return { kind: "PodList", apiVersion: "v1", metadata: {}, items: sorted };

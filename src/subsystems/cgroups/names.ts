@@ -21,7 +21,7 @@ const TIERS: Readonly<Record<QosClass, readonly string[]>> = {
   BestEffort: ["besteffort"],
 };
 
-/** All classes, in the order in which groups are looked through. */
+/** All classes, in the order in which groups are searched. */
 export const QOS_CLASSES = ["Guaranteed", "Burstable", "BestEffort"] as const;
 
 /**

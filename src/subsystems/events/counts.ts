@@ -10,7 +10,7 @@ export type DropReason =
   | "filtered"
   /** The queue of the sink was full (`Reference` only). */
   | "queue"
-  /** No room was left while the API server was away. */
+  /** The queue was full while the API server was unreachable. */
   | "waiting"
   /** Too many tries failed. */
   | "retries"

@@ -118,7 +118,7 @@ export function parseHistoryLine(text: string): readonly HistoryLine[] {
 /** Bytes of disk for the history by default. */
 export const HISTORY_BYTES = 8 * 1024 * 1024;
 
-/** What is looked for; everything given must hold. */
+/** Filter of events; all given criteria must match. */
 export interface EventQuery {
   /** E.g. `Pod`. */
   readonly kind?: string;
@@ -133,7 +133,7 @@ export interface EventQuery {
   readonly limit?: number;
 }
 
-/** Whether an event is looked for. */
+/** Whether an event matches. */
 export function matchesQuery({ event, atMs }: KeptEvent, query: EventQuery): boolean {
   const { kind, namespace, name, uid, sinceMs, filter } = query;
   const of = event.involvedObject;

@@ -24,7 +24,7 @@ export interface OutboxEntry extends EventWrite {
   spooled: boolean;
 }
 
-/** What had to go to make room for an entry, or was covered by it. */
+/** Entries dropped for a new entry, or superseded by it. */
 export interface Displaced {
   /** A count that the new one includes. */
   readonly superseded: OutboxEntry | undefined;
@@ -37,7 +37,7 @@ const ENTRY_BYTES = 700;
 /**
  * The events that wait for the API server, with a bound. What is about one object leaves in the order it
  * came. Steps of life leave first, and take with them what waits about the same object. Of several counts
- * of one event only the latest waits. When there is no room, what has the lowest value goes, oldest first.
+ * of one event only the latest waits. When it is full, entries of the lowest value are dropped, oldest first.
  */
 export class Outbox {
   readonly #options: OutboxOptions;

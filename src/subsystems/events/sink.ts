@@ -31,7 +31,7 @@ export interface SinkDeps {
   readonly log: Log;
   readonly counts: EventCounts;
   readonly spool: Spool;
-  /** Called for an event that waits on disk, of its arrival afterwards, and of its loss. */
+  /** Called when an event is spooled to disk, when it arrives afterwards, and when it is lost. */
   readonly onFate: (event: CoreEvent, fate: Fate) => void;
   /** Called once everything has arrived after some waiting events were dropped. */
   readonly onCaughtUp: (lost: LostEvents) => void;

@@ -16,7 +16,7 @@ export interface LogQuery extends RenderRules {
   readonly follow: boolean;
 }
 
-/** Takes what was read; resolves when there is room for more. */
+/** Takes what was read; resolves when it can take more. */
 export type WriteLog = (chunk: Uint8Array) => Promise<void>;
 
 /** What one reading needs of others. */
@@ -26,14 +26,14 @@ export interface LogReadingDeps {
   readonly ended: Reading<boolean>;
   /** Called for a zipped segment that cannot be read to its end; the rest of it is left out. */
   readonly onBroken: (name: string, error: unknown) => void;
-  /** Called once when the reading is let go of. */
+  /** Called once when the reader is closed. */
   readonly onClose: () => void;
 }
 
 const READ_BYTES = 64 * 1024;
 /** Poll interval: the kernel may have no inotify watch left. */
 const LOOK_EVERY_MS = 1_000;
-/** Files of one log that are looked at, the newest ones; a node keeps a handful. */
+/** Maximum files of one log that are read, the newest ones; a node keeps a handful. */
 const MAX_SEGMENTS = 64;
 /** Times opening all files is tried again when they are rotated meanwhile. */
 const HOLD_ATTEMPTS = 10;

@@ -35,7 +35,7 @@ export type ProbeOutcome =
   /** The probe errored; no result for the container, retried unless it is `final`. */
   | { readonly kind: "error"; readonly message: string; readonly final?: true };
 
-/** How a probe looks; `none` is an error of the spec. */
+/** The handler of a probe; `none` is an error of the spec. */
 export type HandlerKind = ProbeHandlerName | "none";
 
 /** Sent as `User-Agent`; servers distinguish probes from traffic by it. */

@@ -158,7 +158,7 @@ export class Prober {
     return this.#probing;
   }
 
-  /** Makes room for the turns of this probe, or gives it back. */
+  /** Reserves the turns of this probe, or releases them. */
   #expect(count: 1 | -1): void {
     const { periodMs, finePeriodMs } = this.#rules;
     this.#shared.spread.expect(finePeriodMs ?? periodMs, count);

@@ -91,7 +91,7 @@ export class Observer {
     return this.#podOf.get(containerId)?.uid;
   }
 
-  /** Whether the container or sandbox was running when it was last looked at, or was never looked at. */
+  /** Whether the container or sandbox was running when it was last observed, or was never observed. */
   mayRun(id: string): boolean {
     const container = this.#containers.get(id)?.observed;
     if (container) return container.state === "running";

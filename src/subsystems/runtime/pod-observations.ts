@@ -5,7 +5,7 @@ import type { Log } from "../../kit/log.ts";
 import type { DegradedPods } from "./degraded-pods.ts";
 import type { ChangedPod, Observer, PodObservation } from "./observe.ts";
 
-/** Pods that are looked at at once. */
+/** Pods that are observed at once. */
 const OBSERVATIONS_AT_ONCE = 8;
 /** An observation that takes longer goes on without being waited for, so that those behind it have their turn. */
 const WAIT_MS = 1_000;
@@ -22,7 +22,7 @@ export interface PodObservationsDeps {
   readonly degraded: DegradedPods;
   /** Called for pods whose observation was not waited for. */
   readonly onLate: PodHandler;
-  /** Something changed on the pod while it was looked at. */
+  /** Something changed on the pod while it was observed. */
   readonly onChangedMeanwhile: (uid: PodUid) => void;
   /** The runtime failed to list a pod whose observation was not waited for. */
   readonly onUnlisted: () => void;
@@ -86,7 +86,7 @@ export class PodObservations {
     return this.#judged(observation);
   }
 
-  /** Tries pods again whose pause is over, without being waited for; those in `isBusy` are looked at anyway. */
+  /** Tries pods again whose pause is over, without being waited for; those in `isBusy` are observed anyway. */
   retryDue(isBusy: (uid: PodUid) => boolean, signal: AbortSignal): void {
     for (const uid of this.#deps.degraded.due()) {
       if (isBusy(uid) || this.#running.has(uid) || this.#retries >= MAX_RETRIES) {
@@ -103,7 +103,7 @@ export class PodObservations {
     }
   }
 
-  /** Resolves when no look is under way any more; to be asked once the signal of all of them was aborted. */
+  /** Resolves when no observation is under way any more; called once the signal of all of them was aborted. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#late);
   }

@@ -1,6 +1,6 @@
 /**
  * Sandboxes and containers through CRI, and watching them. Owns: what was last seen of the runtime and
- * how it is. In: requests of the pods module. Out: observations, health. Invariants: what is told of a pod
+ * how it is. In: requests of the pods module. Out: observations, health. Invariants: what is reported of a pod
  * was asked for at its `asOf`; no more sandboxes and containers are made at once than the machine can
  * carry, and what is further along goes first.
  */

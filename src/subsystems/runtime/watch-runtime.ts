@@ -50,7 +50,7 @@ const RELIST_WITH_EVENTS_MS = 30_000;
 const RELIST_WITHOUT_EVENTS_MS = 1_000;
 /** Least pause between the end of one full listing and the beginning of the next, also after it failed. */
 const LISTING_PAUSE_MS = 1_000;
-/** Time an event of an unknown container waits: mostly we are just being told that we made it. */
+/** Time an event of an unknown container waits: mostly it is the notification of our own creation. */
 const UNKNOWN_CONTAINER_MS = 250;
 /** Delays of the observations after an end was announced, doubled each time. */
 const END_FIRST_LOOK_MS = 10;
@@ -84,7 +84,7 @@ export class RuntimeWatch {
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
   readonly #lastListing = new Cell<MonotonicMs | undefined>(undefined);
   #listedUntil: MonotonicMs | undefined;
-  /** Why the runtime cannot be listed, as the log was told. */
+  /** Why the runtime cannot be listed, as last logged. */
   #listingProblem: string | undefined;
   #streaming = false;
   readonly #dirty = new Set<PodUid>();
@@ -131,7 +131,7 @@ export class RuntimeWatch {
     return found;
   }
 
-  /** Looks at one pod for whoever waits for it; one that cannot be read is looked at again later. */
+  /** Observes one pod for its caller; one that cannot be read is observed again later. */
   async observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
     const found = await this.#observations.one(uid, signal);
     if (found.kind === "unobserved") this.#wakeup.wake();
@@ -227,7 +227,7 @@ export class RuntimeWatch {
         else await this.#pause(signal);
       } catch (error) {
         if (signal.aborted) break;
-        // What was to be looked at is not lost: the next listing shows it.
+        // What was to be observed is not lost: the next listing shows it.
         this.#everything = true;
         this.#listingFailed(error);
         await this.#deps.clock.sleep(LISTING_PAUSE_MS, signal).catch(() => {});

@@ -100,7 +100,7 @@ export interface GroupFigures {
   readonly devices: readonly DeviceFigures[];
   readonly cpuSpec?: CpuSpec;
   readonly oomKills?: number;
-  /** Average since an earlier look; absent at the first. */
+  /** Average since an earlier sample; absent at the first. */
   readonly nanoCores?: number;
 }
 

@@ -26,7 +26,7 @@ interface Known {
 export class CpuRates {
   readonly #known = new Map<string, Known>();
 
-  /** Cores in use, in billionths; `undefined` when there was no usable earlier look or the counter fell. */
+  /** Cores in use, in billionths; `undefined` when there was no usable earlier sample or the counter decreased. */
   note(path: string, at: MonotonicMs, nanos: number): number | undefined {
     const sample = { at, nanos };
     const known = this.#known.get(path);
@@ -41,7 +41,7 @@ export class CpuRates {
     return ms < SHORTEST_MS ? undefined : Math.round(((nanos - base.nanos) / ms) * 1000);
   }
 
-  /** How long the average of `path` reaches back; `undefined` before its first look. */
+  /** How long the average of `path` reaches back; `undefined` before its first sample. */
   windowMs(path: string, now: MonotonicMs): number | undefined {
     const known = this.#known.get(path);
     return known && now - known.base.at;

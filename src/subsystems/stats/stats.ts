@@ -181,7 +181,7 @@ export class Stats {
 
   /**
    * What `metrics.k8s.io` answers about node and pods. Takes a second when nobody asked within the last
-   * minutes, since an average needs two looks.
+   * minutes, since an average needs two samples.
    */
   async usage(signal: AbortSignal): Promise<{ node: NodeUsage; pods: readonly PodUsage[] }> {
     const { clock, pods } = this.#deps;

@@ -29,7 +29,7 @@ export interface LocalMount extends LocalVolume {
   /** As mount(8) takes them. */
   readonly options: readonly string[];
   readonly group?: GroupOwnership;
-  /** Called for the volume's group where other pods have it with another one already. */
+  /** Called with the volume's group where other pods use it with another one already. */
   readonly onOtherGroup: (groupId: number) => void;
 }
 
@@ -133,7 +133,7 @@ export class LocalVolumes {
    */
   async release(podUid: string): Promise<void> {
     const begun = this.#begun;
-    // Most nodes have no local volumes: their pods end without a look for them.
+    // Most nodes have no local volumes: their pods end without a search for them.
     if (this.#unusedAt === begun) return;
     const { files } = this.#deps;
     const nodes = await this.#names(this.#nodes);

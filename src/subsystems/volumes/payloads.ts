@@ -110,7 +110,7 @@ export function downwardFiles(
   return faults.length > 0 ? aggregated(faults) : { kind: "files", files };
 }
 
-/** All parts as one; later files of the same path win, faults are told together (NewAggregate). */
+/** All parts as one; later files of the same path win, faults are aggregated (NewAggregate). */
 export function mergePayloads(parts: readonly Payload[]): Payload {
   const faults = parts.flatMap((part) => (part.kind === "fault" ? [part.message] : []));
   if (faults.length > 0) return aggregated(faults);

@@ -91,7 +91,7 @@ export class PodVolumes {
     return [...this.#entries].flatMap(([name, { made }]) => (made ? [] : [name]));
   }
 
-  /** Tries everything that is missing, side by side; what fails is told and stays missing. */
+  /** Tries everything that is missing, side by side; failures are reported and stay missing. */
   async makeMissing(signal: AbortSignal): Promise<void> {
     const missing = [...this.#entries.values()].filter(({ made }) => !made);
     const made = await inParallel(missing, MADE_AT_ONCE, (entry) =>
@@ -188,7 +188,7 @@ export class PodVolumes {
     const at = this.#deps.clock.monotonic();
     const { lastFault: last } = entry;
     entry.lastFault = { message, at };
-    // A volume that is there is told of once: its containers go on with what they have.
+    // A failure of a mounted volume is reported once: its containers continue with what they have.
     const isSaid = last?.message === message && (entry.made || at - last.at < SAME_FAULT_MS);
     if (!isSaid) this.#deps.recordFailure(this.#pod, message, reason);
   }

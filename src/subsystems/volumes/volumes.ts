@@ -93,7 +93,7 @@ export interface ContainerMounts {
 const TIMEOUT_MS = 123_000;
 /** Between attempts (goroutinemap exponentialbackoff: 500 ms to 2 min 2 s). */
 const RETRY = { initialMs: 500, maxMs: 122_000 };
-/** Tokens and what failed to be refreshed are looked after as often. */
+/** Interval at which tokens and failed refreshes are checked. */
 const AGING_MS = 60_000;
 /** Longest file of variables that is read from a volume (KEP-3721). */
 const VOLUME_FILE_MAX_BYTES = 64 * 1024;
@@ -136,7 +136,7 @@ export class Volumes {
 
   /**
    * Makes every volume of the pod, trying again while some are missing and at once when an object arrives.
-   * What fails is told each time. Throws `OutsideError` "deadline" when the pod has waited long enough.
+   * Failures are reported each time. Throws `OutsideError` "deadline" when the pod has waited long enough.
    */
   async mount(pod: Pod, signal: AbortSignal): Promise<void> {
     const volumes = this.#of(pod);

@@ -3,7 +3,7 @@ import type { Volume } from "../../generated/types.ts";
 import type { VolumeSourceName } from "../../pod/volume-sources.ts";
 import type { Problems } from "../fields.ts";
 
-/** Which volume of which pod is looked at. */
+/** The volume and its pod. */
 export interface VolumeContext {
   readonly volumeName: string;
   readonly podName: string;

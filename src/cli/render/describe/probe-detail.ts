@@ -9,7 +9,7 @@ import { field, renderFields } from "./fields.ts";
 
 type ProbeRecord = ProbeReport["history"][number];
 
-/** The probes of one pod, each with its state and its last looks, at `now` in Unix milliseconds. */
+/** The probes of one pod, each with its state and its last attempts, at `now` in Unix milliseconds. */
 export function describeProbes(
   probes: readonly ProbeReport[],
   now: number,
@@ -57,7 +57,7 @@ function doingText({ doing, nextInMs }: ProbeReport): string {
   }
 }
 
-/** What a look takes on average, and the share of one second that this comes to. */
+/** Average duration of an attempt, and the share of one second that this comes to. */
 function costText({ counts, busyMs, periodMs }: ProbeReport): string {
   const total = counts.successful + counts.failed + counts.unknown;
   if (total === 0) return "";

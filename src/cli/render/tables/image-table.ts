@@ -5,7 +5,7 @@ import { humanBytes } from "../amounts.ts";
 import { counted } from "../text.ts";
 import type { Column } from "./table.ts";
 
-/** One image as a row, with the time of the look. */
+/** One image as a row, with the time of the listing. */
 export interface ImageRow {
   readonly image: ReportedImage;
   readonly atMs: number;

@@ -15,7 +15,7 @@ import { superviseContainerd } from "../runtime/own-containerd.ts";
 import { superviseAgent } from "./supervise.ts";
 import { createViewer, type NodeState, stateOf, UNKNOWN_NODE } from "./viewers.ts";
 
-/** Whether the agent is ours to keep and to end, or only looked at. */
+/** Whether the agent is supervised, or only observed. */
 export type Part = "supervising" | "attached";
 
 function footerOf(part: Part): string {

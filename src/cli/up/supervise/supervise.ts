@@ -30,7 +30,7 @@ const BACKOFF = { initialMs: 1_000, maxMs: 60_000 };
 const STEADY_MS = 5 * 60_000;
 /** How long the agent may take to leave; it has only to close its files. */
 const LEAVE_MS = 15_000;
-/** Pause between two looks whether an agent that is not our child still runs. */
+/** Interval of checks whether an agent that is not our child still runs. */
 const ADOPTED_POLL_MS = 500;
 /** Pauses between two attempts to end an agent that not even SIGKILL ends. */
 const STUCK_BACKOFF = { initialMs: 5_000, maxMs: 60_000 };
@@ -91,7 +91,7 @@ function howItEnded({ code, signal }: AgentEnd): string {
 
 /** An agent that runs, ours or taken over. */
 interface RunningAgent {
-  /** Undefined when it ended before it could be looked at. */
+  /** Undefined when it ended before it could be observed. */
   readonly mark: ProcessMark | undefined;
   readonly ended: Promise<AgentEnd>;
 }

@@ -28,7 +28,7 @@ export function orphanedAgent(paths: UpPaths): ProcessMark | undefined {
   return isRunning(agent) ? agent : undefined;
 }
 
-/** The claim of this process to be the one that looks after agent and runtime; ends with `using`. */
+/** The claim of this process to supervise agent and runtime; ends with `using`. */
 export interface SupervisorClaim extends Disposable {
   /** The agent that an earlier supervisor has left behind, when it still runs. */
   readonly orphan: ProcessMark | undefined;

@@ -37,7 +37,7 @@ export interface OpenFolder extends AsyncDisposable {
   open(name: string): Promise<OpenFile | undefined>;
   /**
    * Calls `onChange` when a file in it may have changed, or which files there are, until the result is
-   * called. The kernel may have no watches left; who must not miss anything also looks from time to time.
+   * called. The kernel may have no watches left; callers that must not miss a change also poll.
    */
   watch(onChange: (change: "names" | "content") => void): () => void;
 }

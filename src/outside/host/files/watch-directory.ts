@@ -21,7 +21,7 @@ const FOLDER_MODE = 0o750;
  * Calls `onChange` at most once a turn of the event loop whenever something in the folder `path` may
  * have changed, and once after every arming, because what came before it went unseen. The folder is
  * made when missing; when it is removed or replaced, the new one is watched. An overflow of the kernel's
- * queue is not reported: who must miss nothing also looks from time to time. Ends with `signal`.
+ * queue is not reported: callers that must not miss a change also poll. Ends with `signal`.
  */
 export function watchDirectory(
   deps: WatchDeps,

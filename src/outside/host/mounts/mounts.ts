@@ -18,7 +18,7 @@ import { hostError, isMissing } from "../host-errors.ts";
 import { type MountEntry, mountOf, mountPointsWithin, parseMountinfo } from "./parse-mountinfo.ts";
 import type { RunProgram } from "./programs.ts";
 
-// Node has no mount(2); the program of the machine makes the system call. Told not to look at paths by
+// Node has no mount(2); the program of the machine makes the system call. It is called so that it does not resolve paths by
 // itself, it hands them to the kernel as they are, and a descriptor it inherits stays what it was.
 
 /** Paths and the table of mounts are left to the kernel. */

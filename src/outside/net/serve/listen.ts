@@ -156,7 +156,7 @@ export interface Refusal {
 
 /** An answer that is sent piece by piece. */
 export interface ReplyStream {
-  /** Resolves when there is room for more; rejects with the reason when the peer is gone or stalled. */
+  /** Resolves when the buffer has space; rejects with the reason when the peer is gone or stalled. */
   write(chunk: Uint8Array | string): Promise<void>;
   end(): Promise<void>;
 }

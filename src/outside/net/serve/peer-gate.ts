@@ -80,7 +80,7 @@ export class PeerGate {
     this.#limits = limits;
   }
 
-  /** Takes a connection from `address`. Admits it as soon as there is room, or closes it. */
+  /** Takes a connection from `address`. Admits it as soon as a place is free, or closes it. */
   enter(address: string, known: KnownConnections, events: PeerEvents): PeerPlace {
     const place = this.#placeOf(address, known, events);
     this.#unknown.set(place.id, place);

@@ -12,7 +12,7 @@ const MESSAGE = "Pod was active on the node longer than the specified deadline";
 
 /**
  * Ends a pod that has been active for `activeDeadlineSeconds` (kubelet active_deadline.go); before that,
- * asks for a look when it will be. The time counts from the pod's start time, over restarts of the agent.
+ * asks to be planned again when it will be. The time counts from the pod's start time, over restarts of the agent.
  */
 export function planDeadline(
   { pod, startedAt }: PodRecord,

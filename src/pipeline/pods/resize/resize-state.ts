@@ -8,7 +8,7 @@ import type { PendingResize, PodResize } from "../record.ts";
 
 /**
  * Where a change in place stood when the status was published: what was said need not be said again, and
- * whose end was not told yet is told.
+ * whose end was not reported yet is reported.
  */
 export function keptResize(
   { pod, desired }: { readonly pod: Pod; readonly desired: Pod },

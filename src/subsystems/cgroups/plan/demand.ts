@@ -29,7 +29,7 @@ export interface ContainerDemand {
   readonly limits: Amounts;
 }
 
-/** What a pod asks for: all that the plans look at. */
+/** Requests of a pod: all that the plans read. */
 export interface PodDemand {
   readonly uid: string;
   readonly qos: QosClass;

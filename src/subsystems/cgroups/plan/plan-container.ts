@@ -32,7 +32,7 @@ interface EffectiveLimits {
 }
 
 /**
- * What the runtime is told for a container; fields that CRI leaves alone are 0.
+ * CRI resources of a container; fields that CRI leaves alone are 0.
  * Source: kubelet kuberuntime calculateLinuxResources, applyPlatformSpecificContainerConfig.
  */
 export function planContainer(

@@ -37,7 +37,7 @@ const FOLDER_MODE = 0o750;
 const DIAL_MS = 10_000;
 const INFO_MS = 1_000;
 const NOTIFY_MS = 5_000;
-/** A plugin that could not be registered is asked again after this; the folder is looked at as often. */
+/** A plugin that could not be registered is asked again after this; the folder is listed as often. */
 const RECONCILE_MS = 1_000;
 const RETRY_MS = 5_000;
 /** Folders of drivers may hold their sockets one level below. */

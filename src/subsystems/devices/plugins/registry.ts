@@ -34,7 +34,7 @@ const MAX_RESOURCES = 512;
 /** Plugins that may be dialled at once. */
 const MAX_AT_ONCE = 64;
 
-/** A plugin's wish to be known. */
+/** A plugin's registration request. */
 export interface Registration extends PluginTarget {
   readonly version: string;
 }

@@ -51,7 +51,7 @@ export interface CollectorDeps {
   readonly collected: Counter;
   /** Whether a registry answers; asked only when a rule wants to know. */
   readonly reachable: (registry: string, signal: AbortSignal) => Promise<boolean>;
-  /** Called for the ids that are left, after a pass whose listing began then. */
+  /** Called with the remaining ids, after a pass whose listing began then. */
   readonly afterPass: (ids: ReadonlySet<string>, beganMs: number) => Promise<void>;
 }
 

@@ -31,7 +31,7 @@ const PULL_BACKOFF = { initialMs: 10_000, maxMs: 300_000 };
 const BACKOFF_SHOWS_MS = 1_000;
 /** Back-off entries kept at most. */
 const BACKOFF_ENTRIES = 4096;
-/** Pause before a request that no waiting can mend is looked at again. */
+/** Pause before a permanently failed request is checked again. */
 const HOPELESS_RETRY_MS = 60_000;
 /** Tries when an image was removed between looking and holding it. */
 const TRIES = 3;

@@ -24,7 +24,7 @@ export function usernsRefusal(
   return isUnknown ? `${message}: the handler "${handler}" is not known` : message;
 }
 
-/** The pod's ids as CRI is told of them. */
+/** The pod's id mappings for CRI. */
 export function usernsOptions({ first, length }: IdRange): DeepPartial<UserNamespace> {
   const ids = { hostId: first, containerId: 0, length };
   return { mode: NamespaceMode.POD, uids: [{ ...ids }], gids: [{ ...ids }] };

@@ -31,7 +31,7 @@ import { type Answer, answerOf, unusable } from "./answer.ts";
 export interface CertificateRequestOptions {
   readonly pod: Pod;
   readonly source: PodCertificateProjection;
-  /** Called for the request's name as soon as it is made. */
+  /** Called with the request's name as soon as it is created. */
   readonly onAsked: (request: string) => void;
 }
 

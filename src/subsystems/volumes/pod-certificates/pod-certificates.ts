@@ -19,7 +19,7 @@ export interface CertificatePlace {
 
 /** Where volumes have certificates from. */
 export interface PodCertificateSource {
-  /** Gets a certificate and keeps it fresh until the result is called; `onChange` is told of news. */
+  /** Gets a certificate and keeps it fresh until the result is called; `onChange` is called for changes. */
   keep(place: CertificatePlace, source: PodCertificateProjection, onChange: () => void): () => void;
   /** What there is, or why there is nothing. A first answer that comes at once is waited for. */
   credentials(place: CertificatePlace, signal: AbortSignal): Promise<Credentials | string>;
