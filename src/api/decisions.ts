@@ -17,6 +17,12 @@ export interface DecisionInputs {
   /** Given resources are carried out, without a restart for these containers. */
   readonly resizePod: { readonly containers: readonly string[] };
   readonly adopt: { readonly sandboxId: string; readonly containers: number };
+  /** Volumes are set up before the sandbox is made; `volumes` are their names in the pod's spec. */
+  readonly mountVolumes: { readonly volumes: readonly string[] };
+  /** Folders or the control group of the pod are made; kept only where that fails. */
+  readonly preparePod: { readonly part: "directories" | "cgroup" };
+  /** No sandbox is made as long as the runtime cannot give it a network. */
+  readonly delaySandbox: { readonly message: string };
   readonly replace: { readonly predecessorUid: string };
   readonly startSandbox: { readonly attempt: number; readonly previous: string };
   readonly startContainer: {
@@ -40,7 +46,23 @@ export interface DecisionInputs {
     readonly graceSeconds: number;
     readonly detail: string;
   };
+  /** No container is to run again. */
+  readonly completePod: { readonly phase: string };
   readonly killPod: { readonly graceSeconds: number; readonly reason: string };
+  /**
+   * A container ended by itself or was stopped, as the runtime tells it. `limit` is the memory limit that was reached,
+   * of the container or of the whole pod; without it an OOM kill is for a limit above the pod or the machine's memory.
+   */
+  readonly containerExited: {
+    readonly container: string;
+    /** Of the attempt that ended. */
+    readonly restartCount: number;
+    readonly exitCode: number;
+    readonly reason: string;
+    readonly message?: string;
+    readonly limit?: string;
+    readonly limitOf?: "container" | "pod" | "container or pod";
+  };
   readonly release: { readonly cause: string };
   /** Nothing is started, ended or removed while the runtime's word on the pod cannot be read. */
   readonly holdPod: { readonly problem: string };
@@ -124,6 +146,43 @@ export function decided<K extends DecisionKind>(
   return { kind, rule, inputs } as Because;
 }
 
+/** What became of a decision that took time or could fail. */
+export type DecisionOutcome =
+  /** Still going on; `message` says what it waits for, where that is known. */
+  | { readonly kind: "pending"; readonly message?: string }
+  | { readonly kind: "done" }
+  /** `reason` is the status' word, `message` the runtime's; `times` counts attempts in a row that failed alike. */
+  | {
+      readonly kind: "failed";
+      readonly reason: string;
+      readonly message: string;
+      readonly times: number;
+    }
+  /** Given up on the way, because something else was decided meanwhile. */
+  | { readonly kind: "abandoned"; readonly message: string }
+  /** The agent ended before it knew. */
+  | { readonly kind: "unknown" };
+
+/** An outcome as it was last told. */
+export type ToldOutcome = DecisionOutcome & {
+  /** When it was told, Unix milliseconds. */
+  readonly atMs: number;
+};
+
+/** Whether decisions of this kind have an outcome. Of the others the record says all there is. */
+export function hasOutcome(kind: DecisionKind): boolean {
+  return WITH_OUTCOME.has(kind);
+}
+
+const WITH_OUTCOME: ReadonlySet<DecisionKind> = new Set([
+  "preparePod",
+  "mountVolumes",
+  "startSandbox",
+  "startContainer",
+  "killContainer",
+  "resizePod",
+] satisfies DecisionKind[]);
+
 /** A decision as the journal keeps it. */
 export interface DecisionRecord {
   /** Unix milliseconds. */
@@ -139,4 +198,6 @@ export interface DecisionRecord {
   readonly kind: DecisionKind;
   readonly rule: string;
   readonly inputs: Readonly<Record<string, JsonValue>>;
+  /** Absent where the kind has none, and in what agents before 0.2 have kept. */
+  readonly outcome?: ToldOutcome;
 }

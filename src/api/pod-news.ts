@@ -2,6 +2,9 @@
 import type { FoundPod, PodUid } from "./observation.ts";
 import type { ProbeKind, ProbeResult } from "./probe-result.ts";
 
+/** In place of a container's name: what the volumes of the pod wait for. */
+export const VOLUMES_PROGRESS = "#volumes";
+
 /** What modules report about pods; read by the pipeline alone. */
 export type PodNews =
   /** What the runtime has of one pod; of one that it no longer has, an empty observation. */
@@ -15,7 +18,7 @@ export type PodNews =
       readonly probe: ProbeKind;
       readonly result: ProbeResult;
     }
-  /** What a container that is being made waits for, to be shown; `undefined` when it waits no more. */
+  /** What a container that is being made, or the volumes, wait for; `undefined` when they wait no more. */
   | {
       readonly kind: "progress";
       readonly uid: PodUid;

@@ -184,7 +184,7 @@ test("resources change in the kernel without a restart, and with one by policy",
   });
   await t.test("why tells it", async () => {
     const { stdout } = await at.node.nodelet(["why", "web"]);
-    assert.match(stdout, /given the resources that were asked for: main cpu=50m memory=32Mi/);
+    assert.match(stdout, /Resize accepted: main cpu=50m memory=32Mi/);
   });
   await t.test("a container with a policy restarts once", async () => {
     await at.make(

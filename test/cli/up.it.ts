@@ -37,12 +37,12 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
 
   const second = node.start(["up"]);
   await second.said(READY);
-  assert.match(await node.run("why", "hello"), /taken over {2}It was running when the agent began/);
+  assert.match(await node.run("why", "hello"), /adopted {2}Found running when the agent started/);
   assert.equal(await httpdOf(node), pid, "the pod was adopted as it is");
   assert.equal(await second.interrupt(), 0);
   assert.equal(await httpdOf(node), pid, "Ctrl-C ends no pod");
   const fromDisk = await node.nodelet(["why", "hello"]);
-  assert.match(fromDisk.stdout, /started for the first time/);
+  assert.match(fromDisk.stdout, /Started web\./);
   assert.match(fromDisk.stderr, /from its journal/);
 
   const down = await node.run("down");
@@ -103,9 +103,9 @@ test("commands on a node in the background", async () => {
   assert.match(why, /Unhealthy +Liveness probe failed: HTTP probe failed with statuscode: 404/);
   assert.match(
     why,
-    /ended +web is ended, with 5 seconds to finish: its liveness probe failed too often\./,
+    /stopped +Stopped web[^:]*: its liveness probe failed \(grace period 5 seconds\)\./,
   );
-  assert.match(why, /started +web is started again \(restart 1\)/);
+  assert.match(why, /started +Restarted web \(restart 1\)/);
   const told = JSON.parse(await node.run("why", "hello", "-o", "json"));
   assert.ok(told.decisions.some((each: { kind: string }) => each.kind === "killContainer"));
 });

@@ -150,14 +150,16 @@ export class BoxedAgent {
     return [...this.statuses().values()][0];
   }
 
+  /** What was decided, as it was written down, without what became of it. */
   decisions(): readonly DecisionRecord[] {
     const folder = this.box.path(`${STATE}/journal`);
-    return list(folder).flatMap((name) =>
+    const lines = list(folder).flatMap((name) =>
       readFileSync(join(folder, name), "utf8")
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as DecisionRecord),
     );
+    return lines.filter(({ kind }) => (kind as string) !== "outcome");
   }
 
   /** Waits until `test` holds; the error shows the agent's last words. */

@@ -1,3 +1,5 @@
+import type { PodUid } from "../../api/observation.ts";
+import { VOLUMES_PROGRESS } from "../../api/pod-news.ts";
 import { generateKeyOfType } from "../../outside/x509/x509.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import { PodCertificates, type VolumeEvent, Volumes } from "../../subsystems/volumes/volumes.ts";
@@ -10,7 +12,7 @@ export function assembleVolumes(
   { client, objects, tokens }: Pick<ApiClients, "client" | "objects" | "tokens">,
   { events }: { readonly events: Events },
 ): Volumes {
-  const { options, outside, scope, metrics, capacity, node } = base;
+  const { options, outside, scope, metrics, capacity, node, news } = base;
   const { config, nodeName, rootFolder } = options;
   const { clock, random, host } = outside;
   const certificates =
@@ -41,8 +43,11 @@ export function assembleVolumes(
       diskUsage: (path: string) => host.diskUsage(path),
       readKernel: (path) => host.readKernel(path),
       nodeLabels: () => node.get()?.metadata?.labels,
-      recordFailure: (pod, message, reason) =>
-        events.ofPod(pod, { type: "Warning", reason, message }),
+      recordFailure: (pod, message, reason) => {
+        events.ofPod(pod, { type: "Warning", reason, message });
+        const uid = (pod.metadata?.uid ?? "") as PodUid;
+        news.publish({ kind: "progress", uid, container: VOLUMES_PROGRESS, message });
+      },
       recordEvent: (event) => recordVolumeEvent(event, events),
     },
   );

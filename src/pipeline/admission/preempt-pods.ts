@@ -48,7 +48,7 @@ export function preemptPods(
   if (plan.kind === "impossible") return undefined;
   const uids = new Set(plan.victims.map(({ metadata }) => metadata?.uid));
   const victims = staying.filter(({ uid }) => uids.has(uid));
-  for (const victim of victims) evict(victim, pod.metadata?.uid ?? "", deps);
+  for (const victim of victims) evict(victim, podDisplayName(pod), deps);
   return wait(
     `waiting for the end of ${victims.map((each) => podDisplayName(each.pod)).join(", ")}`,
   );
@@ -58,10 +58,10 @@ function wait(message: string): AdmissionVerdict {
   return { kind: "defer", rule: RULE, reason: REASON, message, retryInMs: RETRY_MS };
 }
 
-function evict(victim: PodRecord, forUid: string, { events, decisions, news }: PreemptDeps): void {
+function evict(victim: PodRecord, forPod: string, { events, decisions, news }: PreemptDeps): void {
   events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
   const graceSeconds = graceSecondsOf(victim.pod);
-  const reason = `pod ${forUid} is critical and needs its place`;
+  const reason = `pod ${forPod} is critical and needs its place`;
   decisions.decide(victim, decided("killPod", RULE, { graceSeconds, reason }));
   const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };
   news.publish({ kind: "evicted", uid: victim.uid, ...cause });

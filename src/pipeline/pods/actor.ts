@@ -11,6 +11,8 @@ import type { PodRecord, PodResize, Prerequisites, RestartBackoff } from "./reco
 import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { resizeCompleted } from "./resize/resize-text.ts";
 import { applyPlan } from "./run/apply.ts";
+import { Attempts } from "./run/attempts.ts";
+import { completionSince, deletionSince, exitsSince } from "./run/pod-history.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
 
@@ -31,6 +33,8 @@ export interface ActorDeps extends PodDeps {
   readonly onRecord: (record: PodRecord) => void;
   /** Called with every new record, before any action on it. */
   readonly onChange: (record: PodRecord) => void;
+  /** Whether another pod of the same name waits for this one's end. */
+  readonly hasSuccessor: () => boolean;
 }
 
 /**
@@ -40,6 +44,7 @@ export interface ActorDeps extends PodDeps {
 export class PodActor {
   readonly #deps: ActorDeps;
   readonly #mailbox: Mailbox<PodSignal>;
+  readonly #attempts: Attempts;
   #record: PodRecord;
   #inFlight: AbortController | undefined;
   #cancelAlarm: (() => void) | undefined;
@@ -51,6 +56,7 @@ export class PodActor {
   constructor(record: PodRecord, deps: ActorDeps) {
     this.#deps = deps;
     this.#record = record;
+    this.#attempts = new Attempts(deps.ports.decisions, deps.clock);
     this.#mailbox = new Mailbox({
       limit: MAILBOX_LIMIT,
       coalesce: coalesceKey,
@@ -90,11 +96,15 @@ export class PodActor {
 
   #takeIn(batch: readonly PodSignal[]): void {
     for (const signal of batch) {
-      const { life: before, resize, degraded } = this.#record;
-      this.#become(transition(this.#record, signal, this.#deps.clock.monotonic()));
-      this.#recordResize(resize);
-      recordDegraded(degraded, this.#record, this.#deps.ports);
-      if (supersedes(before, this.#record.life)) this.#inFlight?.abort(new Error("superseded"));
+      const before = this.#record;
+      this.#become(transition(before, signal, this.#deps.clock.monotonic()));
+      this.#recordResize(before.resize);
+      recordDegraded(before.degraded, this.#record, this.#deps.ports);
+      this.#recordHistory(before);
+      if (signal.kind === "progress" && signal.message !== undefined)
+        this.#attempts.waits(signal.container, signal.message);
+      if (supersedes(before.life, this.#record.life))
+        this.#inFlight?.abort(new Error("the pod is being ended"));
     }
   }
 
@@ -140,10 +150,6 @@ export class PodActor {
   #carryOut(plan: PodPlan, leave: AbortSignal): void {
     this.#armSync(plan.wakeAt);
     if (plan.actions.length === 0) return;
-    for (const action of plan.actions) {
-      for (const because of reasonsOf(action))
-        this.#deps.ports.decisions.decide(this.#record, because);
-    }
     const acting = {
       kind: "acting",
       backoff: backoffOf(plan.actions),
@@ -164,7 +170,8 @@ export class PodActor {
   async #act(actions: readonly PodAction[], leave: AbortSignal): Promise<void> {
     const attempt = new AbortController();
     this.#inFlight = attempt;
-    const results = await applyPlan(this.#record, actions, this.#deps, attempt.signal);
+    const deps = { ...this.#deps, attempts: this.#attempts };
+    const results = await applyPlan(this.#record, actions, deps, attempt.signal);
     this.#inFlight = undefined;
     if (leave.aborted) return;
     const actuated = this.#deps.ports.resizes.actuated(this.#record.pod);
@@ -196,6 +203,17 @@ export class PodActor {
         if (leave.aborted) return;
       }
     }
+  }
+
+  /** Keeps what happened to the pod beside what was decided: a replacement is kept already. */
+  #recordHistory({ observed, life }: PodRecord): void {
+    const { decisions } = this.#deps.ports;
+    for (const { because, atMs } of exitsSince(observed, this.#record))
+      decisions.decide(this.#record, because, atMs);
+    const completion = completionSince(life, this.#record);
+    if (completion) decisions.decide(this.#record, completion);
+    const deletion = deletionSince(life, this.#record);
+    if (deletion && !this.#deps.hasSuccessor()) decisions.decide(this.#record, deletion);
   }
 
   /** Records the end of an in-place resize. */
@@ -263,11 +281,6 @@ function chooseSignal(waiting: PodSignal, incoming: PodSignal): PodSignal {
 function supersedes(before: PodRecord["life"], now: PodRecord["life"]): boolean {
   if (before.kind !== now.kind) return true;
   return before.kind === "terminating" && now.kind === "terminating" && now.killBy < before.killBy;
-}
-
-function reasonsOf(action: PodAction): readonly Because[] {
-  if (!("because" in action)) return [];
-  return Array.isArray(action.because) ? action.because : [action.because as Because];
 }
 
 function backoffOf(actions: readonly PodAction[]): Record<string, RestartBackoff> {

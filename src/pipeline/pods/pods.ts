@@ -332,7 +332,10 @@ export class Pods implements PodsView {
     const actor = this.#launch(record);
     this.#deps.ports.decisions.decide(
       record,
-      decided("killPod", "nobody wants it", { graceSeconds, reason: "no source names this pod" }),
+      decided("killPod", "nobody wants it", {
+        graceSeconds,
+        reason: "no manifest or API object names it",
+      }),
     );
     actor.post({ kind: "terminate", cause: { kind: "orphaned" }, graceSeconds });
     if (!this.#options.keepOrphans) actor.post({ kind: "removed", graceSeconds });
@@ -345,6 +348,7 @@ export class Pods implements PodsView {
     const actor = new PodActor(record, {
       ...this.#deps,
       log: this.#deps.log.child("pod", { pod: podDisplayName(record.pod), uid: record.uid }),
+      hasSuccessor: () => this.#successors.has(podDisplayName(record.pod)),
       onRecord: (now) => this.#publish(now),
       onChange: (now) => {
         for (const listener of this.#listeners) listener(now);

@@ -51,8 +51,10 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
 
 /** Keeps decisions on pods in the journal. */
 export function decisionPort(journal: Journal): DecisionPort {
+  const subjectOf = ({ pod, uid }: Parameters<DecisionPort["decide"]>[0]) =>
+    ({ kind: "pod", name: podDisplayName(pod), uid }) as const;
   return {
-    decide: ({ pod, uid }, because) =>
-      journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because),
+    decide: (record, because, atMs) => journal.record(subjectOf(record), because, atMs),
+    conclude: (record, decision, outcome) => journal.conclude(subjectOf(record), decision, outcome),
   };
 }

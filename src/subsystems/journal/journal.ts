@@ -1,9 +1,16 @@
 /**
- * The journal of decisions. Owns: the files below its folder. In: decisions of every module. Out: the
- * story of a pod, also of what was decided before a restart. Invariants: recording never waits and never
- * throws; disk use is bounded; a torn last line costs that line only.
+ * The journal of decisions. Owns: the files below its folder. In: decisions of every module, and what became of
+ * them. Out: the story of a pod, also of what was decided before a restart. Invariants: recording never waits and
+ * never throws; disk use is bounded; a torn last line costs that line only; a decision whose outcome nobody has told
+ * is never read as carried out.
  */
-import type { Because, DecisionRecord } from "../../api/decisions.ts";
+import {
+  type Because,
+  type DecisionOutcome,
+  type DecisionRecord,
+  hasOutcome,
+  type ToldOutcome,
+} from "../../api/decisions.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
@@ -36,6 +43,12 @@ export interface DecisionQuery {
   readonly limit?: number;
 }
 
+/**
+ * The kind of a line that says what became of an earlier one. It has all that a decision has, so that agents of
+ * other versions read it as one of a kind they do not know.
+ */
+const OUTCOME = "outcome";
+
 const FILE = {
   name: "journal",
   holds: "decisions that nodelet why tells",
@@ -47,6 +60,8 @@ export class Journal {
   readonly #clock: Clock;
   readonly #lines: SegmentLog;
   #sequence = 0;
+  /** The last sequence number of previous runs: what they left pending nobody will tell. */
+  #before = 0;
 
   constructor(options: JournalOptions, { state, clock }: JournalDeps) {
     this.#clock = clock;
@@ -64,20 +79,28 @@ export class Journal {
   async open(): Promise<void> {
     const records = (await this.#lines.open()).flatMap(parseLine);
     this.#sequence = records.at(-1)?.sequence ?? 0;
+    this.#before = this.#sequence;
   }
 
-  /** Keeps a decision. */
-  record(subject: DecisionSubject, because: Because): void {
+  /** Keeps a decision, made now unless told; the number is for `conclude`. */
+  record(subject: DecisionSubject, because: Because, atMs: number = this.#clock.wall()): number {
+    const { kind, rule, inputs } = because;
+    const pending = hasOutcome(kind) ? { outcome: { kind: "pending", atMs } as const } : {};
+    return this.#append({ atMs, subject, kind, rule, inputs, ...pending });
+  }
+
+  /** Keeps what became of the decision of that number; the last word counts. */
+  conclude(subject: DecisionSubject, of: number, outcome: DecisionOutcome): void {
+    const { kind: rule, ...inputs } = outcome;
+    const kind = OUTCOME as DecisionRecord["kind"];
+    this.#append({ atMs: this.#clock.wall(), subject, kind, rule, inputs: { of, ...inputs } });
+  }
+
+  #append(record: Omit<DecisionRecord, "sequence">): number {
     this.#sequence += 1;
-    const record: DecisionRecord = {
-      atMs: this.#clock.wall(),
-      sequence: this.#sequence,
-      subject,
-      kind: because.kind,
-      rule: because.rule,
-      inputs: because.inputs,
-    };
-    this.#lines.append(JSON.stringify(record));
+    const { atMs, ...rest } = record;
+    this.#lines.append(JSON.stringify({ atMs, sequence: this.#sequence, ...rest }));
+    return this.#sequence;
   }
 
   /** Writes what waits; resolves when it is on disk or was given up. */
@@ -85,9 +108,12 @@ export class Journal {
     return this.#lines.flush();
   }
 
-  /** The decisions that match, oldest first. */
+  /** The decisions that match with their outcomes, oldest first. */
   async read(query: DecisionQuery): Promise<readonly DecisionRecord[]> {
-    const records = (await this.#lines.read()).flatMap(parseLine);
+    const lines = (await this.#lines.read()).flatMap(parseLine);
+    const records = withOutcomes(lines).map((record) =>
+      record.sequence <= this.#before ? asOfBefore(record) : record,
+    );
     const matching = records.filter((record) => matches(record, query));
     return query.limit === undefined ? matching : matching.slice(-query.limit);
   }
@@ -98,6 +124,36 @@ function matches(record: DecisionRecord, { uid, name }: DecisionQuery): boolean 
     (uid === undefined || record.subject.uid === uid) &&
     (name === undefined || record.subject.name === name)
   );
+}
+
+/**
+ * The decisions, each with the last that was told of it. Numbers begin anew where a segment was lost, so that an
+ * outcome belongs to the decision before it.
+ */
+function withOutcomes(lines: readonly DecisionRecord[]): readonly DecisionRecord[] {
+  const decisions: DecisionRecord[] = [];
+  const places = new Map<number, number>();
+  for (const line of lines) {
+    if ((line.kind as string) !== OUTCOME) {
+      places.set(line.sequence, decisions.length);
+      decisions.push(line);
+      continue;
+    }
+    const { of, ...more } = line.inputs;
+    const place = places.get(of as number) ?? -1;
+    const decision = decisions[place];
+    if (!decision) continue;
+    const outcome = { ...more, kind: line.rule, atMs: line.atMs } as unknown as ToldOutcome;
+    decisions[place] = { ...decision, outcome };
+  }
+  return decisions;
+}
+
+/** Of what a run before has left pending nobody will tell any more. */
+function asOfBefore(record: DecisionRecord): DecisionRecord {
+  const { outcome } = record;
+  if (outcome?.kind !== "pending") return record;
+  return { ...record, outcome: { kind: "unknown", atMs: outcome.atMs } };
 }
 
 /** A line that a crash tore, or that somebody else wrote, is no decision. */

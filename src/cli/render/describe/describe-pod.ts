@@ -14,7 +14,7 @@ import { eventRow, eventStyle } from "../tables/event-row.ts";
 import { podRow } from "../tables/pod-row.ts";
 import { renderTable } from "../tables/table.ts";
 import type { Paint } from "../text.ts";
-import { storyOf, storyTitle } from "../why/why.ts";
+import { storyOf } from "../why/why.ts";
 import { describeContainer } from "./describe-container.ts";
 import { type Field, field, pairs, renderFields } from "./fields.ts";
 
@@ -136,7 +136,7 @@ function describeDecisions(decisions: readonly DecisionRecord[], now: number): r
   return renderTable(
     [
       { title: "Age", value: ({ atMs }) => humanDuration(now - atMs) },
-      { title: "Decision", value: ({ kind }) => storyTitle(kind) },
+      { title: "Decision", value: ({ title }) => title },
       { title: "Why", value: ({ text }) => text },
     ],
     storyOf(decisions),

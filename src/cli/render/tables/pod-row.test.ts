@@ -51,7 +51,7 @@ const VECTORS: readonly Vector[] = [
     ready: "0/1",
     status: "CrashLoopBackOff",
     restarts: "3 (30s ago)",
-    why: "back-off 40s restarting",
+    why: "web exited with code 1, restarted after a back-off of 40s; fix: nodelet logs web-edge-1 -c web --previous",
     style: "red",
   },
   {
@@ -60,7 +60,7 @@ const VECTORS: readonly Vector[] = [
     ready: "1/2",
     status: "CrashLoopBackOff",
     restarts: "3 (30s ago)",
-    why: "back-off 40s restarting",
+    why: "b exited with code 1, restarted after a back-off of 40s; fix: nodelet logs web-edge-1 -c b --previous",
     style: "red",
   },
   {
@@ -85,7 +85,7 @@ const VECTORS: readonly Vector[] = [
     shape: { containers: [running({ ready: false })], ready: false },
     ready: "0/1",
     status: "Running",
-    why: "web runs; its readiness probe has not succeeded",
+    why: "web is running, but its readiness probe has not succeeded; fix: nodelet probes web-edge-1 shows what the probe answers",
     style: "yellow",
   },
   {
@@ -93,7 +93,7 @@ const VECTORS: readonly Vector[] = [
     shape: { containers: [running({ ready: false, started: false })], ready: false },
     ready: "0/1",
     status: "Running",
-    why: "web runs; its startup probe has not succeeded",
+    why: "web is running, but its startup probe has not succeeded; fix: nodelet probes web-edge-1 shows what the probe answers",
     style: "yellow",
   },
   {
@@ -128,7 +128,7 @@ const VECTORS: readonly Vector[] = [
     },
     ready: "0/1",
     status: "Signal:9",
-    why: "web ended with code 137",
+    why: "web exited with code 137; fix: nodelet logs web-edge-1 -c web",
     style: "red",
   },
   {
@@ -147,7 +147,7 @@ const VECTORS: readonly Vector[] = [
     },
     ready: "0/1",
     status: "Init:0/1",
-    why: "init container setup runs",
+    why: "init container setup is running",
     style: "yellow",
   },
   {
@@ -167,7 +167,7 @@ const VECTORS: readonly Vector[] = [
     ready: "0/1",
     status: "Init:Error",
     restarts: "2",
-    why: "setup ended with code 2: no disk",
+    why: "setup exited with code 2: no disk; fix: nodelet logs web-edge-1 -c setup",
     style: "red",
   },
   {

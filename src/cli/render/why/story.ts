@@ -5,7 +5,7 @@ import type { WallMs } from "../../../kit/clock.ts";
 import { eventTime } from "../tables/event-row.ts";
 import { podRow } from "../tables/pod-row.ts";
 import { oneLine, type Paint, padText, textWidth, wrapText } from "../text.ts";
-import { type StoryStep, storyTitle } from "./why.ts";
+import type { StoryStep } from "./why.ts";
 
 /** A pod's story up to now. */
 export interface Story {
@@ -35,9 +35,7 @@ export function renderStory(
   view: { readonly now: number; readonly columns: number; readonly paint: Paint },
 ): readonly string[] {
   const { paint, columns } = view;
-  const lines = [...story.steps.map(stepLine), ...story.warnings.map(warningLine)].toSorted(
-    (a, b) => a.atMs - b.atMs,
-  );
+  const lines = linesOf(story);
   const width = Math.max(0, ...lines.map(({ title }) => textWidth(title)));
   const indent = " ".repeat("hh:mm:ss".length + width + 4);
   const textColumns = Math.max(MIN_TEXT_COLUMNS, columns - indent.length);
@@ -62,9 +60,72 @@ export function renderStory(
   return [paint("bold", oneLine(story.name)), ...told, ...renderNow(story, view)];
 }
 
-function stepLine({ atMs, kind, text, times, uid }: StoryStep): Line {
+/** Steps and warnings in the order of cause: what is told twice is told once, by the step. */
+function linesOf({ steps, warnings }: Story): readonly Line[] {
+  const places = steps.map((): Line[] => []);
+  const last: Line[] = [];
+  for (const event of warnings) {
+    if (isToldBy(steps, event)) continue;
+    (places[placeOf(event, steps)] ?? last).push(warningLine(event));
+  }
+  return [...steps.flatMap((step, i) => [...(places[i] ?? []), stepLine(step)]), ...last];
+}
+
+function stepLine({ atMs, title, text, times, uid }: StoryStep): Line {
   const again = times > 1 ? ` (${times} times)` : "";
-  return { atMs, title: storyTitle(kind), text: `${text}${again}`, uid, warning: false };
+  return { atMs, title, text: `${text}${again}`, uid, warning: false };
+}
+
+/** Reasons of warnings that say what the outcome of a step says. */
+const TOLD_BY_OUTCOMES: ReadonlySet<string> = new Set([
+  "BackOff",
+  "ErrImageNeverPull",
+  "Evicted",
+  "Failed",
+  "FailedCreatePodContainer",
+  "FailedCreatePodSandBox",
+  "FailedKillPod",
+  "FailedMount",
+  "FailedPostStartHook",
+  "FailedSync",
+  "InspectFailed",
+  "NetworkNotReady",
+  "Preempting",
+  "ResizeDeferred",
+  "ResizeInfeasible",
+]);
+
+/** Steps of agents that kept no outcomes leave it to the warnings to say what happened. */
+function isToldBy(steps: readonly StoryStep[], event: CoreEvent): boolean {
+  const { reason = "", message = "", involvedObject } = event;
+  const own = steps.filter(({ uid }) => uid === involvedObject.uid);
+  const said = oneLine(message).replace(/\.+$/, "");
+  if (said !== "" && own.some(({ text }) => text.includes(said))) return true;
+  return TOLD_BY_OUTCOMES.has(reason) && own.some(({ hasOutcome }) => hasOutcome);
+}
+
+/** What follows from a warning, by its reason: it is told after the warning. */
+const CONSEQUENCES: Readonly<Record<string, string>> = {
+  Unhealthy: "killContainer",
+  OOMKilling: "containerExited",
+  FailedPreStopHook: "containerExited",
+};
+
+/** The step before which a warning is told. Events know the second only: within it what they caused comes after them. */
+function placeOf(event: CoreEvent, steps: readonly StoryStep[]): number {
+  const { reason = "", involvedObject } = event;
+  const atMs = eventTime(event);
+  const untilMs = atMs % 1000 === 0 ? atMs + 1000 : atMs;
+  const isCaused = ({ uid, kind, atMs: stepMs }: StoryStep) =>
+    uid === involvedObject.uid &&
+    kind === CONSEQUENCES[reason] &&
+    stepMs >= atMs &&
+    stepMs < untilMs;
+  const caused = steps.findIndex(isCaused);
+  if (caused >= 0) return caused;
+  const beginMs = reason === "FailedScheduling" ? atMs : untilMs;
+  const next = steps.findIndex((step) => step.atMs >= beginMs);
+  return next < 0 ? steps.length : next;
 }
 
 function warningLine(event: CoreEvent): Line {
@@ -81,11 +142,7 @@ function warningLine(event: CoreEvent): Line {
 
 function renderNow(
   { pod }: Story,
-  {
-    now,
-    columns,
-    paint,
-  }: { readonly now: number; readonly columns: number; readonly paint: Paint },
+  { now, columns, paint }: Parameters<typeof renderStory>[1],
 ): readonly string[] {
   if (pod === undefined) return [];
   const { status, ready, restarts, age, why, style } = podRow(pod, now);

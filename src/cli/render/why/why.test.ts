@@ -1,192 +1,226 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { aDecision as record } from "../../../../test/cli/decisions.ts";
 import { assertGolden } from "../../../../test/cli/golden.ts";
 import { anEvent } from "../../../../test/cli/nodes.ts";
 import { aPod, NOW } from "../../../../test/cli/pods.ts";
-import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../../api/decisions.ts";
+import type { DecisionInputs, DecisionKind } from "../../../api/decisions.ts";
 import { plainPaint } from "../text.ts";
 import { renderStory } from "./story.ts";
 import { storyOf, storyTitle, tellDecision } from "./why.ts";
-
-function record<K extends DecisionKind>(
-  kind: K,
-  rule: string,
-  inputs: DecisionInputs[K],
-  changes: Partial<DecisionRecord> = {},
-): DecisionRecord {
-  return {
-    atMs: NOW - 60_000,
-    sequence: 1,
-    subject: { kind: "pod", name: "default/web-edge-1", uid: "uid-web-edge-1" },
-    kind,
-    rule,
-    inputs: { ...inputs },
-    ...changes,
-  };
-}
 
 /** One vector at least for every kind: a kind without one does not compile. */
 const VECTORS: {
   readonly [K in DecisionKind]: readonly (readonly [string, DecisionInputs[K], string])[];
 } = {
-  admit: [["every rule agreed", { rules: 5 }, "It may run here: 5 rules asked, none against it."]],
+  admit: [["every rule agreed", { rules: 5 }, "Admitted: passed 5 checks."]],
   reject: [
     [
       "host ports",
       { reason: "NodePorts", message: "no free port." },
-      'It may not run here (NodePorts, rule "host ports"): no free port.',
+      'Rejected by the check "host ports" (NodePorts): no free port.',
     ],
   ],
   defer: [
     [
       "devices",
       { reason: "NoPlugin", message: "plugin not back yet" },
-      'It has to wait and is asked again (NoPlugin, rule "devices"): plugin not back yet.',
+      'Not admitted yet, check "devices" (NoPlugin): plugin not back yet.',
     ],
   ],
   holdPod: [
     [
       "it cannot be observed",
       { problem: "container web (0123456789abc): input/output error" },
-      "What runs of it cannot be read, so that nothing is started, ended or removed: container web (0123456789abc): input/output error.",
+      "The runtime cannot report the pod's state, so nothing is started, stopped or removed: container web (0123456789abc): input/output error.",
     ],
   ],
-  resumePod: [
-    ["it can be observed again", {}, "What runs of it can be read again: work on it goes on."],
+  resumePod: [["it can be observed again", {}, "The runtime reports the pod's state again."]],
+  preparePod: [
+    ["not known to be there", { part: "cgroup" }, "Created the pod's cgroup."],
+    ["not known to be there", { part: "directories" }, "Created the pod's folders."],
+  ],
+  mountVolumes: [
+    ["not known to be there", { volumes: ["data"] }, "Mounted volume data."],
+    ["not known to be there", { volumes: ["data", "keys"] }, "Mounted volumes data, keys."],
+  ],
+  delaySandbox: [
+    [
+      "network is not ready",
+      { message: "network is not ready: no plugin" },
+      "Waiting to create the pod sandbox: network is not ready: no plugin.",
+    ],
+  ],
+  containerExited: [
+    [
+      "Error",
+      { container: "web", restartCount: 0, exitCode: 1, reason: "Error" },
+      "web exited with code 1.",
+    ],
+    [
+      "Error",
+      { container: "web", restartCount: 0, exitCode: 143, reason: "Error", message: "bye\nnow." },
+      "web exited with code 143 (SIGTERM): bye now.",
+    ],
+    [
+      "OOMKilled",
+      {
+        container: "web",
+        restartCount: 0,
+        exitCode: 137,
+        reason: "OOMKilled",
+        limit: "64Mi",
+        limitOf: "container",
+      },
+      "web was OOM-killed (exit code 137): it reached the memory limit of the container (64Mi).",
+    ],
+    [
+      "OOMKilled",
+      {
+        container: "web",
+        restartCount: 0,
+        exitCode: 137,
+        reason: "OOMKilled",
+        limit: "64Mi or 1Gi",
+        limitOf: "container or pod",
+      },
+      "web was OOM-killed (exit code 137): it reached the memory limit of the container or pod (64Mi or 1Gi).",
+    ],
+    [
+      "OOMKilled",
+      { container: "web", restartCount: 0, exitCode: 137, reason: "OOMKilled" },
+      "web was OOM-killed (exit code 137): the node ran out of memory, as neither container nor pod has a limit.",
+    ],
+  ],
+  completePod: [
+    [
+      "nothing is to run again",
+      { phase: "Succeeded" },
+      "The pod has completed: nothing of it is to run again.",
+    ],
+    [
+      "nothing is to run again",
+      { phase: "Failed" },
+      "The pod has failed: nothing of it is to run again.",
+    ],
   ],
   adopt: [
     [
       "already running",
       { sandboxId: "s", containers: 1 },
-      "It was running when the agent began: 1 container taken over untouched.",
+      "Found running when the agent started: 1 container left running.",
     ],
   ],
   replace: [
     [
       "same name, another definition",
       { predecessorUid: "0123456789abcdef" },
-      "Its definition has changed: the pod that runs (01234567…) is ended first, then the new one starts.",
+      "Its manifest has changed: this pod (01234567…) is stopped first, then the new one starts.",
     ],
   ],
   allocateResize: [
-    [
-      "fits",
-      { generation: 2, requests: "cpu=1 memory=1Gi" },
-      "It was given the resources that were asked for: cpu=1 memory=1Gi.",
-    ],
-    ["fits", { generation: 2, requests: "" }, "It was given the resources that were asked for."],
+    ["fits", { generation: 2, requests: "cpu=1 memory=1Gi" }, "Resize accepted: cpu=1 memory=1Gi."],
+    ["fits", { generation: 2, requests: "" }, "Resize accepted."],
   ],
   deferResize: [
     [
       "resources",
       { generation: 2, message: "no room" },
-      'The resources that were asked for are not to be had now (rule "resources"), and are asked for again: no room.',
+      'Resize deferred by the check "resources", to be tried again: no room.',
     ],
   ],
   refuseResize: [
     [
       "capacity",
       { generation: 2, message: "too large" },
-      'The resources that were asked for can never be had here (rule "capacity"): too large.',
+      'Resize is not possible on this node, check "capacity": too large.',
     ],
   ],
   resizePod: [
-    ["resized", { containers: [] }, "Its control group gets the new resources."],
+    ["resized", { containers: [] }, "Resized the pod's cgroup."],
     [
       "resized",
       { containers: ["web", "log"] },
-      "Its control group and web, log get the new resources as they run.",
+      "Resized the pod's cgroup and web, log without a restart.",
     ],
   ],
   startSandbox: [
-    [
-      "no sandbox",
-      { attempt: 0, previous: "" },
-      "Its sandbox is made, which holds its network and namespaces.",
-    ],
+    ["no sandbox", { attempt: 0, previous: "" }, "Created the pod sandbox."],
     [
       "sandbox not ready",
       { attempt: 1, previous: "s" },
-      "A new sandbox is made (number 2), because the one it had does not run any more.",
+      "Created another pod sandbox: the previous one no longer runs.",
     ],
-    [
-      "something new",
-      { attempt: 1, previous: "s" },
-      "A new sandbox is made (number 2), because something new.",
-    ],
+    ["something new", { attempt: 1, previous: "s" }, "Created another pod sandbox: something new."],
   ],
   startContainer: [
-    [
-      "never started",
-      { container: "web", restartCount: 0, policy: "Always" },
-      "web is started for the first time.",
-    ],
+    ["never started", { container: "web", restartCount: 0, policy: "Always" }, "Started web."],
     [
       "restartPolicy Always",
       { container: "web", restartCount: 2, lastExitCode: 1, policy: "Always" },
-      "web is started again (restart 2): it ended with code 1, and restartPolicy Always wants it.",
+      "Restarted web (restart 2): it exited with code 1, and restartPolicy is Always.",
     ],
     [
       "restartPolicyRules: exit code In [42]",
       { container: "web", restartCount: 1, lastExitCode: 42, policy: "Never" },
-      "web is started again (restart 1): it ended with code 42, and restartPolicyRules: exit code In [42].",
+      "Restarted web (restart 1): it exited with code 42, and restartPolicyRules: exit code In [42].",
     ],
     [
       "sandbox is new",
       { container: "web", restartCount: 1, policy: "Always" },
-      "web is started again (restart 1): sandbox is new.",
+      "Restarted web (restart 1): the pod sandbox is new.",
     ],
   ],
   delayRestart: [
     [
       "crash loop back-off",
       { container: "web", delayMs: 80_000, leftMs: 100 },
-      "web is not restarted at once: it ended again and again, so 1 min 20 s pass between its end and the next start.",
+      "Waiting 1 min 20 s before web is restarted (CrashLoopBackOff): it keeps exiting.",
     ],
   ],
   leaveStopped: [
     [
       "restartPolicy Never",
       { container: "job", exitCode: 0, policy: "Never" },
-      "job ended with code 0 and stays so, as restartPolicy Never wants it.",
+      "job is not restarted after exit code 0: restartPolicy is Never.",
     ],
   ],
   killContainer: [
     [
       "liveness probe failed",
       { container: "web", graceSeconds: 30, detail: "Container web failed liveness probe" },
-      "web is ended, with 30 seconds to finish: its liveness probe failed too often.",
+      "Stopped web: its liveness probe failed (grace period 30 seconds).",
     ],
     [
       "unheard of",
       { container: "web", graceSeconds: 1, detail: "Stopping container web" },
-      "web is ended, with 1 second to finish: unheard of.",
+      "Stopped web: unheard of (grace period 1 second).",
     ],
   ],
   killPod: [
     [
       "nobody wants it",
       { graceSeconds: 5, reason: "no source names this pod" },
-      "The pod is ended, with 5 seconds to finish: no source names this pod.",
+      "Stopping the pod (grace period 5 seconds): no source names this pod.",
     ],
   ],
   grantDevices: [
     [
       "close together",
       { container: "web", resource: "v.com/gpu", devices: ["a", "b"] },
-      "web gets of v.com/gpu: a, b (close together).",
+      "Allocated v.com/gpu to web: a, b (close together).",
     ],
     [
       "free",
       { container: "web", resource: "v.com/gpu", devices: [..."abcdefghij"] },
-      "web gets of v.com/gpu: a, b, c, d, e, f, g, h and 2 more (free).",
+      "Allocated v.com/gpu to web: a, b, c, d, e, f, g, h and 2 more (free).",
     ],
   ],
   releaseDevices: [
     [
       "the pod has ended",
       { devices: ["v.com/gpu a"] },
-      "It has given back 1 device (the pod has ended): v.com/gpu a.",
+      "Released 1 device (the pod has ended): v.com/gpu a.",
     ],
   ],
   collectImage: [
@@ -286,11 +320,7 @@ const VECTORS: {
     ],
   ],
   release: [
-    [
-      "nothing is left of it",
-      { cause: "deleted" },
-      "Nothing of it is left on the node (its manifest was taken away).",
-    ],
+    ["nothing is left of it", { cause: "deleted" }, "Nothing of the pod is left on the node."],
   ],
 };
 
@@ -299,15 +329,16 @@ for (const [kind, vectors] of Object.entries(VECTORS) as [
   readonly [string, never, string][],
 ][])
   test(`\`tellDecision\` of ${kind}`, () => {
+    const outcome = { kind: "done", atMs: NOW - 60_000 } as const;
     for (const [rule, inputs, expected] of vectors)
-      assert.equal(tellDecision(record(kind, rule, inputs)), expected);
-    assert.notEqual(storyTitle(kind), "");
+      assert.equal(tellDecision(record(kind, rule, inputs, { outcome })), expected);
+    assert.notEqual(storyTitle({ kind }), "");
   });
 
 test("`tellDecision` tells what another version decided by its rule and inputs", () => {
   const strange = record("admit", "by magic", { rules: 1 }, { kind: "teleport" as DecisionKind });
   assert.equal(tellDecision(strange), 'by magic {"rules":1}');
-  assert.equal(storyTitle("teleport"), "teleport");
+  assert.equal(storyTitle(strange), "teleport");
 });
 
 test("`storyOf` makes one step of what was decided again and again", () => {
@@ -316,16 +347,17 @@ test("`storyOf` makes one step of what was decided again and again", () => {
       "delayRestart",
       "crash loop back-off",
       { container: "web", delayMs: 10_000, leftMs: 1 },
-      { atMs },
+      { atMs: NOW - 60_000 + atMs },
     );
   const admitted = record("admit", "every rule agreed", { rules: 5 });
-  const steps = storyOf([admitted, wait(1), wait(2), wait(3), admitted]);
+  const again = { ...admitted, atMs: NOW };
+  const steps = storyOf([admitted, wait(1), wait(2), wait(3), again]);
   assert.deepEqual(
     steps.map(({ kind, times, atMs }) => [kind, times, atMs]),
     [
       ["admit", 1, admitted.atMs],
-      ["delayRestart", 3, 3],
-      ["admit", 1, admitted.atMs],
+      ["delayRestart", 3, NOW - 60_000 + 3],
+      ["admit", 1, NOW],
     ],
   );
 });
@@ -340,7 +372,7 @@ test("`renderStory` tells decisions and warnings in order, days, and other pods 
       "startContainer",
       "never started",
       { container: "web", restartCount: 0, policy: "Always" },
-      { atMs: NOW - 50_000 },
+      { atMs: NOW - 50_000, outcome: { kind: "done", atMs: NOW - 49_000 } },
     ),
   ]);
   const warnings = [

@@ -1,65 +1,66 @@
 // pure
-/** Decisions as a story that a person understands. */
+/** Decisions and what became of them as a story that a person understands. */
 
 import type { DecisionInputs, DecisionKind, DecisionRecord } from "../../../api/decisions.ts";
 import { humanDuration } from "../../../api/text/human-duration.ts";
 import { humanBytes, spokenDuration } from "../amounts.ts";
 import { counted, oneLine } from "../text.ts";
+import { attemptTitle, type FactKind, isAttemptRecord, tellAttempt } from "./attempts.ts";
+import { listed, sentence, shortUid } from "./phrases.ts";
 
 /** One step of a pod's story; equal decisions that follow each other are one step. */
 export interface StoryStep {
   /** Of the last decision of this step, Unix milliseconds. */
   readonly atMs: number;
   readonly kind: string;
+  /** A word or two for it. */
+  readonly title: string;
   /** One sentence. */
   readonly text: string;
   /** How many decisions in a row it stands for. */
   readonly times: number;
   readonly uid: string | undefined;
+  /** Whether it says what became of the decision. */
+  readonly hasOutcome: boolean;
 }
 
 type Tell<K extends DecisionKind> = (inputs: DecisionInputs[K], rule: string) => string;
 
 /** What the inputs of each kind of decision mean, in words. */
-const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
-  admit: ({ rules }) => `It may run here: ${counted(rules, "rule")} asked, none against it.`,
+const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
+  admit: ({ rules }) => `Admitted: passed ${counted(rules, "check")}.`,
   reject: ({ reason, message }, rule) =>
-    `It may not run here (${reason}, rule "${rule}"): ${sentence(message)}`,
+    `Rejected by the check "${rule}" (${reason}): ${sentence(message)}`,
   defer: ({ reason, message }, rule) =>
-    `It has to wait and is asked again (${reason}, rule "${rule}"): ${sentence(message)}`,
-  allocateResize: ({ requests }) =>
-    `It was given the resources that were asked for${requests === "" ? "" : `: ${requests}`}.`,
+    `Not admitted yet, check "${rule}" (${reason}): ${sentence(message)}`,
+  allocateResize: ({ requests }) => `Resize accepted${requests === "" ? "" : `: ${requests}`}.`,
   deferResize: ({ message }, rule) =>
-    `The resources that were asked for are not to be had now (rule "${rule}"), and are asked for again: ${sentence(message)}`,
+    `Resize deferred by the check "${rule}", to be tried again: ${sentence(message)}`,
   refuseResize: ({ message }, rule) =>
-    `The resources that were asked for can never be had here (rule "${rule}"): ${sentence(message)}`,
-  resizePod: ({ containers }) =>
-    containers.length === 0
-      ? "Its control group gets the new resources."
-      : `Its control group and ${listed(containers)} get the new resources as they run.`,
+    `Resize is not possible on this node, check "${rule}": ${sentence(message)}`,
   adopt: ({ containers }) =>
-    `It was running when the agent began: ${counted(containers, "container")} taken over untouched.`,
+    `Found running when the agent started: ${counted(containers, "container")} left running.`,
   replace: ({ predecessorUid }) =>
-    `Its definition has changed: the pod that runs (${short(predecessorUid)}) is ended first, then the new one starts.`,
-  startSandbox: ({ attempt }, rule) =>
-    attempt === 0
-      ? "Its sandbox is made, which holds its network and namespaces."
-      : `A new sandbox is made (number ${attempt + 1}), because ${SANDBOX_FAULTS[rule] ?? rule}.`,
-  startContainer: startSentence,
+    `Its manifest has changed: this pod (${shortUid(predecessorUid)}) is stopped first, then the new one starts.`,
+  delaySandbox: ({ message }) => `Waiting to create the pod sandbox: ${sentence(message)}`,
   delayRestart: ({ container, delayMs }) =>
-    `${container} is not restarted at once: it ended again and again, so ${spokenDuration(delayMs)} pass between its end and the next start.`,
+    `Waiting ${spokenDuration(delayMs)} before ${container} is restarted (CrashLoopBackOff): it keeps exiting.`,
   leaveStopped: ({ container, exitCode, policy }) =>
-    `${container} ended with code ${exitCode} and stays so, as restartPolicy ${policy} wants it.`,
-  killContainer: ({ container, graceSeconds, detail }, rule) =>
-    `${container} is ended, with ${counted(graceSeconds, "second")} to finish: ${killReason(rule, detail, container)}.`,
+    `${container} is not restarted after exit code ${exitCode}: restartPolicy is ${policy}.`,
+  containerExited: exitSentence,
   killPod: ({ graceSeconds, reason }) =>
-    `The pod is ended, with ${counted(graceSeconds, "second")} to finish: ${oneLine(reason)}.`,
-  release: ({ cause }) => `Nothing of it is left on the node (${RELEASE_CAUSES[cause] ?? cause}).`,
+    `Stopping the pod (grace period ${counted(graceSeconds, "second")}): ${sentence(reason)}`,
+  completePod: ({ phase }) =>
+    phase === "Failed"
+      ? "The pod has failed: nothing of it is to run again."
+      : "The pod has completed: nothing of it is to run again.",
+  release: ({ cause }) =>
+    `Nothing of the pod is left on the node${RELEASE_CAUSES[cause] ?? `: ${cause}`}.`,
   holdPod: ({ problem }) =>
-    `What runs of it cannot be read, so that nothing is started, ended or removed: ${sentence(problem)}`,
-  resumePod: () => "What runs of it can be read again: work on it goes on.",
+    `The runtime cannot report the pod's state, so nothing is started, stopped or removed: ${sentence(problem)}`,
+  resumePod: () => "The runtime reports the pod's state again.",
   grantDevices: ({ container, resource, devices }, rule) =>
-    `${container} gets of ${resource}: ${listed(devices)} (${rule}).`,
+    `Allocated ${resource} to ${container}: ${listed(devices)} (${rule}).`,
   collectImage: ({ idleMs, sizeBytes, usagePercent }, rule) =>
     `It was removed (${humanBytes(sizeBytes)}): ${
       rule === "age"
@@ -74,27 +75,26 @@ const SENTENCES: { readonly [K in DecisionKind]: Tell<K> } = {
   reclaimNode: ({ signal, steps, threshold, before, after }, rule) =>
     `Of ${signal} ${before} were left, less than ${threshold}: ${listed(steps.map((step) => RECLAIMED[step] ?? step))} were removed${after === undefined ? "" : `, and ${after} were left then`}, which was ${rule}.`,
   releaseDevices: ({ devices }, rule) =>
-    `It has given back ${counted(devices.length, "device")} (${rule}): ${listed(devices)}.`,
+    `Released ${counted(devices.length, "device")} (${rule}): ${listed(devices)}.`,
 };
 
-const TITLES: { readonly [K in DecisionKind]: string } = {
+const TITLES: { readonly [K in FactKind]: string } = {
   admit: "admitted",
-  reject: "refused",
-  defer: "put off",
-  allocateResize: "resize given",
+  reject: "rejected",
+  defer: "waiting",
+  allocateResize: "resize",
   deferResize: "resize waits",
-  refuseResize: "resize refused",
-  resizePod: "resized",
-  adopt: "taken over",
+  refuseResize: "no resize",
+  adopt: "adopted",
   holdPod: "held",
   resumePod: "resumed",
   replace: "replaced",
-  startSandbox: "sandbox",
-  startContainer: "started",
-  delayRestart: "waits",
+  delaySandbox: "waiting",
+  delayRestart: "back-off",
   leaveStopped: "stays ended",
-  killContainer: "ended",
-  killPod: "pod ended",
+  containerExited: "exited",
+  killPod: "stopping",
+  completePod: "completed",
   release: "gone",
   grantDevices: "devices",
   releaseDevices: "devices back",
@@ -116,61 +116,116 @@ const RECLAIMED: Readonly<Record<string, string>> = {
   images: "images that nothing used",
 };
 
-const SANDBOX_FAULTS: Readonly<Record<string, string>> = {
-  "no sandbox": "it has none",
-  "several ready sandboxes": "it had more than one",
-  "sandbox not ready": "the one it had does not run any more",
-  "sandbox has no address": "the one it had got no address",
-  "network mode changed": "it uses another network than before",
-};
-
-const KILL_REASONS: Readonly<Record<string, string>> = {
-  "liveness probe failed": "its liveness probe failed too often",
-  "startup probe failed": "its startup probe did not succeed in time",
-  "definition changed": "its definition has changed",
-  "resize requires restart": "its new resources need a restart",
-  "state unknown": "the runtime does not know its state",
-  "pod deleted": "nobody wants the pod any more",
-  "pod completed": "the pod is done",
-  "pod orphaned": "no manifest names the pod",
-  "pod rejected": "the pod may not run here",
-  "pod evicted": "the node needs what the pod uses",
-};
-
 const RELEASE_CAUSES: Readonly<Record<string, string>> = {
-  deleted: "its manifest was taken away",
-  completed: "it was done",
-  orphaned: "no manifest named it",
-  rejected: "it was refused",
-  evicted: "it was evicted",
-  removed: "its manifest was taken away",
+  deleted: "",
+  removed: "",
+  completed: ": it had completed and was deleted",
+  orphaned: ": no manifest or API object named it",
+  rejected: ": it was rejected and was deleted",
+  evicted: ": the node ended it and it was deleted",
 };
 
-/** A word or two for a kind of decision; kinds of other versions stand for themselves. */
-export function storyTitle(kind: string): string {
-  return Object.hasOwn(TITLES, kind) ? TITLES[kind as DecisionKind] : kind;
+const SIGNALS: Readonly<Record<number, string>> = { 137: "SIGKILL", 143: "SIGTERM" };
+
+function exitSentence({
+  container,
+  exitCode,
+  reason,
+  message,
+  limit,
+  limitOf,
+}: DecisionInputs["containerExited"]): string {
+  if (reason === "OOMKilled") {
+    const why =
+      limit === undefined
+        ? "the node ran out of memory, as neither container nor pod has a limit"
+        : `it reached the memory limit of the ${limitOf ?? "container"} (${limit})`;
+    return `${container} was OOM-killed (exit code ${exitCode}): ${why}.`;
+  }
+  const signal = SIGNALS[exitCode];
+  const code = signal === undefined ? `code ${exitCode}` : `code ${exitCode} (${signal})`;
+  const said = message === undefined ? "" : `: ${message}`;
+  return sentence(`${container} exited with ${code}${said}`);
+}
+
+/** A word or two for a decision; kinds of other versions stand for themselves. */
+export function storyTitle(record: Pick<DecisionRecord, "kind" | "outcome">): string {
+  const { kind, outcome } = record;
+  if (isAttemptRecord(record as DecisionRecord)) return attemptTitle(kind as never, outcome);
+  return Object.hasOwn(TITLES, kind) ? TITLES[kind as FactKind] : kind;
 }
 
 /** One decision as a sentence. Records of other versions are told by their rule and inputs. */
-export function tellDecision({ kind, rule, inputs }: DecisionRecord): string {
+export function tellDecision(record: DecisionRecord): string {
+  if (isAttemptRecord(record)) return oneLine(tellAttempt(record));
+  const { kind, rule, inputs } = record;
   if (!Object.hasOwn(SENTENCES, kind)) return `${rule} ${JSON.stringify(inputs)}`;
   // The journal keeps what `decided` was given for this kind.
-  const tell = SENTENCES[kind] as Tell<DecisionKind>;
+  const tell = SENTENCES[kind as FactKind] as Tell<DecisionKind>;
   return oneLine(tell(inputs as unknown as DecisionInputs[DecisionKind], rule));
 }
 
-/** The decisions as steps, oldest first. */
+/** The decisions as steps, oldest first: by when they were made, not by when they were written down. */
 export function storyOf(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
   const steps: StoryStep[] = [];
-  for (const record of decisions) {
+  for (const record of inOrder(decisions)) {
     const { atMs, kind, subject } = record;
     const text = tellDecision(record);
     const last = steps.at(-1);
     if (last?.kind === kind && last.text === text && last.uid === subject.uid)
       steps[steps.length - 1] = { ...last, atMs, times: last.times + 1 };
-    else steps.push({ atMs, kind, text, times: 1, uid: subject.uid });
+    else {
+      const step = { atMs, kind, title: storyTitle(record), text, times: 1, uid: subject.uid };
+      steps.push({ ...step, hasOutcome: record.outcome !== undefined });
+    }
   }
   return steps;
+}
+
+/** A record with its place: when it was, and at which turn of that moment. */
+interface Placed {
+  readonly record: DecisionRecord;
+  readonly atMs: number;
+  readonly turn: number;
+}
+
+/**
+ * By when they were made. The runtime tells when a container ended, with a clock of its own: that is never before its
+ * start, nor before the stop that ended it. What was given up is told where it was.
+ */
+function inOrder(decisions: readonly DecisionRecord[]): readonly DecisionRecord[] {
+  const anchors = new Map<string, DecisionRecord>();
+  const placed = decisions.map((record): Placed => {
+    const { kind, sequence, outcome, atMs } = record;
+    if (kind === "containerExited") return placeOfEnd(record, anchors);
+    if (kind === "startContainer" || kind === "killContainer")
+      anchors.set(anchorOf(record), record);
+    if (outcome?.kind === "abandoned") return { record, atMs: outcome.atMs, turn: Infinity };
+    return { record, atMs, turn: sequence };
+  });
+  return placed
+    .toSorted((a, b) => a.atMs - b.atMs || a.turn - b.turn)
+    .map(({ record, atMs }) => ({ ...record, atMs }));
+}
+
+/** A stop is of whatever attempt runs, a start of one attempt. */
+function anchorOf({ kind, subject, inputs }: DecisionRecord): string {
+  const attempt = kind === "killContainer" ? "" : ` ${inputs["restartCount"]}`;
+  return `${subject.uid} ${kind} ${inputs["container"]}${attempt}`;
+}
+
+/** Clocks of runtime and agent differ by less. */
+const SAME_MOMENT_MS = 1000;
+
+function placeOfEnd(record: DecisionRecord, anchors: ReadonlyMap<string, DecisionRecord>): Placed {
+  let place: Placed = { record, atMs: record.atMs, turn: record.sequence };
+  for (const kind of ["startContainer", "killContainer"] as const) {
+    const anchor = anchors.get(anchorOf({ ...record, kind }));
+    const laterMs = anchor ? anchor.atMs - place.atMs : Number.NaN;
+    if (anchor && laterMs >= -1 && laterMs < SAME_MOMENT_MS)
+      place = { record, atMs: Math.max(anchor.atMs, place.atMs), turn: anchor.sequence + 0.5 };
+  }
+  return place;
 }
 
 function evictionSentence(inputs: DecisionInputs["evictPod"], rule: string): string {
@@ -193,42 +248,4 @@ function evictionSentence(inputs: DecisionInputs["evictPod"], rule: string): str
   ]
     .filter((text) => text !== "")
     .join(" ");
-}
-
-function startSentence(
-  { container, restartCount, lastExitCode, policy }: DecisionInputs["startContainer"],
-  rule: string,
-): string {
-  if (restartCount === 0) return `${container} is started for the first time.`;
-  const again = `${container} is started again (restart ${restartCount})`;
-  if (lastExitCode !== undefined) {
-    const why = rule.startsWith("restartPolicyRules") ? rule : `restartPolicy ${policy} wants it`;
-    return `${again}: it ended with code ${lastExitCode}, and ${why}.`;
-  }
-  return `${again}: ${rule}.`;
-}
-
-function killReason(rule: string, detail: string, container: string): string {
-  const known = KILL_REASONS[rule];
-  if (known !== undefined) return known;
-  const said = oneLine(detail).replace(/\.$/, "");
-  return said === "" || said === `Stopping container ${container}` ? rule : said;
-}
-
-/** Names shown one by one; of more than that only how many there are. */
-const MAX_NAMES = 8;
-
-function listed(names: readonly string[]): string {
-  const shown = names.slice(0, MAX_NAMES).join(", ");
-  const rest = names.length - MAX_NAMES;
-  return rest > 0 ? `${shown} and ${rest} more` : shown;
-}
-
-/** The text with exactly one full stop. */
-function sentence(text: string): string {
-  return `${oneLine(text).replace(/\.+$/, "")}.`;
-}
-
-function short(uid: string): string {
-  return uid.length > 8 ? `${uid.slice(0, 8)}…` : uid;
 }

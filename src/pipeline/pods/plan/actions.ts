@@ -36,9 +36,9 @@ export interface StopRequest {
 
 /** Everything that can be done for a pod. Ordered, idempotent by name, executed one after the other. */
 export type PodAction =
-  | { readonly kind: "makeDirectories" }
-  | { readonly kind: "createCgroup" }
-  | { readonly kind: "mountVolumes" }
+  | { readonly kind: "makeDirectories"; readonly because: Because }
+  | { readonly kind: "createCgroup"; readonly because: Because }
+  | { readonly kind: "mountVolumes"; readonly because: Because }
   | { readonly kind: "createSandbox"; readonly attempt: number; readonly because: Because }
   | {
       readonly kind: "startContainer";

@@ -40,6 +40,7 @@ export function planSandbox(
   if (!context.network.ready && !isHostNetwork(record)) {
     const message = `network is not ready: ${context.network.message}`;
     draft.events.push({ type: "Warning", reason: "NetworkNotReady", message });
+    draft.standing.push(decided("delaySandbox", "network is not ready", { message }));
     return { kind: "none" };
   }
   endOldSandboxes(record, fault ?? "network mode changed", draft);
@@ -91,9 +92,17 @@ export function cannotGoOn(record: PodRecord): boolean {
 /** Directories, cgroup and volumes, each until it is known to be there. */
 function prepare(record: PodRecord, draft: PlanDraft): void {
   const { directories, cgroup, volumes } = record.prerequisites;
-  if (directories !== "present") draft.actions.push({ kind: "makeDirectories" });
-  if (cgroup !== "present") draft.actions.push({ kind: "createCgroup" });
-  if (volumes !== "present") draft.actions.push({ kind: "mountVolumes" });
+  const prepares = (part: "directories" | "cgroup") =>
+    decided("preparePod", "not known to be there", { part });
+  if (directories !== "present")
+    draft.actions.push({ kind: "makeDirectories", because: prepares("directories") });
+  if (cgroup !== "present")
+    draft.actions.push({ kind: "createCgroup", because: prepares("cgroup") });
+  if (volumes !== "present") {
+    const names = (record.pod.spec?.volumes ?? []).map(({ name }) => name);
+    const because = decided("mountVolumes", "not known to be there", { volumes: names });
+    draft.actions.push({ kind: "mountVolumes", because });
+  }
 }
 
 function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): void {

@@ -2,7 +2,7 @@
 
 import { decided } from "../../../api/decisions.ts";
 import { livingContainers } from "../observed.ts";
-import type { PodLife, PodRecord } from "../record.ts";
+import type { PodLife, PodRecord, TerminationCause } from "../record.ts";
 import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
 import type { PlanContext } from "./plan-draft.ts";
 import { inTurn } from "./stop-order.ts";
@@ -36,7 +36,7 @@ export function planTermination(
         kind: "stopContainers",
         stops: leftMs > 0 ? inTurn(record.pod, stops) : stops,
         because: stops.map(({ name, message }) =>
-          decided("killContainer", `pod ${life.cause.kind}`, {
+          decided("killContainer", `pod ${wordOf(life.cause)}`, {
             container: name,
             graceSeconds,
             detail: message,
@@ -45,6 +45,11 @@ export function planTermination(
       },
     ],
   };
+}
+
+/** What the pod is ended for, in one word: of what the node ends it is the status' reason, e.g. `DeadlineExceeded`. */
+function wordOf(cause: TerminationCause): string {
+  return cause.kind === "evicted" ? cause.reason : cause.kind;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Because, DecisionOutcome } from "../../../api/decisions.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { livingContainers, newestSandbox } from "../observed.ts";
 import type { PodAction } from "../plan/actions.ts";
@@ -10,7 +11,8 @@ import {
   STEP_TEARDOWN,
 } from "../record.ts";
 import { resizePod } from "../resize/resize-pod.ts";
-import type { StepResult } from "../signals.ts";
+import type { ActionOutcome, StepResult } from "../signals.ts";
+import type { Attempt, Attempts } from "./attempts.ts";
 import { failure, type Run } from "./run.ts";
 import { startContainer } from "./start-container.ts";
 import { stopContainers } from "./stop-containers.ts";
@@ -21,11 +23,19 @@ const RUNTIME_AWAY_MS = 1_000;
 /** A step that ends the run: what follows makes no sense without it. */
 class StepFailed extends Error {
   readonly result: StepResult;
+  /** Containers that it failed for, where the others of the action came through. */
+  readonly containers: readonly string[] | undefined;
 
-  constructor(result: StepResult) {
+  constructor(result: StepResult, containers?: readonly string[]) {
     super("step failed");
     this.result = result;
+    this.containers = containers;
   }
+}
+
+/** What executors and the journal need. */
+export interface ApplyDeps extends PodDeps {
+  readonly attempts: Attempts;
 }
 
 type Executors = {
@@ -112,6 +122,7 @@ const EXECUTORS: Executors = {
     const message = messageOf(first.error);
     throw new StepFailed(
       failure(run, { step: STEP_TEARDOWN, reason: "KillContainerError", message }),
+      faults.map(({ name }) => name),
     );
   },
 
@@ -140,32 +151,72 @@ const EXECUTORS: Executors = {
 export async function applyPlan(
   record: PodRecord,
   actions: readonly PodAction[],
-  deps: PodDeps,
+  deps: ApplyDeps,
   signal: AbortSignal,
 ): Promise<readonly StepResult[]> {
   const run: Run = { record, deps, signal, sandboxId: newestSandbox(record.observed)?.id };
   const results: StepResult[] = [];
   for (const action of actions) {
     if (signal.aborted) break;
+    const attempts = reasonsOf(action).map((because) => deps.attempts.begin(record, because));
     try {
       const result = await execute(action, run);
       if (result) results.push(result);
+      for (const attempt of attempts) attempt.end(outcomeOf(action, result));
     } catch (error) {
-      if (error instanceof StepFailed) results.push(error.result);
-      else if (!signal.aborted) {
-        deps.log.error("pod action failed", { action: action.kind, error });
-        results.push(
-          failure(run, {
-            step: stepOf(action),
-            reason: "InternalError",
-            message: messageOf(error),
-          }),
-        );
-      }
+      const result = resultOf(error, action, run);
+      if (result) results.push(result);
+      for (const attempt of attempts)
+        attempt.end(outcomeOfFailure(error, attempt, { run, result }));
       break;
     }
   }
   return results;
+}
+
+function reasonsOf(action: PodAction): readonly Because[] {
+  if (!("because" in action)) return [];
+  return Array.isArray(action.because) ? action.because : [action.because as Because];
+}
+
+/** What the record is to know of what was thrown; nothing when the run was given up. */
+function resultOf(error: unknown, action: PodAction, run: Run): StepResult | undefined {
+  if (error instanceof StepFailed) return error.result;
+  if (run.signal.aborted) return undefined;
+  run.deps.log.error("pod action failed", { action: action.kind, error });
+  const message = messageOf(error);
+  return failure(run, { step: stepOf(action), reason: "InternalError", message });
+}
+
+function outcomeOf(action: PodAction, result: StepResult | undefined): DecisionOutcome {
+  if (result) return toldOutcome(result.outcome);
+  if (action.kind !== "startContainer") return { kind: "done" };
+  return { kind: "abandoned", message: "there was no sandbox for it" };
+}
+
+function outcomeOfFailure(
+  error: unknown,
+  { because: { inputs } }: Attempt,
+  { run, result }: { readonly run: Run; readonly result: StepResult | undefined },
+): DecisionOutcome {
+  if (!result) return { kind: "abandoned", message: messageOf(run.signal.reason) };
+  const failed = error instanceof StepFailed ? error.containers : undefined;
+  if (failed && "container" in inputs && !failed.includes(inputs.container))
+    return { kind: "done" };
+  return toldOutcome(result.outcome);
+}
+
+function toldOutcome(outcome: ActionOutcome): DecisionOutcome {
+  switch (outcome.kind) {
+    case "done":
+      return { kind: "done" };
+    case "abandoned":
+      return { kind: "abandoned", message: "" };
+    case "failed":
+      return { kind: "failed", reason: outcome.reason, message: outcome.message, times: 1 };
+    default:
+      return outcome satisfies never;
+  }
 }
 
 function execute<K extends PodAction["kind"]>(

@@ -248,12 +248,12 @@ export class Ensure {
     const uid = (pod.metadata?.uid ?? "") as PodUid;
     const publish = (message: string | undefined) =>
       news.publish({ kind: "progress", uid, container, message });
-    let cancel = () => {};
     const show = () => {
       publish(progressMessage(image, standing()));
       cancel = clock.alarm(PROGRESS_MS, show);
     };
-    show();
+    // Where there is room its turn comes at once, but not before this has returned.
+    let cancel = clock.alarm(0, show);
     return () => {
       cancel();
       publish(undefined);

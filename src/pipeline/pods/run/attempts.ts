@@ -1,0 +1,158 @@
+import type { Because, DecisionKind, DecisionOutcome } from "../../../api/decisions.ts";
+import { VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import { withoutFigures } from "../../../kit/errors.ts";
+import type { DecisionPort } from "../ports.ts";
+import type { PodRecord } from "../record.ts";
+
+/** An attempt that failed, until one like it ends otherwise. */
+interface Failed {
+  readonly decision: number;
+  /** The decision's reasons; another decision is another story. */
+  readonly key: string;
+  /** What failed, without figures. */
+  readonly fault: string;
+  readonly times: number;
+}
+
+/** Kept only where they fail or take long: every pod has them, and they tell nothing when all is well. */
+const QUIET: ReadonlySet<DecisionKind> = new Set<DecisionKind>(["preparePod", "mountVolumes"]);
+
+/** A pull that has to wait is no attempt: the one before it says why. */
+const HELD_BACK = "ImagePullBackOff";
+
+/**
+ * What the journal is told of a pod's actions: each decision when its action begins, and what became of it.
+ * Attempts in a row that fail alike are one entry with a count, which is written when it has doubled, so that a pod
+ * that fails for days does not fill the journal. Holds one entry for each container and step of the pod.
+ */
+export class Attempts {
+  readonly #decisions: DecisionPort;
+  readonly #clock: Pick<Clock, "wall">;
+  readonly #failed = new Map<string, Failed>();
+  readonly #open = new Map<string, Attempt>();
+
+  constructor(decisions: DecisionPort, clock: Pick<Clock, "wall">) {
+    this.#decisions = decisions;
+    this.#clock = clock;
+  }
+
+  /** An action begins that was decided on for this reason. */
+  begin(record: PodRecord, because: Because): Attempt {
+    const step = stepOf(because);
+    const last = this.#failed.get(step);
+    const attempt = new Attempt(record, because, {
+      decisions: this.#decisions,
+      beganAtMs: this.#clock.wall(),
+      last: last?.key === keyOf(because) ? last : undefined,
+      onEnd: (failed) => {
+        this.#open.delete(step);
+        if (failed) this.#failed.set(step, failed);
+        else this.#failed.delete(step);
+      },
+    });
+    this.#open.set(step, attempt);
+    return attempt;
+  }
+
+  /** What the container of that name, or the volumes (`VOLUMES_PROGRESS`), wait for while their action goes on. */
+  waits(name: string, message: string): void {
+    const step = name === VOLUMES_PROGRESS ? "mountVolumes " : `startContainer ${name}`;
+    this.#open.get(step)?.waits(message);
+  }
+}
+
+interface AttemptDeps {
+  readonly decisions: DecisionPort;
+  readonly beganAtMs: number;
+  /** The attempt before it, where that failed and was decided on alike. */
+  readonly last: Failed | undefined;
+  readonly onEnd: (failed: Failed | undefined) => void;
+}
+
+/** One action under way. */
+export class Attempt {
+  readonly because: Because;
+  readonly #record: PodRecord;
+  readonly #deps: AttemptDeps;
+  #decision: number | undefined;
+  #waitsFor: string | undefined;
+
+  constructor(record: PodRecord, because: Because, deps: AttemptDeps) {
+    this.because = because;
+    this.#record = record;
+    this.#deps = deps;
+    if (!deps.last && !QUIET.has(because.kind)) this.#decide();
+  }
+
+  /** It goes on, and waits for this. */
+  waits(message: string): void {
+    const isNews = withoutFigures(message) !== withoutFigures(this.#waitsFor ?? "");
+    this.#waitsFor = message;
+    if (isNews && !this.#deps.last) this.#conclude({ kind: "pending", message });
+  }
+
+  /** It is over. */
+  end(outcome: DecisionOutcome): void {
+    const { last, onEnd } = this.#deps;
+    switch (outcome.kind) {
+      case "failed":
+        onEnd(this.#fail({ ...outcome, message: this.#faultOf(outcome.message) }));
+        return;
+      case "done":
+        if (this.#decision !== undefined || last) this.#conclude(outcome);
+        onEnd(undefined);
+        return;
+      case "abandoned":
+        if (this.#decision !== undefined) this.#conclude(outcome);
+        onEnd(last);
+        return;
+      case "pending":
+      case "unknown":
+        return;
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  /** Of volumes the last that was told of one of them: that the pod has waited for long says nothing. */
+  #faultOf(message: string): string {
+    return this.because.kind === "mountVolumes" ? (this.#waitsFor ?? message) : message;
+  }
+
+  #fail(outcome: Extract<DecisionOutcome, { kind: "failed" }>): Failed {
+    const { last } = this.#deps;
+    const { reason, message } = outcome;
+    if (reason === HELD_BACK && last) return last;
+    const fault = `${reason} ${withoutFigures(message)}`;
+    if (last?.fault === fault) {
+      const times = last.times + 1;
+      if (Number.isInteger(Math.log2(times)))
+        this.#deps.decisions.conclude(this.#record, last.decision, { ...outcome, times });
+      return { ...last, times };
+    }
+    const decision = this.#conclude(outcome);
+    return { decision, key: keyOf(this.because), fault, times: 1 };
+  }
+
+  #decide(): number {
+    const { decisions, beganAtMs } = this.#deps;
+    this.#decision ??= decisions.decide(this.#record, this.because, beganAtMs);
+    return this.#decision;
+  }
+
+  #conclude(outcome: DecisionOutcome): number {
+    const decision = this.#decide();
+    this.#deps.decisions.conclude(this.#record, decision, outcome);
+    return decision;
+  }
+}
+
+/** What is attempted, whatever for: `startContainer main`, `mountVolumes `. */
+function stepOf({ kind, inputs }: Because): string {
+  return `${kind} ${"container" in inputs ? inputs.container : ""}`;
+}
+
+function keyOf({ kind, rule, inputs }: Because): string {
+  return JSON.stringify({ kind, rule, inputs });
+}

@@ -1,0 +1,108 @@
+// pure
+/** What happened to a pod without anybody having planned it: ends of containers, and orders to end the pod. */
+import { type Because, decided } from "../../../api/decisions.ts";
+import type { Pod } from "../../../api/generated/types.ts";
+import type { Observation, ObservedContainer } from "../../../api/observation.ts";
+import type { WallMs } from "../../../kit/clock.ts";
+import { derivePhase } from "../phase.ts";
+import { findContainer } from "../plan/restart.ts";
+import type { PodRecord, PodSource } from "../record.ts";
+
+/** Something that happened, and when. */
+export interface PodFactToTell {
+  readonly because: Because;
+  readonly atMs: WallMs | undefined;
+}
+
+/** Longest part of a termination message that is kept with the decision. */
+const MAX_MESSAGE = 300;
+
+/** Containers that are seen ended now and were not before, in the order of their ends. */
+export function exitsSince(before: Observation, { pod, observed }: PodRecord): PodFactToTell[] {
+  if (before === observed) return [];
+  const ended = new Set(before.containers.filter(hasEnded).map(({ id }) => id));
+  return observed.containers
+    .filter((attempt) => hasEnded(attempt) && !ended.has(attempt.id))
+    .map((attempt) => ({ because: exitOf(pod, attempt), atMs: attempt.finishedAtMs }))
+    .sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+}
+
+/** One that was never started has not ended, whatever the runtime calls it: why it was not is told with its start. */
+function hasEnded({ state, startedAtMs }: ObservedContainer): boolean {
+  return state === "exited" && startedAtMs !== undefined;
+}
+
+function exitOf(
+  pod: Pod,
+  { name, restartCount, exitCode, reason, message }: ObservedContainer,
+): Because {
+  return decided("containerExited", reason === "" ? "exited" : reason, {
+    container: name,
+    restartCount,
+    exitCode,
+    reason,
+    ...(message === "" ? {} : { message: message.slice(0, MAX_MESSAGE) }),
+    ...(reason === "OOMKilled" ? reachedLimit(pod, name) : {}),
+  });
+}
+
+/** The memory limit that an OOM-killed container ran into, as far as the spec tells. */
+function reachedLimit(
+  pod: Pod,
+  name: string,
+): Pick<Extract<Because, { kind: "containerExited" }>["inputs"], "limit" | "limitOf"> {
+  const own = findContainer(pod, name)?.container.resources?.limits?.["memory"];
+  const shared = pod.spec?.resources?.limits?.["memory"];
+  const isAlone =
+    (pod.spec?.containers ?? []).length + (pod.spec?.initContainers ?? []).length === 1;
+  if (own !== undefined && (shared === undefined || isAlone))
+    return { limit: own, limitOf: "container" };
+  if (own !== undefined) return { limit: `${own} or ${shared}`, limitOf: "container or pod" };
+  return shared === undefined ? {} : { limit: shared, limitOf: "pod" };
+}
+
+/** That a pod which ran until now has nothing left to run; `undefined` when it has, or is ended otherwise. */
+export function completionSince(before: PodRecord["life"], record: PodRecord): Because | undefined {
+  const { life } = record;
+  if (before.kind !== "running" || !("cause" in life) || life.cause.kind !== "completed")
+    return undefined;
+  return decided("completePod", "nothing is to run again", { phase: derivePhase(record) });
+}
+
+/** Why a pod that was wanted until now is to end, where nobody else has told; `undefined` when it is not to. */
+export function deletionSince(
+  before: PodRecord["life"],
+  { life, pod, source, removal }: PodRecord,
+): Because | undefined {
+  if (before.kind !== "waiting" && before.kind !== "running") return undefined;
+  if (life.kind !== "terminating" || life.cause.kind !== "deleted") return undefined;
+  const [rule, reason] =
+    source === "api" ? deletedObject(pod, removal) : (SOURCES[source] ?? SOURCES.file);
+  return decided("killPod", rule, { graceSeconds: life.graceSeconds, reason });
+}
+
+const SOURCES: Readonly<Record<Exclude<PodSource, "api">, readonly [string, string]>> = {
+  file: ["manifest removed", "its manifest file was removed"],
+  http: ["manifest removed", "the URL of manifests no longer lists it"],
+  runtime: ["nobody wants it", "no source names it"],
+};
+
+/** Who had the pod deleted, as the one who did has written into its status. */
+const DISRUPTIONS: Readonly<Record<string, string>> = {
+  PreemptionByScheduler: "the scheduler preempted it for a pod of higher priority",
+  DeletionByTaintManager: "the node has a taint that the pod does not tolerate",
+  EvictionByEvictionAPI: "it was evicted through the API, as by kubectl drain",
+  DeletionByPodGC: "its node or owner is gone",
+};
+
+function deletedObject({ metadata, status }: Pod, removal: boolean): readonly [string, string] {
+  if (metadata?.deletionTimestamp === undefined && removal)
+    return ["object removed", "its object was removed from the API without waiting for the node"];
+  const disruption = status?.conditions?.find(
+    (condition) => condition.type === "DisruptionTarget" && condition.status === "True",
+  );
+  const known = DISRUPTIONS[disruption?.reason ?? ""];
+  return known === undefined
+    ? ["deleted", "it was deleted through the API, as by kubectl delete"]
+    : [disruption?.reason ?? "", known];
+}

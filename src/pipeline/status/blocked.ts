@@ -1,0 +1,54 @@
+// pure
+import type { Blocked } from "../../api/pod/shown-pod.ts";
+import { VOLUMES_PROGRESS } from "../../api/pod-news.ts";
+import { livingContainers } from "../pods/observed.ts";
+import {
+  type PodRecord,
+  STEP_PREPARE,
+  STEP_SANDBOX,
+  STEP_TEARDOWN,
+  type StepFailure,
+} from "../pods/record.ts";
+
+/** What planning waits for beside the pod. */
+export interface RuntimeState {
+  readonly ready: boolean;
+  readonly message: string;
+}
+
+/** What the pod waits for now; `undefined` when it waits for nothing, or when its status says so. */
+export function blockedBy(record: PodRecord, runtime: RuntimeState): Blocked | undefined {
+  const { life, admission, progress, freshness } = record;
+  if (life.kind === "released") return undefined;
+  if (life.kind === "waiting")
+    return admission.kind === "deferred"
+      ? { reason: admission.reason, message: admission.message }
+      : undefined;
+  const volumes = freshness === "acting" ? progress[VOLUMES_PROGRESS] : undefined;
+  if (volumes !== undefined) return { reason: "FailedMount", message: volumes };
+  const failed = stepFailure(record);
+  if (failed) return { reason: failed.reason, message: failed.message };
+  if (!runtime.ready && life.kind !== "terminated")
+    return {
+      reason: "RuntimeNotReady",
+      message: `the container runtime is not ready: ${runtime.message.replace(/^OutsideError: /, "")}`,
+    };
+  return life.kind === "terminating" ? stopping(record, life.graceSeconds) : waitingFor(record);
+}
+
+function stepFailure({ stepFailures }: PodRecord): StepFailure | undefined {
+  return stepFailures[STEP_PREPARE] ?? stepFailures[STEP_SANDBOX] ?? stepFailures[STEP_TEARDOWN];
+}
+
+function stopping({ observed }: PodRecord, graceSeconds: number): Blocked | undefined {
+  const names = livingContainers(observed).map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  const message = `waiting for ${names.join(", ")} to stop; the grace period is ${graceSeconds} s`;
+  return { reason: "Stopping", message };
+}
+
+function waitingFor({ standing }: PodRecord): Blocked | undefined {
+  for (const { kind, inputs } of standing)
+    if (kind === "delaySandbox") return { reason: "NetworkNotReady", message: inputs.message };
+  return undefined;
+}

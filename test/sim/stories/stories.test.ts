@@ -1,0 +1,70 @@
+// `nodelet why` tells what happened: every story is played, told, and held against the page that shows it.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, describe, test } from "node:test";
+import type { DecisionRecord } from "../../../src/api/decisions.ts";
+import { ALL_STORIES } from "./all-stories.ts";
+import type { Story } from "./story.ts";
+import { StoryNode, type Told } from "./story-node.ts";
+
+const PAGE = join(import.meta.dirname, "../../../docs/why.md");
+const MARKS = /<!-- begin stories -->.*<!-- end stories -->/s;
+const MIN_STORIES = 60;
+const MIN_BITTEN = 20;
+
+const stories = Object.values(ALL_STORIES).flat();
+const told = new Map<Story, string>();
+const bitten: string[] = [];
+
+/** One row of the table. */
+function rowOf({ name }: Story, { why, now }: Told): string {
+  const cell = (text: string) => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+  return `| ${cell(name)} | ${why.map(cell).join("<br>")} | ${now === "" ? "–" : cell(now)} |`;
+}
+
+function withoutOutcome({ outcome: _, ...record }: DecisionRecord): DecisionRecord {
+  return record;
+}
+
+describe("nodelet why tells what happened", () => {
+  const page = readFileSync(PAGE, "utf8");
+  for (const story of stories)
+    test(story.name, async () => {
+      const node = await StoryNode.play(story);
+      const row = rowOf(story, node.tell());
+      told.set(story, row);
+      node.checkTruth();
+      const bite = rowOf(
+        story,
+        node.tell((records) => records.map(withoutOutcome)),
+      );
+      if (bite !== row) bitten.push(story.name);
+      if (process.env["UPDATE_GOLDEN"] !== "1")
+        assert.ok(page.includes(`${row}\n`), `docs/why.md does not show this row:\n${row}`);
+    });
+
+  test(`docs/why.md shows all of them, ${MIN_STORIES} or more`, () => {
+    assert.ok(stories.length >= MIN_STORIES, `${stories.length} stories`);
+    assert.equal(new Set(stories.map(({ name }) => name)).size, stories.length);
+    const parts = Object.entries(ALL_STORIES).map(([heading, part]) =>
+      [
+        `### ${heading}`,
+        "",
+        "| What is the matter | What `nodelet why` tells | What is wrong now |",
+        "| --- | --- | --- |",
+        ...part.map((story) => told.get(story) ?? ""),
+      ].join("\n"),
+    );
+    const body = `<!-- begin stories -->\n\n${parts.join("\n\n")}\n\n<!-- end stories -->`;
+    const now = page.replace(MARKS, () => body);
+    if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(PAGE, now);
+    else assert.equal(now, page, "run this test with UPDATE_GOLDEN=1 and look at docs/why.md");
+  });
+
+  test(`a journal without outcomes tells ${MIN_BITTEN} of them or more otherwise`, () => {
+    assert.ok(bitten.length >= MIN_BITTEN, `${bitten.length} of ${stories.length}`);
+  });
+
+  after(() => console.log(`without outcomes ${bitten.length} of ${stories.length} rows differ`));
+});

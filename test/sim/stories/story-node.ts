@@ -1,0 +1,205 @@
+// A node on which a story is played, and what `nodelet why` then says of its pod.
+import assert from "node:assert/strict";
+import type { DecisionRecord } from "../../../src/api/decisions.ts";
+import type { CoreEvent, Pod } from "../../../src/api/generated/types.ts";
+import { plainPaint } from "../../../src/cli/render/text.ts";
+import { problemText } from "../../../src/cli/render/why/pod-problem.ts";
+import { renderStory } from "../../../src/cli/render/why/story.ts";
+import { storyOf } from "../../../src/cli/render/why/why.ts";
+import { OutsideError } from "../../../src/kit/errors.ts";
+import type { RuntimeService } from "../../../src/outside/cri/cri.ts";
+import { shownPods } from "../../../src/server/routes/shown-pods.ts";
+import type { StoredObject } from "../fake-api-objects.ts";
+import type { FakeApiServer } from "../fake-apiserver.ts";
+import type { FakeContainer } from "../fake-runtime-objects.ts";
+import { MANIFESTS, World } from "../world.ts";
+import { POD, type Story } from "./story.ts";
+
+const SEED = 7;
+/** The node is ready by then. */
+const SETTLED_S = 20;
+const COLUMNS = 10_000;
+
+/** What is done to the journal's records before they are told. */
+export type Change = (records: readonly DecisionRecord[]) => readonly DecisionRecord[];
+
+/** What is told of a pod, without times of day. */
+export interface Told {
+  /** One line for each step: title and text. */
+  readonly why: readonly string[];
+  /** What is wrong now and what can be done; empty when nothing is. */
+  readonly now: string;
+}
+
+type Call = (...args: readonly unknown[]) => unknown;
+
+/** One story's world. */
+export class StoryNode {
+  readonly world: World;
+  readonly api: FakeApiServer;
+  readonly pod: Pod;
+  /** Calls that the runtime refuses, with what it says. */
+  readonly refusals = new Map<keyof RuntimeService, string>();
+  #records: readonly DecisionRecord[] = [];
+
+  private constructor(story: Story) {
+    this.world = new World(SEED, story.runtime, { ...story.options, cluster: true });
+    assert.ok(this.world.api);
+    this.api = this.world.api;
+    this.pod = story.pod ?? ({} as Pod);
+    this.world.around = (cri) => ({ ...cri, runtime: this.#refusing(cri.runtime) });
+  }
+
+  /** Plays the story; resolves with the node as it is then. */
+  static async play(story: Story): Promise<StoryNode> {
+    const node = new StoryNode(story);
+    const { world } = node;
+    await world.host.files.makeDirectory(MANIFESTS, 0o755);
+    try {
+      world.startAgent();
+      await node.pass(SETTLED_S);
+      if (story.play) await story.play(node);
+      else {
+        node.create();
+        await node.pass(30);
+      }
+      node.#records = (await world.agent?.subsystems.journal.read({})) ?? [];
+      return node;
+    } catch (error) {
+      console.log(world.trace.slice(-40).join("\n"));
+      throw error;
+    }
+  }
+
+  async pass(seconds: number): Promise<void> {
+    await this.world.advance(seconds * 1000);
+  }
+
+  /** Makes the pod in the API, bound to the node. */
+  create(pod: Pod = this.pod): void {
+    this.put("pods", pod as unknown as Readonly<Record<string, unknown>>);
+  }
+
+  /** Makes any object of the namespace `default`. */
+  put(collection: string, object: Readonly<Record<string, unknown>>): StoredObject {
+    return this.api.objects.create({ collection, namespace: "default" }, object);
+  }
+
+  /** Makes an object of the cluster. */
+  putCluster(collection: string, object: Readonly<Record<string, unknown>>): void {
+    this.api.objects.create({ collection, namespace: undefined }, object);
+  }
+
+  delete(name = POD, options: { readonly gracePeriodSeconds?: number } = {}): void {
+    this.api.objects.delete({ collection: "pods", namespace: "default", name }, options);
+  }
+
+  /** Changes the pod's object as a client of the API does. */
+  patch(body: unknown, status = false, name = POD): void {
+    const place = { collection: "pods", namespace: "default", name };
+    this.api.objects.patch(place, status, { body, strategic: true });
+  }
+
+  patchNode(body: unknown): void {
+    const place = { collection: "nodes", namespace: undefined, name: "sim" };
+    this.api.objects.patch(place, false, { body, strategic: true });
+  }
+
+  /** Writes a manifest of a static pod. */
+  async manifest(pod: Pod): Promise<void> {
+    const { nodeName: _, ...spec } = pod.spec ?? { containers: [] };
+    const text = JSON.stringify({ ...pod, spec });
+    await this.world.host.files.writeAtomic(`${MANIFESTS}/web.json`, text, 0o644);
+  }
+
+  async removeManifest(): Promise<void> {
+    await this.world.host.files.remove(`${MANIFESTS}/web.json`);
+  }
+
+  /** The container of that name that was made last. */
+  container(name = "main"): FakeContainer {
+    const found = [...this.world.runtime.containers.values()].findLast(
+      ({ config }) => config.metadata?.name === name,
+    );
+    assert.ok(found, `there is a container ${name}`);
+    return found;
+  }
+
+  /** The runtime, but for calls that it refuses. */
+  #refusing(runtime: RuntimeService): RuntimeService {
+    const calls = Object.entries(runtime as unknown as Record<string, Call>).map(
+      ([name, call]): readonly [string, Call] => [
+        name,
+        (...args) => {
+          const message = this.refusals.get(name as keyof RuntimeService);
+          return message === undefined
+            ? call(...args)
+            : Promise.reject(new OutsideError("io", message));
+        },
+      ],
+    );
+    return Object.fromEntries(calls) as unknown as RuntimeService;
+  }
+
+  /** What is told of the pod, after `change` to what the journal has. */
+  tell(change: Change = (records) => records): Told {
+    const { agent, clock } = this.world;
+    assert.ok(agent);
+    const name = this.#name;
+    const records = change(this.#records.filter(({ subject }) => subject.name === name));
+    const isOwn = ({ involvedObject: { namespace, name: own } }: CoreEvent) =>
+      name === `${namespace}/${own}`;
+    const events = agent.subsystems.events.list();
+    const warnings = events.filter((event) => event.type === "Warning" && isOwn(event));
+    const pods = shownPods(agent, clock);
+    const pod = pods.find(({ metadata }) => `${metadata?.namespace}/${metadata?.name}` === name);
+    const story = { name, steps: storyOf(records), warnings, pod: undefined };
+    const view = { now: clock.wall(), columns: COLUMNS, paint: plainPaint };
+    const why = renderStory(story, view)
+      .slice(1)
+      .flatMap((line) => /^\d\d:\d\d:\d\d {2}(.*)$/.exec(line)?.[1] ?? []);
+    return { why: why.map(shortened), now: pod ? shortened(problemText(pod)) : "" };
+  }
+
+  get #name(): string {
+    const names = new Set(this.#records.map(({ subject }) => subject.name));
+    return [`default/${POD}`, `default/${POD}-sim`].find((each) => names.has(each)) ?? "";
+  }
+
+  /** What counts as done was done, as the runtime knows it, and nothing was done that is not told. */
+  checkTruth(): void {
+    const { actions } = this.world.runtime;
+    const own = this.#records.filter(({ subject }) => subject.name === this.#name);
+    const uids = new Set(own.map(({ subject }) => subject.uid));
+    const done = (kind: string) =>
+      own.filter(
+        ({ kind: of, outcome }) =>
+          of === kind &&
+          (outcome?.kind === "done" ||
+            (outcome?.kind === "failed" && outcome.reason === "PostStartHookError")),
+      ).length;
+    const did = (op: string) =>
+      actions.filter((action) => action.op === op && uids.has(action.uid)).length;
+    assert.equal(done("startContainer"), did("startContainer"), "containers that were started");
+    assert.equal(done("startSandbox"), did("runSandbox"), "sandboxes that were made");
+    const ended = own.filter(({ kind }) => kind === "containerExited").length;
+    const exits = actions.filter(({ op, uid }) => op === "exit" && uids.has(uid)).length;
+    const neverStarted = own.filter(
+      ({ outcome }) => outcome?.kind === "failed" && outcome.reason === "RunContainerError",
+    ).length;
+    assert.ok(
+      ended <= exits && exits <= ended + neverStarted,
+      `${ended} of ${exits} ends are told`,
+    );
+  }
+}
+
+/** Ids, figures that hang on chance, and blanks between title and text, are nobody's concern. */
+function shortened(line: string): string {
+  return line
+    .replace(/\(\d+ times in [^)]+\)/g, "(N times in T)")
+    .replace(/\(\d+ times\)/g, "(N times)")
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, "…")
+    .replace(/\([0-9a-f]{8}…\)/g, "(…)")
+    .replace(/(\S) {2,}/, "$1  ");
+}
