@@ -30,7 +30,11 @@ export async function assemblePipeline(base: Foundation, parts: PipelineParts): 
   const deps = pipelineDeps(base, parts);
   const pipeline = createPipeline(
     pipelineOptionsOf(
-      { ...options, cgroupVersion: outside.host.cgroups.version },
+      {
+        ...options,
+        cgroupVersion: outside.host.cgroups.version,
+        isAlone: hooks.ownApi !== undefined,
+      },
       cluster ? [cluster.pods, ...sources] : sources,
     ),
     deps,

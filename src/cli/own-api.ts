@@ -20,6 +20,8 @@ import { KUBERNETES_VERSION, nodeletVersion } from "./version.ts";
 export const API_FOLDER_VARIABLE = "NODELET_API_FOLDER";
 /** Names the one with the path of the kubeconfig for people. */
 export const API_KUBECONFIG_VARIABLE = "NODELET_API_KUBECONFIG";
+/** Names the environment variable for the folder of the volumes that are made for claims. */
+export const API_VOLUMES_VARIABLE = "NODELET_API_VOLUMES";
 /** Names the one with the port; another one is taken when it is in use. */
 export const API_PORT_VARIABLE = "NODELET_API_PORT";
 
@@ -73,6 +75,7 @@ function optionsOf(env: Environment, folder: string, nodeName: string): LocalApi
   const port = Number(env[API_PORT_VARIABLE] || DEFAULT_PORT);
   return {
     folder,
+    volumesFolder: env[API_VOLUMES_VARIABLE] || `${folder}/volumes`,
     nodeName,
     address: { host: HOST, port, orAnother: true },
     kubeconfigPath: env[API_KUBECONFIG_VARIABLE] || `${folder}/admin.kubeconfig`,

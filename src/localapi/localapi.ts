@@ -17,6 +17,7 @@ import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
 import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
 import { certificateRequestController } from "./control/certificate-requests.ts";
+import { claimController } from "./control/claims/claims.ts";
 import { startController } from "./control/controllers.ts";
 import { eventController } from "./control/event-expiry.ts";
 import { makeUsualObjects, namespaceController } from "./control/namespaces.ts";
@@ -32,6 +33,8 @@ import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts"
 export interface LocalApiOptions {
   /** Folder of database, keys and certificates (0700). */
   readonly folder: string;
+  /** Folder of the volumes that are made for claims; each holds data of pods. */
+  readonly volumesFolder: string;
   readonly nodeName: string;
   /** On loopback; port 0 takes any free one. `orAnother`: so does a port that is in use. */
   readonly address: { readonly host: string; readonly port: number; readonly orAnother?: boolean };
@@ -111,6 +114,12 @@ export async function startLocalApi(
   makeUsualObjects(core);
   store.flush();
   startControllers(core, credentials.authority, scope);
+  const { volumesFolder } = options;
+  startController(
+    claimController({ core, files: deps.files, folder: volumesFolder, nodeName }),
+    core,
+    scope,
+  );
   const signer = createTokenSigner(credentials.tokenKeyPem);
   const server = new ApiServer({
     core,

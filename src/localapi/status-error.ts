@@ -7,6 +7,7 @@ import {
   formatProblems,
 } from "../api/decode/field-problem.ts";
 import type { Status, StatusCause, StatusDetails } from "../api/generated/types.ts";
+import { type ForeignKind, foreignText } from "./kinds/foreign-kinds.ts";
 
 /** What is asked for is refused; `status` goes to the client as it is. */
 export class StatusError extends Error {
@@ -107,6 +108,12 @@ export const methodNotAllowed = (): StatusError =>
     "the server does not allow this method on the requested resource",
     {},
   );
+
+/** A kind that this API does not have: reading finds none, and writing is told what to do instead. */
+export const notHad = (foreign: ForeignKind, isRead: boolean): StatusError =>
+  isRead
+    ? new StatusError(404, "NotFound", foreignText(foreign), detailsOf(foreign, ""))
+    : new StatusError(405, "MethodNotAllowed", foreignText(foreign), detailsOf(foreign, ""));
 
 /** There is no such path. */
 export const unknownPath = (): StatusError =>

@@ -15,6 +15,8 @@ export interface PipelineSettings {
   readonly cgroupVersion: 1 | 2;
   readonly orphanGraceSeconds?: number | "own";
   readonly keepOrphans?: boolean;
+  /** Whether there can be no cluster with a resolver of its own. */
+  readonly isAlone?: boolean;
   readonly deadContainers?: DeadContainerLimits;
 }
 
@@ -55,6 +57,7 @@ export function pipelineOptionsOf(
     },
     orphanGraceSeconds,
     keepOrphans: settings.keepOrphans === true,
+    missingDns: settings.isAlone === true ? "nodeOnce" : "everyPod",
     syncMs: config.syncFrequency,
     deadContainers: settings.deadContainers ?? ONE_OF_EACH,
     ...restartBackoffOf(config),

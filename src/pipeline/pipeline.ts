@@ -38,6 +38,7 @@ export interface PipelineOptions extends PortOptions {
   readonly sources: SourcesOptions;
   readonly orphanGraceSeconds: number | "own";
   readonly keepOrphans: boolean;
+  readonly missingDns: PortOptions["missingDns"];
   readonly deadContainers: DeadContainerLimits;
   readonly maxRestartBackoffMs: number;
   /** How long a pod goes at most without being planned again. */

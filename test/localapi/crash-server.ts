@@ -16,6 +16,7 @@ const { files } = connectHost({ clock, log: silentLog });
 await startLocalApi(
   {
     folder: `${folder}/api`,
+    volumesFolder: `${folder}/volumes`,
     nodeName: "n1",
     address: { host: "127.0.0.1", port: 0 },
     kubeconfigPath: `${folder}/kubeconfig`,

@@ -160,6 +160,7 @@ export class LocalApiUnderTest implements AsyncDisposable {
     this.#api = await startLocalApi(
       {
         folder: join(this.folder, "api"),
+        volumesFolder: join(this.folder, "volumes"),
         nodeName,
         address: { host: "127.0.0.1", port: this.#port },
         kubeconfigPath: this.kubeconfig,

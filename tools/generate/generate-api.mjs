@@ -41,6 +41,7 @@ const ROOTS = [
   "V1Eviction",
   "V1Status",
   "V1CSINode",
+  "V1StorageClass",
 ];
 
 /** Maps of quantities: the OpenAPI says only "string", the API also takes numbers here. */

@@ -25,6 +25,7 @@ import type {
   Service,
   ServiceAccount,
   Status,
+  StorageClass,
   SubjectAccessReview,
   TokenRequest,
   TokenReview,
@@ -37,6 +38,7 @@ import { type FieldProblem, required, unsupported } from "./field-problem.ts";
 export interface Decodable {
   readonly Binding: Binding;
   readonly CSINode: CSINode;
+  readonly StorageClass: StorageClass;
   readonly CertificateSigningRequest: CertificateSigningRequest;
   readonly ConfigMap: ConfigMap;
   readonly CoreEvent: CoreEvent;

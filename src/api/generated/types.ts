@@ -1660,6 +1660,19 @@ export interface StatusDetails {
   readonly uid?: string;
 }
 
+export interface StorageClass {
+  readonly allowVolumeExpansion?: boolean;
+  readonly allowedTopologies?: readonly TopologySelectorTerm[];
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: ObjectMeta;
+  readonly mountOptions?: readonly string[];
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly provisioner: string;
+  readonly reclaimPolicy?: string;
+  readonly volumeBindingMode?: string;
+}
+
 export interface StorageOSPersistentVolumeSource {
   readonly fsType?: string;
   readonly readOnly?: boolean;
@@ -1769,6 +1782,15 @@ export interface Toleration {
   readonly operator?: string;
   readonly tolerationSeconds?: number;
   readonly value?: string;
+}
+
+export interface TopologySelectorLabelRequirement {
+  readonly key: string;
+  readonly values: readonly string[];
+}
+
+export interface TopologySelectorTerm {
+  readonly matchLabelExpressions?: readonly TopologySelectorLabelRequirement[];
 }
 
 export interface TopologySpreadConstraint {

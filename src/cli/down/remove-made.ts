@@ -140,6 +140,7 @@ export async function removeFolders(
     [containerd.config, ""],
     [paths.agentRoot, "folders of pods, journal of decisions"],
     [paths.api, "the objects of the node's own API"],
+    [paths.volumes, "the data of persistent volume claims"],
     [paths.kubeconfig, ""],
     [containerd.state, ""],
     [paths.agentSocket, ""],

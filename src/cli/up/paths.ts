@@ -34,6 +34,8 @@ export interface UpPaths extends UpPlaces {
   readonly agentLog: string;
   /** Folder of the API that the node has when it is in no cluster: objects, keys, certificates. */
   readonly api: string;
+  /** Folder of the volumes that are made for claims in that API. */
+  readonly volumes: string;
   /** The kubeconfig for kubectl to that API. */
   readonly kubeconfig: string;
   /** Notes of what `up` has made, for `down`. */
@@ -66,6 +68,7 @@ export function upPaths(places: UpPlaces): UpPaths {
     agentSocket: `${runDir}/${AGENT_SOCKET}`,
     agentLog: `${logDir}/agent.log`,
     api: `${stateDir}/api`,
+    volumes: `${stateDir}/volumes`,
     kubeconfig: `${places.config.slice(0, places.config.lastIndexOf("/"))}/kubeconfig`,
     ledger: `${stateDir}/made.json`,
     supervisor: `${runDir}/up.json`,

@@ -102,3 +102,41 @@ test("`choosePlacement` finds the node, or the reason against it", () => {
   const nowhere = choosePlacement(pod(), []);
   assert.deepEqual(nowhere, { kind: "nowhere", why: "no nodes available to schedule pods" });
 });
+
+type Port = NonNullable<PodSpec["containers"][number]["ports"]>[number];
+
+const withPort = (name: string, port: Port, phase = "Running"): Pod => ({
+  metadata: { name, namespace: "default" },
+  spec: { containers: [{ name: "a", image: "b", ports: [port] }] },
+  status: { phase },
+});
+const HTTP: Port = { containerPort: 80, hostPort: 8080 };
+
+for (const [what, port, other, expected] of [
+  ["the same port", HTTP, withPort("web", HTTP), "(8080/TCP is held by pod default/web)"],
+  ["another port", { ...HTTP, hostPort: 8081 }, withPort("web", HTTP), undefined],
+  ["another protocol", { ...HTTP, protocol: "UDP" }, withPort("web", HTTP), undefined],
+  ["no port of the node", { containerPort: 8080 }, withPort("web", HTTP), undefined],
+  ["a pod that has ended", HTTP, withPort("web", HTTP, "Succeeded"), undefined],
+  [
+    "two addresses",
+    { ...HTTP, hostIP: "127.0.0.1" },
+    withPort("web", { ...HTTP, hostIP: "127.0.0.2" }),
+    undefined,
+  ],
+  [
+    "one address and all",
+    { ...HTTP, hostIP: "127.0.0.1" },
+    withPort("web", { ...HTTP, hostIP: "0.0.0.0" }),
+    "(8080/TCP is held by pod default/web)",
+  ],
+] as const)
+  test(`\`choosePlacement\` with ports of the node: ${what}`, () => {
+    const found = choosePlacement(withPort("new", port, "Pending"), [
+      { node: node(), pods: [other] },
+    ]);
+    const why = found.kind === "node" ? undefined : found.why;
+    const text =
+      "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports";
+    assert.equal(why, expected && `${text} ${expected}.`);
+  });

@@ -3,7 +3,7 @@
 import type { Node, Pod, Taint, Toleration } from "../../api/generated/types.ts";
 import { tolerates } from "../../api/node/taints.ts";
 import { asScheduled } from "../../api/pod/allocation.ts";
-import { isTerminalPhase } from "../../api/pod/pod.ts";
+import { isRestartableInit, isTerminalPhase, podDisplayName } from "../../api/pod/pod.ts";
 import {
   podResources,
   type ResourceAmounts,
@@ -52,7 +52,44 @@ function obstacle(pod: Pod, { node, pods }: Candidate): string | undefined {
       each.effect !== "PreferNoSchedule" && !tolerations.some((own) => tolerates(own, each)),
   );
   if (taint) return `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ""}}`;
-  return lacking(pod, node, pods);
+  return takenPort(pod, pods) ?? lacking(pod, node, pods);
+}
+
+/** A port of the node as a pod wants it. */
+interface HostPort {
+  readonly port: number;
+  readonly protocol: string;
+  /** Empty for all addresses. */
+  readonly address: string;
+}
+
+function hostPortsOf({ spec }: Pod): readonly HostPort[] {
+  const sidecars = (spec?.initContainers ?? []).filter(isRestartableInit);
+  return [...(spec?.containers ?? []), ...sidecars].flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort = 0, protocol = "TCP", hostIP = "" }) => {
+      const address = hostIP === "0.0.0.0" || hostIP === "::" ? "" : hostIP;
+      return hostPort > 0 ? [{ port: hostPort, protocol, address }] : [];
+    }),
+  );
+}
+
+/** The first port of the node that the pod wants and another has, in the scheduler's words and with the other's name. */
+function takenPort(pod: Pod, others: readonly Pod[]): string | undefined {
+  const wanted = hostPortsOf(pod);
+  if (wanted.length === 0) return undefined;
+  for (const other of others) {
+    if (isTerminalPhase(other.status?.phase)) continue;
+    const had = hostPortsOf(other);
+    const taken = wanted.find((port) => had.some((each) => isSamePort(port, each)));
+    if (taken)
+      return `node(s) didn't have free ports for the requested pod ports (${taken.port}/${taken.protocol} is held by pod ${podDisplayName(other)})`;
+  }
+  return undefined;
+}
+
+function isSamePort(a: HostPort, b: HostPort): boolean {
+  const overlap = a.address === b.address || a.address === "" || b.address === "";
+  return a.port === b.port && a.protocol === b.protocol && overlap;
 }
 
 const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };

@@ -9,13 +9,16 @@ import type { ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest, User } from "../objects/object-request.ts";
 import { isRefusal } from "../status-error.ts";
 
+/** One step; a promise is awaited before the next step. */
+export type ControlStep = () => void | Promise<void>;
+
 /** One controller: reads objects and plans steps. */
 export interface Controller {
   readonly name: string;
   /** Resync interval without changes. */
   readonly everyMs: number;
   /** Steps to be taken now, in order. One that fails does not keep the others. */
-  readonly plan: () => readonly (() => void)[];
+  readonly plan: () => readonly ControlStep[];
 }
 
 /** Objects whose planning failed in the version they are in, so that each is logged once. */
@@ -58,12 +61,12 @@ const PASSING = ["AlreadyExists", "Conflict", "Forbidden", "NotFound"];
 export function startController(controller: Controller, core: ObjectsCore, scope: TaskScope): void {
   const { clock, store, log } = core;
   let failed = new Set<string>();
-  const act = async (steps: readonly (() => void)[]) => {
+  const act = async (steps: readonly ControlStep[]) => {
     const before = failed;
     failed = new Set();
     for (const step of steps) {
       try {
-        step();
+        await step();
       } catch (error) {
         const problem = messageOf(error);
         if (isRefusal(error, ...PASSING)) {
@@ -88,7 +91,7 @@ function loop(
   deps: {
     clock: Clock;
     store: ObjectsCore["store"];
-    act: (steps: readonly (() => void)[]) => Promise<void>;
+    act: (steps: readonly ControlStep[]) => Promise<void>;
   },
   signal: AbortSignal,
 ): Promise<void> {

@@ -6,6 +6,7 @@ import {
   NAMESPACES,
   PRIORITY_CLASSES,
   SERVICE_ACCOUNTS,
+  STORAGE_CLASSES,
 } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
@@ -13,6 +14,7 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
 import { finalizeNamespace } from "../serve/subresources.ts";
+import { LOCAL_STORAGE_CLASS } from "./claims/claims.ts";
 import { type Controller, ownRequest, stepsForEach } from "./controllers.ts";
 
 const USUAL = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -39,6 +41,7 @@ export function makeUsualObjects(core: ObjectsCore): void {
   for (const name of USUAL) makeUnlessThere(core, NAMESPACES, "", { metadata: { name } });
   for (const { name, ...content } of CLASSES)
     makeUnlessThere(core, PRIORITY_CLASSES, "", { ...content, metadata: { name } });
+  makeUnlessThere(core, STORAGE_CLASSES, "", LOCAL_STORAGE_CLASS);
 }
 
 /** See the head of this file. `authorityPem` is what pods verify the API with. */

@@ -1,13 +1,14 @@
 /** Binds pods to the node, or reports why it cannot. */
-import type { Node, Pod } from "../../api/generated/types.ts";
+import type { Node, PersistentVolumeClaim, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
-import { EVENTS, NODES, PODS } from "../kinds/catalog.ts";
+import { CLAIMS, NODES, PODS } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
-import { createObject } from "../objects/create.ts";
 import { bindPod } from "../serve/subresources.ts";
-import { choosePlacement } from "./choose-node.ts";
+import { choosePlacement, type Placement } from "./choose-node.ts";
+import { claimObstacle } from "./claims/plan-claims.ts";
 import { type Controller, ownRequest, stepsForEach } from "./controllers.ts";
+import { type EventNote, noteEvent } from "./note-event.ts";
 
 const EVERY_MS = 30_000;
 const SCHEDULER = "default-scheduler";
@@ -36,10 +37,19 @@ function isWaiting({ spec, metadata, status }: Pod): boolean {
   );
 }
 
+/** Where the pod goes; nowhere as long as it waits for claims. */
+function placementOf(core: ObjectsCore, pod: Pod): Placement {
+  const claims = core.store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[];
+  const candidates = candidatesOf(core);
+  const waits = claimObstacle(pod, claims);
+  if (waits === undefined) return choosePlacement(pod, candidates);
+  return { kind: "nowhere", why: `0/${candidates.length} nodes are available: ${waits}.` };
+}
+
 function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
   const step = () => {
     const { namespace = "", name = "" } = pod.metadata ?? {};
-    const placement = choosePlacement(pod, candidatesOf(core));
+    const placement = placementOf(core, pod);
     const request = ownRequest(PODS, namespace, name);
     if (placement.kind === "node") {
       bindPod(core, request, { target: { kind: "Node", name: placement.name } });
@@ -50,7 +60,7 @@ function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
       });
     } else reportUnschedulable(core, pod, placement.why);
   };
-  const placement = choosePlacement(pod, candidatesOf(core));
+  const placement = placementOf(core, pod);
   return placement.kind === "nowhere" && isReported(pod, placement.why) ? [] : [step];
 }
 
@@ -85,29 +95,7 @@ function reportUnschedulable(core: ObjectsCore, pod: Pod, why: string): void {
   note(core, pod, { type: "Warning", reason: "FailedScheduling", message: why });
 }
 
-interface Note {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** An event as the scheduler of a cluster writes it. */
-function note(core: ObjectsCore, pod: Pod, { type, reason, message }: Note): void {
-  const { namespace = "", name = "", uid = "", resourceVersion = "" } = pod.metadata ?? {};
-  const now = rfc3339(core.clock.wall());
-  createObject(core, ownRequest(EVENTS, namespace, ""), {
-    apiVersion: "v1",
-    kind: "Event",
-    metadata: { name: `${name}.${core.random.hex(8)}`, namespace },
-    involvedObject: { apiVersion: "v1", kind: "Pod", namespace, name, uid, resourceVersion },
-    type,
-    reason,
-    message,
-    count: 1,
-    firstTimestamp: now,
-    lastTimestamp: now,
-    source: { component: SCHEDULER },
-    reportingComponent: SCHEDULER,
-    reportingInstance: "",
-  });
+function note(core: ObjectsCore, pod: Pod, said: Omit<EventNote, "component">): void {
+  noteEvent(core, pod as unknown as ApiObject, { ...said, component: SCHEDULER });
 }

@@ -188,29 +188,46 @@ export const POD_CERTIFICATE_REQUESTS = kind({
   selectable: byPaths("spec.signerName", "spec.podName", "spec.nodeName"),
 });
 
+/** See `KINDS`. */
+export const CLAIMS = kind({
+  kind: "PersistentVolumeClaim",
+  plural: "persistentvolumeclaims",
+  shortNames: ["pvc"],
+  hasStatus: true,
+  rules: rules.CLAIM_RULES,
+  table: core.CLAIM_TABLE,
+});
+
+/** See `KINDS`. */
+export const VOLUMES = kind({
+  kind: "PersistentVolume",
+  plural: "persistentvolumes",
+  shortNames: ["pv"],
+  namespaced: false,
+  hasStatus: true,
+  rules: rules.VOLUME_RULES,
+  table: core.VOLUME_TABLE,
+});
+
+/** See `KINDS`. */
+export const STORAGE_CLASSES = kind({
+  group: "storage.k8s.io",
+  kind: "StorageClass",
+  plural: "storageclasses",
+  shortNames: ["sc"],
+  namespaced: false,
+  rules: rules.STORAGE_CLASS_RULES,
+  table: other.STORAGE_CLASS_TABLE,
+});
+
 /** Every resource, the core group first. */
 export const KINDS: readonly Kind[] = [
   CONFIG_MAPS,
   EVENTS,
   NAMESPACES,
   NODES,
-  kind({
-    kind: "PersistentVolumeClaim",
-    plural: "persistentvolumeclaims",
-    shortNames: ["pvc"],
-    hasStatus: true,
-    rules: rules.CLAIM_RULES,
-    table: core.CLAIM_TABLE,
-  }),
-  kind({
-    kind: "PersistentVolume",
-    plural: "persistentvolumes",
-    shortNames: ["pv"],
-    namespaced: false,
-    hasStatus: true,
-    rules: rules.VOLUME_RULES,
-    table: core.VOLUME_TABLE,
-  }),
+  CLAIMS,
+  VOLUMES,
   PODS,
   kind({
     kind: "Secret",
@@ -253,6 +270,7 @@ export const KINDS: readonly Kind[] = [
     namespaced: false,
     table: other.CSI_NODE_TABLE,
   }),
+  STORAGE_CLASSES,
 ];
 
 /** The resource of a group by its plural. */

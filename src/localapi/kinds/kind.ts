@@ -38,6 +38,8 @@ export interface KindRules {
   /** Of a status that is written through its own path: what is left out and nevertheless stays. */
   readonly keepStatus?: (now: ApiObject, before: ApiObject) => ApiObject;
   readonly validate?: (object: ApiObject) => Problems;
+  /** What whoever makes a new object is warned of. */
+  readonly warn?: (object: ApiObject) => readonly string[];
   /** Beside `validate`, for updates. */
   readonly validateChange?: (now: ApiObject, before: ApiObject, subresource: string) => Problems;
   /** Seconds an object is given when it is deleted; 0 for at once. `asked` is what the request says. */

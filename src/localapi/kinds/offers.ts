@@ -1,6 +1,7 @@
 // pure
 /** Everything the server offers beside the objects that are kept: subresources, and questions that are answered. */
 import { KINDS } from "./catalog.ts";
+import { FOREIGN, type ForeignKind } from "./foreign-kinds.ts";
 import type { Kind } from "./kind.ts";
 
 /** A part of an object, or something that can be done with it. */
@@ -108,15 +109,19 @@ export interface GroupVersion {
   readonly version: string;
   readonly kinds: readonly Kind[];
   readonly reviews: readonly Review[];
+  /** Kinds that are only explained. */
+  readonly foreign: readonly ForeignKind[];
 }
 
 /** All groups, the core group first, each with its preferred version before others. */
 export const GROUP_VERSIONS: readonly GroupVersion[] = [
-  ...new Set([...KINDS, ...REVIEWS].map(({ group }) => group)),
+  ...new Set([...KINDS, ...REVIEWS, ...FOREIGN].map(({ group }) => group)),
 ].flatMap((group) => {
-  const all = [...KINDS, ...REVIEWS].filter((each) => each.group === group);
+  const all = [...KINDS, ...REVIEWS, ...FOREIGN].filter((each) => each.group === group);
   return [...new Set(all.map(({ version }) => version))].map((version) => {
-    const isOf = (each: Kind | Review) => each.group === group && each.version === version;
-    return { group, version, kinds: KINDS.filter(isOf), reviews: REVIEWS.filter(isOf) };
+    const isOf = (each: Pick<Kind, "group" | "version">) =>
+      each.group === group && each.version === version;
+    const [kinds, reviews] = [KINDS.filter(isOf), REVIEWS.filter(isOf)];
+    return { group, version, kinds, reviews, foreign: FOREIGN.filter(isOf) };
   });
 });

@@ -22,6 +22,7 @@ import type {
   RuntimeClass,
   Secret,
   Service,
+  StorageClass,
 } from "../../api/generated/types.ts";
 import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/text/names.ts";
 import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
@@ -232,13 +233,37 @@ export const VOLUME_RULES: KindRules = {
   },
 };
 
+/** Keeps a claim as long as pods use it (StorageObjectInUseProtection). */
+export const CLAIM_IN_USE = "kubernetes.io/pvc-protection";
+
+/** What the API asks of storage classes. */
+export const STORAGE_CLASS_RULES: KindRules = {
+  complete: (object) => {
+    const { reclaimPolicy, volumeBindingMode } = as<StorageClass>(object);
+    return {
+      ...object,
+      reclaimPolicy: reclaimPolicy ?? "Delete",
+      volumeBindingMode: volumeBindingMode ?? "Immediate",
+    };
+  },
+  validate: (object) =>
+    as<StorageClass>(object).provisioner === "" ? [required("provisioner")] : [],
+};
+
 /** What the API asks of claims for persistent volumes. */
 export const CLAIM_RULES: KindRules = {
   complete: (object) => {
     const { spec } = as<PersistentVolumeClaim>(object);
     return { ...object, spec: { ...spec, volumeMode: spec?.volumeMode ?? "Filesystem" } };
   },
-  begin: (object) => ({ ...object, status: { phase: "Pending" } }),
+  begin: (object) => ({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      finalizers: [...new Set([...(object.metadata.finalizers ?? []), CLAIM_IN_USE])],
+    },
+    status: { phase: "Pending" },
+  }),
   validate: (object) => {
     const { spec } = as<PersistentVolumeClaim>(object);
     return [
@@ -254,6 +279,9 @@ export const CLAIM_RULES: KindRules = {
 
 /** What the API asks of services. Addresses are given by a cluster; here a service has none. */
 export const SERVICE_RULES: KindRules = {
+  warn: () => [
+    "this API keeps services for export only: nothing gives them addresses or DNS names. Reach a pod by its IP, a hostPort or kubectl port-forward",
+  ],
   complete: (object) => {
     const { spec } = as<Service>(object);
     const ports = (spec?.ports ?? []).map((port) => ({

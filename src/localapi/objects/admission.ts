@@ -5,16 +5,20 @@ import type {
   PriorityClass,
   RuntimeClass,
   ServiceAccount,
+  StorageClass,
 } from "../../api/generated/types.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
 import {
+  CLAIMS,
   POD_CERTIFICATE_REQUESTS,
   PODS,
   PRIORITY_CLASSES,
   RUNTIME_CLASSES,
   SERVICE_ACCOUNTS,
   SIGNING_REQUESTS,
+  STORAGE_CLASSES,
 } from "../kinds/catalog.ts";
+import { defaultClassOf } from "../kinds/storage-class.ts";
 import { forbidden } from "../status-error.ts";
 import { admitPodCertificate } from "./admit-pod-certificate.ts";
 import { admitRuntimeClass } from "./admit-runtime-class.ts";
@@ -28,6 +32,7 @@ const DEFAULT_ACCOUNT = "default";
 export function admitNew(core: ObjectsCore, request: ObjectRequest, object: ApiObject): ApiObject {
   if (request.kind === SIGNING_REQUESTS) return { ...object, spec: requestSpec(object, request) };
   if (request.kind === POD_CERTIFICATE_REQUESTS) admitPodCertificate(core, request, object);
+  if (request.kind === CLAIMS) return withDefaultClass(core, object);
   if (request.kind !== PODS) return object;
   const pod = object as unknown as Pod;
   const spec = pod.spec ?? { containers: [] };
@@ -52,6 +57,16 @@ function requestSpec(object: ApiObject, { user }: ObjectRequest): object {
     ...(uid === undefined ? {} : { uid }),
     ...(extra === undefined ? {} : { extra }),
   };
+}
+
+/** A claim that names no class gets the default one (DefaultStorageClass). */
+function withDefaultClass(core: ObjectsCore, object: ApiObject): ApiObject {
+  const spec = treeOf(object["spec"]);
+  if (spec["storageClassName"] !== undefined) return object;
+  const name = defaultClassOf(
+    core.store.list(STORAGE_CLASSES.collection) as unknown as readonly StorageClass[],
+  );
+  return name === undefined ? object : { ...object, spec: { ...spec, storageClassName: name } };
 }
 
 function refuse(object: ApiObject, why: string) {

@@ -46,6 +46,7 @@ export function beginObject(
   const problems = [...sharedProblems(kind, admitted), ...(validate?.(admitted) ?? [])];
   if (problems.length > 0)
     throw invalidObject(kind, admitted.metadata.name ?? "", withoutRepetition(problems));
+  request.warnings.push(...(kind.rules.warn?.(admitted) ?? []));
   const made = { ...admitted, metadata: { ...admitted.metadata, ...birth(core) } };
   const writer = writerOf(core, request);
   return afterUpdate(undefined, made, writer, structShape(typeOf(request)));

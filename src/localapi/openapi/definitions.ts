@@ -43,7 +43,7 @@ const OTHERS: readonly (readonly [RegExp, string])[] = [
   [/^(EventsEvent|EventsEventSeries)$/, "events"],
   [/^(RuntimeClass|Overhead|Scheduling)$/, "node"],
   [/^PriorityClass$/, "scheduling"],
-  [/^CSINode/, "storage"],
+  [/^(CSINode|StorageClass)/, "storage"],
   [/^VolumeNodeResources$/, "storage"],
   [/^(CertificateSigningRequest|PodCertificateRequest)/, "certificates"],
   [/^(TokenRe|BoundObjectReference|UserInfo)/, "authentication"],

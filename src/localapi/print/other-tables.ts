@@ -7,10 +7,12 @@ import type {
   PodCertificateRequest,
   PriorityClass,
   RuntimeClass,
+  StorageClass,
 } from "../../api/generated/types.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { TableView } from "../kinds/kind.ts";
+import { DEFAULT_CLASS } from "../kinds/storage-class.ts";
 import { AGE, ageOf, column, NAME, NONE, orNone } from "./cells.ts";
 
 const as = <T>(object: ApiObject): T => object as unknown as T;
@@ -91,6 +93,31 @@ export const POD_CERTIFICATE_TABLE: TableView = {
       spec.podName,
       spec.signerName,
       status?.conditions?.[0]?.type ?? "Pending",
+      ageOf(object, now),
+    ];
+  },
+};
+
+/** `kubectl get storageclasses`. */
+export const STORAGE_CLASS_TABLE: TableView = {
+  columns: [
+    NAME,
+    column("Provisioner"),
+    column("ReclaimPolicy"),
+    column("VolumeBindingMode"),
+    column("AllowVolumeExpansion"),
+    AGE,
+  ],
+  cells: (object, now) => {
+    const { provisioner, reclaimPolicy, volumeBindingMode, allowVolumeExpansion } =
+      as<StorageClass>(object);
+    const isDefault = object.metadata.annotations?.[DEFAULT_CLASS] === "true";
+    return [
+      `${object.metadata.name ?? ""}${isDefault ? " (default)" : ""}`,
+      provisioner,
+      reclaimPolicy ?? "Delete",
+      volumeBindingMode ?? "Immediate",
+      String(allowVolumeExpansion === true),
       ageOf(object, now),
     ];
   },

@@ -1,5 +1,6 @@
 // pure
 /** What the server offers, as clients discover it: group by group, and all in one document. */
+import type { ForeignKind } from "../kinds/foreign-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
 import {
@@ -76,9 +77,11 @@ function resourceList(of: GroupVersion): object {
     kind: "APIResourceList",
     apiVersion: "v1",
     groupVersion: apiVersionOf(of),
-    resources: [...of.kinds.flatMap(resourcesOf), ...of.reviews.map(reviewResource)].toSorted(
-      (a, b) => (a.name < b.name ? -1 : 1),
-    ),
+    resources: [
+      ...of.kinds.flatMap(resourcesOf),
+      ...of.reviews.map(reviewResource),
+      ...of.foreign.map(foreignResource),
+    ].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   };
 }
 
@@ -143,7 +146,11 @@ export function aggregatedContent(root: "api" | "apis", version: string): object
       versions: versionsOf(group).map((of) => ({
         version: of.version,
         freshness: "Current",
-        resources: [...of.kinds.map(discoveredKind), ...of.reviews.map(discoveredReview)],
+        resources: [
+          ...of.kinds.map(discoveredKind),
+          ...of.reviews.map(discoveredReview),
+          ...of.foreign.map(discoveredForeign),
+        ],
       })),
     })),
   };
@@ -175,5 +182,29 @@ function discoveredReview({ plural, kind, group, version, namespaced, verbs }: R
     scope: namespaced ? "Namespaced" : "Cluster",
     singularResource: kind.toLowerCase(),
     verbs,
+  };
+}
+
+/** Without verbs, so that lists of what there is leave it out. */
+function foreignResource({ plural, kind, namespaced, shortNames }: ForeignKind): Resource {
+  return {
+    name: plural,
+    singularName: kind.toLowerCase(),
+    namespaced,
+    kind,
+    verbs: [],
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+  };
+}
+
+function discoveredForeign(foreign: ForeignKind): object {
+  const { plural, kind, group, version, namespaced, shortNames } = foreign;
+  return {
+    resource: plural,
+    responseKind: { group, version, kind },
+    scope: namespaced ? "Namespaced" : "Cluster",
+    singularResource: kind.toLowerCase(),
+    verbs: [],
+    ...(shortNames.length === 0 ? {} : { shortNames }),
   };
 }

@@ -12,15 +12,25 @@ export interface EventDeps {
   readonly runtime: Runtime;
 }
 
-/** What a pod's resolver lacks, in the words of the Go kubelet (GetPodDNS). */
-export async function recordDnsProblems({ runtime, events }: EventDeps, pod: Pod): Promise<void> {
+/** Who hears of a cluster's resolver that the node does not know: node and pod each time, or the node once. */
+export type MissingDnsNotice = "everyPod" | "nodeOnce";
+
+/** What a pod's resolver lacks, in the words of the Go kubelet (GetPodDNS). Resolves with whether a cluster's is missing. */
+export async function recordDnsProblems(
+  { runtime, events }: EventDeps,
+  pod: Pod,
+  notice: MissingDnsNotice | "told",
+): Promise<boolean> {
   const { faults, missing } = await runtime.dnsProblems(pod);
   for (const message of faults)
     events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
-  if (missing === undefined) return;
+  if (missing === undefined) return false;
+  if (notice === "told") return true;
   events.ofNode({ type: "Warning", reason: "MissingClusterDNS", message: missing });
+  if (notice === "nodeOnce") return true;
   const message = `pod: "${podDescription(pod)}". ${missing}`;
   events.ofPod(pod, { type: "Warning", reason: "MissingClusterDNS", message });
+  return true;
 }
 
 /** Records an event for an update that needs features the node does not declare (kubelet.go HandlePodUpdates). */

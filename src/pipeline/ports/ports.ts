@@ -7,6 +7,7 @@ import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
 import type { DecisionPort, PodDevicePort, PodPorts } from "../pods/ports.ts";
 import { type HookPortDeps, hookPort } from "./hook-port.ts";
+import type { MissingDnsNotice } from "./port-events.ts";
 import {
   type PodRoots,
   type PrerequisitesPortDeps,
@@ -21,6 +22,7 @@ export { recordMissingFeatures } from "./port-events.ts";
 export interface PortOptions {
   readonly roots: PodRoots;
   readonly resizes: ResizeSettings;
+  readonly missingDns: MissingDnsNotice;
 }
 
 /** What the ports are made from. */
@@ -37,7 +39,7 @@ export interface PortDeps
 export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
   return {
     prerequisites: prerequisitesPort(options.roots, deps),
-    runtime: runtimePort(deps),
+    runtime: runtimePort(deps, options.missingDns),
     images: deps.images,
     devices: deps.devices,
     hooks: hookPort(deps),

@@ -2,7 +2,12 @@
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { PodPorts } from "../pods/ports.ts";
 import { type ContainerDeps, createContainer } from "./create-container.ts";
-import { collecting, type EventDeps, recordDnsProblems } from "./port-events.ts";
+import {
+  collecting,
+  type EventDeps,
+  type MissingDnsNotice,
+  recordDnsProblems,
+} from "./port-events.ts";
 
 /** What the port is made from. */
 export interface RuntimePortDeps extends ContainerDeps, EventDeps {
@@ -10,12 +15,17 @@ export interface RuntimePortDeps extends ContainerDeps, EventDeps {
 }
 
 /** Sandboxes and containers. */
-export function runtimePort(deps: RuntimePortDeps): PodPorts["runtime"] {
+export function runtimePort(
+  deps: RuntimePortDeps,
+  missingDns: MissingDnsNotice,
+): PodPorts["runtime"] {
   const { runtime, logs } = deps;
+  let notice: MissingDnsNotice | "told" = missingDns;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: async (pod, attempt, signal) => {
-      await recordDnsProblems(deps, pod);
+      const isMissing = await recordDnsProblems(deps, pod, notice);
+      if (isMissing && missingDns === "nodeOnce") notice = "told";
       return await runtime.createSandbox(pod, attempt, signal);
     },
     createContainer: (options, signal) => createContainer(options, deps, signal),

@@ -52,6 +52,17 @@ export function describePod(
   ];
 }
 
+/** What `kubectl apply` has last sent: a copy of the whole object, for kubectl alone. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+function shownAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([name]) => name !== LAST_APPLIED),
+  );
+}
+
 function headFields(pod: Pod, now: number): readonly Field[] {
   const { metadata, spec, status } = pod;
   const host = status?.hostIP === undefined ? "" : `/${status.hostIP}`;
@@ -64,7 +75,7 @@ function headFields(pod: Pod, now: number): readonly Field[] {
     field("Node", spec?.nodeName === undefined ? undefined : `${spec.nodeName}${host}`),
     field("Start Time", status?.startTime),
     field("Labels", pairs(metadata?.labels)),
-    field("Annotations", pairs(metadata?.annotations, ": ")),
+    field("Annotations", pairs(shownAnnotations(metadata?.annotations), ": ")),
     field("Status", podRow(pod, now).status),
     ...(status?.reason === undefined ? [] : [field("Reason", status.reason)]),
     ...(status?.message === undefined ? [] : [field("Message", status.message)]),
@@ -124,7 +135,10 @@ export function describeEvents(
         title: "From",
         value: ({ event }) => event.source?.component ?? event.reportingComponent ?? "",
       },
-      { title: "Message", value: ({ message }) => message },
+      {
+        title: "Message",
+        value: ({ part, message }) => (part === "" ? message : `${part}: ${message}`),
+      },
     ],
     rows,
     { paint },

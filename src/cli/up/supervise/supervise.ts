@@ -6,7 +6,11 @@ import { retryDelayMs } from "../../../kit/backoff.ts";
 import { CliError } from "../../cli-error.ts";
 import { EXIT_USAGE } from "../../exit-codes.ts";
 import { agentNodeFlags } from "../../node-flags.ts";
-import { API_FOLDER_VARIABLE, API_KUBECONFIG_VARIABLE } from "../../own-api.ts";
+import {
+  API_FOLDER_VARIABLE,
+  API_KUBECONFIG_VARIABLE,
+  API_VOLUMES_VARIABLE,
+} from "../../own-api.ts";
 import { spokenDuration } from "../../render/amounts.ts";
 import { SOCKET_VARIABLE } from "../../socket.ts";
 import type { ProcessMark } from "../ledger.ts";
@@ -198,6 +202,7 @@ function agentEnvironment(paths: UpPaths): Record<string, string> {
     [SOCKET_VARIABLE]: paths.agentSocket,
     [API_FOLDER_VARIABLE]: paths.api,
     [API_KUBECONFIG_VARIABLE]: paths.kubeconfig,
+    [API_VOLUMES_VARIABLE]: paths.volumes,
   };
 }
 

@@ -1,0 +1,200 @@
+/**
+ * Persistent volume claims on one node: binds them to volumes that fit, makes volumes of class `local` for them, which
+ * are folders of this machine, and removes these when the claims go. In: claims, volumes, classes, pods. Out: the
+ * same, and folders below `folder`. Invariants: a claim that a pod uses stays; a folder goes only with its claim.
+ */
+import type {
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+} from "../../../api/generated/types.ts";
+import type { Files } from "../../../outside/host/host.ts";
+import { type ApiObject, keyOf } from "../../api-object.ts";
+import { CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
+import { CLAIM_IN_USE } from "../../kinds/other-rules.ts";
+import { DEFAULT_CLASS } from "../../kinds/storage-class.ts";
+import type { ObjectsCore } from "../../objects/core.ts";
+import { createObject } from "../../objects/create.ts";
+import { updateObject } from "../../objects/update.ts";
+import { type Controller, ownRequest } from "../controllers.ts";
+import { noteEvent } from "../note-event.ts";
+import {
+  type ClaimStep,
+  LOCAL_CLASS,
+  newVolume,
+  PROVISIONER,
+  planClaims,
+  volumeNameOf,
+} from "./plan-claims.ts";
+
+/** What the controller works with. */
+export interface ClaimsDeps {
+  readonly core: ObjectsCore;
+  readonly files: Pick<Files, "makeDirectory" | "removeTree" | "facts">;
+  /** Where the folders of volumes are. */
+  readonly folder: string;
+  readonly nodeName: string;
+}
+
+const EVERY_MS = 60_000;
+/** Everybody who lands in a pod may write to its volumes, as local provisioners have it. */
+const VOLUME_MODE = 0o777;
+const FOLDER_MODE = 0o711;
+const COMPONENT = "persistentvolume-controller";
+/** Claims whose waiting was told; more are told again. */
+const MAX_TOLD = 1_000;
+
+/** The class that is there from the beginning. */
+export const LOCAL_STORAGE_CLASS = {
+  metadata: {
+    name: LOCAL_CLASS,
+    annotations: { [DEFAULT_CLASS]: "true" },
+  },
+  provisioner: PROVISIONER,
+  reclaimPolicy: "Delete",
+  volumeBindingMode: "WaitForFirstConsumer",
+};
+
+/** See the head of this file. */
+export function claimController(deps: ClaimsDeps): Controller {
+  const { store } = deps.core;
+  const told = new Map<string, string>();
+  return {
+    name: "local API: claims",
+    everyMs: EVERY_MS,
+    plan: () => {
+      const view = {
+        claims: store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[],
+        volumes: store.list(VOLUMES.collection) as unknown as readonly PersistentVolume[],
+        classes: store.list(STORAGE_CLASSES.collection) as unknown as readonly StorageClass[],
+        pods: store.list(PODS.collection) as unknown as readonly Pod[],
+      };
+      if (view.claims.length + view.volumes.length === 0) return [];
+      return planClaims(view)
+        .filter((step) => step.kind !== "tell" || isNews(told, step))
+        .map((step) => () => take(step, deps));
+    },
+  };
+}
+
+function isNews(
+  told: Map<string, string>,
+  { claim, message }: Extract<ClaimStep, { kind: "tell" }>,
+): boolean {
+  const uid = claim.metadata?.uid ?? "";
+  if (told.get(uid) === message) return false;
+  if (told.size >= MAX_TOLD) told.clear();
+  told.set(uid, message);
+  return true;
+}
+
+const asObject = (value: object): ApiObject => value as unknown as ApiObject;
+
+/** Whether the object is still the one that was looked at: steps before this one may have taken their time. */
+function isCurrent({ store }: ObjectsCore, collection: string, object: object): boolean {
+  const { metadata } = object as ApiObject;
+  const kept = store.get(collection, keyOf(metadata));
+  return kept?.metadata.resourceVersion === metadata.resourceVersion;
+}
+
+async function take(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
+  const { core } = deps;
+  if ("claim" in step && !isCurrent(core, CLAIMS.collection, step.claim)) return;
+  if ("volume" in step && !isCurrent(core, VOLUMES.collection, step.volume)) return;
+  switch (step.kind) {
+    case "bind":
+      return bind(core, step.claim, step.volume);
+    case "provision":
+      return await provision(step, deps);
+    case "letGo": {
+      const before = asObject(step.claim);
+      const { namespace = "", name = "", finalizers = [] } = before.metadata;
+      const left = finalizers.filter((each) => each !== CLAIM_IN_USE);
+      const now = { ...before, metadata: { ...before.metadata, finalizers: left } };
+      updateObject(core, ownRequest(CLAIMS, namespace, name), { before, now });
+      return;
+    }
+    case "phase":
+      core.store.put(VOLUMES.collection, {
+        ...asObject(step.volume),
+        status: { ...step.volume.status, phase: step.phase },
+      });
+      return;
+    case "lose":
+      core.store.put(CLAIMS.collection, {
+        ...asObject(step.claim),
+        status: { ...step.claim.status, phase: "Lost" },
+      });
+      return;
+    case "reclaim":
+      return await reclaim(step.volume, deps);
+    case "tell":
+      return noteEvent(core, asObject(step.claim), { ...step, component: COMPONENT });
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Ties claim and volume to each other, the volume first: it then belongs to nobody else. */
+function bind(core: ObjectsCore, claim: PersistentVolumeClaim, volume: PersistentVolume): void {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = claim.metadata ?? {};
+  const claimRef = {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+  };
+  core.store.put(VOLUMES.collection, {
+    ...asObject(volume),
+    spec: {
+      ...volume.spec,
+      claimRef: volume.spec?.claimRef?.uid === uid ? volume.spec.claimRef : claimRef,
+    },
+    status: { ...volume.status, phase: "Bound" },
+  });
+  const { accessModes, capacity } = volume.spec ?? {};
+  core.store.put(CLAIMS.collection, {
+    ...asObject(claim),
+    spec: { ...claim.spec, volumeName: volume.metadata?.name ?? "" },
+    status: { ...claim.status, phase: "Bound", accessModes, capacity },
+  });
+}
+
+async function provision(
+  { claim, storageClass }: Extract<ClaimStep, { kind: "provision" }>,
+  { core, files, folder, nodeName }: ClaimsDeps,
+): Promise<void> {
+  const node = core.store.get(NODES.collection, `/${nodeName}`) as unknown as Node | undefined;
+  const hostname = node?.metadata?.labels?.["kubernetes.io/hostname"] ?? nodeName;
+  const path = `${folder}/${volumeNameOf(claim)}`;
+  await files.makeDirectory(folder, FOLDER_MODE);
+  await files.makeDirectory(path, VOLUME_MODE);
+  const volume = newVolume(claim, storageClass, { path, hostname });
+  // The claim may have changed meanwhile; the next look binds it to the volume that is there now.
+  createObject(core, ownRequest(VOLUMES, "", ""), asObject(volume));
+  noteEvent(core, asObject(claim), {
+    type: "Normal",
+    reason: "ProvisioningSucceeded",
+    message: `Successfully provisioned volume ${volumeNameOf(claim)}`,
+    component: PROVISIONER,
+  });
+}
+
+const OUR_VOLUME = /^pvc-[0-9a-f-]{36}$/;
+
+/** The data goes first: as long as it is there, the volume says so. */
+async function reclaim(
+  volume: PersistentVolume,
+  { core, files, folder }: ClaimsDeps,
+): Promise<void> {
+  const name = volume.metadata?.name ?? "";
+  if (!OUR_VOLUME.test(name)) return;
+  const path = `${folder}/${name}`;
+  if (await files.facts(path)) await files.removeTree(path);
+  const kept = core.store.get(VOLUMES.collection, `/${name}`);
+  if (kept) core.store.remove(VOLUMES.collection, kept);
+}

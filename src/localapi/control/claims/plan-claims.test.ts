@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+} from "../../../api/generated/types.ts";
+import {
+  type ClaimsView,
+  claimObstacle,
+  newVolume,
+  PROVISIONER,
+  planClaims,
+} from "./plan-claims.ts";
+
+const LOCAL: StorageClass = {
+  metadata: { name: "local" },
+  provisioner: PROVISIONER,
+  volumeBindingMode: "WaitForFirstConsumer",
+};
+const IMMEDIATE: StorageClass = {
+  ...LOCAL,
+  metadata: { name: "now" },
+  volumeBindingMode: "Immediate",
+};
+const OTHER: StorageClass = { metadata: { name: "cloud" }, provisioner: "cloud.test" };
+
+const claim = (
+  spec: PersistentVolumeClaim["spec"] = {},
+  more: Partial<PersistentVolumeClaim> = {},
+): PersistentVolumeClaim => ({
+  metadata: {
+    name: "data",
+    namespace: "default",
+    uid: "u1",
+    finalizers: ["kubernetes.io/pvc-protection"],
+  },
+  spec: {
+    storageClassName: "local",
+    accessModes: ["ReadWriteOnce"],
+    resources: { requests: { storage: "1Gi" } },
+    ...spec,
+  },
+  status: { phase: "Pending" },
+  ...more,
+});
+
+const volume = (name: string, spec: PersistentVolume["spec"] = {}): PersistentVolume => ({
+  metadata: { name },
+  spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], ...spec },
+  status: { phase: "Available" },
+});
+
+const user = (phase = "Pending"): Pod => ({
+  metadata: { name: "web", namespace: "default" },
+  spec: {
+    containers: [],
+    volumes: [{ name: "d", persistentVolumeClaim: { claimName: "data" } }],
+  },
+  status: { phase },
+});
+
+const MADE = newVolume(claim(), LOCAL, { path: "/v/pvc-u1", hostname: "n1" });
+const GOING = {
+  ...claim(),
+  metadata: { ...claim().metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+};
+const boundTo = (name: string) => claim({ volumeName: name }, { status: { phase: "Bound" } });
+
+/** Steps as `kind what`. */
+function steps(view: Partial<ClaimsView>): readonly string[] {
+  const all = { claims: [], volumes: [], pods: [], classes: [LOCAL, IMMEDIATE, OTHER], ...view };
+  return planClaims(all).map((step) => {
+    if (step.kind === "tell") return `tell ${step.reason}`;
+    if (step.kind === "bind") return `bind ${step.volume.metadata?.name}`;
+    if (step.kind === "phase") return `phase ${step.phase}`;
+    return step.kind;
+  });
+}
+
+const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]])[] = [
+  ["a claim without a pod waits", { claims: [claim()] }, ["tell WaitForFirstConsumer"]],
+  ["a claim of a pod gets a volume", { claims: [claim()], pods: [user()] }, ["provision"]],
+  [
+    "a pod that has ended is no user",
+    { claims: [claim()], pods: [user("Succeeded")] },
+    ["tell WaitForFirstConsumer"],
+  ],
+  [
+    "an immediate class waits for no pod",
+    { claims: [claim({ storageClassName: "now" })] },
+    ["provision"],
+  ],
+  ["the volume that was made is bound", { claims: [claim()], volumes: [MADE] }, ["bind pvc-u1"]],
+  [
+    "another provisioner is waited for",
+    { claims: [claim({ storageClassName: "cloud" })] },
+    ["tell ExternalProvisioning"],
+  ],
+  [
+    "an unknown class is said",
+    { claims: [claim({ storageClassName: "none" })] },
+    ["tell ProvisioningFailed"],
+  ],
+  ["no class is said", { claims: [claim({ storageClassName: "" })] }, ["tell ProvisioningFailed"]],
+  [
+    "no block devices are made",
+    { claims: [claim({ volumeMode: "Block" })], pods: [user()] },
+    ["tell ProvisioningFailed"],
+  ],
+  [
+    "the smallest volume that fits is bound",
+    {
+      claims: [claim({ storageClassName: "" })],
+      volumes: [
+        volume("large", { capacity: { storage: "9Gi" } }),
+        volume("small", { capacity: { storage: "512Mi" } }),
+        volume("right"),
+        volume("readonly", { accessModes: ["ReadOnlyMany"] }),
+      ],
+    },
+    ["bind right"],
+  ],
+  [
+    "two claims never get one volume",
+    {
+      claims: [
+        claim({ storageClassName: "" }),
+        claim(
+          { storageClassName: "" },
+          { metadata: { name: "b", namespace: "default", uid: "u2" } },
+        ),
+      ],
+      volumes: [volume("one")],
+    },
+    ["bind one", "tell ProvisioningFailed"],
+  ],
+  [
+    "a volume reserved for another claim is left alone",
+    {
+      claims: [claim({ storageClassName: "" })],
+      volumes: [volume("one", { claimRef: { name: "other", namespace: "default" } })],
+    },
+    ["tell ProvisioningFailed"],
+  ],
+  [
+    "a volume reserved by name is bound",
+    {
+      claims: [claim({ storageClassName: "x" })],
+      volumes: [volume("one", { claimRef: { name: "data", namespace: "default" } })],
+    },
+    ["bind one"],
+  ],
+  [
+    "a volume that the claim names is bound whatever its size",
+    {
+      claims: [claim({ storageClassName: "", volumeName: "one" })],
+      volumes: [volume("one", { capacity: { storage: "1Mi" } })],
+    },
+    ["bind one"],
+  ],
+  ["a claim on its way is held by its pod", { claims: [GOING], pods: [user("Running")] }, []],
+  ["and let go without one", { claims: [GOING], pods: [user("Failed")] }, ["letGo"]],
+  ["a bound claim whose volume is gone is lost", { claims: [boundTo("gone")] }, ["lose"]],
+  ["a volume that was made goes with its claim", { volumes: [MADE] }, ["reclaim"]],
+  [
+    "one that is retained is released",
+    { volumes: [{ ...MADE, spec: { ...MADE.spec, persistentVolumeReclaimPolicy: "Retain" } }] },
+    ["phase Released"],
+  ],
+  [
+    "one that the user made is never removed",
+    {
+      volumes: [
+        volume("own", { claimRef: { uid: "u9" }, persistentVolumeReclaimPolicy: "Delete" }),
+      ],
+    },
+    ["phase Released"],
+  ],
+  [
+    "a new volume is available",
+    { volumes: [{ ...volume("own"), status: { phase: "Pending" } }] },
+    ["phase Available"],
+  ],
+];
+
+for (const [what, view, expected] of CASES)
+  test(`planClaims: ${what}`, () => assert.deepEqual(steps(view), expected));
+
+for (const [what, claims, expected] of [
+  ["none", [], /persistentvolumeclaim "data" not found/],
+  ["one that goes", [GOING], /is being deleted/],
+  ["one that waits", [claim()], /has unbound PersistentVolumeClaims: "data"/],
+  ["one that is bound", [boundTo("one")], undefined],
+] as const)
+  test(`claimObstacle: ${what}`, () => {
+    const why = claimObstacle(user(), claims);
+    if (expected) assert.match(why ?? "", expected);
+    else assert.equal(why, undefined);
+  });

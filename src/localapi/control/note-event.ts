@@ -1,0 +1,40 @@
+import { rfc3339 } from "../../api/text/timestamps.ts";
+import type { ApiObject } from "../api-object.ts";
+import { EVENTS } from "../kinds/catalog.ts";
+import type { ObjectsCore } from "../objects/core.ts";
+import { createObject } from "../objects/create.ts";
+import { ownRequest } from "./controllers.ts";
+
+/** What an event says. */
+export interface EventNote {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  /** Who says it, e.g. `default-scheduler`. */
+  readonly component: string;
+}
+
+/** Writes an event about an object, as a controller of a cluster does. */
+export function noteEvent(
+  core: ObjectsCore,
+  { apiVersion, kind, metadata }: ApiObject,
+  { type, reason, message, component }: EventNote,
+): void {
+  const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
+  const now = rfc3339(core.clock.wall());
+  createObject(core, ownRequest(EVENTS, namespace, ""), {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: `${name}.${core.random.hex(8)}`, namespace },
+    involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
+    type,
+    reason,
+    message,
+    count: 1,
+    firstTimestamp: now,
+    lastTimestamp: now,
+    source: { component },
+    reportingComponent: component,
+    reportingInstance: "",
+  });
+}

@@ -1,0 +1,107 @@
+// pure
+/**
+ * Kinds of Kubernetes that people try and that this API does not have. They stand in discovery so that kubectl asks
+ * for them, and the answer says what this API is and what to do instead; otherwise kubectl would say "ensure CRDs
+ * are installed first".
+ */
+
+/** A kind that is only answered with an explanation. */
+export interface ForeignKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  readonly namespaced: boolean;
+  /** What to do instead, as a sentence. */
+  readonly instead: string;
+}
+
+const REPLICAS =
+  "Apply its pod template as a Pod: restartPolicy Always keeps it running, and there are no replicas or rollouts.";
+const ONCE = "Apply its pod template as a Pod with restartPolicy OnFailure or Never.";
+const TIMED = `${ONCE} Start it from cron or a systemd timer.`;
+const NETWORK = "Reach a pod by its IP, a hostPort or kubectl port-forward.";
+const RIGHTS = "Whoever holds the kubeconfig may do everything.";
+
+const CRDS = "customresourcedefinitions";
+
+type Row = readonly [kind: string, plural: string, shortNames: readonly string[], instead: string];
+
+function kinds(
+  group: string,
+  version: string,
+  rows: readonly Row[],
+  namespaced = true,
+): readonly ForeignKind[] {
+  return rows.map(([kind, plural, shortNames, instead]) => ({
+    group,
+    version,
+    kind,
+    plural,
+    shortNames,
+    namespaced,
+    instead,
+  }));
+}
+
+/** All of them. */
+export const FOREIGN: readonly ForeignKind[] = [
+  ...kinds("", "v1", [["ReplicationController", "replicationcontrollers", ["rc"], REPLICAS]]),
+  ...kinds("apps", "v1", [
+    ["DaemonSet", "daemonsets", ["ds"], REPLICAS],
+    ["Deployment", "deployments", ["deploy"], REPLICAS],
+    ["ReplicaSet", "replicasets", ["rs"], REPLICAS],
+    ["StatefulSet", "statefulsets", ["sts"], REPLICAS],
+  ]),
+  ...kinds("batch", "v1", [
+    ["CronJob", "cronjobs", ["cj"], TIMED],
+    ["Job", "jobs", [], ONCE],
+  ]),
+  ...kinds("networking.k8s.io", "v1", [
+    ["Ingress", "ingresses", ["ing"], NETWORK],
+    ["NetworkPolicy", "networkpolicies", ["netpol"], "Every pod can reach every other."],
+  ]),
+  ...kinds("autoscaling", "v2", [
+    ["HorizontalPodAutoscaler", "horizontalpodautoscalers", ["hpa"], REPLICAS],
+  ]),
+  ...kinds("policy", "v1", [["PodDisruptionBudget", "poddisruptionbudgets", ["pdb"], REPLICAS]]),
+  ...kinds("rbac.authorization.k8s.io", "v1", [
+    ["Role", "roles", [], RIGHTS],
+    ["RoleBinding", "rolebindings", [], RIGHTS],
+  ]),
+  ...kinds(
+    "rbac.authorization.k8s.io",
+    "v1",
+    [
+      ["ClusterRole", "clusterroles", [], RIGHTS],
+      ["ClusterRoleBinding", "clusterrolebindings", [], RIGHTS],
+    ],
+    false,
+  ),
+  ...kinds(
+    "apiextensions.k8s.io",
+    "v1",
+    [["CustomResourceDefinition", CRDS, ["crd"], "Extensions of the API need a cluster."]],
+    false,
+  ),
+];
+
+/** Whether lists of the kind are empty and no refusal: kubectl before 1.27 looks for extensions before it writes. */
+export const hasEmptyList = ({ plural }: ForeignKind): boolean => plural === CRDS;
+
+/** The kind at a path, when it is one of them. */
+export function findForeign(
+  group: string,
+  version: string,
+  plural: string,
+): ForeignKind | undefined {
+  return FOREIGN.find(
+    (each) => each.group === group && each.version === version && each.plural === plural,
+  );
+}
+
+/** What this API is, and what to do without the kind. */
+export function foreignText({ kind, instead }: ForeignKind): string {
+  return `this is the API of a single node, which runs pods and has no ${kind}. ${instead} For more than one node or for controllers, join a cluster: nodelet up -- --kubeconfig=FILE`;
+}
