@@ -12,6 +12,16 @@ const HOLD_LOCK = `use Fcntl; $| = 1; open(F, ">>", "/var/lib/dpkg/lock-frontend
   fcntl(F, F_SETLK, pack("s s x4 q q l x4", F_WRLCK, SEEK_SET, 0, 0, 0)) or die "$!";
   print "held\\n"; sleep 4;`;
 
+/** What README proposes for another terminal, without what needs an answer, never ends, or names no file. */
+function commandsOfReadme(): readonly string[] {
+  const text = readFileSync(join(ROOT, "README.md"), "utf8");
+  const [, block = ""] = /From another terminal:\n\n```sh\n(.*?)```/s.exec(text) ?? [];
+  return block
+    .split(/\n| {2,}/)
+    .map((command) => command.replace(/^sudo /, "").replace("logs -f", "logs"))
+    .filter((command) => command !== "" && !/\b[A-Z]{4,}\b|pods\.yaml|-it |down$/.test(command));
+}
+
 test("setup waits for a package lock held by another process, and reports it", async () => {
   await using node = await bareMachine();
   const holder = node.box.spawn(["perl", "-e", HOLD_LOCK]);
@@ -39,6 +49,10 @@ test("up links nodelet into the PATH, what it prints can be typed, and its check
   assert.equal(printed.length, 4, up.stdout);
   for (const command of printed) await node.box.run(["sh", "-c", command]);
   assert.match(up.stdout, /nodelet images pull IMAGE, nodelet images load -i FILE/);
+
+  const documented = commandsOfReadme();
+  assert.ok(documented.length >= 10, documented.join("\n"));
+  for (const command of documented) await node.box.run(["sh", "-c", command]);
 
   const check = await node.box.exec(["nodelet", "up", "--check"]);
   assert.equal(check.code, 0, check.stdout);
