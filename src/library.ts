@@ -3,8 +3,13 @@
  * `connectOutside` is this machine, and any part of it (runtime, host, clock, network) can be replaced by
  * an object of the same shape. `hooks` add pods, admission rules and a status sink. See docs/library.md.
  */
-export type { Agent, AgentHooks, AgentOptions } from "./agent.ts";
-export { startAgent } from "./agent.ts";
+import { type AgentHooks, type AgentOptions, startAgent as startModules } from "./agent.ts";
+import type { Outside } from "./outside/outside.ts";
+import type { Statuses } from "./pipeline/status/status.ts";
+import type { Events } from "./subsystems/events/events.ts";
+import type { Journal } from "./subsystems/journal/journal.ts";
+
+export type { AgentHooks, AgentOptions } from "./agent.ts";
 export type { DecisionRecord } from "./api/decisions.ts";
 export type { Pod, PodSpec, PodStatus } from "./api/generated/types.ts";
 export { defaultPod } from "./api/pod/pod-defaults.ts";
@@ -39,3 +44,45 @@ export type {
 } from "./subsystems/events/events.ts";
 export { EventApiError } from "./subsystems/events/events.ts";
 export type { ProbesOptions } from "./subsystems/probes/probes.ts";
+
+/** A running agent. Disposing of it ends its loops and connections, and no container. */
+export interface Agent extends AsyncDisposable {
+  /** The status of every pod, and word of every change. */
+  readonly statuses: Pick<Statuses, "list" | "get" | "subscribe">;
+  /** What happened on the node: the history, every event as it is recorded, and a recorder for events of your own. */
+  readonly events: Pick<Events, "list" | "read" | "addWatcher" | "recorder">;
+  /** What the agent decided, with rule and inputs, also before it was started again. */
+  readonly decisions: Pick<Journal, "read">;
+  /** Resolves when `leave` is aborted, rejects when something the agent cannot do without has failed. */
+  untilLeaving(leave: AbortSignal): Promise<void>;
+}
+
+/**
+ * Starts the agent on `outside`: lists what the machine and the runtime have, then follows the sources. Resolves when
+ * pods are being run. Throws `UsageError` when configuration and machine do not fit together.
+ */
+export async function startAgent(
+  options: AgentOptions,
+  outside: Outside,
+  hooks: AgentHooks = {},
+): Promise<Agent> {
+  const modules = await startModules(options, outside, hooks);
+  const { statuses } = modules.pipeline;
+  const { events, journal } = modules.subsystems;
+  return {
+    statuses: {
+      list: () => statuses.list(),
+      get: (uid) => statuses.get(uid),
+      subscribe: (sink) => statuses.subscribe(sink),
+    },
+    events: {
+      list: () => events.list(),
+      read: (query) => events.read(query),
+      addWatcher: (name, handler) => events.addWatcher(name, handler),
+      recorder: events.recorder,
+    },
+    decisions: { read: (query) => journal.read(query) },
+    untilLeaving: (leave) => modules.untilLeaving(leave),
+    [Symbol.asyncDispose]: () => modules[Symbol.asyncDispose](),
+  };
+}

@@ -36,6 +36,8 @@ export interface WorldOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** What the runtime says where its streaming server is. */
   readonly streamingUrl?: () => string;
+  /** Starts the agent in place of `startAgent`, which leaves `agent` unset. */
+  readonly start?: (...start: Parameters<typeof startAgent>) => Promise<AsyncDisposable>;
 }
 
 /** A running agent and the ways to ask it. */
@@ -53,6 +55,7 @@ export class ServedWorld implements AsyncDisposable {
   #moving: Promise<void> = Promise.resolve();
   #mover: NodeJS.Timeout | undefined;
   #agent: Agent | undefined;
+  #running: AsyncDisposable | undefined;
   #sink: PodSink | undefined;
 
   constructor(options: WorldOptions = {}) {
@@ -76,7 +79,7 @@ export class ServedWorld implements AsyncDisposable {
       before = now;
       this.#moving = this.#moving.then(() => this.clock.advance(ms));
     }, STEP_MS);
-    this.#agent = await startAgent(
+    const start: Parameters<typeof startAgent> = [
       {
         config: {
           ...DEFAULT_CONFIG,
@@ -108,7 +111,9 @@ export class ServedWorld implements AsyncDisposable {
           },
         ],
       },
-    );
+    ];
+    if (this.#options.start) this.#running = await this.#options.start(...start);
+    else this.#running = this.#agent = await startAgent(...start);
     return this;
   }
 
@@ -187,7 +192,7 @@ export class ServedWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent?.[Symbol.asyncDispose]();
+    await this.#running?.[Symbol.asyncDispose]();
     clearInterval(this.#mover);
     await this.#moving;
     this.#serving.close();
