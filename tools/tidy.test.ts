@@ -17,7 +17,7 @@ const RULES: Readonly<Record<Violation["rule"], string>> = {
   docs: "what src/ exports has a docstring",
   dead: "every file of src/ is used",
   words: "no tracked file names this machine or leaves work open",
-  files: "imports lead to files and to declared packages",
+  files: "imports lead to files and to declared packages, the record of own code is right",
 };
 
 const tree = readTree(join(import.meta.dirname, ".."));
@@ -39,4 +39,12 @@ test("commits say in at most 72 characters what they do", () => {
     subjects.flatMap((subject) => subjectProblem(subject) ?? []),
     [],
   );
+});
+
+test("the changelog has a section for the version of package.json, and one for what is not released", () => {
+  const { version } = JSON.parse(tree.files.get("package.json") ?? "{}") as { version?: string };
+  const sections = (tree.files.get("CHANGELOG.md") ?? "").match(/^## .*$/gm) ?? [];
+  assert.equal(sections[0], "## Unreleased");
+  assert.match(sections[1] ?? "", /^## \d+\.\d+\.\d+ - \d{4}-\d\d-\d\d$/);
+  assert.equal(sections[1]?.split(" ")[1], version);
 });

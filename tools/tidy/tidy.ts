@@ -14,6 +14,7 @@ import {
   placesOfPackage,
 } from "./module-rules.ts";
 import { checkNames, checkWords } from "./naming.ts";
+import { checkOwnCode } from "./own-code.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
 import { checkSizes } from "./sizes.ts";
 import { readSource, type SourceFile } from "./source.ts";
@@ -46,6 +47,7 @@ export function findViolations(tree: Tree): Violation[] {
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
   found.push(...unusedPackages(sources, tree.imported), ...checkFolders(sources.keys()));
+  found.push(...checkOwnCode(tree.files));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
   return found;
 }
