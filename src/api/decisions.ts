@@ -127,8 +127,8 @@ export interface DecisionInputs {
 /** Name of a kind of decision. */
 export type DecisionKind = keyof DecisionInputs;
 
-/** Why something was decided: the name of the rule and what it looked at. */
-export type Because = {
+/** A decision: its kind, the name of the rule and the rule's inputs. */
+export type Decision = {
   readonly [K in DecisionKind]: {
     readonly kind: K;
     /** Short name of the rule in the words of the code that holds it, e.g. `container exited`. */
@@ -138,12 +138,12 @@ export type Because = {
 }[DecisionKind];
 
 /** A verdict that cannot exist without its reason. */
-export function decided<K extends DecisionKind>(
+export function makeDecision<K extends DecisionKind>(
   kind: K,
   rule: string,
   inputs: DecisionInputs[K],
-): Because {
-  return { kind, rule, inputs } as Because;
+): Decision {
+  return { kind, rule, inputs } as Decision;
 }
 
 /** What became of a decision that took time or could fail. */

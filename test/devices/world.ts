@@ -1,5 +1,5 @@
 /** The devices module with plugins and pods, on virtual time; the pods' lives are what the test says. */
-import type { Because } from "../../src/api/decisions.ts";
+import type { Decision } from "../../src/api/decisions.ts";
 import type { Container, Pod } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedPod, PodUid } from "../../src/api/observation.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -89,7 +89,7 @@ export class DeviceWorld {
   });
   readonly nodeEvents: DeviceEvent[] = [];
   readonly podEvents: DeviceEvent[] = [];
-  readonly decisions: Because[] = [];
+  readonly decisions: Decision[] = [];
   readonly changed: string[] = [];
   readonly pods = new Map<PodUid, Pod>();
   readonly #options: DevicesOptions;
@@ -142,7 +142,7 @@ export class DeviceWorld {
         ofNode: (event) => this.nodeEvents.push(event),
         ofPod: (_, event) => this.podEvents.push(event),
       },
-      decide: (_, because) => this.decisions.push(because),
+      recordDecision: (_, decision) => this.decisions.push(decision),
       news: {
         publish: (news) => news.kind === "devices" && this.changed.push(`${news.uid} ${news.what}`),
       },

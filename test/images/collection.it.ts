@@ -56,7 +56,7 @@ test("beyond the high threshold images go in the order of their use down to the 
   assert.deepEqual(await node.names(), [name("a"), name("b"), name("e")]);
   assert.ok((await node.usage()) <= full - 12, `usage is ${await node.usage()}%, it was ${full}%`);
   assert.deepEqual(
-    node.decisions.map(({ name: image, because }) => [image, because.rule]),
+    node.decisions.map(({ name: image, decision }) => [image, decision.rule]),
     [
       [name("c"), "space"],
       [name("d"), "space"],
@@ -101,7 +101,7 @@ test("a fresh image is protected, an old one goes for its age, high=100 leaves d
   await sleep(1_100);
   await node.images.upkeep(true, node.signal);
   assert.deepEqual(await node.names(), []);
-  assert.equal(node.decisions.at(-1)?.because.rule, "age");
+  assert.equal(node.decisions.at(-1)?.decision.rule, "age");
   assert.match(node.metrics.expose(), /kubelet_image_garbage_collected_total\{reason="age"\} 1/);
   await node.add(name("b"), 1);
   await node.open({ config: off });

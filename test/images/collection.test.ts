@@ -57,7 +57,7 @@ test("a full disk is brought down to the low threshold, oldest first, users of a
   await world.run(world.images.upkeep(true, world.signal));
   assert.deepEqual(names(world), [B, "nodelet.test/d:1"], "6000 of 5000 bytes had to go");
   assert.deepEqual(
-    world.decisions.map(({ name, because }) => [name, because.kind, because.rule]),
+    world.decisions.map(({ name, decision }) => [name, decision.kind, decision.rule]),
     [
       [A, "collectImage", "space"],
       [C, "collectImage", "space"],
@@ -172,7 +172,7 @@ test("an old image goes for its age, also when its time began in a previous run"
   await world.clock.advance(11 * MINUTE);
   await world.run(world.images.upkeep(true, world.signal));
   assert.deepEqual(names(world), []);
-  assert.equal(world.decisions[0]?.because.rule, "age");
+  assert.equal(world.decisions[0]?.decision.rule, "age");
   assert.match(world.metrics.expose(), /kubelet_image_garbage_collected_total\{reason="age"\} 1/);
 });
 

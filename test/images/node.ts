@@ -1,7 +1,7 @@
 /** The images module on real containerd in a box, whose containerd has a small disk of its own. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import type { Because } from "../../src/api/decisions.ts";
+import type { Decision } from "../../src/api/decisions.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
@@ -53,7 +53,7 @@ export class ImageNode implements AsyncDisposable {
   readonly cri: ConnectedRuntime;
   readonly events: (ImageEvent & { readonly pod: string })[] = [];
   readonly nodeEvents: NodeEvent[] = [];
-  readonly decisions: { readonly name: string; readonly because: Because }[] = [];
+  readonly decisions: { readonly name: string; readonly decision: Decision }[] = [];
   readonly progress: string[] = [];
   readonly #leave = new AbortController();
   readonly signal = this.#leave.signal;
@@ -107,7 +107,7 @@ export class ImageNode implements AsyncDisposable {
         recordEvent: (pod, _, event) =>
           this.events.push({ ...event, pod: pod.metadata?.name ?? "" }),
         recordNodeEvent: (event) => this.nodeEvents.push(event),
-        decide: (name, _, because) => this.decisions.push({ name, because }),
+        recordDecision: (name, _, decision) => this.decisions.push({ name, decision }),
         news: {
           publish: (news) => {
             if (news.kind === "progress" && news.message !== undefined)

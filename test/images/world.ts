@@ -1,5 +1,5 @@
 // The images module on virtual time, with a runtime and a machine in memory.
-import type { Because } from "../../src/api/decisions.ts";
+import type { Decision } from "../../src/api/decisions.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
@@ -49,7 +49,7 @@ export class ImageWorld {
   readonly host: FakeHost;
   readonly events: (ImageEvent & { readonly container: string })[] = [];
   readonly nodeEvents: NodeEvent[] = [];
-  readonly decisions: { readonly name: string; readonly because: Because }[] = [];
+  readonly decisions: { readonly name: string; readonly decision: Decision }[] = [];
   readonly progress: (string | undefined)[] = [];
   readonly warnings: string[] = [];
   readonly signal = new AbortController().signal;
@@ -103,7 +103,7 @@ export class ImageWorld {
         pullSecrets: pullSecrets ?? (() => Promise.resolve({ secrets: [], missing: [] })),
         recordEvent: (_, container, event) => this.events.push({ ...event, container }),
         recordNodeEvent: (event) => this.nodeEvents.push(event),
-        decide: (name, _, because) => this.decisions.push({ name, because }),
+        recordDecision: (name, _, decision) => this.decisions.push({ name, decision }),
         news: {
           publish: (news) => news.kind === "progress" && this.progress.push(news.message),
         },

@@ -82,7 +82,7 @@ async function openRoom(
       files,
       state: new StateFiles({ files, clock, log: silentLog }),
       events: { ofNode: () => {}, ofPod: () => {} },
-      decide: () => {},
+      recordDecision: () => {},
       news: { publish: () => {} },
       pods: { get: () => undefined },
     },

@@ -149,7 +149,7 @@ async function main(): Promise<void> {
         pullSecrets: async () => ({ secrets: [], missing: [] }),
         recordEvent: () => {},
         recordNodeEvent: () => {},
-        decide: () => {},
+        recordDecision: () => {},
         news: { publish: () => {} },
       },
     );

@@ -53,9 +53,9 @@ export async function assembleDevices(
         ofNode: (event) => events.ofNode(event),
         ofPod: (pod, event) => events.ofPod(pod, event),
       },
-      decide: (pod, because) => {
+      recordDecision: (pod, decision) => {
         const uid = pod.metadata?.uid ?? "";
-        journal.record({ kind: "pod", name: podDisplayName(pod), uid }, because);
+        journal.record({ kind: "pod", name: podDisplayName(pod), uid }, decision);
       },
     },
   );

@@ -53,7 +53,8 @@ export async function assembleImages(
       accounts: podAccountsFrom(objects, tokens),
       recordEvent: (pod, container, event) => events.ofPod(pod, event, container),
       recordNodeEvent: (event) => events.ofNode(event),
-      decide: (name, uid, because) => journal.record({ kind: "image", name, uid }, because),
+      recordDecision: (name, uid, decision) =>
+        journal.record({ kind: "image", name, uid }, decision),
     },
   );
   scope.defer("images", () => images.flush());

@@ -1,5 +1,5 @@
 /** Preemption for critical pods: others are terminated, and the critical one waits until they are. */
-import { decided } from "../../api/decisions.ts";
+import { makeDecision } from "../../api/decisions.ts";
 import { graceSecondsOf, isCriticalPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Publisher } from "../../kit/topic.ts";
@@ -62,7 +62,7 @@ function evict(victim: PodRecord, forPod: string, { events, decisions, news }: P
   events.ofPod(victim.pod, { type: "Warning", reason: REASON, message: MESSAGE });
   const graceSeconds = graceSecondsOf(victim.pod);
   const reason = `pod ${forPod} is critical and needs its place`;
-  decisions.decide(victim, decided("killPod", RULE, { graceSeconds, reason }));
+  decisions.record(victim, makeDecision("killPod", RULE, { graceSeconds, reason }));
   const cause = { reason: REASON, message: MESSAGE, disruption: DISRUPTION };
   news.publish({ kind: "evicted", uid: victim.uid, ...cause });
 }

@@ -1,4 +1,4 @@
-import type { Because } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { Mailbox } from "../../kit/mailbox.ts";
@@ -118,7 +118,7 @@ export class PodActor {
     this.#recordNewEvents(plan);
     this.#become({ ...this.#record, waits: plan.waits, standing: plan.standing });
     if (plan.ends) {
-      this.#deps.ports.decisions.decide(this.#record, plan.ends.because);
+      this.#deps.ports.decisions.record(this.#record, plan.ends.decision);
       this.post({ kind: "terminate", cause: plan.ends.cause });
     }
     return plan;
@@ -208,12 +208,12 @@ export class PodActor {
   /** Keeps what happened to the pod beside what was decided: a replacement is kept already. */
   #recordHistory({ observed, life }: PodRecord): void {
     const { decisions } = this.#deps.ports;
-    for (const { because, atMs } of exitsSince(observed, this.#record))
-      decisions.decide(this.#record, because, atMs);
+    for (const { decision, atMs } of exitsSince(observed, this.#record))
+      decisions.record(this.#record, decision, atMs);
     const completion = completionSince(life, this.#record);
-    if (completion) decisions.decide(this.#record, completion);
+    if (completion) decisions.record(this.#record, completion);
     const deletion = deletionSince(life, this.#record);
-    if (deletion && !this.#deps.hasSuccessor()) decisions.decide(this.#record, deletion);
+    if (deletion && !this.#deps.hasSuccessor()) decisions.record(this.#record, deletion);
   }
 
   /** Records the end of an in-place resize. */
@@ -237,9 +237,9 @@ export class PodActor {
   #recordNewEvents(plan: PodPlan): void {
     this.#recordOnce(plan.events);
     const before = new Set(this.#record.standing.map(standingKey));
-    for (const because of plan.standing) {
-      if (!before.has(standingKey(because)))
-        this.#deps.ports.decisions.decide(this.#record, because);
+    for (const decision of plan.standing) {
+      if (!before.has(standingKey(decision)))
+        this.#deps.ports.decisions.record(this.#record, decision);
     }
     for (const [container, wait] of Object.entries(plan.waits)) {
       const known = this.#record.waits[container];
@@ -310,6 +310,6 @@ function replacesOf(actions: readonly PodAction[]): readonly string[] {
 }
 
 /** A standing decision without what changes by the clock alone. */
-function standingKey({ kind, rule, inputs }: Because): string {
+function standingKey({ kind, rule, inputs }: Decision): string {
   return JSON.stringify({ kind, rule, ...inputs, leftMs: undefined });
 }

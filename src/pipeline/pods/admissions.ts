@@ -1,4 +1,4 @@
-import { decided } from "../../api/decisions.ts";
+import { makeDecision } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { AdmissionVerdict, Admit } from "./admit.ts";
 import { isFinished } from "./phase.ts";
@@ -126,16 +126,16 @@ export class Admissions {
     switch (verdict.kind) {
       case "admit":
         resizes.admitted(candidate.pod);
-        decisions.decide(
+        decisions.record(
           candidate,
-          decided("admit", "every rule agreed", { rules: verdict.rules }),
+          makeDecision("admit", "every rule agreed", { rules: verdict.rules }),
         );
         this.#deps.post(uid, { kind: "admitted" });
         return;
       case "reject": {
         const { rule, reason, message } = verdict;
         resizes.forget(uid);
-        decisions.decide(candidate, decided("reject", rule, { reason, message }));
+        decisions.record(candidate, makeDecision("reject", rule, { reason, message }));
         events.record(candidate.pod, { type: "Warning", reason, message });
         this.#deps.post(uid, {
           kind: "rejected",
@@ -148,7 +148,7 @@ export class Admissions {
         const { rule, reason, message, retryInMs } = verdict;
         const { admission } = candidate;
         const isNews = admission.kind !== "deferred" || admission.message !== message;
-        if (isNews) decisions.decide(candidate, decided("defer", rule, { reason, message }));
+        if (isNews) decisions.record(candidate, makeDecision("defer", rule, { reason, message }));
         this.#deps.post(uid, { kind: "deferred", reason, message });
         this.#retries.set(
           uid,

@@ -5,7 +5,7 @@
  * released; nothing is ended before every source was seen.
  */
 
-import { decided } from "../../api/decisions.ts";
+import { makeDecision } from "../../api/decisions.ts";
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import { graceSecondsOf, podDisplayName } from "../../api/pod/pod.ts";
@@ -205,9 +205,11 @@ export class Pods implements PodsView {
     const predecessor = actor?.record ?? this.#predecessorOf(change);
     if (predecessor) {
       this.#successors.set(podDisplayName(change.pod), change);
-      this.#deps.ports.decisions.decide(
+      this.#deps.ports.decisions.record(
         predecessor,
-        decided("replace", "same name, another definition", { predecessorUid: predecessor.uid }),
+        makeDecision("replace", "same name, another definition", {
+          predecessorUid: predecessor.uid,
+        }),
       );
       return;
     }
@@ -285,9 +287,9 @@ export class Pods implements PodsView {
     if (found && livingContainers(found.observed).length > 0) {
       const containers = livingContainers(found.observed).length;
       const sandboxId = found.observed.sandboxes[0]?.id ?? "";
-      this.#deps.ports.decisions.decide(
+      this.#deps.ports.decisions.record(
         record,
-        decided("adopt", "already running", { sandboxId, containers }),
+        makeDecision("adopt", "already running", { sandboxId, containers }),
       );
       resizes.admitted(record.pod);
       actor.post({ kind: "admitted" });
@@ -330,9 +332,9 @@ export class Pods implements PodsView {
         ? graceSecondsOf(pod)
         : this.#options.orphanGraceSeconds;
     const actor = this.#launch(record);
-    this.#deps.ports.decisions.decide(
+    this.#deps.ports.decisions.record(
       record,
-      decided("killPod", "nobody wants it", {
+      makeDecision("killPod", "nobody wants it", {
         graceSeconds,
         reason: "no manifest or API object names it",
       }),
@@ -372,9 +374,9 @@ export class Pods implements PodsView {
     this.#actors.delete(record.uid);
     this.#deps.facts.delete(record.uid);
     this.#admissions.forget(record.uid);
-    this.#deps.ports.decisions.decide(
+    this.#deps.ports.decisions.record(
       record,
-      decided("release", "nothing is left of it", {
+      makeDecision("release", "nothing is left of it", {
         cause: "cause" in record.life ? record.life.cause.kind : "removed",
       }),
     );

@@ -1,4 +1,4 @@
-import type { Because, DecisionOutcome } from "../../api/decisions.ts";
+import type { Decision, DecisionOutcome } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
@@ -198,7 +198,7 @@ export interface PodDevicePort {
 /** Keeping decisions. */
 export interface DecisionPort {
   /** Keeps a decision on a pod, made now unless told; the number is for `conclude`. Never throws, never waits. */
-  decide(record: PodRecord, because: Because, atMs?: number): number;
+  record(record: PodRecord, decision: Decision, atMs?: number): number;
   /** Keeps what became of a decision; may be told again, the last word counts. Never throws, never waits. */
   conclude(record: PodRecord, decision: number, outcome: DecisionOutcome): void;
 }

@@ -1,4 +1,4 @@
-import { decided } from "../../api/decisions.ts";
+import { makeDecision } from "../../api/decisions.ts";
 import type { FoundPod } from "../../api/observation.ts";
 import { withoutFigures } from "../../kit/errors.ts";
 import type { PodPorts } from "./ports.ts";
@@ -20,11 +20,11 @@ export function recordDegraded(
   const { degraded, pod } = record;
   if (before === degraded) return;
   if (degraded === undefined) {
-    decisions.decide(record, decided("resumePod", "it can be observed again", {}));
+    decisions.record(record, makeDecision("resumePod", "it can be observed again", {}));
     return;
   }
   if (before !== undefined && withoutFigures(before) === withoutFigures(degraded)) return;
-  decisions.decide(record, decided("holdPod", "it cannot be observed", { problem: degraded }));
+  decisions.record(record, makeDecision("holdPod", "it cannot be observed", { problem: degraded }));
   const message = `error determining status: ${degraded}`;
   events.record(pod, { type: "Warning", reason: "FailedSync", message });
 }

@@ -1,6 +1,6 @@
 // pure
 
-import type { Because } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../api/pod/allocation.ts";
@@ -146,7 +146,7 @@ export interface PodRecord {
   /** Set with every plan. */
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions of the last plan that hold as long as nothing changes (delays, containers left stopped). */
-  readonly standing: readonly Because[];
+  readonly standing: readonly Decision[];
 }
 
 /** The source of the desired pod. */

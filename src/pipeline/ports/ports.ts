@@ -53,10 +53,10 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
 
 /** Keeps decisions on pods in the journal. */
 export function decisionPort(journal: Journal): DecisionPort {
-  const subjectOf = ({ pod, uid }: Parameters<DecisionPort["decide"]>[0]) =>
+  const subjectOf = ({ pod, uid }: Parameters<DecisionPort["record"]>[0]) =>
     ({ kind: "pod", name: podDisplayName(pod), uid }) as const;
   return {
-    decide: (record, because, atMs) => journal.record(subjectOf(record), because, atMs),
+    record: (record, decision, atMs) => journal.record(subjectOf(record), decision, atMs),
     conclude: (record, decision, outcome) => journal.conclude(subjectOf(record), decision, outcome),
   };
 }

@@ -4,7 +4,7 @@
  * no device has two owners; a grant is on disk before its pod may start; what a pod had is free again as
  * soon as the pod was seen ended, and not before.
  */
-import type { Because } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
 import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod/pod.ts";
@@ -79,7 +79,7 @@ export interface DevicesDeps {
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
   readonly events: { ofNode(event: DeviceEvent): void; ofPod(pod: Pod, event: DeviceEvent): void };
-  readonly decide: (pod: Pod, because: Because) => void;
+  readonly recordDecision: (pod: Pod, decision: Decision) => void;
   /** Notified when a pod's status may have changed (`health`), or the verdict of admission (`admission`). */
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
@@ -147,7 +147,7 @@ export class Devices {
     });
     this.#releases = new Releases({
       state,
-      decide: deps.decide,
+      recordDecision: deps.recordDecision,
       onFreed: () => this.#admission.retryAll(),
     });
     this.#expose(metrics);

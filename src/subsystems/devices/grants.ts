@@ -4,8 +4,8 @@
  * is given back at once. A plugin that is slow keeps nobody waiting but the pod itself.
  */
 
-import type { Because } from "../../api/decisions.ts";
-import { decided } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
+import { makeDecision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -30,7 +30,7 @@ export interface GrantsDeps {
   readonly expects: (pod: Pod, resource: string) => boolean;
   /** Resolves when what was granted would survive the agent. */
   readonly saved: () => Promise<void>;
-  readonly decide: (pod: Pod, because: Because) => void;
+  readonly recordDecision: (pod: Pod, decision: Decision) => void;
   /** Seconds that plugins take to answer (`device_plugin_alloc_duration_seconds`). */
   readonly allocSeconds: Histogram;
   readonly settleMs: number;
@@ -192,9 +192,9 @@ export class Grants {
         since: this.#deps.clock.wall(),
       });
       attempt.made.add(key);
-      this.#deps.decide(
+      this.#deps.recordDecision(
         attempt.request.pod,
-        decided("grantDevices", rule, { container, resource, devices: ids }),
+        makeDecision("grantDevices", rule, { container, resource, devices: ids }),
       );
       return undefined;
     } catch (error) {

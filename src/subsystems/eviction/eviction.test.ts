@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import type { Because } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
 import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
 import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import { Cell } from "../../kit/cell.ts";
@@ -29,7 +29,7 @@ class Node {
   readonly orders: EvictionOrder[] = [];
   readonly reclaimed: string[] = [];
   readonly measured: string[] = [];
-  readonly decisions: Because[] = [];
+  readonly decisions: Decision[] = [];
   readonly pressure = new Cell<readonly PressureCondition[]>([]);
   pods: TestPod[] = [];
   /** Of 1 GiB each. */

@@ -1,4 +1,4 @@
-import type { Because } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { NodeMeasures } from "./observations.ts";
 import type { DiskLayout, ReclaimStep } from "./signals.ts";
@@ -61,5 +61,5 @@ export interface EvictionPorts {
     readonly message: string;
   }): void;
   /** Keeps a decision on a pod, or on the node. */
-  decide(about: CandidatePod | "node", because: Because): void;
+  decide(about: CandidatePod | "node", because: Decision): void;
 }

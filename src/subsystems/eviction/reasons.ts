@@ -1,5 +1,5 @@
 // pure
-import { type Because, decided } from "../../api/decisions.ts";
+import { type Decision, makeDecision } from "../../api/decisions.ts";
 import type { LocalExcess } from "./local-limits.ts";
 import { amountText } from "./observations.ts";
 import type { PressurePlan, Victim } from "./plan.ts";
@@ -10,7 +10,7 @@ import { isHard, thresholdText } from "./thresholds.ts";
 const NEIGHBOURS = 3;
 
 /** Why a pod was evicted for pressure: what was measured, its place among its neighbours, what would have saved it. */
-export function victimBecause(pressure: PressurePlan, victim: Victim): Because {
+export function victimBecause(pressure: PressurePlan, victim: Victim): Decision {
   const { threshold, observed, resource, ranking } = pressure;
   const { signal } = threshold;
   const { ranked, graceSeconds, remedy } = victim;
@@ -18,7 +18,7 @@ export function victimBecause(pressure: PressurePlan, victim: Victim): Because {
   const others = ranking.filter((one) => one !== ranked);
   const next = others.slice(place, place + NEIGHBOURS);
   const amount = (value: number) => amountText(signal, value);
-  return decided("evictPod", ruleOf(ranked), {
+  return makeDecision("evictPod", ruleOf(ranked), {
     signal,
     resource,
     kind: isHard(threshold) ? "hard" : "soft",
@@ -48,18 +48,18 @@ function neighbourText(one: RankedPod, amount: (value: number) => string): strin
 }
 
 /** Why a pod was evicted for a limit of its own. */
-export function excessBecause(excess: LocalExcess, graceSeconds: number): Because {
+export function excessBecause(excess: LocalExcess, graceSeconds: number): Decision {
   const { limit, what, usedBytes, limitBytes } = excess;
-  return decided("exceedStorage", limit, { what, usedBytes, limitBytes, graceSeconds });
+  return makeDecision("exceedStorage", limit, { what, usedBytes, limitBytes, graceSeconds });
 }
 
 /** What was taken back from the node before a pod had to go, and whether that was enough. */
 export function reclaimBecause(
   { threshold, observed, resource, reclaim }: PressurePlan,
   after: { readonly relieved: boolean; readonly available: number | undefined },
-): Because {
+): Decision {
   const { signal } = threshold;
-  return decided("reclaimNode", after.relieved ? "enough" : "not enough", {
+  return makeDecision("reclaimNode", after.relieved ? "enough" : "not enough", {
     signal,
     resource,
     steps: reclaim,

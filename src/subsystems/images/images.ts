@@ -4,7 +4,7 @@
  * an outcome the status can show, deletions with their reasons. Invariants: an image that somebody is about to
  * use is not removed; what a pass removes is what its dry run says.
  */
-import type { Because } from "../../api/decisions.ts";
+import type { Decision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { desiredPods, type PodFacts } from "../../api/pod-facts.ts";
 import type { PodNews } from "../../api/pod-news.ts";
@@ -79,7 +79,7 @@ export interface ImageDeps {
   readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
   readonly recordNodeEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; its name and id. */
-  readonly decide: (name: string, id: string, because: Because) => void;
+  readonly recordDecision: (name: string, id: string, decision: Decision) => void;
   /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
 }
@@ -244,7 +244,7 @@ export class Images {
   }
 
   #createCollector(holds: Holds, metrics: ImageMetrics): Collector {
-    const { cri, host, clock, log, net, recordNodeEvent, decide } = this.#deps;
+    const { cri, host, clock, log, net, recordNodeEvent, recordDecision } = this.#deps;
     const pods = () => desiredPods(this.#deps.pods);
     return new Collector(this.#settings.gc, {
       images: cri.images,
@@ -253,7 +253,7 @@ export class Images {
       log,
       holds,
       pods,
-      decide,
+      recordDecision,
       inventory: this.#inventory,
       recordEvent: recordNodeEvent,
       collected: metrics.collected,

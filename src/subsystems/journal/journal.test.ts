@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import { decided } from "../../api/decisions.ts";
+import { makeDecision } from "../../api/decisions.ts";
 import { silentLog } from "../../kit/log.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
 import { Journal } from "./journal.ts";
 
 const OPTIONS = { folder: "/journal", segmentBytes: 2_000, segments: 3 };
 const POD = { kind: "pod", name: "default/web", uid: "u" } as const;
-const START = decided("startContainer", "never started", {
+const START = makeDecision("startContainer", "never started", {
   container: "main",
   restartCount: 0,
   policy: "Always",
 });
-const ADMIT = decided("admit", "every rule agreed", { rules: 3 });
+const ADMIT = makeDecision("admit", "every rule agreed", { rules: 3 });
 const FAILED = { kind: "failed", reason: "ErrImagePull", message: "not found", times: 1 } as const;
 
 function world() {

@@ -5,7 +5,7 @@
  * is never read as carried out.
  */
 import {
-  type Because,
+  type Decision,
   type DecisionOutcome,
   type DecisionRecord,
   hasOutcome,
@@ -83,8 +83,8 @@ export class Journal {
   }
 
   /** Keeps a decision, made now unless told; the number is for `conclude`. */
-  record(subject: DecisionSubject, because: Because, atMs: number = this.#clock.wall()): number {
-    const { kind, rule, inputs } = because;
+  record(subject: DecisionSubject, decision: Decision, atMs: number = this.#clock.wall()): number {
+    const { kind, rule, inputs } = decision;
     const pending = hasOutcome(kind) ? { outcome: { kind: "pending", atMs } as const } : {};
     return this.#append({ atMs, subject, kind, rule, inputs, ...pending });
   }

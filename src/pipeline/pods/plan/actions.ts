@@ -1,5 +1,5 @@
 // pure
-import type { Because } from "../../../api/decisions.ts";
+import type { Decision } from "../../../api/decisions.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
@@ -36,10 +36,10 @@ export interface StopRequest {
 
 /** Everything that can be done for a pod. Ordered, idempotent by name, executed one after the other. */
 export type PodAction =
-  | { readonly kind: "makeDirectories"; readonly because: Because }
-  | { readonly kind: "createCgroup"; readonly because: Because }
-  | { readonly kind: "mountVolumes"; readonly because: Because }
-  | { readonly kind: "createSandbox"; readonly attempt: number; readonly because: Because }
+  | { readonly kind: "makeDirectories"; readonly decision: Decision }
+  | { readonly kind: "createCgroup"; readonly decision: Decision }
+  | { readonly kind: "mountVolumes"; readonly decision: Decision }
+  | { readonly kind: "createSandbox"; readonly attempt: number; readonly decision: Decision }
   | {
       readonly kind: "startContainer";
       readonly name: string;
@@ -48,19 +48,19 @@ export type PodAction =
       /** The running sandbox, or undefined when an earlier action of the run makes it. */
       readonly sandboxId: string | undefined;
       readonly backoff: (BackoffEntry & { readonly key: string }) | undefined;
-      readonly because: Because;
+      readonly decision: Decision;
     }
   /** All at once; the action ends when the last has stopped. */
   | {
       readonly kind: "stopContainers";
       readonly stops: readonly StopRequest[];
-      readonly because: readonly Because[];
+      readonly decision: readonly Decision[];
     }
   /** Brings the pod's group, and containers that run, to what the pod was given. */
   | {
       readonly kind: "resizePod";
       readonly containers: readonly { readonly name: string; readonly id: string }[];
-      readonly because: Because;
+      readonly decision: Decision;
     }
   | { readonly kind: "stopSandbox"; readonly id: string }
   | {
@@ -82,12 +82,12 @@ export interface PodPlan {
   /** Containers that are to be started but not now. */
   readonly waits: Readonly<Record<string, Wait>>;
   /** Decisions that lead to no action: delays, containers left as they are. */
-  readonly standing: readonly Because[];
+  readonly standing: readonly Decision[];
   /** Events to record once, as long as their cause lasts. */
   readonly events: readonly PodEvent[];
   readonly wakeAt: MonotonicMs | undefined;
   /** The pod is to be terminated, and why. */
-  readonly ends?: { readonly cause: TerminationCause; readonly because: Because };
+  readonly ends?: { readonly cause: TerminationCause; readonly decision: Decision };
 }
 
 /** Removes an attempt of a container of a pod that stays, with its log. */

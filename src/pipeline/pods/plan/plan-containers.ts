@@ -1,6 +1,6 @@
 // pure
 
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import type { Container, Probe } from "../../../api/generated/types.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import { containerHash } from "../../../api/pod/container-hash.ts";
@@ -175,8 +175,8 @@ function replace({ record, parts }: Turn, running: ObservedContainer, fault: Fau
   draft.actions.push({
     kind: "stopContainers",
     stops: [again ? { ...stop, again: true } : stop],
-    because: [
-      decided("killContainer", fault.rule, {
+    decision: [
+      makeDecision("killContainer", fault.rule, {
         container: running.name,
         graceSeconds: stop.graceSeconds,
         detail: stop.message,
@@ -207,7 +207,7 @@ function ruleToRestart({ record, spec, parts }: Turn, ended: EndedAttempt): stri
   if (again) return rule;
   const { exitCode } = ended;
   const inputs = { container: spec.container.name, policy, exitCode };
-  parts.draft.standing.push(decided("leaveStopped", rule, inputs));
+  parts.draft.standing.push(makeDecision("leaveStopped", rule, inputs));
   return undefined;
 }
 
@@ -230,7 +230,7 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
       message: crashLoopMessage(record, name, backoff.delayMs),
     };
     draft.standing.push(
-      decided("delayRestart", "crash loop back-off", {
+      makeDecision("delayRestart", "crash loop back-off", {
         container: name,
         delayMs: backoff.delayMs,
         leftMs: backoff.leftMs,
@@ -252,7 +252,7 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
     restartCount,
     sandboxId: sandbox.kind === "use" ? sandbox.sandbox.id : undefined,
     backoff: backoff?.next,
-    because: decided("startContainer", rule, {
+    decision: makeDecision("startContainer", rule, {
       container: name,
       restartCount,
       ...(previous?.state === "exited" ? { lastExitCode: previous.exitCode } : {}),

@@ -1,6 +1,6 @@
 // pure
 
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { after } from "../../../kit/instant.ts";
 import type { PodRecord } from "../record.ts";
@@ -31,7 +31,7 @@ export function planDeadline(
     events: [{ type: "Normal", reason: REASON, message: MESSAGE }],
     ends: {
       cause: { kind: "evicted", reason: REASON, message: MESSAGE },
-      because: decided("killPod", "active deadline exceeded", {
+      decision: makeDecision("killPod", "active deadline exceeded", {
         graceSeconds: graceSecondsOf(pod),
         reason: `it may be active for ${deadlineSeconds} s`,
       }),

@@ -1,5 +1,5 @@
 // pure
-import type { Because } from "../../../api/decisions.ts";
+import type { Decision } from "../../../api/decisions.ts";
 import type { BackoffPolicy } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import type { Wait } from "../record.ts";
@@ -25,7 +25,7 @@ export interface PlanContext {
 export class PlanDraft {
   readonly actions: PodAction[] = [];
   readonly waits: Record<string, Wait> = {};
-  readonly standing: Because[] = [];
+  readonly standing: Decision[] = [];
   readonly events: PodEvent[] = [];
   /** Containers that are stopped by this plan to be started with other resources. */
   readonly restarting = new Set<string>();

@@ -1,6 +1,6 @@
 // pure
 
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import type { Container, ResourceRequirements } from "../../../api/generated/types.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import {
@@ -49,10 +49,10 @@ export function planResize(
   const containers = running
     .filter((each) => !restarts.includes(each))
     .map(({ attempt: { name, id } }) => ({ name, id }));
-  const because = decided("resizePod", "resources given are others", {
+  const decision = makeDecision("resizePod", "resources given are others", {
     containers: changed.filter((each) => !restarts.includes(each)).map(nameOf),
   });
-  draft.actions.push({ kind: "resizePod", containers, because });
+  draft.actions.push({ kind: "resizePod", containers, decision });
 }
 
 /** Whether something of a running pod has not yet what the pod was given. */
@@ -115,8 +115,12 @@ function stopThem(
   draft.actions.push({
     kind: "stopContainers",
     stops,
-    because: stops.map(({ name, message }) =>
-      decided("killContainer", RESIZE_RESTART, { container: name, graceSeconds, detail: message }),
+    decision: stops.map(({ name, message }) =>
+      makeDecision("killContainer", RESIZE_RESTART, {
+        container: name,
+        graceSeconds,
+        detail: message,
+      }),
     ),
   });
   for (const { name } of stops) draft.restarting.add(name);

@@ -1,5 +1,5 @@
 // pure
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import type { PodRecord } from "../record.ts";
 import type { PlanDraft } from "./plan-draft.ts";
 import { livingOutdated } from "./rounds.ts";
@@ -22,8 +22,8 @@ export function planRoundEnd(record: PodRecord, draft: PlanDraft): boolean {
       message: detail(name),
       preStop: false,
     })),
-    because: living.map(({ name }) =>
-      decided("killContainer", "restartPolicyRules: RestartAllContainers", {
+    decision: living.map(({ name }) =>
+      makeDecision("killContainer", "restartPolicyRules: RestartAllContainers", {
         container: name,
         graceSeconds: 0,
         detail: detail(name),

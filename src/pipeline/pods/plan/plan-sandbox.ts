@@ -1,6 +1,6 @@
 // pure
 
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import type { ObservedSandbox } from "../../../api/observation.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import { lastEnd } from "../lost-containers.ts";
@@ -40,7 +40,7 @@ export function planSandbox(
   if (!context.network.ready && !isHostNetwork(record)) {
     const message = `network is not ready: ${context.network.message}`;
     draft.events.push({ type: "Warning", reason: "NetworkNotReady", message });
-    draft.standing.push(decided("delaySandbox", "network is not ready", { message }));
+    draft.standing.push(makeDecision("delaySandbox", "network is not ready", { message }));
     return { kind: "none" };
   }
   endOldSandboxes(record, fault ?? "network mode changed", draft);
@@ -48,7 +48,7 @@ export function planSandbox(
   draft.actions.push({
     kind: "createSandbox",
     attempt: current ? current.attempt + 1 : 0,
-    because: decided("startSandbox", fault ?? "network mode changed", {
+    decision: makeDecision("startSandbox", fault ?? "network mode changed", {
       attempt: current ? current.attempt + 1 : 0,
       previous: current?.id ?? "",
     }),
@@ -93,15 +93,15 @@ export function cannotGoOn(record: PodRecord): boolean {
 function prepare(record: PodRecord, draft: PlanDraft): void {
   const { directories, cgroup, volumes } = record.prerequisites;
   const prepares = (part: "directories" | "cgroup") =>
-    decided("preparePod", "not known to be there", { part });
+    makeDecision("preparePod", "not known to be there", { part });
   if (directories !== "present")
-    draft.actions.push({ kind: "makeDirectories", because: prepares("directories") });
+    draft.actions.push({ kind: "makeDirectories", decision: prepares("directories") });
   if (cgroup !== "present")
-    draft.actions.push({ kind: "createCgroup", because: prepares("cgroup") });
+    draft.actions.push({ kind: "createCgroup", decision: prepares("cgroup") });
   if (volumes !== "present") {
     const names = (record.pod.spec?.volumes ?? []).map(({ name }) => name);
-    const because = decided("mountVolumes", "not known to be there", { volumes: names });
-    draft.actions.push({ kind: "mountVolumes", because });
+    const decision = makeDecision("mountVolumes", "not known to be there", { volumes: names });
+    draft.actions.push({ kind: "mountVolumes", decision });
   }
 }
 
@@ -122,8 +122,8 @@ function endOldSandboxes(record: PodRecord, rule: string, draft: PlanDraft): voi
           message: `Stopping container ${name}`,
         })),
       ),
-      because: living.map(({ name }) =>
-        decided("killContainer", rule, { container: name, graceSeconds, detail: rule }),
+      decision: living.map(({ name }) =>
+        makeDecision("killContainer", rule, { container: name, graceSeconds, detail: rule }),
       ),
     });
   }

@@ -1,6 +1,6 @@
 // pure
 
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import { livingContainers } from "../observed.ts";
 import type { PodLife, PodRecord, TerminationCause } from "../record.ts";
 import { NO_PLAN, type PodAction, type PodPlan, removalOf } from "./actions.ts";
@@ -35,8 +35,8 @@ export function planTermination(
       {
         kind: "stopContainers",
         stops: leftMs > 0 ? inTurn(record.pod, stops) : stops,
-        because: stops.map(({ name, message }) =>
-          decided("killContainer", `pod ${wordOf(life.cause)}`, {
+        decision: stops.map(({ name, message }) =>
+          makeDecision("killContainer", `pod ${wordOf(life.cause)}`, {
             container: name,
             graceSeconds,
             detail: message,

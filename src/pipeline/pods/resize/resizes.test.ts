@@ -48,7 +48,7 @@ class Resizing {
     const ports = {
       resizes,
       events: { record: (_, { reason }) => this.said.push(reason) },
-      decisions: { decide: (_, { kind }) => this.said.push(kind), conclude: () => {} },
+      decisions: { record: (_, { kind }) => this.said.push(kind), conclude: () => {} },
     } as Partial<PodPorts> as PodPorts;
     this.resizes = new Resizes({
       clock: this.clock,

@@ -1,4 +1,4 @@
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import {
@@ -127,7 +127,7 @@ export class Resizes {
     this.#waiting.delete(uid);
     const generation = generationOf(desired);
     const requests = requestsInShort(desired);
-    decisions.decide(record, decided("allocateResize", "fits", { generation, requests }));
+    decisions.record(record, makeDecision("allocateResize", "fits", { generation, requests }));
     events.record(desired, resizeStarted(desired, generation));
     const actuated = resizes.actuated(record.pod);
     this.#deps.post(uid, { kind: "resized", allocation, generation, actuated });
@@ -144,7 +144,7 @@ export class Resizes {
     const pendingResize = { reason, message, generation } as const;
     if (before && isRecorded(before, pendingResize)) return;
     const decision = kind === "infeasible" ? "refuseResize" : "deferResize";
-    decisions.decide(record, decided(decision, rule, { generation, message }));
+    decisions.record(record, makeDecision(decision, rule, { generation, message }));
     events.record(desired, resizePending(desired, pendingResize));
     const sinceMs = before?.sinceMs ?? this.#deps.clock.wall();
     this.#deps.post(uid, { kind: "resizePending", pending: { ...pendingResize, sinceMs } });

@@ -1,4 +1,4 @@
-import type { Because, DecisionOutcome } from "../../../api/decisions.ts";
+import type { Decision, DecisionOutcome } from "../../../api/decisions.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { livingContainers, newestSandbox } from "../observed.ts";
 import type { PodAction } from "../plan/actions.ts";
@@ -158,7 +158,7 @@ export async function applyPlan(
   const results: StepResult[] = [];
   for (const action of actions) {
     if (signal.aborted) break;
-    const attempts = reasonsOf(action).map((because) => deps.attempts.begin(record, because));
+    const attempts = decisionsOf(action).map((decision) => deps.attempts.begin(record, decision));
     try {
       const result = await execute(action, run);
       if (result) results.push(result);
@@ -174,9 +174,9 @@ export async function applyPlan(
   return results;
 }
 
-function reasonsOf(action: PodAction): readonly Because[] {
-  if (!("because" in action)) return [];
-  return Array.isArray(action.because) ? action.because : [action.because as Because];
+function decisionsOf(action: PodAction): readonly Decision[] {
+  if (!("decision" in action)) return [];
+  return Array.isArray(action.decision) ? action.decision : [action.decision as Decision];
 }
 
 /** What the record is to know of what was thrown; nothing when the run was given up. */
@@ -196,7 +196,7 @@ function outcomeOf(action: PodAction, result: StepResult | undefined): DecisionO
 
 function outcomeOfFailure(
   error: unknown,
-  { because: { inputs } }: Attempt,
+  { decision: { inputs } }: Attempt,
   { run, result }: { readonly run: Run; readonly result: StepResult | undefined },
 ): DecisionOutcome {
   if (!result) return { kind: "abandoned", message: messageOf(run.signal.reason) };

@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import { aRecord } from "../../../../test/support/pods.ts";
-import { type Because, type DecisionOutcome, decided } from "../../../api/decisions.ts";
+import { type Decision, type DecisionOutcome, makeDecision } from "../../../api/decisions.ts";
 import { VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
 import { Attempts } from "./attempts.ts";
 
 const start = (restartCount = 0) =>
-  decided("startContainer", "never started", { container: "a", restartCount, policy: "Always" });
-const MOUNT = decided("mountVolumes", "not known to be there", { volumes: ["data"] });
+  makeDecision("startContainer", "never started", {
+    container: "a",
+    restartCount,
+    policy: "Always",
+  });
+const MOUNT = makeDecision("mountVolumes", "not known to be there", { volumes: ["data"] });
 const DONE: DecisionOutcome = { kind: "done" };
 const failed = (message: string, reason = "ErrImagePull"): DecisionOutcome => ({
   kind: "failed",
@@ -24,7 +28,7 @@ function journal() {
   const clock = new SimClock();
   const attempts = new Attempts(
     {
-      decide: (_, { kind }: Because) => {
+      record: (_, { kind }: Decision) => {
         decisions += 1;
         lines.push(`${decisions} ${kind}`);
         return decisions;
@@ -43,9 +47,9 @@ function journal() {
     clock,
   );
   const record = aRecord();
-  const attempt = (because: Because, outcome: DecisionOutcome, waits: readonly string[] = []) => {
-    const begun = attempts.begin(record, because);
-    const name = because.kind === "mountVolumes" ? VOLUMES_PROGRESS : "a";
+  const attempt = (decision: Decision, outcome: DecisionOutcome, waits: readonly string[] = []) => {
+    const begun = attempts.begin(record, decision);
+    const name = decision.kind === "mountVolumes" ? VOLUMES_PROGRESS : "a";
     for (const message of waits) attempts.waits(name, message);
     begun.end(outcome);
   };

@@ -1,4 +1,4 @@
-import type { Because, DecisionKind, DecisionOutcome } from "../../../api/decisions.ts";
+import type { Decision, DecisionKind, DecisionOutcome } from "../../../api/decisions.ts";
 import { VOLUMES_PROGRESS } from "../../../api/pod-news.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { withoutFigures } from "../../../kit/errors.ts";
@@ -38,13 +38,13 @@ export class Attempts {
   }
 
   /** An action begins that was decided on for this reason. */
-  begin(record: PodRecord, because: Because): Attempt {
-    const step = stepOf(because);
+  begin(record: PodRecord, decision: Decision): Attempt {
+    const step = stepOf(decision);
     const last = this.#failed.get(step);
-    const attempt = new Attempt(record, because, {
+    const attempt = new Attempt(record, decision, {
       decisions: this.#decisions,
       beganAtMs: this.#clock.wall(),
-      last: last?.key === keyOf(because) ? last : undefined,
+      last: last?.key === keyOf(decision) ? last : undefined,
       onEnd: (failed) => {
         this.#open.delete(step);
         if (failed) this.#failed.set(step, failed);
@@ -72,17 +72,17 @@ interface AttemptDeps {
 
 /** One action under way. */
 export class Attempt {
-  readonly because: Because;
+  readonly decision: Decision;
   readonly #record: PodRecord;
   readonly #deps: AttemptDeps;
-  #decision: number | undefined;
+  #decisionId: number | undefined;
   #waitsFor: string | undefined;
 
-  constructor(record: PodRecord, because: Because, deps: AttemptDeps) {
-    this.because = because;
+  constructor(record: PodRecord, decision: Decision, deps: AttemptDeps) {
+    this.decision = decision;
     this.#record = record;
     this.#deps = deps;
-    if (!deps.last && !QUIET.has(because.kind)) this.#decide();
+    if (!deps.last && !QUIET.has(decision.kind)) this.#decide();
   }
 
   /** It goes on, and waits for this. */
@@ -100,11 +100,11 @@ export class Attempt {
         onEnd(this.#fail({ ...outcome, message: this.#faultOf(outcome.message) }));
         return;
       case "done":
-        if (this.#decision !== undefined || last) this.#conclude(outcome);
+        if (this.#decisionId !== undefined || last) this.#conclude(outcome);
         onEnd(undefined);
         return;
       case "abandoned":
-        if (this.#decision !== undefined) this.#conclude(outcome);
+        if (this.#decisionId !== undefined) this.#conclude(outcome);
         onEnd(last);
         return;
       case "pending":
@@ -117,7 +117,7 @@ export class Attempt {
 
   /** Of volumes the last that was told of one of them: that the pod has waited for long says nothing. */
   #faultOf(message: string): string {
-    return this.because.kind === "mountVolumes" ? (this.#waitsFor ?? message) : message;
+    return this.decision.kind === "mountVolumes" ? (this.#waitsFor ?? message) : message;
   }
 
   #fail(outcome: Extract<DecisionOutcome, { kind: "failed" }>): Failed {
@@ -132,13 +132,13 @@ export class Attempt {
       return { ...last, times };
     }
     const decision = this.#conclude(outcome);
-    return { decision, key: keyOf(this.because), fault, times: 1 };
+    return { decision, key: keyOf(this.decision), fault, times: 1 };
   }
 
   #decide(): number {
     const { decisions, beganAtMs } = this.#deps;
-    this.#decision ??= decisions.decide(this.#record, this.because, beganAtMs);
-    return this.#decision;
+    this.#decisionId ??= decisions.record(this.#record, this.decision, beganAtMs);
+    return this.#decisionId;
   }
 
   #conclude(outcome: DecisionOutcome): number {
@@ -149,10 +149,10 @@ export class Attempt {
 }
 
 /** What is attempted, whatever for: `startContainer main`, `mountVolumes `. */
-function stepOf({ kind, inputs }: Because): string {
+function stepOf({ kind, inputs }: Decision): string {
   return `${kind} ${"container" in inputs ? inputs.container : ""}`;
 }
 
-function keyOf({ kind, rule, inputs }: Because): string {
+function keyOf({ kind, rule, inputs }: Decision): string {
   return JSON.stringify({ kind, rule, inputs });
 }

@@ -1,6 +1,6 @@
 // pure
 /** What happened to a pod without anybody having planned it: ends of containers, and orders to end the pod. */
-import { type Because, decided } from "../../../api/decisions.ts";
+import { type Decision, makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import type { WallMs } from "../../../kit/clock.ts";
@@ -10,7 +10,7 @@ import type { PodRecord, PodSource } from "../record.ts";
 
 /** Something that happened, and when. */
 export interface PodFactToTell {
-  readonly because: Because;
+  readonly decision: Decision;
   readonly atMs: WallMs | undefined;
 }
 
@@ -23,7 +23,7 @@ export function exitsSince(before: Observation, { pod, observed }: PodRecord): P
   const ended = new Set(before.containers.filter(hasEnded).map(({ id }) => id));
   return observed.containers
     .filter((attempt) => hasEnded(attempt) && !ended.has(attempt.id))
-    .map((attempt) => ({ because: exitOf(pod, attempt), atMs: attempt.finishedAtMs }))
+    .map((attempt) => ({ decision: exitOf(pod, attempt), atMs: attempt.finishedAtMs }))
     .sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
 }
 
@@ -35,8 +35,8 @@ function hasEnded({ state, startedAtMs }: ObservedContainer): boolean {
 function exitOf(
   pod: Pod,
   { name, restartCount, exitCode, reason, message }: ObservedContainer,
-): Because {
-  return decided("containerExited", reason === "" ? "exited" : reason, {
+): Decision {
+  return makeDecision("containerExited", reason === "" ? "exited" : reason, {
     container: name,
     restartCount,
     exitCode,
@@ -50,7 +50,7 @@ function exitOf(
 function reachedLimit(
   pod: Pod,
   name: string,
-): Pick<Extract<Because, { kind: "containerExited" }>["inputs"], "limit" | "limitOf"> {
+): Pick<Extract<Decision, { kind: "containerExited" }>["inputs"], "limit" | "limitOf"> {
   const own = findContainer(pod, name)?.container.resources?.limits?.["memory"];
   const shared = pod.spec?.resources?.limits?.["memory"];
   const isAlone =
@@ -62,23 +62,26 @@ function reachedLimit(
 }
 
 /** That a pod which ran until now has nothing left to run; `undefined` when it has, or is ended otherwise. */
-export function completionSince(before: PodRecord["life"], record: PodRecord): Because | undefined {
+export function completionSince(
+  before: PodRecord["life"],
+  record: PodRecord,
+): Decision | undefined {
   const { life } = record;
   if (before.kind !== "running" || !("cause" in life) || life.cause.kind !== "completed")
     return undefined;
-  return decided("completePod", "nothing is to run again", { phase: derivePhase(record) });
+  return makeDecision("completePod", "nothing is to run again", { phase: derivePhase(record) });
 }
 
 /** Why a pod that was wanted until now is to end, where nobody else has told; `undefined` when it is not to. */
 export function deletionSince(
   before: PodRecord["life"],
   { life, pod, source, removal }: PodRecord,
-): Because | undefined {
+): Decision | undefined {
   if (before.kind !== "waiting" && before.kind !== "running") return undefined;
   if (life.kind !== "terminating" || life.cause.kind !== "deleted") return undefined;
   const [rule, reason] =
     source === "api" ? deletedObject(pod, removal) : (SOURCES[source] ?? SOURCES.file);
-  return decided("killPod", rule, { graceSeconds: life.graceSeconds, reason });
+  return makeDecision("killPod", rule, { graceSeconds: life.graceSeconds, reason });
 }
 
 const SOURCES: Readonly<Record<Exclude<PodSource, "api">, readonly [string, string]>> = {

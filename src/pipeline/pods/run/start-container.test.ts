@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import { aContainer, aPod, aRecord, aSandbox } from "../../../../test/support/pods.ts";
-import { decided } from "../../../api/decisions.ts";
+import { makeDecision } from "../../../api/decisions.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
@@ -19,7 +19,7 @@ const ACTION = {
   restartCount: 0,
   sandboxId: "sb-1",
   backoff: undefined,
-  because: decided("startContainer", "never started", {
+  decision: makeDecision("startContainer", "never started", {
     container: "a",
     restartCount: 0,
     policy: "Always",

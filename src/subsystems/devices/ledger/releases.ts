@@ -1,5 +1,5 @@
 /** Taking devices back: from pods that have ended, and from init containers that are done. */
-import { type Because, decided } from "../../../api/decisions.ts";
+import { type Decision, makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { deviceRequests } from "../requests.ts";
@@ -9,7 +9,7 @@ import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from ".
 /** What taking back needs. */
 export interface ReleasesDeps {
   readonly state: DeviceState;
-  readonly decide: (pod: Pod, because: Because) => void;
+  readonly recordDecision: (pod: Pod, decision: Decision) => void;
   /** Devices may be free that others wait for. */
   readonly onFreed: () => void;
 }
@@ -54,7 +54,7 @@ export class Releases {
     );
     const devices = [...new Set(names)];
     if (pod && devices.length > 0)
-      this.#deps.decide(pod, decided("releaseDevices", rule, { devices }));
+      this.#deps.recordDecision(pod, makeDecision("releaseDevices", rule, { devices }));
     this.#deps.onFreed();
   }
 }

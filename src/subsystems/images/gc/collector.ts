@@ -3,7 +3,7 @@
  * Out: deletions, each with a decision in the journal; events about the node. Invariants: what is removed is
  * what `planGc` says for the snapshot, less what came into use since; a failed deletion does not end a pass.
  */
-import { type Because, decided } from "../../../api/decisions.ts";
+import { type Decision, makeDecision } from "../../../api/decisions.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
@@ -47,7 +47,7 @@ export interface CollectorDeps {
   readonly pods: () => readonly Pod[];
   readonly recordEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; name and id. */
-  readonly decide: (name: string, id: string, because: Because) => void;
+  readonly recordDecision: (name: string, id: string, decision: Decision) => void;
   readonly collected: Counter;
   /** Whether a registry answers; asked only when a rule wants to know. */
   readonly reachable: (registry: string, signal: AbortSignal) => Promise<boolean>;
@@ -187,7 +187,7 @@ export class Collector {
   }
 
   #record(image: GcImage, rule: "age" | "space", { plan, freedBytes }: Pass): void {
-    const because = decided("collectImage", rule, {
+    const decision = makeDecision("collectImage", rule, {
       goal: plan.goal.kind,
       sizeBytes: image.sizeBytes,
       firstDetectedMs: image.firstDetectedMs,
@@ -199,7 +199,7 @@ export class Collector {
       order: this.policy.order,
     });
     const name = shownName(image);
-    this.#deps.decide(name, image.id, because);
+    this.#deps.recordDecision(name, image.id, decision);
     this.#deps.log.info("image removed", { image: name, rule, sizeBytes: image.sizeBytes });
   }
 
