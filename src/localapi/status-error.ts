@@ -7,7 +7,7 @@ import {
   formatProblems,
 } from "../api/decode/field-problem.ts";
 import type { Status, StatusCause, StatusDetails } from "../api/generated/types.ts";
-import { type ForeignKind, foreignText } from "./kinds/foreign-kinds.ts";
+import { type UnsupportedKind, unsupportedText } from "./kinds/unsupported-kinds.ts";
 
 /** What is asked for is refused; `status` goes to the client as it is. */
 export class StatusError extends Error {
@@ -110,10 +110,15 @@ export const methodNotAllowed = (): StatusError =>
   );
 
 /** A kind that this API does not have: reading finds none, and writing is told what to do instead. */
-export const notHad = (foreign: ForeignKind, isRead: boolean): StatusError =>
+export const unsupportedKind = (unsupported: UnsupportedKind, isRead: boolean): StatusError =>
   isRead
-    ? new StatusError(404, "NotFound", foreignText(foreign), detailsOf(foreign, ""))
-    : new StatusError(405, "MethodNotAllowed", foreignText(foreign), detailsOf(foreign, ""));
+    ? new StatusError(404, "NotFound", unsupportedText(unsupported), detailsOf(unsupported, ""))
+    : new StatusError(
+        405,
+        "MethodNotAllowed",
+        unsupportedText(unsupported),
+        detailsOf(unsupported, ""),
+      );
 
 /** There is no such path. */
 export const unknownPath = (): StatusError =>

@@ -1,8 +1,8 @@
 // pure
 /** Everything the server offers beside the objects that are kept: subresources, and questions that are answered. */
 import { KINDS } from "./catalog.ts";
-import { FOREIGN, type ForeignKind } from "./foreign-kinds.ts";
 import type { Kind } from "./kind.ts";
+import { UNSUPPORTED, type UnsupportedKind } from "./unsupported-kinds.ts";
 
 /** A part of an object, or something that can be done with it. */
 export interface Subresource {
@@ -110,18 +110,18 @@ export interface GroupVersion {
   readonly kinds: readonly Kind[];
   readonly reviews: readonly Review[];
   /** Kinds that are only explained. */
-  readonly foreign: readonly ForeignKind[];
+  readonly unsupported: readonly UnsupportedKind[];
 }
 
 /** All groups, the core group first, each with its preferred version before others. */
 export const GROUP_VERSIONS: readonly GroupVersion[] = [
-  ...new Set([...KINDS, ...REVIEWS, ...FOREIGN].map(({ group }) => group)),
+  ...new Set([...KINDS, ...REVIEWS, ...UNSUPPORTED].map(({ group }) => group)),
 ].flatMap((group) => {
-  const all = [...KINDS, ...REVIEWS, ...FOREIGN].filter((each) => each.group === group);
+  const all = [...KINDS, ...REVIEWS, ...UNSUPPORTED].filter((each) => each.group === group);
   return [...new Set(all.map(({ version }) => version))].map((version) => {
     const isOf = (each: Pick<Kind, "group" | "version">) =>
       each.group === group && each.version === version;
     const [kinds, reviews] = [KINDS.filter(isOf), REVIEWS.filter(isOf)];
-    return { group, version, kinds, reviews, foreign: FOREIGN.filter(isOf) };
+    return { group, version, kinds, reviews, unsupported: UNSUPPORTED.filter(isOf) };
   });
 });

@@ -1,6 +1,6 @@
 // pure
 /** What the server offers, as clients discover it: group by group, and all in one document. */
-import type { ForeignKind } from "../kinds/foreign-kinds.ts";
+
 import type { Kind } from "../kinds/kind.ts";
 import { apiVersionOf } from "../kinds/kind.ts";
 import {
@@ -10,6 +10,7 @@ import {
   type Subresource,
   subresourcesOf,
 } from "../kinds/offers.ts";
+import type { UnsupportedKind } from "../kinds/unsupported-kinds.ts";
 import { mediaTypes } from "./negotiate.ts";
 
 /** Where a path of discovery leads; undefined when it is none. */
@@ -80,7 +81,7 @@ function resourceList(of: GroupVersion): object {
     resources: [
       ...of.kinds.flatMap(resourcesOf),
       ...of.reviews.map(reviewResource),
-      ...of.foreign.map(foreignResource),
+      ...of.unsupported.map(unsupportedResource),
     ].toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   };
 }
@@ -149,7 +150,7 @@ export function aggregatedContent(root: "api" | "apis", version: string): object
         resources: [
           ...of.kinds.map(discoveredKind),
           ...of.reviews.map(discoveredReview),
-          ...of.foreign.map(discoveredForeign),
+          ...of.unsupported.map(discoveredUnsupported),
         ],
       })),
     })),
@@ -186,7 +187,7 @@ function discoveredReview({ plural, kind, group, version, namespaced, verbs }: R
 }
 
 /** Without verbs, so that lists of what there is leave it out. */
-function foreignResource({ plural, kind, namespaced, shortNames }: ForeignKind): Resource {
+function unsupportedResource({ plural, kind, namespaced, shortNames }: UnsupportedKind): Resource {
   return {
     name: plural,
     singularName: kind.toLowerCase(),
@@ -197,8 +198,8 @@ function foreignResource({ plural, kind, namespaced, shortNames }: ForeignKind):
   };
 }
 
-function discoveredForeign(foreign: ForeignKind): object {
-  const { plural, kind, group, version, namespaced, shortNames } = foreign;
+function discoveredUnsupported(unsupported: UnsupportedKind): object {
+  const { plural, kind, group, version, namespaced, shortNames } = unsupported;
   return {
     resource: plural,
     responseKind: { group, version, kind },

@@ -5,18 +5,18 @@ import type { Exchange, ListenProblem } from "../../outside/serving.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { type Access, authorize } from "../access/authorize.ts";
 import { findKind } from "../kinds/catalog.ts";
-import { type ForeignKind, findForeign, hasEmptyList } from "../kinds/foreign-kinds.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { REVIEWS, subresourcesOf } from "../kinds/offers.ts";
+import { findUnsupported, hasEmptyList, type UnsupportedKind } from "../kinds/unsupported-kinds.ts";
 import type { User } from "../objects/object-request.ts";
 import {
   forbidden,
   internal,
   methodNotAllowed,
-  notHad,
   StatusError,
   unauthorized,
   unknownPath,
+  unsupportedKind,
 } from "../status-error.ts";
 import { type ResourceCall, replyObject, replyRefusal, type ServeDeps } from "./call.ts";
 import { replyOther } from "./other-paths.ts";
@@ -99,8 +99,8 @@ export class ApiServer {
       (each) => each.group === group && each.plural === plural && each.version === at.version,
     );
     if (review) return await replyReview(call, review);
-    const foreign = findForeign(group, at.version, plural);
-    if (foreign) return await replyForeign(exchange, foreign, name);
+    const unsupported = findUnsupported(group, at.version, plural);
+    if (unsupported) return await replyUnsupported(exchange, unsupported, name);
     const kind = findKind(group, plural);
     if (!kind || kind.version !== at.version) throw unknownPath();
     if (isMisplaced(kind, at)) throw unknownPath();
@@ -138,10 +138,15 @@ export class ApiServer {
 }
 
 /** Says what is done without a kind that this API does not have. Throws `StatusError` but for an empty list. */
-async function replyForeign(exchange: Exchange, foreign: ForeignKind, name: string): Promise<void> {
+async function replyUnsupported(
+  exchange: Exchange,
+  unsupported: UnsupportedKind,
+  name: string,
+): Promise<void> {
   const isRead = exchange.method === "GET";
-  if (!isRead || name !== "" || !hasEmptyList(foreign)) throw notHad(foreign, isRead);
-  const { group, version, kind } = foreign;
+  if (!isRead || name !== "" || !hasEmptyList(unsupported))
+    throw unsupportedKind(unsupported, isRead);
+  const { group, version, kind } = unsupported;
   const metadata = { resourceVersion: "" };
   const list = { kind: `${kind}List`, apiVersion: `${group}/${version}`, metadata, items: [] };
   await replyObject(exchange, 200, list);

@@ -19,13 +19,13 @@ export type MissingDnsNotice = "everyPod" | "nodeOnce";
 export async function recordDnsProblems(
   { runtime, events }: EventDeps,
   pod: Pod,
-  notice: MissingDnsNotice | "told",
+  notice: MissingDnsNotice | "reported",
 ): Promise<boolean> {
   const { faults, missing } = await runtime.dnsProblems(pod);
   for (const message of faults)
     events.ofPod(pod, { type: "Warning", reason: "DNSConfigForming", message });
   if (missing === undefined) return false;
-  if (notice === "told") return true;
+  if (notice === "reported") return true;
   events.ofNode({ type: "Warning", reason: "MissingClusterDNS", message: missing });
   if (notice === "nodeOnce") return true;
   const message = `pod: "${podDescription(pod)}". ${missing}`;

@@ -20,12 +20,12 @@ export function runtimePort(
   missingDns: MissingDnsNotice,
 ): PodPorts["runtime"] {
   const { runtime, logs } = deps;
-  let notice: MissingDnsNotice | "told" = missingDns;
+  let notice: MissingDnsNotice | "reported" = missingDns;
   return {
     observe: (uid, signal) => runtime.observe(uid, signal),
     createSandbox: async (pod, attempt, signal) => {
       const isMissing = await recordDnsProblems(deps, pod, notice);
-      if (isMissing && missingDns === "nodeOnce") notice = "told";
+      if (isMissing && missingDns === "nodeOnce") notice = "reported";
       return await runtime.createSandbox(pod, attempt, signal);
     },
     createContainer: (options, signal) => createContainer(options, deps, signal),

@@ -43,8 +43,8 @@ const EVERY_MS = 60_000;
 const VOLUME_MODE = 0o777;
 const FOLDER_MODE = 0o711;
 const COMPONENT = "persistentvolume-controller";
-/** Claims whose waiting was told; more are told again. */
-const MAX_TOLD = 1_000;
+/** Claims whose waiting was reported; beyond that they are reported again. */
+const MAX_REPORTED = 1_000;
 
 /** The class that is there from the beginning. */
 export const LOCAL_STORAGE_CLASS = {
@@ -60,7 +60,7 @@ export const LOCAL_STORAGE_CLASS = {
 /** See the head of this file. */
 export function claimController(deps: ClaimsDeps): Controller {
   const { store } = deps.core;
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   return {
     name: "local API: claims",
     everyMs: EVERY_MS,
@@ -73,20 +73,20 @@ export function claimController(deps: ClaimsDeps): Controller {
       };
       if (view.claims.length + view.volumes.length === 0) return [];
       return planClaims(view)
-        .filter((step) => step.kind !== "tell" || isNews(told, step))
-        .map((step) => () => take(step, deps));
+        .filter((step) => step.kind !== "event" || isUnreported(reported, step))
+        .map((step) => () => perform(step, deps));
     },
   };
 }
 
-function isNews(
-  told: Map<string, string>,
-  { claim, message }: Extract<ClaimStep, { kind: "tell" }>,
+function isUnreported(
+  reported: Map<string, string>,
+  { claim, message }: Extract<ClaimStep, { kind: "event" }>,
 ): boolean {
   const uid = claim.metadata?.uid ?? "";
-  if (told.get(uid) === message) return false;
-  if (told.size >= MAX_TOLD) told.clear();
-  told.set(uid, message);
+  if (reported.get(uid) === message) return false;
+  if (reported.size >= MAX_REPORTED) reported.clear();
+  reported.set(uid, message);
   return true;
 }
 
@@ -99,7 +99,7 @@ function isCurrent({ store }: ObjectsCore, collection: string, object: object): 
   return kept?.metadata.resourceVersion === metadata.resourceVersion;
 }
 
-async function take(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
+async function perform(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
   const { core } = deps;
   if ("claim" in step && !isCurrent(core, CLAIMS.collection, step.claim)) return;
   if ("volume" in step && !isCurrent(core, VOLUMES.collection, step.volume)) return;
@@ -108,7 +108,7 @@ async function take(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
       return bind(core, step.claim, step.volume);
     case "provision":
       return await provision(step, deps);
-    case "letGo": {
+    case "removeFinalizer": {
       const before = asObject(step.claim);
       const { namespace = "", name = "", finalizers = [] } = before.metadata;
       const left = finalizers.filter((each) => each !== CLAIM_IN_USE);
@@ -122,7 +122,7 @@ async function take(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
         status: { ...step.volume.status, phase: step.phase },
       });
       return;
-    case "lose":
+    case "markLost":
       core.store.put(CLAIMS.collection, {
         ...asObject(step.claim),
         status: { ...step.claim.status, phase: "Lost" },
@@ -130,7 +130,7 @@ async function take(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
       return;
     case "reclaim":
       return await reclaim(step.volume, deps);
-    case "tell":
+    case "event":
       return noteEvent(core, asObject(step.claim), { ...step, component: COMPONENT });
     default:
       return step satisfies never;

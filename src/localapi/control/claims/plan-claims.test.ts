@@ -72,7 +72,7 @@ const boundTo = (name: string) => claim({ volumeName: name }, { status: { phase:
 function steps(view: Partial<ClaimsView>): readonly string[] {
   const all = { claims: [], volumes: [], pods: [], classes: [LOCAL, IMMEDIATE, OTHER], ...view };
   return planClaims(all).map((step) => {
-    if (step.kind === "tell") return `tell ${step.reason}`;
+    if (step.kind === "event") return `event ${step.reason}`;
     if (step.kind === "bind") return `bind ${step.volume.metadata?.name}`;
     if (step.kind === "phase") return `phase ${step.phase}`;
     return step.kind;
@@ -80,12 +80,12 @@ function steps(view: Partial<ClaimsView>): readonly string[] {
 }
 
 const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]])[] = [
-  ["a claim without a pod waits", { claims: [claim()] }, ["tell WaitForFirstConsumer"]],
+  ["a claim without a pod waits", { claims: [claim()] }, ["event WaitForFirstConsumer"]],
   ["a claim of a pod gets a volume", { claims: [claim()], pods: [user()] }, ["provision"]],
   [
     "a pod that has ended is no user",
     { claims: [claim()], pods: [user("Succeeded")] },
-    ["tell WaitForFirstConsumer"],
+    ["event WaitForFirstConsumer"],
   ],
   [
     "an immediate class waits for no pod",
@@ -96,18 +96,22 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
   [
     "another provisioner is waited for",
     { claims: [claim({ storageClassName: "cloud" })] },
-    ["tell ExternalProvisioning"],
+    ["event ExternalProvisioning"],
   ],
   [
-    "an unknown class is said",
+    "an unknown class is reported",
     { claims: [claim({ storageClassName: "none" })] },
-    ["tell ProvisioningFailed"],
+    ["event ProvisioningFailed"],
   ],
-  ["no class is said", { claims: [claim({ storageClassName: "" })] }, ["tell ProvisioningFailed"]],
+  [
+    "no class is reported",
+    { claims: [claim({ storageClassName: "" })] },
+    ["event ProvisioningFailed"],
+  ],
   [
     "no block devices are made",
     { claims: [claim({ volumeMode: "Block" })], pods: [user()] },
-    ["tell ProvisioningFailed"],
+    ["event ProvisioningFailed"],
   ],
   [
     "the smallest volume that fits is bound",
@@ -134,7 +138,7 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
       ],
       volumes: [volume("one")],
     },
-    ["bind one", "tell ProvisioningFailed"],
+    ["bind one", "event ProvisioningFailed"],
   ],
   [
     "a volume reserved for another claim is left alone",
@@ -142,7 +146,7 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
       claims: [claim({ storageClassName: "" })],
       volumes: [volume("one", { claimRef: { name: "other", namespace: "default" } })],
     },
-    ["tell ProvisioningFailed"],
+    ["event ProvisioningFailed"],
   ],
   [
     "a volume reserved by name is bound",
@@ -161,8 +165,12 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
     ["bind one"],
   ],
   ["a claim on its way is held by its pod", { claims: [GOING], pods: [user("Running")] }, []],
-  ["and let go without one", { claims: [GOING], pods: [user("Failed")] }, ["letGo"]],
-  ["a bound claim whose volume is gone is lost", { claims: [boundTo("gone")] }, ["lose"]],
+  [
+    "and its finalizer is removed without one",
+    { claims: [GOING], pods: [user("Failed")] },
+    ["removeFinalizer"],
+  ],
+  ["a bound claim whose volume is gone is lost", { claims: [boundTo("gone")] }, ["markLost"]],
   ["a volume that was made goes with its claim", { volumes: [MADE] }, ["reclaim"]],
   [
     "one that is retained is released",

@@ -37,14 +37,14 @@ export type ClaimStep =
       readonly storageClass: StorageClass;
     }
   /** No pod uses the claim any more, which is to go. */
-  | { readonly kind: "letGo"; readonly claim: PersistentVolumeClaim }
+  | { readonly kind: "removeFinalizer"; readonly claim: PersistentVolumeClaim }
   | { readonly kind: "phase"; readonly volume: PersistentVolume; readonly phase: string }
-  | { readonly kind: "lose"; readonly claim: PersistentVolumeClaim }
+  | { readonly kind: "markLost"; readonly claim: PersistentVolumeClaim }
   /** The claim is gone: data and volume go. */
   | { readonly kind: "reclaim"; readonly volume: PersistentVolume }
-  /** The claim waits, and is told why. */
+  /** The claim waits, and is reported why. */
   | {
-      readonly kind: "tell";
+      readonly kind: "event";
       readonly claim: PersistentVolumeClaim;
       readonly type: "Normal" | "Warning";
       readonly reason: string;
@@ -95,11 +95,11 @@ function planClaim(
   const { metadata, spec, status } = claim;
   if (metadata?.deletionTimestamp !== undefined) {
     const isHeld = metadata.finalizers?.includes(CLAIM_IN_USE) === true;
-    return isHeld && usersOf(claim, view).length === 0 ? [{ kind: "letGo", claim }] : [];
+    return isHeld && usersOf(claim, view).length === 0 ? [{ kind: "removeFinalizer", claim }] : [];
   }
   if (status?.phase === "Bound") {
     const isThere = view.volumes.some((volume) => volume.metadata?.name === spec?.volumeName);
-    return isThere ? [] : [{ kind: "lose", claim }];
+    return isThere ? [] : [{ kind: "markLost", claim }];
   }
   if (status?.phase === "Lost") return [];
   const volume = chooseVolume(claim, view.volumes, taken);
@@ -119,22 +119,22 @@ function planNewVolume(claim: PersistentVolumeClaim, view: ClaimsView): readonly
       name === ""
         ? "no persistent volumes available for this claim and no storage class is set"
         : `storageclass.storage.k8s.io "${name}" not found; there is ${LOCAL_CLASS}`;
-    return [{ kind: "tell", claim, type: "Warning", reason: "ProvisioningFailed", message }];
+    return [{ kind: "event", claim, type: "Warning", reason: "ProvisioningFailed", message }];
   }
   if (storageClass.provisioner !== PROVISIONER) {
     const message = `Waiting for a volume to be created by the external provisioner '${storageClass.provisioner}'. nodelet provisions volumes of class ${LOCAL_CLASS} only.`;
-    return [{ kind: "tell", claim, type: "Normal", reason: "ExternalProvisioning", message }];
+    return [{ kind: "event", claim, type: "Normal", reason: "ExternalProvisioning", message }];
   }
   if (claim.spec?.volumeMode === "Block") {
     const message = `volumeMode Block is not supported by class ${name}: create a local PersistentVolume for a device`;
-    return [{ kind: "tell", claim, type: "Warning", reason: "ProvisioningFailed", message }];
+    return [{ kind: "event", claim, type: "Warning", reason: "ProvisioningFailed", message }];
   }
   if (
     storageClass.volumeBindingMode === "WaitForFirstConsumer" &&
     usersOf(claim, view).length === 0
   ) {
     const message = "waiting for first consumer to be created before binding";
-    return [{ kind: "tell", claim, type: "Normal", reason: "WaitForFirstConsumer", message }];
+    return [{ kind: "event", claim, type: "Normal", reason: "WaitForFirstConsumer", message }];
   }
   return [{ kind: "provision", claim, storageClass }];
 }

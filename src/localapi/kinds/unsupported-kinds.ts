@@ -6,7 +6,7 @@
  */
 
 /** A kind that is only answered with an explanation. */
-export interface ForeignKind {
+export interface UnsupportedKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -33,7 +33,7 @@ function kinds(
   version: string,
   rows: readonly Row[],
   namespaced = true,
-): readonly ForeignKind[] {
+): readonly UnsupportedKind[] {
   return rows.map(([kind, plural, shortNames, instead]) => ({
     group,
     version,
@@ -46,7 +46,7 @@ function kinds(
 }
 
 /** All of them. */
-export const FOREIGN: readonly ForeignKind[] = [
+export const UNSUPPORTED: readonly UnsupportedKind[] = [
   ...kinds("", "v1", [["ReplicationController", "replicationcontrollers", ["rc"], REPLICAS]]),
   ...kinds("apps", "v1", [
     ["DaemonSet", "daemonsets", ["ds"], REPLICAS],
@@ -88,20 +88,20 @@ export const FOREIGN: readonly ForeignKind[] = [
 ];
 
 /** Whether lists of the kind are empty and no refusal: kubectl before 1.27 looks for extensions before it writes. */
-export const hasEmptyList = ({ plural }: ForeignKind): boolean => plural === CRDS;
+export const hasEmptyList = ({ plural }: UnsupportedKind): boolean => plural === CRDS;
 
 /** The kind at a path, when it is one of them. */
-export function findForeign(
+export function findUnsupported(
   group: string,
   version: string,
   plural: string,
-): ForeignKind | undefined {
-  return FOREIGN.find(
+): UnsupportedKind | undefined {
+  return UNSUPPORTED.find(
     (each) => each.group === group && each.version === version && each.plural === plural,
   );
 }
 
 /** What this API is, and what to do without the kind. */
-export function foreignText({ kind, instead }: ForeignKind): string {
+export function unsupportedText({ kind, instead }: UnsupportedKind): string {
   return `this is the API of a single node, which runs pods and has no ${kind}. ${instead} For more than one node or for controllers, join a cluster: nodelet up -- --kubeconfig=FILE`;
 }
