@@ -181,7 +181,7 @@ export function tenantSpec({ uses, request, limit, priority, kind }: Tenant): Po
   const mib = (amount: number | undefined) =>
     amount === undefined ? {} : { memory: `${amount}Mi` };
   // Class Guaranteed needs all four.
-  const cpu = limit === undefined ? {} : { cpu: "20m" };
+  const cpu = limit === undefined ? {} : { cpu: "500m" };
   const resources = {
     requests: { ...mib(request), ...cpu },
     ...(limit === undefined ? {} : { limits: { ...mib(limit), ...cpu } }),
