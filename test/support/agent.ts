@@ -111,6 +111,12 @@ export class BoxedAgent {
     return this.#process?.running ?? false;
   }
 
+  /** The agent's process id as the machine counts. */
+  async pid(): Promise<number> {
+    if (!this.#process) throw new Error("the agent was not started");
+    return await this.#process.pid();
+  }
+
   log(): string {
     try {
       return readFileSync(join(this.box.folder, "agent.log"), "utf8");
