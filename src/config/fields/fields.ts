@@ -54,7 +54,8 @@ type LeafPath<T, Prefix extends string = ""> = {
     : never;
 }[keyof T & string];
 
-/** Compiles only while the table and the type name the same fields. */
-type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
-/** Proof at compile time that the table leaves no field out and invents none. */
-export const TABLE_MATCHES_TYPE: Same<FieldPath, LeafPath<KubeletConfig>> = true;
+type TypePath = LeafPath<KubeletConfig>;
+/** Fields that only one of table and type names. */
+type Unmatched = Exclude<TypePath, FieldPath> | Exclude<FieldPath, TypePath>;
+/** Proof at compile time that the table leaves no field out and invents none; the error names those that differ. */
+export const TABLE_MATCHES_TYPE: Readonly<Record<Unmatched, true>> = {};
