@@ -10,8 +10,9 @@ export function assembleEviction(
   { subsystems, pipeline }: { readonly subsystems: Subsystems; readonly pipeline: Pipeline },
 ): Eviction {
   const { config, nodeName, rootFolder } = options;
+  const podsGroup = subsystems.cgroups.tierPath("Guaranteed");
   return startEviction(
-    { config, nodeName, rootFolder, pidMax: facts.pidMax },
+    { config, nodeName, rootFolder, pidMax: facts.pidMax, podsGroup },
     { ...subsystems, outside, scope, metrics, news, pressure, pipeline },
   );
 }

@@ -51,6 +51,8 @@ export interface EvictionLoopOptions {
   readonly nodeName: string;
   readonly rootFolder: string;
   readonly pidMax: number;
+  /** Path of the control group that holds all pods. */
+  readonly podsGroup: string;
 }
 
 /** Sizes on disk that are older than this are measured again, a little less than the time between two rounds. */
@@ -77,8 +79,25 @@ export function startEviction(options: EvictionLoopOptions, deps: EvictionLoopDe
     metrics,
     pressure,
   });
+  if (options.config.kernelMemcgNotification) followKernel(eviction, options, deps);
   deps.scope.spawn("eviction", "restart", (signal) => eviction.run(signal));
   return eviction;
+}
+
+/** Has the next round begin as soon as the kernel reports that memory is short. */
+function followKernel(
+  eviction: Eviction,
+  { podsGroup }: EvictionLoopOptions,
+  { outside, scope }: EvictionLoopDeps,
+): void {
+  const { cgroups } = outside.host;
+  const files = cgroups.watchMemory?.(podsGroup, () => eviction.hurry(), scope.signal) ?? [];
+  if (files.length > 0) outside.log.info("the kernel reports when memory is short", { files });
+  else
+    outside.log.warn(
+      "kernelMemcgNotification has no effect: without a cgroup v2 mount, or on this kernel, nothing reports that memory is short; it is measured every 10 seconds",
+      { cgroupVersion: cgroups.version },
+    );
 }
 
 /** The conditions as the node's status shows them. */

@@ -179,10 +179,11 @@ export const NODE_FIELDS = [
     boolean(false),
     "Keep the default thresholds of signals that evictionHard does not name.",
   ),
-  planned(
+  active(
     "kernelMemcgNotification",
     boolean(false),
-    "Let the kernel report that a memory threshold is crossed (cgroup v1).",
+    "Look for pressure as soon as the kernel reports that memory is short, too. Needs a cgroup v2 mount; thresholds of " +
+      "cgroup v1 are out of reach.",
   ),
   planned(
     "shutdownGracePeriod",

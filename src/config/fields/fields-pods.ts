@@ -74,7 +74,7 @@ export const POD_FIELDS = [
     "Resolver file of the node that pods' DNS starts from; empty means none.",
   ),
   active("maxPods", integerNotZero(110), "Most pods on this node.", NOT_NEGATIVE),
-  planned(
+  active(
     "podsPerCore",
     integer(0),
     "Most pods per CPU, within maxPods; 0 is no limit.",

@@ -139,6 +139,12 @@ export interface CgroupTree {
    * measuring many groups, where the kernel answers at once and waiting for each would cost more.
    */
   readNow(path: string, files: readonly string[]): readonly (string | undefined)[];
+  /**
+   * Calls `onPressure` when the kernel reports through a cgroup v2 mount that memory is short: tasks of the machine waited
+   * for it, or (v2 only) the group reached its own limit. Returns the files by which it does so: none where there is no
+   * such mount, or the kernel is older. Ends with the signal. Absent in a simulation.
+   */
+  watchMemory?(path: string, onPressure: () => void, signal: AbortSignal): readonly string[];
   /** Names of the groups directly beneath. */
   children(path: string): Promise<readonly string[]>;
   /** Processes of the group and of all beneath it, each once. */

@@ -86,6 +86,14 @@ class Node {
     return report.signals;
   }
 
+  /** Rounds so far. */
+  rounds = 0;
+
+  /** The kernel reports that memory is short. */
+  hurry(): void {
+    this.#eviction.hurry();
+  }
+
   get names(): readonly string[] {
     return this.pods.map(({ name }) => name);
   }
@@ -96,6 +104,7 @@ class Node {
   }
 
   #measure() {
+    this.rounds += 1;
     if (this.broken) throw new OutsideError("io", "input/output error");
     const sum = (of: (pod: TestPod) => number | undefined) =>
       this.pods.reduce((total, pod) => total + (of(pod) ?? 0), 0) * MI;
@@ -379,5 +388,29 @@ test("Eviction: tells when a threshold will be met at the rate of the last minut
   await node.clock.advance(70_000);
   const [calm] = await node.signals();
   assert.equal(calm?.metInMs, undefined);
+  await node.leave();
+});
+
+test("a round begins as soon as the kernel reports that memory is short, at most once a second", async () => {
+  const node = new Node();
+  node.pods = [...FIVE];
+  await node.clock.advance(15_000);
+  const before = node.rounds;
+  node.memoryUsedMi = 500;
+  node.hurry();
+  await node.clock.advance(10);
+  assert.equal(node.rounds, before + 1);
+  assert.deepEqual(
+    node.orders.map(({ uid }) => uid),
+    ["uid-hog"],
+  );
+  await node.clock.advance(30_000);
+  const calm = node.rounds;
+  for (let i = 0; i < 100; i += 1) {
+    node.hurry();
+    await node.clock.advance(30);
+  }
+  assert.ok(node.rounds - calm <= 4, `${node.rounds - calm} rounds in 3 s`);
+  assert.ok(node.rounds - calm >= 2, `${node.rounds - calm} rounds in 3 s`);
   await node.leave();
 });

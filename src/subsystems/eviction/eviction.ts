@@ -9,7 +9,7 @@ import type {
   EvictionSignal,
 } from "../../config/validation/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
-import type { Clock, WallMs } from "../../kit/clock.ts";
+import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
@@ -58,7 +58,9 @@ const PERIOD_MS = 10_000;
 /** How often containerd measures writable layers, and how long that takes at most. */
 const LAYERS_PERIOD_MS = 10_000;
 const LAYERS_TAKE_MS = 1_000;
-/** Rounds whose observations are kept to tell at which rate amounts shrink: a minute. */
+/** Between two rounds however often the kernel reports that memory is short. */
+const MIN_PAUSE_MS = 1_000;
+/** Observations, about a period apart, that are kept to tell at which rate amounts shrink: a minute. */
 const MAX_RECENT = 6;
 /** How long the cleanup of an evicted pod is waited for (podCleanupTimeout). */
 const CLEANUP_MS = 30_000;
@@ -70,8 +72,11 @@ export class Eviction {
   readonly #evictions: Counter;
   readonly #statsAge: Histogram;
   #state = NOTHING_MET;
-  /** Observations of the last rounds, oldest first. */
+  /** Observations of the last minute, oldest first. */
   readonly #recent: SignalObservations[] = [];
+  #recentAt = Number.NEGATIVE_INFINITY as MonotonicMs;
+  /** Ends the pause that follows this round. */
+  #hurry = new AbortController();
   /** When the writable layers of pods with limits were last measured; undefined where there are none. */
   #layersAt: WallMs | undefined;
   /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
@@ -97,9 +102,15 @@ export class Eviction {
     const { thresholds, localLimits } = this.#settings;
     if (thresholds.length === 0 && !localLimits) return;
     while (!signal.aborted) {
+      this.#hurry = new AbortController();
       const evicted = await this.#tolerantRound(signal);
       await (evicted.length === 0 ? this.#pause(signal) : this.#awaitCleanup(evicted, signal));
     }
+  }
+
+  /** Memory is said to be short: the next round begins at once, but for a second after the last one. */
+  hurry(): void {
+    this.#hurry.abort();
   }
 
   /** One round; resolves with the pods that were evicted. Throws `OutsideError`. */
@@ -110,8 +121,7 @@ export class Eviction {
     const before = this.#state;
     const plan = await this.#plan(rules, observations, signal);
     this.#state = plan.state;
-    this.#recent.push(observations);
-    if (this.#recent.length > MAX_RECENT) this.#recent.shift();
+    this.#keep(observations);
     this.#publish(plan.conditions);
     if (!plan.pressure) {
       this.#reclaimed = undefined;
@@ -332,14 +342,27 @@ export class Eviction {
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
-    await this.#deps.clock.sleep(this.#periodMs(), signal).catch(() => {});
+    const { clock } = this.#deps;
+    const pauseMs = this.#pauseMs();
+    const waits = AbortSignal.any([signal, this.#hurry.signal]);
+    await clock.sleep(MIN_PAUSE_MS, signal).catch(() => {});
+    await clock.sleep(pauseMs - MIN_PAUSE_MS, waits).catch(() => {});
   }
 
   /** The next round comes right after layers were measured again: what exceeds a limit is not found a period later. */
-  #periodMs(): number {
+  #pauseMs(): number {
     if (this.#layersAt === undefined) return PERIOD_MS;
     const next = this.#layersAt + LAYERS_PERIOD_MS + LAYERS_TAKE_MS - this.#deps.clock.wall();
     return next >= LAYERS_TAKE_MS && next < PERIOD_MS ? next : PERIOD_MS;
+  }
+
+  /** Rounds that came early do not shorten the time that a rate is told by. */
+  #keep(observations: SignalObservations): void {
+    const now = this.#deps.clock.monotonic();
+    if (now - this.#recentAt < PERIOD_MS - MIN_PAUSE_MS) return;
+    this.#recentAt = now;
+    this.#recent.push(observations);
+    if (this.#recent.length > MAX_RECENT) this.#recent.shift();
   }
 }
 

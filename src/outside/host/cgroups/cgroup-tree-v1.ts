@@ -18,6 +18,7 @@ import {
   writeControl,
 } from "./cgroup-folders.ts";
 import type { CgroupHierarchy } from "./cgroup-mounts.ts";
+import { watchMemoryFiles } from "./memory-notification.ts";
 
 /** Hierarchies, as far as they are mounted, in which a group must be to count as existing. */
 const REQUIRED: ReadonlySet<string> = new Set([
@@ -115,6 +116,12 @@ class CgroupTreeV1 implements CgroupTree {
     } catch (thrown) {
       throw hostError(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, thrown);
     }
+  }
+
+  /** What version 1 itself offers needs an eventfd, which Node cannot make. */
+  watchMemory(_path: string, onPressure: () => void, signal: AbortSignal): readonly string[] {
+    if (this.#hybrid === undefined) return [];
+    return watchMemoryFiles({ stalls: this.#hybrid }, onPressure, signal);
   }
 
   async children(path: string): Promise<readonly string[]> {

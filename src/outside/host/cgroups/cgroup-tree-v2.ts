@@ -15,6 +15,7 @@ import {
   subgroupsOf,
   writeControl,
 } from "./cgroup-folders.ts";
+import { watchMemoryFiles } from "./memory-notification.ts";
 
 /** Controllers that, as far as the machine has them, every group of ours needs. */
 const REQUIRED = ["cpu", "cpuset", "memory", "hugetlb", "pids"] as const;
@@ -71,6 +72,11 @@ class CgroupTreeV2 implements CgroupTree {
     return named(`write ${JSON.stringify(value)} to ${file} of cgroup`, path, () =>
       writeControl(this.#fileOf(path, file), value),
     );
+  }
+
+  watchMemory(path: string, onPressure: () => void, signal: AbortSignal): readonly string[] {
+    const watched = { stalls: this.#mountPoint, limit: this.#folderOf(path) };
+    return watchMemoryFiles(watched, onPressure, signal);
   }
 
   children(path: string): Promise<readonly string[]> {
