@@ -65,6 +65,8 @@ const LAYERS_POLL_MS = 1_000;
 const LAYERS_WITHIN_MS = 12_000;
 /** A pod that ends takes at most so long beyond its grace; after that others go. */
 const OVERDUE_MS = 30_000;
+/** After its start the agent waits at most so long for the runtime to tell of every pod. */
+const OBSERVED_WITHIN_MS = 60_000;
 /** How long the removal of ended containers is waited for. */
 const CLEAR_MS = 10_000;
 
@@ -113,9 +115,13 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
   const { pipeline, events, journal, news, stats, outside } = deps;
   const { pods } = pipeline;
   const measureNode = nodeMeasurer(options, deps);
+  const startedAt = outside.clock.monotonic();
   const everybody = () => uidsOf(deps);
   return {
     measureNode,
+    lacksPods: () =>
+      outside.clock.monotonic() - startedAt < OBSERVED_WITHIN_MS &&
+      pods.list().some(({ freshness }) => freshness === "unobserved"),
     candidates: () =>
       pods.list().flatMap((record) => {
         const ending = endingOf(record, outside.clock.monotonic());
@@ -202,8 +208,12 @@ function layersAreSince(storage: ReadonlyMap<string, PodStorage>, since: WallMs)
 const REASON = "Evicted";
 const NO_STORAGE: ReadonlyMap<string, PodStorage> = new Map();
 
-/** Whether a pod ends already; `undefined` for pods that have nothing to give back. */
-function endingOf({ life }: PodRecord, now: number) {
+/**
+ * Whether a pod ends already; `undefined` for pods that have nothing to give back, and for those that the runtime has told
+ * nothing of since the agent started: they can neither be measured nor ended.
+ */
+function endingOf({ life, freshness }: PodRecord, now: number) {
+  if (freshness === "unobserved") return undefined;
   if (life.kind === "running") return "no";
   if (life.kind !== "terminating") return undefined;
   if (now > life.killBy + OVERDUE_MS) return "overdue";

@@ -111,6 +111,48 @@ const GUARDS: readonly Guard[] = [
     without: "if (refused.length >= 0)",
     play: "play-cluster.ts",
   },
+  {
+    name: "while an evicted pod ends no other one is evicted",
+    file: "src/subsystems/eviction/plan.ts",
+    line: "const first = evicted ?? firstEvictable(ranking);",
+    without: "const first = firstEvictable(ranking);",
+    play: "play-eviction.ts",
+  },
+  {
+    name: "the cleanup of an evicted pod is waited for",
+    file: "src/node/eviction.ts",
+    line: "return !record || (isReleasable(record) && record.observed.containers.length === 0);",
+    without: "return true;",
+    play: "play-eviction.ts",
+  },
+  {
+    name: "what the node can do without goes before any pod",
+    file: "src/subsystems/eviction/eviction.ts",
+    line: "if (await this.#reclaim(pressure, round)) return [];",
+    without: "await this.#reclaim(pressure, round);",
+    play: "play-eviction.ts",
+  },
+  {
+    name: "no pod is evicted before all of them were observed",
+    file: "src/subsystems/eviction/eviction.ts",
+    line: "if (ports.lacksPods()) {",
+    without: "if (false) {",
+    play: "play-eviction.ts",
+  },
+  {
+    name: "pressure is told of for the transition period",
+    file: "src/subsystems/eviction/plan.ts",
+    line: "now - seenAt < rules.transitionMs",
+    without: "now === seenAt",
+    play: "play-eviction.ts",
+  },
+  {
+    name: "critical pods are not evicted",
+    file: "src/subsystems/eviction/rank.ts",
+    line: `!critical && candidate.ending !== "overdue"`,
+    without: `candidate.ending !== "overdue"`,
+    play: "play-eviction.ts",
+  },
 ];
 
 for (const guard of GUARDS) {

@@ -192,10 +192,10 @@ export function containerStatus(container: FakeContainer): ContainerStatus {
   return ContainerStatus.fromPartial({ ...listed, ...ended, stopSignal: signalled });
 }
 
-export function containerStats({ id }: FakeContainer): ContainerStats {
+export function containerStats({ id }: FakeContainer, layerBytes: number): ContainerStats {
   return ContainerStats.fromPartial({
     attributes: { id },
-    writableLayer: { usedBytes: { value: 4096n }, inodesUsed: { value: 2n } },
+    writableLayer: { usedBytes: { value: BigInt(layerBytes) }, inodesUsed: { value: 2n } },
   });
 }
 

@@ -56,6 +56,8 @@ export class FakeRuntime implements ContainerRuntime {
   readonly #clock: SimClock;
   readonly #random: Random;
   readonly #subscribers = new Set<EventSubscriber>();
+  /** Size of a container's writable layer. */
+  layerBytes: (container: FakeContainer) => number = () => 4096;
   /** Calls that always fail, by name. */
   readonly refused = new Set<string>();
   #down = false;
@@ -204,7 +206,7 @@ export class FakeRuntime implements ContainerRuntime {
         this.#call("containerStatus", signal, () => containerStatus(this.#container(id))),
       listContainerStats: (signal) =>
         this.#call("listContainerStats", signal, () =>
-          [...this.containers.values()].map(containerStats),
+          [...this.containers.values()].map((one) => containerStats(one, this.layerBytes(one))),
         ),
       createContainer: (sandboxId, config, _sandbox, signal) =>
         this.#call("createContainer", signal, () => this.#create(this.#sandbox(sandboxId), config)),

@@ -108,7 +108,7 @@ export class Eviction {
     }
   }
 
-  /** Memory is said to be short: the next round begins at once, but for a second after the last one. */
+  /** Memory is reported to be short: the next round begins at once, but at least a second after the last one. */
   hurry(): void {
     this.#hurry.abort();
   }
@@ -227,6 +227,10 @@ export class Eviction {
     const message = reclaimingText(resource);
     ports.sayOfNode({ type: "Warning", reason: "EvictionThresholdMet", message });
     if (await this.#reclaim(pressure, round)) return [];
+    if (ports.lacksPods()) {
+      if (isNews) log.info("no pod is evicted before the runtime has told of all of them");
+      return [];
+    }
     const { disk } = SIGNAL_FACTS[signal];
     const latest = disk ? await this.#rankAnew(disk, round) : pressure;
     if (!latest) return [];

@@ -28,6 +28,8 @@ export interface EvictionPorts {
   measureNode(
     signal: AbortSignal,
   ): Promise<{ readonly measures: NodeMeasures; readonly layout: DiskLayout }>;
+  /** Whether the runtime has yet to tell of pods for the first time: one of them may be the right one to go. */
+  lacksPods(): boolean;
   /** The pods that have not ended. */
   candidates(): readonly Omit<CandidatePod, "usage">[];
   /** What all pods use by now; with `disks` also of file systems. Throws `OutsideError`. */
