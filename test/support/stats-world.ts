@@ -2,7 +2,7 @@
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { ContainerStats } from "../../src/outside/cri/cri.ts";
+import type { ContainerStats, ImageFilesystems } from "../../src/outside/cri/cri.ts";
 import { type MeasuredPod, Stats } from "../../src/subsystems/stats/stats.ts";
 import { FAKE_FACTS, FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
@@ -74,7 +74,11 @@ export interface StatsWorld {
   readonly counts: Map<string, number>;
   /** Those that there are. */
   readonly pods: MeasuredPod[];
+  /** What the runtime says; may be changed. */
+  readonly filesystems: RuntimeFilesystems;
 }
+
+type RuntimeFilesystems = { -readonly [Of in keyof ImageFilesystems]: ImageFilesystems[Of] };
 
 /** Puts it together; `fail` names the request that the runtime does not answer. */
 export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWorld> {
@@ -83,6 +87,7 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
   const asked: string[] = [];
   const counts = new Map<string, number>();
   const pods = [...PODS];
+  const filesystems: RuntimeFilesystems = { images: [], containers: [] };
   const reply = async <T>(what: string, value: T) => {
     asked.push(what);
     if (fail === what) throw new OutsideError("unavailable", "no runtime");
@@ -135,7 +140,7 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
       signal: new AbortController().signal,
       runtime: {
         listContainerStats: () => reply("layers", [LAYER]),
-        filesystems: () => reply("filesystems", []),
+        filesystems: () => reply("filesystems", filesystems),
       },
       pods: () => pods,
     },
@@ -144,5 +149,5 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
     await clock.advance(seconds * 1000);
     setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
   };
-  return { clock, host, stats, asked, burn, counts, pods };
+  return { clock, host, stats, asked, burn, counts, pods, filesystems };
 }

@@ -143,7 +143,7 @@ async function benchUsage(
       signal: new AbortController().signal,
       runtime: {
         listContainerStats: async () => ListContainerStatsResponse.decode(LAYERS).stats,
-        filesystems: async () => [],
+        filesystems: async () => ({ images: [], containers: [] }),
       },
       pods: () => measured,
     },

@@ -44,7 +44,7 @@ export function assembleStats(
       log: log.child("stats"),
       runtime: {
         listContainerStats: (signal) => cri.runtime.listContainerStats(signal),
-        filesystems: async (signal) => (await cri.images.filesystems(signal)).images,
+        filesystems: (signal) => cri.images.filesystems(signal),
       },
       pods: () =>
         podFacts.values().flatMap((found) => {

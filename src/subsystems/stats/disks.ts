@@ -2,7 +2,7 @@ import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { ContainerStats, FilesystemUsage } from "../../outside/cri/cri.ts";
+import type { ContainerStats, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
@@ -13,7 +13,7 @@ export interface DisksDeps {
   readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTree"> };
   readonly runtime: {
     listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
-    filesystems(signal: AbortSignal): Promise<readonly FilesystemUsage[]>;
+    filesystems(signal: AbortSignal): Promise<ImageFilesystems>;
   };
   readonly clock: Clock;
   readonly log: Log;
@@ -54,6 +54,8 @@ interface Base {
   readonly at: number;
   readonly node: FsFigures | undefined;
   readonly image: FsFigures | undefined;
+  /** That of writable layers, which most runtimes do not have apart from that of images. */
+  readonly container: FsFigures | undefined;
   readonly layers: ReadonlyMap<string, FsFigures>;
 }
 
@@ -114,6 +116,11 @@ export class Disks {
     return this.#base?.image;
   }
 
+  /** The file system of writable layers. */
+  get container(): FsFigures | undefined {
+    return this.#base?.container;
+  }
+
   /** The writable layer of a container. */
   layer(containerId: string): FsFigures | undefined {
     return this.#base?.layers.get(containerId);
@@ -143,24 +150,30 @@ export class Disks {
     const { clock, host, signal } = this.#deps;
     const at = clock.monotonic();
     const atMs = clock.wall();
-    const [node, images, stats] = await Promise.all([
+    const [node, found, stats] = await Promise.all([
       this.#tolerant("disk of the node", host.diskUsage(this.#options.rootFolder)),
       this.#tolerant("file systems of the runtime", this.#deps.runtime.filesystems(signal)),
       this.#tolerant("layers of the runtime", this.#deps.runtime.listContainerStats(signal)),
     ]);
-    const image = await this.#imageFs(images?.[0], atMs);
+    const image = await this.#runtimeFs(found?.images[0], atMs);
+    const [layersFs] = found?.containers ?? [];
+    const container = layersFs ? await this.#runtimeFs(layersFs, atMs) : image;
     const layers = (stats ?? []).flatMap(({ attributes, writableLayer }) =>
       attributes && writableLayer
-        ? [[attributes.id, { ...image, ...usedOf(writableLayer, atMs) }] as const]
+        ? [[attributes.id, { ...container, ...usedOf(writableLayer, atMs) }] as const]
         : [],
     );
-    return { at, node: node && diskFigures(node, atMs), image, layers: new Map(layers) };
+    const nodeFs = node && diskFigures(node, atMs);
+    return { at, node: nodeFs, image, container, layers: new Map(layers) };
   }
 
-  async #imageFs(usage: FilesystemUsage | undefined, atMs: WallMs): Promise<FsFigures | undefined> {
+  async #runtimeFs(
+    usage: FilesystemUsage | undefined,
+    atMs: WallMs,
+  ): Promise<FsFigures | undefined> {
     const mountpoint = usage?.fsId?.mountpoint ?? "";
     if (!usage || mountpoint === "") return undefined;
-    const disk = await this.#tolerant("disk of images", this.#deps.host.diskUsage(mountpoint));
+    const disk = await this.#tolerant("disk of the runtime", this.#deps.host.diskUsage(mountpoint));
     return { ...(disk ? diskFigures(disk, atMs) : {}), ...usedOf(usage, atMs) };
   }
 

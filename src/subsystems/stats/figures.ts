@@ -184,6 +184,8 @@ export interface NodeFigures {
   readonly tasks: number | undefined;
   readonly fs?: FsFigures;
   readonly imageFs?: FsFigures;
+  /** The same as `imageFs` where the runtime does not tell them apart. */
+  readonly containerFs?: FsFigures;
 }
 
 /** The part of the machine that pressure is judged by. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FAKE_FACTS } from "../../../test/sim/fake-host.ts";
 import { GI, ID, NO_PRESSURE, POD, statsWorld } from "../../../test/support/stats-world.ts";
+import { FilesystemUsage } from "../../outside/cri/generated/api.ts";
 
 for (const version of [1, 2] as const) {
   test(`v${version}: figures of pod, container and node are the kernel's`, async () => {
@@ -177,6 +178,38 @@ for (const version of [1, 2] as const)
     assert.ok(!read.includes(POD));
     assert.deepEqual(asked, []);
   });
+
+test("writable layers on a file system of their own are shown with that", async () => {
+  const { stats, host, filesystems } = await statsWorld(2);
+  const at = (mountpoint: string, used: bigint) =>
+    FilesystemUsage.fromPartial({ fsId: { mountpoint }, usedBytes: { value: used } });
+  filesystems.images = [at("/images", 10n)];
+  const whole = host.disk.capacityBytes;
+  const shown = async () => {
+    const { node, pods } = (await stats.summary()) as unknown as SplitSummary;
+    const { imageFs, containerFs } = node.runtime;
+    const { rootfs } = pods[0]?.containers[0] ?? {};
+    return [imageFs, containerFs, rootfs].map((fs) => [fs?.capacityBytes, fs?.usedBytes]);
+  };
+  host.diskUsage = async (path) =>
+    path === "/layers" ? { ...host.disk, capacityBytes: 5_000 } : host.disk;
+  filesystems.containers = [at("/layers", 20n)];
+  assert.deepEqual(await shown(), [
+    [whole, 10],
+    [5_000, 20],
+    [5_000, 700],
+  ]);
+});
+
+interface SplitSummary {
+  readonly node: { readonly runtime: Readonly<Record<"imageFs" | "containerFs", ShownFs>> };
+  readonly pods: readonly { readonly containers: readonly { readonly rootfs: ShownFs }[] }[];
+}
+
+interface ShownFs {
+  readonly capacityBytes: number;
+  readonly usedBytes: number;
+}
 
 test("storage of chosen pods: as young as it is wanted, forgotten with its pod", async () => {
   const { stats, host, clock, asked, pods } = await statsWorld(2);

@@ -308,6 +308,7 @@ export class Stats {
         ...measured.node,
         ...(disks.node ? { fs: disks.node } : {}),
         ...(disks.image ? { imageFs: disks.image } : {}),
+        ...(disks.container ? { containerFs: disks.container } : {}),
       },
       pods: measured.pods.map((figures) => {
         const pod = pods.get(figures.uid);

@@ -43,7 +43,7 @@ export function summarize(measured: Measurement, options: SummaryOptions): Summa
 }
 
 function nodeStats(node: NodeFigures, atMs: WallMs, options: SummaryOptions): object {
-  const { group, groups, bootedAtMs = NEVER, fs, imageFs } = node;
+  const { group, groups, bootedAtMs = NEVER, fs, imageFs, containerFs = imageFs } = node;
   const { nodeName, pidMax, onlyCpuAndMemory } = options;
   const startTime = rfc3339(bootedAtMs);
   const systemContainers = groups
@@ -58,7 +58,9 @@ function nodeStats(node: NodeFigures, atMs: WallMs, options: SummaryOptions): ob
     ...networkStats(node.network, atMs, nodeDefault(node)),
     ...(fs ? { fs: fsStats(fs) } : {}),
     // Where images and layers share a file system, both are the same (1.29 and newer have both).
-    ...(imageFs ? { runtime: { imageFs: fsStats(imageFs), containerFs: fsStats(imageFs) } } : {}),
+    ...(imageFs && containerFs
+      ? { runtime: { imageFs: fsStats(imageFs), containerFs: fsStats(containerFs) } }
+      : {}),
     rlimit: {
       time: rfc3339(atMs),
       maxpid: pidMax,
