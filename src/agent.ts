@@ -25,7 +25,7 @@ import type { Subsystems } from "./subsystems/subsystems.ts";
 export type { AgentHooks, AgentOptions } from "./assembly/agent-options.ts";
 
 /** A running agent. Disposing of it ends its loops and connections, and no container. */
-export interface Agent extends AsyncDisposable {
+export interface RunningAgent extends AsyncDisposable {
   readonly options: AgentOptions;
   readonly facts: HostFacts;
   readonly capacity: NodeCapacity;
@@ -51,11 +51,11 @@ export interface Agent extends AsyncDisposable {
  * Resolves when pods are being managed. Throws `UsageError` when configuration and machine do not
  * fit together.
  */
-export async function startAgent(
+export async function launchAgent(
   options: AgentOptions,
   outside: Outside,
   hooks: AgentHooks = {},
-): Promise<Agent> {
+): Promise<RunningAgent> {
   const metrics = new MetricsRegistry();
   const taskErrors = metrics.counter({
     name: "nodelet_task_errors_total",
@@ -79,7 +79,7 @@ export async function startAgent(
   }
 }
 
-async function assembleAgent(start: AgentStart): Promise<Agent> {
+async function assembleAgent(start: AgentStart): Promise<RunningAgent> {
   const base = await assembleFoundation(start);
   const api = assembleClients(base);
   const subsystems = await assembleSubsystems(base, api);

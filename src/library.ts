@@ -3,7 +3,7 @@
  * `connectOutside` is this machine, and any part of it (runtime, host, clock, network) can be replaced by
  * an object of the same shape. `hooks` add pods, admission rules and a status sink. See docs/library.md.
  */
-import { type AgentHooks, type AgentOptions, startAgent as startModules } from "./agent.ts";
+import { type AgentHooks, type AgentOptions, launchAgent as startModules } from "./agent.ts";
 import type { Outside } from "./outside/outside.ts";
 import type { Statuses } from "./pipeline/status/status.ts";
 import type { Events } from "./subsystems/events/events.ts";

@@ -14,6 +14,7 @@ const RULES: Readonly<Record<Violation["rule"], string>> = {
   parallel: "work on the elements of a list is started with a bound, each failing alone",
   size: "files, folders, functions and parameter lists keep their limits",
   names: "names say what a thing does; no barrels, no default exports",
+  twice: "a name that src/ exports means one thing",
   docs: "what src/ exports has a docstring",
   dead: "every file of src/ is used",
   words: "no tracked file names this machine or leaves work open",

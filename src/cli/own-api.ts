@@ -29,7 +29,7 @@ const DEFAULT_PORT = 6443;
 const HOST = "127.0.0.1";
 
 /** The environment of the process. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** What the API of a node stands on. */
 export interface OwnApiDeps {
@@ -57,7 +57,7 @@ const RETRY = { initialMs: 1_000, maxMs: 60_000 };
  * the scope. Throws only when the signal is aborted.
  */
 export async function startOwnApi(
-  env: Environment,
+  env: ProcessEnvironment,
   request: AccessRequest,
   deps: OwnApiDeps,
   signal: AbortSignal,
@@ -71,7 +71,7 @@ export async function startOwnApi(
   return attempts;
 }
 
-function optionsOf(env: Environment, folder: string, nodeName: string): LocalApiOptions {
+function optionsOf(env: ProcessEnvironment, folder: string, nodeName: string): LocalApiOptions {
   const port = Number(env[API_PORT_VARIABLE] || DEFAULT_PORT);
   return {
     folder,

@@ -1,4 +1,4 @@
-import { type AgentOptions, startAgent } from "../agent.ts";
+import { type AgentOptions, launchAgent } from "../agent.ts";
 import { canonicalAddress } from "../api/text/ip.ts";
 import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
@@ -84,7 +84,7 @@ async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
       ? await startOwnApi(process.env, access, { outside, state, scope: apiScope }, leave.signal)
       : undefined;
     const cluster = own?.cluster ?? (await openCluster(access, outside, leave.signal));
-    await using agent = await startAgent(
+    await using agent = await launchAgent(
       await agentOptions(loaded, nodeName, outside.host.files),
       outside,
       {

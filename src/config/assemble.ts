@@ -18,9 +18,9 @@ import { DEFAULT_FLAGS, type KubeletFlags } from "./flags/kubelet-flags.ts";
 import { validateFlags } from "./flags/validate-flags.ts";
 import { type FeatureGates, type GateSettings, resolveGates } from "./gates/feature-gates.ts";
 import type { KubeletConfig } from "./kubelet-config.ts";
-import { type Origin, OriginBook, type Origins, placeOf } from "./origins.ts";
+import { locateProblem, type Origin, OriginBook, type Origins } from "./origins.ts";
 import { folderOf, resolvePath } from "./paths.ts";
-import { type ConfigProblem, formatConfigProblem, type Place } from "./problem.ts";
+import { type ConfigProblem, formatConfigProblem, type SourcePlace } from "./problem.ts";
 import { getAt, type JsonObject, setAt } from "./tree.ts";
 import { validateConfig } from "./validation/validate.ts";
 
@@ -101,7 +101,7 @@ export function assembleConfig(sources: ConfigSources): LoadedConfig {
   const found = [...resolved.problems, ...validateConfig(config, resolved.gates)];
   problems.push(
     ...validateFlags(ownFlags),
-    ...found.map((problem) => withPlace(problem, placeOf(origins, problem.path))),
+    ...found.map((problem) => withPlace(problem, locateProblem(origins, problem.path))),
   );
   return {
     config,
@@ -198,7 +198,7 @@ function withAbsolutePaths(flags: KubeletFlags, cwd: string): KubeletFlags {
   return { ...DEFAULT_FLAGS, ...flags, ...Object.fromEntries(changed) };
 }
 
-function withPlace(problem: ConfigProblem, place: Place | undefined): ConfigProblem {
+function withPlace(problem: ConfigProblem, place: SourcePlace | undefined): ConfigProblem {
   return place === undefined ? problem : { ...problem, place };
 }
 

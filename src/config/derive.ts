@@ -5,7 +5,7 @@ import { dns1123SubdomainFaults } from "../api/text/names.ts";
 import { isTree } from "../kit/json.ts";
 import { fieldAt } from "./fields/fields.ts";
 import type { KubeletConfig, TextMap } from "./kubelet-config.ts";
-import { type ConfigProblem, invalid, required } from "./problem.ts";
+import { type ConfigProblem, invalidValue, requiredValue } from "./problem.ts";
 
 /** The node's name, or why there is none. */
 export type NodeNameReading =
@@ -22,13 +22,16 @@ export function deriveNodeName(hostname: string, override: string): NodeNameRead
   const name = chosen.trim().toLowerCase();
   if (name === "") {
     const why = "empty hostname is invalid";
-    return { ok: false, problem: required(path, why, "give the machine a host name, or set it") };
+    return {
+      ok: false,
+      problem: requiredValue(path, why, "give the machine a host name, or set it"),
+    };
   }
   if (dns1123SubdomainFaults(name).length === 0) return { ok: true, name };
   const rule =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'";
   const fix = override === "" ? `set ${path} to a name of that form` : "";
-  return { ok: false, problem: invalid(path, chosen, rule, fix) };
+  return { ok: false, problem: invalidValue(path, chosen, rule, fix) };
 }
 
 /**

@@ -5,7 +5,7 @@ import { FIELDS } from "./fields/fields.ts";
 import { reportIdleSettings } from "./idle-report.ts";
 import { type ConfigFiles, loadConfig } from "./load.ts";
 import { ADVICE, FAILURES, HEAD, PRECEDENCE } from "./load.vectors.ts";
-import { formatOrigin, type Origin, type Origins, placeOf } from "./origins.ts";
+import { formatOrigin, locateProblem, type Origin, type Origins } from "./origins.ts";
 import { formatConfigProblem } from "./problem.ts";
 import { getAt } from "./tree.ts";
 
@@ -116,11 +116,11 @@ test("the place of a problem is where the value or what is around it was set", (
     ["evictionHard", { kind: "file", path: "/c", line: 3 }],
     ["evictionHard[a.b]", { kind: "dropIn", path: "/d" }],
   ]);
-  assert.deepEqual(placeOf(origins, "port"), { source: "--port" });
-  assert.equal(placeOf(origins, "maxPods"), undefined);
-  assert.equal(placeOf(origins, "unheard[of].here"), undefined);
-  assert.deepEqual(placeOf(origins, "evictionHard[a.b]"), { source: "/d" });
-  assert.deepEqual(placeOf(origins, "evictionHard[x]"), { source: "/c", line: 3 });
+  assert.deepEqual(locateProblem(origins, "port"), { source: "--port" });
+  assert.equal(locateProblem(origins, "maxPods"), undefined);
+  assert.equal(locateProblem(origins, "unheard[of].here"), undefined);
+  assert.deepEqual(locateProblem(origins, "evictionHard[a.b]"), { source: "/d" });
+  assert.deepEqual(locateProblem(origins, "evictionHard[x]"), { source: "/c", line: 3 });
 });
 
 test("without --config the difference to the Go kubelet is logged", async () => {

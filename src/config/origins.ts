@@ -1,7 +1,7 @@
 // pure
 import { isTree } from "../kit/json.ts";
 import { FIELDS, fieldAt } from "./fields/fields.ts";
-import type { Place } from "./problem.ts";
+import type { SourcePlace } from "./problem.ts";
 import { getAt, type JsonObject } from "./tree.ts";
 
 /** Where the value of a field came from. */
@@ -87,7 +87,7 @@ function valueOrNullAbove(fields: JsonObject, path: string): unknown {
 }
 
 /** The place of what is wrong at `path`: where the value there, or around it, was set. */
-export function placeOf(origins: Origins, path: string): Place | undefined {
+export function locateProblem(origins: Origins, path: string): SourcePlace | undefined {
   let at = path;
   for (;;) {
     const origin = origins.get(at);

@@ -4,7 +4,7 @@ import type { FieldProblem, FieldProblemKind } from "../api/decode/field-problem
 import * as field from "../api/decode/field-problem.ts";
 
 /** Where a text came from: a file with its line, or the command line. */
-export interface Place {
+export interface SourcePlace {
   /** Path of a file, or `command line`. */
   readonly source: string;
   /** Line in that file, from 1. */
@@ -19,17 +19,22 @@ export interface ConfigProblem extends Omit<FieldProblem, "kind"> {
   readonly kind: FieldProblemKind | "plain";
   /** The fix; empty when the message contains it already. */
   readonly fix: string;
-  readonly place?: Place;
+  readonly place?: SourcePlace;
 }
 
 /** A value outside its rule: `path: Invalid value: VALUE: rule`. */
-export const invalid = (path: string, value: unknown, rule: string, fix = ""): ConfigProblem => ({
+export const invalidValue = (
+  path: string,
+  value: unknown,
+  rule: string,
+  fix = "",
+): ConfigProblem => ({
   ...field.invalid(path, value, rule),
   fix,
 });
 
 /** A value that is none of a few: `path: Unsupported value: VALUE: supported values: ...`. */
-export const unsupported = (
+export const unsupportedValue = (
   path: string,
   value: unknown,
   supported: readonly string[],
@@ -37,25 +42,25 @@ export const unsupported = (
 ): ConfigProblem => ({ ...field.unsupported(path, value, supported), fix });
 
 /** A field that may not be set as things are: `path: Forbidden: why`. */
-export const forbidden = (path: string, why: string, fix = ""): ConfigProblem => ({
+export const forbiddenField = (path: string, why: string, fix = ""): ConfigProblem => ({
   ...field.forbidden(path, why),
   fix,
 });
 
 /** A field that must be set as things are: `path: Required value: why`. */
-export const required = (path: string, why: string, fix = ""): ConfigProblem => ({
+export const requiredValue = (path: string, why: string, fix = ""): ConfigProblem => ({
   ...field.required(path, why),
   fix,
 });
 
 /** A list entry that is there already: `path: Duplicate value: VALUE`. */
-export const duplicate = (path: string, value: unknown, fix = ""): ConfigProblem => ({
+export const duplicateValue = (path: string, value: unknown, fix = ""): ConfigProblem => ({
   ...field.duplicate(path, value),
   fix,
 });
 
 /** More entries than are read: `path: Too many: COUNT: must have at most MAX items`. */
-export const tooMany = (path: string, count: number, max: number): ConfigProblem => ({
+export const tooManyValues = (path: string, count: number, max: number): ConfigProblem => ({
   ...field.tooMany(path, count, max),
   fix: "",
 });

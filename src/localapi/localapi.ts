@@ -24,7 +24,7 @@ import { makeUsualObjects, namespaceController } from "./control/namespaces.ts";
 import { nodeTaintController } from "./control/node-taints.ts";
 import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
-import { PODS as PODS_KIND } from "./kinds/catalog.ts";
+import { POD_KIND as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
 import { ApiServer } from "./serve/server.ts";
 import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts";

@@ -57,7 +57,7 @@ function detailsOf({ group, plural }: Named, name: string): StatusDetails {
 }
 
 /** There is no such object. */
-export const notFound = (of: Named, name: string): StatusError =>
+export const objectNotFound = (of: Named, name: string): StatusError =>
   new StatusError(404, "NotFound", `${qualified(of)} "${name}" not found`, detailsOf(of, name));
 
 /** The name is taken. */
@@ -87,7 +87,7 @@ export const badRequest = (message: string): StatusError =>
   new StatusError(400, "BadRequest", message);
 
 /** The client is authenticated but not authorized. */
-export const forbidden = (of: Named, name: string, why: string): StatusError =>
+export const forbiddenRequest = (of: Named, name: string, why: string): StatusError =>
   new StatusError(
     403,
     "Forbidden",

@@ -14,7 +14,7 @@ import { HttpProblem } from "./http-problem.ts";
 import { type Endpoint, matchRoute, parseTarget, type RouteMatch, routeLabel } from "./routes.ts";
 
 /** Access to an endpoint: one identity for all clients, or authentication. */
-export type Admission =
+export type CallerAdmission =
   | { readonly kind: "everybody"; readonly identity: Identity }
   | {
       readonly kind: "checked";
@@ -27,7 +27,7 @@ export type Admission =
 export interface EndpointOptions {
   readonly endpoint: Endpoint;
   readonly routes: readonly ServedRoute[];
-  readonly admission: Admission;
+  readonly admission: CallerAdmission;
   readonly metrics: HttpMetrics;
   readonly log: Log;
 }

@@ -4,7 +4,7 @@
 export type Endpoint = "secure" | "readOnly" | "health" | "local";
 
 /** What a caller must be allowed to do; one of `subresources` of the node is enough. */
-export interface Access {
+export interface RouteAccess {
   readonly subresources: readonly string[];
   /** In place of the verb that follows the method. */
   readonly verb?: string;
@@ -17,7 +17,7 @@ export interface Route<Handler> {
   /** `GET` answers `HEAD` too. */
   readonly methods: readonly string[];
   readonly endpoints: readonly Endpoint[];
-  readonly access: Access;
+  readonly access: RouteAccess;
   /** Answers for as long as the caller likes. */
   readonly longRunning?: boolean;
   /** The caller may switch protocols. */

@@ -14,7 +14,7 @@ import type { Subsystems } from "../subsystems/subsystems.ts";
 export type PodView = ReturnType<PodsView["list"]>[number];
 
 /** What the node has, or may give away. */
-export interface NodeAmounts {
+export interface ServedResources {
   readonly capacity: ResourceAmounts;
   readonly allocatable: ResourceAmounts;
   /** Most pods at once. */
@@ -36,7 +36,7 @@ export interface ServedNode {
   };
   readonly config: KubeletConfig;
   readonly startedAt: WallMs;
-  readonly amounts: NodeAmounts;
+  readonly amounts: ServedResources;
   readonly metrics: MetricsRegistry;
   readonly probeMetrics: MetricsRegistry;
   /** Whether the agent itself is well. */

@@ -27,7 +27,7 @@ import {
 import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
 import type { Delegated } from "./access/delegated.ts";
 import { ServingCertificate } from "./access/serving-certificate.ts";
-import { type Admission, EndpointServer } from "./endpoint.ts";
+import { type CallerAdmission, EndpointServer } from "./endpoint.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import { healthChecks } from "./routes/health.ts";
 import { kubeletRoutes } from "./routes/kubelet-routes.ts";
@@ -37,13 +37,13 @@ import { createStreamingMetrics } from "./routes/streaming.ts";
 import type { Endpoint } from "./routes.ts";
 import type { ServedNode } from "./served-node.ts";
 
-export type { Authentication, Credentials, Identity } from "./access/authenticate.ts";
+export type { Authentication, Identity, PresentedCredentials } from "./access/authenticate.ts";
 export type { Attributes } from "./access/authorize.ts";
 export type { Delegated } from "./access/delegated.ts";
 export { delegatedTo } from "./access/delegated.ts";
 export type { CollectionAnswer } from "./routes/image-routes.ts";
 export type { Overview } from "./routes/overview.ts";
-export type { NodeAmounts, ServedNode } from "./served-node.ts";
+export type { ServedNode, ServedResources } from "./served-node.ts";
 export type { Authenticator, Authorizer };
 
 /** Options of the server beside the configuration. */
@@ -114,9 +114,9 @@ export async function startServer(
     ...ownRoutes(node, { clock, process: serving.process }),
   ];
   const httpMetrics = createHttpMetrics(metrics, clock);
-  const endpointOf = (endpoint: Endpoint, admission: Admission) =>
+  const endpointOf = (endpoint: Endpoint, admission: CallerAdmission) =>
     new EndpointServer({ endpoint, routes, admission, metrics: httpMetrics, log });
-  const everybody: Admission = { kind: "everybody", identity: NOBODY };
+  const everybody: CallerAdmission = { kind: "everybody", identity: NOBODY };
   const addresses: Partial<Record<Endpoint, ListenAddress>> = {};
   if (options.socketPath !== undefined) {
     const local = endpointOf("local", { kind: "everybody", identity: LOCAL });
@@ -167,7 +167,7 @@ async function startLocal(
 async function startSecure(
   options: ServerOptions,
   deps: ServerDeps,
-  endpointOf: (admission: Admission) => EndpointServer,
+  endpointOf: (admission: CallerAdmission) => EndpointServer,
 ): Promise<ListenAddress> {
   const { node, files, clock, scope, delegated } = deps;
   const { config, nodeName, addresses } = node;

@@ -1,6 +1,6 @@
 // The whole agent on virtual time, with a machine and a runtime that fail where they are told to, and an API
 // server that keeps the events: what users are told in every story.
-import { type Agent, startAgent } from "../../src/agent.ts";
+import { launchAgent, type RunningAgent } from "../../src/agent.ts";
 import type { CoreEvent, Pod } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
@@ -44,7 +44,7 @@ export class AgentWorld {
   /** Answers HTTP requests of probes and hooks. */
   http: (exchange: HttpExchange) => HttpAnswer = () => response(200);
   readonly #options: AgentWorldOptions;
-  #agent: Agent | undefined;
+  #agent: RunningAgent | undefined;
   #sink: PodSink | undefined;
 
   constructor(options: AgentWorldOptions = {}) {
@@ -70,7 +70,7 @@ export class AgentWorld {
       await this.host.files.writeAtomic(path, text, 0o600);
     }
     this.#agent = await this.#within(
-      startAgent(
+      launchAgent(
         {
           config: { ...DEFAULT_CONFIG, podLogsDir: "/var/log/pods", ...this.#options.config },
           nodeName: NODE,

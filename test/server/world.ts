@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { request as secureRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type Agent, startAgent } from "../../src/agent.ts";
+import { launchAgent, type RunningAgent } from "../../src/agent.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
@@ -36,8 +36,8 @@ export interface WorldOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** What the runtime says where its streaming server is. */
   readonly streamingUrl?: () => string;
-  /** Starts the agent in place of `startAgent`, which leaves `agent` unset. */
-  readonly start?: (...start: Parameters<typeof startAgent>) => Promise<AsyncDisposable>;
+  /** Starts the agent in place of `launchAgent`, which leaves `agent` unset. */
+  readonly start?: (...start: Parameters<typeof launchAgent>) => Promise<AsyncDisposable>;
 }
 
 /** A running agent and the ways to ask it. */
@@ -54,7 +54,7 @@ export class ServedWorld implements AsyncDisposable {
   readonly #serving = connectServing(openFolderBeneath);
   #moving: Promise<void> = Promise.resolve();
   #mover: NodeJS.Timeout | undefined;
-  #agent: Agent | undefined;
+  #agent: RunningAgent | undefined;
   #running: AsyncDisposable | undefined;
   #sink: PodSink | undefined;
 
@@ -62,7 +62,7 @@ export class ServedWorld implements AsyncDisposable {
     this.#options = options;
   }
 
-  get agent(): Agent {
+  get agent(): RunningAgent {
     if (!this.#agent) throw new Error("the agent does not run");
     return this.#agent;
   }
@@ -79,7 +79,7 @@ export class ServedWorld implements AsyncDisposable {
       before = now;
       this.#moving = this.#moving.then(() => this.clock.advance(ms));
     }, STEP_MS);
-    const start: Parameters<typeof startAgent> = [
+    const start: Parameters<typeof launchAgent> = [
       {
         config: {
           ...DEFAULT_CONFIG,
@@ -113,7 +113,7 @@ export class ServedWorld implements AsyncDisposable {
       },
     ];
     if (this.#options.start) this.#running = await this.#options.start(...start);
-    else this.#running = this.#agent = await startAgent(...start);
+    else this.#running = this.#agent = await launchAgent(...start);
     return this;
   }
 

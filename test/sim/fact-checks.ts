@@ -1,10 +1,10 @@
 // What other modules know of pods is what the records of the pods say.
-import type { Agent } from "../../src/agent.ts";
+import type { RunningAgent } from "../../src/agent.ts";
 import { isSameFact } from "../../src/api/pod-facts.ts";
 import { factOf } from "../../src/pipeline/pods/pod-fact.ts";
 
 /** The first difference between facts and records; undefined when there is none. */
-export function wrongFact({ pipeline }: Agent): string | undefined {
+export function wrongFact({ pipeline }: RunningAgent): string | undefined {
   const { pods, podFacts } = pipeline;
   const records = pods.list();
   for (const record of records) {

@@ -1,4 +1,4 @@
-import { type Agent, type AgentOptions, startAgent } from "../../src/agent.ts";
+import { type AgentOptions, launchAgent, type RunningAgent } from "../../src/agent.ts";
 import type { PodStatus } from "../../src/api/generated/types.ts";
 import type { DeviceSettings } from "../../src/assembly/agent-options.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
@@ -66,7 +66,7 @@ export class World {
   #life: Life | undefined;
   #process: GrpcProcess | undefined;
   #leave: AbortController | undefined;
-  #agent: Agent | undefined;
+  #agent: RunningAgent | undefined;
   #starting: Promise<void> | undefined;
   #checkedDeeds = 0;
   #wrong: string | undefined;
@@ -104,7 +104,7 @@ export class World {
     };
   }
 
-  get agent(): Agent | undefined {
+  get agent(): RunningAgent | undefined {
     return this.#agent;
   }
 
@@ -133,7 +133,7 @@ export class World {
       ...this.#options.config,
       featureGates,
     };
-    this.#starting = startAgent(
+    this.#starting = launchAgent(
       {
         config,
         nodeName: NODE,

@@ -18,6 +18,7 @@ import { checkOwnCode } from "./own-code.ts";
 import { checkPurity, type PurityLookup } from "./purity.ts";
 import { checkSizes } from "./sizes.ts";
 import { readSource, type SourceFile } from "./source.ts";
+import { checkTwice } from "./twice.ts";
 import type { Violation } from "./violation.ts";
 import { checkWiring } from "./wiring.ts";
 
@@ -47,6 +48,7 @@ export function findViolations(tree: Tree): Violation[] {
   }
   found.push(...checkWiring(sources, resolveImport), ...deadFiles(sources, tree.entries));
   found.push(...unusedPackages(sources, tree.imported), ...checkFolders(sources.keys()));
+  found.push(...checkTwice([...sources.values()].filter(({ path }) => !isGenerated(path))));
   found.push(...checkOwnCode(tree.files));
   for (const [path, text] of tree.files) found.push(...checkWords(path, text, tree.machineWords));
   return found;

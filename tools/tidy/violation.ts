@@ -11,6 +11,7 @@ export interface Violation {
     | "parallel"
     | "size"
     | "names"
+    | "twice"
     | "docs"
     | "dead"
     | "words"

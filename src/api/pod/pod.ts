@@ -22,7 +22,7 @@ export const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 const NODE_CRITICAL_CLASS = "system-node-critical";
 
 /** The sources a pod can come from. */
-export type PodSource = "api" | "file" | "http";
+export type PodSourceName = "api" | "file" | "http";
 
 /** The value of `annotations[key]`, never something inherited. */
 export function annotationOf(pod: Pod, key: string): string | undefined {
@@ -68,7 +68,7 @@ export const podDescription = (pod: Pod): string =>
   `${podFullName(pod)}(${pod.metadata?.uid ?? ""})`;
 
 /** The three lists of a pod's containers. */
-export type ContainerKind = "container" | "init" | "ephemeral";
+export type ContainerListKind = "container" | "init" | "ephemeral";
 
 /** A container with the list it stands in. */
 export type PlacedContainer =
@@ -77,7 +77,7 @@ export type PlacedContainer =
   | { readonly kind: "ephemeral"; readonly index: number; readonly container: EphemeralContainer };
 
 /** The field of the pod's spec that holds containers of a kind. */
-export const CONTAINER_FIELDS: Readonly<Record<ContainerKind, keyof PodSpec>> = {
+export const CONTAINER_FIELDS: Readonly<Record<ContainerListKind, keyof PodSpec>> = {
   container: "containers",
   init: "initContainers",
   ephemeral: "ephemeralContainers",

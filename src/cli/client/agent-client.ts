@@ -133,11 +133,11 @@ async function errorText(response: IncomingMessage): Promise<string> {
     if (text.length > MAX_ERROR_CHARS * 4) break;
   }
   response.destroy();
-  return refusalText(text);
+  return replyRefusalText(text);
 }
 
 /** The message of a rejection, from a Kubernetes Status, `{ "message": … }` or plain text. */
-export function refusalText(text: string): string {
+export function replyRefusalText(text: string): string {
   try {
     const value = JSON.parse(text) as { readonly message?: unknown; readonly error?: unknown };
     const message = value.message ?? value.error;

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { type WebSocket, WebSocketServer } from "ws";
 import { type FakeIo, fakeIo } from "../../../test/cli/fake-io.ts";
 import { CliError } from "../cli-error.ts";
-import { AgentClient, refusalText } from "./agent-client.ts";
+import { AgentClient, replyRefusalText } from "./agent-client.ts";
 import { changesOf } from "./changes.ts";
 import { followNode } from "./follow-node.ts";
 import type { NodePicture } from "./node-picture.ts";
@@ -78,10 +78,10 @@ test("`AgentClient` knows an agent that does not run", async () => {
 });
 
 test("`refusalText` takes the message out of whatever holds it", () => {
-  assert.equal(refusalText('{"message":"m"}'), "m");
-  assert.equal(refusalText('{"error":"e"}'), "e");
-  assert.equal(refusalText("plain\n"), "plain");
-  assert.equal(refusalText("x".repeat(1000)).length, 500);
+  assert.equal(replyRefusalText('{"message":"m"}'), "m");
+  assert.equal(replyRefusalText('{"error":"e"}'), "e");
+  assert.equal(replyRefusalText("plain\n"), "plain");
+  assert.equal(replyRefusalText("x".repeat(1000)).length, 500);
 });
 
 test("`changesOf` passes lines on as they come, and over what is no JSON", async () => {

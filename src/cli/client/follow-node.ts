@@ -5,7 +5,7 @@ import { EXIT_NO_AGENT } from "../exit-codes.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { changesOf } from "./changes.ts";
 import { EMPTY_PICTURE, type NodePicture, withChange } from "./node-picture.ts";
-import type { Problems } from "./shapes.ts";
+import type { ProblemsReply } from "./shapes.ts";
 
 const RETRY_MS = 250;
 
@@ -41,7 +41,7 @@ async function* picturesOf(client: AgentClient, signal: AbortSignal): AsyncGener
     const problems = picture.overview?.problems;
     picture = withChange(picture, change);
     if (change.kind === "overview" && change.overview.problems !== problems) {
-      const { items } = await client.json<Problems>("/nodelet/v1/problems");
+      const { items } = await client.json<ProblemsReply>("/nodelet/v1/problems");
       picture = { ...picture, problems: items };
     }
     if (picture.synced) yield picture;

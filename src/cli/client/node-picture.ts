@@ -2,7 +2,7 @@
 /** The state of the node from the changes so far. */
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
-import type { Change, Overview, Problem } from "./shapes.ts";
+import type { NodeChange, Overview, Problem } from "./shapes.ts";
 
 /** What is known of a node. */
 export interface NodePicture {
@@ -29,7 +29,7 @@ export const EMPTY_PICTURE: NodePicture = {
 const KEPT_EVENTS = 200;
 
 /** The picture after one more change. */
-export function withChange(picture: NodePicture, change: Change): NodePicture {
+export function withChange(picture: NodePicture, change: NodeChange): NodePicture {
   switch (change.kind) {
     case "overview":
       return { ...picture, overview: change.overview };

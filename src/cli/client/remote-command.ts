@@ -3,7 +3,7 @@ import { WebSocket } from "ws";
 import { CliError } from "../cli-error.ts";
 import { EXIT_FAILURE, EXIT_NOT_FOUND, EXIT_OK } from "../exit-codes.ts";
 import type { Io } from "../io.ts";
-import { connectError, refusalText } from "./agent-client.ts";
+import { connectError, replyRefusalText } from "./agent-client.ts";
 
 /** What is to be run, and over which streams. */
 export interface RemoteCommand {
@@ -57,7 +57,7 @@ async function connect({ socketPath, path }: RemoteCommand): Promise<WebSocket> 
         if (Buffer.concat(chunks).length < MAX_REFUSAL_BYTES) chunks.push(chunk);
       });
       response.once("close", () => {
-        const message = refusalText(Buffer.concat(chunks).toString("utf8"));
+        const message = replyRefusalText(Buffer.concat(chunks).toString("utf8"));
         const { statusCode } = response;
         reject(
           new CliError(message === "" ? `the command was refused: HTTP ${statusCode}` : message, {

@@ -21,7 +21,7 @@ export interface StateProblems {
 }
 
 /** `problems`. */
-export interface Problems {
+export interface ProblemsReply {
   readonly items: readonly Problem[];
 }
 
@@ -32,12 +32,12 @@ export interface Problem {
 }
 
 /** `probes`. */
-export interface Probes {
+export interface ProbesReply {
   readonly items: readonly ProbeReport[];
 }
 
 /** A line of `changes`. */
-export type Change =
+export type NodeChange =
   | { readonly kind: "overview"; readonly overview: Overview }
   | { readonly kind: "pod"; readonly pod: Pod }
   | {

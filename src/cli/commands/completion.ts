@@ -4,7 +4,12 @@ import { allContainers } from "../../api/pod/pod.ts";
 import { EVICTION_SIGNALS } from "../../config/validation/eviction-thresholds.ts";
 import { AgentClient } from "../client/agent-client.ts";
 import { parsePodReference, pickPod } from "../client/pick-pod.ts";
-import { type Candidate, type Completion, complete, matching } from "../completion/candidates.ts";
+import {
+  type Completion,
+  type CompletionCandidate,
+  complete,
+  matching,
+} from "../completion/candidates.ts";
 import { completionScript, FILES_LINE, SHELLS, type Shell } from "../completion/scripts.ts";
 import type { CliContext } from "../context.ts";
 import { EXIT_OK } from "../exit-codes.ts";
@@ -66,7 +71,10 @@ async function askAgent(asked: Asked, context: CliContext): Promise<Answer> {
   return matching(whole, prefix + word) as Answer;
 }
 
-async function valuesOf(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+async function valuesOf(
+  asked: Asked,
+  context: CliContext,
+): Promise<readonly CompletionCandidate[]> {
   const { command, value, before } = asked;
   const { positional } = before;
   switch (`${command} ${value}`) {
@@ -104,11 +112,14 @@ async function valuesOf(asked: Asked, context: CliContext): Promise<readonly Can
   return [];
 }
 
-function bare(text: string): Candidate {
+function bare(text: string): CompletionCandidate {
   return { text, about: "" };
 }
 
-async function podNames(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+async function podNames(
+  asked: Asked,
+  context: CliContext,
+): Promise<readonly CompletionCandidate[]> {
   const namespace = namespaceOf(asked);
   const pods = await knownPods(asked, context);
   return pods
@@ -116,18 +127,27 @@ async function podNames(asked: Asked, context: CliContext): Promise<readonly Can
     .map(({ metadata, status }) => ({ text: metadata?.name ?? "", about: status?.phase ?? "" }));
 }
 
-async function eventObjects(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+async function eventObjects(
+  asked: Asked,
+  context: CliContext,
+): Promise<readonly CompletionCandidate[]> {
   const pods = await knownPods(asked, context);
   const words = pods.map(({ metadata }) => `pod/${metadata?.namespace}/${metadata?.name}`);
   return [...words, "node"].map(bare);
 }
 
-async function namespaces(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+async function namespaces(
+  asked: Asked,
+  context: CliContext,
+): Promise<readonly CompletionCandidate[]> {
   const pods = await knownPods(asked, context);
   return [...new Set(pods.map(({ metadata }) => metadata?.namespace ?? ""))].map(bare);
 }
 
-async function containerNames(asked: Asked, context: CliContext): Promise<readonly Candidate[]> {
+async function containerNames(
+  asked: Asked,
+  context: CliContext,
+): Promise<readonly CompletionCandidate[]> {
   try {
     const wanted = parsePodReference(asked.before.positional[0] ?? "", namespaceOf(asked));
     const pod = pickPod(await knownPods(asked, context), wanted);

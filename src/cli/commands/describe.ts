@@ -3,7 +3,7 @@ import type { CoreEventList, PodList } from "../../api/generated/types.ts";
 import { CliError } from "../cli-error.ts";
 import { askDecisions } from "../client/decisions.ts";
 import { askSignals } from "../client/eviction-signals.ts";
-import type { Overview, Problems } from "../client/shapes.ts";
+import type { Overview, ProblemsReply } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
@@ -94,7 +94,7 @@ async function describeTheNode(
   const [pods, events, problems, eviction] = await Promise.all([
     client.json<PodList>("/nodelet/v1/pods"),
     client.json<CoreEventList>("/nodelet/v1/events?for=node"),
-    client.json<Problems>("/nodelet/v1/problems"),
+    client.json<ProblemsReply>("/nodelet/v1/problems"),
     askSignals(client),
   ]);
   const report = {

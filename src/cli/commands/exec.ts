@@ -4,7 +4,7 @@ import { type CliContext, clientOf } from "../context.ts";
 import {
   type ContainerOptions,
   chooseContainer,
-  containerPath,
+  containerUrlPath,
   fetchPod,
   withPodOptions,
 } from "./pod-options.ts";
@@ -56,7 +56,7 @@ async function exec(
     io.stderr.write("nodelet: -t is of no use without a terminal and is left out\n");
     tty = false;
   }
-  const path = `/exec/${containerPath(pod, name)}?${execQuery(argv, { stdin, tty })}`;
+  const path = `/exec/${containerUrlPath(pod, name)}?${execQuery(argv, { stdin, tty })}`;
   return await runRemote({ socketPath: client.socketPath, path, stdin, tty }, io);
 }
 

@@ -10,7 +10,7 @@ import { EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import {
   type ContainerOptions,
   chooseContainer,
-  containerPath,
+  containerUrlPath,
   fetchPod,
   withPodOptions,
 } from "./pod-options.ts";
@@ -57,7 +57,7 @@ async function logs(reference: string, options: LogOptions, context: CliContext)
   const client = clientOf(context, options);
   const pod = await fetchPod(client, reference, options);
   const { name } = chooseContainer(pod, options, io);
-  const path = `/containerLogs/${containerPath(pod, name)}?${logQuery(options)}`;
+  const path = `/containerLogs/${containerUrlPath(pod, name)}?${logQuery(options)}`;
   const response = await client.open(path, new AbortController().signal);
   try {
     await pipeWhole(response, io.stdout);

@@ -50,7 +50,7 @@ export function chooseContainer(pod: Pod, options: ContainerOptions, io: Io): Pi
 }
 
 /** The words of a path for a container of a pod, each escaped. */
-export function containerPath(pod: Pod, container: string): string {
+export function containerUrlPath(pod: Pod, container: string): string {
   const { namespace = "", name = "" } = pod.metadata ?? {};
   return [namespace, name, container].map(encodeURIComponent).join("/");
 }

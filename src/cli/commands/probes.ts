@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { Probes } from "../client/shapes.ts";
+import type { ProbesReply } from "../client/shapes.ts";
 import { type CliContext, clientOf, withSocketOption } from "../context.ts";
 import { EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
@@ -57,7 +57,7 @@ async function probes(
     reference === undefined
       ? undefined
       : await fetchPod(client, reference, { namespace: namespace ?? "default" });
-  const all = (await client.json<Probes>(ROUTE)).items;
+  const all = (await client.json<ProbesReply>(ROUTE)).items;
   const items = all.filter((probe) =>
     pod
       ? probe.podUid === pod.metadata?.uid

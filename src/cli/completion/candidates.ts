@@ -30,7 +30,7 @@ export interface ArgumentShape {
 }
 
 /** Something that can stand at the cursor. */
-export interface Candidate {
+export interface CompletionCandidate {
   readonly text: string;
   /** What it means; may be empty. */
   readonly about: string;
@@ -38,7 +38,7 @@ export interface Candidate {
 
 /** What is to be completed, in words; values that only the running agent knows are asked of others. */
 export type Completion =
-  | { readonly kind: "candidates"; readonly candidates: readonly Candidate[] }
+  | { readonly kind: "candidates"; readonly candidates: readonly CompletionCandidate[] }
   | { readonly kind: "files" }
   | {
       readonly kind: "ask";
@@ -206,12 +206,12 @@ function ofCommands(root: CommandTree, command: CommandTree, word: string): Comp
   return matching(command === root ? [...commands, help] : commands, word);
 }
 
-function bare(text: string): Candidate {
+function bare(text: string): CompletionCandidate {
   return { text, about: "" };
 }
 
 /** Those of the candidates that go on from `word`. */
-export function matching(candidates: readonly Candidate[], word: string): Completion {
+export function matching(candidates: readonly CompletionCandidate[], word: string): Completion {
   return {
     kind: "candidates",
     candidates: candidates.filter(({ text }) => text.startsWith(word)),

@@ -11,8 +11,8 @@ import { type Io, writeLines } from "../io.ts";
 import { packageRoot } from "../package-root.ts";
 import { restoreKernel } from "../up/kernel-values.ts";
 import {
-  EMPTY_LEDGER,
-  type Ledger,
+  EMPTY_HOST_LEDGER,
+  type HostLedger,
   OpenLedger,
   type RuntimeNote,
   readLedger,
@@ -28,7 +28,7 @@ import { endAgent } from "./end-agent.ts";
 import { confirmRemoval, previewRemoval } from "./preview.ts";
 import {
   newRemoval,
-  type Removal,
+  type RemovalReport,
   removeCgroups,
   removeFiles,
   removeFolders,
@@ -80,8 +80,8 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   const removal = newRemoval();
   const parts = { request, context, host, print, removal };
   await endPods(ledger?.runtime, parts);
-  if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_LEDGER, parts);
-  if (removal.left.length === 0) await clean(ledger ?? EMPTY_LEDGER, parts);
+  if (removal.left.length === 0) await endRuntime(ledger ?? EMPTY_HOST_LEDGER, parts);
+  if (removal.left.length === 0) await clean(ledger ?? EMPTY_HOST_LEDGER, parts);
   removal.kept.push(...packagesOfSetup());
   report(removal, io);
   return removal.left.length === 0 ? EXIT_OK : EXIT_FAILURE;
@@ -89,7 +89,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
 
 /** Says what goes; asks where there is somebody to answer. */
 async function mayRemove(
-  ledger: Ledger,
+  ledger: HostLedger,
   { paths, images, yes }: DownRequest,
   { io, onInterrupt }: DownContext,
 ): Promise<boolean> {
@@ -103,7 +103,7 @@ interface Parts {
   readonly context: DownContext;
   readonly host: Host;
   readonly print: (text: string) => void;
-  readonly removal: Removal;
+  readonly removal: RemovalReport;
 }
 
 /** Ends all pods; those that do not end are `left`. */
@@ -159,7 +159,7 @@ async function awaken(runtime: RuntimeNote, parts: Parts): Promise<boolean> {
 }
 
 /** Ends our own containerd; from another's the images that we brought are taken away. */
-async function endRuntime(ledger: Ledger, parts: Parts): Promise<void> {
+async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
   const { request, print, removal } = parts;
   const { paths, images: all } = request;
   const runtime = readLedger(paths.ledger)?.runtime ?? ledger.runtime;
@@ -202,7 +202,7 @@ async function keepUserImages(socket: string, kept: readonly string[]): Promise<
   });
 }
 
-async function clean(ledger: Ledger, { request, host, removal }: Parts): Promise<void> {
+async function clean(ledger: HostLedger, { request, host, removal }: Parts): Promise<void> {
   const { paths, purge } = request;
   await removeMounts(paths, host, removal);
   await removeCgroups(ledger, host, removal);
@@ -227,7 +227,7 @@ function packagesOfSetup(): readonly string[] {
   return [`Debian packages ${names} (apt-get remove removes them)`];
 }
 
-function report({ removed, kept, left }: Removal, io: Io): void {
+function report({ removed, kept, left }: RemovalReport, io: Io): void {
   const section = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
   writeLines(io.stdout, [...section("Removed", removed), ...section("Kept", kept)]);

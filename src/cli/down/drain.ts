@@ -2,7 +2,7 @@
 import { closeSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Agent, type AgentOptions, startAgent } from "../../agent.ts";
+import { type AgentOptions, launchAgent, type RunningAgent } from "../../agent.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { rootNote } from "../../node/housekeeping/agent-roots.ts";
@@ -69,7 +69,7 @@ type AgentSettings = Pick<AgentOptions, "rootFolder" | "keepOrphans">;
 async function withAgent<T>(
   request: DrainRequest,
   settings: AgentSettings,
-  use: (agent: Agent, outside: ConnectedOutside) => Promise<T>,
+  use: (agent: RunningAgent, outside: ConnectedOutside) => Promise<T>,
 ): Promise<T> {
   const { paths, nodeName, graceSeconds } = request;
   const { config } = await drainConfig(request);
@@ -79,7 +79,7 @@ async function withAgent<T>(
   const outside = connectOutside(connectOptions(config), log);
   try {
     const options = { config, nodeName, orphanGraceSeconds: graceSeconds, ...settings };
-    await using agent = await startAgent(options, outside);
+    await using agent = await launchAgent(options, outside);
     return await use(agent, outside);
   } finally {
     outside.close();
@@ -107,7 +107,7 @@ async function drainConfig({ paths, runtimeSocket, host }: DrainRequest): Promis
 
 /** Waits until no pod runs and every sandbox is stopped. */
 async function untilStopped(
-  agent: Agent,
+  agent: RunningAgent,
   outside: ConnectedOutside,
   { print, timeoutMs, interrupt }: DrainRequest,
 ): Promise<StoppedPods> {
@@ -143,7 +143,7 @@ const STRAY_MS = 5_000;
 
 /** Waits until no pod is left, saying what happens to each; resolves with what is left when time is up. */
 async function untilEmpty(
-  agent: Agent,
+  agent: RunningAgent,
   outside: ConnectedOutside,
   request: DrainRequest,
 ): Promise<readonly string[]> {

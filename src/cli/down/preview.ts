@@ -8,7 +8,7 @@ import { exportedText, listUserObjects } from "../export/list-objects.ts";
 import { isUsers } from "../export/portable.ts";
 import { type Io, writeLines } from "../io.ts";
 import { counted } from "../render/text.ts";
-import type { Ledger } from "../up/ledger.ts";
+import type { HostLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.ts";
@@ -16,7 +16,7 @@ import { orphanedAgent, readSupervisor } from "../up/supervise/supervisor-note.t
 /** What is looked at. */
 export interface PreviewRequest {
   readonly paths: UpPaths;
-  readonly ledger: Ledger;
+  readonly ledger: HostLedger;
   /** Whether the images go that the user loaded or pulled. */
   readonly images: boolean;
   readonly signal: AbortSignal;

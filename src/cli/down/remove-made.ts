@@ -7,11 +7,11 @@ import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { counted } from "../render/text.ts";
 import { linkTarget } from "../up/command-link.ts";
-import { EMPTY_LEDGER, fileState, type Ledger, writeLedger } from "../up/ledger.ts";
+import { EMPTY_HOST_LEDGER, fileState, type HostLedger, writeLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 
 /** What became of what was there. */
-export interface Removal {
+export interface RemovalReport {
   /** Paths that are gone, with what they were where that is not plain. */
   readonly removed: string[];
   /** What stays because it is the user's, with the reason. */
@@ -21,7 +21,7 @@ export interface Removal {
 }
 
 /** Nothing done yet. */
-export function newRemoval(): Removal {
+export function newRemoval(): RemovalReport {
   return { removed: [], kept: [], left: [] };
 }
 
@@ -45,7 +45,7 @@ function unescapePath(text: string): string {
 export async function removeMounts(
   paths: Pick<UpPaths, "containerd" | "agentRoot">,
   host: Pick<Host, "volumes">,
-  removal: Removal,
+  removal: RemovalReport,
 ): Promise<void> {
   const { nodes } = localVolumePaths(paths.agentRoot);
   const own = [paths.containerd.root, paths.containerd.state, paths.agentRoot];
@@ -65,7 +65,11 @@ function lastLine(text: string): string {
 }
 
 /** Takes away control groups that were not there before, unless something runs in them. */
-export async function removeCgroups(ledger: Ledger, host: Host, removal: Removal): Promise<void> {
+export async function removeCgroups(
+  ledger: HostLedger,
+  host: Host,
+  removal: RemovalReport,
+): Promise<void> {
   for (const path of ledger.cgroups) {
     const running = await host.cgroups.processes(path);
     if (running.length > 0) {
@@ -83,8 +87,8 @@ export async function removeCgroups(ledger: Ledger, host: Host, removal: Removal
 /** Takes away files that `up` wrote into the user's folders; changed ones stay unless everything goes. */
 export function removeFiles(
   paths: UpPaths,
-  ledger: Ledger,
-  removal: Removal,
+  ledger: HostLedger,
+  removal: RemovalReport,
   purge: boolean,
 ): void {
   for (const path of Object.keys(ledger.files)) {
@@ -106,7 +110,7 @@ export function removeFiles(
 }
 
 /** Takes away links that still lead where `up` has led them. */
-export function removeLinks({ links }: Pick<Ledger, "links">, removal: Removal): void {
+export function removeLinks({ links }: Pick<HostLedger, "links">, removal: RemovalReport): void {
   for (const [path, target] of Object.entries(links)) {
     if (linkTarget(path) !== target) continue;
     rmSync(path, { force: true });
@@ -117,7 +121,7 @@ export function removeLinks({ links }: Pick<Ledger, "links">, removal: Removal):
 /** What is made, and the images that stay. */
 export interface MadeFolders {
   readonly paths: UpPaths;
-  readonly ledger: Ledger;
+  readonly ledger: HostLedger;
   /** References of images that the user brought and that stay. */
   readonly keptImages: readonly string[];
 }
@@ -126,7 +130,7 @@ export interface MadeFolders {
 export async function removeFolders(
   { paths, ledger, keptImages }: MadeFolders,
   host: Host,
-  removal: Removal,
+  removal: RemovalReport,
 ): Promise<void> {
   const { stateDir, runDir, logDir, containerd } = paths;
   const keepsStore = keptImages.length > 0 && existsSync(containerd.root);
@@ -153,7 +157,11 @@ export async function removeFolders(
   for (const [path, what] of trees) await removeTree(path, what, host, removal);
   if (removal.left.length > 0) return;
   if (keepsStore)
-    writeLedger(paths.ledger, { ...EMPTY_LEDGER, folders: ledger.folders, userImages: keptImages });
+    writeLedger(paths.ledger, {
+      ...EMPTY_HOST_LEDGER,
+      folders: ledger.folders,
+      userImages: keptImages,
+    });
   else rmSync(paths.ledger, { force: true });
   removeEmpty(AGENT_ROOTS, removal);
   for (const folder of [...ledger.folders].reverse()) removeEmpty(folder, removal);
@@ -167,7 +175,12 @@ export async function removeFolders(
   }
 }
 
-async function removeTree(path: string, what: string, host: Host, removal: Removal): Promise<void> {
+async function removeTree(
+  path: string,
+  what: string,
+  host: Host,
+  removal: RemovalReport,
+): Promise<void> {
   if (!existsSync(path)) return;
   try {
     const { podFiles } = host;
@@ -180,7 +193,7 @@ async function removeTree(path: string, what: string, host: Host, removal: Remov
 }
 
 /** Removes a folder that is not used any more. */
-function removeEmpty(folder: string, removal: Removal): void {
+function removeEmpty(folder: string, removal: RemovalReport): void {
   try {
     rmdirSync(folder);
     removal.removed.push(folder);

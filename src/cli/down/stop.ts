@@ -16,7 +16,7 @@ import { stopPods } from "./drain.ts";
 import { endAgent } from "./end-agent.ts";
 
 /** What the user asked for. */
-export interface StopRequest {
+export interface StopNodeRequest {
   readonly paths: UpPaths;
   readonly graceSeconds: number | "own";
   /** How long pods may take to end. */
@@ -26,7 +26,7 @@ export interface StopRequest {
 const CONTAINERD_MS = 15_000;
 
 /** Runs `stop`; resolves with the exit code. */
-export async function runStop(request: StopRequest, context: DownContext): Promise<number> {
+export async function runStop(request: StopNodeRequest, context: DownContext): Promise<number> {
   const { paths } = request;
   const { io } = context;
   if (process.getuid?.() !== 0)
@@ -60,7 +60,7 @@ interface Stopped {
 
 async function stopAll(
   runtime: RuntimeNote,
-  request: StopRequest,
+  request: StopNodeRequest,
   context: DownContext,
 ): Promise<Stopped> {
   const { paths, graceSeconds, timeoutMs } = request;

@@ -20,7 +20,7 @@ const listOf = (value: unknown): readonly Fields[] =>
   Array.isArray(value) ? value.map(fieldsOf) : [];
 
 /** The images in the order of the list, `undefined` for one without a name. Throws `CliError` when there is none. */
-export function namesIn(contents: ArchiveContents): readonly (string | undefined)[] {
+export function entryNames(contents: ArchiveContents): readonly (string | undefined)[] {
   const names =
     contents.kind === "oci"
       ? manifestsOf(contents.index).map(ociName)

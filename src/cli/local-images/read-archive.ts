@@ -3,7 +3,7 @@ import { closeSync, createReadStream, fstatSync, openSync, readSync } from "node
 import { Readable } from "node:stream";
 import { CliError } from "../cli-error.ts";
 import { EXIT_USAGE } from "../exit-codes.ts";
-import { type ArchiveContents, namedContents, namesIn } from "./archive-contents.ts";
+import { type ArchiveContents, entryNames, namedContents } from "./archive-contents.ts";
 
 /** An image archive: a plain tar file. */
 export interface ImageArchive {
@@ -36,7 +36,7 @@ export function readImageArchive(file: string, name: string | undefined): ImageA
     const sizeBytes = fstatSync(fd).size;
     const places = findLists(fd, sizeBytes, file);
     const contents = readLists(fd, places, file);
-    const given = namesIn(contents);
+    const given = entryNames(contents);
     if (name === undefined && given.every((each) => each !== undefined))
       return { file, sizeBytes, names: given };
     if (given.length !== 1 || name === undefined) throw unnamed(file, given, name);

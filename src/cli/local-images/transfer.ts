@@ -13,7 +13,7 @@ import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND } from "../exit-codes.ts";
 import type { Standing } from "../render/progress.ts";
 import { findProgram } from "../up/programs.ts";
-import { type Runtime, withRuntime } from "../up/runtime/ask-runtime.ts";
+import { type RuntimeConnection, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
 
 /** The runtime, and the progress callback. */
@@ -90,7 +90,11 @@ export async function loadImages(
   });
 }
 
-async function untilShown(cri: Runtime, name: string, signal: AbortSignal): Promise<StoredImage> {
+async function untilShown(
+  cri: RuntimeConnection,
+  name: string,
+  signal: AbortSignal,
+): Promise<StoredImage> {
   const deadline = performance.now() + NOTICE_MS;
   for (;;) {
     const image = await storedImage(cri, name, signal);
@@ -104,7 +108,7 @@ async function untilShown(cri: Runtime, name: string, signal: AbortSignal): Prom
 }
 
 async function storedImage(
-  cri: Runtime,
+  cri: RuntimeConnection,
   name: string,
   signal: AbortSignal,
 ): Promise<StoredImage | undefined> {
@@ -168,7 +172,7 @@ export async function pullImage(
 }
 
 async function pullWithAny(
-  cri: Runtime,
+  cri: RuntimeConnection,
   name: string,
   logins: readonly RegistryLogin[],
   signal: AbortSignal,
@@ -199,7 +203,7 @@ function lastWords(text: string): string {
 
 /** Adds up what the runtime downloads, until the signal is aborted. */
 async function followDownloads(
-  cri: Runtime,
+  cri: RuntimeConnection,
   { onProgress }: TransferTarget,
   signal: AbortSignal,
 ): Promise<void> {

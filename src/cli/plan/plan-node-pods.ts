@@ -41,7 +41,7 @@ export interface NodePlan {
 }
 
 /** What the plan is made from. */
-export interface PlanInputs {
+export interface NodePlanInputs {
   readonly node: string;
   readonly settings: CgroupSettings;
   readonly nodeInfo: NodeInfo;
@@ -51,7 +51,7 @@ export interface PlanInputs {
 }
 
 /** Admits the pods one after the other, in the order given, and plans the groups of those that were admitted. */
-export function planNodePods(inputs: PlanInputs): NodePlan {
+export function planNodePods(inputs: NodePlanInputs): NodePlan {
   const { node, settings, nodeInfo, pods, weights, notes } = inputs;
   const admitted: Pod[] = [];
   const planned = pods.map((candidate): PlannedPod => {

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../package-root.ts";
-import type { Ledger, OpenLedger } from "./ledger.ts";
+import type { HostLedger, OpenLedger } from "./ledger.ts";
 import { findProgram } from "./programs.ts";
 
 const NAME = "nodelet";
@@ -55,7 +55,7 @@ export function linkCommand(ledger: OpenLedger, print: (text: string) => void): 
 }
 
 /** Whether the place is free, or has a link that an earlier `up` made and that leads nowhere now. */
-function isOurs({ links }: Pick<Ledger, "links">, link: string): boolean {
+function isOurs({ links }: Pick<HostLedger, "links">, link: string): boolean {
   try {
     lstatSync(link);
   } catch {

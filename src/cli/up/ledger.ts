@@ -20,7 +20,7 @@ export type RuntimeNote =
   | { readonly kind: "found"; readonly socket: string };
 
 /** What `up` has made. */
-export interface Ledger {
+export interface HostLedger {
   readonly format: typeof FORMAT;
   /** Folders that were not there before the first `up`, outermost first. */
   readonly folders: readonly string[];
@@ -44,7 +44,7 @@ export interface Ledger {
 const FORMAT = 1;
 
 /** Nothing made yet. */
-export const EMPTY_LEDGER: Ledger = {
+export const EMPTY_HOST_LEDGER: HostLedger = {
   format: FORMAT,
   folders: [],
   files: {},
@@ -57,18 +57,18 @@ export const EMPTY_LEDGER: Ledger = {
 };
 
 /** Reads the notes; `undefined` when there are none, or none that this version understands. */
-export function readLedger(path: string): Ledger | undefined {
+export function readLedger(path: string): HostLedger | undefined {
   if (!existsSync(path)) return undefined;
   try {
-    const read = JSON.parse(readFileSync(path, "utf8")) as Partial<Ledger> | null;
-    return read?.format === FORMAT ? { ...EMPTY_LEDGER, ...read } : undefined;
+    const read = JSON.parse(readFileSync(path, "utf8")) as Partial<HostLedger> | null;
+    return read?.format === FORMAT ? { ...EMPTY_HOST_LEDGER, ...read } : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** Replaces the notes in one step. */
-export function writeLedger(path: string, ledger: Ledger): void {
+export function writeLedger(path: string, ledger: HostLedger): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writeFileSync(`${path}.new`, `${JSON.stringify(ledger, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
@@ -91,20 +91,20 @@ export class OpenLedger {
   /** Where notes are that could not be understood; `undefined` when they could, or there were none. */
   readonly setAsideAs: string | undefined;
   readonly #path: string;
-  #now: Ledger;
+  #now: HostLedger;
 
   constructor(path: string) {
     this.#path = path;
     const read = readLedger(path);
-    this.#now = read ?? EMPTY_LEDGER;
+    this.#now = read ?? EMPTY_HOST_LEDGER;
     if (read === undefined && existsSync(path)) this.setAsideAs = setAside(path);
   }
 
-  get now(): Ledger {
+  get now(): HostLedger {
     return this.#now;
   }
 
-  change(change: Partial<Ledger>): void {
+  change(change: Partial<HostLedger>): void {
     // Another command may have added something meanwhile.
     this.#now = { ...(readLedger(this.#path) ?? this.#now), ...change };
     writeLedger(this.#path, this.#now);
@@ -135,7 +135,7 @@ function withMissingParents(path: string): readonly string[] {
 export type FileState = "absent" | "ours" | "changed" | "foreign";
 
 /** Compares a file with its record in the ledger. */
-export function fileState(ledger: Pick<Ledger, "files">, path: string): FileState {
+export function fileState(ledger: Pick<HostLedger, "files">, path: string): FileState {
   if (!existsSync(path)) return "absent";
   const written = ledger.files[path];
   if (written === undefined) return "foreign";

@@ -22,7 +22,7 @@ import {
   type RuntimePlan,
   type TakenPort,
 } from "./checks.ts";
-import type { Ledger, ProcessMark } from "./ledger.ts";
+import type { HostLedger, ProcessMark } from "./ledger.ts";
 import { socketObstacle, type UpPaths } from "./paths.ts";
 import { findCniPlugins, findProgram, searchPath } from "./programs.ts";
 import { findRuntime, type RuntimeChoice } from "./runtime/find-runtime.ts";
@@ -33,7 +33,7 @@ import { holderOf, listenersByPort } from "./taken-ports.ts";
 export interface Survey {
   readonly host: Host;
   readonly paths: UpPaths;
-  readonly ledger: Ledger | undefined;
+  readonly ledger: HostLedger | undefined;
   readonly containerd: RuntimeChoice;
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { mountsBelow } from "../down/remove-made.ts";
-import { EMPTY_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
+import { EMPTY_HOST_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
 import { endProcess, isRunning, markOf } from "./supervise/processes.ts";
@@ -27,7 +27,7 @@ test("a ledger comes back as it was written, and a strange one is none", () =>
   withFolder((folder) => {
     const path = join(folder, "deep", "made.json");
     assert.equal(readLedger(path), undefined);
-    const ledger = { ...EMPTY_LEDGER, folders: ["/a"], images: ["b"] };
+    const ledger = { ...EMPTY_HOST_LEDGER, folders: ["/a"], images: ["b"] };
     writeLedger(path, ledger);
     assert.deepEqual(readLedger(path), ledger);
     for (const text of ["", "null", "{", '{"format":99}']) {

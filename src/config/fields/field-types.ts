@@ -120,15 +120,15 @@ export const INT64: FieldType = { kind: "integer", bits: 64 };
 export const QUANTITY: FieldType = { kind: "quantity" };
 
 /** A member that must be there. */
-export const required = (type: FieldType): Member => ({ type, required: true });
+export const requiredMember = (type: FieldType): Member => ({ type, required: true });
 /** A member that may be left out. */
 export const may = (type: FieldType): Member => ({ type, required: false });
 
 /** Members of a taint in `registerWithTaints`. */
 export const TAINT_MEMBERS = {
-  key: required(STRING),
+  key: requiredMember(STRING),
   value: may(STRING),
-  effect: required(STRING),
+  effect: requiredMember(STRING),
   timeAdded: may(STRING),
 } as const;
 

@@ -14,7 +14,7 @@ import {
   map,
   planned,
   QUANTITY,
-  required,
+  requiredMember,
   STRING,
   TAINT_MEMBERS,
   text,
@@ -116,7 +116,10 @@ export const NODE_FIELDS = [
     "reservedMemory",
     list({
       kind: "object",
-      members: { numaNode: required(INT32), limits: required({ kind: "map", of: QUANTITY }) },
+      members: {
+        numaNode: requiredMember(INT32),
+        limits: requiredMember({ kind: "map", of: QUANTITY }),
+      },
     }),
     "Memory kept from containers, per NUMA node.",
     "memory or hugepages-<size>, not zero, each once per node",
@@ -201,7 +204,10 @@ export const NODE_FIELDS = [
     "shutdownGracePeriodByPodPriority",
     list({
       kind: "object",
-      members: { priority: required(INT32), shutdownGracePeriodSeconds: required(INT64) },
+      members: {
+        priority: requiredMember(INT32),
+        shutdownGracePeriodSeconds: requiredMember(INT64),
+      },
     }),
     "Time pods get when the node shuts down, by their priority.",
     "not together with shutdownGracePeriod",

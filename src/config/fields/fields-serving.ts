@@ -12,7 +12,7 @@ import {
   optional,
   planned,
   quantity,
-  required,
+  requiredMember,
   STRING,
   text,
 } from "./field-types.ts";
@@ -140,7 +140,7 @@ export const SERVING_FIELDS = [
     "logging.vmodule",
     list({
       kind: "object",
-      members: { filePattern: required(STRING), verbosity: required(INT32) },
+      members: { filePattern: requiredMember(STRING), verbosity: requiredMember(INT32) },
     }),
     "Another verbosity for some source files; text format only.",
   ),

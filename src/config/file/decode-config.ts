@@ -8,14 +8,14 @@ import { fieldOfFlag } from "../flags/flag-table.ts";
 import { CONFIG_API_VERSION, CONFIG_KIND } from "../kubelet-config.ts";
 import {
   type ConfigProblem,
-  invalid,
-  type Place,
-  required,
+  invalidValue,
+  requiredValue,
+  type SourcePlace,
   typeInvalid,
   unknownField,
 } from "../problem.ts";
 import type { JsonObject } from "../tree.ts";
-import { decodeValue, kindOf, type Report } from "./decode-value.ts";
+import { decodeValue, jsonKindOf, type Report } from "./decode-value.ts";
 
 /** The decoded contents of a file: fields in their own nesting, `null` where a drop-in takes a value away. */
 export interface DecodedConfig {
@@ -43,11 +43,11 @@ export function decodeConfig(document: unknown, options: DecodeOptions): Decoded
     problems.push({ ...problem, place: placeOf(problem.path, options) });
   };
   if (document === null || document === undefined) {
-    report(required("", "the file is empty", `start it with ${HEADER}`));
+    report(requiredValue("", "the file is empty", `start it with ${HEADER}`));
     return { fields: {}, problems };
   }
   if (!isTree(document)) {
-    report(typeInvalid("", document, `expected a mapping, got ${kindOf(document)}`));
+    report(typeInvalid("", document, `expected a mapping, got ${jsonKindOf(document)}`));
     return { fields: {}, problems };
   }
   checkIdentity(document, report);
@@ -57,7 +57,7 @@ export function decodeConfig(document: unknown, options: DecodeOptions): Decoded
 
 const HEADER = `"apiVersion: ${CONFIG_API_VERSION}" and "kind: ${CONFIG_KIND}"`;
 
-function placeOf(path: string, options: DecodeOptions): Place {
+function placeOf(path: string, options: DecodeOptions): SourcePlace {
   const line = path === "" ? undefined : options.lineOf?.(path);
   return line === undefined ? { source: options.source } : { source: options.source, line };
 }
@@ -67,9 +67,11 @@ function checkIdentity(document: { readonly [name: string]: unknown }, report: R
   for (const name of ["apiVersion", "kind"] as const) {
     const value = Object.hasOwn(document, name) ? document[name] : undefined;
     if (value === undefined || value === null || value === "") {
-      report(required(name, `every configuration file must have it`, `start it with ${HEADER}`));
+      report(
+        requiredValue(name, `every configuration file must have it`, `start it with ${HEADER}`),
+      );
     } else if (value !== expected[name]) {
-      report(invalid(name, value, `must be ${expected[name]}`));
+      report(invalidValue(name, value, `must be ${expected[name]}`));
     }
   }
 }
@@ -97,7 +99,7 @@ function decodeGroup(
     } else if (isTree(value)) {
       decoded.push([name, decodeGroup(value, `${path}.`, keepNull, report)]);
     } else {
-      report(typeInvalid(path, value, `expected a mapping, got ${kindOf(value)}`));
+      report(typeInvalid(path, value, `expected a mapping, got ${jsonKindOf(value)}`));
     }
   }
   return Object.fromEntries(decoded);

@@ -13,9 +13,9 @@ import {
 import type { FieldType, Member } from "../fields/field-types.ts";
 import {
   type ConfigProblem,
-  invalid,
-  required,
-  tooMany,
+  invalidValue,
+  requiredValue,
+  tooManyValues,
   typeInvalid,
   unknownField,
 } from "../problem.ts";
@@ -68,7 +68,7 @@ export function decodeValue(
 }
 
 /** What `value` is, for "got ...". */
-export function kindOf(value: unknown): string {
+export function jsonKindOf(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "string") return "a text";
@@ -85,7 +85,12 @@ interface Place {
 
 function wrong({ path, report }: Place, value: unknown, expected: string, fix = ""): undefined {
   report(
-    typeInvalid(path, value, `expected ${expected}, got ${kindOf(value)}`, fix || fixFor(value)),
+    typeInvalid(
+      path,
+      value,
+      `expected ${expected}, got ${jsonKindOf(value)}`,
+      fix || fixFor(value),
+    ),
   );
   return undefined;
 }
@@ -109,7 +114,7 @@ function decodeInteger(
   } else if (bits === 64 || (value <= INT32_MAX && value >= -INT32_MAX - 1)) {
     return value === 0 ? 0 : value;
   }
-  report(invalid(path, value, `does not fit into ${bits} bits`));
+  report(invalidValue(path, value, `does not fit into ${bits} bits`));
   return undefined;
 }
 
@@ -119,7 +124,7 @@ function decodeText(value: unknown, path: string, report: Report): string | unde
     return wrong({ path, report }, value, "a text", value === null ? "" : fix);
   }
   if (value.length > MAX_TEXT) {
-    report(invalid(path, value, `may not be longer than ${MAX_TEXT} characters`));
+    report(invalidValue(path, value, `may not be longer than ${MAX_TEXT} characters`));
     return undefined;
   }
   return value;
@@ -131,7 +136,7 @@ function decodeQuantity(value: unknown, path: string, report: Report): string | 
   }
   const reading = readQuantity(value);
   if (reading.kind === "fault") {
-    report(invalid(path, value, reading.message));
+    report(invalidValue(path, value, reading.message));
     return undefined;
   }
   return String(value);
@@ -154,7 +159,9 @@ function decodeDuration(
   }
   const parsed = parseDuration(value);
   if (parsed.ok) return formatNanoseconds(parsed.nanoseconds);
-  report(invalid(path, value, parsed.error, "write numbers with units, e.g. 1h30m, 20s, 100ms"));
+  report(
+    invalidValue(path, value, parsed.error, "write numbers with units, e.g. 1h30m, 20s, 100ms"),
+  );
   return undefined;
 }
 
@@ -208,13 +215,13 @@ function decodeObject(
   const needed = Object.keys(members).filter((name) => members[name]?.required);
   for (const name of needed) {
     if (Object.hasOwn(value, name) && value[name] !== null) continue;
-    report(required(`${path}.${name}`, `every entry needs ${name}`));
+    report(requiredValue(`${path}.${name}`, `every entry needs ${name}`));
   }
   // An entry that lacks what it needs is left out: what judges entries further may count on it.
   return needed.every((name) => Object.hasOwn(good, name)) ? good : undefined;
 }
 
 function refuseMany(path: string, count: number, report: Report): undefined {
-  report(tooMany(path, count, MAX_ENTRIES));
+  report(tooManyValues(path, count, MAX_ENTRIES));
   return undefined;
 }

@@ -3,7 +3,7 @@
 import { canonicalAddress, isIP, isIPv4, isUnspecified } from "../../api/text/ip.ts";
 import { labelValueFaults, qualifiedNameFaults } from "../../api/text/names.ts";
 import { formatDuration } from "../duration.ts";
-import { type ConfigProblem, invalid, required, unsupported } from "../problem.ts";
+import { type ConfigProblem, invalidValue, requiredValue, unsupportedValue } from "../problem.ts";
 import { parseInspectorAddress } from "./inspector-address.ts";
 import type { KubeletFlags } from "./kubelet-flags.ts";
 
@@ -35,13 +35,13 @@ export function validateFlags(flags: KubeletFlags): readonly ConfigProblem[] {
     ...validateTogether(flags),
     ...(["", "external"].includes(flags.cloudProvider)
       ? []
-      : [unsupported("--cloud-provider", flags.cloudProvider, ["", "external"])]),
+      : [unsupportedValue("--cloud-provider", flags.cloudProvider, ["", "external"])]),
     ...(EVENT_MODES.includes(flags.eventMode)
       ? []
-      : [unsupported("--event-mode", flags.eventMode, EVENT_MODES)]),
+      : [unsupportedValue("--event-mode", flags.eventMode, EVENT_MODES)]),
     ...(flags.fineProbeRate >= 1
       ? []
-      : [invalid("--fine-probe-rate", flags.fineProbeRate, "must be at least 1")]),
+      : [invalidValue("--fine-probe-rate", flags.fineProbeRate, "must be at least 1")]),
     ...validateAllocateTimeout(flags.deviceAllocateTimeout),
     ...validateInspector(flags.inspect),
   ];
@@ -53,7 +53,7 @@ function validateAllocateTimeout(timeoutMs: number): readonly ConfigProblem[] {
   if (timeoutMs >= 0 && timeoutMs <= DAY_MS) return [];
   const fix = "write --device-allocate-timeout=30s, or 0s to wait for ever";
   return [
-    invalid("--device-allocate-timeout", formatDuration(timeoutMs), "must be 0s to 24h", fix),
+    invalidValue("--device-allocate-timeout", formatDuration(timeoutMs), "must be 0s to 24h", fix),
   ];
 }
 
@@ -61,7 +61,7 @@ function validateAllocateTimeout(timeoutMs: number): readonly ConfigProblem[] {
 function validateInspector(inspect: string): readonly ConfigProblem[] {
   if (inspect === "" || parseInspectorAddress(inspect) !== undefined) return [];
   const fix = "write --inspect=127.0.0.1:9229; from elsewhere use ssh -L 9229:127.0.0.1:9229";
-  return [invalid("--inspect", inspect, "must be a port or host:port on loopback", fix)];
+  return [invalidValue("--inspect", inspect, "must be a port or host:port on loopback", fix)];
 }
 
 function validateLabels({ nodeLabels }: KubeletFlags): readonly ConfigProblem[] {
@@ -70,10 +70,12 @@ function validateLabels({ nodeLabels }: KubeletFlags): readonly ConfigProblem[] 
     const path = `--node-labels[${key}]`;
     if (isReservedLabel(key)) {
       const rule = `unknown 'kubernetes.io' or 'k8s.io' label; it must begin with an allowed prefix (${NODE_LABEL_PREFIXES.join(", ")}) or be in the specifically allowed set (${NODE_LABELS.join(", ")})`;
-      problems.push(invalid(path, key, rule, "use a prefix of your own, e.g. example.com/role"));
+      problems.push(
+        invalidValue(path, key, rule, "use a prefix of your own, e.g. example.com/role"),
+      );
     }
-    for (const fault of qualifiedNameFaults(key)) problems.push(invalid(path, key, fault));
-    for (const fault of labelValueFaults(value)) problems.push(invalid(path, value, fault));
+    for (const fault of qualifiedNameFaults(key)) problems.push(invalidValue(path, key, fault));
+    for (const fault of labelValueFaults(value)) problems.push(invalidValue(path, value, fault));
   }
   return problems;
 }
@@ -90,16 +92,16 @@ function validateNodeIP(nodeIP: string): readonly ConfigProblem[] {
   const addresses = nodeIP.split(",").map((address) => address.trim());
   const problems = addresses
     .filter((address) => !isIP(address))
-    .map((address) => invalid("--node-ip", address, "must be a valid IP address"));
+    .map((address) => invalidValue("--node-ip", address, "must be a valid IP address"));
   if (problems.length > 0) return problems;
   const families = new Set(addresses.map(isIPv4));
   if (addresses.length > MAX_ADDRESSES || families.size !== addresses.length) {
     const rule = "must contain either a single IP or a dual-stack pair of IPs";
-    return [invalid("--node-ip", nodeIP, rule, "give one IPv4 and one IPv6 address at most")];
+    return [invalidValue("--node-ip", nodeIP, rule, "give one IPv4 and one IPv6 address at most")];
   }
   if (addresses.length === 1 || !addresses.map(canonicalAddress).some(isUnspecified)) return [];
   const rule = "dual-stack node IP cannot include '0.0.0.0' or '::'";
-  return [invalid("--node-ip", nodeIP, rule, "give the node's own address of each family")];
+  return [invalidValue("--node-ip", nodeIP, rule, "give the node's own address of each family")];
 }
 
 function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
@@ -109,15 +111,17 @@ function validateTogether(flags: KubeletFlags): readonly ConfigProblem[] {
     const missing = file === "" ? "config" : "bin-dir";
     const why =
       "--image-credential-provider-config and --image-credential-provider-bin-dir must be set together";
-    problems.push(required(`--image-credential-provider-${missing}`, why));
+    problems.push(requiredValue(`--image-credential-provider-${missing}`, why));
   }
   if (flags.exitOnLockContention && flags.lockFile === "") {
     const why = "cannot exit on lock file contention: no lock file specified";
-    problems.push(required("--lock-file", why));
+    problems.push(requiredValue("--lock-file", why));
   }
   if (flags.bootstrapKubeconfig !== "" && flags.kubeconfig === "") {
     const why = "the kubeconfig made by bootstrapping needs a place";
-    problems.push(required("--kubeconfig", why, "e.g. --kubeconfig=/etc/kubernetes/kubelet.conf"));
+    problems.push(
+      requiredValue("--kubeconfig", why, "e.g. --kubeconfig=/etc/kubernetes/kubelet.conf"),
+    );
   }
   return problems;
 }
@@ -142,7 +146,7 @@ export function validateNodeAddresses(
     const fault = isUnspecified(address) ? undefined : nodeAddressFault(address, found);
     if (fault === undefined) return [];
     const fix = `the machine has ${found.join(", ") || "none"}`;
-    return [invalid("--node-ip", address, fault, fault.startsWith("node IP") ? fix : "")];
+    return [invalidValue("--node-ip", address, fault, fault.startsWith("node IP") ? fix : "")];
   });
 }
 

@@ -2,7 +2,7 @@
 import { didYouMean } from "../../api/text/nearest.ts";
 import { invariant } from "../../kit/errors.ts";
 import type { ConfigProblem } from "../problem.ts";
-import { forbidden, invalid, plain } from "../problem.ts";
+import { forbiddenField, invalidValue, plain } from "../problem.ts";
 import { ACTIVE_GATES, FEATURE_GATES, type FeatureGate, GATE_NEEDS } from "./feature-gate-table.ts";
 
 /** Switches every alpha gate that is not set by name. */
@@ -94,7 +94,7 @@ function unknownGate(name: string): ConfigProblem {
 }
 
 function lockedGate(gate: FeatureGate, value: boolean): ConfigProblem {
-  return invalid(
+  return invalidValue(
     `featureGates[${gate.name}]`,
     value,
     `cannot set feature gate ${gate.name} to ${value}, feature is locked to ${gate.default}`,
@@ -126,7 +126,7 @@ function missingNeeds(enabled: ReadonlyMap<string, boolean>): readonly ConfigPro
     const missing = needs.filter((need) => enabled.get(need) !== true);
     if (enabled.get(name) !== true || missing.length === 0) continue;
     problems.push(
-      forbidden(
+      forbiddenField(
         `featureGates[${name}]`,
         `${name} is enabled, but depends on features that are disabled: [${missing.join(" ")}]`,
         `enable ${missing.join(" and ")}, or disable ${name}`,

@@ -5,11 +5,11 @@ import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
 import {
   type ConfigProblem,
-  duplicate,
-  forbidden,
-  invalid,
-  required,
-  unsupported,
+  duplicateValue,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
 } from "../problem.ts";
 
 const FIELD = "enforceNodeAllocatable";
@@ -35,13 +35,13 @@ export function validateAllocatable(config: KubeletConfig): ConfigProblem[] {
     const compressible = `${owner}-compressible`;
     if (!wanted.has(owner) || !wanted.has(compressible)) continue;
     const why = `both ${quoted(owner)} and ${quoted(compressible)} cannot be specified together`;
-    problems.push(forbidden(FIELD, why, "keep one of them"));
+    problems.push(forbiddenField(FIELD, why, "keep one of them"));
   }
   const seen = new Set<string>();
   config.enforceNodeAllocatable.forEach((name, i) => {
     const path = `${FIELD}[${i}]`;
     if (seen.has(name)) {
-      problems.push(duplicate(path, name, "remove it"));
+      problems.push(duplicateValue(path, name, "remove it"));
       return;
     }
     seen.add(name);
@@ -51,22 +51,22 @@ export function validateAllocatable(config: KubeletConfig): ConfigProblem[] {
 }
 
 function enforcementProblems(config: KubeletConfig, name: string, path: string): ConfigProblem[] {
-  if (!ENFORCEMENTS.includes(name)) return [unsupported(path, name, ENFORCEMENTS)];
+  if (!ENFORCEMENTS.includes(name)) return [unsupportedValue(path, name, ENFORCEMENTS)];
   if (name === "none") {
     if (config.enforceNodeAllocatable.length === 1) return [];
     const why = `may not contain additional enforcements when ${quoted("none")} is specified`;
-    return [forbidden(path, why, "keep either none or the others")];
+    return [forbiddenField(path, why, "keep either none or the others")];
   }
   const problems: ConfigProblem[] = [];
   for (const { owner, field } of RESERVED_CGROUPS) {
     if (!name.startsWith(owner) || config[field] !== "") continue;
     const why = `must be specified when ${quoted(owner)} or ${quoted(`${owner}-compressible`)} included in ${FIELD}`;
-    problems.push(required(field, why, `e.g. ${field}: /${owner}.slice`));
+    problems.push(requiredValue(field, why, `e.g. ${field}: /${owner}.slice`));
   }
   if (!config.cgroupsPerQOS) {
     const rule = `must be set to true when ${quoted(name)} contained in ${FIELD}`;
     const fix = `set cgroupsPerQOS: true, or ${FIELD}: [none]`;
-    problems.push(invalid("cgroupsPerQOS", false, rule, fix));
+    problems.push(invalidValue("cgroupsPerQOS", false, rule, fix));
   }
   return problems;
 }
@@ -82,7 +82,9 @@ export function validateShutdown(config: KubeletConfig, gates: FeatureGates): Co
   if (gates.isEnabled("GracefulNodeShutdown")) {
     if (critical > total) {
       const rule = `must be <= shutdownGracePeriod ${formatDuration(total)}`;
-      problems.push(invalid("shutdownGracePeriodCriticalPods", formatDuration(critical), rule));
+      problems.push(
+        invalidValue("shutdownGracePeriodCriticalPods", formatDuration(critical), rule),
+      );
     }
     for (const [path, period] of Object.entries({
       shutdownGracePeriod: total,
@@ -90,29 +92,31 @@ export function validateShutdown(config: KubeletConfig, gates: FeatureGates): Co
     })) {
       if (period === 0 || period >= MIN_SHUTDOWN_MS) continue;
       const rule = "must be either zero or otherwise >= 1 sec";
-      problems.push(invalid(path, formatDuration(period), rule));
+      problems.push(invalidValue(path, formatDuration(period), rule));
     }
   } else if (total > 0 || critical > 0) {
     const why =
       "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature gate GracefulNodeShutdown";
-    problems.push(forbidden("shutdownGracePeriod", why, "enable the gate, or remove the field"));
+    problems.push(
+      forbiddenField("shutdownGracePeriod", why, "enable the gate, or remove the field"),
+    );
   }
   if (byPriority.length === 0) return problems;
   const path = "shutdownGracePeriodByPodPriority";
   if (!gates.isEnabled("GracefulNodeShutdownBasedOnPodPriority")) {
     const why =
       "Specifying shutdownGracePeriodByPodPriority requires feature gate GracefulNodeShutdownBasedOnPodPriority";
-    problems.push(forbidden(path, why, "enable the gate, or remove the field"));
+    problems.push(forbiddenField(path, why, "enable the gate, or remove the field"));
   } else if (total > 0 || critical > 0) {
     const why =
       "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time";
-    problems.push(forbidden(path, why, "keep one of them"));
+    problems.push(forbiddenField(path, why, "keep one of them"));
   }
   byPriority.forEach((entry, i) => {
     const seconds = entry.shutdownGracePeriodSeconds;
     if (seconds >= 0) return;
     const at = `${path}[${i}].shutdownGracePeriodSeconds`;
-    problems.push(invalid(at, seconds, "must not be a negative number"));
+    problems.push(invalidValue(at, seconds, "must not be a negative number"));
   });
   return problems;
 }

@@ -2,7 +2,7 @@
 import { didYouMean } from "../../api/text/nearest.ts";
 import { parseDuration } from "../duration.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
-import { type ConfigProblem, invalid, required } from "../problem.ts";
+import { type ConfigProblem, invalidValue, requiredValue } from "../problem.ts";
 import { EVICTION_SIGNALS, isEvictionSignal, readEvictionAmount } from "./eviction-thresholds.ts";
 
 /**
@@ -20,7 +20,7 @@ export function validateEviction(config: KubeletConfig): ConfigProblem[] {
 }
 
 function unknownSignal(path: string, signal: string): ConfigProblem {
-  return invalid(
+  return invalidValue(
     path,
     signal,
     `unsupported eviction signal ${signal}`,
@@ -34,7 +34,7 @@ function thresholds(field: string, map: TextMap): ConfigProblem[] {
     const path = `${field}[${signal}]`;
     if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
     const rule = thresholdFault(signal, value);
-    if (rule !== "") problems.push(invalid(path, value, rule, "e.g. 100Mi or 10%"));
+    if (rule !== "") problems.push(invalidValue(path, value, rule, "e.g. 100Mi or 10%"));
   }
   return problems;
 }
@@ -57,16 +57,16 @@ function gracePeriods(soft: TextMap, periods: TextMap): ConfigProblem[] {
     const path = `evictionSoftGracePeriod[${signal}]`;
     if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
     const parsed = parseDuration(value);
-    if (!parsed.ok) problems.push(invalid(path, value, parsed.error, "e.g. 1m30s"));
+    if (!parsed.ok) problems.push(invalidValue(path, value, parsed.error, "e.g. 1m30s"));
     else if (parsed.nanoseconds < 0n) {
-      problems.push(invalid(path, value, "must be a positive value"));
+      problems.push(invalidValue(path, value, "must be a positive value"));
     }
   }
   for (const signal of Object.keys(soft)) {
     if (Object.hasOwn(periods, signal)) continue;
     const why = `grace period must be specified for the soft eviction threshold ${signal}`;
     const fix = `e.g. evictionSoftGracePeriod: {${signal}: 1m30s}`;
-    problems.push(required(`evictionSoftGracePeriod[${signal}]`, why, fix));
+    problems.push(requiredValue(`evictionSoftGracePeriod[${signal}]`, why, fix));
   }
   return problems;
 }
@@ -77,13 +77,13 @@ function reclaims(map: TextMap): ConfigProblem[] {
     const path = `evictionMinimumReclaim[${signal}]`;
     if (!isEvictionSignal(signal)) problems.push(unknownSignal(path, signal));
     const reading = readEvictionAmount(value);
-    if (!reading.ok) problems.push(invalid(path, value, reading.error, "e.g. 500Mi or 5%"));
+    if (!reading.ok) problems.push(invalidValue(path, value, reading.error, "e.g. 500Mi or 5%"));
     else if (
       reading.amount.kind === "share"
         ? reading.amount.share <= 0
         : reading.amount.quantity.mantissa < 0n
     ) {
-      problems.push(invalid(path, value, `negative eviction minimum reclaim for ${signal}`));
+      problems.push(invalidValue(path, value, `negative eviction minimum reclaim for ${signal}`));
     }
   }
   return problems;

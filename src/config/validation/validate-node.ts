@@ -7,7 +7,13 @@ import { isZeroQuantity, readQuantity } from "../../api/text/quantity.ts";
 import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig, TextMap } from "../kubelet-config.ts";
-import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
+import {
+  type ConfigProblem,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../problem.ts";
 import { parseCpuList } from "./cpu-list.ts";
 
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
@@ -48,25 +54,29 @@ export function validateNode(config: KubeletConfig, gates: FeatureGates): Config
 function validateCgroups(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (!CGROUP_DRIVERS.includes(config.cgroupDriver)) {
-    problems.push(unsupported("cgroupDriver", config.cgroupDriver, CGROUP_DRIVERS));
+    problems.push(unsupportedValue("cgroupDriver", config.cgroupDriver, CGROUP_DRIVERS));
   }
   if (config.systemCgroups !== "" && config.cgroupRoot === "") {
     const why = "systemCgroups was specified and cgroupRoot was not specified";
-    problems.push(required("cgroupRoot", why, "set cgroupRoot: /"));
+    problems.push(requiredValue("cgroupRoot", why, "set cgroupRoot: /"));
   }
   const period = config.cpuCFSQuotaPeriod;
   const written = formatDuration(period);
   if (!gates.isEnabled("CustomCPUCFSQuotaPeriod")) {
     if (period !== DEFAULT_CFS_PERIOD_MS) {
       const rule = "requires feature gate CustomCPUCFSQuotaPeriod";
-      problems.push(invalid("cpuCFSQuotaPeriod", written, rule, "enable the gate, or set 100ms"));
+      problems.push(
+        invalidValue("cpuCFSQuotaPeriod", written, rule, "enable the gate, or set 100ms"),
+      );
     }
   } else if (period < 1 || period > MAX_CFS_PERIOD_MS) {
-    problems.push(invalid("cpuCFSQuotaPeriod", written, "must be between 1ms and 1sec, inclusive"));
+    problems.push(
+      invalidValue("cpuCFSQuotaPeriod", written, "must be between 1ms and 1sec, inclusive"),
+    );
   }
   if (config.draManagerReconcilePeriod <= 0) {
     const value = formatDuration(config.draManagerReconcilePeriod);
-    problems.push(invalid("draManagerReconcilePeriod", value, "must be greater than zero"));
+    problems.push(invalidValue("draManagerReconcilePeriod", value, "must be greater than zero"));
   }
   return problems;
 }
@@ -76,17 +86,17 @@ function validateTaints(config: KubeletConfig): ConfigProblem[] {
   config.registerWithTaints.forEach((taint, i) => {
     const path = `registerWithTaints[${i}]`;
     for (const fault of qualifiedNameFaults(taint.key)) {
-      problems.push(invalid(`${path}.key`, taint.key, fault));
+      problems.push(invalidValue(`${path}.key`, taint.key, fault));
     }
     for (const fault of labelValueFaults(taint.value ?? "")) {
-      problems.push(invalid(`${path}.value`, taint.value, fault));
+      problems.push(invalidValue(`${path}.value`, taint.value, fault));
     }
     if (!TAINT_EFFECTS.includes(taint.effect)) {
-      problems.push(unsupported(`${path}.effect`, taint.effect, TAINT_EFFECTS));
+      problems.push(unsupportedValue(`${path}.effect`, taint.effect, TAINT_EFFECTS));
     }
     if (taint.timeAdded !== undefined) {
       const why = "taint.TimeAdded is not nil";
-      problems.push(forbidden(`${path}.timeAdded`, why, "remove it"));
+      problems.push(forbiddenField(`${path}.timeAdded`, why, "remove it"));
     }
   });
   return problems;
@@ -98,13 +108,13 @@ function reservations(field: string, map: TextMap): ConfigProblem[] {
     const path = `${field}[${name}]`;
     if (!RESERVABLE.includes(name)) {
       const fix = didYouMean(name, RESERVABLE) || `the resources are ${RESERVABLE.join(", ")}`;
-      problems.push(invalid(path, name, `cannot reserve ${quoted(name)} resource`, fix));
+      problems.push(invalidValue(path, name, `cannot reserve ${quoted(name)} resource`, fix));
     }
     const reading = readQuantity(value);
-    if (reading.kind === "fault") problems.push(invalid(path, value, reading.message));
+    if (reading.kind === "fault") problems.push(invalidValue(path, value, reading.message));
     else if (reading.quantity.mantissa < 0n) {
       const rule = `resource quantity for ${quoted(name)} cannot be negative: ${value}`;
-      problems.push(invalid(path, value, rule));
+      problems.push(invalidValue(path, value, rule));
     }
   }
   return problems;
@@ -116,13 +126,13 @@ function validateQosReserved(map: TextMap): ConfigProblem[] {
     const path = `qosReserved[${name}]`;
     if (name !== "memory") {
       const rule = `cannot reserve ${quoted(name)} resource`;
-      problems.push(invalid(path, name, rule, "only memory can be reserved"));
+      problems.push(invalidValue(path, name, rule, "only memory can be reserved"));
     }
     const percent = /^(\d{1,9})%$/.exec(value)?.[1];
     if (percent === undefined) {
-      problems.push(invalid(path, value, "percentage expected", "e.g. 50%"));
+      problems.push(invalidValue(path, value, "percentage expected", "e.g. 50%"));
     } else if (Number(percent) > 100) {
-      problems.push(invalid(path, value, "percentage must be between 0 and 100"));
+      problems.push(invalidValue(path, value, "percentage must be between 0 and 100"));
     }
   }
   return problems;
@@ -134,12 +144,12 @@ function validateReservedCpus(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (config.systemReservedCgroup !== "" || config.kubeReservedCgroup !== "") {
     const why = "can't use reservedSystemCPUs with systemReservedCgroup or kubeReservedCgroup";
-    problems.push(forbidden("reservedSystemCPUs", why, "remove one of them"));
+    problems.push(forbiddenField("reservedSystemCPUs", why, "remove one of them"));
   }
   const parsed = parseCpuList(reservedSystemCPUs);
   if (!parsed.ok) {
     const rule = `unable to parse reservedSystemCPUs: ${parsed.error}`;
-    problems.push(invalid("reservedSystemCPUs", reservedSystemCPUs, rule, "e.g. 0-3,8"));
+    problems.push(invalidValue("reservedSystemCPUs", reservedSystemCPUs, rule, "e.g. 0-3,8"));
   }
   return problems;
 }
@@ -150,23 +160,23 @@ function validateReservedMemory(config: KubeletConfig): ConfigProblem[] {
   config.reservedMemory.forEach(({ numaNode, limits }, i) => {
     const path = `reservedMemory[${i}]`;
     if (numaNode < 0) {
-      problems.push(invalid(`${path}.numaNode`, numaNode, "must not be a negative number"));
+      problems.push(invalidValue(`${path}.numaNode`, numaNode, "must not be a negative number"));
     }
     for (const [name, value] of Object.entries(limits ?? {})) {
       const at = `${path}.limits[${name}]`;
       if (name !== "memory" && !/^hugepages-./.test(name)) {
         const rule = `the limit type ${quoted(name)} for NUMA node ${numaNode} is not supported, only [memory hugepages-<HugePageSize>] is accepted`;
-        problems.push(invalid(at, name, rule));
+        problems.push(invalidValue(at, name, rule));
       }
       const reading = readQuantity(value);
       if (reading.kind === "quantity" && isZeroQuantity(reading.quantity)) {
         const rule = `reserved memory may not be zero for NUMA node ${numaNode} and resource ${quoted(name)}`;
-        problems.push(invalid(at, value, rule));
+        problems.push(invalidValue(at, value, rule));
       }
       const key = `${numaNode} ${name}`;
       if (seen.has(key)) {
         const rule = `the reserved memory has a duplicate value for NUMA node ${numaNode} and resource ${quoted(name)}`;
-        problems.push(invalid(at, value, rule));
+        problems.push(invalidValue(at, value, rule));
       }
       seen.add(key);
     }
@@ -183,7 +193,7 @@ function validateManagers(config: KubeletConfig): ConfigProblem[] {
     ["topologyManagerScope", config.topologyManagerScope, TOPOLOGY_SCOPES],
   ] as const;
   for (const [path, value, supported] of choices) {
-    if (!supported.includes(value)) problems.push(unsupported(path, value, supported));
+    if (!supported.includes(value)) problems.push(unsupportedValue(path, value, supported));
   }
   const options = [
     ["cpuManagerPolicyOptions", config.cpuManagerPolicyOptions, CPU_OPTIONS],
@@ -193,7 +203,7 @@ function validateManagers(config: KubeletConfig): ConfigProblem[] {
     for (const name of Object.keys(map)) {
       if (known.includes(name)) continue;
       const fix = didYouMean(name, known) || `the options are ${known.join(", ")}`;
-      problems.push(invalid(`${path}[${name}]`, name, `unknown option ${quoted(name)}`, fix));
+      problems.push(invalidValue(`${path}[${name}]`, name, `unknown option ${quoted(name)}`, fix));
     }
   }
   return problems;
@@ -204,19 +214,19 @@ function validateMemory(config: KubeletConfig, gates: FeatureGates): ConfigProbl
   const { swapBehavior } = config.memorySwap;
   if (!["", "NoSwap", "LimitedSwap"].includes(swapBehavior)) {
     const supported = ["", "LimitedSwap", "NoSwap"];
-    problems.push(unsupported("memorySwap.swapBehavior", swapBehavior, supported));
+    problems.push(unsupportedValue("memorySwap.swapBehavior", swapBehavior, supported));
   }
   const factor = config.memoryThrottlingFactor;
   if (factor <= 0 || factor > 1) {
     const rule = "must be greater than 0 and less than or equal to 1.0";
-    problems.push(invalid("memoryThrottlingFactor", factor, rule));
+    problems.push(invalidValue("memoryThrottlingFactor", factor, rule));
   }
   const policy = config.memoryReservationPolicy;
   if (!MEMORY_RESERVATION_POLICIES.includes(policy)) {
-    problems.push(unsupported("memoryReservationPolicy", policy, MEMORY_RESERVATION_POLICIES));
+    problems.push(unsupportedValue("memoryReservationPolicy", policy, MEMORY_RESERVATION_POLICIES));
   } else if (policy !== "None" && !gates.isEnabled("MemoryQoS")) {
     const why = `memoryReservationPolicy ${quoted(policy)} requires MemoryQoS feature gate to be enabled`;
-    problems.push(forbidden("memoryReservationPolicy", why, "enable the gate, or set None"));
+    problems.push(forbiddenField("memoryReservationPolicy", why, "enable the gate, or set None"));
   }
   return problems;
 }

@@ -4,7 +4,13 @@ import { readQuantity } from "../../api/text/quantity.ts";
 import { formatDuration } from "../duration.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
-import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
+import {
+  type ConfigProblem,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../problem.ts";
 
 const HAIRPIN_MODES = ["none", "hairpin-veth", "promiscuous-bridge"];
 const DETECTION_STRATEGIES = ["Get", "Cache", "Watch"];
@@ -37,7 +43,7 @@ function validateRuntime(config: KubeletConfig, gates: FeatureGates): ConfigProb
   const problems: ConfigProblem[] = [];
   if (config.containerRuntimeEndpoint === "") {
     problems.push(
-      required(
+      requiredValue(
         "containerRuntimeEndpoint",
         "the containerRuntimeEndpoint was not specified or empty",
         "the usual one is unix:///run/containerd/containerd.sock",
@@ -48,29 +54,29 @@ function validateRuntime(config: KubeletConfig, gates: FeatureGates): ConfigProb
     const scheme = /^([a-z][a-z0-9+.-]*):/.exec(config[path])?.[1];
     if (scheme === undefined || scheme === "unix") continue;
     const rule = `protocol ${quoted(scheme)} not supported`;
-    problems.push(invalid(path, config[path], rule, "use unix:///path/to/runtime.sock"));
+    problems.push(invalidValue(path, config[path], rule, "use unix:///path/to/runtime.sock"));
   }
   if (config.runOnce) {
     const why = "Runonce mode has been deprecated and should not be set";
-    problems.push(forbidden("runOnce", why, "remove it"));
+    problems.push(forbiddenField("runOnce", why, "remove it"));
   }
   const period = config.crashLoopBackOff.maxContainerRestartPeriod;
   const path = "crashLoopBackOff.maxContainerRestartPeriod";
   if (gates.isEnabled("KubeletCrashLoopBackOffMax")) {
     if (period !== undefined && (period < MIN_RESTART_MS || period > MAX_RESTART_MS)) {
-      problems.push(invalid(path, formatDuration(period), "must be set between 1s and 300s"));
+      problems.push(invalidValue(path, formatDuration(period), "must be set between 1s and 300s"));
     }
   } else if (period !== undefined) {
     const why = "FeatureGate KubeletCrashLoopBackOffMax not enabled, must not be set";
-    problems.push(forbidden(path, why, "enable the gate, or remove the field"));
+    problems.push(forbiddenField(path, why, "enable the gate, or remove the field"));
   }
   if (!HAIRPIN_MODES.includes(config.hairpinMode)) {
-    problems.push(unsupported("hairpinMode", config.hairpinMode, HAIRPIN_MODES));
+    problems.push(unsupportedValue("hairpinMode", config.hairpinMode, HAIRPIN_MODES));
   }
   const strategy = config.configMapAndSecretChangeDetectionStrategy;
   if (!DETECTION_STRATEGIES.includes(strategy)) {
     const field = "configMapAndSecretChangeDetectionStrategy";
-    problems.push(unsupported(field, strategy, DETECTION_STRATEGIES));
+    problems.push(unsupportedValue(field, strategy, DETECTION_STRATEGIES));
   }
   return problems;
 }
@@ -80,27 +86,27 @@ function validateImages(config: KubeletConfig): ConfigProblem[] {
   const { imageGCLowThresholdPercent: low, imageGCHighThresholdPercent: high } = config;
   if (low >= high) {
     const rule = `must be less than imageGCHighThresholdPercent ${high}`;
-    problems.push(invalid("imageGCLowThresholdPercent", low, rule));
+    problems.push(invalidValue("imageGCLowThresholdPercent", low, rule));
   }
   const { imageMinimumGCAge: youngest, imageMaximumGCAge: oldest } = config;
   for (const [path, age] of Object.entries({
     imageMinimumGCAge: youngest,
     imageMaximumGCAge: oldest,
   })) {
-    if (age < 0) problems.push(invalid(path, formatDuration(age), "must not be negative"));
+    if (age < 0) problems.push(invalidValue(path, formatDuration(age), "must not be negative"));
   }
   if (oldest > 0 && oldest <= youngest) {
     const rule = `must be greater than imageMinimumGCAge ${formatDuration(youngest)}`;
-    problems.push(invalid("imageMaximumGCAge", formatDuration(oldest), rule));
+    problems.push(invalidValue("imageMaximumGCAge", formatDuration(oldest), rule));
   }
   const parallel = config.maxParallelImagePulls;
   if (parallel !== undefined && parallel < 1) {
-    problems.push(invalid("maxParallelImagePulls", parallel, "must be a positive number"));
+    problems.push(invalidValue("maxParallelImagePulls", parallel, "must be a positive number"));
   }
   if (config.serializeImagePulls && parallel !== undefined && parallel > 1) {
     const rule = "cannot be larger than 1 unless serializeImagePulls is set to false";
     const fix = "set serializeImagePulls: false in the same place";
-    problems.push(invalid("maxParallelImagePulls", parallel, rule, fix));
+    problems.push(invalidValue("maxParallelImagePulls", parallel, rule, fix));
   }
   return problems;
 }
@@ -113,21 +119,21 @@ function validatePullCredentials(config: KubeletConfig, gates: FeatureGates): Co
   if (!gates.isEnabled("KubeletEnsureSecretPulledImages")) {
     const why = "must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled";
     return [
-      ...(policy === "" ? [] : [forbidden(policyPath, why)]),
-      ...(allowlist.length === 0 ? [] : [forbidden(listPath, why)]),
+      ...(policy === "" ? [] : [forbiddenField(policyPath, why)]),
+      ...(allowlist.length === 0 ? [] : [forbiddenField(listPath, why)]),
     ];
   }
   const problems: ConfigProblem[] = [];
   if (!PULL_POLICIES.includes(policy)) {
-    problems.push(unsupported(policyPath, policy, PULL_POLICIES));
+    problems.push(unsupportedValue(policyPath, policy, PULL_POLICIES));
   }
   if (allowlist.length > 0 && policy !== ALLOWLIST_POLICY) {
     const why = `can't be set if ${policyPath} is not ${quoted(ALLOWLIST_POLICY)}`;
-    problems.push(forbidden(listPath, why, `set ${policyPath}: ${ALLOWLIST_POLICY}`));
+    problems.push(forbiddenField(listPath, why, `set ${policyPath}: ${ALLOWLIST_POLICY}`));
   }
   allowlist.forEach((pattern, i) => {
     const fault = imagePatternFault(pattern);
-    if (fault !== "") problems.push(invalid(`${listPath}[${i}]`, pattern, fault));
+    if (fault !== "") problems.push(invalidValue(`${listPath}[${i}]`, pattern, fault));
   });
   return problems;
 }
@@ -150,23 +156,23 @@ function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const size = readQuantity(config.containerLogMaxSize);
   if (size.kind === "fault") {
-    problems.push(invalid("containerLogMaxSize", config.containerLogMaxSize, size.message));
+    problems.push(invalidValue("containerLogMaxSize", config.containerLogMaxSize, size.message));
   }
   if (config.containerLogMonitorInterval < MIN_MONITOR_MS) {
     const rule = "must be a positive time duration greater than or equal to 3s";
     const written = formatDuration(config.containerLogMonitorInterval);
-    problems.push(invalid("containerLogMonitorInterval", written, rule));
+    problems.push(invalidValue("containerLogMonitorInterval", written, rule));
   }
   const { podLogsDir } = config;
   if (!podLogsDir.startsWith("/")) {
-    problems.push(invalid("podLogsDir", podLogsDir, "must be absolute path"));
+    problems.push(invalidValue("podLogsDir", podLogsDir, "must be absolute path"));
   }
   if (!isCleanPath(podLogsDir)) {
     const fix = "write it without //, /./, /../ and without a slash at the end";
-    problems.push(invalid("podLogsDir", podLogsDir, "must be normalized", fix));
+    problems.push(invalidValue("podLogsDir", podLogsDir, "must be normalized", fix));
   }
   if (!isAscii(podLogsDir)) {
-    problems.push(invalid("podLogsDir", podLogsDir, "must contain ASCII characters only"));
+    problems.push(invalidValue("podLogsDir", podLogsDir, "must contain ASCII characters only"));
   }
   return problems;
 }
@@ -187,9 +193,11 @@ function validateInside(config: KubeletConfig): ConfigProblem[] {
   const { idsPerPod } = config.userNamespaces;
   if (idsPerPod <= 0 || idsPerPod % IDS_PER_POD !== 0) {
     const rule = `must be a positive multiple of ${IDS_PER_POD}`;
-    problems.push(invalid("userNamespaces.idsPerPod", idsPerPod, rule));
+    problems.push(invalidValue("userNamespaces.idsPerPod", idsPerPod, rule));
   } else if (idsPerPod >= MAX_IDS) {
-    problems.push(invalid("userNamespaces.idsPerPod", idsPerPod, `must be less than ${MAX_IDS}`));
+    problems.push(
+      invalidValue("userNamespaces.idsPerPod", idsPerPod, `must be less than ${MAX_IDS}`),
+    );
   }
   return problems;
 }
@@ -204,14 +212,14 @@ function validateSysctls(config: KubeletConfig): ConfigProblem[] {
   config.allowedUnsafeSysctls.forEach((pattern, i) => {
     const path = `allowedUnsafeSysctls[${i}]`;
     if (pattern.length > MAX_SYSCTL || !SYSCTL.test(pattern)) {
-      problems.push(invalid(path, pattern, "is no sysctl name and no prefix of one with a *"));
+      problems.push(invalidValue(path, pattern, "is no sysctl name and no prefix of one with a *"));
       return;
     }
     const dotted = pattern.replaceAll("/", ".");
     const known = NAMESPACED_SYSCTLS.some((prefix) => dotted.startsWith(prefix));
     if (known) return;
     const fix = `only ${NAMESPACED_SYSCTLS.join(", ")} belong to a pod`;
-    problems.push(invalid(path, pattern, "the sysctl is not known to be namespaced", fix));
+    problems.push(invalidValue(path, pattern, "the sysctl is not known to be namespaced", fix));
   });
   return problems;
 }

@@ -1,6 +1,6 @@
 // pure
 import type { KubeletConfig } from "../kubelet-config.ts";
-import { type ConfigProblem, invalid } from "../problem.ts";
+import { type ConfigProblem, invalidValue } from "../problem.ts";
 
 type NumberField = {
   [K in keyof KubeletConfig]-?: KubeletConfig[K] extends number ? K : never;
@@ -71,7 +71,7 @@ export function validateRanges(config: KubeletConfig): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   for (const { path, min, max, rule, fix } of RANGES) {
     const value = config[path];
-    if (value < min || value > max) problems.push(invalid(path, value, rule, fix ?? ""));
+    if (value < min || value > max) problems.push(invalidValue(path, value, rule, fix ?? ""));
   }
   return problems;
 }

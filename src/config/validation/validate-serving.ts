@@ -5,7 +5,13 @@ import { isIP } from "../../api/text/ip.ts";
 import { readQuantity } from "../../api/text/quantity.ts";
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
-import { type ConfigProblem, forbidden, invalid, required, unsupported } from "../problem.ts";
+import {
+  type ConfigProblem,
+  forbiddenField,
+  invalidValue,
+  requiredValue,
+  unsupportedValue,
+} from "../problem.ts";
 import { isKnownCipherSuite, TLS_VERSIONS } from "./tls-names.ts";
 
 const LOG_FORMATS = ["text", "json"] as const;
@@ -31,7 +37,7 @@ function validateAddresses(config: KubeletConfig): ConfigProblem[] {
   for (const path of ["address", "healthzBindAddress"] as const) {
     if (isIP(config[path])) continue;
     const fix = "use 0.0.0.0 or :: for all interfaces";
-    problems.push(invalid(path, config[path], "must be a valid IP address", fix));
+    problems.push(invalidValue(path, config[path], "must be a valid IP address", fix));
   }
   const port = config.enableServer ? config.port : 0;
   const { readOnlyPort, healthzPort } = config;
@@ -39,7 +45,9 @@ function validateAddresses(config: KubeletConfig): ConfigProblem[] {
   for (const [path, value] of Object.entries({ port, readOnlyPort, healthzPort })) {
     const other = value === 0 ? undefined : taken.get(value);
     if (other !== undefined && clash(config, other, path)) {
-      problems.push(invalid(path, value, `is already the value of ${other}`, "use another port"));
+      problems.push(
+        invalidValue(path, value, `is already the value of ${other}`, "use another port"),
+      );
     }
     taken.set(value, path);
   }
@@ -61,26 +69,31 @@ function validateTls(config: KubeletConfig, gates: FeatureGates): ConfigProblem[
   if ((tlsCertFile === "") !== (tlsPrivateKeyFile === "")) {
     const missing = tlsCertFile === "" ? "tlsCertFile" : "tlsPrivateKeyFile";
     const given = tlsCertFile === "" ? "tlsPrivateKeyFile" : "tlsCertFile";
-    problems.push(required(missing, `${given} is of no use without it`, `set ${missing} too`));
+    problems.push(requiredValue(missing, `${given} is of no use without it`, `set ${missing} too`));
   }
   config.tlsCipherSuites.forEach((name, i) => {
     if (isKnownCipherSuite(name)) return;
     const path = `tlsCipherSuites[${i}]`;
     problems.push(
-      invalid(path, name, `Cipher suite ${name} not supported or doesn't exist`, "see the docs"),
+      invalidValue(
+        path,
+        name,
+        `Cipher suite ${name} not supported or doesn't exist`,
+        "see the docs",
+      ),
     );
   });
   config.tlsCurvePreferences.forEach((curve, i) => {
     if (curve >= 1 && curve <= MAX_CURVE) return;
     const rule = `must be between 1 and ${MAX_CURVE}, inclusive`;
-    problems.push(invalid(`tlsCurvePreferences[${i}]`, curve, rule));
+    problems.push(invalidValue(`tlsCurvePreferences[${i}]`, curve, rule));
   });
   if (config.tlsMinVersion !== "" && !TLS_VERSIONS.includes(config.tlsMinVersion)) {
-    problems.push(unsupported("tlsMinVersion", config.tlsMinVersion, TLS_VERSIONS));
+    problems.push(unsupportedValue("tlsMinVersion", config.tlsMinVersion, TLS_VERSIONS));
   }
   if (config.serverTLSBootstrap && !gates.isEnabled("RotateKubeletServerCertificate")) {
     problems.push(
-      forbidden(
+      forbiddenField(
         "serverTLSBootstrap",
         "serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate",
         "enable the gate, or set it to false",
@@ -93,35 +106,39 @@ function validateTls(config: KubeletConfig, gates: FeatureGates): ConfigProblem[
 function validateAuthorization(config: KubeletConfig): ConfigProblem[] {
   const { mode } = config.authorization;
   if (mode === "AlwaysAllow" || mode === "Webhook") return [];
-  return [unsupported("authorization.mode", mode, ["AlwaysAllow", "Webhook"])];
+  return [unsupportedValue("authorization.mode", mode, ["AlwaysAllow", "Webhook"])];
 }
 
 /** The gate NodeLogQuery is locked to on, so only the other field can be missing. */
 function validateSystemLogs(config: KubeletConfig): ConfigProblem[] {
   if (!config.enableSystemLogQuery || config.enableSystemLogHandler) return [];
   const why = "enableSystemLogHandler is required for enableSystemLogQuery";
-  return [forbidden("enableSystemLogQuery", why, "set enableSystemLogHandler: true")];
+  return [forbiddenField("enableSystemLogQuery", why, "set enableSystemLogHandler: true")];
 }
 
 function validateLogging(config: KubeletConfig, gates: FeatureGates): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const { format, verbosity, vmodule, options } = config.logging;
   if (!LOG_FORMATS.some((known) => known === format)) {
-    problems.push(invalid("logging.format", format, "Unsupported log format", "use text or json"));
+    problems.push(
+      invalidValue("logging.format", format, "Unsupported log format", "use text or json"),
+    );
   }
   if (verbosity < 0) {
     problems.push(
-      invalid("logging.verbosity", verbosity, "must be between 0 and 2147483647, inclusive"),
+      invalidValue("logging.verbosity", verbosity, "must be between 0 and 2147483647, inclusive"),
     );
   }
   if (vmodule.length > 0 && format !== "text" && format !== "") {
-    problems.push(forbidden("logging.vmodule", "Only supported for text log format"));
+    problems.push(forbiddenField("logging.vmodule", "Only supported for text log format"));
   }
   vmodule.forEach((entry, i) => {
     const path = `logging.vmodule[${i}].filePattern`;
-    if (entry.filePattern === "") problems.push(required(path, "File pattern is empty"));
+    if (entry.filePattern === "") problems.push(requiredValue(path, "File pattern is empty"));
     if (/[=,]/.test(entry.filePattern)) {
-      problems.push(invalid(path, entry.filePattern, "File pattern must not contain '=' or ','"));
+      problems.push(
+        invalidValue(path, entry.filePattern, "File pattern must not contain '=' or ','"),
+      );
     }
   });
   for (const kind of ["text", "json"] as const) {
@@ -139,14 +156,16 @@ function validateStream(
   const size = readQuantity(stream.infoBufferSize);
   const buffered = size.kind === "quantity" && size.quantity.mantissa !== 0n;
   if (size.kind === "quantity" && size.quantity.mantissa < 0n) {
-    problems.push(invalid(`${path}.infoBufferSize`, stream.infoBufferSize, "must not be negative"));
+    problems.push(
+      invalidValue(`${path}.infoBufferSize`, stream.infoBufferSize, "must not be negative"),
+    );
   }
   if (gates.isEnabled("LoggingAlphaOptions")) return problems;
   const set = { splitStream: stream.splitStream, infoBufferSize: buffered };
   for (const [name, isSet] of Object.entries(set)) {
     if (!isSet) continue;
     const why = "Feature LoggingAlphaOptions is disabled";
-    problems.push(forbidden(`${path}.${name}`, why, "enable the gate, or remove the field"));
+    problems.push(forbiddenField(`${path}.${name}`, why, "enable the gate, or remove the field"));
   }
   return problems;
 }
@@ -156,17 +175,17 @@ function validateObservation(config: KubeletConfig): ConfigProblem[] {
   const shownSince = config.showHiddenMetricsForVersion;
   if (shownSince !== "" && shownSince !== PREVIOUS_VERSION) {
     const rule = `must be omitted or have the value ${quoted(PREVIOUS_VERSION)}. Only the previous minor version is allowed`;
-    problems.push(invalid("showHiddenMetricsForVersion", shownSince, rule));
+    problems.push(invalidValue("showHiddenMetricsForVersion", shownSince, rule));
   }
   const { samplingRatePerMillion: rate } = config.tracing;
   if (rate !== undefined && rate < 0) {
     problems.push(
-      invalid("tracing.samplingRatePerMillion", rate, "sampling rate must be positive"),
+      invalidValue("tracing.samplingRatePerMillion", rate, "sampling rate must be positive"),
     );
   }
   if (rate !== undefined && rate > MILLION) {
     const rule = "sampling rate per million must be less than or equal to one million";
-    problems.push(invalid("tracing.samplingRatePerMillion", rate, rule));
+    problems.push(invalidValue("tracing.samplingRatePerMillion", rate, rule));
   }
   return problems;
 }

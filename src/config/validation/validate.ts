@@ -1,7 +1,7 @@
 // pure
 import type { FeatureGates } from "../gates/feature-gates.ts";
 import type { KubeletConfig } from "../kubelet-config.ts";
-import { type ConfigProblem, forbidden } from "../problem.ts";
+import { type ConfigProblem, forbiddenField } from "../problem.ts";
 import { validateAllocatable, validateShutdown } from "./validate-allocatable.ts";
 import { validateEviction } from "./validate-eviction.ts";
 import { validateNode } from "./validate-node.ts";
@@ -46,17 +46,17 @@ export function validateOnHost(
       const why =
         "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode";
       const fix = "boot the machine with cgroup v2, or set failCgroupV1: false";
-      problems.push(forbidden("failCgroupV1", why, fix));
+      problems.push(forbiddenField("failCgroupV1", why, fix));
     }
     if (config.singleProcessOOMKill === false) {
       const why = "must not be explicitly set to false when using cgroup v1";
-      problems.push(forbidden("singleProcessOOMKill", why, "remove it"));
+      problems.push(forbiddenField("singleProcessOOMKill", why, "remove it"));
     }
   }
   if (config.failSwapOn && host.swapBytes > 0) {
     const why =
       "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false";
-    problems.push(forbidden("failSwapOn", why, "run swapoff -a, or set failSwapOn: false"));
+    problems.push(forbiddenField("failSwapOn", why, "run swapoff -a, or set failSwapOn: false"));
   }
   return problems;
 }

@@ -7,7 +7,7 @@ import { silentLog } from "../log.ts";
 import { MetricsRegistry } from "../metrics.ts";
 import { createSeededRandom } from "../random.ts";
 import { TaskScope } from "../scope.ts";
-import { type Decoded, KEPT_BROKEN, type StateFile, StateFiles } from "./state-files.ts";
+import { type DecodedState, KEPT_BROKEN, type StateFile, StateFiles } from "./state-files.ts";
 import { RESERVE_BYTES, StateReserve } from "./state-reserve.ts";
 
 const FILE: StateFile = { name: "numbers", path: "/state/numbers.json", holds: "the numbers" };
@@ -39,7 +39,7 @@ async function world() {
 }
 
 /** Decodes `{"version":1,"n":5}`. */
-function decode(text: string): Decoded<number> {
+function decode(text: string): DecodedState<number> {
   const { version, n } = JSON.parse(text) as { version?: unknown; n?: unknown };
   if (version !== 1) return { kind: "broken", why: `version ${version} is not known` };
   return typeof n === "number" ? { kind: "read", value: n } : { kind: "broken", why: "no number" };

@@ -46,7 +46,7 @@ export interface StateFile {
 }
 
 /** What a decoder makes of a text; `broken` also of a version that is not known. */
-export type Decoded<T> =
+export type DecodedState<T> =
   | { readonly kind: "read"; readonly value: T }
   | { readonly kind: "broken"; readonly why: string };
 
@@ -137,7 +137,7 @@ export class StateFiles {
   async read<T>(
     file: StateFile,
     maxBytes: number,
-    decode: (text: string) => Decoded<T>,
+    decode: (text: string) => DecodedState<T>,
   ): Promise<T | undefined> {
     let why: string;
     try {

@@ -1,7 +1,7 @@
 /** Keys and certificates of the API: made once, kept in its folder, certificates renewed in time. */
 import { base64ToBytes } from "../../kit/base64.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import type { Decoded, StateFile, StateFiles } from "../../kit/state/state-files.ts";
+import type { DecodedState, StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import {
   type CertificateUsage,
   generateKeyPair,
@@ -13,19 +13,19 @@ import {
 } from "../../outside/x509/x509.ts";
 
 /** A certificate with its key, both PEM. */
-export interface Identity {
+export interface KeyAndCertificate {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
 }
 
 /** Everything the API identifies itself and others with. */
-export interface Credentials {
-  readonly authority: Identity;
-  readonly serving: Identity;
-  /** Credentials of the machine's administrator: all rights. */
-  readonly admin: Identity;
+export interface ApiCredentials {
+  readonly authority: KeyAndCertificate;
+  readonly serving: KeyAndCertificate;
+  /** ApiCredentials of the machine's administrator: all rights. */
+  readonly admin: KeyAndCertificate;
   /** Of the node's agent. */
-  readonly node: Identity;
+  readonly node: KeyAndCertificate;
   /** Signs tokens of service accounts. */
   readonly tokenKeyPem: string;
 }
@@ -64,7 +64,7 @@ const SERVING_NAMES = {
 export async function loadCredentials(
   { folder, nodeName }: CredentialOptions,
   deps: Deps,
-): Promise<Credentials> {
+): Promise<ApiCredentials> {
   await deps.state.makeFolder(stateFile(folder), FOLDER_MODE);
   const authority = await loadAuthority(folder, deps);
   const leaf = (name: string, request: Leaf) =>
@@ -96,7 +96,7 @@ interface Leaf {
   readonly use: readonly CertificateUsage[];
 }
 
-async function loadAuthority(folder: string, deps: Deps): Promise<Identity> {
+async function loadAuthority(folder: string, deps: Deps): Promise<KeyAndCertificate> {
   const path = `${folder}/ca`;
   const found = await readIdentity(path, deps);
   if (found) return found;
@@ -117,9 +117,9 @@ async function loadAuthority(folder: string, deps: Deps): Promise<Identity> {
 async function loadLeaf(
   path: string,
   leaf: Leaf,
-  authority: Identity,
+  authority: KeyAndCertificate,
   deps: Deps,
-): Promise<Identity> {
+): Promise<KeyAndCertificate> {
   const found = await readIdentity(path, deps);
   if (found && isGood(found, leaf, authority, deps)) return found;
   const { commonName, organizations, use } = leaf;
@@ -138,9 +138,9 @@ async function loadLeaf(
 }
 
 function isGood(
-  { certificatePem }: Identity,
+  { certificatePem }: KeyAndCertificate,
   leaf: Leaf,
-  authority: Identity,
+  authority: KeyAndCertificate,
   { clock }: Deps,
 ): boolean {
   const { subject, notAfter, der } = factsOf(certificatePem);
@@ -165,7 +165,7 @@ function validity(now: WallMs, lifetimeMs: number) {
 }
 
 /** What was kept; undefined when there is none, or none that can be used. */
-async function readIdentity(path: string, { state }: Deps): Promise<Identity | undefined> {
+async function readIdentity(path: string, { state }: Deps): Promise<KeyAndCertificate | undefined> {
   const [certFile, keyFile] = [stateFile(`${path}.crt`), stateFile(`${path}.key`)];
   const certificatePem = await state.read(certFile, MAX_BYTES, certificateOf);
   const privateKeyPem = await state.read(keyFile, MAX_BYTES, keyOf);
@@ -181,18 +181,22 @@ function stateFile(path: string): StateFile {
 }
 
 /** Decoders may throw: then the text is broken. */
-function certificateOf(text: string): Decoded<string> {
+function certificateOf(text: string): DecodedState<string> {
   factsOf(text);
   return { kind: "read", value: text };
 }
 
-function keyOf(text: string): Decoded<string> {
+function keyOf(text: string): DecodedState<string> {
   keyPairOf(text);
   return { kind: "read", value: text };
 }
 
 /** The certificate comes last: without it the pair is recreated. */
-async function keep(path: string, identity: Identity, { state }: Deps): Promise<Identity> {
+async function keep(
+  path: string,
+  identity: KeyAndCertificate,
+  { state }: Deps,
+): Promise<KeyAndCertificate> {
   try {
     await state.write(stateFile(`${path}.key`), identity.privateKeyPem, FILE_MODE);
     await state.write(stateFile(`${path}.crt`), identity.certificatePem, FILE_MODE);
@@ -214,7 +218,7 @@ async function loadTokenKey(path: string, { state }: Deps): Promise<string> {
 export function kubeconfigText(
   server: string,
   authorityPem: string,
-  user: { readonly name: string; readonly identity: Identity },
+  user: { readonly name: string; readonly identity: KeyAndCertificate },
 ): string {
   const { certificatePem, privateKeyPem } = user.identity;
   const cluster = { server, "certificate-authority-data": btoa(authorityPem) };

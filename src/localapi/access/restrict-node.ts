@@ -5,9 +5,9 @@
  */
 import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODES, POD_CERTIFICATE_REQUESTS, PODS } from "../kinds/catalog.ts";
+import { NODE_KIND, POD_CERTIFICATE_REQUEST_KIND, POD_KIND } from "../kinds/catalog.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
-import { forbidden, type StatusError } from "../status-error.ts";
+import { forbiddenRequest, type StatusError } from "../status-error.ts";
 
 const NODE_PREFIX = "system:node:";
 const MIRROR = "kubernetes.io/config.mirror";
@@ -28,18 +28,18 @@ export function nodeRestriction(
   const node = nodeOf(request);
   if (node === undefined) return undefined;
   const name = object.metadata.name ?? "";
-  const refuse = (why: string) => forbidden(request.kind, name, why);
-  if (request.kind === NODES)
+  const refuse = (why: string) => forbiddenRequest(request.kind, name, why);
+  if (request.kind === NODE_KIND)
     return name === node
       ? undefined
       : refuse(`node "${node}" is not allowed to modify node "${name}"`);
-  if (request.kind === POD_CERTIFICATE_REQUESTS) {
+  if (request.kind === POD_CERTIFICATE_REQUEST_KIND) {
     const { nodeName } = (object as unknown as PodCertificateRequest).spec;
     return nodeName === node
       ? undefined
       : refuse(`node "${node}" can only ask for certificates with spec.nodeName set to itself`);
   }
-  if (request.kind !== PODS) return undefined;
+  if (request.kind !== POD_KIND) return undefined;
   const { spec, metadata } = object as unknown as Pod;
   if (spec?.nodeName !== node)
     return refuse(`node "${node}" can only create or change pods with spec.nodeName set to itself`);

@@ -7,10 +7,10 @@ import { isTree } from "../../kit/json.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Claims, TokenSigner } from "../../outside/tokens/tokens.ts";
 import { type ApiObject, textOf, treeOf } from "../api-object.ts";
-import { PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
+import { POD_KIND, SERVICE_ACCOUNT_KIND } from "../kinds/catalog.ts";
 import { uuidOf } from "../objects/metadata.ts";
 import type { User } from "../objects/object-request.ts";
-import { conflict, invalidObject, notFound } from "../status-error.ts";
+import { conflict, invalidObject, objectNotFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 
 /** Issuer of the tokens, and their default audience. */
@@ -23,7 +23,7 @@ const MAX_SECONDS = 2 ** 32;
 const LEEWAY_SECONDS = 5;
 /** Objects that a token can be bound to. */
 const BOUND_KINDS: Readonly<Record<string, string>> = {
-  Pod: PODS.collection,
+  Pod: POD_KIND.collection,
   Secret: "secrets",
   Node: "nodes",
 };
@@ -90,7 +90,7 @@ function boundObject(
   const { kind = "", name = "", uid = "" } = ref;
   const collection = BOUND_KINDS[kind];
   const found = collection && store.get(collection, `${kind === "Node" ? "" : namespace}/${name}`);
-  if (!found) throw notFound({ group: "", plural: `${kind.toLowerCase()}s` }, name);
+  if (!found) throw objectNotFound({ group: "", plural: `${kind.toLowerCase()}s` }, name);
   const actual = found.metadata.uid ?? "";
   if (uid !== "" && uid !== actual)
     throw conflict(
@@ -119,7 +119,7 @@ export function readToken(
   const namespace = textOf(own["namespace"]);
   const account = treeOf(own["serviceaccount"]);
   const name = textOf(account["name"]);
-  const kept = store.get(SERVICE_ACCOUNTS.collection, `${namespace}/${name}`);
+  const kept = store.get(SERVICE_ACCOUNT_KIND.collection, `${namespace}/${name}`);
   if (!kept || kept.metadata.uid !== account["uid"] || !areBoundThere(store, namespace, own))
     return undefined;
   return { user: accountUser(namespace, name, kept, own), audiences: matching };

@@ -1,6 +1,6 @@
 /** Forgets requests for certificates of pods: agents have taken the answer, or ask again. */
 import { parseTimestamp } from "../../api/text/timestamps.ts";
-import { POD_CERTIFICATE_REQUESTS } from "../kinds/catalog.ts";
+import { POD_CERTIFICATE_REQUEST_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { type Controller, stepsForEach } from "./controllers.ts";
 
@@ -15,10 +15,10 @@ export function certificateRequestController(core: ObjectsCore): Controller {
     name: "local API: requests for certificates of pods",
     everyMs: EVERY_MS,
     plan: () =>
-      stepsForEach(core, store.list(POD_CERTIFICATE_REQUESTS.collection), (object) => {
+      stepsForEach(core, store.list(POD_CERTIFICATE_REQUEST_KIND.collection), (object) => {
         const made = parseTimestamp(object.metadata.creationTimestamp ?? "") ?? 0;
         if (clock.wall() - made <= OLD_MS) return [];
-        return [() => void store.remove(POD_CERTIFICATE_REQUESTS.collection, object)];
+        return [() => void store.remove(POD_CERTIFICATE_REQUEST_KIND.collection, object)];
       }),
   };
 }

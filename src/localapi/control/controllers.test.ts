@@ -9,7 +9,7 @@ import { createSeededRandom } from "../../kit/random.ts";
 import { TaskScope } from "../../kit/scope.ts";
 import { openDatabase } from "../../outside/database/database.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODES, PODS } from "../kinds/catalog.ts";
+import { NODE_KIND, POD_KIND } from "../kinds/catalog.ts";
 import { ObjectStore, STORE_OPTIONS } from "../store/store.ts";
 import { type Controller, startController } from "./controllers.ts";
 import { schedulingController } from "./scheduler.ts";
@@ -59,23 +59,23 @@ const aPod = (name: string, cpu: string, nodeName?: string): ApiObject => ({
 test("one invalid pod does not prevent scheduling of others, and is logged once", async () => {
   const { core, scope, warned } = aCore();
   const { store } = core;
-  store.put(NODES.collection, {
+  store.put(NODE_KIND.collection, {
     apiVersion: "v1",
     kind: "Node",
     metadata: { name: "n1" },
     status: { allocatable: { cpu: "4", memory: "4Gi", pods: "110" } },
   });
-  store.put(PODS.collection, aPod("a-broken", "many"));
-  store.put(PODS.collection, aPod("on-the-node", "few", "n1"));
-  store.put(PODS.collection, aPod("z-good", "1"));
+  store.put(POD_KIND.collection, aPod("a-broken", "many"));
+  store.put(POD_KIND.collection, aPod("on-the-node", "few", "n1"));
+  store.put(POD_KIND.collection, aPod("z-good", "1"));
   await store.settled();
   startController(schedulingController(core), core, scope);
   const placeOf = (name: string) => {
-    const spec = store.get(PODS.collection, `default/${name}`)?.["spec"] ?? {};
+    const spec = store.get(POD_KIND.collection, `default/${name}`)?.["spec"] ?? {};
     return (spec as { readonly nodeName?: string }).nodeName;
   };
   await until("the good pod has a node", () => placeOf("z-good") === "n1");
-  store.put(PODS.collection, aPod("zz-next", "1"));
+  store.put(POD_KIND.collection, aPod("zz-next", "1"));
   await store.settled();
   await until("so has the next", () => placeOf("zz-next") === "n1");
   assert.equal(placeOf("a-broken"), undefined);

@@ -1,7 +1,7 @@
 /** Forgets events after an hour, as the API server does (`--event-ttl`). */
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
-import { EVENTS } from "../kinds/catalog.ts";
+import { EVENT_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { Controller } from "./controllers.ts";
 
@@ -19,10 +19,10 @@ export function eventController({ store, clock }: ObjectsCore): Controller {
     plan: () => {
       const now = clock.wall();
       // Every write wakes all controllers; this one has time unless there are too many.
-      if (now - lookedAt < EVERY_MS && store.count(EVENTS.collection) <= MAX_EVENTS) return [];
+      if (now - lookedAt < EVERY_MS && store.count(EVENT_KIND.collection) <= MAX_EVENTS) return [];
       lookedAt = now;
       const byAge = store
-        .list(EVENTS.collection)
+        .list(EVENT_KIND.collection)
         .map((object) => ({ object, at: seenAt(object as unknown as CoreEvent) }))
         .toSorted((a, b) => a.at - b.at);
       const surplus = Math.max(0, byAge.length - MAX_EVENTS);
@@ -31,7 +31,7 @@ export function eventController({ store, clock }: ObjectsCore): Controller {
         .map(
           ({ object }) =>
             () =>
-              void store.remove(EVENTS.collection, object),
+              void store.remove(EVENT_KIND.collection, object),
         );
     },
   };

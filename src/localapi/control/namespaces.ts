@@ -1,15 +1,15 @@
 /** Namespaces: the usual ones are there, each has what pods need, and one that is deleted is emptied first. */
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
 import {
-  CONFIG_MAPS,
+  CONFIG_MAP_KIND,
   KINDS,
-  NAMESPACES,
-  PRIORITY_CLASSES,
-  SERVICE_ACCOUNTS,
+  NAMESPACE_KIND,
+  PRIORITY_CLASS_KIND,
+  SERVICE_ACCOUNT_KIND,
   STORAGE_CLASSES,
 } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
-import { apiVersionOf } from "../kinds/kind.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { removeObject } from "../objects/remove.ts";
@@ -38,9 +38,9 @@ const CLASSES = [
 
 /** Makes what a new database lacks. */
 export function makeUsualObjects(core: ObjectsCore): void {
-  for (const name of USUAL) makeUnlessThere(core, NAMESPACES, "", { metadata: { name } });
+  for (const name of USUAL) makeUnlessThere(core, NAMESPACE_KIND, "", { metadata: { name } });
   for (const { name, ...content } of CLASSES)
-    makeUnlessThere(core, PRIORITY_CLASSES, "", { ...content, metadata: { name } });
+    makeUnlessThere(core, PRIORITY_CLASS_KIND, "", { ...content, metadata: { name } });
   makeUnlessThere(core, STORAGE_CLASSES, "", LOCAL_STORAGE_CLASS);
 }
 
@@ -51,7 +51,7 @@ export function namespaceController(core: ObjectsCore, authorityPem: string): Co
     name: "local API: namespaces",
     everyMs: EVERY_MS,
     plan: () =>
-      stepsForEach(core, store.list(NAMESPACES.collection), (namespace) => {
+      stepsForEach(core, store.list(NAMESPACE_KIND.collection), (namespace) => {
         const name = namespace.metadata.name ?? "";
         if (namespace.metadata.deletionTimestamp !== undefined)
           return emptyingSteps(core, namespace, name);
@@ -66,18 +66,18 @@ function furnishingSteps(
   authorityPem: string,
 ): (() => void)[] {
   const steps: (() => void)[] = [];
-  if (!core.store.get(SERVICE_ACCOUNTS.collection, `${namespace}/default`))
+  if (!core.store.get(SERVICE_ACCOUNT_KIND.collection, `${namespace}/default`))
     steps.push(() =>
-      makeUnlessThere(core, SERVICE_ACCOUNTS, namespace, { metadata: { name: "default" } }),
+      makeUnlessThere(core, SERVICE_ACCOUNT_KIND, namespace, { metadata: { name: "default" } }),
     );
-  const kept = core.store.get(CONFIG_MAPS.collection, `${namespace}/${ROOT_CA}`);
+  const kept = core.store.get(CONFIG_MAP_KIND.collection, `${namespace}/${ROOT_CA}`);
   const data = { "ca.crt": authorityPem };
   if (!kept)
     steps.push(() =>
-      makeUnlessThere(core, CONFIG_MAPS, namespace, { metadata: { name: ROOT_CA }, data }),
+      makeUnlessThere(core, CONFIG_MAP_KIND, namespace, { metadata: { name: ROOT_CA }, data }),
     );
   else if (treeOf(kept["data"])["ca.crt"] !== authorityPem)
-    steps.push(() => void core.store.put(CONFIG_MAPS.collection, { ...kept, data }));
+    steps.push(() => void core.store.put(CONFIG_MAP_KIND.collection, { ...kept, data }));
   return steps;
 }
 

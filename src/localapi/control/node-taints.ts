@@ -1,7 +1,7 @@
 /** Taints nodes under pressure, so that pods which do not tolerate that wait (nodelifecycle TaintNodesByCondition). */
 import type { Node } from "../../api/generated/types.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODES } from "../kinds/catalog.ts";
+import { NODE_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { type Controller, stepsForEach } from "./controllers.ts";
 import { taintsUnderPressure } from "./pressure-taints.ts";
@@ -15,11 +15,11 @@ export function nodeTaintController(core: ObjectsCore): Controller {
     name: "local API: taints of nodes",
     everyMs: EVERY_MS,
     plan: () =>
-      stepsForEach(core, store.list(NODES.collection), (object) => {
+      stepsForEach(core, store.list(NODE_KIND.collection), (object) => {
         const { spec, status } = object as unknown as Node;
         const taints = taintsUnderPressure(spec?.taints ?? [], status?.conditions ?? []);
         if (!taints) return [];
-        return [() => void store.put(NODES.collection, withTaints(object, spec, taints))];
+        return [() => void store.put(NODE_KIND.collection, withTaints(object, spec, taints))];
       }),
   };
 }

@@ -1,6 +1,6 @@
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
-import { EVENTS } from "../kinds/catalog.ts";
+import { EVENT_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { ownRequest } from "./controllers.ts";
@@ -22,7 +22,7 @@ export function noteEvent(
 ): void {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
   const now = rfc3339(core.clock.wall());
-  createObject(core, ownRequest(EVENTS, namespace, ""), {
+  createObject(core, ownRequest(EVENT_KIND, namespace, ""), {
     apiVersion: "v1",
     kind: "Event",
     metadata: { name: `${name}.${core.random.hex(8)}`, namespace },

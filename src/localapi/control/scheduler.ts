@@ -2,7 +2,7 @@
 import type { Node, PersistentVolumeClaim, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
-import { CLAIMS, NODES, PODS } from "../kinds/catalog.ts";
+import { CLAIMS, NODE_KIND, POD_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { bindPod } from "../serve/subresources.ts";
 import { choosePlacement, type Placement } from "./choose-node.ts";
@@ -20,7 +20,7 @@ export function schedulingController(core: ObjectsCore): Controller {
     name: "local API: scheduler",
     everyMs: EVERY_MS,
     plan: () =>
-      stepsForEach(core, store.list(PODS.collection), (object) => {
+      stepsForEach(core, store.list(POD_KIND.collection), (object) => {
         const pod = object as unknown as Pod;
         return isWaiting(pod) ? stepsFor(core, pod) : [];
       }),
@@ -50,7 +50,7 @@ function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
   const step = () => {
     const { namespace = "", name = "" } = pod.metadata ?? {};
     const placement = placementOf(core, pod);
-    const request = ownRequest(PODS, namespace, name);
+    const request = ownRequest(POD_KIND, namespace, name);
     if (placement.kind === "node") {
       bindPod(core, request, { target: { kind: "Node", name: placement.name } });
       note(core, pod, {
@@ -65,8 +65,8 @@ function stepsFor(core: ObjectsCore, pod: Pod): readonly (() => void)[] {
 }
 
 function candidatesOf({ store }: ObjectsCore) {
-  const nodes = store.list(NODES.collection) as unknown as readonly Node[];
-  const pods = store.list(PODS.collection) as unknown as readonly Pod[];
+  const nodes = store.list(NODE_KIND.collection) as unknown as readonly Node[];
+  const pods = store.list(POD_KIND.collection) as unknown as readonly Pod[];
   return nodes.map((node) => ({
     node,
     pods: pods.filter(({ spec }) => spec?.nodeName === node.metadata?.name),
@@ -88,7 +88,7 @@ function reportUnschedulable(core: ObjectsCore, pod: Pod, why: string): void {
     lastProbeTime: null,
     lastTransitionTime: rfc3339(core.clock.wall()),
   };
-  core.store.put(PODS.collection, {
+  core.store.put(POD_KIND.collection, {
     ...(pod as unknown as ApiObject),
     status: { ...pod.status, conditions: [...others, condition] },
   });

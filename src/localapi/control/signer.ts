@@ -11,7 +11,7 @@ import {
   signCertificate,
 } from "../../outside/x509/x509.ts";
 import type { ApiObject } from "../api-object.ts";
-import { SIGNING_REQUESTS } from "../kinds/catalog.ts";
+import { SIGNING_REQUEST_KIND } from "../kinds/catalog.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import { type Controller, stepsForEach } from "./controllers.ts";
 
@@ -39,11 +39,11 @@ export function signingController(
     name: "local API: certificates",
     everyMs: EVERY_MS,
     plan: () =>
-      stepsForEach(core, store.list(SIGNING_REQUESTS.collection), (object) => {
+      stepsForEach(core, store.list(SIGNING_REQUEST_KIND.collection), (object) => {
         const request = object as unknown as CertificateSigningRequest;
         if (isDone(request))
           return isOld(request, clock.wall())
-            ? [() => void store.remove(SIGNING_REQUESTS.collection, object)]
+            ? [() => void store.remove(SIGNING_REQUEST_KIND.collection, object)]
             : [];
         if (!(request.spec.signerName in SIGNERS)) return [];
         if (isApproved(request) || isOfNode(request)) return [() => answer(core, object, issuer)];
@@ -115,7 +115,7 @@ function answer(
       conditions: [...approved, condition("Failed", "SigningFailed", error.message)],
     };
   }
-  core.store.put(SIGNING_REQUESTS.collection, { ...object, status });
+  core.store.put(SIGNING_REQUEST_KIND.collection, { ...object, status });
 }
 
 function sign(

@@ -5,7 +5,7 @@ import type { ApiObject } from "../api-object.ts";
 import * as core from "../print/core-tables.ts";
 import * as other from "../print/other-tables.ts";
 import { keepEvent, showEvent } from "./event-view.ts";
-import { fieldAt, type Kind, type Verb } from "./kind.ts";
+import { type Kind, textAt, type Verb } from "./kind.ts";
 import * as rules from "./other-rules.ts";
 import { POD_CERTIFICATE_RULES } from "./pod-certificate-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
@@ -45,7 +45,7 @@ function kind(given: Given): Kind {
 /** Fields by which objects can be selected, each found by its own path. */
 function byPaths(...paths: readonly string[]): Kind["selectable"] {
   return Object.fromEntries(
-    paths.map((path) => [path, (object: ApiObject) => fieldAt(object, ...path.split("."))]),
+    paths.map((path) => [path, (object: ApiObject) => textAt(object, ...path.split("."))]),
   );
 }
 
@@ -63,7 +63,7 @@ const EVENT_FIELDS: Kind["selectable"] = {
 };
 
 /** See `KINDS`. */
-export const PODS = kind({
+export const POD_KIND = kind({
   kind: "Pod",
   plural: "pods",
   shortNames: ["po"],
@@ -82,12 +82,12 @@ export const PODS = kind({
       "status.nominatedNodeName",
     ),
     "spec.hostNetwork": (object) =>
-      fieldAt(object, "spec", "hostNetwork") === "true" ? "true" : "false",
+      textAt(object, "spec", "hostNetwork") === "true" ? "true" : "false",
   },
 });
 
 /** See `KINDS`. */
-export const NODES = kind({
+export const NODE_KIND = kind({
   kind: "Node",
   plural: "nodes",
   shortNames: ["no"],
@@ -97,12 +97,12 @@ export const NODES = kind({
   table: core.NODE_TABLE,
   selectable: {
     "spec.unschedulable": (object) =>
-      fieldAt(object, "spec", "unschedulable") === "true" ? "true" : "false",
+      textAt(object, "spec", "unschedulable") === "true" ? "true" : "false",
   },
 });
 
 /** See `KINDS`. */
-export const NAMESPACES = kind({
+export const NAMESPACE_KIND = kind({
   kind: "Namespace",
   plural: "namespaces",
   shortNames: ["ns"],
@@ -115,7 +115,7 @@ export const NAMESPACES = kind({
 });
 
 /** See `KINDS`. */
-export const EVENTS = kind({
+export const EVENT_KIND = kind({
   kind: "Event",
   plural: "events",
   shortNames: ["ev"],
@@ -126,7 +126,7 @@ export const EVENTS = kind({
 });
 
 /** See `KINDS`. */
-export const CONFIG_MAPS = kind({
+export const CONFIG_MAP_KIND = kind({
   kind: "ConfigMap",
   plural: "configmaps",
   shortNames: ["cm"],
@@ -135,7 +135,7 @@ export const CONFIG_MAPS = kind({
 });
 
 /** See `KINDS`. */
-export const SERVICE_ACCOUNTS = kind({
+export const SERVICE_ACCOUNT_KIND = kind({
   kind: "ServiceAccount",
   plural: "serviceaccounts",
   shortNames: ["sa"],
@@ -143,7 +143,7 @@ export const SERVICE_ACCOUNTS = kind({
 });
 
 /** See `KINDS`. */
-export const PRIORITY_CLASSES = kind({
+export const PRIORITY_CLASS_KIND = kind({
   group: "scheduling.k8s.io",
   kind: "PriorityClass",
   plural: "priorityclasses",
@@ -154,7 +154,7 @@ export const PRIORITY_CLASSES = kind({
 });
 
 /** See `KINDS`. */
-export const RUNTIME_CLASSES = kind({
+export const RUNTIME_CLASS_KIND = kind({
   group: "node.k8s.io",
   kind: "RuntimeClass",
   plural: "runtimeclasses",
@@ -164,7 +164,7 @@ export const RUNTIME_CLASSES = kind({
 });
 
 /** See `KINDS`. */
-export const SIGNING_REQUESTS = kind({
+export const SIGNING_REQUEST_KIND = kind({
   group: "certificates.k8s.io",
   kind: "CertificateSigningRequest",
   plural: "certificatesigningrequests",
@@ -177,7 +177,7 @@ export const SIGNING_REQUESTS = kind({
 });
 
 /** See `KINDS`. Signers are programs of the user. */
-export const POD_CERTIFICATE_REQUESTS = kind({
+export const POD_CERTIFICATE_REQUEST_KIND = kind({
   group: "certificates.k8s.io",
   version: "v1beta1",
   kind: "PodCertificateRequest",
@@ -222,13 +222,13 @@ export const STORAGE_CLASSES = kind({
 
 /** Every resource, the core group first. */
 export const KINDS: readonly Kind[] = [
-  CONFIG_MAPS,
-  EVENTS,
-  NAMESPACES,
-  NODES,
+  CONFIG_MAP_KIND,
+  EVENT_KIND,
+  NAMESPACE_KIND,
+  NODE_KIND,
   CLAIMS,
   VOLUMES,
-  PODS,
+  POD_KIND,
   kind({
     kind: "Secret",
     plural: "secrets",
@@ -236,7 +236,7 @@ export const KINDS: readonly Kind[] = [
     table: core.SECRET_TABLE,
     selectable: byPaths("type"),
   }),
-  SERVICE_ACCOUNTS,
+  SERVICE_ACCOUNT_KIND,
   kind({
     kind: "Service",
     plural: "services",
@@ -246,8 +246,8 @@ export const KINDS: readonly Kind[] = [
     rules: rules.SERVICE_RULES,
     table: core.SERVICE_TABLE,
   }),
-  SIGNING_REQUESTS,
-  POD_CERTIFICATE_REQUESTS,
+  SIGNING_REQUEST_KIND,
+  POD_CERTIFICATE_REQUEST_KIND,
   kind({
     group: "coordination.k8s.io",
     kind: "Lease",
@@ -256,13 +256,13 @@ export const KINDS: readonly Kind[] = [
     table: other.LEASE_TABLE,
   }),
   {
-    ...EVENTS,
+    ...EVENT_KIND,
     group: "events.k8s.io",
     type: "EventsEvent",
     view: { show: showEvent, keep: keepEvent },
   },
-  RUNTIME_CLASSES,
-  PRIORITY_CLASSES,
+  RUNTIME_CLASS_KIND,
+  PRIORITY_CLASS_KIND,
   kind({
     group: "storage.k8s.io",
     kind: "CSINode",

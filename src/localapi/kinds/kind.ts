@@ -1,12 +1,11 @@
 // pure
 /** What the server has to know of a kind of objects. */
-
-import type { FieldProblem } from "../../api/decode/field-problem.ts";
+import type { Problems } from "../../api/validation/fields.ts";
 import type { Tree } from "../../kit/json.ts";
 import type { ApiObject } from "../api-object.ts";
 
 /** A column of `kubectl get`. */
-export interface Column {
+export interface PrintedColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date";
   readonly format?: "name";
@@ -18,14 +17,11 @@ export interface Column {
 export type Cells = readonly (string | number)[];
 
 /** How objects of a kind are shown in a table. */
-export interface TableView {
-  readonly columns: readonly Column[];
+export interface ObjectTable {
+  readonly columns: readonly PrintedColumn[];
   /** At `now`, Unix milliseconds. */
   cells(object: ApiObject, now: number): Cells;
 }
-
-/** What is wrong with an object; an empty list when nothing is. */
-export type Problems = readonly FieldProblem[];
 
 /** What a kind asks of its objects beyond what all have. Every part may be left out. */
 export interface KindRules {
@@ -75,7 +71,7 @@ export interface Kind {
   readonly verbs: readonly Verb[];
   readonly hasStatus: boolean;
   readonly rules: KindRules;
-  readonly table: TableView;
+  readonly table: ObjectTable;
   /** Fields, beside name and namespace, that can be selected by. */
   readonly selectable: Readonly<Record<string, (object: ApiObject) => string>>;
   /** Between what is kept and what this resource shows. */
@@ -85,12 +81,8 @@ export interface Kind {
   };
 }
 
-/** `v1`, or `coordination.k8s.io/v1`. */
-export const apiVersionOf = ({ group, version }: Pick<Kind, "group" | "version">): string =>
-  group === "" ? version : `${group}/${version}`;
-
 /** A field of an object by its path, as text. */
-export function fieldAt(object: Tree, ...path: readonly string[]): string {
+export function textAt(object: Tree, ...path: readonly string[]): string {
   let value: unknown = object;
   for (const name of path) {
     if (typeof value !== "object" || value === null) return "";

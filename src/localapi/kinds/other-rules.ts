@@ -25,10 +25,11 @@ import type {
   StorageClass,
 } from "../../api/generated/types.ts";
 import { byteLength, configMapKeyFaults, dns1123LabelFaults } from "../../api/text/names.ts";
+import type { Problems } from "../../api/validation/fields.ts";
 import { nodeUpdateProblems } from "../../api/validation/node-update.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { KindRules, Problems } from "./kind.ts";
+import type { KindRules } from "./kind.ts";
 
 /** An object of a kind has the fields of its type: it was decoded. */
 const as = <T>(object: ApiObject): T => object as unknown as T;

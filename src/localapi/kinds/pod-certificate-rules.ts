@@ -3,13 +3,15 @@
  * What the API asks of requests for certificates of pods (ValidatePodCertificateRequest…). What is inside of
  * certificates is the signer's matter here: the agent looks whether they are about its key.
  */
+
 import { invalid, required, unsupported } from "../../api/decode/field-problem.ts";
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { PodCertificateRequest } from "../../api/generated/types.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
+import type { Problems } from "../../api/validation/fields.ts";
 import { certificateSecondsLimit, signerProblems } from "../../api/validation/volumes/projected.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { KindRules, Problems } from "./kind.ts";
+import type { KindRules } from "./kind.ts";
 
 const as = (object: ApiObject) => object as unknown as PodCertificateRequest;
 

@@ -1,14 +1,16 @@
 // pure
+
 import { forbidden, invalid } from "../../api/decode/field-problem.ts";
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Container, Pod, PodSpec, Toleration } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { computeQosClass } from "../../api/pod/qos.ts";
+import type { Problems } from "../../api/validation/fields.ts";
 import { podStatusProblems, withQosClass } from "../../api/validation/pod-status.ts";
 import { validatePod } from "../../api/validation/validation.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { KindRules, Problems } from "./kind.ts";
+import type { KindRules } from "./kind.ts";
 import { resizeProblems } from "./resize-rules.ts";
 
 const DEFAULT_GRACE_SECONDS = 30;

@@ -1,11 +1,12 @@
 // pure
 /** What `pods/resize` may change, and how (validation.go ValidatePodResize, strategy.go dropNonResizeUpdates). */
+
 import { type FieldProblem, forbidden, invalid } from "../../api/decode/field-problem.ts";
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../api/generated/types.ts";
 import { isMirrorPod, isRestartableInit } from "../../api/pod/pod.ts";
 import { computeQosClass, qosClassOf } from "../../api/pod/qos.ts";
-import type { Problems } from "./kind.ts";
+import type { Problems } from "../../api/validation/fields.ts";
 
 /** The spec as it was, with resources and resize policies as they are asked for; all else is left out. */
 export function resizedSpec(before: PodSpec, asked: PodSpec): PodSpec {

@@ -10,16 +10,16 @@ import type {
 import { type ApiObject, treeOf } from "../api-object.ts";
 import {
   CLAIMS,
-  POD_CERTIFICATE_REQUESTS,
-  PODS,
-  PRIORITY_CLASSES,
-  RUNTIME_CLASSES,
-  SERVICE_ACCOUNTS,
-  SIGNING_REQUESTS,
+  POD_CERTIFICATE_REQUEST_KIND,
+  POD_KIND,
+  PRIORITY_CLASS_KIND,
+  RUNTIME_CLASS_KIND,
+  SERVICE_ACCOUNT_KIND,
+  SIGNING_REQUEST_KIND,
   STORAGE_CLASSES,
 } from "../kinds/catalog.ts";
 import { defaultClassOf } from "../kinds/storage-class.ts";
-import { forbidden } from "../status-error.ts";
+import { forbiddenRequest } from "../status-error.ts";
 import { admitPodCertificate } from "./admit-pod-certificate.ts";
 import { admitRuntimeClass } from "./admit-runtime-class.ts";
 import type { ObjectsCore } from "./core.ts";
@@ -30,10 +30,11 @@ const DEFAULT_ACCOUNT = "default";
 
 /** A new object with what belongs to it. Throws `StatusError` Forbidden. */
 export function admitNew(core: ObjectsCore, request: ObjectRequest, object: ApiObject): ApiObject {
-  if (request.kind === SIGNING_REQUESTS) return { ...object, spec: requestSpec(object, request) };
-  if (request.kind === POD_CERTIFICATE_REQUESTS) admitPodCertificate(core, request, object);
+  if (request.kind === SIGNING_REQUEST_KIND)
+    return { ...object, spec: requestSpec(object, request) };
+  if (request.kind === POD_CERTIFICATE_REQUEST_KIND) admitPodCertificate(core, request, object);
   if (request.kind === CLAIMS) return withDefaultClass(core, object);
-  if (request.kind !== PODS) return object;
+  if (request.kind !== POD_KIND) return object;
   const pod = object as unknown as Pod;
   const spec = pod.spec ?? { containers: [] };
   const isMirror = pod.metadata?.annotations?.[MIRROR] !== undefined;
@@ -70,7 +71,7 @@ function withDefaultClass(core: ObjectsCore, object: ApiObject): ApiObject {
 }
 
 function refuse(object: ApiObject, why: string) {
-  return forbidden(PODS, object.metadata.name ?? "", why);
+  return forbiddenRequest(POD_KIND, object.metadata.name ?? "", why);
 }
 
 function accountOf(
@@ -81,7 +82,9 @@ function accountOf(
 ): PodSpec {
   const name = spec.serviceAccountName || DEFAULT_ACCOUNT;
   const key = `${request.namespace}/${name}`;
-  const account = core.store.get(SERVICE_ACCOUNTS.collection, key) as ServiceAccount | undefined;
+  const account = core.store.get(SERVICE_ACCOUNT_KIND.collection, key) as
+    | ServiceAccount
+    | undefined;
   if (!account)
     throw refuse(
       object,
@@ -103,7 +106,7 @@ function priorityOf(
   spec: PodSpec,
 ): Pick<PodSpec, "priority" | "priorityClassName" | "preemptionPolicy"> {
   const classes = core.store.list(
-    PRIORITY_CLASSES.collection,
+    PRIORITY_CLASS_KIND.collection,
   ) as unknown as readonly PriorityClass[];
   const wanted = spec.priorityClassName ?? "";
   const found =
@@ -135,7 +138,7 @@ function ofRuntimeClass(
   const found =
     name === ""
       ? undefined
-      : (core.store.get(RUNTIME_CLASSES.collection, `/${name}`) as RuntimeClass | undefined);
+      : (core.store.get(RUNTIME_CLASS_KIND.collection, `/${name}`) as RuntimeClass | undefined);
   if (name !== "" && !found) throw refuse(object, `pod rejected: RuntimeClass "${name}" not found`);
   const verdict = admitRuntimeClass(spec, found);
   if (verdict.kind === "refused") throw refuse(object, verdict.why);

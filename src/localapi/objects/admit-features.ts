@@ -1,8 +1,8 @@
 import type { Node, Pod } from "../../api/generated/types.ts";
 import { featuresForUpdate, missingFeatures } from "../../api/node/node-features.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODES, PODS } from "../kinds/catalog.ts";
-import { forbidden } from "../status-error.ts";
+import { NODE_KIND, POD_KIND } from "../kinds/catalog.ts";
+import { forbiddenRequest } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
@@ -15,19 +15,19 @@ export function admitChange(
   { kind, subresource }: ObjectRequest,
   change: { readonly before: ApiObject; readonly now: ApiObject },
 ): void {
-  if (kind !== PODS || (subresource !== "" && subresource !== "resize")) return;
+  if (kind !== POD_KIND || (subresource !== "" && subresource !== "resize")) return;
   const { metadata, spec } = change.now as unknown as Pod;
   const nodeName = spec?.nodeName ?? "";
   if (nodeName === "" || change.before.metadata.generation === metadata?.generation) return;
   const needed = featuresForUpdate(change.before as unknown as Pod, change.now as unknown as Pod);
   if (needed.length === 0) return;
   const name = metadata?.name ?? "";
-  const node = core.store.get(NODES.collection, `/${nodeName}`) as unknown as Node | undefined;
-  if (!node) throw forbidden(PODS, name, `node "${nodeName}" not found`);
+  const node = core.store.get(NODE_KIND.collection, `/${nodeName}`) as unknown as Node | undefined;
+  if (!node) throw forbiddenRequest(POD_KIND, name, `node "${nodeName}" not found`);
   const missing = missingFeatures(needed, node.status?.declaredFeatures ?? []);
   if (missing === undefined) return;
-  throw forbidden(
-    PODS,
+  throw forbiddenRequest(
+    POD_KIND,
     name,
     `pod update requires features ${missing} which are not available on node "${nodeName}"`,
   );

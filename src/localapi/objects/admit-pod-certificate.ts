@@ -3,9 +3,9 @@ import type { Pod, PodCertificateRequest } from "../../api/generated/types.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { parseCsrDer } from "../../outside/x509/x509.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NODES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
+import { NODE_KIND, POD_KIND, SERVICE_ACCOUNT_KIND } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
-import { forbidden, invalidObject } from "../status-error.ts";
+import { forbiddenRequest, invalidObject } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
@@ -26,17 +26,25 @@ export function admitPodCertificate(
     throw invalidObject(kind, name, [invalid("spec.stubPKCS10Request", "", fault)]);
   const find = (of: Kind, place: string, uid: string) => {
     const found = core.store.get(of.collection, place);
-    if (!found) throw forbidden(kind, name, `${of.plural} "${place}" not found`);
+    if (!found) throw forbiddenRequest(kind, name, `${of.plural} "${place}" not found`);
     if (found.metadata.uid !== uid)
-      throw forbidden(kind, name, `${of.plural} "${place}" has another UID than the request says`);
+      throw forbiddenRequest(
+        kind,
+        name,
+        `${of.plural} "${place}" has another UID than the request says`,
+      );
     return found;
   };
-  const pod = find(PODS, `${namespace}/${spec.podName}`, spec.podUID) as unknown as Pod;
-  find(SERVICE_ACCOUNTS, `${namespace}/${spec.serviceAccountName}`, spec.serviceAccountUID);
-  find(NODES, `/${spec.nodeName}`, spec.nodeUID);
+  const pod = find(POD_KIND, `${namespace}/${spec.podName}`, spec.podUID) as unknown as Pod;
+  find(SERVICE_ACCOUNT_KIND, `${namespace}/${spec.serviceAccountName}`, spec.serviceAccountUID);
+  find(NODE_KIND, `/${spec.nodeName}`, spec.nodeUID);
   const { nodeName, serviceAccountName } = pod.spec ?? {};
   if (nodeName !== spec.nodeName || serviceAccountName !== spec.serviceAccountName)
-    throw forbidden(kind, name, `pod "${spec.podName}" is of another node or service account`);
+    throw forbiddenRequest(
+      kind,
+      name,
+      `pod "${spec.podName}" is of another node or service account`,
+    );
 }
 
 function csrFault(base64: string): string | undefined {

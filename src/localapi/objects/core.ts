@@ -3,7 +3,7 @@ import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { ApiObject } from "../api-object.ts";
 import type { Kind } from "../kinds/kind.ts";
-import { notFound } from "../status-error.ts";
+import { objectNotFound } from "../status-error.ts";
 import type { ObjectStore } from "../store/store.ts";
 import { type ObjectRequest, storeKeyOf } from "./object-request.ts";
 
@@ -18,7 +18,7 @@ export interface ObjectsCore {
 /** The object an order is about, as it is kept. Throws `StatusError` NotFound. */
 export function findObject(core: ObjectsCore, request: ObjectRequest): ApiObject {
   const found = core.store.get(request.kind.collection, storeKeyOf(request));
-  if (!found) throw notFound(request.kind, request.name);
+  if (!found) throw objectNotFound(request.kind, request.name);
   return found;
 }
 

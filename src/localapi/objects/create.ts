@@ -1,10 +1,16 @@
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NAMESPACES } from "../kinds/catalog.ts";
-import { apiVersionOf } from "../kinds/kind.ts";
+import { NAMESPACE_KIND } from "../kinds/catalog.ts";
 import { afterUpdate, type Writer } from "../patch/managed-fields.ts";
 import { structShape } from "../schema/shapes.ts";
-import { alreadyExists, badRequest, forbidden, invalidObject, notFound } from "../status-error.ts";
+import {
+  alreadyExists,
+  badRequest,
+  forbiddenRequest,
+  invalidObject,
+  objectNotFound,
+} from "../status-error.ts";
 import { admitNew } from "./admission.ts";
 import type { ObjectsCore } from "./core.ts";
 import { generatedName, NAMELESS, placed, sharedProblems, uuidOf } from "./metadata.ts";
@@ -112,10 +118,10 @@ function withName(core: ObjectsCore, request: ObjectRequest, object: ApiObject):
 }
 
 function checkNamespace({ store }: ObjectsCore, { kind, namespace, name }: ObjectRequest): void {
-  const found = store.get(NAMESPACES.collection, `/${namespace}`);
-  if (!found) throw notFound(NAMESPACES, namespace);
+  const found = store.get(NAMESPACE_KIND.collection, `/${namespace}`);
+  if (!found) throw objectNotFound(NAMESPACE_KIND, namespace);
   if (found.metadata.deletionTimestamp !== undefined)
-    throw forbidden(
+    throw forbiddenRequest(
       kind,
       name,
       `unable to create new content in namespace ${namespace} because it is being terminated`,

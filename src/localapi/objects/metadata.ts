@@ -1,9 +1,11 @@
 // pure
+
 import { required } from "../../api/decode/field-problem.ts";
 import type { ObjectMeta } from "../../api/generated/types.ts";
+import type { Problems } from "../../api/validation/fields.ts";
 import { metadataProblems } from "../../api/validation/metadata.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { Kind, Problems } from "../kinds/kind.ts";
+import type { Kind } from "../kinds/kind.ts";
 import { badRequest, conflict, MODIFIED } from "../status-error.ts";
 import type { ObjectRequest } from "./object-request.ts";
 

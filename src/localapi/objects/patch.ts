@@ -5,7 +5,7 @@ import type { ApiObject } from "../api-object.ts";
 import { applyJsonPatch, PatchFault } from "../patch/json-patch.ts";
 import { type ApplyConflict, applyConfiguration, shownPath } from "../patch/managed-fields.ts";
 import { applyStrategicPatch } from "../patch/strategic-merge.ts";
-import { type Shape, structShape } from "../schema/shapes.ts";
+import { type SchemaShape, structShape } from "../schema/shapes.ts";
 import { badRequest, StatusError } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import { shown } from "./core.ts";
@@ -32,7 +32,7 @@ export function patchObject(
   return updateObject(core, request, { before, now: readObject(patched, request) });
 }
 
-function patchedJson(value: ApiObject, { type, body }: PatchRequest, shape: Shape): unknown {
+function patchedJson(value: ApiObject, { type, body }: PatchRequest, shape: SchemaShape): unknown {
   try {
     switch (type) {
       case "json":

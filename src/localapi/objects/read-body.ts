@@ -2,10 +2,11 @@
 
 import { type Decodable, decodeObject } from "../../api/decode/decode.ts";
 import { type FieldProblem, formatProblem } from "../../api/decode/field-problem.ts";
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Tree } from "../../kit/json.ts";
 import { isTree } from "../../kit/json.ts";
 import type { ApiObject } from "../api-object.ts";
-import { apiVersionOf, type Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";
 import type { ObjectRequest } from "./object-request.ts";
 

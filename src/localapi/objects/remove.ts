@@ -2,8 +2,8 @@ import type { DeleteOptions } from "../../api/generated/types.ts";
 import { parseTimestamp, rfc3339 } from "../../api/text/timestamps.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { ApiObject } from "../api-object.ts";
-import { NAMESPACES } from "../kinds/catalog.ts";
-import { conflict, forbidden } from "../status-error.ts";
+import { NAMESPACE_KIND } from "../kinds/catalog.ts";
+import { conflict, forbiddenRequest } from "../status-error.ts";
 import type { ObjectsCore } from "./core.ts";
 import type { ObjectRequest } from "./object-request.ts";
 
@@ -29,8 +29,8 @@ export function removeObject(
 ): Removal {
   const { kind, name, dryRun } = request;
   checkPreconditions(request, before, options);
-  if (kind === NAMESPACES && LASTING_NAMESPACES.includes(name))
-    throw forbidden(kind, name, "this namespace may not be deleted");
+  if (kind === NAMESPACE_KIND && LASTING_NAMESPACES.includes(name))
+    throw forbiddenRequest(kind, name, "this namespace may not be deleted");
   const asked = options.gracePeriodSeconds;
   const seconds = kind.rules.graceSeconds?.(before, asked) ?? 0;
   const held = (before.metadata.finalizers ?? []).length > 0 || hasSpecFinalizers(before);
@@ -49,7 +49,7 @@ export function removeObject(
 
 function ending(before: ApiObject, end: ReturnType<typeof endOf>): ApiObject {
   const status = before["status"];
-  const isNamespace = before.kind === NAMESPACES.kind;
+  const isNamespace = before.kind === NAMESPACE_KIND.kind;
   const { generation } = before.metadata;
   return {
     ...before,
@@ -76,7 +76,7 @@ function endOf({ clock }: ObjectsCore, { metadata }: ApiObject, seconds: number)
 }
 
 function hasSpecFinalizers(object: ApiObject): boolean {
-  if (object.kind !== NAMESPACES.kind) return false;
+  if (object.kind !== NAMESPACE_KIND.kind) return false;
   const spec = object["spec"] as { readonly finalizers?: readonly string[] } | undefined;
   return (spec?.finalizers ?? []).length > 0;
 }

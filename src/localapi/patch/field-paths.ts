@@ -9,34 +9,34 @@ import type { Tree } from "../../kit/json.ts";
 import { isTree, ownField, setOwn } from "../../kit/json.ts";
 import type { ListRule } from "../schema/list-rules.ts";
 import { KEY_DEFAULTS } from "../schema/list-rules.ts";
-import { fieldShape, isGranular, type Shape } from "../schema/shapes.ts";
+import { fieldShape, isGranular, type SchemaShape } from "../schema/shapes.ts";
 
 /** Steps from the root of an object to a place in it. */
-export type FieldPath = readonly string[];
+export type ObjectPath = readonly string[];
 
 /** Places by their text; see `pathText`. */
-export type FieldSet = ReadonlyMap<string, FieldPath>;
+export type FieldSet = ReadonlyMap<string, ObjectPath>;
 
 const SEPARATOR = "\u0000";
 /** In FieldsV1 the place itself, beside the places beneath it. */
 const SELF = ".";
 
 /** One text for a path. */
-export const pathText = (path: FieldPath): string => path.join(SEPARATOR);
+export const pathText = (path: ObjectPath): string => path.join(SEPARATOR);
 
 /** A set of the given places. */
-export function fieldSet(paths: Iterable<FieldPath>): FieldSet {
+export function fieldSet(paths: Iterable<ObjectPath>): FieldSet {
   return new Map([...paths].map((path) => [pathText(path), path]));
 }
 
 /** Every place of `object` that has an owner of its own. What `isIgnored` holds for is left out. */
 export function ownedPaths(
   object: Tree,
-  shape: Shape,
-  isIgnored: (path: FieldPath) => boolean = () => false,
+  shape: SchemaShape,
+  isIgnored: (path: ObjectPath) => boolean = () => false,
 ): FieldSet {
-  const found: FieldPath[] = [];
-  const visit = (value: unknown, at: Shape, path: FieldPath) => {
+  const found: ObjectPath[] = [];
+  const visit = (value: unknown, at: SchemaShape, path: ObjectPath) => {
     if (isIgnored(path)) return;
     const children = value === undefined ? [] : childrenOf(value, at);
     if (children === undefined || children.length === 0) {
@@ -54,13 +54,13 @@ export function ownedPaths(
 interface Child {
   readonly step: string;
   readonly value: unknown;
-  readonly shape: Shape;
+  readonly shape: SchemaShape;
 }
 
-const LEAF: Shape = { kind: "leaf" };
+const LEAF: SchemaShape = { kind: "leaf" };
 
 /** The places right below one; undefined when the place is owned as a whole. */
-function childrenOf(value: unknown, shape: Shape): readonly Child[] | undefined {
+function childrenOf(value: unknown, shape: SchemaShape): readonly Child[] | undefined {
   if (!isGranular(shape)) return undefined;
   if (shape.kind === "list") {
     if (!Array.isArray(value) || !shape.rule) return undefined;
@@ -88,7 +88,7 @@ export function keyStep(item: unknown, { mapKeys }: ListRule): string {
 }
 
 /** The value at a place; undefined when there is none. */
-export function valueAt(object: unknown, path: FieldPath, shape: Shape): unknown {
+export function valueAt(object: unknown, path: ObjectPath, shape: SchemaShape): unknown {
   let value = object;
   let at = shape;
   for (const step of path) {
@@ -101,7 +101,7 @@ export function valueAt(object: unknown, path: FieldPath, shape: Shape): unknown
 }
 
 /** The object without what is at a place; maps and lists that become empty go too. */
-export function removeAt(value: unknown, path: FieldPath, shape: Shape): unknown {
+export function removeAt(value: unknown, path: ObjectPath, shape: SchemaShape): unknown {
   const [step, ...rest] = path;
   if (step === undefined) return undefined;
   if (shape.kind === "list") {
@@ -128,7 +128,7 @@ export function removeAt(value: unknown, path: FieldPath, shape: Shape): unknown
 export function comparePaths(
   before: { readonly object: Tree; readonly paths: FieldSet },
   now: { readonly object: Tree; readonly paths: FieldSet },
-  shape: Shape,
+  shape: SchemaShape,
 ): { readonly changed: FieldSet; readonly removed: FieldSet } {
   const changed = [...now.paths.values()].filter((path) => {
     if (!before.paths.has(pathText(path))) return true;
@@ -165,8 +165,8 @@ function collapsed(node: Tree): Tree {
 
 /** Reads FieldsV1; what is no step is left out. */
 export function fromFieldsV1(fields: unknown): FieldSet {
-  const found: FieldPath[] = [];
-  const visit = (node: unknown, path: FieldPath) => {
+  const found: ObjectPath[] = [];
+  const visit = (node: unknown, path: ObjectPath) => {
     const entries = isTree(node) ? Object.entries(node) : [];
     if (entries.length === 0 && path.length > 0) found.push(path);
     for (const [step, below] of entries) {

@@ -6,14 +6,14 @@ import type { JsonValue, ManagedFieldsEntry, ObjectMeta } from "../../api/genera
 import type { Tree } from "../../kit/json.ts";
 import { isTree, ownField, setOwn } from "../../kit/json.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
-import { fieldShape, isGranular, type Shape } from "../schema/shapes.ts";
+import { fieldShape, isGranular, type SchemaShape } from "../schema/shapes.ts";
 import {
   comparePaths,
-  type FieldPath,
   type FieldSet,
   fieldSet,
   fromFieldsV1,
   keyStep,
+  type ObjectPath,
   ownedPaths,
   pathText,
   removeAt,
@@ -50,14 +50,14 @@ const SYSTEM_METADATA: ReadonlySet<string> = new Set([
   "uid",
 ]);
 
-function isSystemField(path: FieldPath): boolean {
+function isSystemField(path: ObjectPath): boolean {
   const [first, second] = path;
   if (path.length === 1) return first === "f:apiVersion" || first === "f:kind";
   return path.length === 2 && first === "f:metadata" && SYSTEM_METADATA.has(second?.slice(2) ?? "");
 }
 
 /** Places of an object that can be owned. */
-function pathsOf(object: Tree, shape: Shape): FieldSet {
+function pathsOf(object: Tree, shape: SchemaShape): FieldSet {
   const all = ownedPaths(object, shape, isSystemField);
   // Metadata of which the server's own fields are all there is, has no owner.
   return new Map([...all].filter(([, path]) => path.length > 1 || path[0] !== "f:metadata"));
@@ -122,7 +122,7 @@ export function afterUpdate(
   before: ApiObject | undefined,
   now: ApiObject,
   writer: Writer,
-  shape: Shape,
+  shape: SchemaShape,
 ): ApiObject {
   const empty: Tree = {};
   const old = { object: before ?? empty, paths: pathsOf(before ?? empty, shape) };
@@ -140,7 +140,7 @@ export function afterUpdate(
 
 /** A field that another manager owns and whose value would change. */
 export interface ApplyConflict {
-  readonly path: FieldPath;
+  readonly path: ObjectPath;
   readonly owner: ManagedFieldsEntry;
 }
 
@@ -157,7 +157,7 @@ export function applyConfiguration(
   live: ApiObject,
   configuration: Tree,
   by: { readonly writer: Writer; readonly force: boolean },
-  shape: Shape,
+  shape: SchemaShape,
 ): Applied {
   const { writer, force } = by;
   const wanted = pathsOf(configuration, shape);
@@ -191,7 +191,7 @@ export function applyConfiguration(
 }
 
 /** Structures and maps are merged, lists by their keys, sets united; everything else is replaced. */
-function mergeApplied(live: unknown, wanted: unknown, shape: Shape): unknown {
+function mergeApplied(live: unknown, wanted: unknown, shape: SchemaShape): unknown {
   if (shape.kind === "list" && shape.rule && Array.isArray(live) && Array.isArray(wanted)) {
     const { rule, of } = shape;
     if (rule.mapKeys.length === 0)
@@ -215,7 +215,7 @@ function mergeApplied(live: unknown, wanted: unknown, shape: Shape): unknown {
 }
 
 /** A path in words, as conflicts name it: `.spec.containers[name="a"].image`. */
-export function shownPath(path: FieldPath): string {
+export function shownPath(path: ObjectPath): string {
   return path
     .map((step) => {
       if (step.startsWith("f:")) return `.${step.slice(2)}`;

@@ -3,7 +3,7 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Tree } from "../../kit/json.ts";
 import { isTree, ownField, setOwn } from "../../kit/json.ts";
-import { fieldShape, type Shape } from "../schema/shapes.ts";
+import { fieldShape, type SchemaShape } from "../schema/shapes.ts";
 import { PatchFault } from "./json-patch.ts";
 
 const DIRECTIVE = "$patch";
@@ -15,7 +15,7 @@ const ORDER = "$setElementOrder/";
  * The value after a strategic merge patch: like a merge patch, but lists with a key are merged element by
  * element, with the directives of the API. Throws `PatchFault`.
  */
-export function applyStrategicPatch(value: unknown, patch: unknown, shape: Shape): unknown {
+export function applyStrategicPatch(value: unknown, patch: unknown, shape: SchemaShape): unknown {
   if (!isTree(patch)) return patch;
   const directive = ownField(patch, DIRECTIVE);
   if (directive === "replace") return withoutDirectives(patch, shape);
@@ -38,7 +38,7 @@ export function applyStrategicPatch(value: unknown, patch: unknown, shape: Shape
   return result;
 }
 
-function mergeField(value: unknown, change: unknown, shape: Shape): unknown {
+function mergeField(value: unknown, change: unknown, shape: SchemaShape): unknown {
   return Array.isArray(change) && shape.kind === "list"
     ? mergeList(value, change, shape)
     : applyStrategicPatch(value, change, shape);
@@ -55,7 +55,7 @@ function retained(value: Tree, patch: Tree): Record<string, unknown> {
 function mergeList(
   value: unknown,
   patch: readonly unknown[],
-  shape: Extract<Shape, { kind: "list" }>,
+  shape: Extract<SchemaShape, { kind: "list" }>,
 ): unknown {
   const { rule, of } = shape;
   const present = Array.isArray(value) ? (value as unknown[]) : [];
@@ -79,7 +79,7 @@ function mergeList(
 
 interface ElementMerge {
   readonly mergeKey: string;
-  readonly of: Shape;
+  readonly of: SchemaShape;
   /** Whether the list is recreated: elements are added as they are. */
   readonly replaces: boolean;
 }
@@ -116,7 +116,7 @@ interface Ordering {
   readonly field: string;
   readonly wanted: unknown;
   readonly before: unknown;
-  readonly shape: Shape;
+  readonly shape: SchemaShape;
 }
 
 /** Puts elements in the order the patch asks for; those it does not name stay behind their predecessors. */
@@ -145,7 +145,7 @@ function order(result: Record<string, unknown>, { field, wanted, before, shape }
 }
 
 /** A deep copy of a patch's value. */
-function withoutDirectives(value: unknown, shape: Shape): unknown {
+function withoutDirectives(value: unknown, shape: SchemaShape): unknown {
   if (!isTree(value)) return value;
   const plain = Object.entries(value).filter(
     ([key, field]) => !key.startsWith("$") && field !== null,

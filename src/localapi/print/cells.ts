@@ -2,7 +2,7 @@
 import { humanDuration } from "../../api/text/human-duration.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { Column } from "../kinds/kind.ts";
+import type { PrintedColumn } from "../kinds/kind.ts";
 
 /** What stands where there is nothing. */
 export const NONE = "<none>";
@@ -12,23 +12,26 @@ export const UNKNOWN = "<unknown>";
 export const UNSET = "<unset>";
 
 /** A column that is always shown. */
-export const column = (name: string, type: Column["type"] = "string"): Column => ({
+export const column = (name: string, type: PrintedColumn["type"] = "string"): PrintedColumn => ({
   name,
   type,
   priority: 0,
 });
 
 /** A column of `-o wide`. */
-export const wideColumn = (name: string, type: Column["type"] = "string"): Column => ({
+export const wideColumn = (
+  name: string,
+  type: PrintedColumn["type"] = "string",
+): PrintedColumn => ({
   name,
   type,
   priority: 1,
 });
 
 /** The first column of nearly every table. */
-export const NAME: Column = { name: "Name", type: "string", format: "name", priority: 0 };
+export const NAME: PrintedColumn = { name: "Name", type: "string", format: "name", priority: 0 };
 /** How old an object is. */
-export const AGE: Column = column("Age");
+export const AGE: PrintedColumn = column("Age");
 
 /** How long ago a time of the API was. */
 export function age(text: string | undefined, now: number): string {

@@ -15,7 +15,7 @@ import type {
 import { summarizePod } from "../../api/pod/pod-summary.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { TableView } from "../kinds/kind.ts";
+import type { ObjectTable } from "../kinds/kind.ts";
 import {
   AGE,
   age,
@@ -33,7 +33,7 @@ import {
 const as = <T>(object: ApiObject): T => object as unknown as T;
 
 /** `kubectl get pods`. */
-export const POD_TABLE: TableView = {
+export const POD_TABLE: ObjectTable = {
   columns: [
     NAME,
     column("Ready"),
@@ -69,7 +69,7 @@ export const POD_TABLE: TableView = {
 };
 
 /** `kubectl get nodes`. */
-export const NODE_TABLE: TableView = {
+export const NODE_TABLE: ObjectTable = {
   columns: [
     NAME,
     column("Status"),
@@ -120,7 +120,7 @@ function nodeRoles(labels: Readonly<Record<string, string>>): string {
 }
 
 /** `kubectl get namespaces`. */
-export const NAMESPACE_TABLE: TableView = {
+export const NAMESPACE_TABLE: ObjectTable = {
   columns: [NAME, column("Status"), AGE],
   cells: (object, now) => {
     const { metadata, status } = as<Namespace>(object);
@@ -129,7 +129,7 @@ export const NAMESPACE_TABLE: TableView = {
 };
 
 /** `kubectl get events`. */
-export const EVENT_TABLE: TableView = {
+export const EVENT_TABLE: ObjectTable = {
   columns: [
     column("Last Seen"),
     column("Type"),
@@ -166,7 +166,7 @@ export const EVENT_TABLE: TableView = {
 };
 
 /** `kubectl get configmaps`. */
-export const CONFIG_MAP_TABLE: TableView = {
+export const CONFIG_MAP_TABLE: ObjectTable = {
   columns: [NAME, column("Data"), AGE],
   cells: (object, now) => {
     const { data = {}, binaryData = {} } = as<ConfigMap>(object);
@@ -176,7 +176,7 @@ export const CONFIG_MAP_TABLE: TableView = {
 };
 
 /** `kubectl get secrets`. */
-export const SECRET_TABLE: TableView = {
+export const SECRET_TABLE: ObjectTable = {
   columns: [NAME, column("Type"), column("Data"), AGE],
   cells: (object, now) => {
     const { type = "", data = {} } = as<Secret>(object);
@@ -186,7 +186,7 @@ export const SECRET_TABLE: TableView = {
 };
 
 /** `kubectl get serviceaccounts`. */
-export const SERVICE_ACCOUNT_TABLE: TableView = {
+export const SERVICE_ACCOUNT_TABLE: ObjectTable = {
   columns: [NAME, column("Secrets"), AGE],
   cells: (object, now) => {
     const count = as<ServiceAccount>(object).secrets?.length ?? 0;
@@ -205,7 +205,7 @@ const modesText = (modes: readonly string[] | undefined): string =>
   [...new Set(modes ?? [])].map((mode) => MODES[mode] ?? mode).join(",");
 
 /** `kubectl get persistentvolumes`. */
-export const VOLUME_TABLE: TableView = {
+export const VOLUME_TABLE: ObjectTable = {
   columns: [
     NAME,
     column("Capacity"),
@@ -240,7 +240,7 @@ export const VOLUME_TABLE: TableView = {
 };
 
 /** `kubectl get persistentvolumeclaims`. */
-export const CLAIM_TABLE: TableView = {
+export const CLAIM_TABLE: ObjectTable = {
   columns: [
     NAME,
     column("Status"),
@@ -271,7 +271,7 @@ export const CLAIM_TABLE: TableView = {
 };
 
 /** `kubectl get services`. */
-export const SERVICE_TABLE: TableView = {
+export const SERVICE_TABLE: ObjectTable = {
   columns: [
     NAME,
     column("Type"),

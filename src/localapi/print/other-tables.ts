@@ -11,14 +11,14 @@ import type {
 } from "../../api/generated/types.ts";
 import { humanDuration } from "../../api/text/human-duration.ts";
 import type { ApiObject } from "../api-object.ts";
-import type { TableView } from "../kinds/kind.ts";
+import type { ObjectTable } from "../kinds/kind.ts";
 import { DEFAULT_CLASS } from "../kinds/storage-class.ts";
 import { AGE, ageOf, column, NAME, NONE, orNone } from "./cells.ts";
 
 const as = <T>(object: ApiObject): T => object as unknown as T;
 
 /** `kubectl get leases`. */
-export const LEASE_TABLE: TableView = {
+export const LEASE_TABLE: ObjectTable = {
   columns: [NAME, column("Holder"), AGE],
   cells: (object, now) => [
     object.metadata.name ?? "",
@@ -28,7 +28,7 @@ export const LEASE_TABLE: TableView = {
 };
 
 /** `kubectl get runtimeclasses`. */
-export const RUNTIME_CLASS_TABLE: TableView = {
+export const RUNTIME_CLASS_TABLE: ObjectTable = {
   columns: [NAME, column("Handler"), AGE],
   cells: (object, now) => [
     object.metadata.name ?? "",
@@ -38,7 +38,7 @@ export const RUNTIME_CLASS_TABLE: TableView = {
 };
 
 /** `kubectl get priorityclasses`. */
-export const PRIORITY_CLASS_TABLE: TableView = {
+export const PRIORITY_CLASS_TABLE: ObjectTable = {
   columns: [NAME, column("Value"), column("Global-Default"), AGE, column("PreemptionPolicy")],
   cells: (object, now) => {
     const { value, globalDefault = false, preemptionPolicy } = as<PriorityClass>(object);
@@ -53,7 +53,7 @@ export const PRIORITY_CLASS_TABLE: TableView = {
 };
 
 /** `kubectl get csr`. */
-export const SIGNING_REQUEST_TABLE: TableView = {
+export const SIGNING_REQUEST_TABLE: ObjectTable = {
   columns: [
     NAME,
     AGE,
@@ -84,7 +84,7 @@ export const SIGNING_REQUEST_TABLE: TableView = {
 };
 
 /** `kubectl get podcertificaterequests`. */
-export const POD_CERTIFICATE_TABLE: TableView = {
+export const POD_CERTIFICATE_TABLE: ObjectTable = {
   columns: [NAME, column("Pod"), column("SignerName"), column("Condition"), AGE],
   cells: (object, now) => {
     const { spec, status } = as<PodCertificateRequest>(object);
@@ -99,7 +99,7 @@ export const POD_CERTIFICATE_TABLE: TableView = {
 };
 
 /** `kubectl get storageclasses`. */
-export const STORAGE_CLASS_TABLE: TableView = {
+export const STORAGE_CLASS_TABLE: ObjectTable = {
   columns: [
     NAME,
     column("Provisioner"),
@@ -124,7 +124,7 @@ export const STORAGE_CLASS_TABLE: TableView = {
 };
 
 /** `kubectl get csinodes`. */
-export const CSI_NODE_TABLE: TableView = {
+export const CSI_NODE_TABLE: ObjectTable = {
   columns: [NAME, column("Drivers"), AGE],
   cells: (object, now) => [
     object.metadata.name ?? "",

@@ -3,19 +3,19 @@ import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { isAtomicType, type ListRule, listRule } from "./list-rules.ts";
 
 /** What a place in an object may hold, as far as merging and ownership go. */
-export type Shape =
+export type SchemaShape =
   | { readonly kind: "struct"; readonly type: string }
-  | { readonly kind: "map"; readonly of: Shape }
-  | { readonly kind: "list"; readonly of: Shape; readonly rule: ListRule | undefined }
+  | { readonly kind: "map"; readonly of: SchemaShape }
+  | { readonly kind: "list"; readonly of: SchemaShape; readonly rule: ListRule | undefined }
   /** One value: a scalar, or something with one owner as a whole. */
   | { readonly kind: "leaf" };
 
-const LEAF: Shape = { kind: "leaf" };
+const LEAF: SchemaShape = { kind: "leaf" };
 
 /** The shape of a whole object of the type. */
-export const structShape = (type: string): Shape => ({ kind: "struct", type });
+export const structShape = (type: string): SchemaShape => ({ kind: "struct", type });
 
-function shapeOfKind(kind: string, rule: ListRule | undefined): Shape {
+function shapeOfKind(kind: string, rule: ListRule | undefined): SchemaShape {
   if (kind.startsWith("[]"))
     return { kind: "list", of: shapeOfKind(kind.slice(2), undefined), rule };
   if (kind.startsWith("{}")) return { kind: "map", of: shapeOfKind(kind.slice(2), undefined) };
@@ -23,7 +23,7 @@ function shapeOfKind(kind: string, rule: ListRule | undefined): Shape {
 }
 
 /** The shape of a field; a leaf for unknown fields. */
-export function fieldShape(shape: Shape, field: string): Shape {
+export function fieldShape(shape: SchemaShape, field: string): SchemaShape {
   if (shape.kind === "map") return shape.of;
   if (shape.kind !== "struct") return LEAF;
   const fields = API_SCHEMA[shape.type] ?? {};
@@ -33,7 +33,7 @@ export function fieldShape(shape: Shape, field: string): Shape {
 }
 
 /** Whether the fields of a value have owners of their own. */
-export function isGranular(shape: Shape): boolean {
+export function isGranular(shape: SchemaShape): boolean {
   switch (shape.kind) {
     case "struct":
       return !isAtomicType(shape.type);

@@ -2,12 +2,12 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { isOutside } from "../../kit/errors.ts";
-import { PODS } from "../kinds/catalog.ts";
+import { POD_KIND } from "../kinds/catalog.ts";
 import {
   badRequest,
   invalidObject,
   methodNotAllowed,
-  notFound,
+  objectNotFound,
   StatusError,
   unavailable,
 } from "../status-error.ts";
@@ -51,7 +51,7 @@ export async function replyLog(call: ResourceCall): Promise<void> {
 export async function replyNodeProxy(call: ResourceCall): Promise<void> {
   const { deps, at, query } = call;
   if (!deps.core.store.get("nodes", `/${at.name}`))
-    throw notFound({ group: "", plural: "nodes" }, at.name);
+    throw objectNotFound({ group: "", plural: "nodes" }, at.name);
   const text = query.toString();
   await forward(call, `/${at.rest ?? ""}${text === "" ? "" : `?${text}`}`);
 }
@@ -107,8 +107,8 @@ function agentError(status: number, text: string): StatusError {
 }
 
 function runningPod({ deps, at }: ResourceCall): Pod {
-  const found = deps.core.store.get(PODS.collection, `${at.namespace}/${at.name}`);
-  if (!found) throw notFound(PODS, at.name);
+  const found = deps.core.store.get(POD_KIND.collection, `${at.namespace}/${at.name}`);
+  if (!found) throw objectNotFound(POD_KIND, at.name);
   const pod = found as unknown as Pod;
   if ((pod.spec?.nodeName ?? "") === "")
     throw badRequest(`pod ${at.name} does not have a host assigned`);

@@ -1,8 +1,8 @@
 // pure
 /** What the server offers, as clients discover it: group by group, and all in one document. */
 
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Kind } from "../kinds/kind.ts";
-import { apiVersionOf } from "../kinds/kind.ts";
 import {
   GROUP_VERSIONS,
   type GroupVersion,

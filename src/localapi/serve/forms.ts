@@ -1,8 +1,10 @@
 // pure
 /** Objects and lists of them in the form that is asked for. */
+
 import type { ListMeta } from "../../api/generated/types.ts";
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import { type ApiObject, without } from "../api-object.ts";
-import { apiVersionOf, type Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kinds/kind.ts";
 import type { Form } from "./negotiate.ts";
 
 /** Which part of objects a table carries along. */

@@ -22,7 +22,7 @@ export interface OtherPath {
 }
 
 /** A path with its query. */
-export interface ParsedTarget {
+export interface ApiTarget {
   readonly at: ResourcePath | OtherPath;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -34,7 +34,7 @@ const MAX_SEGMENTS = 64;
 const OF_NAMESPACES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 /** Parses path and query as sent; undefined for what is no path. */
-export function parseTarget(target: string): ParsedTarget | undefined {
+export function parseApiTarget(target: string): ApiTarget | undefined {
   if (target.length > MAX_TARGET_LENGTH || !target.startsWith("/")) return undefined;
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);

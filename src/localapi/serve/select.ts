@@ -1,4 +1,5 @@
 // pure
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import {
   type FieldRequirement,
   type LabelRequirements,
@@ -8,7 +9,7 @@ import {
   parseLabelSelector,
 } from "../../api/text/labels.ts";
 import type { ApiObject } from "../api-object.ts";
-import { apiVersionOf, type Kind } from "../kinds/kind.ts";
+import type { Kind } from "../kinds/kind.ts";
 import { badRequest } from "../status-error.ts";
 
 /** Whether an object is one of those that a list or watch is about. */

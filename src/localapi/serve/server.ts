@@ -10,7 +10,7 @@ import { REVIEWS, subresourcesOf } from "../kinds/offers.ts";
 import { findUnsupported, hasEmptyList, type UnsupportedKind } from "../kinds/unsupported-kinds.ts";
 import type { User } from "../objects/object-request.ts";
 import {
-  forbidden,
+  forbiddenRequest,
   internal,
   methodNotAllowed,
   StatusError,
@@ -20,7 +20,7 @@ import {
 } from "../status-error.ts";
 import { type ResourceCall, replyObject, replyRefusal, type ServeDeps } from "./call.ts";
 import { replyOther } from "./other-paths.ts";
-import { isOn, type ParsedTarget, parseTarget, type ResourcePath } from "./request.ts";
+import { type ApiTarget, isOn, parseApiTarget, type ResourcePath } from "./request.ts";
 import * as objects from "./resources.ts";
 import { replyReview } from "./reviews.ts";
 import { replySubresource } from "./subresources.ts";
@@ -44,7 +44,7 @@ export class ApiServer {
 
   /** Only connections into containers go on with another protocol. */
   mayUpgrade(_method: string, target: string): boolean {
-    const at = parseTarget(target)?.at;
+    const at = parseApiTarget(target)?.at;
     return at?.kind === "resource" && at.plural === "pods" && STREAMING.has(at.subresource);
   }
 
@@ -71,7 +71,7 @@ export class ApiServer {
     const user = authenticate(exchange, this.#deps.tokens, this.#log);
     if (!user) throw unauthorized();
     exchange.authenticated();
-    const target = parseTarget(exchange.target);
+    const target = parseApiTarget(exchange.target);
     if (!target) throw unknownPath();
     const { at } = target;
     if (at.kind === "other") {
@@ -84,7 +84,7 @@ export class ApiServer {
 
   async #answerResource(
     exchange: Exchange,
-    { user, at, target }: { user: User; at: ResourcePath; target: ParsedTarget },
+    { user, at, target }: { user: User; at: ResourcePath; target: ApiTarget },
   ): Promise<void> {
     const { query } = target;
     const verb = verbOf(exchange.method, at, query);
@@ -121,7 +121,7 @@ export class ApiServer {
     if (verdict.kind === "allowed") return;
     const { resource } = access;
     if (!resource) throw new StatusError(403, "Forbidden", `forbidden: ${verdict.why}`, {});
-    throw forbidden(resource, resource.name, verdict.why);
+    throw forbiddenRequest(resource, resource.name, verdict.why);
   }
 
   /** Refusals go out as they are; failures of the outside and faults of ours without details. */

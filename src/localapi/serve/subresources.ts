@@ -4,14 +4,14 @@ import type { Binding, Pod, TokenRequest } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import { issueToken } from "../access/tokens.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
-import { NAMESPACES, PODS, SERVICE_ACCOUNTS } from "../kinds/catalog.ts";
+import { NAMESPACE_KIND, POD_KIND, SERVICE_ACCOUNT_KIND } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { findObject, type ObjectsCore } from "../objects/core.ts";
 import type { ObjectRequest } from "../objects/object-request.ts";
 import { readObject } from "../objects/read-body.ts";
 import { removeObject } from "../objects/remove.ts";
 import { updateObject } from "../objects/update.ts";
-import { badRequest, conflict, methodNotAllowed, notFound } from "../status-error.ts";
+import { badRequest, conflict, methodNotAllowed, objectNotFound } from "../status-error.ts";
 import { type ResourceCall, replyObject } from "./call.ts";
 import { replyLog, replyNodeProxy, replyStreaming } from "./connect.ts";
 import {
@@ -65,7 +65,7 @@ export async function replySubresource(call: ResourceCall, kind: Kind): Promise<
  */
 async function replyEphemeral(call: ResourceCall): Promise<void> {
   const { core } = call.deps;
-  const request = requestOfCall(call, PODS);
+  const request = requestOfCall(call, POD_KIND);
   const body = treeOf(await needBody(call));
   const before = findObject(core, request);
   const isOld = body["kind"] === "EphemeralContainers";
@@ -84,7 +84,7 @@ export async function replyBinding(call: ResourceCall, podName: string): Promise
   const { deps, exchange, at } = call;
   const { value } = decodeObject("Binding", await needBody(call));
   const name = podName === "" ? (value.metadata?.name ?? "") : podName;
-  const request = { ...requestOfCall({ ...call, at: { ...at, name } }, PODS), subresource: "" };
+  const request = { ...requestOfCall({ ...call, at: { ...at, name } }, POD_KIND), subresource: "" };
   bindPod(deps.core, request, value);
   await deps.core.store.settled();
   await replyObject(exchange, 201, success());
@@ -114,14 +114,14 @@ export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Bind
     spec: { ...spec, nodeName: node },
     status: { ...status, conditions: [...conditions, scheduled] },
   };
-  if (!request.dryRun) core.store.put(PODS.collection, bound);
+  if (!request.dryRun) core.store.put(POD_KIND.collection, bound);
 }
 
 /** `pods/eviction`: a deletion that disruption budgets may block; there are none here. */
 async function replyEviction(call: ResourceCall): Promise<void> {
   const { deps, exchange } = call;
   const { value } = decodeObject("Eviction", await needBody(call));
-  const request = { ...requestOfCall(call, PODS), subresource: "" };
+  const request = { ...requestOfCall(call, POD_KIND), subresource: "" };
   const options = value.deleteOptions ?? {};
   const dryRun = request.dryRun || (options.dryRun ?? []).includes("All");
   removeObject(deps.core, { ...request, dryRun }, findObject(deps.core, request), options);
@@ -133,8 +133,8 @@ async function replyEviction(call: ResourceCall): Promise<void> {
 async function replyToken(call: ResourceCall): Promise<void> {
   const { deps, at, exchange } = call;
   const key = `${at.namespace}/${at.name}`;
-  const account = deps.core.store.get(SERVICE_ACCOUNTS.collection, key);
-  if (!account) throw notFound(SERVICE_ACCOUNTS, at.name);
+  const account = deps.core.store.get(SERVICE_ACCOUNT_KIND.collection, key);
+  if (!account) throw objectNotFound(SERVICE_ACCOUNT_KIND, at.name);
   const { value } = decodeObject("TokenRequest", await needBody(call));
   const request: TokenRequest = {
     ...value,
@@ -146,7 +146,7 @@ async function replyToken(call: ResourceCall): Promise<void> {
 
 /** `namespaces/finalize`: lets go of a namespace. */
 async function replyFinalize(call: ResourceCall): Promise<void> {
-  const request = requestOfCall(call, NAMESPACES);
+  const request = requestOfCall(call, NAMESPACE_KIND);
   const { core } = call.deps;
   const body = readObject(await needBody(call), request);
   const before = findObject(core, request);
@@ -165,7 +165,9 @@ export function finalizeNamespace(
   const now = { ...before, spec: left.length === 0 ? spec : { ...spec, finalizers: left } };
   const { deletionTimestamp, finalizers: others = [] } = before.metadata;
   const isOver = deletionTimestamp !== undefined && left.length === 0 && others.length === 0;
-  return isOver ? store.remove(NAMESPACES.collection, now) : store.put(NAMESPACES.collection, now);
+  return isOver
+    ? store.remove(NAMESPACE_KIND.collection, now)
+    : store.put(NAMESPACE_KIND.collection, now);
 }
 
 function success(): object {

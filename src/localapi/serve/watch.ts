@@ -1,9 +1,9 @@
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
 import type { ReplyStream } from "../../outside/serving.ts";
 import type { ApiObject } from "../api-object.ts";
-import { apiVersionOf } from "../kinds/kind.ts";
 import { badRequest, expired, type StatusError } from "../status-error.ts";
 import type { Change, ObjectStore } from "../store/store.ts";
 import { type Showing, showObject, tableOf } from "./forms.ts";
@@ -11,7 +11,7 @@ import { isOn } from "./request.ts";
 import type { Selects } from "./select.ts";
 
 /** What a watch works with. */
-export interface WatchDeps {
+export interface ObjectWatchDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly random: Random;
@@ -43,7 +43,10 @@ const BOOKMARK_EVERY_MS = 60_000;
 const END_OF_INITIAL = { "k8s.io/initial-events-end": "true" };
 
 /** Reads what a watch asks for. Throws `StatusError` BadRequest, or Expired when its past is forgotten. */
-export function startOfWatch({ store, random }: WatchDeps, request: WatchRequest): WatchStart {
+export function startOfWatch(
+  { store, random }: ObjectWatchDeps,
+  request: WatchRequest,
+): WatchStart {
   const { query, showing, selects } = request;
   const seconds = Number(query.get("timeoutSeconds") ?? "0");
   if (!(seconds >= 0)) throw badRequest("timeoutSeconds must be a number that is not negative");
@@ -74,7 +77,7 @@ export function startOfWatch({ store, random }: WatchDeps, request: WatchRequest
 
 /** Sends changes until the timeout or the peer is gone. Changes that are not read use no memory. */
 export async function runWatch(
-  deps: WatchDeps,
+  deps: ObjectWatchDeps,
   request: WatchRequest,
   start: WatchStart,
   to: { readonly stream: ReplyStream; readonly signal: AbortSignal },

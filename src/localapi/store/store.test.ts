@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
-import type { Batch, BrokenRow, Database, Row } from "../../outside/database/database.ts";
+import type { Batch, BrokenRow, Database, StoredRow } from "../../outside/database/database.ts";
 import type { ApiObject } from "../api-object.ts";
 import { ObjectStore } from "./store.ts";
 
 /** A database in memory that can refuse to write. */
 class MemoryDatabase implements Database {
-  readonly kept = new Map<string, Row>();
+  readonly kept = new Map<string, StoredRow>();
   readonly settings = new Map<string, string>();
   readonly batches: Batch[] = [];
   refuses = false;
 
-  rows(): Iterable<Row> {
+  rows(): Iterable<StoredRow> {
     return this.kept.values();
   }
 

@@ -9,7 +9,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { isTree } from "../../kit/json.ts";
 import type { Log } from "../../kit/log.ts";
-import type { BrokenRow, Database, Row, RowChange } from "../../outside/database/database.ts";
+import type { BrokenRow, Database, RowChange, StoredRow } from "../../outside/database/database.ts";
 import { type ApiObject, keyOf } from "../api-object.ts";
 
 /** One change: what there was, and what there is now. At least one of the two is there. */
@@ -282,7 +282,7 @@ function versionOf(text: unknown): number | undefined {
 }
 
 /** The object of a row, or what is wrong with the row. */
-function objectOf({ key, content }: Row): ApiObject | string {
+function objectOf({ key, content }: StoredRow): ApiObject | string {
   let object: unknown;
   try {
     object = JSON.parse(content);

@@ -9,7 +9,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 
 /** One thing that is kept. */
-export interface Row {
+export interface StoredRow {
   readonly collection: string;
   readonly key: string;
   readonly content: string;
@@ -29,14 +29,14 @@ export interface Batch {
 }
 
 /** A row that cannot be used, and why. */
-export interface BrokenRow extends Row {
+export interface BrokenRow extends StoredRow {
   readonly why: string;
 }
 
 /** An open database; used by one process at a time. */
 export interface Database {
   /** All rows, in no order. */
-  rows(): Iterable<Row>;
+  rows(): Iterable<StoredRow>;
   setting(name: string): string | undefined;
   /** Moves rows out of sight into a table of their own, for inspection. Throws as `commit`. */
   setAside(rows: readonly BrokenRow[]): void;
@@ -121,7 +121,7 @@ class SqliteDatabase implements Database {
     }
   }
 
-  *rows(): Iterable<Row> {
+  *rows(): Iterable<StoredRow> {
     const all = this.#file.prepare("SELECT collection, key, content FROM rows");
     for (const row of all.iterate()) yield rowOf(row);
   }
@@ -202,7 +202,7 @@ class SqliteDatabase implements Database {
   }
 }
 
-function rowOf(row: Readonly<Record<string, unknown>>): Row {
+function rowOf(row: Readonly<Record<string, unknown>>): StoredRow {
   return {
     collection: String(row["collection"]),
     key: String(row["key"]),

@@ -1,14 +1,15 @@
 import type { DeleteOptions, ListMeta, ObjectMeta } from "../../api/generated/types.ts";
+import { apiVersionOf } from "../../api/text/api-version.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { apiErrorOf } from "./api-error.ts";
-import { apiPath, apiVersionOf, type ObjectPlace, type Query, type Resource } from "./resources.ts";
+import { apiPath, type ObjectPlace, type Query, type Resource } from "./resources.ts";
 import type { ApiReply, ApiRequest, ApiTransport, ApiWatchReply } from "./transport/transport.ts";
 
 /** What every object of the API has. */
-export interface ApiObject {
+export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata?: ObjectMeta;
@@ -116,7 +117,7 @@ export class KubeClient {
     kind: Resource<T>,
     options: ListOptions,
     signal: AbortSignal,
-  ): Promise<ObjectList<T & ApiObject>> {
+  ): Promise<ObjectList<T & KubeObject>> {
     const { namespace, ...query } = options;
     const place = namespace === undefined ? {} : { namespace };
     const list = await this.#json<{ metadata?: ListMeta; items?: readonly T[] | null }>(

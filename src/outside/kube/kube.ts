@@ -5,9 +5,9 @@
  */
 export { ApiError, isApiError } from "./api-error.ts";
 export type {
-  ApiObject,
   KubeClientDeps,
   KubeClientOptions,
+  KubeObject,
   ListOptions,
   ObjectList,
   Patch,
@@ -30,8 +30,8 @@ export { followRuntimeClasses } from "./runtime-class-list.ts";
 export type {
   ServiceAccountToken,
   ServiceAccountTokens,
-  TokenDeps,
   TokenOptions,
+  TokenRequestDeps,
 } from "./service-account-tokens.ts";
 export { RequestedTokens } from "./service-account-tokens.ts";
 export type { ServiceList, ServiceListDeps } from "./service-list.ts";

@@ -4,7 +4,7 @@ import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { isApiError } from "./api-error.ts";
-import type { ApiObject, KubeClient } from "./client.ts";
+import type { KubeClient, KubeObject } from "./client.ts";
 import { followObjects, type ObjectChange } from "./reflector.ts";
 import type { Resource } from "./resources.ts";
 
@@ -21,7 +21,7 @@ export interface ObjectSource {
    * known, and of every change; `undefined`: there is none of this name. Followed by several, it is
    * watched once.
    */
-  follow<T extends ApiObject>(
+  follow<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     onChange?: (object: T | undefined) => void,
@@ -31,13 +31,13 @@ export interface ObjectSource {
    * known stays so while the API is away. Throws `OutsideError` when nothing is known and nothing can be
    * found out (`deadline`, `unavailable`), or when the node may not see it (`denied`).
    */
-  get<T extends ApiObject>(
+  get<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     signal: AbortSignal,
   ): Promise<T | undefined>;
   /** All objects of a kind, asked for now. Throws `OutsideError`. For kinds of which a cluster has few. */
-  list<T extends ApiObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]>;
+  list<T extends KubeObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]>;
 }
 
 /** What following objects needs. */
@@ -53,11 +53,11 @@ export interface ObjectSourceDeps {
 const FIRST_ANSWER_MS = 10_000;
 
 interface Followed {
-  readonly listeners: Set<(object: ApiObject | undefined) => void>;
+  readonly listeners: Set<(object: KubeObject | undefined) => void>;
   readonly stop: AbortController;
   holders: number;
   /** Absent until the first answer of the API. */
-  known?: { readonly object: ApiObject | undefined };
+  known?: { readonly object: KubeObject | undefined };
   readonly waiting: Set<() => void>;
 }
 
@@ -78,7 +78,7 @@ export class WatchedObjects implements ObjectSource {
     return this.#followed.size;
   }
 
-  follow<T extends ApiObject>(
+  follow<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     onChange?: (object: T | undefined) => void,
@@ -86,7 +86,7 @@ export class WatchedObjects implements ObjectSource {
     const key = keyOf(kind, place);
     const entry = this.#followed.get(key) ?? this.#start(key, kind, place);
     entry.holders += 1;
-    const listener = onChange && ((object: ApiObject | undefined) => onChange(object as T));
+    const listener = onChange && ((object: KubeObject | undefined) => onChange(object as T));
     if (listener) {
       entry.listeners.add(listener);
       if (entry.known) listener(entry.known.object);
@@ -103,7 +103,7 @@ export class WatchedObjects implements ObjectSource {
     };
   }
 
-  async get<T extends ApiObject>(
+  async get<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     signal: AbortSignal,
@@ -123,11 +123,11 @@ export class WatchedObjects implements ObjectSource {
     }
   }
 
-  async list<T extends ApiObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
+  async list<T extends KubeObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
     return (await this.#deps.client.list(kind, {}, signal)).items;
   }
 
-  #start<T extends ApiObject>(key: string, kind: Resource<T>, place: NamedPlace): Followed {
+  #start<T extends KubeObject>(key: string, kind: Resource<T>, place: NamedPlace): Followed {
     const entry: Followed = {
       listeners: new Set(),
       stop: new AbortController(),
@@ -141,7 +141,7 @@ export class WatchedObjects implements ObjectSource {
     return entry;
   }
 
-  async #run<T extends ApiObject>(
+  async #run<T extends KubeObject>(
     entry: Followed,
     kind: Resource<T>,
     { namespace, name }: NamedPlace,
@@ -165,7 +165,7 @@ export class WatchedObjects implements ObjectSource {
     }
   }
 
-  #learn(entry: Followed, object: ApiObject | undefined): void {
+  #learn(entry: Followed, object: KubeObject | undefined): void {
     if (entry.known?.object === undefined && object === undefined && entry.known) return;
     entry.known = { object };
     for (const listener of [...entry.listeners]) {
@@ -180,7 +180,7 @@ export class WatchedObjects implements ObjectSource {
 
   #firstAnswer(
     entry: Followed,
-    kind: Resource<ApiObject>,
+    kind: Resource<KubeObject>,
     { namespace, name }: NamedPlace,
     signal: AbortSignal,
   ): Promise<NonNullable<Followed["known"]>> {
@@ -222,6 +222,6 @@ function objectAfter<T>(change: ObjectChange<T>): T | undefined {
   }
 }
 
-function isImmutable(object: ApiObject | undefined): boolean {
+function isImmutable(object: KubeObject | undefined): boolean {
   return object !== undefined && "immutable" in object && object.immutable === true;
 }

@@ -3,7 +3,7 @@ import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { isApiError } from "./api-error.ts";
-import type { ApiObject, KubeClient } from "./client.ts";
+import type { KubeClient, KubeObject } from "./client.ts";
 import type { NamedPlace, ObjectSource } from "./object-source.ts";
 import type { Resource } from "./resources.ts";
 
@@ -24,7 +24,7 @@ export interface PollingDeps {
 }
 
 interface Known {
-  readonly object: ApiObject | undefined;
+  readonly object: KubeObject | undefined;
   readonly at: MonotonicMs;
 }
 
@@ -45,7 +45,7 @@ export class PolledObjects implements ObjectSource {
     this.#deps = deps;
   }
 
-  follow<T extends ApiObject>(
+  follow<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     onChange?: (object: T | undefined) => void,
@@ -65,7 +65,7 @@ export class PolledObjects implements ObjectSource {
     return () => stop.abort(new Error("no longer followed"));
   }
 
-  async get<T extends ApiObject>(
+  async get<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     signal: AbortSignal,
@@ -84,11 +84,11 @@ export class PolledObjects implements ObjectSource {
     return object;
   }
 
-  async list<T extends ApiObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
+  async list<T extends KubeObject>(kind: Resource<T>, signal: AbortSignal): Promise<readonly T[]> {
     return (await this.#deps.client.list(kind, {}, signal)).items;
   }
 
-  async #ask<T extends ApiObject>(
+  async #ask<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     signal: AbortSignal,
@@ -101,7 +101,7 @@ export class PolledObjects implements ObjectSource {
     }
   }
 
-  async #poll<T extends ApiObject>(
+  async #poll<T extends KubeObject>(
     kind: Resource<T>,
     place: NamedPlace,
     { onChange, signal }: PollTarget<T>,

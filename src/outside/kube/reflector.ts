@@ -5,7 +5,7 @@ import { messageOf, OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import { ApiError, apiErrorOf, apiErrorOfStatus, isApiError } from "./api-error.ts";
-import type { ApiObject, KubeClient, ListOptions, Selection } from "./client.ts";
+import type { KubeClient, KubeObject, ListOptions, Selection } from "./client.ts";
 import type { Resource } from "./resources.ts";
 
 /** What became of the objects that are followed. */
@@ -56,7 +56,7 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 interface WatchEvent {
   readonly type: string;
-  readonly object: ApiObject & { readonly metadata?: ObjectMeta };
+  readonly object: KubeObject & { readonly metadata?: ObjectMeta };
 }
 
 /**
@@ -64,7 +64,7 @@ interface WatchEvent {
  * change comes once and in order; after a gap that the server cannot fill (410) comes a new `all`. A watch
  * that stalls is given up after its lifetime. Holds names and versions of the objects, not the objects.
  */
-export async function* followObjects<T extends ApiObject>(
+export async function* followObjects<T extends KubeObject>(
   options: FollowOptions<T>,
   deps: FollowDeps,
   signal: AbortSignal,
@@ -73,7 +73,7 @@ export async function* followObjects<T extends ApiObject>(
   for (;;) yield* follower.once();
 }
 
-class Follower<T extends ApiObject> {
+class Follower<T extends KubeObject> {
   readonly #options: FollowOptions<T>;
   readonly #deps: FollowDeps;
   readonly #signal: AbortSignal;
@@ -322,7 +322,7 @@ function keyOf(metadata: ObjectMeta | undefined): string {
 }
 
 /** Fields that the agent does not read, about half of an object. */
-function withoutManagedFields<T extends ApiObject>(object: T): T {
+function withoutManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata?.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };

@@ -169,8 +169,3 @@ function queryText(query: Query): string {
     .map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
     .join("&");
 }
-
-/** `apiVersion` of the objects of a resource. */
-export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group" | "version">) {
-  return group === "" ? version : `${group}/${version}`;
-}

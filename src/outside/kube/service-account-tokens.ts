@@ -37,7 +37,7 @@ export interface ServiceAccountTokens {
 }
 
 /** What asking for tokens needs. */
-export interface TokenDeps {
+export interface TokenRequestDeps {
   readonly client: Pick<KubeClient, "create">;
   readonly clock: Clock;
   readonly random: Random;
@@ -58,11 +58,11 @@ interface Kept extends ServiceAccountToken {
 
 /** Tokens by way of a client of the API (`TokenRequest`). */
 export class RequestedTokens implements ServiceAccountTokens {
-  readonly #deps: TokenDeps;
+  readonly #deps: TokenRequestDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #asking = new Map<string, Promise<Kept>>();
 
-  constructor(deps: TokenDeps) {
+  constructor(deps: TokenRequestDeps) {
     this.#deps = deps;
   }
 

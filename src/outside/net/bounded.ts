@@ -5,7 +5,7 @@ import { deadline } from "./deadlines.ts";
  * Sockets of one exchange. Whatever ends the exchange (an answer, the deadline, the caller), all of
  * them are closed with a reset, so that none is left in TIME_WAIT on the node.
  */
-export class Held {
+export class HeldSockets {
   readonly #sockets: Socket[] = [];
   #released = false;
 
@@ -75,7 +75,7 @@ export interface Bound<T> {
  */
 export function bounded<T>(
   bound: Bound<T>,
-  work: (held: Held, answer: (value: T) => void) => Promise<T> | undefined,
+  work: (held: HeldSockets, answer: (value: T) => void) => Promise<T> | undefined,
 ): Promise<T> {
   const { signal } = bound;
   return new Promise((resolve, reject) => {
@@ -83,7 +83,7 @@ export function bounded<T>(
       reject(signal.reason as Error);
       return;
     }
-    const held = new Held();
+    const held = new HeldSockets();
     const end = () => {
       cancel();
       listeners.delete(onAbort);

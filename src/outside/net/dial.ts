@@ -1,5 +1,5 @@
 import { connect, isIPv6, type Socket } from "node:net";
-import type { Held } from "./bounded.ts";
+import type { HeldSockets } from "./bounded.ts";
 
 /** Why a peer could not be spoken to, in the words of Go's net package, which users search for. */
 export class PeerError extends Error {
@@ -81,7 +81,12 @@ const READ_BUFFER_BYTES = 16 * 1024;
  * Connects. The socket stays half open when the peer closes, because an ordinary close in answer
  * would leave the peer's side in TIME_WAIT.
  */
-export function connectTo(host: string, port: number, held: Held, handlers: Connecting): Socket {
+export function connectTo(
+  host: string,
+  port: number,
+  held: HeldSockets,
+  handlers: Connecting,
+): Socket {
   const { onBytes } = handlers;
   readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
   const onread = onBytes && {
@@ -107,7 +112,7 @@ export function connectTo(host: string, port: number, held: Held, handlers: Conn
 }
 
 /** Connects for who needs the socket as a stream. Throws `PeerError`. */
-export function dial(host: string, port: number, held: Held): Promise<Socket> {
+export function dial(host: string, port: number, held: HeldSockets): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const onConnect = (socket: Socket) => {
       // Handshakes and frames are small and wait for each other.
@@ -136,7 +141,7 @@ const URL_PARTS = /^(https?):\/\/(?:[^/?#@]*@)?(\[[^\]]+\]|[^/?#:[\]]+)(?::(\d{1
  * Takes a URL apart without touching its path: the `URL` class would resolve `..` and turn
  * backslashes, which a probe must send as they are. `undefined` when it is not an http(s) URL.
  */
-export function parseTarget(url: string): HttpTarget | undefined {
+export function parseHttpTarget(url: string): HttpTarget | undefined {
   const [, scheme = "", rawHost = "", rawPort, rest = ""] = URL_PARTS.exec(url) ?? [];
   if (scheme === "") return undefined;
   const secure = scheme.toLowerCase() === "https";

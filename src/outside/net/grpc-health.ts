@@ -1,5 +1,5 @@
 import { GrpcError } from "../grpc/channel.ts";
-import { bounded, type Held } from "./bounded.ts";
+import { bounded, type HeldSockets } from "./bounded.ts";
 import { dial, joinHostPort, PeerError } from "./dial.ts";
 import { type H2Reply, requestH2 } from "./h2.ts";
 import { decodeHealthStatus, encodeHealthRequest } from "./health-codec.ts";
@@ -49,7 +49,7 @@ function timedOut(progress: Progress): GrpcHealthAnswer {
 
 async function untilConnected(
   request: GrpcHealthRequest,
-  held: Held,
+  held: HeldSockets,
   { progress, leftMs }: { readonly progress: Progress; readonly leftMs: () => number },
 ): Promise<GrpcHealthAnswer> {
   for (;;) {
@@ -70,7 +70,7 @@ async function untilConnected(
 
 async function check(
   request: GrpcHealthRequest,
-  held: Held,
+  held: HeldSockets,
   progress: Progress,
 ): Promise<GrpcHealthAnswer> {
   const socket = await dial(request.host, request.port, held);

@@ -6,8 +6,15 @@ import {
   type SecureContext,
   type TLSSocket,
 } from "node:tls";
-import { bounded, type Held, reset } from "./bounded.ts";
-import { brokenText, connectTo, dial, type HttpTarget, PeerError, parseTarget } from "./dial.ts";
+import { bounded, type HeldSockets, reset } from "./bounded.ts";
+import {
+  brokenText,
+  connectTo,
+  dial,
+  type HttpTarget,
+  PeerError,
+  parseHttpTarget,
+} from "./dial.ts";
 import { requestH2 } from "./h2.ts";
 import { type HttpReply, MalformedReply, ReplyReader } from "./http-reply.ts";
 import type { HttpAnswer, HttpExchange } from "./net.ts";
@@ -68,7 +75,7 @@ export function httpGet(exchange: HttpExchange, signal: AbortSignal): Promise<Ht
 /** Requests until an answer is no redirect that may be followed; keeps `at` on the URL being asked. */
 async function follow(
   exchange: HttpExchange,
-  held: Held,
+  held: HeldSockets,
   at: { url: string },
 ): Promise<HttpAnswer> {
   let host = lastHeader(exchange, "host");
@@ -100,7 +107,7 @@ async function follow(
 }
 
 function mustParse(url: string): HttpTarget {
-  const target = parseTarget(url);
+  const target = parseHttpTarget(url);
   if (target) return target;
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];
   if (scheme !== undefined && !/^https?$/i.test(scheme)) {
@@ -164,7 +171,7 @@ function request(
   target: HttpTarget,
   head: Head,
   maxBodyBytes: number,
-  held: Held,
+  held: HeldSockets,
 ): Promise<HttpReply> {
   return target.secure
     ? requestSecure(target, head, maxBodyBytes, held)
@@ -175,7 +182,7 @@ async function requestSecure(
   target: HttpTarget,
   head: Head,
   maxBodyBytes: number,
-  held: Held,
+  held: HeldSockets,
 ): Promise<HttpReply> {
   const raw = await dial(target.host, target.port, held);
   const socket = await secure(raw, target);
@@ -235,7 +242,7 @@ function requestPlain(
   target: HttpTarget,
   text: string,
   maxBodyBytes: number,
-  held: Held,
+  held: HeldSockets,
 ): Promise<HttpReply> {
   const reader = new ReplyReader(maxBodyBytes);
   let isOver = false;

@@ -34,7 +34,7 @@ export interface NodeInfo extends NodeResources {
 }
 
 /** A refusal with the Go kubelet's text. */
-export interface Refusal {
+export interface AdmissionRefusal {
   readonly reason: string;
   readonly message: string;
 }
@@ -51,7 +51,7 @@ export interface RuleInputs {
 export interface Rule {
   readonly name: string;
   /** `undefined` means agreed. */
-  readonly refuse: (inputs: RuleInputs) => Refusal | undefined;
+  readonly refuse: (inputs: RuleInputs) => AdmissionRefusal | undefined;
 }
 
 /** All rules in the order they are asked; the first refusal counts. */
@@ -81,7 +81,9 @@ export function lacksOnlyResources(inputs: RuleInputs): boolean {
 }
 
 /** The first refusal with the rule's name; `undefined` when every rule agrees. */
-export function judge(inputs: RuleInputs): (Refusal & { readonly rule: string }) | undefined {
+export function judge(
+  inputs: RuleInputs,
+): (AdmissionRefusal & { readonly rule: string }) | undefined {
   for (const { name, refuse } of RULES) {
     const refusal = refuse(inputs);
     if (refusal) return { rule: name, ...refusal };
@@ -89,7 +91,7 @@ export function judge(inputs: RuleInputs): (Refusal & { readonly rule: string })
   return undefined;
 }
 
-function refuseUnsupported({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseUnsupported({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   if (nodeInfo.waitsForUnserved && !isStaticPod(candidate)) return undefined;
   const fields = unsupportedFields(candidate);
   if (fields.length === 0) return undefined;
@@ -100,7 +102,7 @@ function refuseUnsupported({ candidate, nodeInfo }: RuleInputs): Refusal | undef
 }
 
 /** Its own runtime is what a pod is confined by: no other one will do. */
-function refuseUnknowableClass({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseUnknowableClass({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   if (!candidate.spec?.runtimeClassName || nodeInfo.runtimeClasses) return undefined;
   return {
     reason: "UnsupportedPodField",
@@ -108,7 +110,7 @@ function refuseUnknowableClass({ candidate, nodeInfo }: RuleInputs): Refusal | u
   };
 }
 
-function refuseUnderPressure({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseUnderPressure({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   const { pressure = [] } = nodeInfo;
   if (mayComeUnder(pressure, candidate)) return undefined;
   return { reason: "Evicted", message: pressureText(pressure) };
@@ -117,7 +119,7 @@ function refuseUnderPressure({ candidate, nodeInfo }: RuleInputs): Refusal | und
 const OS_LABEL = "kubernetes.io/os";
 
 /** First the label, then the field (lifecycle/predicate.go); the agent keeps the node's own label at "linux". */
-function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
+function refuseOtherOs({ candidate }: RuleInputs): AdmissionRefusal | undefined {
   if ((candidate.metadata?.labels?.[OS_LABEL] ?? "linux") !== "linux") {
     return {
       reason: "PodOSSelectorNodeLabelDoesNotMatch",
@@ -132,7 +134,10 @@ function refuseOtherOs({ candidate }: RuleInputs): Refusal | undefined {
   };
 }
 
-function refuseOtherNode({ candidate, nodeInfo: { node } }: RuleInputs): Refusal | undefined {
+function refuseOtherNode({
+  candidate,
+  nodeInfo: { node },
+}: RuleInputs): AdmissionRefusal | undefined {
   if (!node || matchesNode(candidate, node)) return undefined;
   return {
     reason: "NodeAffinity",
@@ -140,7 +145,7 @@ function refuseOtherNode({ candidate, nodeInfo: { node } }: RuleInputs): Refusal
   };
 }
 
-function refuseTaint({ candidate, nodeInfo: { node } }: RuleInputs): Refusal | undefined {
+function refuseTaint({ candidate, nodeInfo: { node } }: RuleInputs): AdmissionRefusal | undefined {
   if (!node || !untoleratedTaint(candidate, node)) return undefined;
   return {
     reason: "TaintToleration",
@@ -149,7 +154,7 @@ function refuseTaint({ candidate, nodeInfo: { node } }: RuleInputs): Refusal | u
 }
 
 /** After all others, as in the Go kubelet (lifecycle/handlers.go declaredFeaturesAdmitHandler). */
-function refuseUndeclared({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseUndeclared({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   if (!nodeInfo.declaredFeatures) return undefined;
   const missing = missingFeatures(featuresForPod(candidate), nodeInfo.declaredFeatures);
   if (missing === undefined) return undefined;
@@ -159,16 +164,16 @@ function refuseUndeclared({ candidate, nodeInfo }: RuleInputs): Refusal | undefi
   };
 }
 
-function refuseSysctls({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseSysctls({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   const message = forbiddenSysctl(candidate, nodeInfo.allowedUnsafeSysctls);
   return message === undefined ? undefined : { reason: "SysctlForbidden", message };
 }
 
-function refuseUnconfinable({ candidate, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseUnconfinable({ candidate, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   return nodeInfo.security && unenforceable(candidate, nodeInfo.security);
 }
 
-function refuseTakenPorts({ candidate, others }: RuleInputs): Refusal | undefined {
+function refuseTakenPorts({ candidate, others }: RuleInputs): AdmissionRefusal | undefined {
   const taken = others.flatMap(hostPorts);
   const clash = hostPorts(candidate).some((wanted) => taken.some((held) => clashes(wanted, held)));
   if (!clash) return undefined;
@@ -203,15 +208,15 @@ function clashes(a: HostPort, b: HostPort): boolean {
   return a.address === b.address || a.address === ANY_ADDRESS || b.address === ANY_ADDRESS;
 }
 
-function refuseTooMany({ candidate, others, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseTooMany({ candidate, others, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   return outOf(shortages(candidate, others, nodeInfo).find(({ name }) => name === "pods"));
 }
 
-function refuseTooLarge({ candidate, others, nodeInfo }: RuleInputs): Refusal | undefined {
+function refuseTooLarge({ candidate, others, nodeInfo }: RuleInputs): AdmissionRefusal | undefined {
   return outOf(shortages(candidate, others, nodeInfo).find(({ name }) => name !== "pods"));
 }
 
-function outOf(shortage: FoundShortage | undefined): Refusal | undefined {
+function outOf(shortage: FoundShortage | undefined): AdmissionRefusal | undefined {
   if (!shortage) return undefined;
   const { name, requested, used, capacity } = shortage;
   return {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodStatus } from "../../api/generated/types.ts";
 import { causeOf, hasEnded } from "./ended-before.ts";
-import type { PodSource } from "./record.ts";
+import type { PodOrigin } from "./record.ts";
 
 const LOW = "The node was low on resource: memory. Threshold quantity: 1Gi, available: 1Mi. ";
 const containerStatuses: PodStatus["containerStatuses"] = [];
@@ -15,7 +15,7 @@ for (const [what, source, status, expected] of [
   ["a manifest that was refused", "file", { phase: "Failed" }, false],
   ["a manifest under pressure once", "file", { phase: "Failed", reason: "Evicted" }, false],
   ["a manifest that failed", "file", { phase: "Failed", containerStatuses }, true],
-] as const satisfies readonly (readonly [string, PodSource, PodStatus | undefined, boolean])[])
+] as const satisfies readonly (readonly [string, PodOrigin, PodStatus | undefined, boolean])[])
   test(`hasEnded: ${what}`, () => assert.equal(hasEnded(source, status), expected));
 
 test("causeOf: the message of an eviction is kept, and DisruptionTarget", () => {

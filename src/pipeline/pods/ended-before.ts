@@ -1,13 +1,13 @@
 // pure
 import type { Pod, PodStatus } from "../../api/generated/types.ts";
 import { isTerminalPhase } from "../../api/pod/pod.ts";
-import type { PodSource, TerminationCause } from "./record.ts";
+import type { PodOrigin, TerminationCause } from "./record.ts";
 
 /**
  * Whether the status published in a previous run says that the pod has run its course, or was being evicted. A
  * manifest that was only refused is judged again: such a status shows no containers.
  */
-export function hasEnded(source: PodSource, published: PodStatus | undefined): boolean {
+export function hasEnded(source: PodOrigin, published: PodStatus | undefined): boolean {
   if (source === "api" && published?.reason === EVICTED) return true;
   if (!isTerminalPhase(published?.phase)) return false;
   return source === "api" || published?.containerStatuses !== undefined;

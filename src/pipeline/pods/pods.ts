@@ -26,8 +26,8 @@ import type { PodDeps } from "./ports.ts";
 import {
   NOTHING_OBSERVED,
   newRecord,
+  type PodOrigin,
   type PodRecord,
-  type PodSource,
   type TerminationCause,
 } from "./record.ts";
 import { recordDegraded, signalOf } from "./record-degraded.ts";
@@ -41,7 +41,7 @@ export type PodChange =
       readonly kind: "desired";
       readonly uid: PodUid;
       readonly pod: Pod;
-      readonly source: PodSource;
+      readonly source: PodOrigin;
     }
   | {
       readonly kind: "removed";

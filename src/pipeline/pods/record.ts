@@ -116,7 +116,7 @@ export interface PodRecord {
   readonly desired: Pod;
   readonly resize: PodResize;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */
-  readonly source: PodSource;
+  readonly source: PodOrigin;
   readonly life: PodLife;
   readonly admission: Admission;
   readonly freshness: Freshness;
@@ -150,7 +150,7 @@ export interface PodRecord {
 }
 
 /** The source of the desired pod. */
-export type PodSource = "file" | "http" | "api" | "runtime";
+export type PodOrigin = "file" | "http" | "api" | "runtime";
 
 /** Back-off of one container; the key covers what, when changed, starts afresh (image, resources). */
 export interface RestartBackoff extends BackoffEntry {
@@ -177,7 +177,7 @@ export interface NewRecord {
   readonly desired?: Pod;
   /** Where its change in place stands, when it was not just begun. */
   readonly resize?: PodResize;
-  readonly source: PodSource;
+  readonly source: PodOrigin;
   readonly observed: Observation;
   readonly startedAt: WallMs;
   /** Whether this agent may have made things for the pod in a previous run. */

@@ -11,7 +11,7 @@ import { livingContainers, nothingLeft } from "./observed.ts";
 import { isFinished } from "./phase.ts";
 import { isResizing } from "./plan/plan-resize.ts";
 import { cannotGoOn } from "./plan/plan-sandbox.ts";
-import { findContainer } from "./plan/restart.ts";
+import { findSpecContainer } from "./plan/restart.ts";
 import { inRounds } from "./plan/rounds.ts";
 import {
   type PodLife,
@@ -92,7 +92,7 @@ function withoutOldImages(
   { pod, stepFailures }: PodRecord,
   desired: Pod,
 ): PodRecord["stepFailures"] {
-  const imageIn = (of: Pod, name: string) => findContainer(of, name)?.container.image;
+  const imageIn = (of: Pod, name: string) => findSpecContainer(of, name)?.container.image;
   const isOld = (step: string) => imageIn(pod, step) !== imageIn(desired, step);
   if (!Object.keys(stepFailures).some(isOld)) return stepFailures;
   return Object.fromEntries(Object.entries(stepFailures).filter(([step]) => !isOld(step)));

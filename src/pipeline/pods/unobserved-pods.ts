@@ -3,7 +3,7 @@ import type { PodUid, UnobservedPod } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { NOTHING_OBSERVED, newRecord, type PodRecord, type PodSource } from "./record.ts";
+import { NOTHING_OBSERVED, newRecord, type PodOrigin, type PodRecord } from "./record.ts";
 
 /** What a previous run of the agent knew of a pod. */
 export interface KnownBefore {
@@ -35,11 +35,11 @@ interface DesiredChange {
   readonly kind: "desired";
   readonly uid: PodUid;
   readonly pod: Pod;
-  readonly source: PodSource;
+  readonly source: PodOrigin;
 }
 
 /** What is to be done with a pod once it was observed. */
-export interface Held {
+export interface HeldPod {
   readonly found: UnobservedPod;
   /** Absent while no source has named it. */
   readonly desired?: { readonly change: DesiredChange; readonly before: KnownBefore };
@@ -53,7 +53,7 @@ export interface Held {
  * say of them is kept until they are observed. Meanwhile they show the status that they had.
  */
 export class UnobservedPods {
-  readonly #held = new Map<PodUid, Held>();
+  readonly #held = new Map<PodUid, HeldPod>();
   readonly #records = new Map<PodUid, PodRecord>();
 
   has(uid: PodUid): boolean {
@@ -100,7 +100,7 @@ export class UnobservedPods {
   }
 
   /** The pod was observed, or is gone: it is held no more. */
-  take(uid: PodUid): Held | undefined {
+  take(uid: PodUid): HeldPod | undefined {
     const held = this.#held.get(uid);
     this.#held.delete(uid);
     this.#records.delete(uid);
@@ -117,7 +117,7 @@ export class UnobservedPods {
 }
 
 /** The name by which others may wait for it. */
-export function nameOf({ found, desired }: Held): string {
+export function nameOf({ found, desired }: HeldPod): string {
   return podDisplayName(desired?.change.pod ?? found.describe());
 }
 
@@ -125,7 +125,7 @@ export function nameOf({ found, desired }: Held): string {
 const UNKNOWN_START = 0 as WallMs;
 
 /** It was admitted once, else the runtime had nothing of it; on a stale observation nothing is done about it. */
-function recordOf({ found, desired, removed }: Held, before?: PodRecord): PodRecord {
+function recordOf({ found, desired, removed }: HeldPod, before?: PodRecord): PodRecord {
   const pod = desired?.change.pod ?? found.describe();
   const record = newRecord({
     uid: found.uid,

@@ -12,7 +12,7 @@ import type { Images } from "../../subsystems/images/images.ts";
 import type { Logs } from "../../subsystems/logs/logs.ts";
 import type { Runtime, RuntimeFeatures } from "../../subsystems/runtime/runtime.ts";
 import type { ContainerMounts, Volumes } from "../../subsystems/volumes/volumes.ts";
-import { findContainer } from "../pods/plan/restart.ts";
+import { findSpecContainer } from "../pods/plan/restart.ts";
 import { ContainerConfigError, type CreateContainerOptions } from "../pods/ports.ts";
 
 /** The subsystems a container is made from. */
@@ -96,7 +96,7 @@ async function firstCount(
 }
 
 function containerOf({ pod, container }: CreateContainerOptions): Container {
-  const found = findContainer(pod, container);
+  const found = findSpecContainer(pod, container);
   if (!found) throw new InvariantError(`pod ${podDisplayName(pod)} has no container ${container}`);
   return found.container;
 }

@@ -18,7 +18,7 @@ import {
   newerConditions,
   podConditions,
 } from "./pod-conditions.ts";
-import { podLevelResources, resizeConditions } from "./resize-status.ts";
+import { resizeConditions, statusPodResources } from "./resize-status.ts";
 import { type PodContainerStatuses, whenTerminated } from "./when-terminated.ts";
 
 /** What a status depends on beside the record. */
@@ -84,7 +84,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
             : {}),
         }),
     qosClass: qosClassOf(record.pod),
-    ...podLevelResources(record),
+    ...statusPodResources(record),
   };
 }
 

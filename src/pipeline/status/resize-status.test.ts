@@ -11,7 +11,7 @@ import {
 } from "../../../test/support/pods.ts";
 import { allocationOf } from "../../api/pod/allocation.ts";
 import { asSpecified } from "../pods/record.ts";
-import { containerResources, podLevelResources, resizeConditions } from "./resize-status.ts";
+import { containerResources, resizeConditions, statusPodResources } from "./resize-status.ts";
 
 const HALF = { cpu: "500m", memory: "1Gi" };
 const given = (requests: object, more: object = {}) => ({
@@ -51,13 +51,13 @@ test("podLevelResources: of pods that have them", () => {
     group: allocationOf(whole({ cpu: "1" })),
   };
   assert.deepEqual(
-    podLevelResources(aRecord({ pod: whole({ cpu: "2" }) }, { resize: { actuated } })),
+    statusPodResources(aRecord({ pod: whole({ cpu: "2" }) }, { resize: { actuated } })),
     {
       allocatedResources: { cpu: "2" },
       resources: { requests: { cpu: "1" } },
     },
   );
-  assert.deepEqual(podLevelResources(aRecord()), {});
+  assert.deepEqual(statusPodResources(aRecord()), {});
 });
 
 test("resizeConditions: waiting, going on, failed", () => {

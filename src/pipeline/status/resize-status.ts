@@ -73,7 +73,7 @@ function mixed(given: ResourceRequirements, has: ResourceRequirements): Resource
 }
 
 /** The same of a pod that has resources as a whole. */
-export function podLevelResources({
+export function statusPodResources({
   pod,
   resize,
 }: PodRecord): Pick<PodStatus, "allocatedResources" | "resources"> {

@@ -7,7 +7,7 @@ import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.t
 import { familyMismatch } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Decoded, StateFile, StateFiles } from "../../kit/state/state-files.ts";
+import type { DecodedState, StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
 
@@ -222,7 +222,7 @@ interface KeptStatus {
   readonly going: boolean;
 }
 
-function parseKept(text: string): Decoded<KeptStatus> {
+function parseKept(text: string): DecodedState<KeptStatus> {
   const kept = JSON.parse(text) as {
     format?: unknown;
     status?: unknown;

@@ -12,7 +12,7 @@ export interface Identity {
 }
 
 /** What a request brings along to prove who sends it. */
-export interface Credentials {
+export interface PresentedCredentials {
   readonly client: ClientCertificate;
   /** Of the header `Authorization: Bearer`. */
   readonly bearerToken: string | undefined;
@@ -28,7 +28,7 @@ export type Authentication =
 
 /** One way of proving who one is; certificates here, tokens with an API server. */
 export interface Authenticator {
-  authenticate(credentials: Credentials, signal: AbortSignal): Promise<Authentication>;
+  authenticate(credentials: PresentedCredentials, signal: AbortSignal): Promise<Authentication>;
 }
 
 /** Group of all authenticated users. */

@@ -1,5 +1,5 @@
 import { messageOf } from "../../kit/errors.ts";
-import type { Access } from "../routes.ts";
+import type { RouteAccess } from "../routes.ts";
 import { verbOf } from "../routes.ts";
 import type { Identity } from "./authenticate.ts";
 
@@ -37,7 +37,7 @@ export function mastersThen(delegate: Authorizer | undefined): Authorizer {
 /** What is to be decided about a request. */
 export interface AccessQuestion {
   readonly identity: Identity;
-  readonly access: Access;
+  readonly access: RouteAccess;
   readonly method: string;
   readonly path: string;
   readonly nodeName: string;

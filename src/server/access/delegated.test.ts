@@ -5,7 +5,7 @@ import { SimClock } from "../../../test/sim/sim-clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createSeededRandom } from "../../kit/random.ts";
 import { KubeClient } from "../../outside/kube/kube.ts";
-import type { Credentials } from "./authenticate.ts";
+import type { PresentedCredentials } from "./authenticate.ts";
 import { decideAccess } from "./authorize.ts";
 import { reviewAuthorizer, tokenAuthenticator } from "./delegated.ts";
 
@@ -42,7 +42,7 @@ function world() {
   return { clock, server, client, asked, settled };
 }
 
-const bearer = (bearerToken: string | undefined): Credentials => ({
+const bearer = (bearerToken: string | undefined): PresentedCredentials => ({
   client: { kind: "none" },
   bearerToken,
 });

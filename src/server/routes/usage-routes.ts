@@ -7,7 +7,7 @@ import {
   parseLabelSelector,
   type SelectorReading,
 } from "../../api/text/labels.ts";
-import type { NodeUsage, PodUsage } from "../../subsystems/stats/stats.ts";
+import type { NodeMetrics, PodMetrics } from "../../subsystems/stats/stats.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import type { ServedNode } from "../served-node.ts";
@@ -98,7 +98,7 @@ async function replyPod(call: Call, { subsystems }: ServedNode): Promise<void> {
 function replyList(
   call: Call,
   kind: string,
-  items: readonly (NodeUsage | PodUsage)[],
+  items: readonly (NodeMetrics | PodMetrics)[],
 ): Promise<void> {
   return replyJson(call, { kind, apiVersion: GROUP_VERSION, metadata: {}, items });
 }
@@ -109,7 +109,7 @@ function notFound(plural: string, name: string): HttpProblem {
 }
 
 /** What `labelSelector` and `fieldSelector` let through. */
-function chooser(query: URLSearchParams): (item: NodeUsage | PodUsage) => boolean {
+function chooser(query: URLSearchParams): (item: NodeMetrics | PodMetrics) => boolean {
   const labels: LabelRequirements = selected(query, "labelSelector", parseLabelSelector) ?? [];
   const fields: readonly FieldRequirement[] =
     selected(query, "fieldSelector", parseFieldSelector) ?? [];

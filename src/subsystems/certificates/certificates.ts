@@ -5,9 +5,9 @@
  */
 export type { BootstrapDeps, BootstrapOptions } from "./bootstrap.ts";
 export { bootstrapCertificate, nodeKubeconfig } from "./bootstrap.ts";
-export type { RotationDeps, RotationOptions } from "./rotate.ts";
+export type { CertificateRotationDeps, RotationOptions } from "./rotate.ts";
 export { keepCertificate, renewalAt } from "./rotate.ts";
 export type { SignDeps } from "./sign.ts";
 export { CLIENT_STORE, clientRotation, SERVING_STORE, servingRotation } from "./signers.ts";
-export type { CertificatePair, StoreDeps } from "./store.ts";
+export type { CertificatePair, CertificateStoreDeps } from "./store.ts";
 export { CertificateStore, isCurrent, splitPair } from "./store.ts";

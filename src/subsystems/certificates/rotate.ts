@@ -26,7 +26,7 @@ export interface RotationOptions {
 }
 
 /** What rotating needs. */
-export interface RotationDeps extends SignDeps {
+export interface CertificateRotationDeps extends SignDeps {
   readonly store: CertificateStore;
   /** A change of any of these may mean that other names are wanted. */
   readonly wakeOn: readonly Reading<unknown>[];
@@ -45,7 +45,7 @@ const LONGEST_SLEEP_MS = 10 * 60_000;
  */
 export async function keepCertificate(
   options: RotationOptions,
-  deps: RotationDeps,
+  deps: CertificateRotationDeps,
   { first, signal }: { readonly first: CertificatePair | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
   const { clock, random, log } = deps;
@@ -79,7 +79,7 @@ export async function keepCertificate(
 async function renew(
   { signerName, usages, subject }: RotationOptions,
   names: AlternativeNames,
-  deps: RotationDeps,
+  deps: CertificateRotationDeps,
   signal: AbortSignal,
 ): Promise<CertificatePair> {
   const key = await generateKeyPair();

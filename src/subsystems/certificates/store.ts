@@ -1,7 +1,7 @@
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
-import type { Decoded, StateFiles } from "../../kit/state/state-files.ts";
+import type { DecodedState, StateFiles } from "../../kit/state/state-files.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { keyBelongsTo, parseCertificate } from "../../outside/x509/x509.ts";
 
@@ -12,7 +12,7 @@ export interface CertificatePair {
 }
 
 /** What the store needs. */
-export interface StoreDeps {
+export interface CertificateStoreDeps {
   readonly files: Files;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,9 +30,9 @@ const FOLDER_MODE = 0o755;
 export class CertificateStore {
   readonly #folder: string;
   readonly #name: string;
-  readonly #deps: StoreDeps;
+  readonly #deps: CertificateStoreDeps;
 
-  constructor(folder: string, name: string, deps: StoreDeps) {
+  constructor(folder: string, name: string, deps: CertificateStoreDeps) {
     this.#folder = folder;
     this.#name = name;
     this.#deps = deps;
@@ -108,7 +108,7 @@ export class CertificateStore {
   }
 }
 
-function decodePair(text: string): Decoded<CertificatePair> {
+function decodePair(text: string): DecodedState<CertificatePair> {
   const value = splitPair(text);
   return value
     ? { kind: "read", value }

@@ -110,7 +110,7 @@ function isNumber(text: string | undefined): text is string {
  * the group cannot be made or is missing; failed writes are in the report. With `repair`, values that
  * are usually left alone are written too.
  */
-export async function applyPlan(
+export async function applyCgroupPlan(
   access: CgroupAccess,
   plan: CgroupPlan,
   { repair = false }: { readonly repair?: boolean } = {},

@@ -15,7 +15,7 @@ import { container, GI, ONE, podOf } from "../../../test/support/cgroup-pods.ts"
 import { isOutside, OutsideError, UsageError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
-import { applyPlan } from "./apply.ts";
+import { applyCgroupPlan } from "./apply.ts";
 import { createCgroups } from "./cgroups.ts";
 import { defaultCgroupOptions } from "./options.ts";
 
@@ -289,9 +289,9 @@ test("applying any plan leaves nothing to apply", async () => {
         ),
       );
       for (const plan of cgroups.planTree(all)) {
-        const report = await applyPlan({ tree }, plan);
+        const report = await applyCgroupPlan({ tree }, plan);
         assert.deepEqual(report.failed, []);
-        const again = await applyPlan({ tree }, plan);
+        const again = await applyCgroupPlan({ tree }, plan);
         assert.deepEqual([again.created, again.written], [false, []]);
       }
       assert.deepEqual(await cgroups.drift(all), []);
@@ -309,7 +309,7 @@ test("applyPlan tries once more what only fits when something else is set", asyn
     return early ? new OutsideError("invalid", "quota of old does not fit") : undefined;
   };
   const { tree } = cgroupModule(1, {}, fault);
-  const report = await applyPlan(
+  const report = await applyCgroupPlan(
     { tree },
     {
       path: "/kubepods",

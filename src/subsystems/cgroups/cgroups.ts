@@ -15,7 +15,7 @@ import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
 import type { SystemdUnits } from "../../outside/systemd/systemd.ts";
 import {
-  applyPlan,
+  applyCgroupPlan,
   type CgroupAccess,
   type CgroupDifference,
   type CgroupReport,
@@ -27,11 +27,11 @@ import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
 import { type CgroupOptions, settingsFrom } from "./options.ts";
 import { MIN_SHARES } from "./plan/convert.ts";
-import { type ContainerResources, planContainer } from "./plan/plan-container.ts";
+import { type ContainerResources, planContainerGroup } from "./plan/plan-container.ts";
 import { planNode, planReserved } from "./plan/plan-node.ts";
-import { planPod } from "./plan/plan-pod.ts";
+import { planPodGroup } from "./plan/plan-pod.ts";
 import { planQos, planQosStart } from "./plan/plan-qos.ts";
-import { planSandbox, type SandboxResources } from "./plan/plan-sandbox.ts";
+import { planSandboxGroup, type SandboxResources } from "./plan/plan-sandbox.ts";
 import { planTree } from "./plan/plan-tree.ts";
 import { type CgroupPlan, planWrites } from "./plan/writes.ts";
 import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
@@ -45,7 +45,7 @@ import {
   connectCgroups,
   readCpus,
   readSwap,
-  reservationProblem,
+  unenforceableReservation,
 } from "./start.ts";
 
 export { cgroupOptionsOf, USUAL_PAGE_BYTES } from "./from-config.ts";
@@ -200,7 +200,7 @@ class CgroupRoom implements Cgroups {
     try {
       await this.#applyAll(planReserved(this.#settings));
     } catch (thrown) {
-      throw reservationProblem(thrown);
+      throw unenforceableReservation(thrown);
     }
     return enforcement;
   }
@@ -223,9 +223,9 @@ class CgroupRoom implements Cgroups {
 
   async ensurePod(pod: Pod, uid: string): Promise<boolean> {
     if (!this.#options.cgroupsPerQos) return false;
-    const plan = planPod(this.#settings, { ...podDemand(pod), uid });
+    const plan = planPodGroup(this.#settings, { ...podDemand(pod), uid });
     if (await this.#deps.tree.exists(plan.path)) return false;
-    const report = await this.#timed("create", () => applyPlan(this.#access, plan));
+    const report = await this.#timed("create", () => applyCgroupPlan(this.#access, plan));
     const [first] = report.failed;
     // Without its group the pod would run where the runtime makes one, without any limit.
     if (first && !(await this.#deps.tree.exists(plan.path))) throw first.error;
@@ -270,11 +270,11 @@ class CgroupRoom implements Cgroups {
   }
 
   containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources {
-    return planContainer(this.#settings, podDemand(pod), containerDemand(pod, container));
+    return planContainerGroup(this.#settings, podDemand(pod), containerDemand(pod, container));
   }
 
   sandboxResources(pod: Pod): SandboxResources {
-    return planSandbox(this.#settings, pod);
+    return planSandboxGroup(this.#settings, pod);
   }
 
   updateQos(pods: readonly Pod[]): Promise<void> {
@@ -347,7 +347,7 @@ class CgroupRoom implements Cgroups {
     for (const plan of this.planTree(pods)) {
       if (!(await this.#deps.tree.exists(plan.path))) continue;
       const report = await this.#timed("update", () =>
-        applyPlan(this.#access, plan, { repair: true }),
+        applyCgroupPlan(this.#access, plan, { repair: true }),
       );
       written.push(...report.written);
       if (report.failed[0]) throw report.failed[0].error;
@@ -372,7 +372,7 @@ class CgroupRoom implements Cgroups {
   async #applyOne(plan: CgroupPlan): Promise<OutsideError | undefined> {
     let report: CgroupReport;
     try {
-      report = await this.#timed("update", () => applyPlan(this.#access, plan));
+      report = await this.#timed("update", () => applyCgroupPlan(this.#access, plan));
     } catch (thrown) {
       if (thrown instanceof OutsideError) return thrown;
       throw thrown;

@@ -2,7 +2,7 @@
 import { wholeOf } from "../../api/text/quantity.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
 import { type CgroupDriver, parseCgroupRoot } from "./names.ts";
-import { pageSizeName, readAmounts } from "./plan/demand.ts";
+import { pageSizeName, readDemandAmounts } from "./plan/demand.ts";
 import type { CgroupSettings, MemoryQos, NodeAmounts, ReservedGroup } from "./settings.ts";
 
 /** The part of the configuration that concerns control groups, in its own words and units. */
@@ -51,7 +51,7 @@ export function defaultCgroupOptions(version: 1 | 2): CgroupOptions {
 /** A reservation as amounts. `UsageError` on a value that is no quantity. */
 export function readReservation(list: Readonly<Record<string, string>>): NodeAmounts {
   const pids = list["pid"];
-  return { ...readAmounts(list), ...(pids === undefined ? {} : { pids: wholeOf(pids) }) };
+  return { ...readDemandAmounts(list), ...(pids === undefined ? {} : { pids: wholeOf(pids) }) };
 }
 
 /** Everything the plans depend on, from configuration and machine. */

@@ -44,7 +44,7 @@ export interface CgroupsReport {
 }
 
 /** What the report needs. */
-export interface ReportInputs {
+export interface CgroupReportInputs {
   readonly tree: CgroupTree;
   readonly settings: CgroupSettings;
   /** Pods that are active, with their statuses, by which containers are found. */
@@ -55,7 +55,7 @@ export interface ReportInputs {
 }
 
 /** Compares the machine with what it should be. Reads only. */
-export async function reportCgroups(inputs: ReportInputs): Promise<CgroupsReport> {
+export async function reportCgroups(inputs: CgroupReportInputs): Promise<CgroupsReport> {
   const { tree, settings, pods, present } = inputs;
   const byPath = new Map(pods.map((pod) => [pathOf(settings, pod), pod]));
   const groups: ReportedGroup[] = [];
@@ -164,7 +164,7 @@ const HUGETLB_FREE = 2 ** 62;
 
 /** The runtime's own groups; both formulas of weights are right, and which one is in use is kept. */
 async function reportContainers(
-  { tree, settings, resourcesOf }: ReportInputs,
+  { tree, settings, resourcesOf }: CgroupReportInputs,
   pod: Pod,
   weights: Set<RuntimeWeights>,
 ): Promise<readonly ReportedGroup[]> {

@@ -6,8 +6,8 @@ import { container, demand, filesOf, podOf, settings } from "../../../test/suppo
 import type { Pod } from "../../api/generated/types.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { ContainerResources } from "./plan/plan-container.ts";
-import { planPod } from "./plan/plan-pod.ts";
-import { planResize, planUpdates, type ResizeStep } from "./plan/plan-resize.ts";
+import { planPodGroup } from "./plan/plan-pod.ts";
+import { planGroupResize, planUpdates, type ResizeStep } from "./plan/plan-resize.ts";
 
 const UID = "r";
 const MI = 1_048_576n;
@@ -22,7 +22,7 @@ function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Pod {
 
 /** What the kernel would show of a pod's group that was made for `pod`. */
 const shownFor = (version: 1 | 2, pod: Pod): ReadonlyMap<string, string> => {
-  const { writes } = planPod(settings(version), demand(pod));
+  const { writes } = planPodGroup(settings(version), demand(pod));
   return new Map(writes.map(({ file, value }) => [file, value]));
 };
 
@@ -41,7 +41,7 @@ const shown = (step: ResizeStep) =>
         .join(" ")}`;
 
 const stepsOf = (version: 1 | 2, from: Pod, to: Pod) =>
-  planResize(settings(version), demandOf(version, from, to)).map(shown);
+  planGroupResize(settings(version), demandOf(version, from, to)).map(shown);
 
 test("planResize grows the pod before its containers and shrinks it after them", () => {
   const small = sized(100, 100);
@@ -66,7 +66,7 @@ test("planResize grows the pod before its containers and shrinks it after them",
 test("planResize goes by what the group has, which may be further than the containers", () => {
   const [small, large] = [sized(100, 100), sized(200, 200)];
   const demands = demandOf(2, small, large, large);
-  assert.deepEqual(planResize(settings(2), demands).map(shown), [
+  assert.deepEqual(planGroupResize(settings(2), demands).map(shown), [
     "memory containers",
     "cpu containers",
   ]);
@@ -120,7 +120,7 @@ test("at every step no container has more than its pod", () => {
     fc.property(side, side, (a, b) => {
       const [from, to] = [sized(a.cpu, a.memory, a.more), sized(b.cpu, b.memory, b.more)];
       const limits = { group: a.memory + a.more.memory, containers: a.memory + a.more.memory };
-      for (const step of planResize(settings(2), demandOf(2, from, to))) {
+      for (const step of planGroupResize(settings(2), demandOf(2, from, to))) {
         if (step.resource !== "memory") continue;
         if (step.kind === "containers") limits.containers = b.memory + b.more.memory;
         else if (step.part === "limit") limits.group = b.memory + b.more.memory;

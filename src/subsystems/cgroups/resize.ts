@@ -1,15 +1,15 @@
 import type { Pod } from "../../api/generated/types.ts";
 import { isOutside } from "../../kit/errors.ts";
-import { applyPlan, type CgroupAccess } from "./apply.ts";
+import { applyCgroupPlan, type CgroupAccess } from "./apply.ts";
 import { podDemand } from "./demand-cache.ts";
 import type { CgroupOptions } from "./options.ts";
 import type { ContainerResources } from "./plan/plan-container.ts";
 import {
   type ContainerUpdate,
-  groupOf,
   isLess,
   loweredPodMemory,
-  planResize,
+  planGroupResize,
+  podGroupOf,
   type ResizeDemand,
   type ResizeStep,
   resizedFiles,
@@ -56,7 +56,7 @@ export async function applyResize(
   const message = access.options.cgroupsPerQos ? await refusal(access, request, demand) : undefined;
   if (message !== undefined) return { kind: "refused", message };
   const steps: string[] = [];
-  for (const step of planResize(access.settings, demand)) {
+  for (const step of planGroupResize(access.settings, demand)) {
     try {
       await take(access, step, request);
     } catch (thrown) {
@@ -74,7 +74,7 @@ async function take(
   request: CgroupResizeRequest,
 ): Promise<void> {
   if (step.kind === "containers") return await updateContainers(step.updates, request);
-  const { failed } = await applyPlan(access, step.plan);
+  const { failed } = await applyCgroupPlan(access, step.plan);
   if (failed[0]) throw failed[0].error;
 }
 
@@ -96,7 +96,7 @@ async function demandOf(
   if (!options.cgroupsPerQos) return demand;
   const found = new Map<string, string>();
   for (const file of resizedFiles(settings, demand.to)) {
-    const value = await tree.read(groupOf(settings, demand.to), file);
+    const value = await tree.read(podGroupOf(settings, demand.to), file);
     if (value !== undefined) found.set(file, value);
   }
   return { ...demand, found };
@@ -114,7 +114,7 @@ async function refusal(
   request: CgroupResizeRequest,
   demand: ResizeDemand,
 ): Promise<string | undefined> {
-  const path = groupOf(settings, demand.to);
+  const path = podGroupOf(settings, demand.to);
   const [limitFile, usageFile] =
     tree.version === 1
       ? (["memory.limit_in_bytes", "memory.usage_in_bytes"] as const)

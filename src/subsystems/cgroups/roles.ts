@@ -1,7 +1,7 @@
 // pure
 import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
 import { allContainers, isRestartableInit } from "../../api/pod/pod.ts";
-import { type ContainerDemand, type ContainerRole, readContainer } from "./plan/demand.ts";
+import { type ContainerDemand, type ContainerRole, readContainerDemand } from "./plan/demand.ts";
 
 /** What a container is to its pod, by the list it stands in; one that is not there counts as regular. */
 export function roleOf(pod: Pod, name: string): ContainerRole {
@@ -14,4 +14,4 @@ export function roleOf(pod: Pod, name: string): ContainerRole {
 export const containerDemand = (
   pod: Pod,
   container: Container | EphemeralContainer,
-): ContainerDemand => readContainer(container, roleOf(pod, container.name));
+): ContainerDemand => readContainerDemand(container, roleOf(pod, container.name));

@@ -82,7 +82,7 @@ export async function readCpus({
 }
 
 /** What a reservation that cannot be enforced is reported as. */
-export function reservationProblem(thrown: unknown): UsageError {
+export function unenforceableReservation(thrown: unknown): UsageError {
   return new UsageError(
     `enforceNodeAllocatable: a reservation cannot be enforced: ${messageOf(thrown)}`,
     { cause: thrown },

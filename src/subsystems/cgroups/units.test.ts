@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { BURSTABLE, demand, pod, settings } from "../../../test/support/cgroup-pods.ts";
 import { systemdQuota } from "./plan/convert.ts";
 import { planNode } from "./plan/plan-node.ts";
-import { planPod } from "./plan/plan-pod.ts";
+import { planPodGroup } from "./plan/plan-pod.ts";
 import type { CgroupWrite } from "./plan/writes.ts";
 import { cpuBits, startProperties, unitOf, unitProperties } from "./units.ts";
 
@@ -17,7 +17,8 @@ const valuesOf = (version: 1 | 2, writes: readonly CgroupWrite[], systemd = 252)
 
 test("unitProperties of a burstable pod, both versions", () => {
   const of = (version: 1 | 2) =>
-    planPod(settings(version, { driver: "systemd", podPidsLimit: 100 }), demand(BURSTABLE)).writes;
+    planPodGroup(settings(version, { driver: "systemd", podPidsLimit: 100 }), demand(BURSTABLE))
+      .writes;
   assert.deepEqual(valuesOf(2, of(2)), {
     CPUWeight: 79n,
     MemoryMax: 3221225472n,
@@ -62,7 +63,7 @@ test("quotas are whole percents of a CPU in the plan and as a property alike", (
     assert.equal(systemdQuota(quotaUs, 100_000).quotaUs, kept);
   }
   const third = pod([{ name: "a", resources: { limits: { cpu: "333m", memory: "1Gi" } } }]);
-  const plan = planPod(settings(2, { driver: "systemd" }), demand(third));
+  const plan = planPodGroup(settings(2, { driver: "systemd" }), demand(third));
   assert.equal(plan.writes.find(({ file }) => file === "cpu.max")?.value, "34000 100000");
   assert.equal(valuesOf(2, plan.writes)["CPUQuotaPerSecUSec"], 340_000n);
   fc.assert(

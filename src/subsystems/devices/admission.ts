@@ -24,7 +24,7 @@ export type GrantOutcome =
     };
 
 /** What admission needs. */
-export interface AdmissionDeps {
+export interface DeviceAdmissionDeps {
   readonly clock: Clock;
   readonly state: DeviceState;
   readonly grants: Grants;
@@ -67,11 +67,11 @@ interface Waiting {
 
 /** Devices at admission, one attempt per pod at a time. */
 export class DeviceAdmission {
-  readonly #deps: AdmissionDeps;
+  readonly #deps: DeviceAdmissionDeps;
   readonly #attempts = new Map<PodUid, Attempt>();
   readonly #waiting = new Map<PodUid, Waiting>();
 
-  constructor(deps: AdmissionDeps) {
+  constructor(deps: DeviceAdmissionDeps) {
     this.#deps = deps;
     deps.state.inventory.subscribe((inventory) => {
       for (const [podUid, waiting] of this.#waiting)

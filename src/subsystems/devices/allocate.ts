@@ -57,18 +57,18 @@ export type GrantPlan =
       readonly steps: readonly GrantStep[];
       readonly places: ReadonlyMap<string, NodeMask | undefined>;
     }
-  | Refusal
+  | AllocationRefusal
   /** The plugin may still come, or name more devices. `otherwise` is the refusal when it does not. */
   | {
       readonly kind: "wait";
       readonly message: string;
-      readonly otherwise: Refusal;
+      readonly otherwise: AllocationRefusal;
       /** Whose plugin is waited for; `undefined` when it is something else. */
       readonly resource: string | undefined;
     };
 
 /** A refusal with the Go kubelet's text. */
-export interface Refusal {
+export interface AllocationRefusal {
   readonly kind: "refused";
   readonly reason: "UnexpectedAdmissionError" | "TopologyAffinityError";
   readonly message: string;
@@ -80,7 +80,7 @@ export function stepKey(container: string, resource: string): string {
 }
 
 /** An error of the Go kubelet's device manager as its admission words it. */
-export function refusal(error: string): Refusal {
+export function refusal(error: string): AllocationRefusal {
   return {
     kind: "refused",
     reason: "UnexpectedAdmissionError",
@@ -88,7 +88,7 @@ export function refusal(error: string): Refusal {
   };
 }
 
-const MISALIGNED: Refusal = {
+const MISALIGNED: AllocationRefusal = {
   kind: "refused",
   reason: "TopologyAffinityError",
   message: "Resources cannot be allocated with Topology locality",
@@ -188,7 +188,7 @@ function judgeHealth(
       resource,
     };
   const settling = now - presence.since < settleMs;
-  const later = (message: string, refused: Refusal): Verdict =>
+  const later = (message: string, refused: AllocationRefusal): Verdict =>
     settling ? { kind: "wait", message, otherwise: refused, resource } : refused;
   const healthy = healthyIds(devices);
   if (healthy.size === 0) return later(`waiting for a healthy device of ${resource}`, otherwise);
@@ -207,7 +207,7 @@ function judgeHealth(
   return undefined;
 }
 
-function tooFew(resource: string, amount: number, free: number): Refusal {
+function tooFew(resource: string, amount: number, free: number): AllocationRefusal {
   return refusal(
     `requested number of devices unavailable for ${resource}. Requested: ${amount}, Available: ${free}`,
   );

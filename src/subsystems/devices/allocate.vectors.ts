@@ -10,7 +10,7 @@ import {
   expectAgain,
   type Inventory,
   leave,
-  list,
+  listDevices,
 } from "./inventory.ts";
 import { EMPTY_LEDGER, type Holding, type Ledger, withHolding } from "./ledger/ledger.ts";
 import { deviceRequests } from "./requests.ts";
@@ -36,7 +36,7 @@ export function containerOf(text: string, more: Partial<Container> = {}): Contai
 /** Init containers, sidecars (with `!`) and, behind `;`, the regular ones. */
 export function podOf(text: string): Pod {
   const [inits = "", regular = ""] = text.includes(";") ? text.split(";") : ["", text];
-  const split = (list: string) => list.split(" ").filter((part) => part !== "");
+  const split = (listDevices: string) => listDevices.split(" ").filter((part) => part !== "");
   return {
     metadata: { name: "p", uid: UID },
     spec: {
@@ -63,7 +63,7 @@ export function listed(inventory: Inventory, resource: string, text: string): In
         nodes: nodes ? nodes.split("+").map(Number) : [],
       };
     });
-  return list(arrive(inventory, resource, LONG_AGO), resource, devices);
+  return listDevices(arrive(inventory, resource, LONG_AGO), resource, devices);
 }
 
 /** Inputs of a plan for the pod. */
@@ -274,13 +274,13 @@ export const ROWS: readonly Row[] = [
   {
     name: "a plugin that begins with an empty list",
     pod: "c=1",
-    inventory: list(arrive(EMPTY_INVENTORY, GPU, NOW), GPU, []),
+    inventory: listDevices(arrive(EMPTY_INVENTORY, GPU, NOW), GPU, []),
     expect: `wait: waiting for a healthy device of ${GPU}`,
   },
   {
     name: "a plugin that names its devices one by one",
     pod: "c=2",
-    inventory: list(arrive(EMPTY_INVENTORY, GPU, NOW), GPU, [
+    inventory: listDevices(arrive(EMPTY_INVENTORY, GPU, NOW), GPU, [
       { id: "a", healthy: true, nodes: [] },
     ]),
     expect: `wait: waiting for the plugin of ${GPU} to name 2 healthy devices, it has named 1`,

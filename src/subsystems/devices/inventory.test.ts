@@ -12,7 +12,7 @@ import {
   healthChanges,
   type Inventory,
   leave,
-  list,
+  listDevices,
   nextExpiry,
   STOP_GRACE_MS,
 } from "./inventory.ts";
@@ -27,7 +27,7 @@ const device = (id: string, healthy = true, nodes: readonly number[] = []): Devi
 const count = (inventory: Inventory) => countDevices(inventory).get(GPU);
 
 test("capacity is all devices, allocatable the healthy ones", () => {
-  const listed = list(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
+  const listed = listDevices(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
     device("b"),
     device("a", false),
     device("c"),
@@ -39,7 +39,7 @@ test("capacity is all devices, allocatable the healthy ones", () => {
 test("a plugin that has not listed has nothing, its successor has what it had", () => {
   const fresh = arrive(EMPTY_INVENTORY, GPU, at(0));
   assert.deepEqual(count(fresh), { capacity: 0, allocatable: 0 });
-  const again = arrive(list(fresh, GPU, [device("a")]), GPU, at(5));
+  const again = arrive(listDevices(fresh, GPU, [device("a")]), GPU, at(5));
   assert.deepEqual(count(again), { capacity: 1, allocatable: 1 });
   assert.deepEqual(again.get(GPU)?.presence, { kind: "here", since: 5, list: "carried" });
   const record = fresh.get(GPU);
@@ -47,7 +47,11 @@ test("a plugin that has not listed has nothing, its successor has what it had", 
 });
 
 test("a plugin that leaves keeps its capacity for five minutes and gives nothing", () => {
-  const gone = leave(list(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [device("a")]), GPU, at(1000));
+  const gone = leave(
+    listDevices(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [device("a")]),
+    GPU,
+    at(1000),
+  );
   assert.deepEqual(count(gone), { capacity: 1, allocatable: 0 });
   assert.equal(nextExpiry(gone), 1000 + STOP_GRACE_MS);
   assert.equal(expire(gone, at(999 + STOP_GRACE_MS)), gone);
@@ -55,7 +59,11 @@ test("a plugin that leaves keeps its capacity for five minutes and gives nothing
 });
 
 test("a plugin that comes back within the grace stays, and what it had waits for its list", () => {
-  const gone = leave(list(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [device("a")]), GPU, at(1000));
+  const gone = leave(
+    listDevices(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [device("a")]),
+    GPU,
+    at(1000),
+  );
   const back = arrive(gone, GPU, at(2000));
   assert.deepEqual(count(back), { capacity: 1, allocatable: 0 });
   assert.equal(nextExpiry(back), undefined);
@@ -68,26 +76,26 @@ test("what is expected again is known with nothing, until its time is over", () 
   assert.equal(expectAgain(here, [GPU], at(30)).get(GPU), here.get(GPU));
 });
 
-test("a list of a plugin that is gone, or that is unchanged, changes nothing", () => {
-  const listed = list(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
+test("a listDevices of a plugin that is gone, or that is unchanged, changes nothing", () => {
+  const listed = listDevices(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
     device("a", true, [0, 1]),
     device("b"),
   ]);
-  assert.equal(list(listed, GPU, [device("b"), device("a", true, [0, 1])]), listed);
-  assert.notEqual(list(listed, GPU, [device("b"), device("a", true, [0])]), listed);
-  assert.notEqual(list(listed, GPU, [device("b")]), listed);
+  assert.equal(listDevices(listed, GPU, [device("b"), device("a", true, [0, 1])]), listed);
+  assert.notEqual(listDevices(listed, GPU, [device("b"), device("a", true, [0])]), listed);
+  assert.notEqual(listDevices(listed, GPU, [device("b")]), listed);
   const gone = leave(listed, GPU, at(1));
-  assert.equal(list(gone, GPU, []), gone);
+  assert.equal(listDevices(gone, GPU, []), gone);
   assert.equal(leave(gone, GPU, at(2)), gone);
 });
 
 test("healthChanges names devices whose shown health changed; unlisted ones count as healthy", () => {
-  const first = list(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
+  const first = listDevices(arrive(EMPTY_INVENTORY, GPU, at(0)), GPU, [
     device("a"),
     device("b", false),
     device("c", false),
   ]);
-  const second = list(first, GPU, [device("a", false), device("b"), device("d", false)]);
+  const second = listDevices(first, GPU, [device("a", false), device("b"), device("d", false)]);
   assert.deepEqual(healthChanges(first.get(GPU), second.get(GPU)).toSorted(), ["a", "b", "c", "d"]);
   assert.deepEqual(healthChanges(first.get(GPU), leave(first, GPU, at(1)).get(GPU)), []);
   assert.deepEqual(healthChanges(undefined, first.get(GPU)).toSorted(), ["b", "c"]);

@@ -17,7 +17,7 @@ export interface Device {
 export type PluginPresence =
   /** Known from an earlier time (a checkpoint, a connection that ended). */
   | { readonly kind: "gone"; readonly since: MonotonicMs }
-  /** Connected. `list` is `awaited` until it has named its devices, `carried` while those of its predecessor stand in. */
+  /** Connected. `listDevices` is `awaited` until it has named its devices, `carried` while those of its predecessor stand in. */
   | {
       readonly kind: "here";
       readonly since: MonotonicMs;
@@ -78,7 +78,7 @@ export function arrive(inventory: Inventory, resource: string, now: MonotonicMs)
 }
 
 /** The plugin has named all its devices. Ignored when it is not connected any more. */
-export function list(
+export function listDevices(
   inventory: Inventory,
   resource: string,
   devices: readonly Device[],

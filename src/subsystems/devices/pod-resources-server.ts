@@ -16,7 +16,7 @@ import {
 } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { POD_RESOURCES, POD_RESOURCES_V1ALPHA1 } from "../../outside/plugins/plugins.ts";
-import { allocatableResources, podResources, podResourcesV1alpha1 } from "./pod-resources.ts";
+import { allocatableResources, podDeviceResources, podResourcesV1alpha1 } from "./pod-resources.ts";
 import type { DeviceState } from "./state.ts";
 
 /** What the server needs. */
@@ -85,7 +85,7 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
     };
   const { fullName, methods } = POD_RESOURCES;
   const alpha = POD_RESOURCES_V1ALPHA1;
-  const list = () => pods().map((pod) => podResources(pod, state.ledger));
+  const list = () => pods().map((pod) => podDeviceResources(pod, state.ledger));
   return [
     unaryCall(
       fullName,
@@ -109,7 +109,7 @@ function podResourcesCalls(deps: PodResourcesDeps): readonly ServedCall[] {
           );
           if (!found)
             throw new GrpcError(NOT_FOUND, `pod ${podName} in namespace ${podNamespace} not found`);
-          return { podResources: podResources(found, state.ledger) };
+          return { podResources: podDeviceResources(found, state.ledger) };
         },
       ),
     ),

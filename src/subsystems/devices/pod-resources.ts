@@ -18,7 +18,7 @@ import { holdingsOf, type Ledger } from "./ledger/ledger.ts";
 import { compareText } from "./requests.ts";
 
 /** One pod with the devices of its containers. */
-export function podResources(pod: Pod, ledger: Ledger): PodResources {
+export function podDeviceResources(pod: Pod, ledger: Ledger): PodResources {
   const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
   const sidecars = (pod.spec?.initContainers ?? []).filter(isRestartableInit);
   const holdings = holdingsOf(ledger, uid as PodUid)

@@ -66,7 +66,7 @@ export interface ReportedAnswer {
 }
 
 /** What a report is made of. */
-export interface ReportInputs {
+export interface DeviceReportInputs {
   readonly inventory: Inventory;
   readonly ledger: Ledger;
   readonly plugins: ReadonlyMap<string, { readonly socketPath: string }>;
@@ -77,7 +77,7 @@ export interface ReportInputs {
 }
 
 /** Puts the report together. */
-export function reportDevices(inputs: ReportInputs): DeviceReport {
+export function reportDevices(inputs: DeviceReportInputs): DeviceReport {
   const { inventory, ledger, notes } = inputs;
   const held = Map.groupBy(allHoldings(ledger), ({ resource }) => resource);
   const resources = [...new Set([...inventory.keys(), ...held.keys()])].sort(compareText);
@@ -121,7 +121,7 @@ function countsOf(
 function reportResource(
   resource: string,
   held: readonly Holding[],
-  inputs: ReportInputs,
+  inputs: DeviceReportInputs,
 ): ReportedResource {
   const { inventory, ledger, plugins, now } = inputs;
   const record = inventory.get(resource);
@@ -156,7 +156,7 @@ function reportDevice(
   id: string,
   device: Device | undefined,
   claims: readonly Holding[],
-  inputs: ReportInputs,
+  inputs: DeviceReportInputs,
 ): ReportedDevice {
   const [first] = claims;
   return {
@@ -170,7 +170,7 @@ function reportDevice(
 function reportOwner(
   first: Holding,
   claims: readonly Holding[],
-  { podOf, decode }: ReportInputs,
+  { podOf, decode }: DeviceReportInputs,
 ): DeviceOwner {
   const pod = podOf(first.podUid);
   const times = claims.flatMap(({ since }) => (since === undefined ? [] : [since]));

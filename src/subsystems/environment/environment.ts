@@ -25,8 +25,8 @@ import { allContainers, isStaticPod } from "../../api/pod/pod.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 import { messageOf } from "../../kit/errors.ts";
 import {
-  type ApiObject,
   CONFIG_MAPS,
+  type KubeObject,
   type ObjectSource,
   type Resource,
   SECRETS,
@@ -188,7 +188,7 @@ export class Environments {
     return this.#object(SECRETS, pod, reference, signal);
   }
 
-  async #object<T extends ApiObject>(
+  async #object<T extends KubeObject>(
     resource: Resource<T>,
     pod: Pod,
     { name = "", optional }: Reference,
@@ -252,9 +252,9 @@ function textOf(base64: string): string | undefined {
 }
 
 /** Secrets and config maps that the environments of a pod name, each once. */
-function referredObjects(pod: Pod): readonly { resource: Resource<ApiObject>; name: string }[] {
-  const found = new Map<string, { resource: Resource<ApiObject>; name: string }>();
-  const add = (resource: Resource<ApiObject>, name: string | undefined) => {
+function referredObjects(pod: Pod): readonly { resource: Resource<KubeObject>; name: string }[] {
+  const found = new Map<string, { resource: Resource<KubeObject>; name: string }>();
+  const add = (resource: Resource<KubeObject>, name: string | undefined) => {
     if (name) found.set(`${resource.kind}/${name}`, { resource, name });
   };
   for (const { container } of allContainers(pod)) {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { patchOf } from "./correlate.ts";
-import { type Correlation, Correlator, type Moment } from "./correlator.ts";
+import { type Correlation, Correlator, type EventMoment } from "./correlator.ts";
 import { spamKey, spamKeyByReason } from "./event-keys.ts";
 import { makeEvent } from "./make-event.ts";
 import { type CorrelatorOptions, correlatorRules, type EventMode } from "./policy.ts";
@@ -38,7 +38,7 @@ function story(options: CorrelatorOptions = {}, mode: EventMode = "Reference") {
       { time: timeAt(atSeconds), nanosHex: nanos(), uuid: () => "uuid" },
     );
   };
-  const momentAt = (seconds: number): Moment => ({
+  const momentAt = (seconds: number): EventMoment => ({
     at: seconds * SECOND,
     time: () => timeAt(seconds),
     nanosHex: nanos,
@@ -154,7 +154,7 @@ test("correlate: what makes events equal, similar, or of one budget", () => {
 
 test("correlate: names that flow together are not one object", () => {
   const correlator = new Correlator(correlatorRules({}, "Reference"));
-  const now: Moment = { at: 0, time: () => timeAt(0), nanosHex: () => "1" };
+  const now: EventMoment = { at: 0, time: () => timeAt(0), nanosHex: () => "1" };
   const about = (namespace: string, name: string) =>
     makeEvent(
       { kind: "Pod", apiVersion: "v1", namespace, name },

@@ -23,7 +23,7 @@ export interface SimilarLimits {
 }
 
 /** Whether the event has to be combined with similar ones, and what to remember of it. */
-export function aggregate(
+export function combineSimilar(
   before: Similar | undefined,
   message: number,
   at: number,
@@ -67,7 +67,7 @@ export function combine(
 }
 
 /** What is remembered of an event that was seen. */
-export interface Observation {
+export interface SeenEvent {
   readonly count: number;
   readonly name: string;
   readonly firstTimestamp: string | undefined;
@@ -83,12 +83,12 @@ export interface EventPatch {
 
 /** The event as it is now and what to remember of it; with a patch when it was seen before. */
 export function observe(
-  before: Observation | undefined,
+  before: SeenEvent | undefined,
   event: CoreEvent,
 ): {
   readonly event: CoreEvent;
   readonly patch: EventPatch | undefined;
-  readonly record: Observation;
+  readonly record: SeenEvent;
 } {
   if (before === undefined || before.count <= 0)
     return { event, patch: undefined, record: observationOf(event) };
@@ -104,7 +104,7 @@ export function observe(
 }
 
 /** What is remembered of an event as the API server has it. */
-export function observationOf({ metadata, count = 0, firstTimestamp }: CoreEvent): Observation {
+export function observationOf({ metadata, count = 0, firstTimestamp }: CoreEvent): SeenEvent {
   const { name = "", resourceVersion } = metadata;
   return { count, name, firstTimestamp, resourceVersion };
 }

@@ -1,13 +1,13 @@
 import { LRUCache } from "lru-cache";
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { spend } from "../../kit/limits/token-budget.ts";
-import type { EventPatch, Observation, Similar } from "./correlate.ts";
-import { aggregate, combine, observationOf, observe } from "./correlate.ts";
+import type { EventPatch, SeenEvent, Similar } from "./correlate.ts";
+import { combine, combineSimilar, observationOf, observe } from "./correlate.ts";
 import { digest, eventKey, objectKey } from "./event-keys.ts";
 import type { CorrelatorRules } from "./policy.ts";
 
 /** The present moment, as correlating needs it. */
-export interface Moment {
+export interface EventMoment {
   /** Milliseconds of a clock that never steps. */
   readonly at: number;
   /** RFC 3339; asked for only when events are combined, as the name is. */
@@ -31,7 +31,7 @@ export interface Correlation {
 export class Correlator {
   readonly #rules: CorrelatorRules;
   readonly #similar: LRUCache<string, Similar>;
-  readonly #observed: LRUCache<string, Observation>;
+  readonly #observed: LRUCache<string, SeenEvent>;
   readonly #spent: LRUCache<string, number>;
 
   constructor(rules: CorrelatorRules) {
@@ -43,7 +43,7 @@ export class Correlator {
   }
 
   /** Takes one event in: combine, count, then filter. Never called twice for one event. */
-  correlate(event: CoreEvent, now: Moment): Correlation {
+  correlate(event: CoreEvent, now: EventMoment): Correlation {
     const { filter } = this.#rules;
     const object = objectKey(event);
     const message = digest(event.message ?? "");
@@ -63,11 +63,11 @@ export class Correlator {
   }
 
   /** The key of the events that this one is to be combined with; `undefined` when it stays single. */
-  #aggregate(event: CoreEvent, now: Moment, known: Known): string | undefined {
+  #aggregate(event: CoreEvent, now: EventMoment, known: Known): string | undefined {
     const { similarKeyOf, similar: limits } = this.#rules;
     const { key, differsBy } = similarKeyOf(event, known.object);
     const message = differsBy === event.message ? known.message : digest(differsBy);
-    const { combine: isCombined, record } = aggregate(
+    const { combine: isCombined, record } = combineSimilar(
       this.#similar.get(key),
       message,
       now.at,
@@ -77,7 +77,7 @@ export class Correlator {
     return isCombined ? key : undefined;
   }
 
-  #combine(event: CoreEvent, now: Moment): CoreEvent {
+  #combine(event: CoreEvent, now: EventMoment): CoreEvent {
     const name = `${event.involvedObject.name ?? ""}.${now.nanosHex()}`;
     const message = this.#rules.similarMessage(event);
     return combine(event, { name, time: now.time(), message });

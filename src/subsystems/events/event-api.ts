@@ -115,7 +115,7 @@ export interface EventWrite {
 }
 
 /** Whether the server replied NotFound. */
-export function isMissing(thrown: unknown): boolean {
+export function isUnknownObject(thrown: unknown): boolean {
   const fault = faultOf(thrown);
   return fault.kind === "status" && fault.status === MISSING_STATUS;
 }

@@ -5,7 +5,7 @@ import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Published } from "./broadcaster.ts";
-import type { Moment } from "./correlator.ts";
+import type { EventMoment } from "./correlator.ts";
 import { type FormatValue, formatMessage } from "./format.ts";
 import {
   type EventObject,
@@ -91,7 +91,7 @@ export class Recorder {
   }
 
   /** The present moment for the correlator, whose names must be unlike those made here. */
-  moment(): Moment {
+  moment(): EventMoment {
     return {
       at: this.#deps.clock.monotonic(),
       time: this.#time,

@@ -5,7 +5,7 @@ import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
-import type { Correlator, Moment } from "./correlator.ts";
+import type { Correlator, EventMoment } from "./correlator.ts";
 import type { EventCounts } from "./counts.ts";
 import { type EventApi, type EventWrite, faultOf, judgeFault } from "./event-api.ts";
 import { REFERENCE } from "./policy.ts";
@@ -18,7 +18,7 @@ export interface ReferenceSinkDeps {
   readonly random: Random;
   readonly log: Log;
   readonly correlator: Correlator;
-  readonly moment: () => Moment;
+  readonly moment: () => EventMoment;
   readonly counts: EventCounts;
 }
 

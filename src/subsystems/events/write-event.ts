@@ -1,5 +1,5 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
-import { type EventApi, type EventWrite, isMissing } from "./event-api.ts";
+import { type EventApi, type EventWrite, isUnknownObject } from "./event-api.ts";
 
 /**
  * Writes one event: a patch for one that was seen before, and where the server has forgotten it, or never
@@ -15,7 +15,7 @@ export async function writeEvent(
     try {
       return await api.patch({ name, namespace }, patch, signal);
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!isUnknownObject(error)) throw error;
     }
   }
   const { resourceVersion: _, ...metadata } = event.metadata;

@@ -27,7 +27,7 @@ export type ListedImage = Pick<ImageRecord, "id" | "tags" | "digests" | "sizeByt
 export type ImageUsers = ReadonlyMap<string, readonly string[]>;
 
 /** What a detection starts from. */
-export interface Freshness {
+export interface DetectionInputs {
   readonly listed: readonly ListedImage[];
   readonly users: ImageUsers;
   /** When the listing began; new images were first detected then. */
@@ -42,7 +42,7 @@ export interface Freshness {
  */
 export function detectImages(
   known: ReadonlyMap<string, ImageRecord>,
-  { listed, users, beganMs, endedMs }: Freshness,
+  { listed, users, beganMs, endedMs }: DetectionInputs,
 ): ReadonlyMap<string, ImageRecord> {
   const next = new Map<string, ImageRecord>();
   for (const image of listed) {

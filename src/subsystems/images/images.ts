@@ -27,7 +27,7 @@ import { Holds } from "./gc/holds.ts";
 import { measureFilesystems, type RuntimeFilesystems } from "./gc/image-disk.ts";
 import { type GcGoal, usagePercentOf } from "./gc/plan-gc.ts";
 import type { ListedImage } from "./image-record.ts";
-import { Inventory } from "./inventory.ts";
+import { ImageInventory } from "./inventory.ts";
 import { type ImageMetrics, imageMetrics } from "./metrics.ts";
 import { Ensure, type ImageAnswer, type ImageEvent, type ImageRequest } from "./pull/ensure.ts";
 import { Puller } from "./pull/puller.ts";
@@ -90,7 +90,7 @@ const DAY_MS = 24 * 3_600_000;
 export class Images {
   readonly #settings: ImageSettings;
   readonly #deps: ImageDeps;
-  readonly #inventory: Inventory;
+  readonly #inventory: ImageInventory;
   readonly #records: PulledRecords;
   readonly #collector: Collector;
   readonly #ensure: Ensure;
@@ -107,7 +107,7 @@ export class Images {
     const holds = new Holds();
     this.#settings = options;
     this.#deps = deps;
-    this.#inventory = new Inventory(
+    this.#inventory = new ImageInventory(
       {
         checkpointPath: `${options.rootFolder}/nodelet/images.json`,
         rememberRequestedMs: Math.max(DAY_MS, options.gc.keep.wantedWithinMs),

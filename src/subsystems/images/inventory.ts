@@ -65,7 +65,7 @@ const POD_NAME = "io.kubernetes.pod.name";
 const POD_NAMESPACE = "io.kubernetes.pod.namespace";
 
 /** See the head of this file. */
-export class Inventory {
+export class ImageInventory {
   readonly #options: InventoryOptions;
   readonly #deps: InventoryDeps;
   readonly #listing = new Cell<readonly ListedImage[]>([]);

@@ -13,14 +13,14 @@ import { MANY_UNCOLLECTED, probeEvent, uncollectedText } from "./probe-event.ts"
 import { ProbeLog } from "./probe-log.ts";
 import type { ProbeEvent, ProbeRecord, ProbeReport } from "./report.ts";
 import { type ProbePorts, runProbe } from "./run-probe.ts";
-import type { Schedule, Turn } from "./schedule.ts";
+import type { Schedule, ScheduledCall } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
 import {
-  factsOf,
   fieldPathOf,
   type ProbedPod,
   type ProbeTarget,
+  probeFactsOf,
   probeOf,
   rulesOf,
 } from "./target.ts";
@@ -91,7 +91,7 @@ export class Prober {
   #state: WorkerState = NEW_WORKER;
   #facts: ProbeFacts;
   #step: Step | undefined;
-  readonly #turn: Turn;
+  readonly #turn: ScheduledCall;
   /** The attempt in progress; never rejects. */
   #probing: Promise<void> | undefined;
   /** When the present or coming turn is due. */
@@ -109,7 +109,7 @@ export class Prober {
     this.#settings = settings;
     this.#shared = shared;
     this.#rules = rulesOf(target.spec, kind, settings);
-    this.#facts = factsOf(pod, target, kind);
+    this.#facts = probeFactsOf(pod, target, kind);
     this.#turn = shared.schedule.turn(() => this.#takeTurn());
     this.#expect(1);
     const { clock, random, agentStartedAt } = shared;
@@ -141,7 +141,7 @@ export class Prober {
     this.#pod = pod;
     this.#target = target;
     this.#settings = settings;
-    this.#facts = factsOf(pod, target, this.kind);
+    this.#facts = probeFactsOf(pod, target, this.kind);
     if (this.#step?.kind === "exit") this.#resume();
     else if (needsTrigger(this.#rules, this.#state, this.#facts)) this.#trigger();
   }

@@ -9,7 +9,7 @@ interface Entry {
 }
 
 /** What comes again and again, each time when it was last set to. */
-export interface Turn {
+export interface ScheduledCall {
   /** The monotonic time it is set to; `undefined` while it is not. */
   readonly at: number | undefined;
   /** Lets it come at the monotonic time `at`, or as soon as possible when that has passed. */
@@ -35,7 +35,7 @@ export class Schedule {
   }
 
   /** A turn that calls `fire` whenever it comes; it is not set yet. */
-  turn(fire: () => void): Turn {
+  turn(fire: () => void): ScheduledCall {
     return new ScheduledTurn(fire, (turn, entry) => this.#queue(turn, entry));
   }
 
@@ -82,7 +82,7 @@ export class Schedule {
 }
 
 /** Keeps its entry from one time to the next: most are set once a second for as long as a pod lives. */
-class ScheduledTurn implements Turn {
+class ScheduledTurn implements ScheduledCall {
   readonly #fire: () => void;
   readonly #queue: (turn: ScheduledTurn, entry: Entry) => void;
   #entry: Entry = { at: 0, sequence: 0, turn: undefined };

@@ -86,7 +86,7 @@ function atLeastOne(value: number | undefined, fallback: number): number {
  * What `consider` must know, from pod and container. Sidecars serve the other containers until these have ended: all
  * their probes go on (prober_manager.go StopLivenessAndStartup).
  */
-export function factsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKind): ProbeFacts {
+export function probeFactsOf(pod: ProbedPod, target: ProbeTarget, kind: ProbeKind): ProbeFacts {
   return {
     podEnded: pod.ended,
     podEnding: pod.ending && target.kind !== "sidecar",

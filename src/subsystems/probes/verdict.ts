@@ -81,7 +81,7 @@ export type Step =
   | { readonly kind: "exit"; readonly why: ExitReason };
 
 /** The worker after a turn; `publish` holds the verdicts that changed, in order. */
-export interface Turn {
+export interface WorkerStep {
   readonly state: WorkerState;
   readonly publish: readonly ProbeResult[];
 }
@@ -104,7 +104,7 @@ export function consider(
   before: WorkerState,
   facts: ProbeFacts,
   now: Moment,
-): Turn & { readonly step: Step } {
+): WorkerStep & { readonly step: Step } {
   if (facts.podEnded) return { state: before, publish: [], step: exit("pod has ended") };
   if (facts.containerId === undefined) {
     return { state: before, publish: [], step: wait("no container") };
@@ -135,7 +135,7 @@ export function conclude(
   rules: ProbeRules,
   before: WorkerState,
   result: "success" | "failure",
-): Turn {
+): WorkerStep {
   const run = before.last === result ? before.run + 1 : 1;
   const state: WorkerState = { ...before, last: result, run };
   const threshold = result === "failure" ? rules.failureThreshold : rules.successThreshold;
@@ -158,7 +158,7 @@ export function needsTrigger(rules: ProbeRules, state: WorkerState, facts: Probe
   );
 }
 
-function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts): Turn {
+function adopt(rules: ProbeRules, before: WorkerState, facts: ProbeFacts): WorkerStep {
   if (before.containerId === facts.containerId) return { state: before, publish: [] };
   const state: WorkerState = { ...NEW_WORKER, containerId: facts.containerId };
   // Published at once, "not ready" of a container that was ready all along would take it out of service.
@@ -184,7 +184,11 @@ function ageSeconds(state: WorkerState, facts: ProbeFacts, now: Moment): number 
   return Math.floor(Math.max(sinceSeen, sinceStarted) / 1000);
 }
 
-function published(state: WorkerState, result: ProbeResult, before: readonly ProbeResult[]): Turn {
+function published(
+  state: WorkerState,
+  result: ProbeResult,
+  before: readonly ProbeResult[],
+): WorkerStep {
   if (state.verdict === result) return { state, publish: before };
   return { state: { ...state, verdict: result }, publish: [...before, result] };
 }

@@ -61,7 +61,7 @@ const REOPEN_EVENTS_MS = 1_000;
 const STREAM_SETTLED_MS = 2_000;
 
 /** What watching the runtime needs. */
-export interface WatchDeps {
+export interface RuntimeWatchDeps {
   readonly runtime: RuntimeService;
   readonly clock: Clock;
   readonly log: Log;
@@ -78,7 +78,7 @@ export interface WatchDeps {
  * quality of the event stream demands.
  */
 export class RuntimeWatch {
-  readonly #deps: WatchDeps;
+  readonly #deps: RuntimeWatchDeps;
   readonly #degraded: DegradedPods;
   readonly #observations: PodObservations;
   readonly #health = new Cell<RuntimeHealth>(RUNTIME_UNKNOWN);
@@ -91,7 +91,7 @@ export class RuntimeWatch {
   #everything = true;
   readonly #wakeup = new Wakeup();
 
-  constructor(deps: WatchDeps) {
+  constructor(deps: RuntimeWatchDeps) {
     this.#deps = deps;
     this.#degraded = new DegradedPods(deps);
     this.#observations = new PodObservations({

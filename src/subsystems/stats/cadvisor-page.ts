@@ -3,7 +3,7 @@ import { exposeFamilies, type MetricFamily, type Sample } from "../../kit/metric
 import type { HostFacts } from "../../outside/host/host.ts";
 import type { DeviceFigures, InterfaceFigures, Measurement } from "./figures.ts";
 import { groupMetrics } from "./group-metrics.ts";
-import { counter, gauge, perGroup, type Row, rowsOf } from "./metric-rows.ts";
+import { counter, gauge, type MetricRow, perGroup, rowsOf } from "./metric-rows.ts";
 
 /** What the page says beside the figures. */
 export interface CadvisorOptions {
@@ -25,7 +25,10 @@ export function cadvisorPage(measured: Measurement, options: CadvisorOptions): s
   ]);
 }
 
-function storage(rows: readonly Row[], { deviceName }: CadvisorOptions): readonly MetricFamily[] {
+function storage(
+  rows: readonly MetricRow[],
+  { deviceName }: CadvisorOptions,
+): readonly MetricFamily[] {
   const one = (
     name: string,
     help: string,
@@ -80,7 +83,7 @@ const NETWORK = [
   ["transmit_packets_dropped", "packets dropped while transmitting", "txDropped"],
 ] as const satisfies readonly (readonly [string, string, keyof InterfaceFigures])[];
 
-function network(rows: readonly Row[]): readonly MetricFamily[] {
+function network(rows: readonly MetricRow[]): readonly MetricFamily[] {
   return NETWORK.map(([name, what, member]) => ({
     ...counter(`container_network_${name}_total`, `Cumulative count of ${what}`),
     samples: rows.flatMap(({ labels, group, network: interfaces }) =>
@@ -95,7 +98,7 @@ function network(rows: readonly Row[]): readonly MetricFamily[] {
   }));
 }
 
-function rest(rows: readonly Row[]): readonly MetricFamily[] {
+function rest(rows: readonly MetricRow[]): readonly MetricFamily[] {
   return [
     perGroup(
       gauge("container_last_seen", "Last time a container was seen by the exporter"),
@@ -126,8 +129,12 @@ function rest(rows: readonly Row[]): readonly MetricFamily[] {
 }
 
 /** What does not change by being used; without a time, as cAdvisor has it. */
-function spec(rows: readonly Row[]): readonly MetricFamily[] {
-  const one = (name: string, help: string, of: (row: Row) => number | undefined): MetricFamily => ({
+function spec(rows: readonly MetricRow[]): readonly MetricFamily[] {
+  const one = (
+    name: string,
+    help: string,
+    of: (row: MetricRow) => number | undefined,
+  ): MetricFamily => ({
     ...gauge(`container_${name}`, help),
     samples: rows.flatMap((row): readonly Sample[] => {
       const value = of(row);

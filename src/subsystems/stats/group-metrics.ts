@@ -1,7 +1,7 @@
 // pure
 import type { MetricFamily, Sample } from "../../kit/metric-text.ts";
 import type { CpuFigures, GroupFigures, MemoryFigures, Pressure } from "./figures.ts";
-import { counter, type Described, gauge, perGroup, type Row } from "./metric-rows.ts";
+import { counter, type Described, gauge, type MetricRow, perGroup } from "./metric-rows.ts";
 
 const NANOS = 1e9;
 const MICROS = 1e6;
@@ -9,11 +9,11 @@ const divided = (value: number | undefined, by: number) =>
   value === undefined ? undefined : value / by;
 
 /** Metrics of CPU, memory, huge pages and pressure. */
-export function groupMetrics(rows: readonly Row[]): readonly MetricFamily[] {
+export function groupMetrics(rows: readonly MetricRow[]): readonly MetricFamily[] {
   return [...processor(rows), ...memory(rows), ...hugepages(rows), ...pressure(rows)];
 }
 
-function processor(rows: readonly Row[]): readonly MetricFamily[] {
+function processor(rows: readonly MetricRow[]): readonly MetricFamily[] {
   const cpu = (name: string, help: string, of: (cpu: CpuFigures) => number | undefined) =>
     perGroup(counter(`container_cpu_${name}`, help), rows, (group) => group.cpu && of(group.cpu));
   return [
@@ -54,7 +54,7 @@ function processor(rows: readonly Row[]): readonly MetricFamily[] {
 }
 
 function perQuota(
-  rows: readonly Row[],
+  rows: readonly MetricRow[],
   name: string,
   help: string,
   of: (cpu: CpuFigures) => number | undefined,
@@ -64,7 +64,7 @@ function perQuota(
   );
 }
 
-function memory(rows: readonly Row[]): readonly MetricFamily[] {
+function memory(rows: readonly MetricRow[]): readonly MetricFamily[] {
   const one = (described: Described, of: (memory: MemoryFigures) => number | undefined) =>
     perGroup(
       { ...described, name: `container_memory_${described.name}` },
@@ -122,7 +122,7 @@ const FAILURES = counter(
   "Cumulative count of memory allocation failures.",
 );
 
-function hugepages(rows: readonly Row[]): readonly MetricFamily[] {
+function hugepages(rows: readonly MetricRow[]): readonly MetricFamily[] {
   type Hugepages = GroupFigures["hugepages"][number];
   const one = (
     described: Described,
@@ -153,7 +153,7 @@ function hugepages(rows: readonly Row[]): readonly MetricFamily[] {
   ];
 }
 
-function pressure(rows: readonly Row[]): readonly MetricFamily[] {
+function pressure(rows: readonly MetricRow[]): readonly MetricFamily[] {
   return (["cpu", "memory", "io"] as const).flatMap((resource) => {
     const name = { cpu: "CPU", memory: "memory", io: "I/O" }[resource];
     const one = (kind: "stalled" | "waiting", verb: string, of: (pressure: Pressure) => number) =>

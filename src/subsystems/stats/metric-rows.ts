@@ -4,7 +4,7 @@ import type { Labels, MetricFamily, Sample } from "../../kit/metric-text.ts";
 import type { GroupFigures, InterfaceFigures, Measurement } from "./figures.ts";
 
 /** One group with the labels of all its metrics. */
-export interface Row {
+export interface MetricRow {
   readonly labels: Labels;
   readonly group: GroupFigures;
   readonly startedAtMs: WallMs | undefined;
@@ -12,7 +12,7 @@ export interface Row {
 }
 
 /** Every group that was measured, with the labels that cAdvisor gives it. */
-export function rowsOf({ node, pods }: Measurement): readonly Row[] {
+export function rowsOf({ node, pods }: Measurement): readonly MetricRow[] {
   const labels = (id: string, more: Labels = {}): Labels => ({
     container: "",
     id,
@@ -23,26 +23,26 @@ export function rowsOf({ node, pods }: Measurement): readonly Row[] {
     ...more,
   });
   const quiet = { startedAtMs: node.bootedAtMs, network: [] };
-  const root: Row = {
+  const root: MetricRow = {
     labels: labels("/"),
     group: node.group,
     startedAtMs: node.bootedAtMs,
     network: node.network,
   };
   const groups = node.groups.map(
-    ({ path, group }): Row => ({
+    ({ path, group }): MetricRow => ({
       ...quiet,
       labels: labels(path),
       group,
     }),
   );
-  const ofPods = pods.flatMap((pod): readonly Row[] => {
+  const ofPods = pods.flatMap((pod): readonly MetricRow[] => {
     const { namespace, name, path, group, network: interfaces = [], containers } = pod;
     const own = { namespace, pod: name };
     const { startedAtMs } = pod;
     const row = group && { labels: labels(path, own), group, startedAtMs, network: interfaces };
     const below = containers.map(
-      (container): Row => ({
+      (container): MetricRow => ({
         ...container,
         labels: labels(container.path, {
           ...own,
@@ -68,7 +68,7 @@ export interface Described {
 /** One value of each group. */
 export function perGroup(
   described: Described,
-  rows: readonly Row[],
+  rows: readonly MetricRow[],
   take: (group: GroupFigures) => number | undefined,
   more: Labels = {},
 ): MetricFamily {

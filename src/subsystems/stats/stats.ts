@@ -35,12 +35,12 @@ import { type Detail, type ReadOptions, readGroup } from "./read-group.ts";
 import { readNodeGroup } from "./read-node.ts";
 import { resourcePage } from "./resource-page.ts";
 import { type Summary, summarize } from "./summary.ts";
-import { type NodeUsage, nodeUsage, type PodUsage, podUsages } from "./usage-metrics.ts";
+import { type NodeMetrics, nodeUsage, type PodMetrics, podUsages } from "./usage-metrics.ts";
 
 export type { FsFigures, MachineFigures, Measurement, PodFigures, PodStorage } from "./figures.ts";
 export { type FoundRunning, type MeasuredPod, measuredPod } from "./pods.ts";
 export type { Summary } from "./summary.ts";
-export type { NodeUsage, PodUsage } from "./usage-metrics.ts";
+export type { NodeMetrics, PodMetrics } from "./usage-metrics.ts";
 
 /** Dependencies of the module. */
 export interface StatsDeps {
@@ -183,7 +183,7 @@ export class Stats {
    * What `metrics.k8s.io` answers about node and pods. Takes a second when nobody asked within the last
    * minutes, since an average needs two samples.
    */
-  async usage(signal: AbortSignal): Promise<{ node: NodeUsage; pods: readonly PodUsage[] }> {
+  async usage(signal: AbortSignal): Promise<{ node: NodeMetrics; pods: readonly PodMetrics[] }> {
     const { clock, pods } = this.#deps;
     let measured = await this.measure();
     if (measured.node.group.nanoCores === undefined) {

@@ -11,7 +11,7 @@ export interface UsageList {
 }
 
 /** `metrics.k8s.io/v1beta1` NodeMetrics. */
-export interface NodeUsage {
+export interface NodeMetrics {
   readonly kind: "NodeMetrics";
   readonly apiVersion: "metrics.k8s.io/v1beta1";
   readonly metadata: { readonly name: string; readonly creationTimestamp: string };
@@ -22,7 +22,7 @@ export interface NodeUsage {
 }
 
 /** `metrics.k8s.io/v1beta1` PodMetrics. */
-export interface PodUsage {
+export interface PodMetrics {
   readonly kind: "PodMetrics";
   readonly apiVersion: "metrics.k8s.io/v1beta1";
   readonly metadata: {
@@ -37,7 +37,7 @@ export interface PodUsage {
 }
 
 /** The node's usage; CPU is 0 until there is an average. */
-export function nodeUsage(measured: Measurement, name: string, windowMs: number): NodeUsage {
+export function nodeUsage(measured: Measurement, name: string, windowMs: number): NodeMetrics {
   const { node } = measured;
   const timestamp = rfc3339(measured.atMs);
   return {
@@ -55,9 +55,9 @@ export function podUsages(
   measured: Measurement,
   windowMs: number,
   labels: ReadonlyMap<string, Readonly<Record<string, string>>>,
-): readonly PodUsage[] {
+): readonly PodMetrics[] {
   const timestamp = rfc3339(measured.atMs);
-  return measured.pods.flatMap(({ uid, name, namespace, containers }): readonly PodUsage[] => {
+  return measured.pods.flatMap(({ uid, name, namespace, containers }): readonly PodMetrics[] => {
     const isMeasured =
       containers.length > 0 && containers.every(({ group }) => group.nanoCores !== undefined);
     if (!isMeasured) return [];

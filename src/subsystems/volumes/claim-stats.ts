@@ -19,12 +19,12 @@ export interface MountedClaim {
 export type ClaimUsage = DiskUsage | Pick<DiskUsage, "capacityBytes">;
 
 /** A claim that a pod has mounted, as last measured. */
-export interface MeasuredClaim extends Pick<MountedClaim, "namespace" | "name" | "volume"> {
+export interface MeasuredMount extends Pick<MountedClaim, "namespace" | "name" | "volume"> {
   readonly usage: ClaimUsage;
   readonly atMs: WallMs;
 }
 
-type Known = Omit<MeasuredClaim, "volume">;
+type Known = Omit<MeasuredMount, "volume">;
 
 /** How claims are measured. */
 export interface ClaimMeasures {
@@ -100,7 +100,7 @@ export class ClaimStats {
   }
 
   /** Those of the claims that were measured. */
-  measured(claims: readonly MountedClaim[]): readonly MeasuredClaim[] {
+  measured(claims: readonly MountedClaim[]): readonly MeasuredMount[] {
     return claims.flatMap((claim) => {
       const known = this.#known.get(keyOf(claim));
       return known ? [{ ...known, volume: claim.volume }] : [];

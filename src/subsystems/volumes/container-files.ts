@@ -53,7 +53,7 @@ export async function hostsMount(
 }
 
 /** One attempt of a container. */
-export interface Attempt {
+export interface AttemptWithFiles {
   readonly pod: Pod;
   readonly container: string;
   readonly restartCount: number;
@@ -61,7 +61,7 @@ export interface Attempt {
 
 /** A new empty file for each attempt, so that no message outlives the attempt that wrote it. */
 export async function terminationLogMount(
-  attempt: Attempt,
+  attempt: AttemptWithFiles,
   containerPath: string,
   options: ContainerFileOptions,
   { files, volumes }: ContainerFileDeps,
@@ -77,7 +77,7 @@ export async function terminationLogMount(
 
 /** Eight digits as the Go kubelet's, which are random there: its attempts leave their files until the pod is gone. */
 export function terminationLogPath(
-  { pod, container, restartCount }: Attempt,
+  { pod, container, restartCount }: AttemptWithFiles,
   { roots }: Pick<ContainerFileOptions, "roots">,
 ): string {
   const folder = containerDirectory(podPaths(roots, pod), container);

@@ -5,7 +5,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import type {
-  ApiObject,
+  KubeObject,
   ObjectSource,
   Resource,
   ServiceAccountTokens,
@@ -101,7 +101,7 @@ export interface MadeVolume {
 
 /** An object the volume shows; a change of it makes the volume be made again. */
 export interface Followed {
-  readonly resource: Resource<ApiObject>;
+  readonly resource: Resource<KubeObject>;
   readonly namespace: string;
   readonly name: string;
 }
@@ -134,7 +134,7 @@ export function volumePath({ folder, volume }: VolumeRequest, plugin: string): s
 export const namespaceOf = (pod: Pod): string => pod.metadata?.namespace ?? "";
 
 /** Gets an object; missing is `undefined`, no API server an error that says so. */
-export async function getObject<T extends ApiObject>(
+export async function getObject<T extends KubeObject>(
   deps: Pick<KindDeps, "objects">,
   resource: Resource<T>,
   place: { readonly namespace: string; readonly name: string },

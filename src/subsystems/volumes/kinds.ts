@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<ServedSourceName, VolumeKind>> = {
 };
 
 /** The kind of a volume; `undefined` for those that are not supported. */
-export function kindOf(volume: Volume): VolumeKind | undefined {
+export function volumeKindOf(volume: Volume): VolumeKind | undefined {
   const name = servedSourceOf(volume);
   return name === undefined ? undefined : KINDS[name];
 }

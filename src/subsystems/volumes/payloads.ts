@@ -48,7 +48,7 @@ export function configMapFiles(configMap: ConfigMap, selection: KeySelection): P
   for (const [key, text] of Object.entries(configMap.data ?? {}))
     content.set(key, () => utf8.encode(text));
   for (const [key, text] of Object.entries(configMap.binaryData ?? {}))
-    if (!content.has(key)) content.set(key, () => bytesOf(text));
+    if (!content.has(key)) content.set(key, () => decodedBytes(text));
   return keyFiles(
     content,
     selection,
@@ -59,7 +59,9 @@ export function configMapFiles(configMap: ConfigMap, selection: KeySelection): P
 /** Files of a secret (secret MakePayload). */
 export function secretFiles(secret: Secret, selection: KeySelection): Payload {
   const content = new Map(
-    Object.entries(secret.data ?? {}).map(([key, text]) => [key, () => bytesOf(text)] as const),
+    Object.entries(secret.data ?? {}).map(
+      ([key, text]) => [key, () => decodedBytes(text)] as const,
+    ),
   );
   return keyFiles(content, selection, (key) => `references non-existent secret key: ${key}`);
 }
@@ -87,7 +89,7 @@ function keyFiles(
 }
 
 /** Base64 as Go's decoder takes it; what is none of it is left out, since the API let nothing else in. */
-export function bytesOf(base64: string): Uint8Array {
+export function decodedBytes(base64: string): Uint8Array {
   return base64ToBytes(base64.replace(/[^A-Za-z0-9+/=]/g, ""));
 }
 

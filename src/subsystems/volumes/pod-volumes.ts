@@ -13,7 +13,7 @@ import {
   VolumeStepError,
 } from "./kind.ts";
 import { resourceClaimKind } from "./kinds/resource-claim.ts";
-import { kindOf } from "./kinds.ts";
+import { volumeKindOf } from "./kinds.ts";
 
 /** What the volumes of one pod need beside what kinds need. */
 export interface PodVolumesDeps extends KindDeps {
@@ -61,7 +61,7 @@ export class PodVolumes {
     this.#deps = deps;
     const { volumes = [], resourceClaims = [] } = pod.spec ?? {};
     this.#entries = new Map([
-      ...volumes.map((volume) => [volume.name, entryOf(volume, kindOf(volume))] as const),
+      ...volumes.map((volume) => [volume.name, entryOf(volume, volumeKindOf(volume))] as const),
       ...resourceClaims.map(
         ({ name }) => [`resourceClaims/${name}`, entryOf({ name }, resourceClaimKind)] as const,
       ),

@@ -18,9 +18,9 @@ import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { DiskUsage, PodFiles, VolumeFiles } from "../../outside/host/host.ts";
 import type { ObjectSource, ServiceAccountTokens } from "../../outside/kube/kube.ts";
-import { ClaimStats, type MeasuredClaim } from "./claim-stats.ts";
+import { ClaimStats, type MeasuredMount } from "./claim-stats.ts";
 import {
-  type Attempt,
+  type AttemptWithFiles,
   hostsMount,
   terminationLogMount,
   terminationLogPath,
@@ -156,7 +156,7 @@ export class Volumes {
   }
 
   /** The claims that a pod has mounted, as last measured; those mounted within the last minute may be missing. */
-  measuredClaims(podUid: string): readonly MeasuredClaim[] {
+  measuredClaims(podUid: string): readonly MeasuredMount[] {
     return this.#claims.measured(this.#pods.get(podUid)?.claims ?? []);
   }
 
@@ -210,7 +210,7 @@ export class Volumes {
   }
 
   /** The attempt is gone from the runtime, and with it the file of its message. */
-  async removed(attempt: Attempt): Promise<void> {
+  async removed(attempt: AttemptWithFiles): Promise<void> {
     await this.#deps.files.remove(terminationLogPath(attempt, this.#options));
   }
 

@@ -10,10 +10,10 @@ export interface VolumeContext {
 }
 
 /** What is wrong with a source of one kind. */
-export type Check<K extends VolumeSourceName> = (
+export type VolumeCheck<K extends VolumeSourceName> = (
   source: NonNullable<Volume[K]>,
   path: string,
   context: VolumeContext,
 ) => Problems;
 /** A check for every kind of volume. */
-export type VolumeChecks = { readonly [K in VolumeSourceName]: Check<K> };
+export type VolumeChecks = { readonly [K in VolumeSourceName]: VolumeCheck<K> };

@@ -25,7 +25,7 @@ import {
 import { claimTemplateProblems } from "./claim-template.ts";
 import { projectedProblems } from "./projected.ts";
 import { REMOTE_VOLUMES } from "./remote-volumes.ts";
-import type { Check, VolumeChecks, VolumeContext } from "./volume-checks.ts";
+import type { VolumeCheck, VolumeChecks, VolumeContext } from "./volume-checks.ts";
 import { downwardFileProblems, keyToPathProblems, pullPolicyProblems } from "./volume-files.ts";
 
 const HOST_PATH_TYPES = [
@@ -100,7 +100,7 @@ function sourceProblems<K extends VolumeSourceName>(
   path: string,
   context: VolumeContext,
 ): Problems {
-  const check: Check<K> = CHECKS[name];
+  const check: VolumeCheck<K> = CHECKS[name];
   const source = volume[name];
   return source === undefined || source === null ? FINE : check(source, child(path, name), context);
 }

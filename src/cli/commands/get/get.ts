@@ -10,7 +10,7 @@ import { type CliContext, clientOf, withSocketOption } from "../../context.ts";
 import { EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import { encode, OUTPUT_FORMS } from "../../render/output.ts";
-import { findResource, RESOURCES, type Resource, type ResourceRow } from "./resources.ts";
+import { findResource, type ListedResource, RESOURCES, type ResourceRow } from "./resources.ts";
 import { type GetOptions, watchResource } from "./watch-resource.ts";
 
 /** `nodelet get`. */
@@ -82,7 +82,7 @@ async function get(
 }
 
 /** The resource that a word names. */
-function resourceOf(word: string): Resource {
+function resourceOf(word: string): ListedResource {
   const found = findResource(word);
   if (found !== undefined) return found;
   const known = RESOURCES.flatMap(({ words }) => words);
@@ -110,7 +110,7 @@ interface Selection {
 
 /** Rows of the wanted namespace, names and labels. */
 function selectRows(
-  resource: Resource,
+  resource: ListedResource,
   rows: readonly ResourceRow[],
   { names, options, selector }: Selection,
 ): readonly ResourceRow[] {
@@ -127,7 +127,7 @@ function selectRows(
 }
 
 function requireAll(
-  resource: Resource,
+  resource: ListedResource,
   rows: readonly ResourceRow[],
   names: readonly string[],
 ): void {
@@ -150,7 +150,7 @@ function listOf(rows: readonly ResourceRow[]): unknown {
   };
 }
 
-function nothing({ words, namespaced }: Resource, options: GetOptions): string {
+function nothing({ words, namespaced }: ListedResource, options: GetOptions): string {
   if (!namespaced || options.allNamespaces === true) return `There are no ${words[0]}.`;
   return `There are no ${words[0]} in namespace ${options.namespace}.`;
 }

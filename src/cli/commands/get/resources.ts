@@ -3,12 +3,12 @@ import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/genera
 import type { AgentClient } from "../../client/agent-client.ts";
 import { askSignals } from "../../client/eviction-signals.ts";
 import type {
-  Change,
+  NodeChange,
   Overview,
   ProbeReport,
-  Probes,
+  ProbesReply,
   Problem,
-  Problems,
+  ProblemsReply,
 } from "../../client/shapes.ts";
 import { nodeObject } from "../../render/describe/node-object.ts";
 import { renderSignals } from "../../render/eviction-report.ts";
@@ -39,7 +39,7 @@ export interface TableView extends TableOptions {
 }
 
 /** A kind of things that can be listed. */
-export interface Resource {
+export interface ListedResource {
   /** What it is called on the command line; plural, singular, short. */
   readonly words: readonly [string, ...string[]];
   /** For `-o name`. */
@@ -47,13 +47,13 @@ export interface Resource {
   readonly namespaced: boolean;
   fetch(client: AgentClient): Promise<readonly ResourceRow[]>;
   /** The row of a change; absent where changes are not published. */
-  readonly ofChange?: (change: Change) => ResourceRow | undefined;
+  readonly ofChange?: (change: NodeChange) => ResourceRow | undefined;
   table(rows: readonly ResourceRow[], view: TableView): readonly string[];
   /** What a reader sees below the table; left out of what programs read. */
   below?(client: AgentClient, view: TableView): Promise<readonly string[]>;
 }
 
-const PODS: Resource = {
+const PODS: ListedResource = {
   words: ["pods", "pod", "po"],
   kind: "pod",
   namespaced: true,
@@ -67,7 +67,7 @@ const PODS: Resource = {
     ),
 };
 
-const NODES: Resource = {
+const NODES: ListedResource = {
   words: ["nodes", "node", "no"],
   kind: "node",
   namespaced: false,
@@ -85,7 +85,7 @@ const NODES: Resource = {
   },
 };
 
-const EVENTS: Resource = {
+const EVENTS: ListedResource = {
   words: ["events", "event", "ev"],
   kind: "event",
   namespaced: true,
@@ -104,12 +104,12 @@ const EVENTS: Resource = {
   },
 };
 
-const PROBES: Resource = {
+const PROBES: ListedResource = {
   words: ["probes", "probe"],
   kind: "probe",
   namespaced: true,
   fetch: async (client) =>
-    (await client.json<Probes>("/nodelet/v1/probes")).items.map((probe) => ({
+    (await client.json<ProbesReply>("/nodelet/v1/probes")).items.map((probe) => ({
       namespace: probe.namespace,
       name: probe.podName,
       labels: {},
@@ -128,12 +128,12 @@ const PROBLEM_COLUMNS: readonly Column<Problem>[] = [
   { title: "PROBLEM", value: ({ message }) => message },
 ];
 
-const PROBLEMS: Resource = {
+const PROBLEMS: ListedResource = {
   words: ["problems", "problem"],
   kind: "problem",
   namespaced: false,
   fetch: async (client) =>
-    (await client.json<Problems>("/nodelet/v1/problems")).items.map((problem) => ({
+    (await client.json<ProblemsReply>("/nodelet/v1/problems")).items.map((problem) => ({
       namespace: "",
       name: problem.origin,
       labels: {},
@@ -148,10 +148,10 @@ const PROBLEMS: Resource = {
 };
 
 /** All that can be listed. */
-export const RESOURCES: readonly Resource[] = [PODS, NODES, EVENTS, PROBES, PROBLEMS];
+export const RESOURCES: readonly ListedResource[] = [PODS, NODES, EVENTS, PROBES, PROBLEMS];
 
 /** The kind that a word names. */
-export function findResource(word: string): Resource | undefined {
+export function findResource(word: string): ListedResource | undefined {
   return RESOURCES.find(({ words }) => words.includes(word.toLowerCase()));
 }
 

@@ -6,7 +6,7 @@ import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { writeLines } from "../../io.ts";
 import type { OutputForm } from "../../render/output.ts";
 import { encode } from "../../render/output.ts";
-import type { Resource, ResourceRow } from "./resources.ts";
+import type { ListedResource, ResourceRow } from "./resources.ts";
 
 /** Options of `get`. */
 export interface GetOptions {
@@ -22,7 +22,7 @@ export interface GetOptions {
 
 /** What is watched. */
 export interface Watch {
-  readonly resource: Resource;
+  readonly resource: ListedResource;
   readonly client: AgentClient;
   readonly select: (rows: readonly ResourceRow[]) => readonly ResourceRow[];
   readonly options: GetOptions;

@@ -12,13 +12,13 @@ import {
   type ProbeHandlerName,
   probeHandlerOf,
 } from "../../../api/pod/probe-handlers.ts";
-import { type Field, field } from "./fields.ts";
+import { field, type ShownField } from "./fields.ts";
 
 /** A container of a pod with its status, as fields. */
 export function describeContainer(
   container: Container,
   status: ContainerStatus | undefined,
-): Field {
+): ShownField {
   const { name, image, command, args, resources } = container;
   return field(name, [
     field("Container ID", status?.containerID),
@@ -43,7 +43,7 @@ export function describeContainer(
   ]);
 }
 
-function portFields({ ports = [] }: Container): readonly Field[] {
+function portFields({ ports = [] }: Container): readonly ShownField[] {
   const list = (texts: readonly string[]) => (texts.length === 0 ? undefined : texts.join(", "));
   const protocol = ({ protocol = "TCP" }) => protocol;
   const own = ports.map((port) => `${port.containerPort}/${protocol(port)}`);
@@ -53,7 +53,7 @@ function portFields({ ports = [] }: Container): readonly Field[] {
 }
 
 /** What a container does, or did before. */
-function stateFields(label: string, state: ContainerState): readonly Field[] {
+function stateFields(label: string, state: ContainerState): readonly ShownField[] {
   const { running, terminated, waiting } = state;
   if (running) {
     return [field(label, "Running"), ...indented([["Started", running.startedAt]])];
@@ -79,7 +79,7 @@ function stateFields(label: string, state: ContainerState): readonly Field[] {
 function amountFields(
   label: string,
   amounts: Readonly<Record<string, string>> | undefined,
-): readonly Field[] {
+): readonly ShownField[] {
   const entries = Object.entries(amounts ?? {}).toSorted();
   if (entries.length === 0) return [];
   return [
@@ -92,13 +92,13 @@ function amountFields(
 
 type Detail = readonly [label: string, value: string | undefined];
 
-function indented(details: readonly Detail[]): readonly Field[] {
+function indented(details: readonly Detail[]): readonly ShownField[] {
   return details
     .filter(([, value]) => value !== undefined && value !== "")
     .map(([label, value]) => field(`  ${label}`, value));
 }
 
-function probeField(label: string, probe: Probe | undefined): readonly Field[] {
+function probeField(label: string, probe: Probe | undefined): readonly ShownField[] {
   return probe === undefined ? [] : [field(label, describeProbe(probe))];
 }
 

@@ -16,7 +16,7 @@ import { renderTable } from "../tables/table.ts";
 import type { Paint } from "../text.ts";
 import { storyOf } from "../why/why.ts";
 import { describeContainer } from "./describe-container.ts";
-import { type Field, field, pairs, renderFields } from "./fields.ts";
+import { field, pairs, renderFields, type ShownField } from "./fields.ts";
 
 /** What the description of a pod shows. */
 export interface PodDescription {
@@ -34,7 +34,7 @@ export function describePod(
   paint: Paint,
 ): readonly string[] {
   const { spec, status } = pod;
-  const sections: Field[] = [...headFields(pod, now)];
+  const sections: ShownField[] = [...headFields(pod, now)];
   const init = containerFields(spec?.initContainers, status?.initContainerStatuses);
   if (init !== undefined) sections.push(field("Init Containers", init));
   sections.push(field("Containers", containerFields(spec?.containers, status?.containerStatuses)));
@@ -63,7 +63,7 @@ function shownAnnotations(
   );
 }
 
-function headFields(pod: Pod, now: number): readonly Field[] {
+function headFields(pod: Pod, now: number): readonly ShownField[] {
   const { metadata, spec, status } = pod;
   const host = status?.hostIP === undefined ? "" : `/${status.hostIP}`;
   const addresses = status?.podIPs?.map(({ ip }) => field("IP", ip));
@@ -87,7 +87,7 @@ function headFields(pod: Pod, now: number): readonly Field[] {
 function containerFields(
   containers: readonly Container[] | undefined,
   statuses: readonly ContainerStatus[] | undefined,
-): readonly Field[] | undefined {
+): readonly ShownField[] | undefined {
   if (containers === undefined || containers.length === 0) return undefined;
   return containers.map((container) =>
     describeContainer(

@@ -3,18 +3,18 @@
 import { padText, textWidth, withoutControls } from "../text.ts";
 
 /** A label with a text, several texts below each other, or further fields. */
-export interface Field {
+export interface ShownField {
   readonly label: string;
-  readonly value: string | readonly string[] | readonly Field[];
+  readonly value: string | readonly string[] | readonly ShownField[];
 }
 
 /** A field, in short. */
-export function field(label: string, value: Field["value"] | undefined): Field {
+export function field(label: string, value: ShownField["value"] | undefined): ShownField {
   return { label, value: value === undefined || value === "" ? "<none>" : value };
 }
 
 /** The fields as lines, values of one level aligned. */
-export function renderFields(fields: readonly Field[], indent = ""): readonly string[] {
+export function renderFields(fields: readonly ShownField[], indent = ""): readonly string[] {
   const widths = fields
     .filter(({ value }) => !isNested(value))
     .map(({ label }) => textWidth(label));
@@ -31,7 +31,7 @@ export function renderFields(fields: readonly Field[], indent = ""): readonly st
   });
 }
 
-function isNested(value: Field["value"]): value is readonly Field[] {
+function isNested(value: ShownField["value"]): value is readonly ShownField[] {
   return Array.isArray(value) && value.length > 0 && typeof value[0] === "object";
 }
 

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 2_000;
 const POLL_MS = 100;
 
 /** The connection to a runtime. */
-export type Runtime = ConnectedOutside["cri"];
+export type RuntimeConnection = ConnectedOutside["cri"];
 
 /** What came of asking. */
 export type RuntimeAnswer =
@@ -24,7 +24,7 @@ export type RuntimeAnswer =
 /** Opens a connection for the time of `use`. */
 export async function withRuntime<T>(
   socket: string,
-  use: (cri: Runtime, signal: AbortSignal) => Promise<T>,
+  use: (cri: RuntimeConnection, signal: AbortSignal) => Promise<T>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<T> {
   const endpoint = `unix://${socket}`;
@@ -61,7 +61,7 @@ export async function askRuntime(
   });
 }
 
-async function collectFacts(cri: Runtime, signal: AbortSignal): Promise<RuntimeFacts> {
+async function collectFacts(cri: RuntimeConnection, signal: AbortSignal): Promise<RuntimeFacts> {
   const { runtimeName, runtimeVersion, runtimeApiVersion } = await cri.runtime.version(signal);
   const { status } = await cri.runtime.status(signal);
   const notReady = (status?.conditions ?? [])

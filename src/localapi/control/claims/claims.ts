@@ -12,7 +12,7 @@ import type {
 } from "../../../api/generated/types.ts";
 import type { Files } from "../../../outside/host/host.ts";
 import { type ApiObject, keyOf } from "../../api-object.ts";
-import { CLAIMS, NODES, PODS, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
+import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
 import { CLAIM_IN_USE } from "../../kinds/other-rules.ts";
 import { DEFAULT_CLASS } from "../../kinds/storage-class.ts";
 import type { ObjectsCore } from "../../objects/core.ts";
@@ -69,7 +69,7 @@ export function claimController(deps: ClaimsDeps): Controller {
         claims: store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[],
         volumes: store.list(VOLUMES.collection) as unknown as readonly PersistentVolume[],
         classes: store.list(STORAGE_CLASSES.collection) as unknown as readonly StorageClass[],
-        pods: store.list(PODS.collection) as unknown as readonly Pod[],
+        pods: store.list(POD_KIND.collection) as unknown as readonly Pod[],
       };
       if (view.claims.length + view.volumes.length === 0) return [];
       return planClaims(view)
@@ -168,7 +168,7 @@ async function provision(
   { claim, storageClass }: Extract<ClaimStep, { kind: "provision" }>,
   { core, files, folder, nodeName }: ClaimsDeps,
 ): Promise<void> {
-  const node = core.store.get(NODES.collection, `/${nodeName}`) as unknown as Node | undefined;
+  const node = core.store.get(NODE_KIND.collection, `/${nodeName}`) as unknown as Node | undefined;
   const hostname = node?.metadata?.labels?.["kubernetes.io/hostname"] ?? nodeName;
   const path = `${folder}/${volumeNameOf(claim)}`;
   await files.makeDirectory(folder, FOLDER_MODE);

@@ -23,7 +23,7 @@ import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { O_PATH } from "./beneath.ts";
 import { measureTree } from "./measure-tree.ts";
 import { removeTree } from "./remove-tree.ts";
-import { type WatchDeps, watchDirectory } from "./watch-directory.ts";
+import { type DirectoryWatchDeps, watchDirectory } from "./watch-directory.ts";
 import { zipFile } from "./zip-file.ts";
 
 /** Bytes read at once; files of /proc have no known size. */
@@ -35,7 +35,7 @@ const MODE_BITS = 0o7777;
 const CREATE_ATTEMPTS = 5;
 
 /** What files need; `onProgress` is called after each step of a walk. */
-export interface FilesDeps extends WatchDeps {
+export interface FilesDeps extends DirectoryWatchDeps {
   readonly onProgress?: () => void;
 }
 
@@ -50,7 +50,7 @@ export function createFiles(deps: FilesDeps): Files {
     });
   const facts: Files["facts"] = (path, options) =>
     guarded("look at", path, () =>
-      orMissing(async () => factsOf(await (options?.follow ? stat(path) : lstat(path)))),
+      orMissing(async () => fileFactsOf(await (options?.follow ? stat(path) : lstat(path)))),
     );
   return {
     readText: (path, { maxBytes }) => guarded("read", path, () => readText(path, maxBytes)),
@@ -280,7 +280,7 @@ function kindOf(
 }
 
 /** The facts of a name from stat(2). */
-export function factsOf(stats: Stats): FileFacts {
+export function fileFactsOf(stats: Stats): FileFacts {
   return {
     kind: kindOf(stats),
     sizeBytes: stats.size,

@@ -7,7 +7,7 @@ import type { Log } from "../../../kit/log.ts";
 import { hostError } from "../host-errors.ts";
 
 /** What watching a folder needs. */
-export interface WatchDeps {
+export interface DirectoryWatchDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -24,7 +24,7 @@ const FOLDER_MODE = 0o750;
  * queue is not reported: callers that must not miss a change also poll. Ends with `signal`.
  */
 export function watchDirectory(
-  deps: WatchDeps,
+  deps: DirectoryWatchDeps,
   path: string,
   onChange: () => void,
   signal: AbortSignal,
@@ -36,7 +36,7 @@ export function watchDirectory(
 }
 
 class DirectoryWatch {
-  readonly #deps: WatchDeps;
+  readonly #deps: DirectoryWatchDeps;
   readonly #path: string;
   readonly #onChange: () => void;
   #watchers: readonly FSWatcher[] = [];
@@ -50,7 +50,7 @@ class DirectoryWatch {
   #changedWhileScanning = false;
   #closed = false;
 
-  constructor(deps: WatchDeps, path: string, onChange: () => void) {
+  constructor(deps: DirectoryWatchDeps, path: string, onChange: () => void) {
     this.#deps = deps;
     this.#path = path;
     this.#onChange = onChange;

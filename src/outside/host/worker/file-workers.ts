@@ -17,7 +17,7 @@ import {
   createRemoteVolumes,
   type RunInWorker,
 } from "./remote-files.ts";
-import { openFolderIn } from "./remote-folder.ts";
+import { openFolderThrough } from "./remote-folder.ts";
 import { UnansweredPlaces } from "./unanswered-places.ts";
 
 /** Everything that workers do. */
@@ -43,7 +43,7 @@ export function createFileWorkers(deps: { readonly clock: Clock; readonly log: L
     podFiles: createPodFiles(run),
     volumes: createRemoteVolumes(run),
     diskUsage: createDiskUsage(run),
-    openFolder: openFolderIn(handles),
+    openFolder: openFolderThrough(handles),
     warm: () => pool.warm(),
     facts: () => ({
       ...pool.facts(),

@@ -10,7 +10,7 @@ import {
   unlinkSync,
 } from "node:fs";
 import { OutsideError } from "../../../kit/errors.ts";
-import { factsOf, namedEntries } from "../files/files.ts";
+import { fileFactsOf, namedEntries } from "../files/files.ts";
 import type { DiskUsage, FileFacts, PodFiles } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 
@@ -63,7 +63,7 @@ export async function readDiskUsage(path: string): Promise<DiskUsage | undefined
 
 function facts(path: string, follow = false): FileFacts | undefined {
   return guarded("look at", path, () =>
-    orMissing(() => factsOf(follow ? statSync(path) : lstatSync(path))),
+    orMissing(() => fileFactsOf(follow ? statSync(path) : lstatSync(path))),
   );
 }
 

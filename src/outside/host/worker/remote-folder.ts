@@ -17,7 +17,7 @@ interface Held {
 }
 
 /** Folders that are opened and read by a worker process. */
-export function openFolderIn(worker: HandleWorker): OpenFolderBeneath {
+export function openFolderThrough(worker: HandleWorker): OpenFolderBeneath {
   return async (root, relativePath) => {
     const folder = new RemoteFolder(worker, root, relativePath);
     return (await folder.reopen()) ? folder : undefined;

@@ -22,7 +22,7 @@ export class NotTakenError extends OutsideError {
 }
 
 /** One request on a session. */
-export interface H2Request {
+export interface H2ApiRequest {
   readonly headers: OutgoingHttpHeaders;
   readonly body?: string;
   readonly timeoutMs: number;
@@ -31,7 +31,7 @@ export interface H2Request {
 /** Makes one request on the session and reads the whole answer. */
 export async function exchange(
   session: H2Session,
-  request: H2Request,
+  request: H2ApiRequest,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<ApiReply> {
@@ -53,7 +53,7 @@ export type LineReply =
 /** Makes a request whose answer goes on; when `lifetimeMs` is over it is given up. */
 export async function exchangeLines(
   session: H2Session,
-  request: H2Request & {
+  request: H2ApiRequest & {
     readonly lifetimeMs: number;
     readonly onOpen: (stop: () => void) => () => void;
   },
@@ -91,7 +91,7 @@ class Call {
   #failure: Error | undefined;
   #answered = false;
 
-  constructor(session: H2Session, request: H2Request, clock: Clock, signal: AbortSignal) {
+  constructor(session: H2Session, request: H2ApiRequest, clock: Clock, signal: AbortSignal) {
     this.#clock = clock;
     this.#signal = signal;
     const { stream, release } = session.open(request.headers, {

@@ -144,11 +144,11 @@ export interface ForwardTarget {
   /** Path and query. */
   readonly path: string;
   /** What is answered in place of an error with this text; without it errors are passed on too. */
-  readonly refusal?: (status: number, text: string) => Refusal;
+  readonly refusal?: (status: number, text: string) => ReplacedAnswer;
 }
 
 /** An answer in place of an error of another server. */
-export interface Refusal {
+export interface ReplacedAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;

@@ -1,12 +1,12 @@
 import {
   decidePlaces,
-  groupOf,
   type KnownPeer,
   knownToClose,
   type Peer,
   type PeerLimits,
   type PeerRule,
   type PeerStage,
+  peerGroupOf,
 } from "./peer-places.ts";
 
 /** Longest headers of a request, all together, of a peer that has not authenticated. */
@@ -154,7 +154,7 @@ export class PeerGate {
 
   #placeOf(address: string, known: KnownConnections, events: PeerEvents): Place {
     this.#nextId += 1;
-    return new Place(this.#nextId, { group: groupOf(address), known, events, gate: this });
+    return new Place(this.#nextId, { group: peerGroupOf(address), known, events, gate: this });
   }
 }
 

@@ -3,13 +3,13 @@ import { describe, test } from "node:test";
 import { createSeededRandom } from "../../../kit/random.ts";
 import {
   decidePlaces,
-  groupOf,
   knownToClose,
   LOOPBACK,
   type Peer,
   type PeerLimits,
   type PeerStage,
   type PeerVerdict,
+  peerGroupOf,
 } from "./peer-places.ts";
 
 const COST = 10;
@@ -216,7 +216,7 @@ test("groupOf: one address, one IPv6 network, this machine", () => {
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
     ["::", "0:0:0:0::/64"],
   ];
-  for (const [address, group] of table) assert.equal(groupOf(address), group, address);
+  for (const [address, group] of table) assert.equal(peerGroupOf(address), group, address);
 });
 
 test("knownToClose: the one idle for longest, else the newest, and nobody while there is room", () => {

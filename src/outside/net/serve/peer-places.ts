@@ -21,7 +21,7 @@ export type PeerStage =
 /** A connection of a peer that has not authenticated. */
 export interface Peer {
   readonly id: number;
-  /** Connections with the same group share a limit, see `groupOf`. */
+  /** Connections with the same group share a limit, see `peerGroupOf`. */
   readonly group: string;
   readonly stage: PeerStage;
   /** When it came to this stage, on the monotonic clock. */
@@ -68,7 +68,7 @@ export interface PeerVerdict {
 export const LOOPBACK = "loopback";
 
 /** Peers that share a limit: one IPv4 address, one IPv6 network of 64 bits, or this machine over loopback. */
-export function groupOf(address: string): string {
+export function peerGroupOf(address: string): string {
   const plain = address
     .toLowerCase()
     .replace(/^::ffff:(?=\d+\.)/, "")

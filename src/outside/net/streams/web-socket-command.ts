@@ -22,7 +22,7 @@ import {
   SpdyDecoder,
   type SpdyFrame,
 } from "./spdy-frames.ts";
-import { bytesOf, closeWebSocket, letGo, sendFrom, writeFrom } from "./web-socket.ts";
+import { closeWebSocket, letGo, messageBytes, sendFrom, writeFrom } from "./web-socket.ts";
 
 /** The runtime's connection, once it speaks SPDY. */
 export interface SpdyPeer {
@@ -114,7 +114,7 @@ class TranslatedCommand {
     socket.once("end", lost);
     socket.once("close", lost);
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
-    this.#webSocket.on("message", (data) => this.#fromClient(bytesOf(data)));
+    this.#webSocket.on("message", (data) => this.#fromClient(messageBytes(data)));
     this.#timer = setTimeout(
       () => this.finish(internalError("timed out waiting for the runtime to accept the streams")),
       OPEN_WITHIN_MS,

@@ -1,7 +1,7 @@
 /** SPDY inside a WebSocket: binary messages one way and the other are a connection of SPDY, cut anywhere. */
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
-import { bytesOf, closeWebSocket, letGo, sendFrom, writeFrom } from "./web-socket.ts";
+import { closeWebSocket, letGo, messageBytes, sendFrom, writeFrom } from "./web-socket.ts";
 
 /** RFC 6455, 7.4.1 */
 const CLOSE_UNSUPPORTED_DATA = 1003;
@@ -20,7 +20,7 @@ export function joinTunnel(
     };
     webSocket.on("message", (data, isBinary) => {
       if (!isBinary) closeWebSocket(webSocket, CLOSE_UNSUPPORTED_DATA, "only binary messages");
-      else if (!socket.writableEnded) writeFrom(webSocket, socket, [bytesOf(data)]);
+      else if (!socket.writableEnded) writeFrom(webSocket, socket, [messageBytes(data)]);
     });
     webSocket.on("error", cut);
     webSocket.once("close", () => {

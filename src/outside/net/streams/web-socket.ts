@@ -89,7 +89,7 @@ export function letGo(socket: Duplex): void {
 }
 
 /** What a message holds; one in several parts comes as one buffer. */
-export function bytesOf(data: Buffer | ArrayBuffer | Buffer[]): Uint8Array {
+export function messageBytes(data: Buffer | ArrayBuffer | Buffer[]): Uint8Array {
   if (Array.isArray(data)) return Buffer.concat(data);
   return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
 }

@@ -49,7 +49,7 @@ export interface PlanParts {
 /** One container that is wanted running; `init` containers come here too while it is their turn. */
 export function planContainer(record: PodRecord, spec: SpecContainer, parts: PlanParts): void {
   const { sandbox, draft } = parts;
-  const turn: Turn = { record, spec, parts };
+  const turn: ContainerPlanning = { record, spec, parts };
   const { name } = spec.container;
   const latest = latestAttempt(record.observed, name);
   removeSurplus(record, name, parts);
@@ -93,7 +93,7 @@ export function planContainer(record: PodRecord, spec: SpecContainer, parts: Pla
 }
 
 /** What was never there, is gone from the runtime, or counts no more since all are restarted. */
-function startAnew(turn: Turn): void {
+function startAnew(turn: ContainerPlanning): void {
   const { record, spec, parts } = turn;
   const { name } = spec.container;
   const before = lastMade(record.observed, name);
@@ -105,7 +105,7 @@ function startAnew(turn: Turn): void {
 }
 
 /** One container in one planning. */
-export interface Turn {
+export interface ContainerPlanning {
   readonly record: PodRecord;
   readonly spec: SpecContainer;
   readonly parts: PlanParts;
@@ -168,7 +168,11 @@ function definitionChanged(container: Container, running: ObservedContainer): bo
   return !names.some((name) => isSameImage(name, container.image ?? ""));
 }
 
-function replace({ record, parts }: Turn, running: ObservedContainer, fault: Fault): void {
+function replace(
+  { record, parts }: ContainerPlanning,
+  running: ObservedContainer,
+  fault: Fault,
+): void {
   const { draft } = parts;
   const { again, message } = fault;
   const stop = stopRequest(record, running, message, fault.probe);
@@ -196,13 +200,16 @@ export function stopRequest(
   return { id: running.id, name: running.name, graceSeconds, message, preStop: true };
 }
 
-function restart(turn: Turn, ended: ObservedContainer): void {
+function restart(turn: ContainerPlanning, ended: ObservedContainer): void {
   const rule = ruleToRestart(turn, ended);
   if (rule !== undefined) start(turn, ended, rule);
 }
 
 /** Why what ended is to run again; `undefined` when it is not, which then is written down. */
-function ruleToRestart({ record, spec, parts }: Turn, ended: EndedAttempt): string | undefined {
+function ruleToRestart(
+  { record, spec, parts }: ContainerPlanning,
+  ended: EndedAttempt,
+): string | undefined {
   const { restart: again, rule, policy } = decideRestart(record.pod, spec, ended);
   if (again) return rule;
   const { exitCode } = ended;
@@ -212,7 +219,11 @@ function ruleToRestart({ record, spec, parts }: Turn, ended: EndedAttempt): stri
 }
 
 /** Plans the start of an attempt, or the wait for it. */
-export function start(turn: Turn, previous: ObservedContainer | undefined, rule: string): void {
+export function start(
+  turn: ContainerPlanning,
+  previous: ObservedContainer | undefined,
+  rule: string,
+): void {
   const { record, spec, parts } = turn;
   const { sandbox, context, draft } = parts;
   const { name } = spec.container;
@@ -262,7 +273,7 @@ export function start(turn: Turn, previous: ObservedContainer | undefined, rule:
 }
 
 /** A container that was ended for another's sake starts again at once. */
-function waitsForItself({ record, spec }: Turn, previous: ObservedContainer): boolean {
+function waitsForItself({ record, spec }: ContainerPlanning, previous: ObservedContainer): boolean {
   return previous.outdated !== true || restartsAll(record.pod, spec, previous);
 }
 

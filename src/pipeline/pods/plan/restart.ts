@@ -35,7 +35,7 @@ export function ephemeralContainers(pod: Pod): readonly SpecContainer[] {
 }
 
 /** The container of that name with its kind, whatever that is. */
-export function findContainer(pod: Pod, name: string): SpecContainer | undefined {
+export function findSpecContainer(pod: Pod, name: string): SpecContainer | undefined {
   return [...specContainers(pod), ...ephemeralContainers(pod)].find(
     ({ container }) => container.name === name,
   );
@@ -68,7 +68,7 @@ export function restartPolicyOf(pod: Pod, { container, kind }: SpecContainer): R
 }
 
 /** Whether to start again, and which rule said so. */
-export interface RestartVerdict {
+export interface RestartDecision {
   readonly restart: boolean;
   /** Name of the rule that decided. */
   readonly rule: string;
@@ -89,7 +89,7 @@ export function decideRestart(
   pod: Pod,
   spec: SpecContainer,
   { exitCode, replaced }: EndedAttempt,
-): RestartVerdict {
+): RestartDecision {
   const policy = restartPolicyOf(pod, spec);
   const { container } = spec;
   if (replaced) return { restart: true, rule: "was stopped to be started again", policy };

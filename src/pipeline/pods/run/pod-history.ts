@@ -5,8 +5,8 @@ import type { Pod } from "../../../api/generated/types.ts";
 import type { Observation, ObservedContainer } from "../../../api/observation.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import { derivePhase } from "../phase.ts";
-import { findContainer } from "../plan/restart.ts";
-import type { PodRecord, PodSource } from "../record.ts";
+import { findSpecContainer } from "../plan/restart.ts";
+import type { PodOrigin, PodRecord } from "../record.ts";
 
 /** Something that happened, and when. */
 export interface PodFactToTell {
@@ -51,7 +51,7 @@ function reachedLimit(
   pod: Pod,
   name: string,
 ): Pick<Extract<Decision, { kind: "containerExited" }>["inputs"], "limit" | "limitOf"> {
-  const own = findContainer(pod, name)?.container.resources?.limits?.["memory"];
+  const own = findSpecContainer(pod, name)?.container.resources?.limits?.["memory"];
   const shared = pod.spec?.resources?.limits?.["memory"];
   const isAlone =
     (pod.spec?.containers ?? []).length + (pod.spec?.initContainers ?? []).length === 1;
@@ -84,7 +84,7 @@ export function deletionSince(
   return makeDecision("killPod", rule, { graceSeconds: life.graceSeconds, reason });
 }
 
-const SOURCES: Readonly<Record<Exclude<PodSource, "api">, readonly [string, string]>> = {
+const SOURCES: Readonly<Record<Exclude<PodOrigin, "api">, readonly [string, string]>> = {
   file: ["manifest removed", "its manifest file was removed"],
   http: ["manifest removed", "the URL of manifests no longer lists it"],
   runtime: ["nobody wants it", "no source names it"],

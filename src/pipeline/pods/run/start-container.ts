@@ -3,7 +3,7 @@ import type { PresentImage } from "../../../api/present-image.ts";
 import { isOutside, messageOf, plainMessageOf } from "../../../kit/errors.ts";
 import { attemptIn } from "../observed.ts";
 import type { PodAction } from "../plan/actions.ts";
-import { findContainer } from "../plan/restart.ts";
+import { findSpecContainer } from "../plan/restart.ts";
 import { currentRound } from "../plan/rounds.ts";
 import { ContainerConfigError, type ImageOutcome } from "../ports.ts";
 import type { StepResult } from "../signals.ts";
@@ -25,7 +25,7 @@ export async function startContainer(
 ): Promise<StepResult | undefined> {
   const { pod } = run.record;
   const { images, events } = run.deps.ports;
-  const container = findContainer(pod, action.name)?.container;
+  const container = findSpecContainer(pod, action.name)?.container;
   const sandboxId = action.sandboxId ?? run.sandboxId;
   if (!container || sandboxId === undefined) return undefined;
   const image = await images.ensure(

@@ -69,7 +69,7 @@ export function pageSizeOfResource(name: string): string | undefined {
 }
 
 /** A resource list as amounts. `UsageError` on a value that is no quantity. */
-export function readAmounts(list: Readonly<Record<string, string>> | undefined): Amounts {
+export function readDemandAmounts(list: Readonly<Record<string, string>> | undefined): Amounts {
   const hugepages: Record<string, number> = {};
   for (const [name, text] of Object.entries(list ?? {})) {
     const size = pageSizeOfResource(name);
@@ -85,33 +85,33 @@ export function readAmounts(list: Readonly<Record<string, string>> | undefined):
 }
 
 /** What a container of a pod asks for, by the list it stands in. */
-export function readContainer(
+export function readContainerDemand(
   container: Container | EphemeralContainer,
   role: ContainerRole,
 ): ContainerDemand {
   return {
     name: container.name,
     role,
-    requests: readAmounts(container.resources?.requests),
-    limits: readAmounts(container.resources?.limits),
+    requests: readDemandAmounts(container.resources?.requests),
+    limits: readDemandAmounts(container.resources?.limits),
   };
 }
 
 /** What a pod asks for. `UsageError` on a value that is no quantity. */
 export function readDemand(pod: Pod, uid: string): PodDemand {
   const init = (pod.spec?.initContainers ?? []).map((container) =>
-    readContainer(container, isRestartableInit(container) ? "sidecar" : "init"),
+    readContainerDemand(container, isRestartableInit(container) ? "sidecar" : "init"),
   );
   const regular = (pod.spec?.containers ?? []).map((container) =>
-    readContainer(container, "container"),
+    readContainerDemand(container, "container"),
   );
   return {
     uid,
     qos: qosClassOf(pod),
     total: podResources(pod),
     podLevel: {
-      requests: readAmounts(pod.spec?.resources?.requests),
-      limits: readAmounts(pod.spec?.resources?.limits),
+      requests: readDemandAmounts(pod.spec?.resources?.requests),
+      limits: readDemandAmounts(pod.spec?.resources?.limits),
     },
     containersMemoryBytes: aggregateContainerRequests(pod).get("memory") ?? 0,
     containers: [...init, ...regular],

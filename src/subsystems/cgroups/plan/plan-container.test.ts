@@ -14,13 +14,18 @@ import {
 import type { Pod } from "../../../api/generated/types.ts";
 import type { CgroupOptions } from "../options.ts";
 import type { CgroupSettings } from "../settings.ts";
-import { readContainer } from "./demand.ts";
-import { expectContainerFiles, memoryHigh, planContainer, swapBytes } from "./plan-container.ts";
+import { readContainerDemand } from "./demand.ts";
+import {
+  expectContainerFiles,
+  memoryHigh,
+  planContainerGroup,
+  swapBytes,
+} from "./plan-container.ts";
 
 const resources = (of: Pod, name: string, version: 1 | 2, options: Partial<CgroupOptions> = {}) => {
   const all = demand(of).containers;
-  const found = all.find((one) => one.name === name) ?? readContainer({ name }, "container");
-  return planContainer(settings(version, options), demand(of), found);
+  const found = all.find((one) => one.name === name) ?? readContainerDemand({ name }, "container");
+  return planContainerGroup(settings(version, options), demand(of), found);
 };
 
 test("planContainer: shares, quota and memory", () => {
@@ -43,10 +48,10 @@ test("planContainer: shares, quota and memory", () => {
 test("planContainer: quota off, exclusive CPUs, limits of the pod as a whole", () => {
   const off = resources(GUARANTEED, "a", 1, { cpuCfsQuota: false });
   assert.deepEqual([off.cpuQuota, off.cpuPeriod], [0n, 0n]);
-  const exclusive = planContainer(
+  const exclusive = planContainerGroup(
     settings(1),
     { ...demand(GUARANTEED), exclusiveCpus: true },
-    readContainer(container("a", ONE, ONE), "container"),
+    readContainerDemand(container("a", ONE, ONE), "container"),
   );
   assert.deepEqual([exclusive.cpuQuota, exclusive.cpuPeriod], [-1n, 100_000n]);
   const whole = pod([container("a", ONE), container("b", ONE, ONE)], {
@@ -90,8 +95,8 @@ test("planContainer: swap", () => {
   const burstable = pod([container("a", { memory: "1Gi" })]);
   const swapOf = (given: Pod, version: 1 | 2, behavior: "NoSwap" | "LimitedSwap") => {
     const all = demand(given);
-    const [first = readContainer({ name: "x" }, "container")] = all.containers;
-    const plan = planContainer(withSwap(version, behavior), all, first);
+    const [first = readContainerDemand({ name: "x" }, "container")] = all.containers;
+    const plan = planContainerGroup(withSwap(version, behavior), all, first);
     return [plan.memorySwapLimitInBytes, plan.unified["memory.swap.max"]];
   };
   assert.deepEqual(swapOf(burstable, 2, "LimitedSwap"), [0n, "536870912"]);
@@ -112,7 +117,7 @@ test("planContainer: swap", () => {
     resources(burstable, "a", 2, { swapBehavior: "LimitedSwap" }).unified["memory.swap.max"],
     undefined,
   );
-  const [a = readContainer({ name: "x" }, "container")] = demand(burstable).containers;
+  const [a = readContainerDemand({ name: "x" }, "container")] = demand(burstable).containers;
   assert.equal(swapBytes(withSwap(2, "LimitedSwap"), demand(burstable), a), 536_870_912);
 });
 

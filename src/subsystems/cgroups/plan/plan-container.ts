@@ -35,7 +35,7 @@ interface EffectiveLimits {
  * CRI resources of a container; fields that CRI leaves alone are 0.
  * Source: kubelet kuberuntime calculateLinuxResources, applyPlatformSpecificContainerConfig.
  */
-export function planContainer(
+export function planContainerGroup(
   settings: CgroupSettings,
   pod: PodDemand,
   container: ContainerDemand,

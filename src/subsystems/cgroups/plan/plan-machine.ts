@@ -9,7 +9,7 @@ import { shownValue } from "../same-value.ts";
 import type { CgroupSettings } from "../settings.ts";
 import { unitOf, unitProperties } from "../units.ts";
 import { type PodDemand, readDemand } from "./demand.ts";
-import { expectContainerFiles, planContainer, type RuntimeWeights } from "./plan-container.ts";
+import { expectContainerFiles, planContainerGroup, type RuntimeWeights } from "./plan-container.ts";
 import { planTree } from "./plan-tree.ts";
 import type { CgroupPlan, CgroupWrite } from "./writes.ts";
 
@@ -129,7 +129,7 @@ function plannedContainer(
   container: Container,
   weights: RuntimeWeights,
 ): PlannedGroup {
-  const resources = planContainer(settings, demand, containerDemand(pod, container));
+  const resources = planContainerGroup(settings, demand, containerDemand(pod, container));
   return {
     path: `${parent}/${container.name}`,
     kind: "container",

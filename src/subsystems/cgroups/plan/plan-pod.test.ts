@@ -11,10 +11,10 @@ import {
 } from "../../../../test/support/cgroup-pods.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { CgroupOptions } from "../options.ts";
-import { planPod } from "./plan-pod.ts";
+import { planPodGroup } from "./plan-pod.ts";
 
 const podFiles = (of: Pod, version: 1 | 2, options: Partial<CgroupOptions> = {}) =>
-  filesOf(planPod(settings(version, options), demand(of)));
+  filesOf(planPodGroup(settings(version, options), demand(of)));
 
 const NO_HUGEPAGES_V1 = {
   "hugetlb.2MB.limit_in_bytes": "0",
@@ -104,7 +104,7 @@ test("planPod respects cpuCFSQuota, the period and podPidsLimit", () => {
     assert.equal(podFiles(given, 2, { podPidsLimit })["pids.max"], undefined);
   }
   const exclusive = { ...demand(given), exclusiveCpus: true };
-  assert.equal(filesOf(planPod(settings(2), exclusive))["cpu.max"], "max 100000");
+  assert.equal(filesOf(planPodGroup(settings(2), exclusive))["cpu.max"], "max 100000");
 });
 
 test("planPod allows the huge pages that are requested and no others", () => {

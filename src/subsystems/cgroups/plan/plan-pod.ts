@@ -14,7 +14,7 @@ const NO_QUOTA = -1;
  * The group of a pod. CPU time and memory are limited only where the whole pod is: a single container
  * without a limit leaves the pod without one. Source: kubelet cm ResourceConfigForPod.
  */
-export function planPod(settings: CgroupSettings, demand: PodDemand): CgroupPlan {
+export function planPodGroup(settings: CgroupSettings, demand: PodDemand): CgroupPlan {
   const writes = planWrites(settings, podGroupResources(settings, demand));
   return {
     path: literalPath(podName(settings.root, demand.qos, demand.uid), settings.driver),

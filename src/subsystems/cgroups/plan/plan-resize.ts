@@ -4,7 +4,7 @@ import { literalPath, podName } from "../names.ts";
 import { isSameValue } from "../same-value.ts";
 import type { CgroupSettings } from "../settings.ts";
 import type { PodDemand } from "./demand.ts";
-import { type ContainerResources, planContainer } from "./plan-container.ts";
+import { type ContainerResources, planContainerGroup } from "./plan-container.ts";
 import { podGroupResources } from "./plan-pod.ts";
 import { type CgroupPlan, type CgroupResources, planWrites } from "./writes.ts";
 
@@ -44,7 +44,10 @@ export interface ResizeDemand {
  * containers and shrinks after them, limits before requests when growing and after them when shrinking.
  * Source: kubelet kuberuntime doPodResizeAction.
  */
-export function planResize(settings: CgroupSettings, demand: ResizeDemand): readonly ResizeStep[] {
+export function planGroupResize(
+  settings: CgroupSettings,
+  demand: ResizeDemand,
+): readonly ResizeStep[] {
   return RESIZED.flatMap((resource) => {
     const steps = (change: Change, parts: readonly ("limit" | "request")[]): ResizeStep[] =>
       parts.flatMap((part) => {
@@ -119,7 +122,7 @@ function partOf(
 }
 
 /** The group of a pod. */
-export const groupOf = ({ root, driver }: CgroupSettings, { qos, uid }: PodDemand): string =>
+export const podGroupOf = ({ root, driver }: CgroupSettings, { qos, uid }: PodDemand): string =>
   literalPath(podName(root, qos, uid), driver);
 
 function planPart(
@@ -130,7 +133,7 @@ function planPart(
 ): CgroupPlan {
   const resources = partOf(podGroupResources(settings, to), resource, part);
   const writes = planWrites(settings, resources);
-  return { path: groupOf(settings, to), kind: "pod", create: false, writes };
+  return { path: podGroupOf(settings, to), kind: "pod", create: false, writes };
 }
 
 /** The update of one container for the runtime. */
@@ -151,8 +154,8 @@ export function planUpdates(
   const updates = to.containers.flatMap((container) => {
     const earlier = from.containers.find(({ name }) => name === container.name);
     if (!earlier) return [];
-    const before = planContainer(settings, from, earlier);
-    const after = planContainer(settings, to, container);
+    const before = planContainerGroup(settings, from, earlier);
+    const after = planContainerGroup(settings, to, container);
     const isSame = `${values(before, resource)}` === `${values(after, resource)}`;
     if (isSame && !updateAll) return [];
     const { cpuShares, cpuQuota, cpuPeriod } = before;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "../../../api/generated/types.ts";
-import { planSandbox } from "./plan-sandbox.ts";
+import { planSandboxGroup } from "./plan-sandbox.ts";
 
 const SETTINGS = {
   cpuCfsQuota: true,
@@ -12,7 +12,7 @@ const SETTINGS = {
 const GI = 1024 ** 3;
 
 const plan = (spec: Partial<PodSpec>, settings = SETTINGS) =>
-  planSandbox(settings as Parameters<typeof planSandbox>[0], {
+  planSandboxGroup(settings as Parameters<typeof planSandboxGroup>[0], {
     spec: { containers: [], ...spec },
   });
 

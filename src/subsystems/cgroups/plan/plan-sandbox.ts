@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/generated/types.ts";
 import { podResources } from "../../../api/pod/pod-resources.ts";
 import type { CgroupSettings } from "../settings.ts";
 import { milliCpuToQuota, milliCpuToShares } from "./convert.ts";
-import { readAmounts } from "./demand.ts";
+import { readDemandAmounts } from "./demand.ts";
 import type { ContainerResources } from "./plan-container.ts";
 
 /** CRI resources of one part of a sandbox; an absent field is left to the runtime. */
@@ -24,10 +24,10 @@ export interface SandboxResources {
  * The sums a runtime sizes a sandbox by, such as a virtual machine. Overhead counts as request and limit.
  * Source: kuberuntime applySandboxResources. `UsageError` on a value that is no quantity.
  */
-export function planSandbox(settings: CgroupSettings, pod: Pod): SandboxResources {
+export function planSandboxGroup(settings: CgroupSettings, pod: Pod): SandboxResources {
   const { overhead, ...spec } = pod.spec ?? { containers: [] };
   const { requests, limits } = podResources({ ...pod, spec });
-  const { cpuMilli = 0, memoryBytes = 0 } = readAmounts(overhead);
+  const { cpuMilli = 0, memoryBytes = 0 } = readDemandAmounts(overhead);
   return {
     resources: part(settings, {
       requestMilli: requests.cpuMilli || limits.cpuMilli,

@@ -3,7 +3,7 @@
 import type { CgroupSettings } from "../settings.ts";
 import type { PodDemand } from "./demand.ts";
 import { planNode, planReserved } from "./plan-node.ts";
-import { planPod } from "./plan-pod.ts";
+import { planPodGroup } from "./plan-pod.ts";
 import { planQos } from "./plan-qos.ts";
 import type { CgroupPlan } from "./writes.ts";
 
@@ -15,7 +15,7 @@ export function planTree(
   settings: CgroupSettings,
   demands: readonly PodDemand[],
 ): readonly CgroupPlan[] {
-  const pods = demands.map((demand) => planPod(settings, demand));
+  const pods = demands.map((demand) => planPodGroup(settings, demand));
   return merge([
     planNode(settings),
     ...planQos(settings, demands),

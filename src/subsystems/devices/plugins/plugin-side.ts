@@ -7,7 +7,7 @@ import type { MetricsRegistry } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import type { Grpc } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
-import { arrive, leave, list } from "../inventory.ts";
+import { arrive, leave, listDevices } from "../inventory.ts";
 import type { Holding } from "../ledger/ledger.ts";
 import type { DeviceState } from "../state.ts";
 import type { PluginConnection, PluginTarget } from "./plugin.ts";
@@ -71,7 +71,7 @@ export class PluginSide {
       events: {
         onArrived: (plugin) => this.#arrived(plugin),
         onListed: ({ target }, devices) =>
-          state.setInventory(list(state.inventory.get(), target.resource, devices)),
+          state.setInventory(listDevices(state.inventory.get(), target.resource, devices)),
         onLeft: (plugin, why) => this.#left(plugin, why),
       },
     });

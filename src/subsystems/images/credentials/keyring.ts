@@ -7,7 +7,7 @@ import { asFields, type Fields } from "../fields.ts";
 import { globMatches } from "../glob.ts";
 
 /** User name and password for a registry. */
-export interface Credentials {
+export interface RegistryCredentials {
   readonly username: string;
   readonly password: string;
   readonly email?: string;
@@ -28,14 +28,14 @@ export interface AccountSource {
 }
 
 /** Credentials with where they came from; without a source they are the node's own. */
-export interface TrackedCredentials extends Credentials {
+export interface TrackedCredentials extends RegistryCredentials {
   readonly source?: SecretSource;
   /** The service account for which a program gave them. */
   readonly account?: AccountSource;
 }
 
 /** Registry, with or without path, to credentials. */
-export type DockerConfig = Readonly<Record<string, Credentials>>;
+export type DockerConfig = Readonly<Record<string, RegistryCredentials>>;
 
 const DEFAULT_REGISTRY = "index.docker.io";
 /** Entries that are read of one configuration. */
@@ -55,7 +55,7 @@ export function parseDockerConfig(text: string, form: "config.json" | "dockercfg
   }
   const entries = form === "config.json" ? asFields(asFields(root)?.["auths"]) : asFields(root);
   if (!asFields(root)) throw new SyntaxError("the registry credentials are no JSON object");
-  const config: Record<string, Credentials> = {};
+  const config: Record<string, RegistryCredentials> = {};
   for (const [registry, entry] of Object.entries(entries ?? {}).slice(0, MAX_ENTRIES)) {
     const credentials = readEntry(asFields(entry));
     if (credentials) config[registry] = credentials;
@@ -63,7 +63,7 @@ export function parseDockerConfig(text: string, form: "config.json" | "dockercfg
   return config;
 }
 
-function readEntry(entry: Fields | undefined): Credentials | undefined {
+function readEntry(entry: Fields | undefined): RegistryCredentials | undefined {
   const text = (key: string) => (typeof entry?.[key] === "string" ? (entry[key] as string) : "");
   const email = text("email") === "" ? {} : { email: text("email") };
   const auth = text("auth");

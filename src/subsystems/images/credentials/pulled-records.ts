@@ -8,7 +8,7 @@ import { normalImageName } from "../../../api/text/image-reference.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
-import type { Decoded, StateFile, StateFiles } from "../../../kit/state/state-files.ts";
+import type { DecodedState, StateFile, StateFiles } from "../../../kit/state/state-files.ts";
 import { sha256Hex } from "../../../outside/digest.ts";
 import { repositoryOf } from "../image-names.ts";
 import type { ListedImage } from "../image-record.ts";
@@ -193,7 +193,7 @@ export class PulledRecords {
   ): Promise<readonly T[]> {
     const { state } = this.#deps;
     const found: T[] = [];
-    const decoded = (text: string): Decoded<T> => {
+    const decoded = (text: string): DecodedState<T> => {
       const value = decode(text);
       return value === undefined
         ? { kind: "broken", why: "it is no record of a pull" }

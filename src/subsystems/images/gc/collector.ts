@@ -13,7 +13,7 @@ import type { Counter } from "../../../kit/metrics.ts";
 import type { ImageService } from "../../../outside/cri/cri.ts";
 import type { Host } from "../../../outside/host/host.ts";
 import { ImageIndex, idleSinceMs, shownName } from "../image-record.ts";
-import type { ImageSnapshot, Inventory } from "../inventory.ts";
+import type { ImageInventory, ImageSnapshot } from "../inventory.ts";
 import { deletionsFailed, notEnoughFreed } from "./gc-texts.ts";
 import type { HoldMark, Holds } from "./holds.ts";
 import { measureFilesystems } from "./image-disk.ts";
@@ -41,7 +41,7 @@ export interface CollectorDeps {
   readonly host: Pick<Host, "diskUsage">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly inventory: Inventory;
+  readonly inventory: ImageInventory;
   readonly holds: Holds;
   /** Pods that have or may get containers. */
   readonly pods: () => readonly Pod[];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sizeBucket } from "../pull/image-texts.ts";
 import { pullDuration, pullFailure, withDefaultTag } from "../pull/pull-policy.ts";
-import { aggregate, deletionsFailed, referenceSize } from "./gc-texts.ts";
+import { aggregateErrors, deletionsFailed, referenceSize } from "./gc-texts.ts";
 
 for (const [bytes, text] of [
   [0, "0.0 B"],
@@ -41,8 +41,8 @@ for (const [bytes, label] of [
   });
 
 test("several errors become one text, each once", () => {
-  assert.equal(aggregate(["a", "a"]), "a");
-  assert.equal(aggregate(["a", "b", "a"]), "[a, b]");
+  assert.equal(aggregateErrors(["a", "a"]), "a");
+  assert.equal(aggregateErrors(["a", "b", "a"]), "[a, b]");
   assert.match(
     deletionsFailed(Number.POSITIVE_INFINITY, 5, ["x"]),
     /^wanted to free all bytes, but freed 5 /,

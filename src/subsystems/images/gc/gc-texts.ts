@@ -31,11 +31,11 @@ export function deletionsFailed(
   errors: readonly string[],
 ): string {
   const bytes = Number.isFinite(wanted) ? String(wanted) : "all";
-  return `wanted to free ${bytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${aggregate(errors)}`;
+  return `wanted to free ${bytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${aggregateErrors(errors)}`;
 }
 
 /** Several errors as one text, each once (apimachinery errors.NewAggregate). */
-export function aggregate(errors: readonly string[]): string {
+export function aggregateErrors(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
 }

@@ -35,7 +35,7 @@ const leastLoadedFirst: SlotOrder = (a, b) =>
   a.held === b.held ? a.oldest < b.oldest : a.held < b.held;
 
 /** A pull in its lane. */
-export interface Lane {
+export interface PullLane {
   readonly standing: () => PullStanding;
 }
 
@@ -56,7 +56,7 @@ export class PullLanes {
     registry: string,
     work: () => Promise<T>,
     signal: AbortSignal,
-    onLane: (lane: Lane) => void = () => {},
+    onLane: (lane: PullLane) => void = () => {},
   ): Promise<T> {
     signal.throwIfAborted();
     const ticket: Ticket = { registry, startedAt: undefined, lent: false };

@@ -10,9 +10,9 @@ import { untilAborted } from "../../../kit/within.ts";
 import type { ImageService } from "../../../outside/cri/cri.ts";
 import type { TrackedCredentials } from "../credentials/keyring.ts";
 import { credentialHash } from "../credentials/registry-access.ts";
-import { aggregate } from "../gc/gc-texts.ts";
+import { aggregateErrors } from "../gc/gc-texts.ts";
 import { registryOf } from "../image-names.ts";
-import { type Lane, type LaneOptions, PullLanes, type PullStanding } from "./pull-lanes.ts";
+import { type LaneOptions, type PullLane, PullLanes, type PullStanding } from "./pull-lanes.ts";
 
 /** Bounds of all pulls. */
 export interface PullerOptions extends LaneOptions {
@@ -106,7 +106,7 @@ export class Puller {
   #begin(key: string, spec: PullSpec): SharedPull {
     const abort = new AbortController();
     const work = () => this.#pullWithAll(spec, abort.signal);
-    let lane: Lane | undefined;
+    let lane: PullLane | undefined;
     const result = this.#lanes.run(registryOf(spec.image), work, abort.signal, (given) => {
       lane = given;
     });
@@ -138,7 +138,7 @@ export class Puller {
         errors.push(messageOf(error));
       }
     }
-    throw new OutsideError("io", aggregate(errors));
+    throw new OutsideError("io", aggregateErrors(errors));
   }
 
   /** Does not wait: what comes too often fails and backs off (images/helpers.go throttledImageService). */

@@ -6,9 +6,9 @@ import {
   execTraces,
   isAlive,
   orphansOf,
+  processTreeOf,
   stemsFrom,
   TICKS_PER_SECOND,
-  treeOf,
 } from "./exec-tree.ts";
 
 /** Where the processes of containers are seen and ended. */
@@ -120,7 +120,7 @@ export class ExecGuard {
     if (own) this.#claimed.add(keyOf(own));
     try {
       // Known before the first one is killed: what has a session of its own loses its parent then.
-      const tree = own ? treeOf(all, [own]).filter(isAlive) : [];
+      const tree = own ? processTreeOf(all, [own]).filter(isAlive) : [];
       const first = tree.toSorted((a, b) => Number(b === own) - Number(a === own));
       for (const process of first) await this.#processes.kill(process);
       cutOff();
@@ -174,7 +174,7 @@ export class ExecGuard {
     exec: GuardedExec,
     roots: readonly ContainerProcess[],
   ): readonly ContainerProcess[] {
-    const tree = treeOf(all, roots);
+    const tree = processTreeOf(all, roots);
     return [...tree, ...orphansOf(all, exec).filter((orphan) => !tree.includes(orphan))];
   }
 }

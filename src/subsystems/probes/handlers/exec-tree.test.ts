@@ -5,8 +5,8 @@ import {
   execRoots,
   execTraces,
   orphansOf,
+  processTreeOf,
   stemsFrom,
-  treeOf,
 } from "./exec-tree.ts";
 
 const process = (
@@ -79,14 +79,14 @@ test("treeOf follows parents, and sessions where the parent is gone, and leaves 
   const user = process(125, SHIM);
   const all = [grandchild, main, orphan, other, user, child, root];
   assert.deepEqual(
-    treeOf(all, [root]).map(({ pid }) => pid),
+    processTreeOf(all, [root]).map(({ pid }) => pid),
     [122, 123, 121, 120],
   );
   assert.deepEqual(
-    treeOf([main, orphan, other], [{ pid: 120 }]).map(({ pid }) => pid),
+    processTreeOf([main, orphan, other], [{ pid: 120 }]).map(({ pid }) => pid),
     [123],
   );
-  assert.deepEqual(treeOf(all, []), []);
+  assert.deepEqual(processTreeOf(all, []), []);
 });
 
 test("orphansOf takes only what the command left, not what the container itself put in the background", () => {

@@ -76,7 +76,7 @@ export function stemsFrom({ command: seen }: ContainerProcess, { command }: Exec
 }
 
 /** What descends from the given processes, they included: by parents, and by session where parents ended. */
-export function treeOf(
+export function processTreeOf(
   all: readonly ContainerProcess[],
   roots: readonly Pick<ContainerProcess, "pid">[],
 ): readonly ContainerProcess[] {

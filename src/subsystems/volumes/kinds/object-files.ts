@@ -1,6 +1,11 @@
 import type { ConfigMap, KeyToPath, Secret, Volume } from "../../../api/generated/types.ts";
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
-import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from "../../../outside/kube/kube.ts";
+import {
+  CONFIG_MAPS,
+  type KubeObject,
+  type Resource,
+  SECRETS,
+} from "../../../outside/kube/kube.ts";
 import { getObject, namespaceOf, type VolumeKind } from "../kind.ts";
 import { setUpPayload } from "../payload-volume.ts";
 import {
@@ -13,7 +18,7 @@ import {
 import type { PartRequest } from "./part.ts";
 
 /** Objects whose keys become files. */
-interface FileObjects<T extends ApiObject> {
+interface FileObjects<T extends KubeObject> {
   readonly resource: Resource<T>;
   /** As messages name one. */
   readonly word: string;
@@ -64,7 +69,7 @@ export const configMapKind: VolumeKind = kindOf(CONFIG_MAP_FILES);
 /** Secrets as files. */
 export const secretKind: VolumeKind = kindOf(SECRET_FILES);
 
-async function payloadOf<T extends ApiObject>(
+async function payloadOf<T extends KubeObject>(
   { resource, word, files }: FileObjects<T>,
   { pod, name, keys, deps, signal }: PartRequest,
 ): Promise<Payload> {
@@ -73,7 +78,7 @@ async function payloadOf<T extends ApiObject>(
   return { kind: "fault", message: `${word} "${name}" not found` };
 }
 
-function kindOf<T extends ApiObject>(objects: FileObjects<T>): VolumeKind {
+function kindOf<T extends KubeObject>(objects: FileObjects<T>): VolumeKind {
   const { resource, plugin, medium, source } = objects;
   return {
     plugin,

@@ -8,7 +8,7 @@ import type { WallMs } from "../../../kit/clock.ts";
 /** What a signer has said to a request. */
 export type Answer =
   | { readonly kind: "none" }
-  | Refusal
+  | CertificateRefusal
   | {
       readonly kind: "issued";
       /** Certificates only, leaf first. */
@@ -19,7 +19,7 @@ export type Answer =
     };
 
 /** An answer that is final: nothing is asked again for the same pod. */
-export interface Refusal {
+export interface CertificateRefusal {
   readonly kind: "denied" | "failed";
   readonly reason: string;
   readonly message: string;
@@ -57,7 +57,7 @@ function issuedAnswer(status: NonNullable<PodCertificateRequest["status"]>): Ans
 }
 
 /** What is issued and can not be used is as good as nothing. */
-export const unusable = (message: string): Refusal => ({
+export const unusable = (message: string): CertificateRefusal => ({
   kind: "failed",
   reason: "UnusableCertificate",
   message,
@@ -79,14 +79,14 @@ export function certificatesOf(pem: string): string {
 }
 
 /** Why a volume cannot be made, in the words of the Go kubelet. */
-export function refusalText({ kind, reason, message }: Refusal): string {
+export function refusalText({ kind, reason, message }: CertificateRefusal): string {
   return `PodCertificateRequest was permanently ${kind}: reason=${goQuote(reason)} message=${goQuote(message)}`;
 }
 
 /** The event about a refusal. */
 export function refusalEvent(
   request: string,
-  { kind, reason, message }: Refusal,
+  { kind, reason, message }: CertificateRefusal,
 ): { readonly reason: "Denied" | "Failed"; readonly message: string } {
   const was = kind === "denied" ? "was denied" : "failed";
   return {

@@ -9,10 +9,10 @@ import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Random } from "../../../kit/random.ts";
 import {
-  type ApiObject,
   followObjects,
   isApiError,
   type KubeClient,
+  type KubeObject,
   NODES,
   POD_CERTIFICATE_REQUESTS,
   type Resource,
@@ -46,7 +46,7 @@ export interface AskDeps {
 }
 
 /** What became of one request. */
-export interface Outcome {
+export interface SignerOutcome {
   /** Namespace and name. */
   readonly request: string;
   /** Of the key that was asked about. */
@@ -67,7 +67,7 @@ export async function askSigner(
   options: CertificateRequestOptions,
   deps: AskDeps,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<SignerOutcome> {
   const { keyType } = options.source;
   if (!isKeyType(keyType))
     throw new OutsideError("invalid", `while generating keypair: unknown key type "${keyType}"`);
@@ -97,7 +97,7 @@ async function namesOf(
   { client, nodeName }: AskDeps,
   signal: AbortSignal,
 ): Promise<Names> {
-  const uidOf = async (what: string, get: Promise<ApiObject>) => {
+  const uidOf = async (what: string, get: Promise<KubeObject>) => {
     const found = await get.catch((error: unknown) => {
       throw describedError(what, error);
     });
@@ -109,11 +109,11 @@ async function namesOf(
   };
   const serviceAccountUID = await uidOf(
     "while fetching service account",
-    client.get(SERVICE_ACCOUNTS as Resource<ApiObject>, account, signal),
+    client.get(SERVICE_ACCOUNTS as Resource<KubeObject>, account, signal),
   );
   const nodeUID = await uidOf(
     "while getting node object",
-    client.get(NODES as Resource<ApiObject>, { name: nodeName }, signal),
+    client.get(NODES as Resource<KubeObject>, { name: nodeName }, signal),
   );
   return { serviceAccountUID, nodeUID };
 }

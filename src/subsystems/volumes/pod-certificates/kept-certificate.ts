@@ -5,18 +5,18 @@ import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { Wakeup } from "../../../kit/loops/wakeup.ts";
 import {
   type Answer,
+  type CertificateRefusal,
   freshness,
   OVERDUE_MS,
-  type Refusal,
   refusalEvent,
   refusalText,
   type StateName,
 } from "./answer.ts";
-import { type AskDeps, askSigner, type Outcome } from "./ask-signer.ts";
+import { type AskDeps, askSigner, type SignerOutcome } from "./ask-signer.ts";
 import { atWall, untilWall } from "./at-wall.ts";
 
 /** A key and the certificates about it, both PEM; the key is PKCS #8. */
-export interface Credentials {
+export interface CertificateWithKey {
   readonly privateKeyPem: string;
   readonly chainPem: string;
 }
@@ -42,8 +42,8 @@ export interface KeepOptions {
 
 type State =
   | { readonly kind: "waiting"; readonly why: string }
-  | Refusal
-  | (Credentials & {
+  | CertificateRefusal
+  | (CertificateWithKey & {
       readonly kind: "issued";
       readonly refreshAt: WallMs;
       readonly notAfter: WallMs;
@@ -120,7 +120,7 @@ export class KeptCertificate {
   }
 
   /** What there is now, or why there is nothing. A first answer that comes at once is waited for. */
-  async credentials(signal: AbortSignal): Promise<Credentials | string> {
+  async credentials(signal: AbortSignal): Promise<CertificateWithKey | string> {
     if (this.#state.kind === "waiting") await this.#moment(signal);
     const state = this.#state;
     switch (state.kind) {
@@ -136,7 +136,7 @@ export class KeptCertificate {
   /** Asks until there is an answer; a request that was lost or could not be made is made again. */
   async #answered(
     signal: AbortSignal,
-  ): Promise<Outcome & { readonly answer: Exclude<Answer, { readonly kind: "none" }> }> {
+  ): Promise<SignerOutcome & { readonly answer: Exclude<Answer, { readonly kind: "none" }> }> {
     const { pod, source } = this.#options;
     const { clock } = this.#deps;
     const onAsked = (request: string) => {
@@ -198,7 +198,7 @@ export class KeptCertificate {
     return refreshAt;
   }
 
-  #refused(request: string, refusal: Refusal): void {
+  #refused(request: string, refusal: CertificateRefusal): void {
     const { reason, message } = refusalEvent(request, refusal);
     this.#settle(refusal);
     this.#event(reason, message);

@@ -7,7 +7,7 @@
 import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
 import type { MetricsRegistry } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
-import { type Credentials, type KeepDeps, KeptCertificate } from "./kept-certificate.ts";
+import { type CertificateWithKey, type KeepDeps, KeptCertificate } from "./kept-certificate.ts";
 
 /** One source of one volume of a pod. */
 export interface CertificatePlace {
@@ -22,7 +22,7 @@ export interface PodCertificateSource {
   /** Gets a certificate and keeps it fresh until the result is called; `onChange` is called for changes. */
   keep(place: CertificatePlace, source: PodCertificateProjection, onChange: () => void): () => void;
   /** What there is, or why there is nothing. A first answer that comes at once is waited for. */
-  credentials(place: CertificatePlace, signal: AbortSignal): Promise<Credentials | string>;
+  credentials(place: CertificatePlace, signal: AbortSignal): Promise<CertificateWithKey | string>;
 }
 
 /** What keeping certificates needs. */
@@ -63,7 +63,10 @@ export class PodCertificates implements PodCertificateSource {
     };
   }
 
-  async credentials(place: CertificatePlace, signal: AbortSignal): Promise<Credentials | string> {
+  async credentials(
+    place: CertificatePlace,
+    signal: AbortSignal,
+  ): Promise<CertificateWithKey | string> {
     const kept = this.#kept.get(keyOf(place));
     return kept ? await kept.credentials(signal) : "no credentials yet";
   }
