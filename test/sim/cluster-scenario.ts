@@ -11,6 +11,7 @@ import { CALM_API } from "./fake-apiserver.ts";
 import { CALM } from "./fake-runtime-objects.ts";
 import { manifest, REPLACED_TEMPLATES, TEMPLATES, type Template } from "./pod-templates.ts";
 import { crash, loseSandbox, pick } from "./scenario.ts";
+import { Shortages } from "./shortages.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
 const FAULT_PHASE_MS = 240_000;
@@ -22,16 +23,20 @@ const NAMESPACE = "default";
 interface DesiredPods {
   readonly pods: Map<string, Template>;
   readonly statics: Map<string, Template>;
+  /** Pods of the API may be evicted once something has run short. */
+  readonly shortages: Shortages;
 }
 
 /** Plays one seed to its end; throws `SimFailure` with the trace of what happened. */
 export async function playClusterScenario(seed: number): Promise<void> {
   const world = new World(seed, {}, { cluster: true });
   const api = world.api as FakeApiServer;
-  const desiredPods: DesiredPods = { pods: new Map(), statics: new Map() };
+  const shortages = new Shortages(world, createSeededRandom(seed + 13));
+  const desiredPods: DesiredPods = { pods: new Map(), statics: new Map(), shortages };
   try {
     watchPhases(world, api);
     await injectFaults(world, api, desiredPods, createSeededRandom(seed + 5));
+    shortages.end();
     await settle(world, api);
     checkPods(world, api, desiredPods);
     checkNode(world, api);
@@ -73,6 +78,7 @@ async function injectFaults(
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
     await disturb(world, api, desiredPods, random);
+    desiredPods.shortages.step();
     await world.advance(Math.floor((random.next() * 2 * FAULT_PHASE_MS) / STEPS));
   }
 }
@@ -228,7 +234,7 @@ function checkPods(world: World, api: FakeApiServer, desiredPods: DesiredPods): 
       ? (pod.metadata?.annotations?.["kubernetes.io/config.mirror"] ?? "")
       : (pod.metadata?.uid ?? "");
     uids.add(uid);
-    checkPhase(world, pod, template);
+    if (!mayBeEvicted(pod, desiredPods)) checkPhase(world, pod, template);
     const own = agent.pipeline.statuses.list().find((known) => known.uid === uid)?.status;
     if (!isSame(ownPart(own), ownPart(pod.status)))
       world.fail(`the API has another status of ${name}: ${JSON.stringify([own, pod.status])}`);
@@ -237,6 +243,12 @@ function checkPods(world: World, api: FakeApiServer, desiredPods: DesiredPods): 
   if (missing !== undefined) world.fail(`pod ${missing} is not in the API`);
   for (const { id, config } of world.runtime.sandboxes.values())
     if (!uids.has(config.metadata?.uid ?? "")) world.fail(`sandbox ${id} is left`);
+}
+
+/** Evicted, or refused for pressure: static pods never are. */
+function mayBeEvicted(pod: Pod, { shortages }: DesiredPods): boolean {
+  const isEvicted = pod.status?.phase === "Failed" && pod.status.reason === "Evicted";
+  return isEvicted && !isMirrorPod(pod) && shortages.count > 0;
 }
 
 function checkPhase(world: World, { metadata, status }: Pod, { becomes, mayEnd }: Template): void {
@@ -259,6 +271,10 @@ function checkNode(world: World, api: FakeApiServer): void {
     | undefined;
   const ready = node?.status?.conditions?.find(({ type }) => type === "Ready");
   if (ready?.status !== "True") world.fail(`the node is not Ready: ${JSON.stringify(ready)}`);
+  const pressure = node?.status?.conditions?.find(
+    ({ type, status }) => type.endsWith("Pressure") && status !== "False",
+  );
+  if (pressure) world.fail(`pressure does not end: ${JSON.stringify(pressure)}`);
 }
 
 /** Another agent process finds everything as it should be: the API hears nothing new of pods at rest. */
@@ -273,6 +289,8 @@ async function checkRestartChangesNothing(
     )
   )
     return;
+  // The next agent shows the containers of refused pods as lost, which changes their statuses once.
+  if (podsOf(api).some((pod) => mayBeEvicted(pod, desiredPods))) return;
   await world.advance(600_000);
   const writes = () => api.effects.filter((effect) => effect.includes("/pods")).length;
   const before = writes();

@@ -2,6 +2,7 @@ import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { CALM } from "./fake-runtime-objects.ts";
 import { type Fate, manifest, TEMPLATES } from "./pod-templates.ts";
 import { faultOfMounts } from "./pod-volumes.ts";
+import { Shortages } from "./shortages.ts";
 import { damageState } from "./state-damage.ts";
 import { MANIFESTS, SimFailure, World } from "./world.ts";
 
@@ -23,7 +24,9 @@ export async function playScenario(seed: number): Promise<void> {
   const desiredPods = new Map<string, DesiredPod>();
   fillDisk(world, createSeededRandom(seed + 3));
   try {
-    await injectFaults(world, desiredPods, createSeededRandom(seed + 2));
+    const shortages = new Shortages(world, createSeededRandom(seed + 13));
+    await injectFaults(world, desiredPods, { random: createSeededRandom(seed + 2), shortages });
+    shortages.end();
     await settle(world);
     checkConverged(world, desiredPods);
     await checkQuiet(world, desiredPods);
@@ -43,10 +46,16 @@ function fillDisk(world: World, random: Random): void {
   world.host.disk = { ...disk, availableBytes: Math.floor(disk.capacityBytes / 50) };
 }
 
+/** What goes wrong, and when. */
+interface Faults {
+  readonly random: Random;
+  readonly shortages: Shortages;
+}
+
 async function injectFaults(
   world: World,
   desiredPods: Map<string, DesiredPod>,
-  random: Random,
+  { random, shortages }: Faults,
 ): Promise<void> {
   const { options } = world.runtime;
   await world.host.files.makeDirectory(MANIFESTS, 0o755);
@@ -58,6 +67,7 @@ async function injectFaults(
   world.startAgent();
   for (let step = 0; step < STEPS; step += 1) {
     await disturb(world, desiredPods, random);
+    shortages.step();
     await world.advance(Math.floor((random.next() * 2 * FAULT_PHASE_MS) / STEPS));
   }
 }
