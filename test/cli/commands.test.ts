@@ -127,13 +127,18 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=500": { items: [decision], lost: 0 },
   "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=20": { items: [decision], lost: 0 },
   "/nodelet/v1/decisions?pod=default%2Fnone&limit=500": { items: [], lost: 0 },
+  "/nodelet/v1/decisions?pod=default%2Fnone-edge-1&limit=500": { items: [], lost: 0 },
+  "/nodelet/v1/decisions?pod=default%2Fold&limit=500": { items: [], lost: 0 },
+  "/nodelet/v1/decisions?pod=default%2Fold-edge-1&limit=500": { items: [decision], lost: 0 },
+  "/nodelet/v1/events?for=pod%2Fdefault%2Fold-edge-1": { kind: "EventList", items: [] },
 };
 const asked: string[] = [];
+const otherAnswers = new Map<string, unknown>();
 const server = createServer((request, response) => {
   const url = request.url ?? "";
   asked.push(url);
   if (url.startsWith("/containerLogs/")) return void response.end("a log line\n");
-  const answer = ANSWERS[url];
+  const answer = otherAnswers.get(url) ?? ANSWERS[url];
   if (answer === undefined) response.statusCode = 404;
   response.end(JSON.stringify(answer ?? { message: `nothing at ${url}` }));
 });
@@ -173,7 +178,18 @@ const TEXTS: readonly (readonly string[])[] = [
   ["describe", "node"],
   ["why", "web"],
   ["why", "web", "-o", "json"],
+  ["why", "old"],
 ];
+
+test("`nodelet get problems` lists pods that cannot go on, with the fix", async (t) => {
+  t.after(() => otherAnswers.clear());
+  const waiting = running({ ready: false, state: { waiting: { reason: "ContainerCreating" } } });
+  const blocked = { reason: "FailedMount", message: 'secret "keys" not found' };
+  const pod = { ...aPod({ phase: "Pending", containers: [waiting] }), blocked };
+  otherAnswers.set("/nodelet/v1/pods", { items: [...PODS, pod] });
+  const { out } = await run("get", "problems");
+  assert.match(out, /pod\/default\/web-edge-1 +secret "keys" not found; fix: kubectl create/);
+});
 
 for (const argv of TEXTS)
   test(`\`nodelet ${argv.join(" ")}\``, async () => {

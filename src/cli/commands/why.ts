@@ -114,8 +114,7 @@ async function find(
 async function findAtAgent(wanted: PodReference, client: AgentClient): Promise<Found> {
   const { items } = await client.json<PodList>("/nodelet/v1/pods");
   const pod = pickOrNone(items, wanted);
-  const name = pod === undefined ? wanted : nameOf(pod);
-  const decisions = await askDecisions(client, name, LIMIT);
+  const { name, decisions } = await storyAt(client, wanted, pod);
   // A pod that is gone still has its story; one that never was has none.
   if (pod === undefined && decisions.length === 0) pickPod(items, wanted);
   const query = new URLSearchParams({ for: `pod/${name.namespace}/${name.name}` });
@@ -126,6 +125,20 @@ async function findAtAgent(wanted: PodReference, client: AgentClient): Promise<F
     warnings: events.items.filter(isWarning),
     pod,
   };
+}
+
+/** What the agent has decided; of a pod that is gone also by a static pod's name without the node's. */
+async function storyAt(
+  client: AgentClient,
+  wanted: PodReference,
+  pod: Pod | undefined,
+): Promise<{ readonly name: PodReference; readonly decisions: readonly DecisionRecord[] }> {
+  const name = pod === undefined ? wanted : nameOf(pod);
+  const decisions = await askDecisions(client, name, LIMIT);
+  if (pod !== undefined || decisions.length > 0) return { name, decisions };
+  const { node } = await client.json<Overview>("/nodelet/v1/overview");
+  const ofNode = { ...wanted, name: `${wanted.name}-${node}` };
+  return { name: ofNode, decisions: await askDecisions(client, ofNode, LIMIT) };
 }
 
 function pickOrNone(pods: readonly Pod[], wanted: PodReference): Pod | undefined {

@@ -6,7 +6,8 @@ import { after, describe, test } from "node:test";
 import type { DecisionRecord } from "../../../src/api/decisions.ts";
 import { ALL_STORIES } from "./all-stories.ts";
 import type { Story } from "./story.ts";
-import { StoryNode, type Told } from "./story-node.ts";
+import { StoryNode } from "./story-node.ts";
+import type { Told } from "./told.ts";
 
 const PAGE = join(import.meta.dirname, "../../../docs/why.md");
 const MARKS = /<!-- begin stories -->.*<!-- end stories -->/s;

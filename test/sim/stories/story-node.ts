@@ -2,10 +2,6 @@
 import assert from "node:assert/strict";
 import type { DecisionRecord } from "../../../src/api/decisions.ts";
 import type { CoreEvent, Pod } from "../../../src/api/generated/types.ts";
-import { plainPaint } from "../../../src/cli/render/text.ts";
-import { problemText } from "../../../src/cli/render/why/pod-problem.ts";
-import { renderStory } from "../../../src/cli/render/why/story.ts";
-import { storyOf } from "../../../src/cli/render/why/why.ts";
 import { OutsideError } from "../../../src/kit/errors.ts";
 import type { RuntimeService } from "../../../src/outside/cri/cri.ts";
 import { shownPods } from "../../../src/server/routes/shown-pods.ts";
@@ -14,22 +10,14 @@ import type { FakeApiServer } from "../fake-apiserver.ts";
 import type { FakeContainer } from "../fake-runtime-objects.ts";
 import { MANIFESTS, World } from "../world.ts";
 import { POD, type Story } from "./story.ts";
+import { type Told, told } from "./told.ts";
 
 const SEED = 7;
 /** The node is ready by then. */
 const SETTLED_S = 20;
-const COLUMNS = 10_000;
 
 /** What is done to the journal's records before they are told. */
 export type Change = (records: readonly DecisionRecord[]) => readonly DecisionRecord[];
-
-/** What is told of a pod, without times of day. */
-export interface Told {
-  /** One line for each step: title and text. */
-  readonly why: readonly string[];
-  /** What is wrong now and what can be done; empty when nothing is. */
-  readonly now: string;
-}
 
 type Call = (...args: readonly unknown[]) => unknown;
 
@@ -153,12 +141,7 @@ export class StoryNode {
     const warnings = events.filter((event) => event.type === "Warning" && isOwn(event));
     const pods = shownPods(agent, clock);
     const pod = pods.find(({ metadata }) => `${metadata?.namespace}/${metadata?.name}` === name);
-    const story = { name, steps: storyOf(records), warnings, pod: undefined };
-    const view = { now: clock.wall(), columns: COLUMNS, paint: plainPaint };
-    const why = renderStory(story, view)
-      .slice(1)
-      .flatMap((line) => /^\d\d:\d\d:\d\d {2}(.*)$/.exec(line)?.[1] ?? []);
-    return { why: why.map(shortened), now: pod ? shortened(problemText(pod)) : "" };
+    return told({ name, records, warnings, pod, now: clock.wall() });
   }
 
   get #name(): string {
@@ -192,14 +175,4 @@ export class StoryNode {
       `${ended} of ${exits} ends are told`,
     );
   }
-}
-
-/** Ids, figures that hang on chance, and blanks between title and text, are nobody's concern. */
-function shortened(line: string): string {
-  return line
-    .replace(/\(\d+ times in [^)]+\)/g, "(N times in T)")
-    .replace(/\(\d+ times\)/g, "(N times)")
-    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}/g, "…")
-    .replace(/\([0-9a-f]{8}…\)/g, "(…)")
-    .replace(/(\S) {2,}/, "$1  ");
 }

@@ -9,13 +9,6 @@ export const IMAGE = "nodelet.test/nodelet-test:1";
 /** The pod of every story, but where a story needs another name. */
 export const POD = "web";
 
-/** How a story is seen on a real node: as it is, with other words of the runtime, or not at all and why not. */
-export type OnContainerd =
-  | { readonly kind: "same" }
-  /** In place of lines of the simulation these, `*` for any text. */
-  | { readonly kind: "words"; readonly lines: Readonly<Record<string, string>> }
-  | { readonly kind: "no"; readonly why: string };
-
 /** What happens in a story. */
 export type Play = (node: StoryNode) => Promise<void>;
 

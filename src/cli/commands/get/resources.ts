@@ -1,5 +1,6 @@
 /** What `get` can list. */
 import type { CoreEvent, CoreEventList, Pod, PodList } from "../../../api/generated/types.ts";
+import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { AgentClient } from "../../client/agent-client.ts";
 import { askSignals } from "../../client/eviction-signals.ts";
 import type {
@@ -19,6 +20,7 @@ import { podColumns } from "../../render/tables/pod-table.ts";
 import { PROBE_COLUMNS } from "../../render/tables/probe-table.ts";
 import { type Column, renderTable, type TableOptions } from "../../render/tables/table.ts";
 import { plainPaint } from "../../render/text.ts";
+import { problemText } from "../../render/why/pod-problem.ts";
 
 /** One thing in a list. */
 export interface ResourceRow {
@@ -124,7 +126,7 @@ const PROBES: ListedResource = {
 };
 
 const PROBLEM_COLUMNS: readonly Column<Problem>[] = [
-  { title: "MANIFEST", value: ({ origin }) => origin },
+  { title: "OF", value: ({ origin }) => origin },
   { title: "PROBLEM", value: ({ message }) => message },
 ];
 
@@ -132,13 +134,16 @@ const PROBLEMS: ListedResource = {
   words: ["problems", "problem"],
   kind: "problem",
   namespaced: false,
-  fetch: async (client) =>
-    (await client.json<ProblemsReply>("/nodelet/v1/problems")).items.map((problem) => ({
+  fetch: async (client) => {
+    const { items: manifests } = await client.json<ProblemsReply>("/nodelet/v1/problems");
+    const { items: pods } = await client.json<PodList>("/nodelet/v1/pods");
+    return [...manifests, ...pods.flatMap(problemOfPod)].map((problem) => ({
       namespace: "",
       name: problem.origin,
       labels: {},
       object: problem,
-    })),
+    }));
+  },
   table: (rows, view) =>
     renderTable(
       PROBLEM_COLUMNS,
@@ -153,6 +158,12 @@ export const RESOURCES: readonly ListedResource[] = [PODS, NODES, EVENTS, PROBES
 /** The kind that a word names. */
 export function findResource(word: string): ListedResource | undefined {
   return RESOURCES.find(({ words }) => words.includes(word.toLowerCase()));
+}
+
+/** What keeps a pod from being as it should be, like a manifest that cannot be used. */
+function problemOfPod(pod: Pod): readonly Problem[] {
+  const message = problemText(pod);
+  return message === "" ? [] : [{ origin: `pod/${podDisplayName(pod)}`, message }];
 }
 
 function podAsRow(pod: Pod): ResourceRow {

@@ -96,6 +96,8 @@ async function createContainer(
       run.signal,
     );
   } catch (error) {
+    // Given up, not failed.
+    run.signal.throwIfAborted();
     const reason = error instanceof ContainerConfigError ? error.reason : "CreateContainerError";
     const message = plainMessageOf(error);
     events.record(pod, {
@@ -139,6 +141,7 @@ async function startCreated(
   try {
     await runtime.startContainer(id, run.signal);
   } catch (error) {
+    run.signal.throwIfAborted();
     const message = plainMessageOf(error);
     events.record(pod, {
       type: "Warning",
