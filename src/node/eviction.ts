@@ -65,7 +65,7 @@ const LAYERS_POLL_MS = 1_000;
 const LAYERS_WITHIN_MS = 12_000;
 /** A pod that ends takes at most so long beyond its grace; after that others go. */
 const OVERDUE_MS = 30_000;
-/** After its start the agent waits at most so long for the runtime to tell of every pod. */
+/** After its start the agent waits at most this long for every source of pods and for the runtime to list all pods. */
 const OBSERVED_WITHIN_MS = 60_000;
 /** How long the removal of ended containers is waited for. */
 const CLEAR_MS = 10_000;
@@ -121,7 +121,7 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
     measureNode,
     lacksPods: () =>
       outside.clock.monotonic() - startedAt < OBSERVED_WITHIN_MS &&
-      pods.list().some(({ freshness }) => freshness === "unobserved"),
+      (!pipeline.seen.get() || pods.list().some(({ freshness }) => freshness === "unobserved")),
     candidates: () =>
       pods.list().flatMap((record) => {
         const ending = endingOf(record, outside.clock.monotonic());

@@ -1,6 +1,7 @@
 // A node that runs short, in seeded histories: the agent is killed at any moment of an eviction, the runtime fails and
 // is late. Whatever happens, the right pod goes, no second one does, and everybody is told why.
 import type { Pod } from "../../src/api/generated/types.ts";
+import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { conditionOf } from "./cluster-world.ts";
 import {
@@ -21,6 +22,10 @@ export const TRANSITION_MS = 300_000;
 const IMAGE_AGE_MS = 130_000;
 /** Between two rounds of the agent, and what a slow runtime adds to one. */
 const ROUND_MS = 20_000;
+/** Between two rounds when an evicted pod is not cleaned up. */
+const CLEANUP_MS = 30_000;
+/** A start while the runtime fails and is late takes at most this long. */
+const START_MS = 20_000;
 const SETTLE_MS = 180_000;
 
 /** One way in which a node runs short. */
@@ -32,6 +37,7 @@ interface Story {
   readonly unusedImageMi?: number;
   /** Who goes; nobody where the node's own reserves suffice. */
   readonly victim?: string;
+  readonly config?: Partial<KubeletConfig>;
   /** Whether the runtime may fail: an image that cannot be removed would cost a pod. */
   readonly faults: boolean;
 }
@@ -54,6 +60,19 @@ const STORIES: Readonly<Record<string, Story>> = {
     victim: "hog",
     faults: true,
     pods: { ...WITHIN, small: { memoryMi: 10 }, hog: { memoryMi: 600 } },
+  },
+  slow: {
+    condition: "MemoryPressure",
+    resource: "memory",
+    victim: "hog",
+    faults: true,
+    pods: { ...WITHIN, small: { memoryMi: 10 }, hog: { memoryMi: 600, isStubborn: true } },
+    config: {
+      evictionHard: {},
+      evictionSoft: { "memory.available": `${MEMORY_THRESHOLD_MI}Mi` },
+      evictionSoftGracePeriod: { "memory.available": "5s" },
+      evictionMaxPodGracePeriod: 45,
+    },
   },
   critical: {
     condition: "MemoryPressure",
@@ -86,7 +105,7 @@ export async function playEviction(seed: number, tally: Tally = { ...NO_SHORTAGE
   const names = Object.keys(STORIES);
   const name = names[seed % names.length] ?? "";
   const story = STORIES[name] as Story;
-  const node = new ShortNode(seed, story.pods);
+  const node = new ShortNode(seed, story.pods, story.config);
   try {
     await runShort(node, story, createSeededRandom(seed + 9));
   } catch (error) {
@@ -107,18 +126,17 @@ async function runShort(node: ShortNode, story: Story, random: Random): Promise<
   await world.advance(IMAGE_AGE_MS);
   checkReady(node, story, Object.keys(story.pods));
   expect(node, conditionOf(node.node(), story.condition) === "False", "no pressure before");
-  await disturbed(node, story, random);
-  await startWatched(node);
+  const startedMs = await disturbed(node, story, random);
   Object.assign(world.runtime.options, CALM);
   await world.advance(SETTLE_MS);
   checkWho(node, story);
   const { lastShortMs } = node;
   const isTold = () => conditionOf(node.node(), story.condition) === "True";
-  // What an agent observed is lost with it.
-  const mustLast = isTold();
+  // What an agent observed is lost with it: only a shortage that the last one met has to be told of.
+  const mustLast = isTold() || lastShortMs > startedMs + START_MS + ROUND_MS;
   if (mustLast) {
     await world.advance(
-      Math.max(0, lastShortMs + TRANSITION_MS - ROUND_MS - world.clock.monotonic()),
+      Math.max(0, lastShortMs + TRANSITION_MS - ROUND_MS - CLEANUP_MS - world.clock.monotonic()),
     );
     expect(node, isTold(), `${story.condition} stays for the transition period`);
   }
@@ -160,10 +178,14 @@ function checkWho(node: ShortNode, story: Story): void {
   expect(node, conditionOf(node.pod(victim), "DisruptionTarget") === "True", "DisruptionTarget");
 }
 
-/** The node runs short, and the agent is killed several times while something is done about it. */
-async function disturbed(node: ShortNode, story: Story, random: Random): Promise<void> {
+/**
+ * The node runs short, and the agent is killed several times while something is done about it. Resolves with when it was
+ * started last.
+ */
+async function disturbed(node: ShortNode, story: Story, random: Random): Promise<number> {
   const { world } = node;
-  const slow = pick(random, [0, 50, 500]);
+  let startedMs = 0;
+  const slow = pick(random, [0, 50, 500, 3_000]);
   const faults = pick(random, [0, 0, 0.2]);
   Object.assign(world.runtime.options, { latencyMs: slow, faults: story.faults ? faults : 0 });
   world.note(`${story.resource} runs out`);
@@ -179,8 +201,10 @@ async function disturbed(node: ShortNode, story: Story, random: Random): Promise
     await world.advance(Math.floor(random.next() * 14_000));
     world.killAgent();
     await world.advance(Math.floor(random.next() * 3_000));
+    startedMs = world.clock.monotonic();
     await startWatched(node);
   }
+  return startedMs;
 }
 
 /** Starts the agent and lets it set its first alarms: time then passes from one to the next, and what is held is counted at each. */

@@ -1,6 +1,7 @@
 // A node whose memory and disk are what its pods hold and what the machine itself takes.
 import assert from "node:assert/strict";
 import type { Node, Pod } from "../../src/api/generated/types.ts";
+import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { podOf } from "./cluster-world.ts";
 import type { FakeApiServer } from "./fake-apiserver.ts";
 import { FAKE_FACTS } from "./fake-host.ts";
@@ -20,6 +21,8 @@ export interface Holding {
   readonly requests?: Readonly<Record<string, string>>;
   /** From a manifest: it is never evicted. */
   readonly isStatic?: true;
+  /** It ends by force only, after the grace period that it is given; by itself it asks for two minutes. */
+  readonly isStubborn?: true;
 }
 
 /** Pods by name. */
@@ -35,9 +38,9 @@ export class ShortNode {
   lastShortMs = Number.NEGATIVE_INFINITY;
   readonly #holds: Holdings;
 
-  constructor(seed: number, holds: Holdings) {
+  constructor(seed: number, holds: Holdings, more: Partial<KubeletConfig> = {}) {
     // Images are removed for eviction only.
-    const config = { imageGCHighThresholdPercent: 100 };
+    const config = { imageGCHighThresholdPercent: 100, ...more };
     this.world = new World(seed, {}, { cluster: true, config });
     assert.ok(this.world.api);
     this.api = this.world.api;
@@ -45,6 +48,7 @@ export class ShortNode {
     this.world.runtime.layerBytes = ({ sandboxId }) => (this.#held(sandboxId).diskMi ?? 0) * MI;
     this.world.watch = () => this.#count();
     this.world.runtime.store.onRemoved = () => this.#count();
+    this.world.runtime.onChange = () => this.#count();
   }
 
   /** Bytes of memory and disk that are left. */
@@ -78,13 +82,14 @@ export class ShortNode {
   }
 
   async create(name: string): Promise<void> {
-    const { requests, isStatic } = this.#holds[name] ?? {};
-    const pod = podOf(name, { kind: "sleep" }, "Always") as {
+    const { requests, isStatic, isStubborn } = this.#holds[name] ?? {};
+    const pod = podOf(name, { kind: isStubborn ? "stubborn" : "sleep" }, "Always") as {
       readonly spec: { readonly nodeName: string; readonly containers: readonly object[] };
     };
     const { nodeName, containers, ...rest } = pod.spec;
     const resources = requests ? { requests } : {};
-    const spec = { ...rest, containers: [{ ...containers[0], resources }] };
+    const grace = isStubborn ? { terminationGracePeriodSeconds: 120 } : {};
+    const spec = { ...rest, ...grace, containers: [{ ...containers[0], resources }] };
     if (isStatic) await this.#write(name, { ...pod, spec });
     else
       this.api.objects.create(

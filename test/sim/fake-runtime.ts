@@ -33,10 +33,8 @@ import {
   updateResources,
   VERSION,
 } from "./fake-runtime-objects.ts";
-import { codeWhenStopped, programOf } from "./programs.ts";
+import { codeWhenStopped, programOf, SIGKILL_CODE } from "./programs.ts";
 import type { SimClock } from "./sim-clock.ts";
-
-const SIGKILL_CODE = 137;
 
 /**
  * A CRI runtime in memory on virtual time. Passes the same contract as a real one; latency, faults, lost
@@ -58,6 +56,8 @@ export class FakeRuntime implements ContainerRuntime {
   readonly #subscribers = new Set<EventSubscriber>();
   /** Size of a container's writable layer. */
   layerBytes: (container: FakeContainer) => number = () => 4096;
+  /** Called as soon as a container has started, ended or gone, before anybody is told of it. */
+  onChange: () => void = () => {};
   /** Calls that always fail, by name. */
   readonly refused = new Set<string>();
   #down = false;
@@ -374,13 +374,13 @@ export class FakeRuntime implements ContainerRuntime {
 
   /** Containers that still run when their sandbox is ended were never asked to stop. */
   #noteForced(sandboxId: string): void {
-    for (const container of this.containers.values()) {
+    for (const container of this.containers.values())
       if (container.sandboxId === sandboxId && container.state === "running")
         this.#noteContainer("forced", container);
-    }
   }
 
   #emit(containerId: string, kind: RuntimeEvent["kind"]): void {
+    this.onChange();
     if (this.options.eventLoss > 0 && this.#random.next() < this.options.eventLoss) return;
     for (const subscriber of this.#subscribers)
       subscriber.push({ containerId, podUid: undefined, kind });

@@ -1,6 +1,9 @@
 // What containers of tests run, spelled as shell commands that both busybox and the fake runtime
 // understand: the fake reads the script it would otherwise have to execute.
 
+/** Exit code of a process that SIGKILL ended. */
+export const SIGKILL_CODE = 137;
+
 /** Behaviour of a container's main process. */
 export type Program =
   /** Runs until it is told to end, then ends with 0 + the signal. */

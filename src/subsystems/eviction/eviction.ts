@@ -119,6 +119,8 @@ export class Eviction {
     const rules = { ...this.#settings, layout };
     const observations = observationsOf(measures);
     const before = this.#state;
+    // Asked before the candidates are: measuring them takes a while, in which the runtime may tell of more.
+    const lacksPods = this.#deps.ports.lacksPods();
     const plan = await this.#plan(rules, observations, signal);
     this.#state = plan.state;
     this.#keep(observations);
@@ -129,7 +131,7 @@ export class Eviction {
     }
     if (plan.excesses.length > 0) return this.#evictExcesses(plan.excesses);
     if (!plan.pressure) return [];
-    return await this.#relieve(plan.pressure, { rules, plan, before, signal });
+    return await this.#relieve(plan.pressure, { rules, plan, before, lacksPods, signal });
   }
 
   /**
@@ -227,7 +229,7 @@ export class Eviction {
     const message = reclaimingText(resource);
     ports.sayOfNode({ type: "Warning", reason: "EvictionThresholdMet", message });
     if (await this.#reclaim(pressure, round)) return [];
-    if (ports.lacksPods()) {
+    if (round.lacksPods) {
       if (isNews) log.info("no pod is evicted before the runtime has told of all of them");
       return [];
     }
@@ -376,6 +378,8 @@ interface Round {
   readonly plan: EvictionPlan;
   /** What was known before it. */
   readonly before: EvictionState;
+  /** Whether pods were missing when it began; see `EvictionPorts`. */
+  readonly lacksPods: boolean;
   readonly signal: AbortSignal;
 }
 
