@@ -129,12 +129,13 @@ test("a box ends with the process that made it, even when that is killed", async
 test("sweep removes what is left when maker and keeper were killed", async () => {
   const { owner, marks } = await ownerWithBox();
   const keeper = Number(readFileSync(join(marks.folder, "owner"), "utf8").split(" ")[0]);
+  assert.ok(tracesOf(marks).length > 5);
   process.kill(keeper, "SIGKILL");
   owner.kill("SIGKILL");
   const deadline = performance.now() + UNTIL_GONE_MS;
   const started = () => tracesOf(marks).some((trace) => trace.startsWith("process"));
   while (started() && performance.now() < deadline) await sleep(50);
-  assert.notDeepEqual(tracesOf(marks), [], "the sweep must have something to do");
+  // A test file that runs beside this one may have started a box, and with it a sweep: either of them does it.
   await sweepBoxes();
   assert.deepEqual(tracesOf(marks), []);
 });
