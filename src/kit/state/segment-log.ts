@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { SerialQueue } from "../limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "./state-files.ts";
 
 /** Where the lines are and how many. */
@@ -52,7 +53,7 @@ export class SegmentLog {
   /** Whether the file may end in the middle of a line. */
   #torn = false;
   #cancelFlush: (() => void) | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writes = new SerialQueue();
   #lost = 0;
 
   constructor(options: SegmentLogOptions, deps: SegmentLogDeps) {
@@ -110,8 +111,7 @@ export class SegmentLog {
   flush(): Promise<void> {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    return this.#writes.run(() => this.#write());
   }
 
   /** All lines there are, oldest first. */

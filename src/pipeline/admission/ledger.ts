@@ -15,6 +15,7 @@ import {
   unsure,
   withAllocation,
 } from "../../api/pod/allocation.ts";
+import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
 
@@ -40,7 +41,7 @@ class KeptAllocations {
   readonly groups = new Map<string, PodAllocation>();
   readonly #file: StateFile;
   readonly #deps: LedgerDeps;
-  #running: Promise<void> = Promise.resolve();
+  readonly #writes = new SerialQueue();
   #queued: Promise<void> | undefined;
 
   constructor(file: StateFile, deps: LedgerDeps) {
@@ -60,14 +61,11 @@ class KeptAllocations {
 
   /** Resolves once everything as it is now is on disk. Throws `OutsideError`. */
   write(): Promise<void> {
-    this.#queued ??= this.#running
-      .catch(() => {})
-      .then(() => {
-        this.#queued = undefined;
-        const text = encodeAllocations(this.all, this.groups);
-        this.#running = this.#deps.state.write(this.#file, text, MODE);
-        return this.#running;
-      });
+    this.#queued ??= this.#writes.run(() => {
+      this.#queued = undefined;
+      const text = encodeAllocations(this.all, this.groups);
+      return this.#deps.state.write(this.#file, text, MODE);
+    });
     return this.#queued;
   }
 

@@ -1,5 +1,6 @@
 import { makeDecision } from "../../api/decisions.ts";
 import type { PodUid } from "../../api/observation.ts";
+import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { AdmissionVerdict, Admit } from "./admit.ts";
 import { isFinished } from "./phase.ts";
 import type { PodDeps } from "./ports.ts";
@@ -25,7 +26,7 @@ export class Admissions {
   /** Pods that wait for their turn. */
   readonly #queued = new Set<PodUid>();
   readonly resizes: Resizes;
-  #turns: Promise<void> = Promise.resolve();
+  readonly #decisions = new SerialQueue();
 
   constructor(deps: AdmissionsDeps) {
     this.#deps = deps;
@@ -82,7 +83,7 @@ export class Admissions {
   }
 
   #inTurn(work: () => Promise<void>, onError: (error: unknown) => void): void {
-    this.#turns = this.#turns.then(work).catch(onError);
+    void this.#decisions.run(work).catch(onError);
   }
 
   #failed(what: string, error: unknown, uid?: PodUid): void {

@@ -10,6 +10,7 @@ import { allContainers } from "../../api/pod/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
+import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import type { CgroupTree, HostFacts } from "../../outside/host/host.ts";
@@ -161,7 +162,7 @@ class CgroupRoom implements Cgroups {
   #access: CgroupAccess;
   #enforcement: NodeEnforcement = ENFORCED;
   #latestPods: readonly Pod[] = [];
-  #qosRunning: Promise<void> = Promise.resolve();
+  readonly #qosPasses = new SerialQueue();
   #qosQueued: Promise<void> | undefined;
 
   constructor(deps: CgroupDeps, options: CgroupOptions) {
@@ -280,15 +281,11 @@ class CgroupRoom implements Cgroups {
   updateQos(pods: readonly Pod[]): Promise<void> {
     if (!this.#options.cgroupsPerQos) return Promise.resolve();
     this.#latestPods = pods;
-    this.#qosQueued ??= this.#nextQosPass(this.#qosRunning);
+    this.#qosQueued ??= this.#qosPasses.run(() => {
+      this.#qosQueued = undefined;
+      return this.#applyAll(planQos(this.#settings, this.#latestPods.map(podDemand)));
+    });
     return this.#qosQueued;
-  }
-
-  async #nextQosPass(running: Promise<void>): Promise<void> {
-    await running.catch(() => {});
-    this.#qosQueued = undefined;
-    this.#qosRunning = this.#applyAll(planQos(this.#settings, this.#latestPods.map(podDemand)));
-    await this.#qosRunning;
   }
 
   async resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome> {

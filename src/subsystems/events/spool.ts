@@ -1,5 +1,6 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { EventWrite } from "./event-api.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";
@@ -57,7 +58,7 @@ export class Spool {
   #lines = 0;
   #lostText = "null";
   #cancel: (() => void) | undefined;
-  #working: Promise<void> = Promise.resolve();
+  readonly #writes = new SerialQueue();
   #failing = false;
 
   constructor(options: SpoolOptions, deps: SpoolDeps) {
@@ -104,8 +105,7 @@ export class Spool {
   sync(all: boolean): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
-    this.#working = this.#working.then(() => this.#sync(all));
-    return this.#working;
+    return this.#writes.run(() => this.#sync(all));
   }
 
   async #sync(all: boolean): Promise<void> {

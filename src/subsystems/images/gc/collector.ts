@@ -8,6 +8,7 @@ import type { Pod } from "../../../api/generated/types.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { inParallel } from "../../../kit/in-parallel.ts";
+import { SerialQueue } from "../../../kit/limits/serial-queue.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Counter } from "../../../kit/metrics.ts";
 import type { ImageService } from "../../../outside/cri/cri.ts";
@@ -97,7 +98,7 @@ export class Collector {
   readonly #deps: CollectorDeps;
   readonly #startedMs: number;
   readonly #labels = new Map<string, Readonly<Record<string, string>>>();
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #passes = new SerialQueue();
 
   constructor(policy: GcPolicy, deps: CollectorDeps) {
     this.policy = policy;
@@ -116,9 +117,7 @@ export class Collector {
    * `CollectionFailed` or `OutsideError` when nothing could be decided.
    */
   collect(goal: GcGoal, signal: AbortSignal): Promise<GcResult> {
-    const run = this.#last.then(() => this.#collect(goal, signal));
-    this.#last = run.catch(() => {});
-    return run;
+    return this.#passes.run(() => this.#collect(goal, signal));
   }
 
   async #collect(goal: GcGoal, signal: AbortSignal): Promise<GcResult> {
