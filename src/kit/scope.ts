@@ -2,7 +2,7 @@ import { retryDelayMs } from "./backoff.ts";
 import type { Clock } from "./clock.ts";
 import { InvariantError, messageOf } from "./errors.ts";
 import type { Log } from "./log.ts";
-import { within } from "./within.ts";
+import { NEVER_ABORTED, within } from "./within.ts";
 
 /**
  * What happens when a task throws: `restart` runs it again after a back-off (loops), `fail` ends the
@@ -20,7 +20,6 @@ export interface TaskScopeDeps {
 
 /** A part that does not end within this time when its scope closes is left behind, and named in the log. */
 const CLOSE_LIMIT_MS = 20_000;
-const NEVER = new AbortController().signal;
 
 const RESTART = { initialMs: 100, maxMs: 30_000 };
 
@@ -98,8 +97,10 @@ export class TaskScope implements AsyncDisposable {
     this.#abort.abort(new Error(`${this.name} is closing`));
     for (const { name, close } of [...this.#closers].toReversed()) {
       try {
-        await within({ clock, ms: CLOSE_LIMIT_MS, what: `closing ${name}` }, NEVER, async () =>
-          close(),
+        await within(
+          { clock, ms: CLOSE_LIMIT_MS, what: `closing ${name}` },
+          NEVER_ABORTED,
+          async () => close(),
         );
       } catch (error) {
         log.error("failed to close", { scope: this.name, part: name, error });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../test/sim/sim-clock.ts";
 import { OutsideError } from "./errors.ts";
-import { untilAborted, within } from "./within.ts";
+import { NEVER_ABORTED, untilAborted, within, withTimeout } from "./within.ts";
 
 const never = () => new Promise<never>(() => {});
 
@@ -50,6 +50,53 @@ test("within: the caller's abort ends it at once", async () => {
   leave.abort(reason);
   await assert.rejects(result, reason);
   await assert.rejects(within(limit(clock), leave.signal, never), reason);
+  assert.equal(clock.nextInMs, undefined, "no alarm is left");
+});
+
+test("withTimeout: work in time gives its value or its error, and leaves no alarm behind", async () => {
+  const clock = new SimClock();
+  assert.deepEqual(await withTimeout(limit(clock), NEVER_ABORTED, async () => 7), {
+    kind: "done",
+    value: 7,
+  });
+  const wrong = new Error("wrong");
+  await assert.rejects(
+    withTimeout(limit(clock), NEVER_ABORTED, () => Promise.reject(wrong)),
+    wrong,
+  );
+  assert.equal(clock.nextInMs, undefined, "no alarm is left");
+});
+
+test("withTimeout: work that takes longer is aborted, and how it ends later is nobody's business", async () => {
+  const clock = new SimClock();
+  const { promise, reject } = Promise.withResolvers<never>();
+  let given: AbortSignal | undefined;
+  const ended = withTimeout(limit(clock), NEVER_ABORTED, (signal) => {
+    given = signal;
+    return promise;
+  });
+  await clock.advance(4_999);
+  assert.equal(given?.aborted, false);
+  await clock.advance(1);
+  const { kind } = await ended;
+  assert.deepEqual([kind, given?.aborted], ["timedOut", true]);
+  // An unhandled rejection would fail the test run.
+  reject(new Error("too late"));
+  await clock.settle();
+});
+
+test("withTimeout: the caller's abort ends the wait and the work", async () => {
+  const clock = new SimClock();
+  const leave = new AbortController();
+  let given: AbortSignal | undefined;
+  const ended = withTimeout(limit(clock), leave.signal, (signal) => {
+    given = signal;
+    return never();
+  });
+  const reason = new Error("leaving");
+  leave.abort(reason);
+  await assert.rejects(ended, reason);
+  assert.equal(given?.reason, reason);
   assert.equal(clock.nextInMs, undefined, "no alarm is left");
 });
 

@@ -9,6 +9,7 @@ import { isOutside, messageOf, OutsideError } from "../kit/errors.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Publisher } from "../kit/topic.ts";
+import { withTimeout } from "../kit/within.ts";
 import type { DiskUsage } from "../outside/host/host.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
@@ -339,14 +340,10 @@ async function clearEnded(deps: EvictionLoopDeps, signal: AbortSignal): Promise<
     return isDone && observed.containers.length > 0;
   });
   for (const { uid } of ended) deps.news.publish({ kind: "clear", uid });
-  const enough = new AbortController();
-  const waits = AbortSignal.any([signal, enough.signal]);
   const isCleared = () =>
     ended.every(({ uid }) => (pods.get(uid)?.observed.containers.length ?? 0) === 0);
-  const cleared = untilPods(deps, waits, isCleared);
-  await Promise.race([cleared, deps.outside.clock.sleep(CLEAR_MS, waits)]).finally(() =>
-    enough.abort(new Error("enough")),
-  );
+  const timeout = { clock: deps.outside.clock, ms: CLEAR_MS };
+  await withTimeout(timeout, signal, (waits) => untilPods(deps, waits, isCleared));
 }
 
 /** Resolves when `test` holds; asks again with every change of a pod. */

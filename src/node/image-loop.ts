@@ -5,6 +5,7 @@
 import { type Reading, until } from "../kit/cell.ts";
 import { isOutside } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
+import { withTimeout } from "../kit/within.ts";
 import type { Outside } from "../outside/outside.ts";
 import type { Images } from "../subsystems/images/images.ts";
 
@@ -36,16 +37,11 @@ export function startImageLoops({ outside, scope, images, seen }: ImageLoopDeps)
       await clock.sleep(LIST_MS, signal);
     }
   });
-  const untilSeenOr = async (ms: number, signal: AbortSignal) => {
-    const enough = new AbortController();
-    const waits = AbortSignal.any([signal, enough.signal]);
-    const stop = () => enough.abort(new Error("enough"));
-    await Promise.race([until(seen, (is) => is, waits), clock.sleep(ms, waits)]).finally(stop);
-  };
   scope.spawn("image upkeep", "restart", async (signal) => {
     if (!seen.get()) {
       await images.upkeep(false, signal);
-      await untilSeenOr(UPKEEP_MS, signal);
+      const timeout = { clock, ms: UPKEEP_MS };
+      await withTimeout(timeout, signal, (waits) => until(seen, (is) => is, waits));
     }
     for (;;) {
       await images.upkeep(seen.get(), signal);

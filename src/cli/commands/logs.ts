@@ -3,6 +3,7 @@ import type { Readable, Writable } from "node:stream";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import { parseDuration } from "../../config/duration.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
 import { CliError } from "../cli-error.ts";
 import { connectError } from "../client/agent-client.ts";
 import { type CliContext, clientOf } from "../context.ts";
@@ -58,7 +59,7 @@ async function logs(reference: string, options: LogOptions, context: CliContext)
   const pod = await fetchPod(client, reference, options);
   const { name } = chooseContainer(pod, options, io);
   const path = `/containerLogs/${containerUrlPath(pod, name)}?${logQuery(options)}`;
-  const response = await client.open(path, new AbortController().signal);
+  const response = await client.open(path, NEVER_ABORTED);
   try {
     await pipeWhole(response, io.stdout);
   } catch (thrown) {

@@ -1,6 +1,7 @@
 import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { dumpYaml, parseYamlDocument, YamlError } from "../../api/text/yaml.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { withTimeout } from "../../kit/within.ts";
 import type { Exchange } from "../../outside/serving.ts";
 import type { TokenDeps } from "../access/tokens.ts";
 import type { ObjectsCore } from "../objects/core.ts";
@@ -103,19 +104,14 @@ async function readBytes(
   exchange: Exchange,
   { core, bodyWithinMs = BODY_WITHIN_MS }: ServeDeps,
 ): Promise<Uint8Array> {
-  const late = Promise.withResolvers<never>();
-  late.promise.catch(() => {});
-  const cancel = core.clock.alarm(bodyWithinMs, () =>
-    late.reject(new StatusError(408, "Timeout", "the body of the request did not come in time")),
-  );
-  try {
-    return await Promise.race([exchange.readBody(MAX_BODY_BYTES), late.promise]);
-  } catch (error) {
-    if (isOutside(error, "exhausted")) throw tooLarge(MAX_BODY_BYTES);
-    throw error;
-  } finally {
-    cancel();
-  }
+  const timeout = { clock: core.clock, ms: bodyWithinMs };
+  const read = await withTimeout(timeout, exchange.signal, () =>
+    exchange.readBody(MAX_BODY_BYTES),
+  ).catch((error: unknown) => {
+    throw isOutside(error, "exhausted") ? tooLarge(MAX_BODY_BYTES) : error;
+  });
+  if (read.kind === "done") return read.value;
+  throw new StatusError(408, "Timeout", "the body of the request did not come in time");
 }
 
 /** How an answer is written. */

@@ -6,6 +6,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
+import { within } from "../../kit/within.ts";
 import {
   followObjects,
   isApiError,
@@ -50,22 +51,14 @@ export async function askForCertificate(
   deps: SignDeps,
   signal: AbortSignal,
 ): Promise<string> {
-  const limit = new AbortController();
-  const late = new OutsideError("deadline", `nobody signed the request within the time it had`);
-  const cancel = deps.clock.alarm(signing.timeoutMs, () => limit.abort(late));
-  const leave = () => limit.abort(signal.reason);
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    signal.throwIfAborted();
-    const request = await createRequest(signing, deps, limit.signal);
-    const certificate = await untilSigned(request, deps, limit.signal);
-    if (!keyBelongsTo(signing.key.privateKeyPem, certificate))
-      throw new OutsideError("invalid", "the certificate that was issued is about another key");
-    return certificate;
-  } finally {
-    cancel();
-    signal.removeEventListener("abort", leave);
-  }
+  const message = "nobody signed the request within the time it had";
+  const limit = { clock: deps.clock, ms: signing.timeoutMs, message };
+  const certificate = await within(limit, signal, async (waits) =>
+    untilSigned(await createRequest(signing, deps, waits), deps, waits),
+  );
+  if (!keyBelongsTo(signing.key.privateKeyPem, certificate))
+    throw new OutsideError("invalid", "the certificate that was issued is about another key");
+  return certificate;
 }
 
 async function createRequest(

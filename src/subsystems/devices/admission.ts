@@ -6,6 +6,7 @@ import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { GrantResult, Grants } from "./grants.ts";
 import type { ResourceRecord } from "./inventory.ts";
 import { deviceRequests } from "./requests.ts";
@@ -156,13 +157,8 @@ export class DeviceAdmission {
   }
 
   async #patiently({ done }: Attempt): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const cancel = this.#deps.clock.alarm(TIMEOUT_MS, resolve);
-      void done.then(() => {
-        cancel();
-        resolve();
-      });
-    });
+    const timeout = { clock: this.#deps.clock, ms: TIMEOUT_MS };
+    await withTimeout(timeout, NEVER_ABORTED, () => done);
   }
 
   #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): GrantOutcome {

@@ -3,6 +3,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import { laneOf } from "./lanes.ts";
 
 /** Called for every event, one after the other; the next one comes when a promise it gave is settled. */
@@ -92,12 +93,11 @@ export class Broadcaster {
   async close(): Promise<void> {
     this.#closed = true;
     this.#handOut(Number.POSITIVE_INFINITY);
-    const patience = new AbortController();
-    const tired = this.#deps.clock.sleep(CLOSE_WAIT_MS, patience.signal).catch(() => {});
     const watchers = [...this.#watchers];
-    const drained = inParallel(watchers, watchers.length, (each) => each.drained());
-    await Promise.race([drained, tired]);
-    patience.abort();
+    const timeout = { clock: this.#deps.clock, ms: CLOSE_WAIT_MS };
+    await withTimeout(timeout, NEVER_ABORTED, () =>
+      inParallel(watchers, watchers.length, (each) => each.drained()),
+    );
   }
 
   #limitFor(event: CoreEvent): number {

@@ -5,6 +5,7 @@ import type { Lane } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { SegmentLog } from "../../kit/state/segment-log.ts";
 import type { StateFiles } from "../../kit/state/state-files.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { Correlation } from "./correlator.ts";
 import {
   type EventLine,
@@ -165,7 +166,7 @@ export class History {
   }
 
   #breathe(): Promise<void> {
-    return this.#deps.clock.sleep(0, new AbortController().signal);
+    return this.#deps.clock.sleep(0, NEVER_ABORTED);
   }
 }
 

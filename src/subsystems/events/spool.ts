@@ -2,6 +2,7 @@ import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { EventWrite } from "./event-api.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";
 import type { LostEvents } from "./sink.ts";
@@ -32,7 +33,6 @@ const TIMEOUT_MS = 1_000;
 const STALE_LINES = 512;
 /** Lines that are made before others get a turn of the process. */
 const SLICE = 500;
-const NEVER = new AbortController().signal;
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -166,7 +166,7 @@ export class Spool {
     const lines: string[] = [];
     for (const entry of entries) {
       lines.push(entryLine(entry));
-      if (lines.length % SLICE === 0) await this.#deps.clock.sleep(0, NEVER);
+      if (lines.length % SLICE === 0) await this.#deps.clock.sleep(0, NEVER_ABORTED);
     }
     return lines;
   }

@@ -13,6 +13,7 @@ import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
+import { withTimeout } from "../../kit/within.ts";
 import { hasLocalLimits, type LocalExcess } from "./local-limits.ts";
 import { observationsOf, type SignalObservations } from "./observations.ts";
 import {
@@ -334,17 +335,14 @@ export class Eviction {
 
   async #awaitCleanup(uids: readonly string[], signal: AbortSignal): Promise<void> {
     const { ports, clock, log } = this.#deps;
-    const enough = new AbortController();
-    const waits = AbortSignal.any([signal, enough.signal]);
-    const cleaned = await Promise.race([
-      ports.untilCleanedUp(uids, waits).then(() => true),
-      clock.sleep(CLEANUP_MS, waits).then(() => false),
-    ]).catch((error: unknown) => {
-      if (signal.aborted) return true;
-      throw error;
+    const timeout = { clock, ms: CLEANUP_MS };
+    const ended = await withTimeout(timeout, signal, (waits) =>
+      ports.untilCleanedUp(uids, waits),
+    ).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
     });
-    enough.abort();
-    if (!cleaned) log.warn("an evicted pod is not cleaned up in time", { uids: uids.join(", ") });
+    if (ended?.kind === "timedOut")
+      log.warn("an evicted pod is not cleaned up in time", { uids: uids.join(", ") });
   }
 
   async #pause(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../kit/clock.ts";
 import { type SlotOrder, Slots } from "../../kit/limits/slots.ts";
 import type { TaskScope } from "../../kit/scope.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 
 /** What starts are of; of several that wait the container goes first: it is further along. */
 type Started = "sandbox" | "container";
@@ -66,10 +67,10 @@ export class RuntimeCalls {
   }
 
   async #seeThrough(): Promise<void> {
-    const idle = new AbortController();
-    const late = this.#clock.sleep(TIMEOUT_MS, idle.signal).catch(() => {});
-    await Promise.race([Promise.all([this.#starts.untilIdle(), this.#removals.untilIdle()]), late]);
-    idle.abort();
+    const timeout = { clock: this.#clock, ms: TIMEOUT_MS };
+    await withTimeout(timeout, NEVER_ABORTED, () =>
+      Promise.all([this.#starts.untilIdle(), this.#removals.untilIdle()]),
+    );
     this.#cutOff.abort(new Error("the agent is shutting down"));
   }
 }

@@ -4,6 +4,7 @@ import { podDescription } from "../../api/pod/pod.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
 import type { Net } from "../../outside/net/net.ts";
 
@@ -186,15 +187,12 @@ async function runPreStop(
   }: { readonly signal: AbortSignal; readonly onFailure: (message: string) => void },
 ): Promise<number> {
   const began = deps.clock.monotonic();
-  const ended = new AbortController();
-  const done = runHook(deps, at, hook, signal).then(
-    () => {},
-    (error: unknown) => {
+  const timeout = { clock: deps.clock, ms: at.graceSeconds * 1000 };
+  // A hook that takes longer goes on, as with the Go kubelet.
+  await withTimeout(timeout, NEVER_ABORTED, () =>
+    runHook(deps, at, hook, signal).catch((error: unknown) => {
       if (!signal.aborted) onFailure(messageOf(error));
-    },
+    }),
   );
-  const late = deps.clock.sleep(at.graceSeconds * 1000, ended.signal).catch(() => {});
-  await Promise.race([done, late]);
-  ended.abort(new Error("pre-stop hook is over"));
   return Math.floor((deps.clock.monotonic() - began) / 1000);
 }

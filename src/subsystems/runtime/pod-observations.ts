@@ -2,6 +2,7 @@ import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { DegradedPods } from "./degraded-pods.ts";
 import type { ChangedPod, Observer, PodObservation } from "./observe.ts";
 
@@ -131,19 +132,12 @@ export class PodObservations {
       (found) => (isLate ? this.#deps.onLate : report)(found),
       signal,
     );
-    const waited = new AbortController();
-    const patience = this.#deps.clock
-      .sleep(WAIT_MS, waited.signal)
-      .then(() => "late" as const)
-      .catch(() => "ended" as const);
-    const ended = run.then(() => "ended" as const).finally(() => waited.abort());
-    if ((await Promise.race([ended, patience])) === "ended" || this.#late.size >= MAX_LATE) {
-      await ended;
-      return;
-    }
+    const timeout = { clock: this.#deps.clock, ms: WAIT_MS };
+    const { kind } = await withTimeout(timeout, NEVER_ABORTED, () => run);
+    if (kind === "done" || this.#late.size >= MAX_LATE) return run;
     if (job.late) this.#report(job.late, report);
     isLate = true;
-    this.#leaveBehind(ended.then(() => {}).catch(() => this.#deps.onUnlisted()));
+    this.#leaveBehind(run.catch(() => this.#deps.onUnlisted()));
   }
 
   #leaveBehind(work: Promise<void>): void {

@@ -2,6 +2,7 @@ import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
+import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerStats, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
@@ -103,9 +104,8 @@ export class Disks {
   }
 
   async #waitAWhile(walk: Promise<unknown>): Promise<void> {
-    const patience = new AbortController();
-    await Promise.race([walk, this.#deps.clock.sleep(TIMEOUT_MS, patience.signal).catch(() => {})]);
-    patience.abort();
+    const timeout = { clock: this.#deps.clock, ms: TIMEOUT_MS };
+    await withTimeout(timeout, NEVER_ABORTED, () => walk);
   }
 
   get node(): FsFigures | undefined {

@@ -3,6 +3,7 @@ import { lstatSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
+import { NEVER_ABORTED } from "../../../kit/within.ts";
 import { type ConnectedOutside, connectOutside } from "../../../outside/connect.ts";
 import type { RuntimeFacts } from "./runtime-facts.ts";
 
@@ -25,7 +26,7 @@ export type RuntimeAnswer =
 export async function withRuntime<T>(
   socket: string,
   use: (cri: RuntimeConnection, signal: AbortSignal) => Promise<T>,
-  signal: AbortSignal = new AbortController().signal,
+  signal: AbortSignal = NEVER_ABORTED,
 ): Promise<T> {
   const endpoint = `unix://${socket}`;
   const outside = connectOutside(

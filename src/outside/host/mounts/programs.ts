@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { OutsideError } from "../../../kit/errors.ts";
 import { Slots } from "../../../kit/limits/slots.ts";
-
-const NEVER = new AbortController().signal;
+import { NEVER_ABORTED } from "../../../kit/within.ts";
 
 /** Programs at once: each start stops the event loop for the time of a fork. */
 const AT_ONCE = 4;
@@ -46,7 +45,7 @@ export interface Programs {
 export function createPrograms(): Programs {
   const slots = new Slots({ total: AT_ONCE });
   const attempt: TryProgram = (program, args, fds = []) =>
-    slots.run("", NEVER, () => runOnce(program, args, fds));
+    slots.run("", NEVER_ABORTED, () => runOnce(program, args, fds));
   return {
     attempt,
     run: async (program, args, fds) => {

@@ -1,4 +1,5 @@
 import { OutsideError } from "../../../kit/errors.ts";
+import { NEVER_ABORTED } from "../../../kit/within.ts";
 import type { OpenFile, OpenFolder, OpenFolderBeneath } from "../files/open-folder.ts";
 import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, PodFiles } from "../host.ts";
@@ -36,8 +37,7 @@ export function createOperations(deps: OperationDeps): RunOperation {
 
 /** A worker does not cancel: the caller discards an answer that is no longer needed. */
 function measureWith(files: PodFiles): (path: string, limits: { maxEntries: number }) => unknown {
-  const never = new AbortController().signal;
-  return (path, limits) => files.measureTree(path, limits, never);
+  return (path, limits) => files.measureTree(path, limits, NEVER_ABORTED);
 }
 
 /** Folders and files that are held open for readers of logs, by number. */

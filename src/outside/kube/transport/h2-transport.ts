@@ -6,6 +6,7 @@ import { isOutside, OutsideError } from "../../../kit/errors.ts";
 import { after } from "../../../kit/instant.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Random } from "../../../kit/random.ts";
+import { within } from "../../../kit/within.ts";
 import { dialServer } from "./dial.ts";
 import { exchange, exchangeLines, NotTakenError } from "./h2-exchange.ts";
 import { H2Session } from "./h2-session.ts";
@@ -115,7 +116,10 @@ export class H2Transport implements ApiTransport {
     const { clock } = this.#deps;
     const left = () => Math.max(1, deadline - clock.monotonic());
     for (let sent = 1; ; sent += 1) {
-      const session = await within(this.#availableSession(), clock, left(), signal);
+      const message = "no connection to the API server in time";
+      const limit = { clock, ms: left(), message };
+      // The connection is made for other callers too: it goes on.
+      const session = await within(limit, signal, () => this.#availableSession());
       try {
         return await send(session, left());
       } catch (error) {
@@ -210,29 +214,4 @@ interface Terms {
   readonly repeatable: boolean;
   readonly deadline: MonotonicMs;
   readonly signal: AbortSignal;
-}
-
-/** `work`, unless it takes longer or the signal is aborted; it goes on then, for other callers. */
-function within<T>(work: Promise<T>, clock: Clock, ms: number, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      work.catch(() => {});
-      reject(signal.reason as Error);
-      return;
-    }
-    const settle = (finish: () => void) => {
-      cancel();
-      signal.removeEventListener("abort", onAbort);
-      finish();
-    };
-    const onAbort = () => settle(() => reject(signal.reason as Error));
-    const cancel = clock.alarm(ms, () =>
-      settle(() => reject(new OutsideError("deadline", "no connection to the API server in time"))),
-    );
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(
-      (value) => settle(() => resolve(value)),
-      (error: Error) => settle(() => reject(error)),
-    );
-  });
 }

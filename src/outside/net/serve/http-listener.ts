@@ -5,7 +5,9 @@ import type { Http2ServerRequest, ServerHttp2Session } from "node:http2";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 import type { Duplex } from "node:stream";
+import { createSystemClock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import { NEVER_ABORTED, withTimeout } from "../../../kit/within.ts";
 import { ClientCertificates } from "./client-certificates.ts";
 import { NodeExchange, type PlainResponse, type Switching } from "./exchange.ts";
 import type { HttpListener, Listen, ListenAddress, ListenOptions, TlsMaterial } from "./listen.ts";
@@ -25,6 +27,7 @@ const SOCKET_MODE = 0o600;
 const CLOSE_WITHIN_MS = 1_000;
 /** Silence on a connection after which the kernel asks whether the peer is still there. */
 const KEEP_ALIVE_MS = 30_000;
+const clock = createSystemClock();
 
 /** Listening on this machine; `gate` bounds what the peers of all listeners may cost before they authenticate. */
 export function createListen(gate: PeerGate = new PeerGate()): Listen {
@@ -114,7 +117,8 @@ class NodeListener implements HttpListener {
     // It never listened, but its timers must be cleared.
     this.#protocol.close();
     for (const exchange of this.#exchanges.keys()) exchange.cancel("the server is closing");
-    await settledWithin([...this.#exchanges.values()], CLOSE_WITHIN_MS);
+    const timeout = { clock, ms: CLOSE_WITHIN_MS };
+    await withTimeout(timeout, NEVER_ABORTED, () => Promise.allSettled(this.#exchanges.values()));
     for (const { socket } of this.#connections.values()) socket.destroy();
     await closed;
   }
@@ -317,13 +321,4 @@ function isAnswered(path: string): Promise<boolean> {
     socket.once("connect", () => done(true));
     socket.once("error", () => done(false));
   });
-}
-
-async function settledWithin(work: readonly Promise<void>[], ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([Promise.allSettled(work), late]);
-  clearTimeout(timer);
 }

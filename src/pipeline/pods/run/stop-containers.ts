@@ -1,5 +1,6 @@
 import { isOutside } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
+import { withTimeout } from "../../../kit/within.ts";
 import type { StopRequest } from "../plan/actions.ts";
 import type { Run } from "./run.ts";
 
@@ -79,13 +80,7 @@ async function awaitTurn(
   { deps: { clock }, signal }: Run,
 ): Promise<number> {
   const began = clock.monotonic();
-  const over = new AbortController();
-  const late = clock.sleep(seconds * 1000, AbortSignal.any([signal, over.signal])).catch(() => {});
-  try {
-    await Promise.race([Promise.all(others), late]);
-  } finally {
-    over.abort(new Error("it is its turn"));
-  }
-  signal.throwIfAborted();
+  const timeout = { clock, ms: seconds * 1000 };
+  await withTimeout(timeout, signal, () => Promise.all(others));
   return Math.floor((clock.monotonic() - began) / 1000);
 }

@@ -9,6 +9,7 @@ import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import type { Log } from "../../../kit/log.ts";
 import { runControlLoop } from "../../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
+import { within } from "../../../kit/within.ts";
 import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
 import { PLUGIN_REGISTRATION, type PluginInfo } from "../../../outside/plugins/plugins.ts";
@@ -148,17 +149,8 @@ async function dial(
   path: string,
   { clock, signal }: WatchDeps,
 ): Promise<void> {
-  const limit = new AbortController();
-  const onAbort = () => limit.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  const late = new OutsideError("deadline", `nobody answers at ${path}`);
-  const cancel = clock.alarm(DIAL_MS, () => limit.abort(late));
-  try {
-    await until(channel.state, (link) => link === "ready", limit.signal);
-  } finally {
-    cancel();
-    signal.removeEventListener("abort", onAbort);
-  }
+  const limit = { clock, ms: DIAL_MS, message: `nobody answers at ${path}` };
+  await within(limit, signal, (waits) => until(channel.state, (link) => link === "ready", waits));
 }
 
 /** What is in the folder. */

@@ -3,6 +3,7 @@ import { Cell, type Reading, until } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
+import { within } from "../../../kit/within.ts";
 import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
 import {
   ContainerAllocateResponse,
@@ -202,24 +203,10 @@ export class PluginConnection {
   /** Waits for the socket to answer; a plugin may begin to listen only after it has begun to register. */
   async #dial(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const limit = new AbortController();
-    const onAbort = () => limit.abort(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const cancel = clock.alarm(DIAL_MS, () =>
-      limit.abort(
-        new OutsideError(
-          "deadline",
-          `failed to dial device plugin: nobody answers at ${this.target.socketPath}`,
-        ),
-      ),
+    const message = `failed to dial device plugin: nobody answers at ${this.target.socketPath}`;
+    await within({ clock, ms: DIAL_MS, message }, signal, (waits) =>
+      until(this.#channel.state, (link) => link === "ready", waits),
     );
-    try {
-      signal.throwIfAborted();
-      await until(this.#channel.state, (link) => link === "ready", limit.signal);
-    } finally {
-      cancel();
-      signal.removeEventListener("abort", onAbort);
-    }
   }
 
   /** A call that ends with the connection as well as with the signal. */
