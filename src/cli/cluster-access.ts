@@ -1,7 +1,7 @@
 import type { KubeletFlags } from "../config/flags/kubelet-flags.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
 import { Cell } from "../kit/cell.ts";
-import { messageOf, UsageError } from "../kit/errors.ts";
+import { UsageError } from "../kit/errors.ts";
 import type { StateFiles } from "../kit/state/state-files.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
 import {
@@ -112,7 +112,7 @@ async function isUsable(path: string, world: AccessWorld): Promise<boolean> {
     const identity = endpoint.credentials.identity?.get();
     return identity === undefined || isCurrent(identity, world.clock.wall());
   } catch (error) {
-    const fields = { file: path, problem: messageOf(error) };
+    const fields = { file: path, error };
     world.log.warn("the kubeconfig cannot be used; the node asks for a new certificate", fields);
     return false;
   }

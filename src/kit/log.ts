@@ -1,5 +1,11 @@
-/** Values that go with a log line; an `error` may be anything that was thrown. */
-export type LogFields = Readonly<Record<string, unknown>>;
+/**
+ * Values that go with a log line. What is wrong is always called `error`, be it anything that was thrown or a text; it
+ * is written as `err`, as the Go kubelet does.
+ */
+export type LogFields = Readonly<Record<string, unknown>> & {
+  readonly err?: never;
+  readonly problem?: never;
+};
 
 /**
  * Structured logging with klog's verbosity: 0 is always logged, 2 is the usual level of a node in

@@ -1,4 +1,4 @@
-import { messageOf, UsageError } from "../kit/errors.ts";
+import { UsageError } from "../kit/errors.ts";
 import type { VersionResponse } from "../outside/cri/cri.ts";
 import type { Outside } from "../outside/outside.ts";
 
@@ -21,8 +21,7 @@ export async function awaitRuntime(
       return version;
     } catch (error) {
       if (error instanceof UsageError || signal.aborted) throw error;
-      if (tries % 10 === 0)
-        outside.log.warn("waiting for the container runtime", { problem: messageOf(error) });
+      if (tries % 10 === 0) outside.log.warn("waiting for the container runtime", { error });
       await outside.clock.sleep(RUNTIME_RETRY_MS, signal);
     }
   }

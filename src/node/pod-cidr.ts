@@ -6,7 +6,7 @@ import type { Node } from "../api/generated/types.ts";
 import { retryDelayMs } from "../kit/backoff.ts";
 import { Cell, type Reading, until } from "../kit/cell.ts";
 import type { Clock } from "../kit/clock.ts";
-import { isOutside, messageOf } from "../kit/errors.ts";
+import { isOutside } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { RuntimeService } from "../outside/cri/cri.ts";
@@ -51,7 +51,7 @@ export function followPodCidr(
       } catch (error) {
         if (signal.aborted || !isOutside(error)) throw error;
         failures += 1;
-        log.warn("Error updating pod CIDR", { cidr, problem: messageOf(error) });
+        log.warn("Error updating pod CIDR", { cidr, error });
         await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
         continue;
       }

@@ -8,7 +8,6 @@ import type { PodFact, PodFacts } from "../api/pod-facts.ts";
 import type { PodNews } from "../api/pod-news.ts";
 import type { Reading } from "../kit/cell.ts";
 import type { CellMap } from "../kit/cell-map.ts";
-import { messageOf } from "../kit/errors.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { StateFiles } from "../kit/state/state-files.ts";
 import type { Topic } from "../kit/topic.ts";
@@ -214,7 +213,7 @@ async function listUntilAnswered({
     } catch (error) {
       if (scope.signal.aborted) throw error;
       outside.log.warn("waiting for the container runtime to list its pods", {
-        problem: messageOf(error),
+        error,
       });
       await outside.clock.sleep(FIRST_LOOK_RETRY_MS, scope.signal);
     }

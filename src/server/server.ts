@@ -6,7 +6,7 @@
  */
 import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
-import { InvariantError, isOutside, messageOf, UsageError } from "../kit/errors.ts";
+import { InvariantError, isOutside, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Files } from "../outside/host/host.ts";
@@ -266,7 +266,7 @@ function startHealth(deps: ServerDeps, endpoint: EndpointServer, address: Listen
       } catch (error) {
         if (!isOutside(error)) throw error;
         deps.log.error("failed to serve the health port; will retry", {
-          problem: messageOf(error),
+          error,
         });
         await deps.clock.sleep(HEALTH_RETRY_MS, signal).catch(() => {});
       }

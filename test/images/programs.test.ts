@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { UsageError } from "../../src/kit/errors.ts";
+import { messageOf, UsageError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
@@ -61,7 +61,8 @@ async function load(names: readonly string[], warnings: string[] = []) {
       accounts: podAccountsFrom(undefined, undefined),
       log: {
         ...silentLog,
-        error: (text, fields) => warnings.push(`${text} ${JSON.stringify(fields)}`),
+        error: (text, fields) =>
+          warnings.push(`${text} ${messageOf(fields?.["error"])} ${JSON.stringify(fields)}`),
       },
       duration: metrics.histogram({ name: "d", help: "d" }),
       errors: metrics.counter({ name: "e", help: "e" }),

@@ -129,10 +129,10 @@ export class HealthRegistry {
   #tell(check: string, before: CheckState, now: CheckState, at: MonotonicMs): void {
     if (before.kind === now.kind) return;
     const { log } = this.#deps;
-    if (now.kind === "failing") log.warn("health check fails", { check, problem: now.problem });
+    if (now.kind === "failing") log.warn("health check fails", { check, error: now.problem });
     else if (before.kind === "failing") {
       const failedSeconds = Math.round((at - before.since) / 1000);
-      log.info("health check recovered", { check, problem: before.problem, failedSeconds });
+      log.info("health check recovered", { check, error: before.problem, failedSeconds });
     }
   }
 

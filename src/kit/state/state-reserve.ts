@@ -1,5 +1,4 @@
 import type { Clock } from "../clock.ts";
-import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { createSeededRandom } from "../random.ts";
 import type { TaskScope } from "../scope.ts";
@@ -74,7 +73,7 @@ export class StateReserve {
       });
       return true;
     } catch (error) {
-      log.warn("the reserve of the disk cannot be released", { problem: messageOf(error) });
+      log.warn("the reserve of the disk cannot be released", { error });
       return false;
     }
   }
@@ -91,7 +90,7 @@ export class StateReserve {
       await files.writeAtomic(this.#path, this.#content(), FILE_MODE);
       this.#isMade = true;
     } catch (error) {
-      log.verbose(2, "the reserve of the disk cannot be made", { problem: messageOf(error) });
+      log.verbose(2, "the reserve of the disk cannot be made", { error });
     }
   }
 

@@ -1,4 +1,3 @@
-import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Exchange } from "../../outside/serving.ts";
 import { parseCertificateDer } from "../../outside/x509/x509.ts";
@@ -26,7 +25,7 @@ function userOfCertificate(der: Uint8Array, log: Log): User | undefined {
     if (subject.commonName === "" || !usages.includes("clientAuth")) return undefined;
     return { name: subject.commonName, groups: [...subject.organizations, AUTHENTICATED] };
   } catch (error) {
-    log.verbose(2, "failed to read the client certificate", { problem: messageOf(error) });
+    log.verbose(2, "failed to read the client certificate", { error });
     return undefined;
   }
 }

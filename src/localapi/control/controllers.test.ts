@@ -24,7 +24,7 @@ function aCore() {
   const log: Log = {
     ...silentLog,
     warn: (message, fields = {}) => {
-      warned.push(`${message}: ${fields["name"] ?? fields["problem"]}`);
+      warned.push(`${message}: ${fields["name"] ?? fields["error"]}`);
     },
   };
   const clock = createSystemClock();

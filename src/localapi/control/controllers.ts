@@ -43,7 +43,7 @@ export function stepsForEach(
         log.warn("controller skips an invalid object", {
           kind,
           name,
-          problem: messageOf(error),
+          error,
         });
       failedObjects.add(object);
       return [];
@@ -70,12 +70,18 @@ export function startController(controller: Controller, core: ObjectsCore, scope
       } catch (error) {
         const problem = messageOf(error);
         if (isRefusal(error, ...PASSING)) {
-          log.verbose(2, "controller step rejected", { controller: controller.name, problem });
+          log.verbose(2, "controller step rejected", {
+            controller: controller.name,
+            error: problem,
+          });
           continue;
         }
         // Logged once while it lasts: it is retried in every pass.
         if (!before.has(problem))
-          log.warn("controller failed to apply a step", { controller: controller.name, problem });
+          log.warn("controller failed to apply a step", {
+            controller: controller.name,
+            error: problem,
+          });
         if (failed.size < MAX_FAILED) failed.add(problem);
       }
     }

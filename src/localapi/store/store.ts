@@ -228,7 +228,7 @@ export class ObjectStore {
         settings: { [VERSION]: String(version) },
       });
     } catch (error) {
-      this.#deps.log.error("failed to write objects", { problem: messageOf(error) });
+      this.#deps.log.error("failed to write objects", { error });
       this.#undo(changes.map(({ change }) => change));
       waiting.reject(error);
       return;

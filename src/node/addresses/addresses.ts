@@ -10,7 +10,6 @@ import { canonicalAddress } from "../../api/text/ip.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { within } from "../../kit/within.ts";
@@ -92,7 +91,9 @@ export class NodeAddresses {
     const choice = chooseAddresses({ ...this.#options, named: this.#named, found });
     const problem = choice.kind === "none" ? choice.problem : undefined;
     if (problem !== undefined && problem !== this.#problem)
-      log.warn("failed to determine the node's addresses; keeping the previous ones", { problem });
+      log.warn("failed to determine the node's addresses; keeping the previous ones", {
+        error: problem,
+      });
     this.#problem = problem;
     const before = this.#ips.get();
     if (choice.kind === "none" || choice.ips.join() === before.join()) return;
@@ -115,7 +116,7 @@ export class NodeAddresses {
     await within(limit, signal, () => asking).catch((error: unknown) => {
       if (!signal.aborted)
         log.verbose(2, "failed to look up the node's addresses in DNS", {
-          problem: messageOf(error),
+          error,
         });
     });
   }

@@ -9,7 +9,7 @@ import type { Node, NodeStatus } from "../../api/generated/types.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside, messageOf, withoutFigures } from "../../kit/errors.ts";
+import { isOutside, withoutFigures } from "../../kit/errors.ts";
 import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
 import { type Wakes, waitForChange } from "../../kit/loops/wakeup.ts";
@@ -150,7 +150,7 @@ export class Heartbeat {
         if (signal.aborted || !isOutside(error)) throw error;
         failures += 1;
         if (isApiError(error, 404)) this.#registered = false;
-        const fields = { problem: messageOf(error), failures };
+        const fields = { error, failures };
         if (failures === 5) log.warn("failed to update the node's status; will retry", fields);
         else log.verbose(2, "failed to update the node's status; will retry", fields);
       }
@@ -175,7 +175,7 @@ export class Heartbeat {
         return;
       } catch (error) {
         if (signal.aborted || !isOutside(error)) throw error;
-        const fields = { problem: messageOf(error), server: client.transport.reachable.get() };
+        const fields = { error, server: client.transport.reachable.get() };
         if (failures === 1 || error.code === "denied")
           log.warn("failed to register the node; will retry", fields);
         else log.verbose(2, "failed to register the node; will retry", fields);
@@ -264,7 +264,10 @@ export class Heartbeat {
     if (problem === this.#notReadyFor) return;
     this.#notReadyFor = problem;
     if (problem === undefined) this.#deps.log.info("the node is ready");
-    else this.#deps.log.warn("the node is not ready", { problem: ready?.message });
+    else
+      this.#deps.log.warn("the node is not ready", {
+        error: ready?.message ?? "no Ready condition",
+      });
   }
 
   /** Waits for the next update. What makes a node Ready wakes it, so that the first Ready comes at once. */

@@ -3,7 +3,7 @@ import { rfc3339Micro } from "../../api/text/timestamps.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { jitter, type Random } from "../../kit/random.ts";
 import { isApiError, type KubeClient, LEASES } from "../../outside/kube/kube.ts";
@@ -53,7 +53,7 @@ export async function keepLease(
       failures += 1;
       // Recreated or changed: its present state has to be read again.
       if (isApiError(error)) latest = undefined;
-      const fields = { failures, problem: messageOf(error) };
+      const fields = { failures, error };
       if (failures === ATTEMPTS) log.warn("failed to renew the node's lease; will retry", fields);
       else log.verbose(2, "failed to renew the node's lease; will retry", fields);
     }

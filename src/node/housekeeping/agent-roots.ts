@@ -1,4 +1,4 @@
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Host } from "../../outside/host/host.ts";
 
@@ -30,8 +30,7 @@ export async function noteRoot(root: string, { host, log }: AgentRootsDeps): Pro
     await host.files.writeAtomic(rootNote(root), "", 0o644);
   } catch (error) {
     if (!isOutside(error)) throw error;
-    const problem = messageOf(error);
-    log.warn("other agents on this machine cannot know which pods are this one's", { problem });
+    log.warn("other agents on this machine cannot know which pods are this one's", { error });
   }
 }
 
@@ -53,7 +52,7 @@ export async function podsOfOthers(
     return pods;
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn("pods of other agents cannot be listed", { problem: messageOf(error) });
+    log.warn("pods of other agents cannot be listed", { error });
     return undefined;
   }
 }

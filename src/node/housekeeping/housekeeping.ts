@@ -4,7 +4,7 @@
  * of another agent's pods; what a mount still holds is left alone and said.
  */
 import type { Reading } from "../../kit/cell.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import { type ControlLoop, runControlLoop } from "../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Outside } from "../../outside/outside.ts";
@@ -100,8 +100,7 @@ async function listed<T>(
     return await list();
   } catch (error) {
     if (!isOutside(error)) throw error;
-    const problem = messageOf(error);
-    outside.log.warn("failed to list leftovers of orphaned pods", { place, problem });
+    outside.log.warn("failed to list leftovers of orphaned pods", { place, error });
     return undefined;
   }
 }
@@ -143,7 +142,7 @@ async function remove(
   } catch (error) {
     deps.outside.log.warn("failed to remove leftovers of an orphaned pod", {
       what,
-      problem: messageOf(error),
+      error,
     });
   }
 }

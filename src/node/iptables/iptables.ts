@@ -4,7 +4,7 @@
  * not be changed, is no obstacle to pods.
  */
 import type { Clock } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { Host, ProgramResult } from "../../outside/host/host.ts";
@@ -94,10 +94,10 @@ async function attempt(
     if (found.code === 0) return "there";
     const made = found.code === ABSENT ? await run(makes) : found;
     if (made.code === 0) return "made";
-    log.warn(`Failed to ensure ${what}`, { program, problem: made.stderr.trim() });
+    log.warn(`Failed to ensure ${what}`, { program, error: made.stderr.trim() });
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn(`Failed to ensure ${what}`, { program, problem: messageOf(error) });
+    log.warn(`Failed to ensure ${what}`, { program, error });
   }
   return "failed";
 }

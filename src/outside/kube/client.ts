@@ -274,7 +274,7 @@ export class KubeClient {
           path,
           code,
           seconds,
-          ...(problem === undefined ? {} : { problem }),
+          ...(problem === undefined ? {} : { error: problem }),
         });
     };
     try {

@@ -1,6 +1,6 @@
 import { Cell } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf, OutsideError, UsageError } from "../../kit/errors.ts";
+import { OutsideError, UsageError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Files } from "../host/host.ts";
 import { keyBelongsTo } from "../x509/x509.ts";
@@ -133,7 +133,7 @@ async function followFiles(
     } catch (error) {
       // Half of a replacement, most likely: the old one is used until both parts fit again.
       log.warn("failed to read the client certificate of the kubeconfig", {
-        problem: messageOf(error),
+        error,
       });
     }
   }

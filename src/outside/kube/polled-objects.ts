@@ -1,5 +1,5 @@
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import { isApiError } from "./api-error.ts";
@@ -117,7 +117,7 @@ export class PolledObjects implements ObjectSource {
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof OutsideError)) throw error;
-        log.verbose(2, "failed to get an object", { problem: messageOf(error) });
+        log.verbose(2, "failed to get an object", { error });
       }
       await clock.sleep(this.#options.everyMs, signal).catch(() => {});
     }

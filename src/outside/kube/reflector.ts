@@ -1,7 +1,7 @@
 import type { ObjectMeta, Status } from "../../api/generated/types.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import { ApiError, apiErrorOf, apiErrorOfStatus, isApiError } from "./api-error.ts";
@@ -246,8 +246,7 @@ class Follower<T extends KubeObject> {
     if (heldMs > STEADY_WATCH_MS) this.#forgetFailures();
     if (!(error instanceof OutsideError)) throw error;
     if (isGone(error)) {
-      const problem = messageOf(error);
-      log.verbose(2, "watch expired; listing again", { resource: plural, problem });
+      log.verbose(2, "watch expired; listing again", { resource: plural, error });
       this.#consistent = isAhead(error) || this.#refused > 0;
       this.#resourceVersion = undefined;
       if (this.#refused > 0) await this.#pauseRefused(error);
@@ -294,7 +293,7 @@ class Follower<T extends KubeObject> {
     const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
     const delayMs = Math.max(asked, retryDelayMs(failures, policy) * (0.5 + random.next() / 2));
     this.#deps.onFollowing?.(false);
-    const fields = { resource: this.#options.resource.plural, problem: messageOf(error) };
+    const fields = { resource: this.#options.resource.plural, error };
     // Logged when it begins; while it lasts at a higher verbosity.
     if (failures === 1) log.warn("failed to list or watch objects; will retry", fields);
     else log.verbose(2, "failed to list or watch objects; will retry", { ...fields, delayMs });

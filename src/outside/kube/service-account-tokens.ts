@@ -1,7 +1,7 @@
 import type { TokenRequest } from "../../api/generated/types.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { messageOf, OutsideError } from "../../kit/errors.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { KubeClient } from "./client.ts";
@@ -79,7 +79,7 @@ export class RequestedTokens implements ServiceAccountTokens {
       log.warn("a token of a service account could not be renewed yet", {
         serviceAccount: of,
         pod: options.pod.name,
-        problem: messageOf(error),
+        error,
       });
       return kept;
     }

@@ -9,7 +9,7 @@ import { podDisplayName, podFullName } from "../../api/pod/pod.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import { Cell, type Reading, until } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import { after } from "../../kit/instant.ts";
 import type { Log } from "../../kit/log.ts";
@@ -164,7 +164,7 @@ export class ClusterPods {
         failed ||= error.retryable;
         const isKnown = !error.retryable && this.#noteRefusal(action);
         const pod = podDisplayName(objectOf(action));
-        const fields = { pod, step: action.kind, problem: messageOf(error) };
+        const fields = { pod, step: action.kind, error };
         if (error.retryable || isKnown) log.verbose(2, "failed to reconcile a mirror pod", fields);
         else log.warn("failed to reconcile a mirror pod", fields);
       }

@@ -288,7 +288,7 @@ export class StatusWriter {
     for (const problem of heldBack)
       log.error("part of a pod's status is not written: the API would refuse all of it", {
         pod: podDisplayName(target),
-        problem,
+        error: problem,
       });
     this.#latency.observe((clock.monotonic() - changedAt) / 1000);
   }
@@ -310,7 +310,7 @@ export class StatusWriter {
     entry.problem = messageOf(error);
     entry.notBefore = (clock.monotonic() + retryDelayMs(entry.failures, RETRY)) as MonotonicMs;
     if (!isGone) this.#touch(entry);
-    const fields = { pod: podDisplayName(entry.pod), step: step.kind, problem: messageOf(error) };
+    const fields = { pod: podDisplayName(entry.pod), step: step.kind, error };
     if (isGone || entry.failures > 1 || error.retryable)
       log.verbose(2, "failed to update the status of a pod", fields);
     else log.warn("failed to update the status of a pod", fields);

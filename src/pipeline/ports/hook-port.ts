@@ -62,7 +62,7 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
         log.warn("pre-stop hook failed", {
           pod: podDisplayName(pod),
           container: name,
-          problem: message,
+          error: message,
         });
         deps.events.ofPod(
           pod,

@@ -233,7 +233,7 @@ export class Sources {
     );
     const fresh = now.filter(({ origin, message }) => !known.has(`${origin}: ${message}`));
     for (const { origin, message } of fresh)
-      this.#deps.log.error("invalid manifest", { origin, problem: message });
+      this.#deps.log.error("invalid manifest", { origin, error: message });
     if (fresh.length > 0 || now.length !== known.size) this.#problems.set(now);
   }
 }

@@ -182,7 +182,7 @@ async function handOver(
   } catch (error) {
     if (exchange.status !== undefined || !isOutside(error)) throw error;
     if (isOutside(error, "denied"))
-      log.error("the runtime's streaming server is not used", { problem: messageOf(error) });
+      log.error("the runtime's streaming server is not used", { error });
     throw new HttpProblem(500, `${messageOf(error)}\n`, error);
   }
 }

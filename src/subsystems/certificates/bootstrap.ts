@@ -2,7 +2,7 @@ import { stableJson } from "../../api/pod/pod-keys.ts";
 import { fnv1a128Hex } from "../../api/text/fnv.ts";
 import { dumpYaml } from "../../api/text/yaml.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { isApiError, type Kubeconfig } from "../../outside/kube/kube.ts";
 import { generateKeyPair, type KeyPair, keyPairOf } from "../../outside/x509/x509.ts";
@@ -64,7 +64,7 @@ export async function bootstrapCertificate(
       if (signal.aborted || !isOutside(error)) throw error;
       // A refused request is not taken up again; the next try comes with another key.
       if (error.code === "denied" && !isApiError(error)) await files.remove(keyPath);
-      const fields = { problem: messageOf(error) };
+      const fields = { error };
       if (failures === 1 || !error.retryable)
         log.warn("failed to obtain the node's certificate; will retry", fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal);

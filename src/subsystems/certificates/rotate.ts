@@ -1,7 +1,7 @@
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { WallMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import { waitForChange } from "../../kit/loops/wakeup.ts";
 import type { Random } from "../../kit/random.ts";
 import {
@@ -69,7 +69,7 @@ export async function keepCertificate(
     } catch (error) {
       if (signal.aborted || !isOutside(error)) throw error;
       failures += 1;
-      const fields = { problem: messageOf(error), failures };
+      const fields = { error, failures };
       log.warn(`the ${options.what} certificate could not be renewed yet`, fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
     }

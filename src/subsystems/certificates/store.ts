@@ -1,5 +1,5 @@
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { DecodedState, StateFiles } from "../../kit/state/state-files.ts";
 import type { Files } from "../../outside/host/host.ts";
@@ -50,7 +50,7 @@ export class CertificateStore {
       return text === undefined ? undefined : splitPair(text);
     } catch (error) {
       if (!isOutside(error)) throw error;
-      const fields = { file: this.currentPath, problem: messageOf(error) };
+      const fields = { file: this.currentPath, error };
       this.#deps.log.warn("stored certificate is unusable", fields);
       return undefined;
     }

@@ -1,4 +1,4 @@
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { RuntimeService } from "../../outside/cri/cri.ts";
@@ -27,7 +27,7 @@ export async function runtimeCgroupDriver(
       log.warn(
         "the container runtime does not report its cgroup driver; using the configured one",
         {
-          problem: messageOf(thrown),
+          error: thrown,
         },
       );
     }

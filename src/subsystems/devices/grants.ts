@@ -215,7 +215,7 @@ export class Grants {
       if (!signal.aborted)
         this.#deps.log.warn("failed to get preferred devices from the device plugin", {
           resource: plugin.target.resource,
-          problem: messageOf(error),
+          error,
         });
       return [];
     }

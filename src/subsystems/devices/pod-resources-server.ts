@@ -1,7 +1,6 @@
 /** The socket at which monitors ask which pod has which device; version 1 and the one before it. */
 import type { Pod } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
 import { TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
@@ -56,7 +55,7 @@ export function servePodResources(folder: string, deps: PodResourcesDeps): void 
         listener = await grpc.listen({ path, calls, onBroken: () => wakeup.wake() });
         await wakeup.wait(undefined, signal);
       } catch (error) {
-        log.error("nobody can ask for pod resources", { path, problem: messageOf(error) });
+        log.error("nobody can ask for pod resources", { path, error });
       }
       if (signal.aborted) return;
       await clock.sleep(RETRY_MS, signal).catch(() => {});

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { CoreEvent } from "../../api/generated/types.ts";
+import { messageOf } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { Broadcaster, type BroadcasterOptions } from "./broadcaster.ts";
 
@@ -15,7 +16,7 @@ function world(options: Partial<BroadcasterOptions> = {}) {
     { ...OPTIONS, ...options },
     {
       clock,
-      log: { ...silentLog, error: (_, fields) => problems.push(fields?.["problem"]) },
+      log: { ...silentLog, error: (_, fields) => problems.push(messageOf(fields?.["error"])) },
       onMissed: (watcher, event) => missed.push(`${watcher} ${event.message}`),
     },
   );

@@ -1,6 +1,5 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
 import { inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
@@ -195,7 +194,7 @@ class Watcher {
   #failed(error: unknown): void {
     this.#deps.log.error("event watcher failed", {
       watcher: this.#name,
-      problem: messageOf(error),
+      error,
     });
   }
 }

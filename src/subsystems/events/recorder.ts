@@ -1,7 +1,6 @@
 import type { CoreEvent, ObjectReference } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { Published } from "./broadcaster.ts";
@@ -111,7 +110,7 @@ export class Recorder {
         if (published !== "queued") this.#lost(published, event, input);
       }
     } catch (error) {
-      this.#deps.log.error("failed to construct an event", { problem: messageOf(error) });
+      this.#deps.log.error("failed to construct an event", { error });
       this.#deps.onLost("fault", undefined);
     }
   }

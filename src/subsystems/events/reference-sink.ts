@@ -1,6 +1,5 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
 import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
@@ -90,7 +89,7 @@ export class ReferenceSink {
       return true;
     } catch (error) {
       const verdict = judgeFault(faultOf(error), "Reference", false);
-      const about = { reason: write.event.reason, problem: messageOf(error) };
+      const about = { reason: write.event.reason, error };
       if (verdict.kind !== "drop") {
         log.error("event could not be written, it is tried again", about);
         return false;

@@ -1,7 +1,6 @@
 import type { CoreEvent } from "../../api/generated/types.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { messageOf } from "../../kit/errors.ts";
 import { type RateLimit, TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
@@ -166,7 +165,7 @@ export class Sink {
     const { counts, spool, log } = this.#deps;
     const verdict = judgeFault(faultOf(error), "Protected", triedBefore);
     const { reason, involvedObject } = entry.event;
-    const about = { reason, object: involvedObject.name, problem: messageOf(error) };
+    const about = { reason, object: involvedObject.name, error };
     if (verdict.kind === "arrived") {
       this.#arrived(entry);
       return 0;

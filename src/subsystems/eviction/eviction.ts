@@ -10,7 +10,7 @@ import type {
 } from "../../config/validation/eviction-thresholds.ts";
 import type { Cell } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import { withTimeout } from "../../kit/within.ts";
@@ -166,7 +166,7 @@ export class Eviction {
       return await this.round(signal);
     } catch (error) {
       if (!isOutside(error) || signal.aborted) throw error;
-      this.#deps.log.warn("failed to look for pressure on the node", { problem: messageOf(error) });
+      this.#deps.log.warn("failed to look for pressure on the node", { error });
       return [];
     }
   }
@@ -280,7 +280,7 @@ export class Eviction {
         await ports.reclaim(step, signal);
       } catch (error) {
         if (!isOutside(error) || signal.aborted) throw error;
-        log.warn("failed to reclaim", { step, problem: messageOf(error) });
+        log.warn("failed to reclaim", { step, error });
       }
     }
     const { measures } = await ports.measureNode(signal);

@@ -197,7 +197,7 @@ export class Images {
     } catch (error) {
       if (signal.aborted || !(error instanceof CollectionFailed || isOutside(error))) throw error;
       this.#failures += 1;
-      log.warn("image garbage collection failed", { problem: messageOf(error) });
+      log.warn("image garbage collection failed", { error });
       if (this.#failures < 2) return;
       recordNodeEvent({ type: "Warning", reason: "ImageGCFailed", message: messageOf(error) });
     }

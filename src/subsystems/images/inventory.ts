@@ -8,7 +8,7 @@ import { podDisplayName } from "../../api/pod/pod.ts";
 import { normalImageName } from "../../api/text/image-reference.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
@@ -257,7 +257,7 @@ export class ImageInventory {
       if (!this.#unclear.has(id))
         this.#deps.log.warn("failed to determine which images a container mounts", {
           container: id,
-          problem: messageOf(error),
+          error,
         });
       this.#unclear.add(id);
       return this.#mounts.get(id) ?? named ?? [];

@@ -63,8 +63,9 @@ export async function rotateLog(
   try {
     await deps.reopen(containerId, signal);
   } catch (error) {
-    await files.rename(rotated, path).catch((problem: unknown) => {
-      deps.log.warn("a log that was not rotated cannot get its name back", { path, problem });
+    await files.rename(rotated, path).catch((renameError: unknown) => {
+      const fields = { path, error: renameError };
+      deps.log.warn("a log that was not rotated cannot get its name back", fields);
     });
     throw error;
   }

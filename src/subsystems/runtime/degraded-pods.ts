@@ -103,7 +103,7 @@ export class DegradedPods {
       log.warn("a pod cannot be observed; nothing is done for it until it can", {
         pod: name,
         uid,
-        problem,
+        error: problem,
         failures,
       });
     const next = retryAt(clock.monotonic(), failures, RETRY);

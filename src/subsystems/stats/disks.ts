@@ -1,6 +1,6 @@
 import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerStats, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
@@ -237,7 +237,7 @@ export class Disks {
       if (!isOutside(error) && !this.#deps.signal.aborted) throw error;
       this.#deps.log.verbose(2, "failed to measure disk usage", {
         what,
-        problem: messageOf(error),
+        error,
       });
       return undefined;
     }

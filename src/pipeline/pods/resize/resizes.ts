@@ -7,7 +7,6 @@ import {
   type PodAllocation,
   type ResizeVerdict,
 } from "../../../api/pod/allocation.ts";
-import { messageOf } from "../../../kit/errors.ts";
 import type { PodDeps } from "../ports.ts";
 import type { PendingResize, PodRecord } from "../record.ts";
 import type { PodSignal } from "../signals.ts";
@@ -121,7 +120,7 @@ export class Resizes {
     try {
       await resizes.allocate(record.pod, allocation);
     } catch (error) {
-      this.#deps.log.warn("failed to apply a pod resize", { uid, problem: messageOf(error) });
+      this.#deps.log.warn("failed to apply a pod resize", { uid, error });
       return;
     }
     this.#waiting.delete(uid);

@@ -131,7 +131,7 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
     if (!signal.aborted)
       log.warn("a plugin in the registry folder could not be registered", {
         path,
-        problem: messageOf(error),
+        error,
       });
     return { registered: undefined, retryAt: clock.monotonic() + RETRY_MS };
   } finally {

@@ -96,7 +96,7 @@ export class RegistrationService {
       this.#listener = undefined;
       const problem = messageOf(error);
       if (this.#logged !== problem)
-        log.error("failed to serve device plugin registration", { path, problem });
+        log.error("failed to serve device plugin registration", { path, error: problem });
       this.#logged = problem;
       this.#problem.set(problem);
     }

@@ -4,7 +4,6 @@
  */
 
 import { isExtendedResource } from "../../../api/validation/resources.ts";
-import { messageOf } from "../../../kit/errors.ts";
 import type { Counter } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import type { Device } from "../inventory.ts";
@@ -85,7 +84,7 @@ export class PluginRegistry {
       this.#deps.log.warn("failed to register a device plugin", {
         resource,
         socketPath,
-        problem: messageOf(error),
+        error,
       });
       throw error;
     } finally {

@@ -155,7 +155,7 @@ export class CredentialPrograms {
       log.error("failed getting the service account for a credential provider", {
         provider: name,
         pod: podDisplayName(pod),
-        problem: messageOf(error),
+        error,
       });
       return undefined;
     }
@@ -202,7 +202,7 @@ export class CredentialPrograms {
       log.error("failed getting credentials from a credential provider", {
         provider: provider.name,
         image: repository,
-        problem: messageOf(error),
+        error,
       });
       return {};
     } finally {

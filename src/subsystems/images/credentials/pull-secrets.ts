@@ -2,7 +2,7 @@
 
 import type { Secret } from "../../../api/generated/types.ts";
 import { base64ToBytes } from "../../../kit/base64.ts";
-import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { isOutside } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { type ObjectSource, SECRETS } from "../../../outside/kube/kube.ts";
 import type { PullSecret, PullSecretPort } from "./registry-access.ts";
@@ -40,7 +40,7 @@ async function secretOf(
     if (!isOutside(error)) throw error;
     log.warn("a pull secret cannot be had", {
       secret: `${place.namespace}/${place.name}`,
-      problem: messageOf(error),
+      error,
     });
     return undefined;
   }

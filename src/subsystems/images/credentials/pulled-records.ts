@@ -6,7 +6,6 @@
 
 import { normalImageName } from "../../../api/text/image-reference.ts";
 import type { Clock } from "../../../kit/clock.ts";
-import { messageOf } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { DecodedState, StateFile, StateFiles } from "../../../kit/state/state-files.ts";
 import { sha256Hex } from "../../../outside/digest.ts";
@@ -159,7 +158,7 @@ export class PulledRecords {
     } catch (error) {
       this.#deps.log.warn("who pulled an image cannot be kept", {
         image: normalImageName(image),
-        problem: messageOf(error),
+        error,
       });
       return false;
     }

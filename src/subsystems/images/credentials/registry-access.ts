@@ -6,7 +6,7 @@
 import type { Pod } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { Clock } from "../../../kit/clock.ts";
-import { isOutside, messageOf } from "../../../kit/errors.ts";
+import { isOutside } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { sha256Hex } from "../../../outside/digest.ts";
 import type { Files } from "../../../outside/host/host.ts";
@@ -108,7 +108,7 @@ export class RegistryAccess {
       if (!isOutside(error)) throw error;
       this.#deps.log.warn("the service account of a pod cannot be had", {
         pod: podDisplayName(pod),
-        problem: messageOf(error),
+        error,
       });
       return undefined;
     }
@@ -127,7 +127,7 @@ export class RegistryAccess {
       } catch (error) {
         this.#deps.log.warn("a pull secret cannot be read", {
           secret: `${namespace}/${name}`,
-          problem: messageOf(error),
+          error,
         });
         return [];
       }
@@ -154,7 +154,7 @@ export class RegistryAccess {
       } catch (error) {
         log.warn("registry credentials of the node cannot be read", {
           path,
-          problem: messageOf(error),
+          error,
         });
       }
     }

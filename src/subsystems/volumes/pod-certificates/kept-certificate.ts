@@ -169,7 +169,7 @@ export class KeptCertificate {
   #troubled(problem: string, failures: number): void {
     const { pod } = this.#options;
     const { name, namespace } = pod.metadata ?? {};
-    const fields = { pod: `${namespace}/${name}`, signer: this.signerName, problem };
+    const fields = { pod: `${namespace}/${name}`, signer: this.signerName, error: problem };
     const words = "no certificate for a pod yet";
     if (failures === 0) this.#deps.log.warn(words, fields);
     else this.#deps.log.verbose(2, words, { ...fields, failures });
