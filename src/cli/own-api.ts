@@ -158,7 +158,8 @@ class OwnApiAttempts implements OwnApi {
     ]);
     const { state, outside } = this.#deps;
     const { clock, random, log, host, serving } = outside;
-    const world = { clock, random, log, files: host.files, listen: serving.listen };
+    const { files, podFiles } = host;
+    const world = { clock, random, log, files, podFiles, listen: serving.listen };
     return await startLocalApi(this.#options, { ...world, state, openDatabase, scope });
   }
 

@@ -12,7 +12,7 @@ import type { Random } from "../kit/random.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { StateFile, StateFiles } from "../kit/state/state-files.ts";
 import type { Database, OpenDatabase } from "../outside/database/database.ts";
-import type { Files } from "../outside/host/host.ts";
+import type { Files, PodFiles } from "../outside/host/host.ts";
 import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
 import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
@@ -54,6 +54,8 @@ export interface LocalApiDeps {
   readonly random: Random;
   readonly log: Log;
   readonly files: Files;
+  /** For the data of claims. */
+  readonly podFiles: PodFiles;
   readonly state: StateFiles;
   readonly listen: Listen;
   readonly openDatabase: OpenDatabase;
@@ -116,7 +118,7 @@ export async function startLocalApi(
   startControllers(core, credentials.authority, scope);
   const { volumesFolder } = options;
   startController(
-    claimController({ core, files: deps.files, folder: volumesFolder, nodeName }),
+    claimController({ core, podFiles: deps.podFiles, folder: volumesFolder, nodeName }),
     core,
     scope,
   );

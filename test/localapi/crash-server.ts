@@ -12,7 +12,7 @@ import { createListen } from "../../src/outside/net/serve/http-listener.ts";
 const folder = process.argv[2] ?? "";
 const clock = createSystemClock();
 const scope = new TaskScope("local API", { clock, log: silentLog });
-const { files } = connectHost({ clock, log: silentLog });
+const { files, podFiles } = connectHost({ clock, log: silentLog });
 await startLocalApi(
   {
     folder: `${folder}/api`,
@@ -27,6 +27,7 @@ await startLocalApi(
     log: silentLog,
     random: createSystemRandom(),
     files,
+    podFiles,
     state: new StateFiles({ files, clock, log: silentLog }),
     listen: createListen(),
     openDatabase,

@@ -14,6 +14,7 @@ import { StateFiles } from "../../src/kit/state/state-files.ts";
 import { type LocalApi, startLocalApi } from "../../src/localapi/localapi.ts";
 import { openDatabase } from "../../src/outside/database/database.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
+import type { Files } from "../../src/outside/host/host.ts";
 import { connectKube } from "../../src/outside/kube/connect-kube.ts";
 import type { ApiTransport } from "../../src/outside/kube/kube.ts";
 import { createListen } from "../../src/outside/net/serve/http-listener.ts";
@@ -30,6 +31,8 @@ export interface LocalOptions {
   readonly folder?: string;
   /** Default a free one. */
   readonly port?: number;
+  /** What the API gets in place of the files of this process. */
+  readonly guard?: (files: Files) => Files;
 }
 
 /** A local API for the suites about the Kubernetes API. */
@@ -154,7 +157,7 @@ export class LocalApiUnderTest implements AsyncDisposable {
     const log = this.#options.log ?? silentLog;
     const scope = new TaskScope("local API", { clock, log });
     this.#scope = scope;
-    const { files } = connectHost({ clock, log });
+    const { files, podFiles } = connectHost({ clock, log });
     this.state = new StateFiles({ files, clock, log });
     const { agentSocket, bodyWithinMs, nodeName = "n1" } = this.#options;
     this.#api = await startLocalApi(
@@ -172,7 +175,8 @@ export class LocalApiUnderTest implements AsyncDisposable {
         clock,
         log,
         random: createSystemRandom(),
-        files,
+        files: this.#options.guard?.(files) ?? files,
+        podFiles,
         state: this.state,
         listen: createListen(),
         openDatabase,

@@ -10,7 +10,7 @@ import type {
   Pod,
   StorageClass,
 } from "../../../api/generated/types.ts";
-import type { Files } from "../../../outside/host/host.ts";
+import type { PodFiles } from "../../../outside/host/host.ts";
 import { type ApiObject, keyOf } from "../../api-object.ts";
 import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
 import { CLAIM_IN_USE } from "../../kinds/other-rules.ts";
@@ -32,7 +32,8 @@ import {
 /** What the controller works with. */
 export interface ClaimsDeps {
   readonly core: ObjectsCore;
-  readonly files: Pick<Files, "makeDirectory" | "removeTree" | "facts">;
+  /** Data of pods: one volume may hold millions of files, or lie on a disk that does not answer. */
+  readonly podFiles: Pick<PodFiles, "makeDirectory" | "removeTree">;
   /** Where the folders of volumes are. */
   readonly folder: string;
   readonly nodeName: string;
@@ -166,13 +167,13 @@ function bind(core: ObjectsCore, claim: PersistentVolumeClaim, volume: Persisten
 
 async function provision(
   { claim, storageClass }: Extract<ClaimStep, { kind: "provision" }>,
-  { core, files, folder, nodeName }: ClaimsDeps,
+  { core, podFiles, folder, nodeName }: ClaimsDeps,
 ): Promise<void> {
   const node = core.store.get(NODE_KIND.collection, `/${nodeName}`) as unknown as Node | undefined;
   const hostname = node?.metadata?.labels?.["kubernetes.io/hostname"] ?? nodeName;
   const path = `${folder}/${volumeNameOf(claim)}`;
-  await files.makeDirectory(folder, FOLDER_MODE);
-  await files.makeDirectory(path, VOLUME_MODE);
+  await podFiles.makeDirectory(folder, FOLDER_MODE);
+  await podFiles.makeDirectory(path, VOLUME_MODE);
   const volume = newVolume(claim, storageClass, { path, hostname });
   // The claim may have changed meanwhile; the next look binds it to the volume that is there now.
   createObject(core, ownRequest(VOLUMES, "", ""), asObject(volume));
@@ -189,12 +190,11 @@ const OUR_VOLUME = /^pvc-[0-9a-f-]{36}$/;
 /** The data goes first: as long as it is there, the volume says so. */
 async function reclaim(
   volume: PersistentVolume,
-  { core, files, folder }: ClaimsDeps,
+  { core, podFiles, folder }: ClaimsDeps,
 ): Promise<void> {
   const name = volume.metadata?.name ?? "";
   if (!OUR_VOLUME.test(name)) return;
-  const path = `${folder}/${name}`;
-  if (await files.facts(path)) await files.removeTree(path);
+  await podFiles.removeTree(`${folder}/${name}`);
   const kept = core.store.get(VOLUMES.collection, `/${name}`);
   if (kept) core.store.remove(VOLUMES.collection, kept);
 }
