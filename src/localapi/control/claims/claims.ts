@@ -61,7 +61,7 @@ export const LOCAL_STORAGE_CLASS = {
 /** See the head of this file. */
 export function claimController(deps: ClaimsDeps): Controller {
   const { store } = deps.core;
-  const reported = new Map<string, string>();
+  const reported: Reported = new Map();
   return {
     name: "local API: claims",
     everyMs: EVERY_MS,
@@ -74,21 +74,23 @@ export function claimController(deps: ClaimsDeps): Controller {
       };
       if (view.claims.length + view.volumes.length === 0) return [];
       return planClaims(view)
-        .filter((step) => step.kind !== "event" || isUnreported(reported, step))
-        .map((step) => () => perform(step, deps));
+        .filter((step) => step.kind !== "event" || !isReported(reported, step))
+        .map((step) => () => perform(step, deps, reported));
     },
   };
 }
 
-function isUnreported(
-  reported: Map<string, string>,
-  { claim, message }: Extract<ClaimStep, { kind: "event" }>,
-): boolean {
-  const uid = claim.metadata?.uid ?? "";
-  if (reported.get(uid) === message) return false;
+type Reported = Map<string, string>;
+type EventStep = Extract<ClaimStep, { kind: "event" }>;
+
+function isReported(reported: Reported, { claim, message }: EventStep): boolean {
+  return reported.get(claim.metadata?.uid ?? "") === message;
+}
+
+function report(reported: Reported, step: EventStep, core: ObjectsCore): void {
   if (reported.size >= MAX_REPORTED) reported.clear();
-  reported.set(uid, message);
-  return true;
+  reported.set(step.claim.metadata?.uid ?? "", step.message);
+  noteEvent(core, asObject(step.claim), { ...step, component: COMPONENT });
 }
 
 const asObject = (value: object): ApiObject => value as unknown as ApiObject;
@@ -100,7 +102,7 @@ function isCurrent({ store }: ObjectsCore, collection: string, object: object): 
   return kept?.metadata.resourceVersion === metadata.resourceVersion;
 }
 
-async function perform(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
+async function perform(step: ClaimStep, deps: ClaimsDeps, reported: Reported): Promise<void> {
   const { core } = deps;
   if ("claim" in step && !isCurrent(core, CLAIMS.collection, step.claim)) return;
   if ("volume" in step && !isCurrent(core, VOLUMES.collection, step.volume)) return;
@@ -132,7 +134,7 @@ async function perform(step: ClaimStep, deps: ClaimsDeps): Promise<void> {
     case "reclaim":
       return await reclaim(step.volume, deps);
     case "event":
-      return noteEvent(core, asObject(step.claim), { ...step, component: COMPONENT });
+      return report(reported, step, core);
     default:
       return step satisfies never;
   }

@@ -103,11 +103,7 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
     { claims: [claim({ storageClassName: "none" })] },
     ["event ProvisioningFailed"],
   ],
-  [
-    "no class is reported",
-    { claims: [claim({ storageClassName: "" })] },
-    ["event ProvisioningFailed"],
-  ],
+  ["no class is reported", { claims: [claim({ storageClassName: "" })] }, ["event FailedBinding"]],
   [
     "no block devices are made",
     { claims: [claim({ volumeMode: "Block" })], pods: [user()] },
@@ -138,7 +134,7 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
       ],
       volumes: [volume("one")],
     },
-    ["bind one", "event ProvisioningFailed"],
+    ["bind one", "event FailedBinding"],
   ],
   [
     "a volume reserved for another claim is left alone",
@@ -146,7 +142,7 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
       claims: [claim({ storageClassName: "" })],
       volumes: [volume("one", { claimRef: { name: "other", namespace: "default" } })],
     },
-    ["event ProvisioningFailed"],
+    ["event FailedBinding"],
   ],
   [
     "a volume reserved by name is bound",
@@ -157,12 +153,71 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
     ["bind one"],
   ],
   [
-    "a volume that the claim names is bound whatever its size",
+    "a volume reserved by name that is too small is left alone",
+    {
+      claims: [claim({ storageClassName: "" })],
+      volumes: [
+        volume("one", {
+          claimRef: { name: "data", namespace: "default" },
+          capacity: { storage: "1Mi" },
+        }),
+      ],
+    },
+    ["event FailedBinding"],
+  ],
+  [
+    "the volume that the claim names is bound, not another that is reserved for it",
     {
       claims: [claim({ storageClassName: "", volumeName: "one" })],
-      volumes: [volume("one", { capacity: { storage: "1Mi" } })],
+      volumes: [
+        volume("reserved", { claimRef: { name: "data", namespace: "default" } }),
+        volume("one"),
+      ],
     },
     ["bind one"],
+  ],
+  [
+    "a volume that claim and volume name is bound whatever its size",
+    {
+      claims: [claim({ storageClassName: "x", volumeName: "one" })],
+      volumes: [
+        volume("one", {
+          claimRef: { name: "data", namespace: "default" },
+          capacity: { storage: "1Mi" },
+        }),
+      ],
+    },
+    ["bind one"],
+  ],
+  [
+    "a claim that names a missing volume waits",
+    { claims: [claim({ volumeName: "none" })], volumes: [volume("one")] },
+    [],
+  ],
+  [
+    "labels and expressions select volumes",
+    {
+      claims: [
+        claim({
+          storageClassName: "",
+          selector: {
+            matchLabels: { disk: "ssd" },
+            matchExpressions: [{ key: "rack", operator: "NotIn", values: ["a", "b"] }],
+          },
+        }),
+      ],
+      volumes: [
+        volume("plain"),
+        { ...volume("a"), metadata: { name: "a", labels: { disk: "ssd", rack: "a" } } },
+        { ...volume("c"), metadata: { name: "c", labels: { disk: "ssd", rack: "c" } } },
+      ],
+    },
+    ["bind c"],
+  ],
+  [
+    "no volume is made for a selector",
+    { claims: [claim({ selector: { matchLabels: { disk: "ssd" } } })], pods: [user()] },
+    ["event ProvisioningFailed"],
   ],
   ["a claim on its way is held by its pod", { claims: [GOING], pods: [user("Running")] }, []],
   [
@@ -195,6 +250,37 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
 
 for (const [what, view, expected] of CASES)
   test(`planClaims: ${what}`, () => assert.deepEqual(steps(view), expected));
+
+for (const [why, more, spec] of [
+  ["requested PV is too small", { capacity: { storage: "1Mi" } }, {}],
+  ["storageClassName does not match", { storageClassName: "x" }, {}],
+  ["incompatible volumeMode", {}, { volumeMode: "Block" }],
+  ["incompatible accessMode", {}, { accessModes: ["ReadWriteOnce", "ReadWriteMany"] }],
+] as const)
+  test(`planClaims: a volume that the claim names and that does not do is reported: ${why}`, () => {
+    const wanted = claim({ storageClassName: "", volumeName: "one", ...spec } as const);
+    const [step] = planClaims({
+      claims: [wanted],
+      volumes: [volume("one", more)],
+      pods: [],
+      classes: [],
+    });
+    assert.ok(step?.kind === "event");
+    assert.equal(step.reason, "VolumeMismatch");
+    assert.equal(step.message, `Cannot bind to requested volume "one": ${why}`);
+  });
+
+test("planClaims: a volume on its way that the claim names is reported", () => {
+  const going = { name: "one", deletionTimestamp: "2026-01-01T00:00:00Z" };
+  const [step] = planClaims({
+    claims: [claim({ storageClassName: "", volumeName: "one" })],
+    volumes: [{ ...volume("one"), metadata: going }],
+    pods: [],
+    classes: [],
+  });
+  assert.ok(step?.kind === "event");
+  assert.match(step.message, /: the volume is marked for deletion "one"$/);
+});
 
 for (const [what, claims, expected] of [
   ["none", [], /persistentvolumeclaim "data" not found/],

@@ -7,6 +7,7 @@ import type {
   StorageClass,
 } from "../../../api/generated/types.ts";
 import { isTerminalPhase } from "../../../api/pod/pod.ts";
+import { labelRequirements, matchesLabels } from "../../../api/text/labels.ts";
 import { parseQuantity, quantityValue } from "../../../api/text/quantity.ts";
 import { CLAIM_IN_USE } from "../../kinds/other-rules.ts";
 
@@ -102,41 +103,79 @@ function planClaim(
     return isThere ? [] : [{ kind: "markLost", claim }];
   }
   if (status?.phase === "Lost") return [];
-  const volume = chooseVolume(claim, view.volumes, taken);
-  if (volume) {
-    taken.add(volume.metadata?.name ?? "");
-    return [{ kind: "bind", claim, volume }];
-  }
-  return (spec?.volumeName ?? "") === "" ? planNewVolume(claim, view) : [];
+  const free = view.volumes.filter(
+    (volume) => !taken.has(volume.metadata?.name ?? "") && isMeantFor(volume, claim) !== "another",
+  );
+  const named = spec?.volumeName ?? "";
+  const step = named === "" ? planAnyVolume(claim, free, view) : planNamedVolume(claim, free);
+  if (step?.kind === "bind") taken.add(step.volume.metadata?.name ?? "");
+  return step === undefined ? [] : [step];
+}
+
+/** A claim that names its volume gets that one or none, and is told why (pv_controller.go, `syncUnboundClaim`). */
+function planNamedVolume(
+  claim: PersistentVolumeClaim,
+  free: readonly PersistentVolume[],
+): ClaimStep | undefined {
+  const name = claim.spec?.volumeName;
+  const volume = free.find(({ metadata }) => metadata?.name === name);
+  if (!volume) return undefined;
+  const why = isMeantFor(volume, claim) === "this" ? undefined : mismatchOf(volume, claim);
+  if (why === undefined) return { kind: "bind", claim, volume };
+  const message = `Cannot bind to requested volume "${name}": ${why}`;
+  return { kind: "event", claim, type: "Warning", reason: "VolumeMismatch", message };
+}
+
+function planAnyVolume(
+  claim: PersistentVolumeClaim,
+  free: readonly PersistentVolume[],
+  view: ClaimsView,
+): ClaimStep {
+  const volume = chooseVolume(claim, free);
+  return volume ? { kind: "bind", claim, volume } : planNewVolume(claim, view);
 }
 
 /** A claim that no volume fits gets one made, once there is a pod for it. */
-function planNewVolume(claim: PersistentVolumeClaim, view: ClaimsView): readonly ClaimStep[] {
+function planNewVolume(claim: PersistentVolumeClaim, view: ClaimsView): ClaimStep {
   const name = claim.spec?.storageClassName ?? "";
   const storageClass = view.classes.find(({ metadata }) => metadata?.name === name);
-  if (!storageClass) {
-    const message =
-      name === ""
-        ? "no persistent volumes available for this claim and no storage class is set"
-        : `storageclass.storage.k8s.io "${name}" not found; there is ${LOCAL_CLASS}`;
-    return [{ kind: "event", claim, type: "Warning", reason: "ProvisioningFailed", message }];
-  }
-  if (storageClass.provisioner !== PROVISIONER) {
-    const message = `Waiting for a volume to be created by the external provisioner '${storageClass.provisioner}'. nodelet provisions volumes of class ${LOCAL_CLASS} only.`;
-    return [{ kind: "event", claim, type: "Normal", reason: "ExternalProvisioning", message }];
-  }
-  if (claim.spec?.volumeMode === "Block") {
-    const message = `volumeMode Block is not supported by class ${name}: create a local PersistentVolume for a device`;
-    return [{ kind: "event", claim, type: "Warning", reason: "ProvisioningFailed", message }];
-  }
-  if (
-    storageClass.volumeBindingMode === "WaitForFirstConsumer" &&
-    usersOf(claim, view).length === 0
-  ) {
-    const message = "waiting for first consumer to be created before binding";
-    return [{ kind: "event", claim, type: "Normal", reason: "WaitForFirstConsumer", message }];
-  }
-  return [{ kind: "provision", claim, storageClass }];
+  const waits = (reason: string, message: string): ClaimStep => ({
+    kind: "event",
+    claim,
+    type: reason === "ProvisioningFailed" ? "Warning" : "Normal",
+    reason,
+    message,
+  });
+  if (name === "")
+    return waits(
+      "FailedBinding",
+      "no persistent volumes available for this claim and no storage class is set",
+    );
+  if (!storageClass)
+    return waits(
+      "ProvisioningFailed",
+      `storageclass.storage.k8s.io "${name}" not found; there is ${LOCAL_CLASS}`,
+    );
+  if (storageClass.provisioner !== PROVISIONER)
+    return waits(
+      "ExternalProvisioning",
+      `Waiting for a volume to be created by the external provisioner '${storageClass.provisioner}'. nodelet provisions volumes of class ${LOCAL_CLASS} only.`,
+    );
+  const unsupported = unsupportedPart(claim, name);
+  if (unsupported !== undefined) return waits("ProvisioningFailed", unsupported);
+  const isDelayed = storageClass.volumeBindingMode === "WaitForFirstConsumer";
+  return isDelayed && usersOf(claim, view).length === 0
+    ? waits("WaitForFirstConsumer", "waiting for first consumer to be created before binding")
+    : { kind: "provision", claim, storageClass };
+}
+
+/** What of a claim no volume that is made can have. */
+function unsupportedPart({ spec }: PersistentVolumeClaim, className: string): string | undefined {
+  if (spec?.volumeMode === "Block")
+    return `volumeMode Block is not supported by class ${className}: create a local PersistentVolume for a device`;
+  return spec?.selector === undefined
+    ? undefined
+    : `failed to provision volume with StorageClass "${className}": claim.Spec.Selector is not supported`;
 }
 
 /** Pods that use the claim and have not ended. */
@@ -149,28 +188,24 @@ function usersOf({ metadata }: PersistentVolumeClaim, { pods }: ClaimsView): rea
   );
 }
 
-/** The volume that is meant for the claim, or the smallest that fits it. */
+/** The volume that is reserved for the claim, or the smallest that fits it. */
 function chooseVolume(
   claim: PersistentVolumeClaim,
-  volumes: readonly PersistentVolume[],
-  taken: ReadonlySet<string>,
+  free: readonly PersistentVolume[],
 ): PersistentVolume | undefined {
-  const { volumeName = "" } = claim.spec ?? {};
-  const free = volumes.filter(
+  const usable = free.filter(
     (volume) =>
       volume.metadata?.deletionTimestamp === undefined &&
-      !taken.has(volume.metadata?.name ?? "") &&
-      isMeantFor(volume, claim) !== "another",
+      isLargeEnough(volume, claim) &&
+      hasMode(volume, claim),
   );
-  const meant = free.find((volume) => isMeantFor(volume, claim) === "this");
-  if (meant) return meant;
-  if (volumeName !== "") return free.find(({ metadata }) => metadata?.name === volumeName);
-  return free
-    .filter((volume) => fits(volume, claim))
-    .toSorted(
-      (a, b) => bytesOf(a.spec?.capacity?.["storage"]) - bytesOf(b.spec?.capacity?.["storage"]),
-    )
-    .at(0);
+  return (
+    usable.find((volume) => isMeantFor(volume, claim) === "this") ??
+    usable
+      .filter((volume) => mismatchOf(volume, claim) === undefined && isSelected(volume, claim))
+      .toSorted((a, b) => capacityOf(a) - capacityOf(b))
+      .at(0)
+  );
 }
 
 /** Whom a volume is reserved for. */
@@ -184,18 +219,31 @@ function isMeantFor(
   return isNamed && [undefined, "", metadata?.uid].includes(claimRef.uid) ? "this" : "another";
 }
 
-function fits({ metadata, spec }: PersistentVolume, claim: PersistentVolumeClaim): boolean {
-  const wanted = claim.spec ?? {};
-  const labels = metadata?.labels ?? {};
-  const { matchLabels = {}, matchExpressions = [] } = wanted.selector ?? {};
-  return (
-    (spec?.storageClassName ?? "") === (wanted.storageClassName ?? "") &&
-    (spec?.volumeMode ?? "Filesystem") === (wanted.volumeMode ?? "Filesystem") &&
-    (wanted.accessModes ?? []).every((mode) => spec?.accessModes?.includes(mode)) &&
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.length === 0 &&
-    bytesOf(spec?.capacity?.["storage"]) >= bytesOf(wanted.resources?.requests?.["storage"])
-  );
+/** Why a volume does not do for a claim, in the words of Kubernetes (`checkVolumeSatisfyClaim`). */
+function mismatchOf(volume: PersistentVolume, claim: PersistentVolumeClaim): string | undefined {
+  const { metadata, spec } = volume;
+  const { storageClassName = "", accessModes = [] } = claim.spec ?? {};
+  if (metadata?.deletionTimestamp !== undefined)
+    return `the volume is marked for deletion "${metadata.name ?? ""}"`;
+  if (!isLargeEnough(volume, claim)) return "requested PV is too small";
+  if ((spec?.storageClassName ?? "") !== storageClassName) return "storageClassName does not match";
+  if (!hasMode(volume, claim)) return "incompatible volumeMode";
+  const offers = (mode: string) => spec?.accessModes?.includes(mode) === true;
+  return accessModes.every(offers) ? undefined : "incompatible accessMode";
+}
+
+const capacityOf = ({ spec }: PersistentVolume): number => bytesOf(spec?.capacity?.["storage"]);
+
+const isLargeEnough = (volume: PersistentVolume, { spec }: PersistentVolumeClaim): boolean =>
+  capacityOf(volume) >= bytesOf(spec?.resources?.requests?.["storage"]);
+
+const hasMode = ({ spec }: PersistentVolume, claim: PersistentVolumeClaim): boolean =>
+  (spec?.volumeMode ?? "Filesystem") === (claim.spec?.volumeMode ?? "Filesystem");
+
+/** Whether the claim's selector, where it has one, takes the volume. */
+function isSelected({ metadata }: PersistentVolume, { spec }: PersistentVolumeClaim): boolean {
+  const reading = labelRequirements(spec?.selector);
+  return reading.kind === "selector" && matchesLabels(reading.selector ?? [], metadata?.labels);
 }
 
 function bytesOf(amount: string | undefined): number {
