@@ -21,6 +21,8 @@ const REPLICAS =
   "Apply its pod template as a Pod: restartPolicy Always keeps it running, and there are no replicas or rollouts.";
 const ONCE = "Apply its pod template as a Pod with restartPolicy OnFailure or Never.";
 const TIMED = `${ONCE} Start it from cron or a systemd timer.`;
+const SCALING = "There are no replicas to scale: apply as many Pods as you need.";
+const BUDGET = "Deletions and evictions are not held back: there are no replicas to take over.";
 const NETWORK = "Reach a pod by its IP, a hostPort or kubectl port-forward.";
 const RIGHTS = "Whoever holds the kubeconfig may do everything.";
 
@@ -63,9 +65,9 @@ export const UNSUPPORTED: readonly UnsupportedKind[] = [
     ["NetworkPolicy", "networkpolicies", ["netpol"], "Every pod can reach every other."],
   ]),
   ...kinds("autoscaling", "v2", [
-    ["HorizontalPodAutoscaler", "horizontalpodautoscalers", ["hpa"], REPLICAS],
+    ["HorizontalPodAutoscaler", "horizontalpodautoscalers", ["hpa"], SCALING],
   ]),
-  ...kinds("policy", "v1", [["PodDisruptionBudget", "poddisruptionbudgets", ["pdb"], REPLICAS]]),
+  ...kinds("policy", "v1", [["PodDisruptionBudget", "poddisruptionbudgets", ["pdb"], BUDGET]]),
   ...kinds("rbac.authorization.k8s.io", "v1", [
     ["Role", "roles", [], RIGHTS],
     ["RoleBinding", "rolebindings", [], RIGHTS],
