@@ -44,6 +44,37 @@ test("removeMounts gives devices back and unmounts file systems", {
   }
 });
 
+test("removeMounts takes mounts upon mounts away, and those of neighbours not", {
+  skip: notRoot,
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
+  const host = connectHost({ clock: createSystemClock(), log: silentLog });
+  const paths = upPaths({
+    ...DEFAULT_PLACES,
+    stateDir: `${folder}/state`,
+    runDir: `${folder}/run`,
+  });
+  const neighbour = `${paths.agentRoot}-2`;
+  const own = [`${paths.agentRoot}/a`, `${paths.agentRoot}/a/b c`, paths.containerd.state];
+  try {
+    for (const path of [...own, neighbour]) {
+      mkdirSync(path, { recursive: true });
+      await host.volumes.mountMemory(path, {});
+    }
+    const removal = newRemoval();
+    await removeMounts(paths, host, removal);
+    assert.deepEqual(removal.left, []);
+    const left = await host.volumes.mountsWithin(folder);
+    assert.deepEqual(
+      left.map(({ path }) => path),
+      [neighbour],
+    );
+  } finally {
+    await host.volumes.unmount(neighbour);
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("removeMounts takes away a file system that does not answer", {
   skip: notRoot || (fuseObstacle() ?? false),
 }, async () => {

@@ -1,11 +1,11 @@
 /** Takes away what `up` has made, and nothing else. */
-import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { localVolumePaths } from "../../api/plugin-paths.ts";
 import { messageOf } from "../../kit/errors.ts";
 import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
-import { counted } from "../render/text.ts";
+import { counted, lastLine } from "../render/text.ts";
 import { linkTarget } from "../up/command-link.ts";
 import { EMPTY_HOST_LEDGER, fileState, type HostLedger, writeLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
@@ -25,22 +25,6 @@ export function newRemoval(): RemovalReport {
   return { removed: [], kept: [], left: [] };
 }
 
-/** Mounts at or below the folders, deepest first. */
-export function mountsBelow(mountinfo: string, folders: readonly string[]): readonly string[] {
-  return mountinfo
-    .split("\n")
-    .map((line) => unescapePath(line.split(" ")[4] ?? ""))
-    .filter((path) => folders.some((folder) => path === folder || path.startsWith(`${folder}/`)))
-    .toSorted((a, b) => b.length - a.length);
-}
-
-/** Blanks and the like stand as octal numbers in the kernel's tables (proc(5)). */
-function unescapePath(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, octal: string) =>
-    String.fromCharCode(Number.parseInt(octal, 8)),
-  );
-}
-
 /** Takes away mounts that the runtime left in our own folders. The folders themselves may be mounts of the user's. */
 export async function removeMounts(
   paths: Pick<UpPaths, "containerd" | "agentRoot">,
@@ -49,7 +33,11 @@ export async function removeMounts(
 ): Promise<void> {
   const { nodes } = localVolumePaths(paths.agentRoot);
   const own = [paths.containerd.root, paths.containerd.state, paths.agentRoot];
-  for (const path of mountsBelow(readFileSync("/proc/self/mountinfo", "utf8"), own)) {
+  const found: string[] = [];
+  for (const folder of own)
+    found.push(...(await host.volumes.mountsWithin(folder)).map(({ path }) => path));
+  // What lies deeper holds what is above it.
+  for (const path of found.toSorted((a, b) => b.length - a.length)) {
     try {
       // A device that is shown to a pod is held as well.
       if (path.startsWith(`${nodes}/`)) await host.volumes.unmapDevice(path);
@@ -58,10 +46,6 @@ export async function removeMounts(
       removal.left.push(`mount ${path}: ${lastLine(messageOf(thrown))}`);
     }
   }
-}
-
-function lastLine(text: string): string {
-  return text.trim().split("\n").at(-1) ?? "";
 }
 
 /** Takes away control groups that were not there before, unless something runs in them. */

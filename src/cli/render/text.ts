@@ -28,6 +28,11 @@ export function oneLine(text: string): string {
     .trim();
 }
 
+/** The last line that is not blank, where programs say why they failed; empty when there is none. */
+export function lastLine(text: string): string {
+  return text.trim().split("\n").at(-1) ?? "";
+}
+
 /** Ranges of characters that take two columns (East Asian wide, emoji). */
 const WIDE: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],

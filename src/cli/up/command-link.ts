@@ -1,17 +1,9 @@
 /** `nodelet` on the PATH: a link to this program, made by `up` where there is none. */
-import {
-  accessSync,
-  constants,
-  lstatSync,
-  readlinkSync,
-  realpathSync,
-  symlinkSync,
-  unlinkSync,
-} from "node:fs";
+import { lstatSync, readlinkSync, realpathSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../package-root.ts";
 import type { HostLedger, OpenLedger } from "./ledger.ts";
-import { findProgram } from "./programs.ts";
+import { findProgram, isExecutable } from "./programs.ts";
 
 const NAME = "nodelet";
 /** Where programs that no package manages belong; in the PATH of every usual shell, and in sudo's. */
@@ -76,15 +68,6 @@ export function linkTarget(path: string): string | undefined {
 function isSame(a: string, b: string): boolean {
   try {
     return realpathSync(a) === realpathSync(b);
-  } catch {
-    return false;
-  }
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
   } catch {
     return false;
   }

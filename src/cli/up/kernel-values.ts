@@ -1,4 +1,5 @@
 /** Settings of the kernel that a node changes: noted before the first `up`, put back by `down`. */
+import { messageOf } from "../../kit/errors.ts";
 import { KERNEL_SETTINGS, pathOf } from "../../node/kernel/kernel-settings.ts";
 import type { Host } from "../../outside/host/host.ts";
 
@@ -47,7 +48,7 @@ export function restoreKernel(
       kernel.writeKernel(path, value);
       restored.push(`kernel setting ${setting} = ${now} (it is ${value} again)`);
     } catch (error) {
-      kept.push(`kernel setting ${setting} = ${now}, it was ${value}: ${(error as Error).message}`);
+      kept.push(`kernel setting ${setting} = ${now}, it was ${value}: ${messageOf(error)}`);
     }
   }
   return { restored, kept };

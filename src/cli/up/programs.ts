@@ -26,7 +26,8 @@ export function findProgram(name: string): string | undefined {
     .find(isExecutable);
 }
 
-function isExecutable(path: string): boolean {
+/** Whether this process may run the file. */
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;

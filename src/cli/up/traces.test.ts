@@ -1,12 +1,11 @@
 // What `up` notes and leaves: ledger, processes, ports, packet filter, mounts.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { mountsBelow } from "../down/remove-made.ts";
 import { EMPTY_HOST_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
@@ -165,18 +164,6 @@ test("`parseRules` keeps quoted comments together", () => {
     },
     { kind: "rule", chain: "INPUT", target: undefined, words: ["INPUT", "-p", "tcp"] },
   ]);
-});
-
-test("`mountsBelow` finds mounts of our folders, deepest first, and no others", () => {
-  const line = (path: string) => `36 35 98:0 / ${path} rw,noatime master:1 - ext4 /dev/root rw`;
-  const text = ["/", "/own", "/own/a", "/own/a/b\\040c", "/owner", "/other/own/a"]
-    .map(line)
-    .join("\n");
-  assert.deepEqual(mountsBelow(text, ["/own"]), ["/own/a/b c", "/own/a", "/own"]);
-  mkdirSync(join(tmpdir(), "nodelet-cli-none"), { recursive: true });
-  const real = readFileSync("/proc/self/mountinfo", "utf8");
-  assert.deepEqual(mountsBelow(real, [join(tmpdir(), "nodelet-cli-none")]), []);
-  rmSync(join(tmpdir(), "nodelet-cli-none"), { recursive: true });
 });
 
 for (const [what, damage] of Object.entries({

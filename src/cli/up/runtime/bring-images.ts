@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { CliError } from "../../cli-error.ts";
 import type { ImageSpec } from "../../local-images/image-archive.ts";
 import { archiveOf, PAUSE_IMAGE, pauseImage } from "../../local-images/local-images.ts";
+import { lastLine } from "../../render/text.ts";
 import type { OpenLedger } from "../ledger.ts";
 import { findProgram } from "../programs.ts";
 import { askRuntime, withRuntime } from "./ask-runtime.ts";
@@ -94,7 +95,7 @@ async function importImages(target: ImageTarget, images: readonly ImageSpec[]): 
     await run(ctr, [...common, "images", "import", file]);
   } catch (cause) {
     const { stderr = "" } = cause as { readonly stderr?: string };
-    const why = stderr.trim().split("\n").at(-1) ?? "";
+    const why = lastLine(stderr);
     throw new CliError(`${names.join(", ")} could not be imported: ${why}`, { cause });
   } finally {
     rmSync(folder, { recursive: true, force: true });
