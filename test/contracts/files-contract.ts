@@ -75,7 +75,7 @@ function fileContents(at: Current) {
     const { host } = at();
     await rejectsWith(host.files.readText("a", ALL), "invalid");
     await rejectsWith(host.files.writeAtomic("a", "", 0o600), "invalid");
-    await rejectsWith(host.files.removeTree("a"), "invalid");
+    await rejectsWith(host.podFiles.removeTree("a"), "invalid");
   });
 }
 
@@ -214,7 +214,7 @@ function fileTrees(at: Current) {
     await host.files.writeAtomic(`${folder}/tree/a/b/file`, "", 0o600);
     await host.files.link(`${folder}/outside`, `${folder}/tree/a/link`);
     await host.files.link("nowhere", `${folder}/tree/broken`);
-    await host.files.removeTree(`${folder}/tree`);
+    await host.podFiles.removeTree(`${folder}/tree`);
     assert.equal(await host.files.facts(`${folder}/tree`), undefined);
     assert.equal(await host.files.readText(`${folder}/outside/precious`, ALL), "kept");
   });
@@ -225,7 +225,7 @@ function fileTrees(at: Current) {
     await host.files.link(`${folder}/outside`, `${folder}/l`);
     await host.files.writeAtomic(`${folder}/f`, "", 0o600);
     for (const name of ["l", "f", "no", "no/deeper"]) {
-      await host.files.removeTree(`${folder}/${name}`);
+      await host.podFiles.removeTree(`${folder}/${name}`);
     }
     assert.deepEqual(await host.files.list(folder), [{ name: "outside", kind: "directory" }]);
     assert.equal((await host.files.list(`${folder}/outside`))?.length, 1);
@@ -237,7 +237,7 @@ function fileSizes(at: Current) {
     const { host, folder } = at();
     const { signal } = new AbortController();
     const measure = (path: string, maxEntries = 1000) =>
-      host.files.measureTree(path, { maxEntries }, signal);
+      host.podFiles.measureTree(path, { maxEntries }, signal);
     await host.files.makeDirectory(`${folder}/outside`, 0o700);
     await host.files.writeAtomic(`${folder}/outside/big`, "x".repeat(100_000), 0o600);
     await host.files.makeDirectory(`${folder}/tree/a/b`, 0o700);
@@ -280,7 +280,7 @@ function fileWatching(at: Current) {
     await tells("a file", () => host.files.writeAtomic(`${watched}/a`, "", 0o600));
     await tells("a socket", () => at().addSocket(`${watched}/s`));
     await tells("a removal", () => host.files.remove(`${watched}/a`));
-    await tells("the end of the folder", () => host.files.removeTree(watched));
+    await tells("the end of the folder", () => host.podFiles.removeTree(watched));
     await host.files.makeDirectory(watched, 0o700);
     let name = 0;
     const before = told;

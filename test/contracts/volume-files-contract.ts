@@ -33,11 +33,11 @@ function mounting(at: Current) {
     assert.deepEqual([mount?.path, mount?.fsType, more.length], [`${folder}/a/m`, "tmpfs", 0]);
     assert.ok(mount?.options.includes("size=1024k"), String(mount?.options));
     assert.equal((await host.volumes.mountsWithin(`${folder}/ab`)).length, 0);
-    await rejectsWith(host.files.removeTree(`${folder}/a`), "precondition");
+    await rejectsWith(host.podFiles.removeTree(`${folder}/a`), "precondition");
     await host.volumes.unmount(`${folder}/a/m`);
     await host.volumes.unmount(`${folder}/a/m`);
     assert.deepEqual(await host.files.list(`${folder}/a/m`), []);
-    await host.files.removeTree(`${folder}/a`);
+    await host.podFiles.removeTree(`${folder}/a`);
   });
 
   test("mountHugePages mounts pages of one size", async (t) => {

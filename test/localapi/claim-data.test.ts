@@ -32,10 +32,6 @@ test("data of claims is made and removed by worker processes", async () => {
         touched.push(path);
         await files.makeDirectory(path, mode);
       },
-      removeTree: async (path) => {
-        touched.push(path);
-        await files.removeTree(path);
-      },
     }),
   });
   await using server = await api.start();

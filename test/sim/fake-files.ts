@@ -5,6 +5,7 @@ import type {
   FileFacts,
   FileKind,
   Files,
+  FileTrees,
   NewFolder,
   TreeSize,
 } from "../../src/outside/host/host.ts";
@@ -38,7 +39,7 @@ interface Place {
 const LINK_LIMIT = 40;
 
 /** Files in memory, as deterministic as its caller: changes are told in microtasks and nothing waits. */
-export class FakeFiles implements Files {
+export class FakeFiles implements Files, FileTrees {
   readonly #deps: FakeFilesDeps;
   readonly #root: FolderNode;
   readonly #watches = new Set<{ path: string; onChange: () => void; pending: boolean }>();

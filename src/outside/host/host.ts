@@ -79,20 +79,6 @@ export interface Files {
   factsOfAll(paths: readonly string[]): Promise<readonly (FileFacts | undefined)[]>;
   /** Removes a file, link or empty folder. */
   remove(path: string): Promise<void>;
-  /**
-   * Removes a folder with all it holds. Follows no link and stays on the folder's own file system: a
-   * mount point beneath is an `OutsideError` "precondition" and nothing in it is touched.
-   */
-  removeTree(path: string): Promise<void>;
-  /**
-   * What a folder with all it holds takes on its file system; links are not followed, mounts beneath are
-   * left out, and a file with several names counts once. `undefined` when there is no such folder.
-   */
-  measureTree(
-    path: string,
-    limits: { readonly maxEntries: number },
-    signal: AbortSignal,
-  ): Promise<TreeSize | undefined>;
   /** Makes or replaces a symbolic link. */
   link(target: string, path: string): Promise<void>;
   /** Replaces what `to` names; a missing `from` is an `OutsideError` "notFound". */
@@ -109,12 +95,30 @@ export interface Files {
   watchDirectory(path: string, onChange: () => void, signal: AbortSignal): void;
 }
 
+/** Folders with all they hold. Walking through one blocks the thread that does it: only workers and commands do. */
+export interface FileTrees {
+  /**
+   * Removes a folder with all it holds. Follows no link and stays on the folder's own file system: a
+   * mount point beneath is an `OutsideError` "precondition" and nothing in it is touched.
+   */
+  removeTree(path: string): Promise<void>;
+  /**
+   * What a folder with all it holds takes on its file system; links are not followed, mounts beneath are
+   * left out, and a file with several names counts once. `undefined` when there is no such folder.
+   */
+  measureTree(
+    path: string,
+    limits: { readonly maxEntries: number },
+    signal: AbortSignal,
+  ): Promise<TreeSize | undefined>;
+}
+
 /**
- * `Files` for paths that pods, mounts or network file systems control: each call is made in a worker process
+ * `Files` and trees for paths that pods, mounts or network file systems control: each call is made in a worker process
  * and ends in time. "deadline" and "unavailable" then mean that the file system does not answer. Folders are
  * watched by the agent itself, its own ones only.
  */
-export type PodFiles = Omit<Files, "watchDirectory">;
+export type PodFiles = Omit<Files, "watchDirectory"> & FileTrees;
 
 /** Generation of the kernel's control groups. */
 export type CgroupVersion = 1 | 2;

@@ -16,7 +16,7 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import type { Clock } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
-import type { FileEntry, FileFacts, FileKind, Files } from "../host.ts";
+import type { FileEntry, FileFacts, FileKind, Files, FileTrees } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountTable } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
@@ -40,7 +40,7 @@ export interface FilesDeps extends DirectoryWatchDeps {
 }
 
 /** The files of this machine. */
-export function createFiles(deps: FilesDeps): Files {
+export function createFiles(deps: FilesDeps): Files & FileTrees {
   const { onProgress = () => {}, clock } = deps;
   const mounts = recentMounts(clock);
   const makeDirectory = (path: string, mode: number) =>
