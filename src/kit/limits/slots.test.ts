@@ -112,6 +112,24 @@ test("Slots: gives a slot back when work throws, and forgets who leaves", async 
   assert.deepEqual([slots.held, slots.waiting], [0, 0]);
 });
 
+test("Slots: who leaves as the slot is granted does not begin", async () => {
+  const slots = new Slots({ total: 1 });
+  const log: string[] = [];
+  const stop = new AbortController();
+  const first = holdable(slots, log, "a");
+  const leaver = holdable(slots, log, "b", stop.signal);
+  const last = holdable(slots, log, "c");
+  await settle();
+  first.lend();
+  stop.abort(new Error("enough"));
+  await assert.rejects(leaver.done, /enough/);
+  first.end();
+  last.end();
+  await Promise.all([first.done, last.done]);
+  assert.deepEqual(log, ["a", "c"]);
+  assert.deepEqual([slots.held, slots.waiting], [0, 0]);
+});
+
 test("Slots: untilIdle resolves when nothing is held and nobody waits", async () => {
   const slots = new Slots({ total: 1 });
   await slots.untilIdle();

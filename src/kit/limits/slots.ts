@@ -87,6 +87,7 @@ export class Slots {
       isHeld = false;
     };
     try {
+      signal.throwIfAborted();
       return await work({ lend: release });
     } finally {
       release();
