@@ -6,6 +6,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import { fuseObstacle, TestFilesystem } from "../../../../test/support/fuse/test-filesystem.ts";
 import { createSystemClock } from "../../../kit/clock.ts";
 import { isOutside } from "../../../kit/errors.ts";
@@ -177,12 +178,50 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
   });
 });
 
-/** Children of this process that are file workers. */
-function workerPids(): readonly string[] {
+describe("createFileWorkers at rest", () => {
+  const clock = new SimClock();
+  const folder = mkdtempSync(join(tmpdir(), "file-workers-"));
+  const workers = createFileWorkers({ clock, log: silentLog });
+  after(() => {
+    workers.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("the only worker wakes nobody when it has answered", async () => {
+    await workers.podFiles.facts(folder);
+    assert.deepEqual([workers.facts().workers, clock.pending], [1, 0]);
+  });
+
+  test("the worker for readers of logs ends when nothing is held open, and never under a request", async () => {
+    const sideBySide = () => workerPids("--side-by-side").length;
+    const gone = async () => {
+      await clock.advance(30_000);
+      for (let tries = 0; sideBySide() > 0 && tries < 100; tries += 1) await sleep(20);
+      assert.equal(sideBySide(), 0);
+    };
+    assert.equal(await workers.openFolder(folder, "missing"), undefined);
+    await gone();
+    const held = await workers.openFolder(folder, ".");
+    await clock.advance(120_000);
+    assert.deepEqual(await held?.list(), []);
+    await held?.[Symbol.asyncDispose]();
+    await clock.advance(29_999);
+    const opening = workers.openFolder(folder, ".");
+    await clock.advance(1);
+    const again = await opening;
+    assert.deepEqual(await again?.list(), []);
+    await again?.[Symbol.asyncDispose]();
+    await gone();
+  });
+});
+
+/** Children of this process that are file workers; with `flag` only those that were started with it. */
+function workerPids(flag = ""): readonly string[] {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
   return children.split(" ").filter((pid) => {
     try {
-      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("worker/main.ts");
+      const commandLine = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+      return commandLine.includes("worker/main.ts") && commandLine.includes(flag);
     } catch {
       return false;
     }

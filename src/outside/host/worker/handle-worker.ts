@@ -4,7 +4,7 @@ import { OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import type { UnansweredPlaces } from "./unanswered-places.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
-/** The worker ends when nothing was held open for this long. */
+/** The worker ends when nothing was held open or requested for this long. */
 const IDLE_MS = 30_000;
 
 /**
@@ -31,6 +31,7 @@ export class HandleWorker {
     if (!this.#process || this.#process.ended) {
       this.#process = new WorkerProcess("side by side");
       this.#held = 0;
+      this.#endWhenUnused();
     }
     return this.#process;
   }
@@ -58,6 +59,7 @@ export class HandleWorker {
       throw timedOut ?? error;
     } finally {
       cancel();
+      this.#endWhenUnused();
     }
   }
 
@@ -71,12 +73,6 @@ export class HandleWorker {
   /** Lets go of a handle; a worker that is gone has done so. Never throws. */
   async release(process: WorkerProcess, handle: number, path: string): Promise<void> {
     if (process === this.#process) this.#held -= 1;
-    if (this.#held === 0) {
-      this.#cancelIdle();
-      this.#cancelIdle = this.#clock.alarm(IDLE_MS, () =>
-        this.#end("the file worker was not needed"),
-      );
-    }
     if (process.ended) return;
     await this.call(process, "handle.close", [handle], path).catch(() => {});
   }
@@ -85,6 +81,15 @@ export class HandleWorker {
   close(): void {
     this.#closed = true;
     this.#end("the agent is shutting down");
+  }
+
+  /** Ends the worker when nothing was held open or requested for a while. */
+  #endWhenUnused(): void {
+    this.#cancelIdle();
+    if (this.#held > 0 || this.#closed) return;
+    this.#cancelIdle = this.#clock.alarm(IDLE_MS, () => {
+      if (this.#process?.pending === 0) this.#end("the file worker was not needed");
+    });
   }
 
   #end(why: string): void {

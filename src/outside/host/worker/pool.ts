@@ -273,7 +273,8 @@ export class WorkerPool {
     slot.work = undefined;
     for (const path of work.job.paths) this.#places.answered(path);
     if (slot.process.ended) this.#slots.delete(slot);
-    else slot.cancelIdle = this.#deps.clock.alarm(IDLE_MS, () => this.#shrink(slot));
+    else if (this.#slots.size > 1)
+      slot.cancelIdle = this.#deps.clock.alarm(IDLE_MS, () => this.#shrink(slot));
     this.#dispatch();
   }
 

@@ -173,6 +173,7 @@ class RemoteFile implements OpenFile {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const held = this.#held;
+    this.#held = undefined;
     if (held) await this.#worker.release(held.process, held.handle, this.#shown);
   }
 
