@@ -100,6 +100,7 @@ async function largeLogs(
   maxBytes: number,
   files: Pick<PodFiles, "factsOfAll">,
 ): Promise<readonly RunningLog[]> {
+  if (logs.length === 0) return [];
   try {
     const facts = await files.factsOfAll(logs.map(({ path }) => path));
     return logs.filter((_, i) => (facts[i]?.sizeBytes ?? maxBytes) >= maxBytes);
