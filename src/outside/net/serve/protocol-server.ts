@@ -12,8 +12,11 @@ import type { ListenLimits, ListenOptions } from "./listen.ts";
 import { UNKNOWN_HEADER_BYTES, UNKNOWN_STREAMS } from "./peer-gate.ts";
 import { secureContextOptions } from "./tls-options.ts";
 
-/** How often Node checks for request timeouts. */
-const LOOK_EVERY_MS = 1_000;
+/**
+ * How often Node checks for request timeouts within the shortest of them: requests are ended so much later at most. It
+ * checks whether there are connections or not, which wakes an agent at rest.
+ */
+const CHECKS_PER_TIMEOUT = 6;
 /** Requests that one connection may have under way over HTTP/2, as Go's server has it. */
 const MAX_STREAMS = 250;
 
@@ -36,7 +39,9 @@ function create({ limits, tls, mayUpgrade, http2 }: ListenOptions): ProtocolServ
     headersTimeout: limits.headerMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
-    connectionsCheckingInterval: LOOK_EVERY_MS,
+    connectionsCheckingInterval: Math.ceil(
+      Math.min(limits.headerMs, limits.requestMs) / CHECKS_PER_TIMEOUT,
+    ),
     shouldUpgradeCallback,
   };
   if (!tls) return createServer(common);
