@@ -123,15 +123,16 @@ export class Stats {
     }
   }
 
-  /** Memory and tasks of the machine, and of the groups beside the pods, as they are now. Nothing of a pod is read. */
+  /** Memory and tasks of the machine, and of the group of all pods, as they are now. Nothing else is read. */
   machine(): MachineFigures {
     const { host, facts, clock } = this.#deps;
-    const [atMs, options] = [clock.wall(), { ...this.#reading, detail: "usage" } as const];
+    const atMs = clock.wall();
+    const options = { detail: "usage", hugepageSizes: [], swap: false, pressure: false } as const;
     return {
       atMs,
       group: readNodeGroup(host, facts, atMs, options),
       groups: this.#groups.flatMap(({ name, path }) => {
-        const group = readGroup(host.cgroups, path, atMs, options);
+        const group = name === "pods" ? readGroup(host.cgroups, path, atMs, options) : undefined;
         return group ? [{ name, path, group }] : [];
       }),
       tasks: parseTasks(host.readKernel("/proc/loadavg")),
