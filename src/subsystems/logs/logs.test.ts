@@ -3,7 +3,9 @@ import {
   appendFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -19,10 +21,10 @@ import { gzipSync } from "node:zlib";
 import { parseTimestampNanos } from "../../api/text/timestamps.ts";
 import { Cell } from "../../kit/cell.ts";
 import { createSystemClock } from "../../kit/clock.ts";
-import { isOutside } from "../../kit/errors.ts";
+import { isOutside, OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createFiles } from "../../outside/host/files/files.ts";
-import { openFolderBeneath } from "../../outside/host/files/open-folder.ts";
+import { type OpenFolderBeneath, openFolderBeneath } from "../../outside/host/files/open-folder.ts";
 import { type LogQuery, Logs } from "./logs.ts";
 
 const base = mkdtempSync(join(tmpdir(), "nodelet-logs-"));
@@ -41,8 +43,10 @@ const shown = (from: number, to: number) =>
 let root: string;
 let folder: string;
 let logs: Logs;
+let openFolder: OpenFolderBeneath;
 let count = 0;
 beforeEach(() => {
+  openFolder = openFolderBeneath;
   count += 1;
   root = join(base, String(count));
   folder = join(root, "ns_pod_uid", "c");
@@ -51,7 +55,7 @@ beforeEach(() => {
     { root, linkFolder: join(root, "links") },
     {
       files: createFiles({ clock, log: silentLog }),
-      openFolder: openFolderBeneath,
+      openFolder: (...at) => openFolder(...at),
       clock,
       log: silentLog,
       reopen: async () => {},
@@ -72,6 +76,18 @@ async function read(query: Partial<LogQuery> = {}): Promise<string> {
     text += Buffer.from(chunk).toString();
   }, new AbortController().signal);
   return text;
+}
+
+/** What this process holds open in a folder. */
+function openBelow(path: string): readonly string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(path) ? [target] : [];
+    } catch {
+      return [];
+    }
+  });
 }
 
 const current = () => join(folder, "0.log");
@@ -174,6 +190,23 @@ describe("Logs", () => {
       text += Buffer.from(chunk).toString();
     }, new AbortController().signal);
     assert.equal(text, shown(0, 10));
+  });
+
+  test("leaves nothing open when one of the files cannot be opened", async () => {
+    writeFileSync(rotated(1), lines(0, 1));
+    writeFileSync(current(), lines(1, 2));
+    openFolder = async (...at) => {
+      const held = await openFolderBeneath(...at);
+      const open = held?.open.bind(held);
+      if (!held || !open) return undefined;
+      held.open = async (name) => {
+        if (name === "0.log") throw new OutsideError("deadline", "no answer");
+        return await open(name);
+      };
+      return held;
+    };
+    await assert.rejects(read(), /no answer/);
+    assert.deepEqual(openBelow(folder), []);
   });
 
   test("reports what is missing, and follows no link", async () => {

@@ -233,20 +233,31 @@ export class LogReading implements AsyncDisposable {
   ): Promise<HeldSegment[]> {
     for (let attempt = 1; attempt <= HOLD_ATTEMPTS; attempt += 1) {
       const segments = segmentsOf(this.#name, await this.#folder.list()).slice(-MAX_SEGMENTS);
-      const held: HeldSegment[] = [];
       const wanted = choose(segments);
-      for (const segment of wanted) {
+      const held = await this.#openAll(wanted);
+      if (held.length === wanted.length && held.every(({ id, file }) => id === file.id))
+        return held;
+      await closeAll(held);
+    }
+    throw new OutsideError("unavailable", `the log ${this.#name} is rotated all the time`);
+  }
+
+  /** Opens segments in their order, up to the first that is gone or another file by now. */
+  async #openAll(segments: readonly Segment[]): Promise<HeldSegment[]> {
+    const held: HeldSegment[] = [];
+    try {
+      for (const segment of segments) {
         const file = await this.#folder.open(segment.name);
         if (!file) break;
         const onBroken = (error: unknown) => this.#deps.onBroken(segment.name, error);
         held.push({ ...segment, file: toleratingBreaks(file, onBroken) });
         if (file.id !== segment.id) break;
       }
-      if (held.length === wanted.length && held.every(({ id, file }) => id === file.id))
-        return held;
+      return held;
+    } catch (error) {
       await closeAll(held);
+      throw error;
     }
-    throw new OutsideError("unavailable", `the log ${this.#name} is rotated all the time`);
   }
 
   /** Until the names are due to be listed again, whatever is written in between. */
