@@ -66,19 +66,33 @@ interface RecordedEvent {
   readonly message: string;
 }
 
-async function watched(lines: readonly string[], pod: Pod): Promise<readonly RecordedEvent[]> {
+/** The watcher over a log that `waiting` is moved into. */
+function startWatch(pod: Pod) {
   const clock = new SimClock();
   const waiting: string[][] = [["old news"], []];
+  const readAt: number[] = [];
+  const read = () => {
+    readAt.push(clock.monotonic());
+    return waiting.shift() ?? [];
+  };
   const host = Object.assign(new FakeHost({ clock }), {
-    openKernelLog: () => ({ read: () => waiting.shift() ?? [], close: () => {} }),
+    openKernelLog: () => ({ read, close: () => {} }),
   });
   const recorded: RecordedEvent[] = [];
+  const listeners = new Set<() => void>();
+  const pods = {
+    get: (uid: string) => (uid === "x" ? record : undefined),
+    subscribe: (onRecord: () => void) => {
+      listeners.add(onRecord);
+      return () => listeners.delete(onRecord);
+    },
+  };
   const record = { pod, observed: { containers: [{ id: ID, name: "main" }] } };
   const scope = new TaskScope("test", { clock, log: silentLog });
   startOomWatch({
     outside: { clock, log: silentLog, host },
     scope,
-    pipeline: { pods: { get: (uid: string) => (uid === "x" ? record : undefined) } } as never,
+    pipeline: { pods } as never,
     cgroups: { locate: (path) => locateGroup(path, "cgroupfs") },
     events: {
       ofPod: (_, { reason, message }, container) =>
@@ -87,9 +101,17 @@ async function watched(lines: readonly string[], pod: Pod): Promise<readonly Rec
     },
     metrics: new MetricsRegistry(),
   });
-  await clock.advance(1500);
+  const podChanged = () => {
+    for (const listener of listeners) listener();
+  };
+  return { clock, waiting, readAt, recorded, scope, listeners, podChanged };
+}
+
+async function watched(lines: readonly string[], pod: Pod): Promise<readonly RecordedEvent[]> {
+  const { clock, waiting, recorded, scope } = startWatch(pod);
+  await clock.advance(7_500);
   waiting.push([...lines]);
-  await clock.advance(1000);
+  await clock.advance(5_000);
   await scope[Symbol.asyncDispose]();
   return recorded;
 }
@@ -137,4 +159,24 @@ test("outside of pods only the machine's own lack of memory is spoken of", async
   const [root] = await watched(memcg("/", "/"), POD);
   assert.equal(root?.reason, "SystemOOM");
   assert.deepEqual(await watched(memcg("/kubepods/podgone", "/kubepods/podgone/c"), POD), []);
+});
+
+test("the kernel's log is read seldom at rest, and soon after a pod has changed", async () => {
+  const { clock, waiting, readAt, recorded, scope, listeners, podChanged } = startWatch(POD);
+  await clock.advance(12_000);
+  assert.deepEqual(readAt.splice(0), [0, 5_000, 10_000]);
+  const [first = "", ...others] = memcg(VICTIM, VICTIM);
+  waiting.push([first, others[0] ?? ""], others.slice(1));
+  for (let i = 0; i < 10; i += 1) podChanged();
+  await clock.advance(0);
+  assert.deepEqual([readAt.splice(0), recorded.length], [[12_000], 0]);
+  podChanged();
+  await clock.advance(1_000);
+  assert.deepEqual(
+    [readAt.splice(0), recorded.length],
+    [[13_000], 1],
+    "a report that was not complete",
+  );
+  await scope[Symbol.asyncDispose]();
+  assert.equal(listeners.size, 0);
 });

@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
 import type { TaskScope } from "../../kit/scope.ts";
 import type { KernelLog } from "../../outside/host/host.ts";
@@ -25,8 +26,12 @@ export interface OomWatchDeps {
   readonly metrics: MetricsRegistry;
 }
 
-/** Interval between reads of the kernel log; one that finds nothing is a single system call. */
-const PERIOD_MS = 1000;
+/**
+ * Pauses between two reads of the kernel's log, which tells nobody that it has grown. A kill mostly ends a container: the
+ * log is read when a pod has changed.
+ */
+const LEAST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 5_000;
 
 const NOTHING: OomStory = { open: undefined, complete: false, done: [] };
 
@@ -53,16 +58,26 @@ async function follow(
   countKill: (limit: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const { clock } = deps.outside;
+  const wakeup = new Wakeup();
+  const stop = deps.pipeline.pods.subscribe(() => wakeup.wake());
   let story: OomStory = NOTHING;
-  while (!signal.aborted) {
-    const lines = kernelLog.read();
-    story = readOomLines(story, lines);
-    for (const kill of story.done) reportKill(kill, deps, countKill);
-    // A report without new lines since the last read is complete.
-    const isOver = story.open !== undefined && (story.complete || lines.length === 0);
-    if (story.open && isOver) reportKill(story.open, deps, countKill);
-    story = isOver ? NOTHING : { ...story, done: [] };
-    await deps.outside.clock.sleep(PERIOD_MS, signal).catch(() => {});
+  try {
+    while (!signal.aborted) {
+      const readAt = clock.monotonic();
+      const lines = kernelLog.read();
+      story = readOomLines(story, lines);
+      for (const kill of story.done) reportKill(kill, deps, countKill);
+      // A report without new lines since the last read is complete.
+      const isOver = story.open !== undefined && (story.complete || lines.length === 0);
+      if (story.open && isOver) reportKill(story.open, deps, countKill);
+      story = isOver ? NOTHING : { ...story, done: [] };
+      await wakeup.wait({ clock, ms: story.open ? LEAST_PAUSE_MS : LONGEST_PAUSE_MS }, signal);
+      const leftMs = readAt + LEAST_PAUSE_MS - clock.monotonic();
+      if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
+    }
+  } finally {
+    stop();
   }
 }
 
