@@ -20,7 +20,7 @@ import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
 import { ownPart, statusPatch, urgencyOf } from "./merge-status.ts";
-import { UnwrittenStatuses } from "./unwritten-statuses.ts";
+import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
 /** What writing statuses needs. */
@@ -339,24 +339,23 @@ export class StatusWriter {
 
   #compareAll(): void {
     this.#passedAt = this.#deps.clock.monotonic();
-    const entries = [...this.#entries.values()];
-    this.#unwritten.check(
-      entries.flatMap((entry) => {
-        const reason = this.#whyUnwritten(entry);
-        return reason === undefined ? [] : [{ uid: entry.uid, pod: entry.pod, reason }];
-      }),
-    );
-    for (const entry of entries)
-      if (!entry.dirty && !entry.busy && this.#step(entry)) this.#touch(entry);
+    const unwritten: UnwrittenStatus[] = [];
+    for (const entry of this.#entries.values()) {
+      const step = this.#step(entry);
+      const reason = this.#whyUnwritten(entry, step);
+      if (reason !== undefined) unwritten.push({ uid: entry.uid, pod: entry.pod, reason });
+      if (step && !entry.dirty && !entry.busy) this.#touch(entry);
+    }
+    this.#unwritten.check(unwritten);
   }
 
   /** What keeps the pod's status from the API; `undefined` when it is there, or the pod is not. */
-  #whyUnwritten(entry: Entry): string | undefined {
+  #whyUnwritten(entry: Entry, step: Step | undefined): string | undefined {
     const target = this.#targetOf(entry);
     if (!target)
       return isStaticPod(entry.pod) ? "the API server has no mirror pod of it" : undefined;
     const { heldBack } = writableStatus(target, entry.status);
-    if (heldBack.length === 0 && this.#step(entry)?.kind !== "patch") return undefined;
+    if (heldBack.length === 0 && step?.kind !== "patch") return undefined;
     if (!this.#deps.reachable.get()) return "the API server does not answer";
     if (heldBack.length > 0) return heldBack.join("; ");
     if (entry.problem !== undefined) return entry.problem;
