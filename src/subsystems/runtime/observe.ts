@@ -9,7 +9,7 @@ import type {
 import { containerHash } from "../../api/pod/container-hash.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
-import { inParallel, type Outcome } from "../../kit/in-parallel.ts";
+import { allValues, inParallel, type Outcome } from "../../kit/in-parallel.ts";
 import { within } from "../../kit/within.ts";
 import type { Container, ImageService, PodSandbox, RuntimeService } from "../../outside/cri/cri.ts";
 import type { FailedObservation } from "./degraded-pods.ts";
@@ -333,10 +333,7 @@ function signatureOf({ sandboxes, containers }: Pick<Lists, "sandboxes" | "conta
 
 /** What is there; throws what any of them failed with. */
 function present<T>(outcomes: readonly Outcome<T | undefined>[]): T[] {
-  return outcomes.flatMap((outcome) => {
-    if (outcome.kind === "failed") throw outcome.error;
-    return outcome.value ?? [];
-  });
+  return allValues(outcomes).filter((value) => value !== undefined);
 }
 
 /** As people know them from crictl. */

@@ -111,6 +111,7 @@ export class PodVolumes {
 
   /** The pod is another version of itself: what shows it is made again, if it shows anything else now. */
   podChanged(pod: Pod): void {
+    if (pod === this.#pod) return;
     const shown = shownOf(pod);
     const isSame = shown === this.#shown;
     this.#pod = pod;
