@@ -6,14 +6,21 @@
  * who they are; an error says what is wrong and never where in our code.
  */
 import type { Clock } from "../kit/clock.ts";
-import { isOutside, OutsideError } from "../kit/errors.ts";
+import { OutsideError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { Random } from "../kit/random.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { StateFile, StateFiles } from "../kit/state/state-files.ts";
 import type { Database, OpenDatabase } from "../outside/database/database.ts";
 import type { Files, PodFiles } from "../outside/host/host.ts";
-import type { HttpListener, Listen, ListenLimits, TlsMaterial } from "../outside/serving.ts";
+import {
+  type HttpListener,
+  type Listen,
+  type ListenAddress,
+  type ListenLimits,
+  serveRequests,
+  type TlsMaterial,
+} from "../outside/serving.ts";
 import { createTokenSigner } from "../outside/tokens/tokens.ts";
 import { kubeconfigText, loadCredentials } from "./access/credentials.ts";
 import { certificateRequestController } from "./control/certificate-requests.ts";
@@ -26,7 +33,7 @@ import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
 import { POD_KIND as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
-import { ApiServer } from "./serve/server.ts";
+import { ApiService } from "./serve/server.ts";
 import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts";
 
 /** Where the API keeps its things, and where it listens. */
@@ -76,16 +83,8 @@ export interface LocalApi {
   isBrokenPod(namespace: string, name: string): boolean;
 }
 
-/** The API server's values for the limits that it has. */
-const LIMITS: ListenLimits = {
-  headerBytes: 1024 * 1024,
-  headerMs: 30_000,
-  requestMs: 60_000,
-  handshakeMs: 10_000,
-  idleMs: 90_000,
-  stalledMs: 60_000,
-  connections: 1024,
-};
+/** Clients are on the same machine: few, and not slow to take what they asked for. */
+const LIMITS: Partial<ListenLimits> = { stalledMs: 60_000, connections: 1024 };
 const FILE_MODE = 0o600;
 const DATABASE = "objects.db";
 /** Collection of the pods. */
@@ -123,20 +122,22 @@ export async function startLocalApi(
     scope,
   );
   const signer = createTokenSigner(credentials.tokenKeyPem);
-  const server = new ApiServer({
+  const service = new ApiService({
     core,
     tokens: { signer, store, clock, random },
     version: options.versions,
     ...(options.bodyWithinMs === undefined ? {} : { bodyWithinMs: options.bodyWithinMs }),
     ...(options.agentSocket === undefined ? {} : { agentSocket: options.agentSocket }),
   });
-  const listener = await listen(options, deps, server, {
-    ...credentials.serving,
-    clientAuthoritiesPem: credentials.authority.certificatePem,
-  });
-  scope.defer("local API: listener", async () => {
-    await listener[Symbol.asyncDispose]();
-  });
+  const listener = await serve(
+    service,
+    options.address,
+    { ...deps, log },
+    {
+      ...credentials.serving,
+      clientAuthoritiesPem: credentials.authority.certificatePem,
+    },
+  );
   const port = listener.address.kind === "tcp" ? listener.address.port : 0;
   const url = `https://${address.host.includes(":") ? `[${address.host}]` : address.host}:${port}`;
   const nodeKubeconfigPath = `${folder}/${NODE_KUBECONFIG}`;
@@ -187,32 +188,28 @@ function reportBroken(store: ObjectStore, folder: string, state: StateFiles): Re
   return pods;
 }
 
-async function listen(
-  { address: { host, port, orAnother } }: LocalApiOptions,
-  deps: LocalApiDeps,
-  server: ApiServer,
+async function serve(
+  service: ApiService,
+  { host, port, orAnother = false }: LocalApiOptions["address"],
+  { listen, scope, log }: Pick<LocalApiDeps, "listen" | "scope" | "log">,
   material: TlsMaterial,
 ): Promise<HttpListener> {
-  const at = (own: number) =>
-    deps.listen({
-      address: { kind: "tcp", host, port: own },
-      tls: {
-        material,
-        settings: { minVersion: "VersionTLS12", cipherSuites: [], curvePreferences: [] },
-      },
+  const at = (own: number): ListenAddress => ({ kind: "tcp", host, port: own });
+  const settings = { minVersion: "VersionTLS12", cipherSuites: [], curvePreferences: [] };
+  const listener = await serveRequests(
+    service,
+    {
+      addresses: orAnother ? [at(port), at(0)] : [at(port)],
+      tls: { material, settings },
       http2: true,
       limits: LIMITS,
-      mayUpgrade: (method, target) => server.mayUpgrade(method, target),
-      onExchange: (exchange) => server.answer(exchange),
-      onProblem: (problem) => server.onProblem(problem),
-    });
-  try {
-    return await at(port);
-  } catch (error) {
-    if (orAnother !== true || !isOutside(error, "alreadyExists")) throw error;
-    deps.log.warn("default port of the local API is in use; using another one", { port });
-    return await at(0);
-  }
+    },
+    { listen, scope, log },
+  );
+  const { address } = listener;
+  if (port !== 0 && address.kind === "tcp" && address.port !== port)
+    log.warn("default port of the local API is in use; using another one", { port });
+  return listener;
 }
 
 function startControllers(

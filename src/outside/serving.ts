@@ -26,6 +26,15 @@ export type {
   TlsMaterial,
   TlsSettings,
 } from "./net/serve/listen.ts";
+export {
+  type ErrorReply,
+  HTTP_LIMITS,
+  type RequestService,
+  type RoutedRequest,
+  type ServeOptions,
+  serveRequests,
+} from "./net/serve/request-core.ts";
+export { bearerTokenOf, parseTarget, type RequestTarget } from "./net/serve/request-target.ts";
 
 /** Listening, reading logs, and looking at oneself. */
 export interface Serving {

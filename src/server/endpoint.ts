@@ -1,17 +1,17 @@
-import { isOutside, messageOf } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
-import type { Exchange, ListenProblem } from "../outside/serving.ts";
 import {
-  ALL_AUTHENTICATED,
-  type Authenticator,
   bearerTokenOf,
-  type Identity,
-} from "./access/authenticate.ts";
+  type ErrorReply,
+  type RequestService,
+  type RequestTarget,
+  type RoutedRequest,
+} from "../outside/serving.ts";
+import { ALL_AUTHENTICATED, type Authenticator, type Identity } from "./access/authenticate.ts";
 import { type Authorizer, decideAccess } from "./access/authorize.ts";
-import { type Call, replyText, type ServedRoute, TEXT_HEADERS } from "./call.ts";
+import { type Handler, type ServedRoute, TEXT_HEADERS } from "./call.ts";
 import { type HttpMetrics, methodLabel } from "./http-metrics.ts";
 import { HttpProblem } from "./http-problem.ts";
-import { type Endpoint, matchRoute, parseTarget, type RouteMatch, routeLabel } from "./routes.ts";
+import { type Endpoint, matchRoute, type RouteMatch, routeLabel } from "./routes.ts";
 
 /** Access to an endpoint: one identity for all clients, or authentication. */
 export type CallerAdmission =
@@ -32,143 +32,92 @@ export interface EndpointOptions {
   readonly log: Log;
 }
 
-/** Verbosity at which requests are logged. */
-const LOG_VERBOSITY = 4;
-/** Maximum concurrent streaming responses of one endpoint. */
-const MAX_LONG_RUNNING = 500;
 const NOT_FOUND = "404 page not found\n";
 /** Unknown paths need the same access as the rest. */
 const UNKNOWN_ACCESS = { subresources: ["proxy"] };
 
-/** Answers the requests of one listener: who, may they, what. */
-export class EndpointServer {
+type Match = RouteMatch<Handler>;
+type KubeletRequest = RoutedRequest<Match>;
+
+/** What an endpoint of the server makes of requests: its routes, who may use them. */
+export class EndpointService implements RequestService<Match, Identity> {
   readonly #options: EndpointOptions;
-  #longRunning = 0;
 
   constructor(options: EndpointOptions) {
     this.#options = options;
   }
 
-  /** Whether a request may switch protocols: only where a route is for that. */
-  mayUpgrade(method: string, target: string): boolean {
-    const parsed = parseTarget(target);
-    if (!parsed) return false;
-    const match = matchRoute(this.#options.routes, this.#options.endpoint, method, parsed.path);
+  match(method: string, target: RequestTarget | undefined): Match {
+    const { routes, endpoint } = this.#options;
+    return matchRoute(routes, endpoint, method, target);
+  }
+
+  mayUpgrade(match: Match): boolean {
     return match.kind === "found" && match.route.upgrades === true;
   }
 
-  async answer(exchange: Exchange): Promise<void> {
-    const { endpoint, routes, metrics, log } = this.#options;
-    const parsed = parseTarget(exchange.target);
-    const match: RouteMatch<ServedRoute["handler"]> = parsed
-      ? matchRoute(routes, endpoint, exchange.method, parsed.path)
-      : { kind: "unknown" };
-    const route = match.kind === "found" ? match.route : undefined;
-    const end = metrics.begin({
+  isLongRunning(match: Match): boolean {
+    return match.kind === "found" && match.route.longRunning === true;
+  }
+
+  begin({ exchange, route: match }: KubeletRequest): () => void {
+    const { endpoint, metrics } = this.#options;
+    return metrics.begin({
       method: methodLabel(exchange.method),
-      path: route ? routeLabel(route.pattern) : "other",
+      path: match.kind === "found" ? routeLabel(match.route.pattern) : "other",
       server_type: endpoint === "readOnly" ? "readonly" : "readwrite",
-      long_running: route?.longRunning === true ? "true" : "false",
+      long_running: this.isLongRunning(match) ? "true" : "false",
     });
-    try {
-      const path = parsed?.path ?? "";
-      await this.#answer(exchange, match, { path, query: parsed?.query ?? new URLSearchParams() });
-    } catch (error) {
-      await this.#answerProblem(exchange, error);
-    } finally {
-      end();
-      if (log.enabled(LOG_VERBOSITY)) {
-        log.verbose(LOG_VERBOSITY, "HTTP", {
-          endpoint,
-          method: exchange.method,
-          path: parsed?.path.slice(0, 512),
-          peer: exchange.peer,
-          status: exchange.status,
-        });
-      }
-    }
   }
 
-  /** Reports peers that do not speak HTTP, and internal errors. */
-  onProblem({ kind, peer, error }: ListenProblem): void {
-    const { log, endpoint } = this.#options;
-    if (kind === "answer") log.error("failed to serve a request", { endpoint, peer, error });
-    else log.verbose(LOG_VERBOSITY, "connection rejected", { endpoint, peer, kind, error });
-  }
-
-  async #answer(
-    exchange: Exchange,
-    match: RouteMatch<ServedRoute["handler"]>,
-    { path, query }: { readonly path: string; readonly query: URLSearchParams },
-  ): Promise<void> {
-    const identity = await this.#admit(exchange, match, path);
-    if (!identity) return;
-    if (match.kind === "unknown") return replyText({ exchange }, 404, NOT_FOUND);
-    if (match.kind === "wrongMethod") {
-      const headers = { ...TEXT_HEADERS, allow: match.allow.join(", ") };
-      return exchange.reply(405, headers, "405: Method Not Allowed\n");
-    }
-    const { route, params } = match;
-    const { endpoint } = this.#options;
-    const call: Call = {
-      exchange,
-      endpoint,
-      path,
-      params,
-      query,
-      identity,
-      signal: exchange.signal,
-    };
-    if (route.longRunning !== true) return route.handler(call);
-    if (this.#longRunning >= MAX_LONG_RUNNING)
-      throw new HttpProblem(429, "too many open streams\n");
-    this.#longRunning += 1;
-    try {
-      return await route.handler(call);
-    } finally {
-      this.#longRunning -= 1;
-    }
-  }
-
-  /** The identity of the client if authorized; else the rejection is sent. */
-  async #admit(
-    exchange: Exchange,
-    match: RouteMatch<unknown>,
-    path: string,
-  ): Promise<Identity | undefined> {
+  async admit({ exchange, target, route: match }: KubeletRequest): Promise<Identity> {
     const { admission, log } = this.#options;
     if (admission.kind === "everybody") return admission.identity;
     const { authenticator, authorizer, nodeName } = admission;
-    const { client, headers, method, signal } = exchange;
+    const { client, headers, method, peer, signal } = exchange;
     const credentials = { client, bearerToken: bearerTokenOf(headers["authorization"]) };
     const who = await authenticator.authenticate(credentials, signal);
     if (who.kind !== "identity") {
       if (who.kind === "refused")
-        log.verbose(2, "request authentication failed", { peer: exchange.peer, why: who.why });
-      await replyText({ exchange }, 401, "Unauthorized");
-      return undefined;
+        log.verbose(2, "request authentication failed", { peer, why: who.why });
+      throw new HttpProblem(401, "Unauthorized");
     }
     const { identity } = who;
     if (identity.groups.includes(ALL_AUTHENTICATED)) exchange.authenticated();
     const access = match.kind === "found" ? match.route.access : UNKNOWN_ACCESS;
+    const path = target?.path ?? "";
     const question = { identity, access, method, path, nodeName };
     const answer = await decideAccess(question, authorizer, signal);
     if (answer.kind === "allowed") return identity;
-    log.verbose(2, "request not authorized", { peer: exchange.peer, path, user: identity.name });
-    await replyText({ exchange }, answer.status, answer.text);
-    return undefined;
+    log.verbose(2, "request not authorized", { peer, path, user: identity.name });
+    throw new HttpProblem(answer.status, answer.text);
   }
 
-  /** `HttpProblem` becomes its status and text, `OutsideError` a 500; other errors are handled by the listener. */
-  async #answerProblem(exchange: Exchange, error: unknown): Promise<void> {
-    if (exchange.signal.aborted) return;
-    const begun = exchange.status !== undefined;
-    if (error instanceof HttpProblem && !begun)
-      return replyText({ exchange }, error.status, error.message);
-    if (isOutside(error) && !begun) {
-      this.onProblem({ kind: "answer", peer: exchange.peer, error });
-      return replyText({ exchange }, 500, `${messageOf(error)}\n`);
+  async answer(
+    { exchange, target, route: match }: KubeletRequest,
+    identity: Identity,
+  ): Promise<void> {
+    if (match.kind === "unknown" || !target) throw new HttpProblem(404, NOT_FOUND);
+    if (match.kind === "wrongMethod") {
+      const headers = { ...TEXT_HEADERS, allow: match.allow.join(", ") };
+      return await exchange.reply(405, headers, "405: Method Not Allowed\n");
     }
-    throw error;
+    const { route, params } = match;
+    const { path, query } = target;
+    const { endpoint } = this.#options;
+    const { signal } = exchange;
+    await route.handler({ exchange, endpoint, path, params, query, identity, signal });
   }
+
+  refusal(error: unknown): ErrorReply | undefined {
+    return error instanceof HttpProblem ? textReply(error.status, error.message) : undefined;
+  }
+
+  failure(status: 429 | 500, message = "Internal Server Error"): ErrorReply {
+    return textReply(status, `${message}\n`);
+  }
+}
+
+function textReply(status: number, body: string): ErrorReply {
+  return { status, headers: TEXT_HEADERS, body };
 }

@@ -1,4 +1,5 @@
 // pure
+import type { RequestTarget } from "../outside/serving.ts";
 
 /** Where a route can be asked: the HTTPS port, the read-only port, the health port, the agent's own socket. */
 export type Endpoint = "secure" | "readOnly" | "health" | "local";
@@ -25,12 +26,6 @@ export interface Route<Handler> {
   readonly handler: Handler;
 }
 
-/** The path of a request, taken apart. */
-export interface ParsedTarget {
-  readonly path: string;
-  readonly query: URLSearchParams;
-}
-
 /** What was found for a path and method. */
 export type RouteMatch<Handler> =
   | {
@@ -41,25 +36,14 @@ export type RouteMatch<Handler> =
   | { readonly kind: "wrongMethod"; readonly allow: readonly string[] }
   | { readonly kind: "unknown" };
 
-/** Longest path that is matched; the parts of a pod's name fit many times. */
-const MAX_PATH = 4096;
-
-/** Takes the target of a request line apart; `undefined` when it is no path. */
-export function parseTarget(target: string): ParsedTarget | undefined {
-  const at = target.indexOf("?");
-  const path = at < 0 ? target : target.slice(0, at);
-  if (!path.startsWith("/") || path.length > MAX_PATH) return undefined;
-  return { path, query: new URLSearchParams(at < 0 ? "" : target.slice(at + 1)) };
-}
-
 /** Finds the route for a path. A trailing slash is ignored; nothing else is normalized. */
 export function matchRoute<Handler>(
   routes: readonly Route<Handler>[],
   endpoint: Endpoint,
   method: string,
-  path: string,
+  target: RequestTarget | undefined,
 ): RouteMatch<Handler> {
-  const parts = splitPath(path);
+  const parts = target && withoutEnds(target.parts);
   const allow = new Set<string>();
   for (const route of routes) {
     if (!route.endpoints.includes(endpoint)) continue;
@@ -80,14 +64,9 @@ function splitPattern(pattern: string): readonly string[] {
   return pattern.split("/").filter((part) => part !== "");
 }
 
-/** The decoded parts of a path; `undefined` when one cannot be decoded. */
-function splitPath(path: string): readonly string[] | undefined {
-  const raw = path.slice(1).replace(/\/$/, "").split("/");
-  try {
-    return raw.map(decodeURIComponent);
-  } catch {
-    return undefined;
-  }
+/** The parts without what is before the first slash, and after one at the end. */
+function withoutEnds(parts: readonly string[]): readonly string[] {
+  return parts.length > 2 && parts.at(-1) === "" ? parts.slice(1, -1) : parts.slice(1);
 }
 
 function matchParts(

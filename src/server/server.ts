@@ -6,17 +6,17 @@
  */
 import type { Reading } from "../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../kit/clock.ts";
-import { InvariantError, isOutside, UsageError } from "../kit/errors.ts";
+import { isOutside, UsageError } from "../kit/errors.ts";
 import type { Log } from "../kit/log.ts";
 import type { TaskScope } from "../kit/scope.ts";
 import type { Files } from "../outside/host/host.ts";
-import type {
-  HttpListener,
-  ListenAddress,
-  ListenLimits,
-  ListenOptions,
-  Serving,
-  TlsMaterial,
+import {
+  type HttpListener,
+  type ListenAddress,
+  type ServeOptions,
+  type Serving,
+  serveRequests,
+  type TlsMaterial,
 } from "../outside/serving.ts";
 import {
   type Authenticator,
@@ -27,7 +27,7 @@ import {
 import { type Authorizer, alwaysAllow, mastersThen } from "./access/authorize.ts";
 import type { Delegated } from "./access/delegated.ts";
 import { ServingCertificate } from "./access/serving-certificate.ts";
-import { type CallerAdmission, EndpointServer } from "./endpoint.ts";
+import { type CallerAdmission, EndpointService } from "./endpoint.ts";
 import { createHttpMetrics } from "./http-metrics.ts";
 import { healthChecks } from "./routes/health.ts";
 import { kubeletRoutes } from "./routes/kubelet-routes.ts";
@@ -74,17 +74,6 @@ export interface RunningServer {
   readonly addresses: Readonly<Partial<Record<Endpoint, ListenAddress>>>;
 }
 
-/** As the Go kubelet's server has them where it has any. */
-const LIMITS: ListenLimits = {
-  headerBytes: 1024 * 1024,
-  headerMs: 30_000,
-  requestMs: 60_000,
-  handshakeMs: 10_000,
-  idleMs: 90_000,
-  stalledMs: 120_000,
-  connections: 4096,
-};
-
 /** Pause before the health port is tried again. */
 const HEALTH_RETRY_MS = 5_000;
 const NOBODY = { name: "system:anonymous", groups: ["system:unauthenticated"] };
@@ -114,60 +103,69 @@ export async function startServer(
     ...ownRoutes(node, { clock, process: serving.process }),
   ];
   const httpMetrics = createHttpMetrics(metrics, clock);
-  const endpointOf = (endpoint: Endpoint, admission: CallerAdmission) =>
-    new EndpointServer({ endpoint, routes, admission, metrics: httpMetrics, log });
+  const serve: ServeEndpoint = (endpoint, admission, at) => {
+    const own = deps.log.child("server", { endpoint });
+    const service = new EndpointService({
+      endpoint,
+      routes,
+      admission,
+      metrics: httpMetrics,
+      log: own,
+    });
+    return serveRequests(service, at, { listen: serving.listen, scope: deps.scope, log: own });
+  };
   const everybody: CallerAdmission = { kind: "everybody", identity: NOBODY };
   const addresses: Partial<Record<Endpoint, ListenAddress>> = {};
-  if (options.socketPath !== undefined) {
-    const local = endpointOf("local", { kind: "everybody", identity: LOCAL });
-    addresses.local = await startLocal(options.socketPath, options, { ...deps, log }, local);
-  }
+  if (options.socketPath !== undefined)
+    addresses.local = await startLocal(options.socketPath, options, log, serve);
   if (config.enableServer) {
-    addresses.secure = await startSecure(options, deps, (admission) =>
-      endpointOf("secure", admission),
-    );
+    addresses.secure = await startSecure(options, deps, serve);
     if (config.readOnlyPort > 0) {
       const at = { kind: "tcp", host: config.address, port: config.readOnlyPort } as const;
-      addresses.readOnly = (await listen(deps, endpointOf("readOnly", everybody), at)).address;
+      addresses.readOnly = (await serve("readOnly", everybody, { addresses: [at] })).address;
     }
   }
   if (config.healthzPort > 0) {
     const at = { kind: "tcp", host: config.healthzBindAddress, port: config.healthzPort } as const;
     addresses.health = at;
-    startHealth(deps, endpointOf("health", everybody), at);
+    startHealth(deps, () => serve("health", everybody, { addresses: [at] }));
   }
   return { addresses };
 }
+
+/** Starts the listener of an endpoint; it closes with the scope. */
+type ServeEndpoint = (
+  endpoint: Endpoint,
+  admission: CallerAdmission,
+  at: ServeOptions,
+) => Promise<HttpListener>;
 
 /** The agent's own socket, under its own name or another one. */
 async function startLocal(
   socketPath: string,
   { otherSocketPaths = [] }: ServerOptions,
-  deps: ServerDeps,
-  endpoint: EndpointServer,
+  log: Log,
+  serve: ServeEndpoint,
 ): Promise<ListenAddress> {
-  const paths = [socketPath, ...otherSocketPaths];
-  for (const [i, path] of paths.entries()) {
-    try {
-      const { address } = await listen(deps, endpoint, { kind: "unix", path });
-      if (i > 0)
-        deps.log.warn("another agent listens on the socket; this agent's own has another name", {
-          held: socketPath,
-          socket: path,
-        });
-      return address;
-    } catch (error) {
-      if (!isOutside(error, "alreadyExists") || i === paths.length - 1) throw error;
-    }
-  }
-  throw new InvariantError("a list of sockets is never empty");
+  const at = (path: string): ListenAddress => ({ kind: "unix", path });
+  const { address } = await serve(
+    "local",
+    { kind: "everybody", identity: LOCAL },
+    { addresses: [at(socketPath), ...otherSocketPaths.map(at)] },
+  );
+  if (address.kind === "unix" && address.path !== socketPath)
+    log.warn("another agent listens on the socket; this agent's own has another name", {
+      held: socketPath,
+      socket: address.path,
+    });
+  return address;
 }
 
 /** The HTTPS port, with certificates that are followed. */
 async function startSecure(
   options: ServerOptions,
   deps: ServerDeps,
-  endpointOf: (admission: CallerAdmission) => EndpointServer,
+  serve: ServeEndpoint,
 ): Promise<ListenAddress> {
   const { node, files, clock, scope, delegated } = deps;
   const { config, nodeName, addresses } = node;
@@ -192,7 +190,7 @@ async function startSecure(
   );
   const authorizer =
     authorization.mode === "AlwaysAllow" ? alwaysAllow : mastersThen(delegated?.authorizer);
-  const endpoint = endpointOf({
+  const admission: CallerAdmission = {
     kind: "checked",
     nodeName,
     authorizer,
@@ -200,7 +198,7 @@ async function startSecure(
       [certificateAuthenticator, ...(delegated?.authenticators ?? [])],
       authentication.anonymous.enabled,
     ),
-  });
+  };
   const material = await certificate.load();
   const provable =
     authentication.x509.clientCAFile !== "" || (delegated?.authenticators ?? []).length > 0;
@@ -208,7 +206,8 @@ async function startSecure(
   const { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites } = config;
   const settings = { minVersion, cipherSuites, curvePreferences: config.tlsCurvePreferences };
   const at = { kind: "tcp", host: config.address, port: config.port } as const;
-  const listener = await listen(deps, endpoint, at, { material, settings });
+  const tls = { material, settings };
+  const listener = await serve("secure", admission, { addresses: [at], tls });
   scope.spawn("server certificates", "restart", (signal) =>
     certificate.follow(material, (next) => listener.setTls(next), signal),
   );
@@ -230,38 +229,12 @@ function logAccess(
     });
 }
 
-/** Starts a listener that closes with the scope. */
-async function listen(
-  { serving, scope }: ServerDeps,
-  endpoint: EndpointServer,
-  address: ListenAddress,
-  tls?: NonNullable<ListenOptions["tls"]>,
-): Promise<HttpListener> {
-  const listener = await serving.listen({
-    address,
-    limits: LIMITS,
-    ...(tls ? { tls } : {}),
-    mayUpgrade: (method, target) => endpoint.mayUpgrade(method, target),
-    onExchange: (exchange) => endpoint.answer(exchange),
-    onProblem: (problem) => endpoint.onProblem(problem),
-  });
-  try {
-    scope.defer("listener", async () => {
-      await listener[Symbol.asyncDispose]();
-    });
-  } catch (error) {
-    await listener[Symbol.asyncDispose]();
-    throw error;
-  }
-  return listener;
-}
-
 /** The health port may be taken for a while, by an agent that is just leaving; the rest goes on. */
-function startHealth(deps: ServerDeps, endpoint: EndpointServer, address: ListenAddress): void {
+function startHealth(deps: ServerDeps, serve: () => Promise<HttpListener>): void {
   deps.scope.spawn("health port", "restart", async (signal) => {
     while (!signal.aborted) {
       try {
-        await listen(deps, endpoint, address);
+        await serve();
         return;
       } catch (error) {
         if (!isOutside(error)) throw error;

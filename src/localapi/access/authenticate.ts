@@ -1,11 +1,10 @@
 import type { Log } from "../../kit/log.ts";
-import type { Exchange } from "../../outside/serving.ts";
+import { bearerTokenOf, type Exchange } from "../../outside/serving.ts";
 import { parseCertificateDer } from "../../outside/x509/x509.ts";
 import type { User } from "../objects/object-request.ts";
 import { readToken, type TokenDeps } from "./tokens.ts";
 
 const AUTHENTICATED = "system:authenticated";
-const BEARER = /^bearer +(\S+)$/i;
 
 /** The user of a request, from its certificate or token. Undefined when unauthenticated. */
 export function authenticate(
@@ -14,7 +13,7 @@ export function authenticate(
   log: Log,
 ): User | undefined {
   if (client.kind === "verified") return userOfCertificate(client.der, log);
-  const token = BEARER.exec(headers["authorization"] ?? "")?.[1];
+  const token = bearerTokenOf(headers["authorization"]);
   return token === undefined ? undefined : readToken(tokens, token)?.user;
 }
 

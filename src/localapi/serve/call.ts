@@ -2,7 +2,7 @@ import { API_SCHEMA } from "../../api/generated/schema.ts";
 import { dumpYaml, parseYamlDocument, YamlError } from "../../api/text/yaml.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import { withTimeout } from "../../kit/within.ts";
-import type { Exchange } from "../../outside/serving.ts";
+import type { ErrorReply, Exchange } from "../../outside/serving.ts";
 import type { TokenDeps } from "../access/tokens.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { User } from "../objects/object-request.ts";
@@ -120,24 +120,31 @@ export interface ReplyForm {
   readonly warnings?: readonly string[];
 }
 
+/** What `replyObject` sends. */
+function objectReply(
+  status: number,
+  body: object,
+  { encoding = "json", warnings = [] }: ReplyForm = {},
+): ErrorReply {
+  const text = encoding === "yaml" ? dumpYaml(body) : JSON.stringify(body);
+  const warning = warnings.map((each) => `299 - ${JSON.stringify(printable(each))}`).join(", ");
+  const headers = {
+    "content-type": `application/${encoding}`,
+    "cache-control": "no-cache, private",
+    ...(warning === "" ? {} : { warning }),
+  };
+  return { status, headers, body: text };
+}
+
 /** Answers with an object. */
 export async function replyObject(
   exchange: Exchange,
   status: number,
   body: object,
-  { encoding = "json", warnings = [] }: ReplyForm = {},
+  form?: ReplyForm,
 ): Promise<void> {
-  const text = encoding === "yaml" ? dumpYaml(body) : JSON.stringify(body);
-  const warning = warnings.map((each) => `299 - ${JSON.stringify(printable(each))}`).join(", ");
-  await exchange.reply(
-    status,
-    {
-      "content-type": `application/${encoding}`,
-      "cache-control": "no-cache, private",
-      ...(warning === "" ? {} : { warning }),
-    },
-    text,
-  );
+  const reply = objectReply(status, body, form);
+  await exchange.reply(status, reply.headers, reply.body);
 }
 
 const MAX_WARNING_LENGTH = 256;
@@ -147,10 +154,7 @@ function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, MAX_WARNING_LENGTH);
 }
 
-/** Answers with a refusal. */
-export async function replyRefusal(
-  exchange: Exchange,
-  { status, code }: StatusError,
-): Promise<void> {
-  await replyObject(exchange, code, status);
+/** The reply to what is refused. */
+export function statusReply({ status, code }: StatusError): ErrorReply {
+  return objectReply(code, status);
 }

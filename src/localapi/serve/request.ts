@@ -1,5 +1,6 @@
 // pure
 /** What a request is about, out of its path and query. */
+import type { RequestTarget } from "../../outside/serving.ts";
 
 /** A request for objects. */
 export interface ResourcePath {
@@ -21,38 +22,13 @@ export interface OtherPath {
   readonly segments: readonly string[];
 }
 
-/** A path with its query. */
-export interface ApiTarget {
-  readonly at: ResourcePath | OtherPath;
-  readonly path: string;
-  readonly query: URLSearchParams;
-}
-
-const MAX_TARGET_LENGTH = 64 * 1024;
-const MAX_SEGMENTS = 64;
 /** What a path below a namespace may stand for beside the resources in it. */
 const OF_NAMESPACES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
-/** Parses path and query as sent; undefined for what is no path. */
-export function parseApiTarget(target: string): ApiTarget | undefined {
-  if (target.length > MAX_TARGET_LENGTH || !target.startsWith("/")) return undefined;
-  const mark = target.indexOf("?");
-  const path = mark < 0 ? target : target.slice(0, mark);
-  const segments = decoded(path);
-  if (!segments) return undefined;
-  const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark + 1));
-  const at = resourceAt(segments, path) ?? { kind: "other" as const, path, segments };
-  return { at, path, query };
-}
-
-function decoded(path: string): readonly string[] | undefined {
-  const parts = path.split("/").filter((part) => part !== "");
-  if (parts.length > MAX_SEGMENTS) return undefined;
-  try {
-    return parts.map(decodeURIComponent);
-  } catch {
-    return undefined;
-  }
+/** What a path is about; empty parts count for nothing. */
+export function readPath({ path, parts }: RequestTarget): ResourcePath | OtherPath {
+  const segments = parts.filter((part) => part !== "");
+  return resourceAt(segments, path) ?? { kind: "other", path, segments };
 }
 
 function resourceAt(segments: readonly string[], path: string): ResourcePath | undefined {

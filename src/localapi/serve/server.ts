@@ -1,7 +1,11 @@
 /** Answers the requests of the listener: who asks, may they, what is it about. */
-import { InvariantError, isOutside, messageOf } from "../../kit/errors.ts";
-import type { Log } from "../../kit/log.ts";
-import type { Exchange, ListenProblem } from "../../outside/serving.ts";
+import type {
+  ErrorReply,
+  Exchange,
+  RequestService,
+  RequestTarget,
+  RoutedRequest,
+} from "../../outside/serving.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { type Access, authorize } from "../access/authorize.ts";
 import { findKind } from "../kinds/catalog.ts";
@@ -18,82 +22,69 @@ import {
   unknownPath,
   unsupportedKind,
 } from "../status-error.ts";
-import { type ResourceCall, replyObject, replyRefusal, type ServeDeps } from "./call.ts";
+import { type ResourceCall, replyObject, type ServeDeps, statusReply } from "./call.ts";
 import { replyOther } from "./other-paths.ts";
-import { type ApiTarget, isOn, parseApiTarget, type ResourcePath } from "./request.ts";
+import { isOn, type OtherPath, type ResourcePath, readPath } from "./request.ts";
 import * as objects from "./resources.ts";
 import { replyReview } from "./reviews.ts";
 import { replySubresource } from "./subresources.ts";
 
-/** Verbosity at which requests are logged. */
-const LOG_VERBOSITY = 4;
-/** Watches and streams that are open at once. */
-const MAX_LONG_RUNNING = 500;
 const STREAMING: ReadonlySet<string> = new Set(["attach", "exec", "portforward"]);
 
+/** What a request is about. */
+type ApiRoute =
+  | { readonly kind: "unknown" }
+  | { readonly kind: "other"; readonly at: OtherPath }
+  | {
+      readonly kind: "resource";
+      readonly at: ResourcePath;
+      readonly verb: string;
+      readonly query: URLSearchParams;
+    };
+type ApiRequest = RoutedRequest<ApiRoute>;
+
 /** See the head of this file. */
-export class ApiServer {
+export class ApiService implements RequestService<ApiRoute, User> {
   readonly #deps: ServeDeps;
-  readonly #log: Log;
-  #longRunning = 0;
 
   constructor(deps: ServeDeps) {
     this.#deps = deps;
-    this.#log = deps.core.log;
+  }
+
+  match(method: string, target: RequestTarget | undefined): ApiRoute {
+    if (!target) return { kind: "unknown" };
+    const at = readPath(target);
+    if (at.kind === "other") return { kind: "other", at };
+    const { query } = target;
+    return { kind: "resource", at, verb: verbOf(method, at, query), query };
   }
 
   /** Only connections into containers go on with another protocol. */
-  mayUpgrade(_method: string, target: string): boolean {
-    const at = parseApiTarget(target)?.at;
-    return at?.kind === "resource" && at.plural === "pods" && STREAMING.has(at.subresource);
+  mayUpgrade(route: ApiRoute): boolean {
+    if (route.kind !== "resource") return false;
+    return route.at.plural === "pods" && STREAMING.has(route.at.subresource);
   }
 
-  async answer(exchange: Exchange): Promise<void> {
-    try {
-      await this.#answer(exchange);
-    } catch (error) {
-      await this.#answerProblem(exchange, error);
-    } finally {
-      if (this.#log.enabled(LOG_VERBOSITY)) {
-        const { method, target, status, peer } = exchange;
-        this.#log.verbose(LOG_VERBOSITY, "HTTP", { method, path: pathOf(target), status, peer });
-      }
-    }
+  isLongRunning(route: ApiRoute): boolean {
+    if (route.kind !== "resource") return false;
+    const { verb, at, query } = route;
+    return verb === "watch" || STREAMING.has(at.subresource) || isOn(query, "follow");
   }
 
-  /** Reports peers that do not speak HTTP, and internal errors. */
-  onProblem({ kind, peer, error }: ListenProblem): void {
-    if (kind === "answer") this.#log.error("failed to serve a request", { peer, error });
-    else this.#log.verbose(LOG_VERBOSITY, "connection rejected", { peer, kind, error });
-  }
-
-  async #answer(exchange: Exchange): Promise<void> {
-    const user = authenticate(exchange, this.#deps.tokens, this.#log);
+  async admit({ exchange, route }: ApiRequest): Promise<User> {
+    const user = authenticate(exchange, this.#deps.tokens, this.#deps.core.log);
     if (!user) throw unauthorized();
     exchange.authenticated();
-    const target = parseApiTarget(exchange.target);
-    if (!target) throw unknownPath();
-    const { at } = target;
-    if (at.kind === "other") {
-      const verb = exchange.method.toLowerCase();
-      this.#need(user, { verb: verb === "head" ? "get" : verb, path: at.path });
-      return await replyOther(this.#deps, exchange, at);
-    }
-    await this.#answerResource(exchange, { user, at, target });
+    if (route.kind === "unknown") throw unknownPath();
+    checkAccess(user, accessOf(route, exchange.method));
+    return user;
   }
 
-  async #answerResource(
-    exchange: Exchange,
-    { user, at, target }: { user: User; at: ResourcePath; target: ApiTarget },
-  ): Promise<void> {
-    const { query } = target;
-    const verb = verbOf(exchange.method, at, query);
-    const { group, plural, subresource, namespace, name } = at;
-    const ofNamespace = group === "" && plural === "namespaces";
-    this.#need(user, {
-      verb,
-      resource: { group, plural, subresource, namespace: ofNamespace ? name : namespace, name },
-    });
+  async answer({ exchange, route }: ApiRequest, user: User): Promise<void> {
+    if (route.kind === "unknown") throw unknownPath();
+    if (route.kind === "other") return await replyOther(this.#deps, exchange, route.at);
+    const { at, verb, query } = route;
+    const { group, plural, name } = at;
     const call: ResourceCall = { deps: this.#deps, exchange, user, at, query };
     const review = REVIEWS.find(
       (each) => each.group === group && each.plural === plural && each.version === at.version,
@@ -102,39 +93,41 @@ export class ApiServer {
     const unsupported = findUnsupported(group, at.version, plural);
     if (unsupported) return await replyUnsupported(exchange, unsupported, name);
     const kind = findKind(group, plural);
-    if (!kind || kind.version !== at.version) throw unknownPath();
-    if (isMisplaced(kind, at)) throw unknownPath();
-    const isLong = verb === "watch" || STREAMING.has(subresource) || isOn(query, "follow");
-    if (!isLong) return await answerKind(call, kind, verb);
-    if (this.#longRunning >= MAX_LONG_RUNNING)
-      throw new StatusError(429, "TooManyRequests", "too many open streams");
-    this.#longRunning += 1;
-    try {
-      await answerKind(call, kind, verb);
-    } finally {
-      this.#longRunning -= 1;
-    }
+    if (!kind || kind.version !== at.version || isMisplaced(kind, at)) throw unknownPath();
+    await answerKind(call, kind, verb);
   }
 
-  #need(user: User, access: Access): void {
-    const verdict = authorize(user, access);
-    if (verdict.kind === "allowed") return;
-    const { resource } = access;
-    if (!resource) throw new StatusError(403, "Forbidden", `forbidden: ${verdict.why}`, {});
-    throw forbiddenRequest(resource, resource.name, verdict.why);
+  refusal(error: unknown): ErrorReply | undefined {
+    return error instanceof StatusError ? statusReply(error) : undefined;
   }
 
-  /** Refusals go out as they are; failures of the outside and faults of ours without details. */
-  async #answerProblem(exchange: Exchange, error: unknown): Promise<void> {
-    if (exchange.signal.aborted) return;
-    if (exchange.status !== undefined) throw error;
-    if (error instanceof StatusError) return await replyRefusal(exchange, error);
-    if (isOutside(error, "aborted")) return;
-    this.onProblem({ kind: "answer", peer: exchange.peer, error });
-    const why =
-      isOutside(error) || error instanceof InvariantError ? messageOf(error) : "unexpected";
-    await replyRefusal(exchange, internal(why));
+  failure(status: 429 | 500, message = "unexpected"): ErrorReply {
+    return statusReply(
+      status === 429 ? new StatusError(status, "TooManyRequests", message) : internal(message),
+    );
   }
+}
+
+function accessOf(route: Exclude<ApiRoute, { kind: "unknown" }>, method: string): Access {
+  if (route.kind === "other") {
+    const verb = method.toLowerCase();
+    return { verb: verb === "head" ? "get" : verb, path: route.at.path };
+  }
+  const { group, plural, subresource, namespace, name } = route.at;
+  const ofNamespace = group === "" && plural === "namespaces";
+  return {
+    verb: route.verb,
+    resource: { group, plural, subresource, namespace: ofNamespace ? name : namespace, name },
+  };
+}
+
+/** Throws `StatusError` Forbidden. */
+function checkAccess(user: User, access: Access): void {
+  const verdict = authorize(user, access);
+  if (verdict.kind === "allowed") return;
+  const { resource } = access;
+  if (!resource) throw new StatusError(403, "Forbidden", `forbidden: ${verdict.why}`, {});
+  throw forbiddenRequest(resource, resource.name, verdict.why);
 }
 
 /** Says what is done without a kind that this API does not have. Throws `StatusError` but for an empty list. */
@@ -150,10 +143,6 @@ async function replyUnsupported(
   const metadata = { resourceVersion: "" };
   const list = { kind: `${kind}List`, apiVersion: `${group}/${version}`, metadata, items: [] };
   await replyObject(exchange, 200, list);
-}
-
-function pathOf(target: string): string {
-  return target.split("?")[0]?.slice(0, 512) ?? "";
 }
 
 /** Objects of a namespace are in one; others are not. Lists may be of all namespaces. */

@@ -90,8 +90,3 @@ function authenticated(identity: Identity): Identity {
     ? identity
     : { ...identity, groups: [...identity.groups, ALL_AUTHENTICATED] };
 }
-
-/** The token of an `Authorization: Bearer` header. */
-export function bearerTokenOf(authorization: string | undefined): string | undefined {
-  return /^Bearer +(\S+)$/i.exec(authorization?.trim() ?? "")?.[1];
-}
