@@ -5,7 +5,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { ClusterRound } from "../tools/bench/cluster/cluster-result.ts";
 import type { BenchResult } from "../tools/bench/result.ts";
+import { apiServerObstacle } from "./kube/apiserver.ts";
 
 const BENCH = join(import.meta.dirname, "..", "tools", "bench", "bench.ts");
 
@@ -56,6 +58,45 @@ test("a quick benchmark ends well and measures every figure", async () => {
       ],
     );
     assert.match(output, /^one pod, create → running, to the floor +≤ 1\.3 × +too few to judge$/m);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("a quick benchmark of a cluster's node measures every figure", {
+  skip: apiServerObstacle() ?? false,
+}, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodelet-bench-"));
+  try {
+    const file = join(folder, "result.json");
+    const { code, output } = await bench("--quick", "--cluster", "--json", file);
+    assert.equal(code, 0, output);
+    const result: BenchResult<ClusterRound> = JSON.parse(readFileSync(file, "utf8"));
+    const [round] = result.subjects[0]?.rounds ?? [];
+    assert.ok(round, output);
+    assert.ok(round.startUpMs > 0 && round.floorMs.every((ms) => ms > 0));
+    const { first, singles, probed, plain } = round;
+    assert.deepEqual(
+      [first, ...singles, probed, plain].map(({ readyMs, goneMs }) => [
+        readyMs.length,
+        goneMs.length,
+      ]),
+      [
+        [1, 1],
+        [1, 1],
+        [5, 5],
+        [5, 5],
+      ],
+    );
+    for (const { readyMs, goneMs, startCpuMs, stopCpuMs, requests } of [first, probed, plain]) {
+      assert.ok([...readyMs, ...goneMs, startCpuMs, stopCpuMs].every((ms) => ms > 0));
+      // Every pod is said to be ready, and in the end taken from the API.
+      assert.ok((requests["patch pods/status"] ?? 0) >= 2 * readyMs.length, output);
+      assert.equal(requests["delete pods"], readyMs.length, output);
+    }
+    for (const steady of [round.steady[0], probed.steady, plain.steady])
+      assert.ok(steady && steady.rssMib > steady.anonymousMib && steady.anonymousMib > 5);
+    assert.match(output, /^ {2}create → Ready, last, ms +\d/m);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

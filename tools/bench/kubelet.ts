@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Pod } from "../../src/api/generated/types.ts";
@@ -82,6 +82,31 @@ export function benchConfig(minor: number, manifests: string): Readonly<Record<s
   };
 }
 
+/**
+ * The configuration of a node of a cluster: its pods come from the API, and requests have the bounds of today's
+ * releases, whatever the release's own are.
+ */
+export function clusterConfig(
+  minor: number,
+  clientCaFile: string,
+): Readonly<Record<string, unknown>> {
+  const { staticPodPath, readOnlyPort, address, ...config } = benchConfig(minor, "");
+  return {
+    ...config,
+    authentication: {
+      x509: { clientCAFile: clientCaFile },
+      anonymous: { enabled: false },
+      webhook: { enabled: false },
+    },
+    // Without one every pod costs a warning.
+    clusterDNS: ["10.96.0.10"],
+    kubeAPIQPS: 50,
+    kubeAPIBurst: 100,
+    eventRecordQPS: 50,
+    eventBurst: 100,
+  };
+}
+
 /** The command line of a kubelet; the endpoint of the runtime was a flag before it was a setting. */
 export function kubeletArgv(
   { path, minor }: Pick<Kubelet, "path" | "minor">,
@@ -92,37 +117,36 @@ export function kubeletArgv(
   return [path, ...runWord(path), `--config=${config}`, ...remote, ...endpoint];
 }
 
-/** A kubelet that runs in a box. */
-export class RunningKubelet {
+/** What a kubelet is started with beside the flags of its release. */
+export interface KubeletStart {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly flags?: readonly string[];
+  /** Folder for CPU profiles, of nodelet only. */
+  readonly cpuProfile: string | undefined;
+}
+
+/** The process of a kubelet in a box. */
+export class KubeletProcess {
   /** As the machine counts. */
   readonly pid: number;
   readonly startedAtMs: number;
-  /** Address of its pods inside the box. */
-  readonly podsAddress = `http://127.0.0.1:${API_PORT}/pods`;
   readonly #process: BoxProcess;
-  readonly #manifests: string;
 
-  private constructor(process: BoxProcess, pid: number, parts: [number, string]) {
+  private constructor(process: BoxProcess, pid: number, startedAtMs: number) {
     this.#process = process;
     this.pid = pid;
-    [this.startedAtMs, this.#manifests] = parts;
+    this.startedAtMs = startedAtMs;
   }
 
   /** Starts the agent; its API need not answer yet. Output goes to the box's log `<label>.log`. */
-  static async start(
-    box: Box,
-    kubelet: Kubelet,
-    cpuProfile: string | undefined,
-  ): Promise<RunningKubelet> {
-    const manifests = join(box.folder, "manifests");
-    mkdirSync(manifests);
-    mkdirSync(join(box.folder, "staging"));
+  static async start(box: Box, kubelet: Kubelet, start: KubeletStart): Promise<KubeletProcess> {
     const config = join(box.folder, "bench-config.json");
-    writeFileSync(config, JSON.stringify(benchConfig(kubelet.minor, manifests)));
-    const env = profileEnvironment(kubelet, cpuProfile);
+    writeFileSync(config, JSON.stringify(start.config));
+    const env = profileEnvironment(kubelet, start.cpuProfile);
+    const argv = [...kubeletArgv(kubelet, config), ...(start.flags ?? [])];
     const startedAtMs = monotonicMs();
-    const running = box.spawnLogged(kubelet.label, kubeletArgv(kubelet, config), { env });
-    return new RunningKubelet(running, await running.pid(), [startedAtMs, manifests]);
+    const running = box.spawnLogged(kubelet.label, argv, { env });
+    return new KubeletProcess(running, await running.pid(), startedAtMs);
   }
 
   /** Throws when the agent has ended. */
@@ -131,9 +155,36 @@ export class RunningKubelet {
     throw new Error("the kubelet ended by itself");
   }
 
-  /** What the agent was started with, as the kernel says: proof that the process measured is the right one. */
-  commandLine(): string {
-    return readFileSync(`/proc/${this.pid}/cmdline`, "utf8").split("\0").join(" ").trim();
+  /** Ends the agent; its pods run on. */
+  async stop(): Promise<void> {
+    await this.#process.kill("SIGTERM");
+    await this.#process.exited;
+  }
+}
+
+/** A kubelet that runs in a box and takes its pods from a folder. */
+export class RunningKubelet {
+  /** Address of its pods inside the box. */
+  readonly podsAddress = `http://127.0.0.1:${API_PORT}/pods`;
+  readonly process: KubeletProcess;
+  readonly #manifests: string;
+
+  private constructor(process: KubeletProcess, manifests: string) {
+    this.process = process;
+    this.#manifests = manifests;
+  }
+
+  static async start(
+    box: Box,
+    kubelet: Kubelet,
+    cpuProfile: string | undefined,
+  ): Promise<RunningKubelet> {
+    const manifests = join(box.folder, "manifests");
+    mkdirSync(manifests);
+    mkdirSync(join(box.folder, "staging"));
+    const config = benchConfig(kubelet.minor, manifests);
+    const process = await KubeletProcess.start(box, kubelet, { config, cpuProfile });
+    return new RunningKubelet(process, manifests);
   }
 
   /** Puts manifests in place, one right after the other; gives the moment of each. */
@@ -158,12 +209,6 @@ export class RunningKubelet {
       rmSync(join(this.#manifests, `${name}.json`));
       return at;
     });
-  }
-
-  /** Ends the agent; its pods run on. */
-  async stop(): Promise<void> {
-    await this.#process.kill("SIGTERM");
-    await this.#process.exited;
   }
 }
 

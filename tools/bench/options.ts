@@ -21,6 +21,8 @@ export interface BenchOptions {
   readonly idleSeconds: number;
   /** Pause before a window and between phases. */
   readonly settleSeconds: number;
+  /** Measures nodes of a real API server, pods created through it. */
+  readonly cluster: boolean;
   /** Adds a phase with two TCP probes a second for every pod. */
   readonly probes: boolean;
   readonly containerd: ContainerdVersion;
@@ -28,7 +30,7 @@ export interface BenchOptions {
   readonly json: string | undefined;
   /** Ends with an error when a target is not met by nodelet. */
   readonly strict: boolean;
-  /** Folder for CPU profiles of nodelet, written when an agent leaves. */
+  /** Folder for CPU profiles of nodelet and their flame graphs, written when an agent leaves. */
   readonly cpuProfile: string | undefined;
 }
 
@@ -39,10 +41,11 @@ export const USAGE = `usage: npm run bench -- [flags]
   --pods N           pods created at once (50)
   --singles N        pods created one at a time (9)
   --idle-seconds N   how long the agent is watched without pods (30)
+  --cluster          as nodes of a real API server, pods created through it
   --probes           also watch the agent while it probes every pod twice a second
   --containerd V     machine (default), 1.7 or 2.1
   --json FILE        write all that was measured
-  --cpu-profile DIR  write CPU profiles of nodelet
+  --cpu-profile DIR  write CPU profiles of nodelet, each with a flame graph (SVG)
   --strict           end with 1 when nodelet misses a target
   --quick            1 round, 5 pods, short windows: shows that it works, not how fast`;
 
@@ -67,6 +70,7 @@ export function parseBenchOptions(argv: readonly string[]): BenchOptions {
     singles: count("singles", flags.singles, base.singles),
     idleSeconds: count("idle-seconds", flags["idle-seconds"], base.idleSeconds),
     settleSeconds: base.settleSeconds,
+    cluster: flags.cluster ?? false,
     probes: flags.probes ?? false,
     containerd,
     json: flags.json,
@@ -88,6 +92,7 @@ function read(argv: readonly string[]) {
         containerd: { type: "string" },
         json: { type: "string" },
         "cpu-profile": { type: "string" },
+        cluster: { type: "boolean" },
         probes: { type: "boolean" },
         strict: { type: "boolean" },
         quick: { type: "boolean" },

@@ -3,6 +3,7 @@ import { createInterface } from "node:readline";
 import type { Box, BoxProcess } from "../../test/box/box.ts";
 import type { Sighting } from "./observe-pods.ts";
 import { POD_LABEL } from "./pods.ts";
+import { Sightings } from "./sightings.ts";
 
 /** When the API of a kubelet first showed a pod running, and ready. */
 export interface SeenTimes {
@@ -18,8 +19,7 @@ export function monotonicMs(): number {
 /** Asks the kubelet of a box for its pods, by a program inside the box. */
 export class PodObserver implements AsyncDisposable {
   readonly #process: BoxProcess;
-  readonly #sightings = new Map<string, number>();
-  readonly #waiting = new Set<() => void>();
+  readonly #sightings = new Sightings();
 
   constructor(box: Box, address: string) {
     const script = join(import.meta.dirname, "observe-pods.ts");
@@ -27,8 +27,7 @@ export class PodObserver implements AsyncDisposable {
     if (this.#process.stdout) {
       createInterface(this.#process.stdout).on("line", (line) => {
         const sighting: Sighting = JSON.parse(line);
-        this.#sightings.set(keyOf(sighting), sighting.at);
-        for (const look of this.#waiting) look();
+        this.#sightings.note(keyOf(sighting), sighting.at);
       });
     }
     this.#process.stderr?.pipe(process.stderr, { end: false });
@@ -41,7 +40,8 @@ export class PodObserver implements AsyncDisposable {
 
   /** When the API first answered. */
   async answered(timeoutMs: number, signal: AbortSignal): Promise<number> {
-    return await this.#until(() => this.#sightings.get("answer"), { timeoutMs, signal });
+    const [at = Number.NaN] = await this.#sightings.all(["answer"], timeoutMs, signal);
+    return at;
   }
 
   /** When each of the pods was first seen running and ready; rejects with the names of those that were not. */
@@ -50,49 +50,17 @@ export class PodObserver implements AsyncDisposable {
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<readonly SeenTimes[]> {
-    const timesOf = (name: string) => {
-      const running = this.#sightings.get(`running ${name}`);
-      const ready = this.#sightings.get(`ready ${name}`);
-      return running === undefined || ready === undefined ? undefined : { running, ready };
-    };
-    const all = () => {
-      const times = names.flatMap((name) => timesOf(name) ?? []);
-      return times.length === names.length ? times : undefined;
-    };
-    try {
-      return await this.#until(all, { timeoutMs, signal });
-    } catch (error) {
-      const late = names.filter((name) => timesOf(name) === undefined);
-      throw new Error(`not ready: ${late.join(", ")}`, { cause: error });
-    }
+    const keys = names.flatMap((name) => [`running ${name}`, `ready ${name}`]);
+    const moments = await this.#sightings.all(keys, timeoutMs, signal);
+    return names.map((_, i) => ({
+      running: moments[2 * i] ?? Number.NaN,
+      ready: moments[2 * i + 1] ?? Number.NaN,
+    }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.stdin?.end();
     await this.#process.exited;
-  }
-
-  #until<T>(
-    look: () => T | undefined,
-    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
-  ): Promise<T> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    return new Promise((resolve, reject) => {
-      const finish = (settle: () => void) => {
-        this.#waiting.delete(check);
-        limit.removeEventListener("abort", giveUp);
-        settle();
-      };
-      const check = () => {
-        const found = look();
-        if (found !== undefined) finish(() => resolve(found));
-      };
-      const giveUp = () => finish(() => reject(limit.reason));
-      limit.addEventListener("abort", giveUp, { once: true });
-      this.#waiting.add(check);
-      if (limit.aborted) giveUp();
-      else check();
-    });
   }
 }
 

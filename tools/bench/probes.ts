@@ -80,7 +80,7 @@ async function watch(box: Box, agent: RunningKubelet, minutes: number): Promise<
   );
   for (let minute = 1; minute <= minutes; minute += 1) {
     const looked = looksOf(await probesOf(box));
-    const before = processFigures(agent.pid);
+    const before = processFigures(agent.process.pid);
     const busy = machineCpuMs();
     const began = performance.now();
     while (performance.now() - began < 60_000) {
@@ -90,7 +90,7 @@ async function watch(box: Box, agent: RunningKubelet, minutes: number): Promise<
           late.set(`${podUid}/${container}/${kind}/${atMs}`, lateMs);
     }
     const seconds = (performance.now() - began) / 1000;
-    const now = processFigures(agent.pid);
+    const now = processFigures(agent.process.pid);
     const probes = await probesOf(box);
     failed = probes.reduce((sum, { counts: c }) => sum + c.failed + c.unknown, 0);
     const row = [
@@ -120,7 +120,7 @@ async function main(minutes: number, pods: number): Promise<void> {
     for (;;) {
       const probes = await probesOf(box).catch(() => []);
       if (probes.filter(({ verdict }) => verdict === "success").length === all) break;
-      agent.assertRunning();
+      agent.process.assertRunning();
       if (performance.now() - began > 600_000) throw new Error("the pods do not become ready");
       await sleep(1000);
     }
@@ -134,7 +134,7 @@ async function main(minutes: number, pods: number): Promise<void> {
     console.log(
       `${lateMs.length} looks, late by: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, p99.9 ${at(0.999)} ms, most ${at(1)} ms; ${failed} failed`,
     );
-    await agent.stop();
+    await agent.process.stop();
   });
 }
 

@@ -14,15 +14,26 @@ interface Line {
 
 /** Everything for the screen: where, the figures, the targets. */
 export function renderReport(result: BenchResult): string {
-  return [headOf(result), figures(result), floorNote(result), targets(result)].join("\n\n");
+  return [headOf(result, "the floor"), figures(result), floorNote(result), targets(result)].join(
+    "\n\n",
+  );
 }
 
-function headOf({ machine, startedAt, options, subjects }: BenchResult): string {
+/** A round in which the agent was watched without pods first. */
+interface Watched {
+  readonly steady: readonly Steady[];
+}
+
+/** Where and how it was measured, and how busy the machine was. */
+export function headOf(
+  { machine, startedAt, options, subjects }: BenchResult<Watched>,
+  ratio: string,
+): string {
   const { cpus, cpuModel, memoryGib, kernel, runtime, node, loadBefore, loadAfter } = machine;
   return [
     `${startedAt.slice(0, 16).replace("T", " ")} UTC, ${cpus} × ${cpuModel}, ${memoryGib} GiB, Linux ${kernel}, ${runtime}, node ${node}`,
     ...subjects.map(({ label, version }) => `${label}: ${version}`),
-    `${options.rounds} round(s), medians over the rounds (smallest – largest), × is the ratio to the floor of the same round`,
+    `${options.rounds} round(s), medians over the rounds (smallest – largest), × is the ratio to ${ratio} of the same round`,
     `load ${short(loadBefore)} before, ${short(loadAfter)} after; ${busyNote(subjects, cpus)}`,
   ].join("\n");
 }
@@ -31,7 +42,7 @@ function headOf({ machine, startedAt, options, subjects }: BenchResult): string 
 const QUIET_SHARE = 0.15;
 
 /** How much others did while the bench only waited: in the windows without pods. */
-function busyNote(subjects: readonly SubjectResult[], cpus: number): string {
+function busyNote(subjects: readonly SubjectResult<Watched>[], cpus: number): string {
   const windows = subjects.flatMap(({ rounds }) => rounds.flatMap(({ steady }) => steady[0] ?? []));
   const over = spread(windows.map(({ elsewhereCores }) => elsewhereCores));
   if (over === undefined) return "";
@@ -135,7 +146,8 @@ function steadyLines(name: string, of: (round: Round) => Steady | undefined): Li
   ];
 }
 
-function cell(rounds: readonly Round[], figure: (round: Round) => number | undefined): string {
+/** A figure over the rounds: its median, with the smallest and largest where they differ. */
+export function cell<R>(rounds: readonly R[], figure: (round: R) => number | undefined): string {
   const over = spread(rounds.flatMap((round) => figure(round) ?? []));
   if (over === undefined) return "–";
   const [least, most] = [short(over.min), short(over.max)];

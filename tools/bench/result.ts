@@ -1,8 +1,8 @@
 // pure
 /** What is measured, as it is written to the JSON file. Times are milliseconds since a pod's creation. */
 
-/** Everything of one run. */
-export interface BenchResult {
+/** Everything of one run; `R` is what a round measures. */
+export interface BenchResult<R = Round> {
   /** Of this format. */
   readonly format: 1;
   readonly startedAt: string;
@@ -15,7 +15,7 @@ export interface BenchResult {
     readonly idleSeconds: number;
     readonly probes: boolean;
   };
-  readonly subjects: readonly SubjectResult[];
+  readonly subjects: readonly SubjectResult<R>[];
 }
 
 /** Where it was measured; nothing that names the machine. */
@@ -33,12 +33,12 @@ export interface Machine {
 }
 
 /** One kubelet in all rounds. */
-export interface SubjectResult {
+export interface SubjectResult<R = Round> {
   readonly label: string;
   /** What it says of itself, like `v1.20.2`. */
   readonly version: string;
   readonly isNodelet: boolean;
-  readonly rounds: readonly Round[];
+  readonly rounds: readonly R[];
 }
 
 /** One kubelet on one fresh node. */

@@ -9,9 +9,10 @@ import { askKubelet, type Kubelet, RunningKubelet } from "./kubelet.ts";
 import type { BenchOptions } from "./options.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { benchPod } from "./pods.ts";
-import { machineCpuMs, processFigures } from "./process-figures.ts";
+import { processFigures } from "./process-figures.ts";
 import type { Floor, PodTimes, Round, Steady, Together } from "./result.ts";
 import { untilStopped } from "./runtime-state.ts";
+import { watchAgent } from "./watch-agent.ts";
 
 /** Pause between two questions: short for one pod, longer where the answers are long. */
 const ONE_POLL_MS = 8;
@@ -19,18 +20,18 @@ const MANY_POLL_MS = 100;
 /** Nobody is faster than the floor: for this share of it one pod is not asked about, as asking costs, too. */
 const SURELY_NOT_YET = 0.7;
 /** The CPU time of what an agent still does about pods that are ready already counts as theirs. */
-const TAIL_MS = 500;
+export const TAIL_MS = 500;
 const FEW_PODS = 10;
 /** For anything that should take seconds. */
-const TIMEOUT_MS = 120_000;
+export const TIMEOUT_MS = 120_000;
 /** Room on the box's disk for many pods and the logs of an agent, in memory. */
-const STORE_MIB = 2048;
+export const STORE_MIB = 2048;
 
 /** What a round found out, and about whom. */
-export interface RoundResult {
+export interface RoundResult<R = Round> {
   readonly kubelet: Kubelet;
   readonly runtime: string;
-  readonly round: Round;
+  readonly round: R;
 }
 
 /** Who is to be measured, and how it goes on. */
@@ -102,10 +103,10 @@ class AgentRun {
     say(`${options.pods} pods at once`);
     const { together, steady } = await this.#atOnce(parts, { name: "many", count: options.pods });
     const probing = options.probes ? await this.#probing(parts) : undefined;
-    agent.assertRunning();
-    await agent.stop();
+    agent.process.assertRunning();
+    await agent.process.stop();
     return {
-      startUpMs: answeredAt - agent.startedAtMs,
+      startUpMs: answeredAt - agent.process.startedAtMs,
       single,
       together,
       steady: [idle, ...withFew, steady],
@@ -139,15 +140,15 @@ class AgentRun {
   ): Promise<{ readonly together: Together; readonly steady: Steady }> {
     const { agent } = parts;
     await this.#settle();
-    const before = processFigures(agent.pid).cpuMs;
+    const before = processFigures(agent.process.pid).cpuMs;
     const { times, stop } = await this.#create(parts, { ...order, pollMs: MANY_POLL_MS });
     await sleep(TAIL_MS, undefined, { signal: this.#order.signal });
-    const started = processFigures(agent.pid).cpuMs;
+    const started = processFigures(agent.process.pid).cpuMs;
     const steady = await this.#watch(agent, order.count, this.#order.options.idleSeconds / 2);
-    const stopping = processFigures(agent.pid).cpuMs;
+    const stopping = processFigures(agent.process.pid).cpuMs;
     const stoppedMs = await stop();
     await sleep(TAIL_MS, undefined, { signal: this.#order.signal });
-    const stopCpuMs = processFigures(agent.pid).cpuMs - stopping;
+    const stopCpuMs = processFigures(agent.process.pid).cpuMs - stopping;
     return {
       together: { pods: times, startCpuMs: started - before, stoppedMs, stopCpuMs },
       steady,
@@ -193,20 +194,7 @@ class AgentRun {
   /** The agent's figures over a window in which the bench leaves it alone. */
   async #watch(agent: RunningKubelet, pods: number, seconds: number): Promise<Steady> {
     await this.#settle();
-    const startedAt = performance.now();
-    const [before, allBefore] = [processFigures(agent.pid), machineCpuMs()];
-    await sleep(seconds * 1000, undefined, { signal: this.#order.signal });
-    const [after, allAfter] = [processFigures(agent.pid), machineCpuMs()];
-    const elapsedMs = performance.now() - startedAt;
-    const ownMs = after.cpuMs - before.cpuMs;
-    return {
-      pods,
-      seconds: elapsedMs / 1000,
-      cpuMilli: (ownMs / elapsedMs) * 1000,
-      elsewhereCores: Math.max(0, allAfter - allBefore - ownMs) / elapsedMs,
-      rssMib: after.rssMib,
-      anonymousMib: after.anonymousMib,
-    };
+    return await watchAgent(agent.process.pid, { pods, seconds }, this.#order.signal);
   }
 
   async #settle(share = 1): Promise<void> {
@@ -222,8 +210,8 @@ interface Parts {
 
 const SHOWN_LINES = 40;
 
-/** What the agent wrote last, if it came so far. */
-function lastLines(box: Box, label: string): string {
+/** The last lines of the agent's log; empty when it was not started. */
+export function lastLines(box: Box, label: string): string {
   const file = join(box.folder, `${label}.log`);
   if (!existsSync(file)) return "";
   return readFileSync(file, "utf8").split("\n").slice(-SHOWN_LINES).join("\n");
