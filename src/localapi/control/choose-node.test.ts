@@ -5,12 +5,22 @@ import { choosePlacement } from "./choose-node.ts";
 
 const node = (more: Partial<Node> = {}): Node => ({
   metadata: { name: "n1", labels: { disk: "ssd" } },
-  status: { allocatable: { cpu: "1", memory: "1Gi", pods: "2", "example.test/gpu": "1" } },
+  status: {
+    allocatable: {
+      cpu: "1",
+      memory: "1Gi",
+      pods: "2",
+      "ephemeral-storage": "10Gi",
+      "hugepages-2Mi": "4Mi",
+      "example.test/gpu": "1",
+    },
+  },
   ...more,
 });
 const pod = (spec: Partial<PodSpec> = {}, requests: Record<string, string> = {}): Pod => ({
   spec: { containers: [{ name: "a", image: "b", resources: { requests } }], ...spec },
 });
+const LARGE = pod({}, { "ephemeral-storage": "4Gi" });
 const taint = { key: "own", value: "x", effect: "NoSchedule" };
 
 test("`choosePlacement` finds the node, or the reason against it", () => {
@@ -31,6 +41,22 @@ test("`choosePlacement` finds the node, or the reason against it", () => {
       "n1",
     ],
     ["memory", pod({}, { memory: "2Gi" }), node(), [], "1 Insufficient memory"],
+    ["local storage", pod({}, { "ephemeral-storage": "6Gi" }), node(), [LARGE], "n1"],
+    [
+      "local storage that others request",
+      pod({}, { "ephemeral-storage": "7Gi" }),
+      node(),
+      [LARGE],
+      "1 Insufficient ephemeral-storage",
+    ],
+    [
+      "local storage of a node that does not account for it",
+      pod({}, { "ephemeral-storage": "1" }),
+      node({ status: { allocatable: { cpu: "1" } } }),
+      [],
+      "1 Insufficient ephemeral-storage",
+    ],
+    ["huge pages", pod({}, { "hugepages-2Mi": "6Mi" }), node(), [], "1 Insufficient hugepages-2Mi"],
     [
       "devices",
       pod({}, { "example.test/gpu": "1" }),

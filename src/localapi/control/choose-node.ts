@@ -120,8 +120,11 @@ function lacking(pod: Pod, { status }: Node, pods: readonly Pod[]): string | und
     of(asked) === 0 || used.reduce((sum, each) => sum + of(each), 0) + of(asked) <= of(total);
   if (!fits(({ cpuMilli }) => cpuMilli)) return "Insufficient cpu";
   if (!fits(({ memoryBytes }) => memoryBytes)) return "Insufficient memory";
-  const short = [...asked.extended.keys()].find(
-    (name) => !fits(({ extended }) => extended.get(name) ?? 0),
-  );
+  if (!fits(({ ephemeralStorageBytes }) => ephemeralStorageBytes))
+    return "Insufficient ephemeral-storage";
+  const others = (amounts: ResourceAmounts) => [...amounts.hugepagesBytes, ...amounts.extended];
+  const short = others(asked).find(
+    ([name]) => !fits((amounts) => new Map(others(amounts)).get(name) ?? 0),
+  )?.[0];
   return short === undefined ? undefined : `Insufficient ${short}`;
 }
