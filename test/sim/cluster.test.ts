@@ -270,8 +270,14 @@ test("a pod that does not fit on the node is rejected, with the reason", () =>
       { ...large, spec: { ...spec, containers } },
     );
     await world.advance(10_000);
-    assert.equal(pod("large")?.status?.phase, "Failed");
-    assert.equal(pod("large")?.status?.reason, "OutOfcpu");
+    const status = pod("large")?.status;
+    assert.equal(status?.phase, "Failed");
+    assert.equal(status?.reason, "OutOfcpu");
+    world.killAgent();
+    await world.advance(1_000);
+    world.startAgent();
+    await world.advance(60_000);
+    assert.deepEqual(pod("large")?.status, status, "a restart changed the status");
     api.objects.delete({ collection: "pods", namespace: "default", name: "large" }, {});
     await world.advance(10_000);
     assert.equal(pod("large"), undefined);

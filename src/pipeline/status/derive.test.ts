@@ -16,12 +16,11 @@ import { deriveStatus } from "./derive.ts";
 
 const PREP = aContainer("prep");
 const SIDE = aContainer("side", { restartPolicy: "Always" });
-const evicted: Partial<PodRecord> = {
-  life: {
-    kind: "terminated",
-    cause: { kind: "evicted", reason: "DeadlineExceeded", message: "too long" },
-  },
-};
+const evictedAs = (reason: string, message: string): PodRecord["life"] => ({
+  kind: "terminated",
+  cause: { kind: "evicted", reason, message },
+});
+const evicted: Partial<PodRecord> = { life: evictedAs("DeadlineExceeded", "too long") };
 
 function statusOf(given: Given, record: Partial<PodRecord> = {}, previous?: PodStatus): PodStatus {
   const context = { previous, runtimeName: "containerd", now: WALL, hostIps: ["10.0.0.1"] };
@@ -110,6 +109,23 @@ test("deriveStatus: a refused pod shows no containers of any kind", () => {
     [containerStatuses, initContainerStatuses, ephemeralContainerStatuses],
     [undefined, undefined, undefined],
   );
+});
+
+test("deriveStatus: a pod that a previous run refused keeps its status, unless it is a manifest's", () => {
+  const pod = aPod({ initContainers: [PREP] });
+  const given = { pod, sandboxes: [], containers: [] };
+  const [reason, message] = ["Evicted", "The node had condition: [DiskPressure]. "];
+  const refused = statusOf(given, {
+    source: "api",
+    admission: { kind: "rejected", reason, message },
+    life: { kind: "terminated", cause: { kind: "rejected" } },
+  });
+  assert.equal(refused.containerStatuses, undefined);
+  const restarted = { life: evictedAs(reason, message) };
+  assert.deepEqual(statusOf(given, { source: "api", ...restarted }, refused), refused);
+  assert.notEqual(statusOf(given, { source: "file" }, refused).containerStatuses, undefined);
+  const ran = statusOf({ ...given, containers: [anEnd("a", 1)] }, { source: "api" }, refused);
+  assert.equal(ran.containerStatuses?.length, 1, "something of it was found all the same");
 });
 
 test("deriveStatus: regular and ephemeral containers by name, init containers as in the spec", () => {

@@ -74,7 +74,7 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
     ...addresses("host", context.hostIps),
     ...addresses("pod", phase === "Pending" && !sandbox ? [] : podIps),
     startTime: previous?.startTime ?? rfc3339(record.startedAt),
-    ...(record.admission.kind === "rejected"
+    ...(wasRefused(record, previous)
       ? {}
       : {
           ...(init.length > 0 ? { initContainerStatuses: initStatuses } : {}),
@@ -154,6 +154,19 @@ function hasAnotherChance(previous: PodStatus, { source, admission }: PodRecord)
   return (
     source !== "api" && admission.kind !== "rejected" && previous.containerStatuses === undefined
   );
+}
+
+/**
+ * Whether the pod was refused, which shows no containers: by this agent, or by a previous run of it, which left nothing
+ * but the status. A pod of the API has no other chance.
+ */
+function wasRefused(
+  { admission, source, observed }: PodRecord,
+  previous: PodStatus | undefined,
+): boolean {
+  if (admission.kind === "rejected") return true;
+  const isLeftRefused = previous?.phase === "Failed" && previous.containerStatuses === undefined;
+  return source === "api" && isLeftRefused && observed.containers.length === 0;
 }
 
 /** A dead sandbox has no address any more; the pod keeps showing the one it had. */
