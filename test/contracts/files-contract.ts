@@ -233,16 +233,19 @@ function fileTrees(at: Current) {
 }
 
 function fileSizes(at: Current) {
-  test("measureTree counts all beneath, follows no link and stops at its limit", async () => {
+  test("measureTrees counts all beneath, follows no link and stops at its limit", async () => {
     const { host, folder } = at();
     const { signal } = new AbortController();
-    const measure = (path: string, maxEntries = 1000) =>
-      host.podFiles.measureTree(path, { maxEntries }, signal);
+    const measure = async (path: string, maxEntries = 1000) => {
+      const [tree] = await host.podFiles.measureTrees([path], { maxEntries }, signal);
+      return tree?.kind === "measured" ? tree.size : undefined;
+    };
     await host.files.makeDirectory(`${folder}/outside`, 0o700);
     await host.files.writeAtomic(`${folder}/outside/big`, "x".repeat(100_000), 0o600);
     await host.files.makeDirectory(`${folder}/tree/a/b`, 0o700);
     const empty = await measure(`${folder}/tree`);
     assert.deepEqual([empty?.inodes, empty?.complete], [3, true]);
+    assert.equal(empty?.device, (await host.diskUsage(`${folder}/tree`))?.device);
     await host.files.writeAtomic(`${folder}/tree/a/b/f`, "x".repeat(10_000), 0o600);
     await host.files.link(`${folder}/outside`, `${folder}/tree/a/link`);
     const full = await measure(`${folder}/tree`);
@@ -251,9 +254,25 @@ function fileSizes(at: Current) {
     assert.ok(grown >= 10_000 && grown < 50_000, `${grown} bytes`);
     const cut = await measure(`${folder}/tree`, 2);
     assert.deepEqual([cut?.complete, (cut?.inodes ?? 9) <= 3], [false, true]);
-    assert.equal(await measure(`${folder}/no`), undefined);
-    assert.equal(await measure(`${folder}/tree/a/link`), undefined);
-    assert.equal(await measure(`${folder}/tree/a/b/f`), undefined);
+  });
+
+  test("measureTrees gives what became of each folder in order, and one that fails does so alone", async () => {
+    const { host, folder } = at();
+    const { signal } = new AbortController();
+    await host.files.makeDirectory(`${folder}/tree/a`, 0o700);
+    await host.files.writeAtomic(`${folder}/tree/f`, "x", 0o600);
+    await host.files.link(`${folder}/tree`, `${folder}/link`);
+    const paths = ["/tree", "/no", "/link", "/tree/f", "/tree/a"].map((name) => folder + name);
+    const trees = await host.podFiles.measureTrees(
+      [...paths, "relative"],
+      { maxEntries: 1000 },
+      signal,
+    );
+    assert.deepEqual(
+      trees.map((tree) => (tree.kind === "measured" ? tree.size.inodes : tree.kind)),
+      [3, "missing", "missing", "missing", 1, "failed"],
+    );
+    assert.deepEqual(await host.podFiles.measureTrees([], { maxEntries: 1 }, signal), []);
   });
 }
 

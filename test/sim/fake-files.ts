@@ -6,6 +6,7 @@ import type {
   FileKind,
   Files,
   FileTrees,
+  MeasuredTree,
   NewFolder,
   TreeSize,
 } from "../../src/outside/host/host.ts";
@@ -204,26 +205,20 @@ export class FakeFiles implements Files, FileTrees {
     });
   }
 
-  async measureTree(
-    path: string,
+  async measureTrees(
+    paths: readonly string[],
     { maxEntries }: { readonly maxEntries: number },
-  ): Promise<TreeSize | undefined> {
-    return this.#begin("measureTree", path, () => {
-      const { node } = this.#find(path);
-      if (node?.kind !== "directory") return undefined;
-      const size = { usedBytes: 0, inodes: 0, complete: true };
-      const visit = (at: Node): void => {
-        if (size.inodes >= maxEntries) size.complete = false;
-        if (!size.complete) return;
-        size.inodes += 1;
-        if (at.kind === "file") size.usedBytes += Math.ceil(at.content.length / 4096) * 4096;
-        if (at.kind !== "directory") return;
-        for (const child of at.entries.values()) {
-          if (child.kind !== "directory" || !child.isMount) visit(child);
-        }
-      };
-      visit(node);
-      return size;
+  ): Promise<readonly MeasuredTree[]> {
+    return paths.map((path): MeasuredTree => {
+      try {
+        return this.#begin("measureTree", path, () => {
+          const { node } = this.#find(path);
+          if (node?.kind !== "directory") return { kind: "missing" };
+          return { kind: "measured", size: sizeOf(node, maxEntries) };
+        });
+      } catch (error) {
+        return { kind: "failed", message: String(error) };
+      }
     });
   }
 
@@ -381,4 +376,20 @@ export class FakeFiles implements Files, FileTrees {
       watch.onChange();
     });
   }
+}
+
+/** What a folder takes; all is on one device, and counting takes no time. */
+function sizeOf(folder: FolderNode, maxEntries: number): TreeSize {
+  const counted = { usedBytes: 0, inodes: 0, complete: true };
+  const visit = (at: Node): void => {
+    if (counted.inodes >= maxEntries) counted.complete = false;
+    if (!counted.complete) return;
+    counted.inodes += 1;
+    if (at.kind === "file") counted.usedBytes += Math.ceil(at.content.length / 4096) * 4096;
+    if (at.kind !== "directory") return;
+    for (const child of at.entries.values())
+      if (child.kind !== "directory" || !child.isMount) visit(child);
+  };
+  visit(folder);
+  return { ...counted, device: 1, tookMs: 0 };
 }

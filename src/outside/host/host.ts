@@ -46,7 +46,17 @@ export interface TreeSize {
   readonly inodes: number;
   /** Everything was counted; otherwise the figures are what was counted before the limit. */
   readonly complete: boolean;
+  /** Number of the device that holds its file system, as in `DiskUsage`. */
+  readonly device: number;
+  /** How long counting took, in milliseconds. */
+  readonly tookMs: number;
 }
+
+/** What became of one of several folders that were to be measured. */
+export type MeasuredTree =
+  | { readonly kind: "measured"; readonly size: TreeSize }
+  | { readonly kind: "missing" }
+  | { readonly kind: "failed"; readonly message: string };
 
 /** A folder to be made, with its permission bits. */
 export interface NewFolder {
@@ -103,14 +113,15 @@ export interface FileTrees {
    */
   removeTree(path: string): Promise<void>;
   /**
-   * What a folder with all it holds takes on its file system; links are not followed, mounts beneath are
-   * left out, and a file with several names counts once. `undefined` when there is no such folder.
+   * What each of several folders with all it holds takes on its file system, in their order, in one request to a
+   * worker; links are not followed, mounts beneath are left out, and a file with several names counts once. A folder
+   * that cannot be measured fails alone. Rejects when one does not answer: ask for each alone then.
    */
-  measureTree(
-    path: string,
+  measureTrees(
+    paths: readonly string[],
     limits: { readonly maxEntries: number },
     signal: AbortSignal,
-  ): Promise<TreeSize | undefined>;
+  ): Promise<readonly MeasuredTree[]>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { wallFromNanos } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { isOutside } from "../../kit/errors.ts";
+import { allValues, inParallel } from "../../kit/in-parallel.ts";
 import type { Log } from "../../kit/log.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerStats, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
@@ -11,7 +12,7 @@ import { measuredVolumes } from "./volumes.ts";
 
 /** What looking at file systems stands on. */
 export interface DisksDeps {
-  readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTree"> };
+  readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTrees"> };
   readonly runtime: {
     listContainerStats(signal: AbortSignal): Promise<readonly ContainerStats[]>;
     filesystems(signal: AbortSignal): Promise<ImageFilesystems>;
@@ -40,14 +41,27 @@ const TIMEOUT_MS = 1_000;
 /** How many times as long as it took to measure a folder its size is good for, where sizes are wanted young. */
 const RARER = 20;
 
+/** Folders that are measured in one request to a worker, and how long they take together as far as is known. */
+const MAX_TOGETHER = 500;
+const TOGETHER_MS = 200;
+/** Folders that are measured at a time, each in a request of its own: one that hangs does not hold up the others. */
+const ALONE_AT_A_TIME = 2;
+
 /** A size with the time it was taken. */
 interface Sized {
   readonly atMs: WallMs;
   readonly at: number;
   readonly usedBytes: number;
   readonly inodesUsed: number;
+  readonly device: number;
   /** How long measuring took. */
   readonly tookMs: number;
+}
+
+/** Usage of a whole file system with the time it was taken. */
+interface Capacity {
+  readonly at: number;
+  readonly disk: DiskUsage;
 }
 
 /** What the runtime and the file systems of node and images said last. */
@@ -65,7 +79,8 @@ export class Disks {
   readonly #options: DisksOptions;
   readonly #deps: DisksDeps;
   readonly #sizes = new Map<string, Sized>();
-  readonly #capacities = new Map<string, DiskUsage>();
+  /** By device. */
+  readonly #capacities = new Map<number, Capacity>();
   #base: Base | undefined;
   #walk: Promise<void> | undefined;
   #walkSome: Promise<unknown> | undefined;
@@ -86,8 +101,8 @@ export class Disks {
   }
 
   /**
-   * As `refresh`, of these pods only, with volumes that are younger. A folder that takes long is measured less often:
-   * at most a twentieth of the time goes into it.
+   * As `refresh`, of these pods only, with ephemeral volumes only, which are younger. A folder that takes long is
+   * measured less often: at most a twentieth of the time goes into it.
    */
   async refreshSome(
     { pods, all }: { readonly pods: readonly MeasuredPod[]; readonly all: readonly MeasuredPod[] },
@@ -96,7 +111,8 @@ export class Disks {
     const now = this.#deps.clock.monotonic();
     if (!this.#base || now - this.#base.at >= volumesMaxAgeMs)
       this.#base = await this.#measureBase();
-    this.#walkSome ??= this.#walkFolders(pods, { volumesMaxAgeMs, rarer: RARER }).finally(() => {
+    const folders = { logs: pods.flatMap(logFolders), volumes: pods.flatMap(ephemeralFolders) };
+    this.#walkSome ??= this.#walkFolders(folders, { volumesMaxAgeMs, rarer: RARER }).finally(() => {
       this.#walkSome = undefined;
       this.#forgetBut(all);
     });
@@ -141,7 +157,8 @@ export class Disks {
   #folders(pod: MeasuredPod): readonly VolumeFigures[] {
     return measuredVolumes(pod.pod).flatMap(({ name, folder, ephemeral }) => {
       const path = `${pod.volumesFolder}/${folder}`;
-      const [size, disk] = [this.#sizes.get(path), this.#capacities.get(path)];
+      const size = this.#sizes.get(path);
+      const disk = size && this.#capacities.get(size.device)?.disk;
       return size ? [{ name, ephemeral, fs: { ...disk, ...used(size) } }] : [];
     });
   }
@@ -180,53 +197,77 @@ export class Disks {
   /** Measures the folders of all pods, and forgets those of pods that are gone. */
   async #walkAll(pods: readonly MeasuredPod[]): Promise<void> {
     const { volumesMaxAgeMs } = this.#options;
-    await this.#walkFolders(pods, { volumesMaxAgeMs, rarer: 0 });
+    const folders = { logs: pods.flatMap(logFolders), volumes: pods.flatMap(volumeFolders) };
+    await this.#walkFolders(folders, { volumesMaxAgeMs, rarer: 0 });
     this.#forgetBut(pods);
+    await this.#measureCapacities(folders.volumes);
   }
 
+  /** Measures what is too old: together what takes little, alone what takes long or is measured for the first time. */
   async #walkFolders(
-    pods: readonly MeasuredPod[],
+    { logs, volumes }: { readonly logs: readonly string[]; readonly volumes: readonly string[] },
     { volumesMaxAgeMs, rarer }: Pick<DisksOptions, "volumesMaxAgeMs"> & { readonly rarer: number },
   ): Promise<void> {
     const logsMaxAgeMs = rarer > 0 ? Math.min(FRESH_MS, volumesMaxAgeMs) : FRESH_MS;
-    for (const pod of pods) {
-      for (const path of logFolders(pod)) await this.#measure(path, logsMaxAgeMs, rarer);
-      if (volumesMaxAgeMs <= 0) continue;
-      for (const path of volumeFolders(pod)) {
-        if (!(await this.#measure(path, volumesMaxAgeMs, rarer))) continue;
-        const disk = await this.#tolerant("disk of a volume", this.#deps.host.diskUsage(path));
-        if (disk) this.#capacities.set(path, disk);
-      }
+    const now = this.#deps.clock.monotonic();
+    const isDue = (path: string, maxAgeMs: number) => {
+      const known = this.#sizes.get(path);
+      return !known || now - known.at >= Math.max(maxAgeMs, rarer * known.tookMs);
+    };
+    const due = [
+      ...logs.filter((path) => isDue(path, logsMaxAgeMs)),
+      ...volumes.filter((path) => volumesMaxAgeMs > 0 && isDue(path, volumesMaxAgeMs)),
+    ];
+    const alone: string[] = [];
+    for (const paths of groupByTime(due, (path) => this.#sizes.get(path)?.tookMs)) {
+      const isMeasured = paths.length > 1 && (await this.#measure(paths));
+      if (!isMeasured) alone.push(...paths);
+    }
+    allValues(await inParallel(alone, ALONE_AT_A_TIME, (path) => this.#measure([path])));
+  }
+
+  /** Asks once for each device that the folders lie on, where what is known is too old. */
+  async #measureCapacities(folders: readonly string[]): Promise<void> {
+    const now = this.#deps.clock.monotonic();
+    const devices = new Map<number, string>();
+    for (const path of folders) {
+      const device = this.#sizes.get(path)?.device;
+      if (device !== undefined && !devices.has(device)) devices.set(device, path);
+    }
+    for (const device of this.#capacities.keys())
+      if (!devices.has(device)) this.#capacities.delete(device);
+    for (const [device, path] of devices) {
+      const known = this.#capacities.get(device);
+      if (known && now - known.at < this.#options.volumesMaxAgeMs) continue;
+      const disk = await this.#tolerant("disk of a volume", this.#deps.host.diskUsage(path));
+      if (disk) this.#capacities.set(device, { at: now, disk });
     }
   }
 
   #forgetBut(pods: readonly MeasuredPod[]): void {
     const there = new Set(pods.flatMap((pod) => [...logFolders(pod), ...volumeFolders(pod)]));
-    for (const path of this.#sizes.keys()) {
-      if (there.has(path)) continue;
-      this.#sizes.delete(path);
-      this.#capacities.delete(path);
-    }
+    for (const path of this.#sizes.keys()) if (!there.has(path)) this.#sizes.delete(path);
   }
 
-  /** Whether the folder was measured again. */
-  async #measure(path: string, maxAgeMs: number, rarer: number): Promise<boolean> {
-    const { clock, host, signal } = this.#deps;
+  /** Measures folders in one request; whether it was answered. Of several nothing is forgotten when it was not. */
+  async #measure(paths: readonly string[]): Promise<boolean> {
+    const { clock, host, log, signal } = this.#deps;
     const at = clock.monotonic();
-    const known = this.#sizes.get(path);
-    if (known && at - known.at < Math.max(maxAgeMs, rarer * known.tookMs)) return false;
-    const size = await this.#tolerant(
-      path,
-      host.podFiles.measureTree(path, { maxEntries: MAX_ENTRIES }, signal),
-    );
-    if (!size) {
-      this.#sizes.delete(path);
-      return false;
+    const limits = { maxEntries: MAX_ENTRIES };
+    const what = paths.length === 1 ? (paths[0] ?? "") : `${paths.length} folders`;
+    const trees = await this.#tolerant(what, host.podFiles.measureTrees(paths, limits, signal));
+    if (!trees && paths.length > 1) return false;
+    for (const [i, path] of paths.entries()) {
+      const tree = trees?.[i];
+      if (tree?.kind !== "measured") this.#sizes.delete(path);
+      else {
+        const { inodes: inodesUsed, complete: _, ...size } = tree.size;
+        this.#sizes.set(path, { at, atMs: clock.wall(), inodesUsed, ...size });
+      }
+      if (tree?.kind === "failed")
+        log.verbose(2, "failed to measure disk usage", { what: path, error: tree.message });
     }
-    const { usedBytes, inodes: inodesUsed } = size;
-    const tookMs = clock.monotonic() - at;
-    this.#sizes.set(path, { at, atMs: clock.wall(), usedBytes, inodesUsed, tookMs });
-    return true;
+    return trees !== undefined;
   }
 
   /** What cannot be measured is missing in the answer; the rest is not the worse for it. */
@@ -244,12 +285,47 @@ export class Disks {
   }
 }
 
+/**
+ * Groups of folders that are measured together. A group takes at most `TOGETHER_MS` by what each took the last time; a
+ * folder of which nothing is known stands alone.
+ */
+function groupByTime(
+  paths: readonly string[],
+  tookMs: (path: string) => number | undefined,
+): readonly (readonly string[])[] {
+  const groups: string[][] = [];
+  let latest: string[] = [];
+  let leftMs = 0;
+  for (const path of paths) {
+    const costMs = tookMs(path);
+    if (costMs === undefined) {
+      groups.push([path]);
+      continue;
+    }
+    if (costMs > leftMs || latest.length === 0 || latest.length >= MAX_TOGETHER) {
+      latest = [];
+      groups.push(latest);
+      leftMs = TOGETHER_MS;
+    }
+    latest.push(path);
+    leftMs -= costMs;
+  }
+  return groups;
+}
+
 function logFolders({ logsFolder, containers }: MeasuredPod): readonly string[] {
   return containers.map(({ name }) => `${logsFolder}/${name}`);
 }
 
 function volumeFolders({ volumesFolder, pod }: MeasuredPod): readonly string[] {
   return measuredVolumes(pod).map(({ folder }) => `${volumesFolder}/${folder}`);
+}
+
+/** Folders of the volumes that count as the pod's ephemeral storage. */
+function ephemeralFolders({ volumesFolder, pod }: MeasuredPod): readonly string[] {
+  return measuredVolumes(pod).flatMap(({ folder, ephemeral }) =>
+    ephemeral ? [`${volumesFolder}/${folder}`] : [],
+  );
 }
 
 function used({ atMs, usedBytes, inodesUsed }: Sized): FsFigures {

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FAKE_FACTS } from "../../../test/sim/fake-host.ts";
 import { GI, ID, NO_PRESSURE, POD, statsWorld } from "../../../test/support/stats-world.ts";
+import { OutsideError } from "../../kit/errors.ts";
 import { FilesystemUsage } from "../../outside/cri/generated/api.ts";
+import type { MeasuredTree } from "../../outside/host/host.ts";
 
 for (const version of [1, 2] as const) {
   test(`v${version}: figures of pod, container and node are the kernel's`, async () => {
@@ -235,6 +237,110 @@ test("storage of chosen pods: as young as it is wanted, forgotten with its pod",
   await host.files.remove(`${data}/big`);
   if (pod) pods.push(pod);
   assert.deepEqual(await volumeBytes(["u1"]), [before], "nothing is known of before it was gone");
+});
+
+/** The requests for sizes of folders, by their last names; the wrapper may change or refuse an answer. */
+function recordMeasuring(
+  { host }: Pick<Awaited<ReturnType<typeof statsWorld>>, "host">,
+  change: (paths: readonly string[], trees: readonly MeasuredTree[]) => readonly MeasuredTree[],
+): () => readonly string[] {
+  const requests: string[] = [];
+  const measureTrees = host.files.measureTrees.bind(host.files);
+  host.files.measureTrees = async (paths, limits) => {
+    requests.push(paths.map((path) => path.slice(path.lastIndexOf("/") + 1)).join(" "));
+    return change(paths, await measureTrees(paths, limits));
+  };
+  return () => requests.splice(0);
+}
+
+test("folders of one round are measured in one request, and each alone when that is not answered", async () => {
+  const world = await statsWorld(1);
+  const { stats, clock } = world;
+  let answersSeveral = true;
+  const requests = recordMeasuring(world, (paths, trees) => {
+    if (paths.length > 1 && !answersSeveral) throw new OutsideError("deadline", "no answer");
+    return trees;
+  });
+  const measured = async () => {
+    const { containers = [], volumes = [] } =
+      (await stats.storageOf(new Set(["u1"]), 9_000)).get("u1") ?? {};
+    const sizes = [containers[0]?.logs, volumes.find(({ name }) => name === "data")?.fs];
+    return sizes.filter((fs) => fs?.usedBytes !== undefined).length;
+  };
+  assert.equal(await measured(), 2);
+  assert.deepEqual(requests(), ["c", "data"], "for the first time each alone");
+  await clock.advance(10_000);
+  assert.equal(await measured(), 2);
+  assert.deepEqual(requests(), ["c data"]);
+  answersSeveral = false;
+  await clock.advance(10_000);
+  assert.equal(await measured(), 2);
+  assert.deepEqual(requests(), ["c data", "c", "data"]);
+});
+
+test("a folder that fails to be measured is missing alone, and one that takes long is measured alone and less often", async () => {
+  const world = await statsWorld(1);
+  const { stats, clock } = world;
+  let outcome: MeasuredTree | { readonly tookMs: number } = { tookMs: 0 };
+  const requests = recordMeasuring(world, (paths, trees) =>
+    trees.map((tree, i): MeasuredTree => {
+      if (!paths[i]?.endsWith("/data") || tree.kind !== "measured") return tree;
+      return "kind" in outcome ? outcome : { ...tree, size: { ...tree.size, ...outcome } };
+    }),
+  );
+  const volumes = async () => {
+    const found = await stats.storageOf(new Set(["u1"]), 9_000);
+    return found.get("u1")?.volumes.map(({ name }) => name);
+  };
+  const all = await volumes();
+  assert.ok(all?.includes("data"));
+  await clock.advance(10_000);
+  outcome = { kind: "failed", message: "EIO" };
+  assert.deepEqual(
+    await volumes(),
+    all?.filter((name) => name !== "data"),
+  );
+  assert.deepEqual(requests(), ["c", "data", "c data"]);
+  outcome = { tookMs: 5_000 };
+  for (let i = 0; i < 12; i += 1) {
+    await clock.advance(10_000);
+    assert.deepEqual(await volumes(), all);
+  }
+  const alone = requests().flatMap((names, i) =>
+    names.includes("data") ? [`${i}: ${names}`] : [],
+  );
+  assert.deepEqual(alone, ["1: data", "12: data"]);
+});
+
+test("the capacity of a file system is asked for once, however many volumes lie on it", async () => {
+  const { stats, host, clock, pods } = await statsWorld(1);
+  for (const uid of ["u2", "u3"]) {
+    const volumesFolder = `/root/pods/${uid}/volumes`;
+    await host.files.makeDirectory(`${volumesFolder}/kubernetes.io~empty-dir/data`, 0o755);
+    for (const pod of pods.slice(0, 1)) pods.push({ ...pod, uid, volumesFolder });
+  }
+  const asked: string[] = [];
+  const diskUsage = host.diskUsage.bind(host);
+  host.diskUsage = (path) => {
+    if (path.startsWith("/root/pods/")) asked.push(path);
+    return diskUsage(path);
+  };
+  const capacities = async () => {
+    const { pods: shown } = (await stats.summary()) as unknown as {
+      readonly pods: readonly {
+        readonly volume: readonly (ShownFs & { readonly name: string })[];
+      }[];
+    };
+    return shown.flatMap(({ volume }) =>
+      volume.flatMap(({ name, capacityBytes }) => (name === "data" ? [capacityBytes] : [])),
+    );
+  };
+  const { capacityBytes } = host.disk;
+  assert.deepEqual(await capacities(), [capacityBytes, capacityBytes, capacityBytes]);
+  assert.equal(asked.length, 1);
+  await clock.advance(61_000);
+  assert.deepEqual(await capacities(), [capacityBytes, capacityBytes, capacityBytes]);
+  assert.equal(asked.length, 2);
 });
 
 test("kubectl top: the first answer takes a second, the next ones do not", async () => {

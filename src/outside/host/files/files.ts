@@ -21,7 +21,7 @@ import { errnoOf, hostError, isMissing } from "../host-errors.ts";
 import { mountTable } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { O_PATH } from "./beneath.ts";
-import { measureTree } from "./measure-tree.ts";
+import { measureTrees } from "./measure-tree.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type DirectoryWatchDeps, watchDirectory } from "./watch-directory.ts";
 import { zipFile } from "./zip-file.ts";
@@ -70,8 +70,8 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
       return all;
     },
     remove: (path) => guarded("remove", path, () => remove(path)),
-    measureTree: (path, limits, signal) =>
-      guarded("measure", path, () => measureTree(path, { ...limits, mounts, onProgress }, signal)),
+    measureTrees: (paths, limits, signal) =>
+      measureTrees(paths, { ...limits, mounts, onProgress }, signal),
     removeTree: (path) => guarded("remove", path, () => removeTree(path, onProgress)),
     link: (target, path) => guarded("link", path, () => link(target, path)),
     zip: (from, to) => guarded("zip", from, () => zipFile(from, to)),

@@ -3,12 +3,14 @@ import {
   closeSync,
   constants,
   type Dir,
+  fstatSync,
   lstatSync,
   opendirSync,
   openSync,
   readlinkSync,
 } from "node:fs";
-import type { TreeSize } from "../host.ts";
+import { OutsideError } from "../../../kit/errors.ts";
+import type { MeasuredTree, TreeSize } from "../host.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
 import { type MountEntry, mountPointsWithin } from "../mounts/parse-mountinfo.ts";
 
@@ -43,34 +45,74 @@ interface Walk {
   complete: boolean;
 }
 
+/** Measures one folder after the other; what cannot be measured fails alone. */
+export async function measureTrees(
+  paths: readonly string[],
+  options: WalkOptions,
+  signal: AbortSignal,
+): Promise<readonly MeasuredTree[]> {
+  const trees: MeasuredTree[] = [];
+  for (const path of paths) {
+    try {
+      const size = await measureTree(path, options, signal);
+      trees.push(size ? { kind: "measured", size } : { kind: "missing" });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      trees.push({ kind: "failed", message: hostError("measure", path, thrown).message });
+    }
+    options.onProgress?.();
+  }
+  return trees;
+}
+
 /**
  * What a folder with all it holds takes. Synchronous in short slices: asking for one file costs a few
  * microseconds this way and tens through the thread pool. For file workers, which may wait for ever. Goes
  * from folder to folder by open descriptors, so that a container that puts a link in the place of a
  * folder leads nowhere.
  */
-export async function measureTree(
+async function measureTree(
   path: string,
-  { maxEntries, mounts, onProgress }: WalkOptions,
+  options: WalkOptions,
   signal: AbortSignal,
 ): Promise<TreeSize | undefined> {
-  const root = statOf(path);
-  if (root === undefined || !root.isDirectory()) return undefined;
-  const usedBytes = root.blocks * BLOCK_BYTES;
-  const counted = { usedBytes, inodes: 1, complete: true };
+  if (!path.startsWith("/"))
+    throw new OutsideError("invalid", `measure ${path}: the path is not absolute`);
+  const startedAt = performance.now();
+  using root = openFolder(path);
+  if (root === undefined) return undefined;
+  const { dev, blocks } = fstatSync(root.descriptor, { bigint: true });
   const walk: Walk = {
-    device: root.dev,
-    mounts: mountsBelow(path, mounts()),
+    device: dev,
+    mounts: mountsBelow(root, options.mounts()),
     counted: new Set(),
-    ...counted,
+    usedBytes: blocks * BLOCK_BYTES,
+    inodes: 1,
+    complete: true,
   };
-  const steps = entries(path, walk, "");
+  await stepThrough(entries(root, walk, ""), walk, options, signal);
+  return {
+    usedBytes: Number(walk.usedBytes),
+    inodes: walk.inodes,
+    complete: walk.complete,
+    device: Number(dev),
+    tookMs: performance.now() - startedAt,
+  };
+}
+
+/** Takes all steps of a walk, with pauses, up to the limit of entries. */
+async function stepThrough(
+  steps: Generator<void, void>,
+  walk: Walk,
+  { maxEntries, onProgress }: WalkOptions,
+  signal: AbortSignal,
+): Promise<void> {
   let began = performance.now();
   try {
     for (let step = steps.next(); !step.done; step = steps.next()) {
       if (walk.inodes >= maxEntries) {
         walk.complete = false;
-        break;
+        return;
       }
       if (performance.now() - began > SLICE_MS) {
         await new Promise((resolve) => setImmediate(resolve));
@@ -82,38 +124,36 @@ export async function measureTree(
   } finally {
     steps.return();
   }
-  return { usedBytes: Number(walk.usedBytes), inodes: walk.inodes, complete: walk.complete };
 }
 
 /** Counts one entry after the other; a folder that vanishes meanwhile is left out. */
-function* entries(path: string, walk: Walk, shown: string, depth = 0): Generator<void, void> {
-  const folder = openFolder(path);
-  if (folder === undefined) return;
-  const here = `/proc/self/fd/${folder.descriptor}`;
-  try {
-    const beneath: string[] = [];
-    for (let entry = folder.dir.readSync(); entry !== null; entry = folder.dir.readSync()) {
-      const isMount = walk.mounts.has(`${shown}/${entry.name}`);
-      if (!isMount && count(`${here}/${entry.name}`, walk)) beneath.push(entry.name);
-      yield;
-    }
-    if (beneath.length > 0 && depth >= MAX_DEEP) walk.complete = false;
-    else
-      for (const name of beneath)
-        yield* entries(`${here}/${name}`, walk, `${shown}/${name}`, depth + 1);
-  } finally {
-    folder.dir.closeSync();
-    closeSync(folder.descriptor);
+function* entries(
+  { dir, descriptor }: OpenedFolder,
+  walk: Walk,
+  shown: string,
+  depth = 0,
+): Generator<void, void> {
+  const here = `/proc/self/fd/${descriptor}`;
+  const beneath: string[] = [];
+  for (let entry = dir.readSync(); entry !== null; entry = dir.readSync()) {
+    const isMount = walk.mounts.has(`${shown}/${entry.name}`);
+    if (!isMount && count(`${here}/${entry.name}`, walk)) beneath.push(entry.name);
+    yield;
   }
+  if (beneath.length > 0 && depth >= MAX_DEEP) walk.complete = false;
+  else
+    for (const name of beneath) {
+      using folder = openFolder(`${here}/${name}`);
+      if (folder) yield* entries(folder, walk, `${shown}/${name}`, depth + 1);
+    }
 }
 
 /** Mount points below the folder, as paths that begin with a slash at the folder. */
-function mountsBelow(path: string, table: readonly MountEntry[]): ReadonlySet<string> {
-  const folder = openFolder(path);
-  if (!folder) return new Set();
-  const real = readlinkSync(`/proc/self/fd/${folder.descriptor}`);
-  folder.dir.closeSync();
-  closeSync(folder.descriptor);
+function mountsBelow(
+  { descriptor }: OpenedFolder,
+  table: readonly MountEntry[],
+): ReadonlySet<string> {
+  const real = readlinkSync(`/proc/self/fd/${descriptor}`);
   return new Set(mountPointsWithin(table, real).map((point) => point.slice(real.length)));
 }
 
@@ -134,17 +174,33 @@ function statOf(path: string): BigIntStats | undefined {
   return orVanished(path, () => lstatSync(path, { bigint: true }));
 }
 
-function openFolder(path: string): { readonly dir: Dir; readonly descriptor: number } | undefined {
-  return orVanished(path, () => {
-    const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-    const descriptor = openSync(path, flags);
+/** A folder that is held open, to be listed. */
+class OpenedFolder implements Disposable {
+  readonly descriptor: number;
+  readonly dir: Dir;
+
+  /** Opens it; throws the error of the system call. */
+  constructor(path: string) {
+    this.descriptor = openSync(
+      path,
+      constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
+    );
     try {
-      return { dir: opendirSync(`/proc/self/fd/${descriptor}`), descriptor };
+      this.dir = opendirSync(`/proc/self/fd/${this.descriptor}`);
     } catch (thrown) {
-      closeSync(descriptor);
+      closeSync(this.descriptor);
       throw thrown;
     }
-  });
+  }
+
+  [Symbol.dispose](): void {
+    this.dir.closeSync();
+    closeSync(this.descriptor);
+  }
+}
+
+function openFolder(path: string): OpenedFolder | undefined {
+  return orVanished(path, () => new OpenedFolder(path));
 }
 
 function orVanished<T>(path: string, read: () => T): T | undefined {

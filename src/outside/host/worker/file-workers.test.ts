@@ -95,17 +95,38 @@ describe("createFileWorkers", { skip: obstacle ?? false }, () => {
     const inside = await TestFilesystem.mount(join(above, "deep"));
     try {
       await inside.become("hang");
-      const size = await workers.podFiles.measureTree(
-        above,
+      const [tree] = await workers.podFiles.measureTrees(
+        [above],
         { maxEntries: 100 },
         AbortSignal.timeout(9_000),
       );
-      assert.equal(size?.inodes, 1);
-      assert.equal(size?.complete, true);
+      assert.ok(tree?.kind === "measured");
+      assert.deepEqual([tree.size.inodes, tree.size.complete], [1, true]);
       assert.equal(workers.facts().timeouts, 0);
     } finally {
       inside.end();
     }
+  });
+
+  test("of folders that are measured in one request none is suspected when one hangs", async () => {
+    const others = ["one", "two"].map((name) => mkdtempSync(join(folder, name)));
+    const measure = (paths: readonly string[]) =>
+      workers.podFiles.measureTrees(paths, { maxEntries: 100 }, new AbortController().signal);
+    const kinds = async (paths: readonly string[]) =>
+      (await measure(paths)).map(({ kind }) => kind);
+    await filesystem.become("hang");
+    const [first = "", ...rest] = others;
+    const together = assert.rejects(
+      measure([first, dead, ...rest]),
+      /measureTrees 3 paths: one did not answer within 10 s/,
+    );
+    await sleep(1_500);
+    assert.deepEqual(await kinds([first]), ["measured"], "others wait for it");
+    await together;
+    assert.deepEqual(workers.facts().unanswered, []);
+    assert.deepEqual(await kinds(others), ["measured", "measured"]);
+    await filesystem.become("answer");
+    assert.deepEqual(await kinds([...others, dead]), ["measured", "measured", "measured"]);
   });
 
   test("a reader of logs goes on when its worker is replaced", async () => {

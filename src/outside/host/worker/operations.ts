@@ -21,7 +21,7 @@ export const OPERATION_LIMITS_MS = {
   "files.zip": 60_000,
   // Walks report progress: the limit is for one step of them.
   "files.removeTree": 30_000,
-  "files.measureTree": 10_000,
+  "files.measureTrees": 10_000,
   "disk.usage": 10_000,
   "volumes.mountsWithin": 10_000,
   "volumes.readBeneath": 10_000,
@@ -51,3 +51,12 @@ export const OPERATION_LIMITS_MS = {
 
 /** Names of all operations. */
 export type OperationName = keyof typeof OPERATION_LIMITS_MS;
+
+/**
+ * Requests about several places, whose callers ask for each alone when they fail: where one hangs it is not known
+ * which of the places it was.
+ */
+export const COLLECTIVE: ReadonlySet<OperationName> = new Set([
+  "files.factsOfAll",
+  "files.measureTrees",
+]);

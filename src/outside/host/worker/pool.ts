@@ -2,7 +2,7 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { mountTable } from "../mounts/mounts.ts";
-import { OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
+import { COLLECTIVE, OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import { isWithin, type Place, placeOf } from "./unanswered.ts";
 import { UNDOING, type UnansweredPlaces } from "./unanswered-places.ts";
 import { WorkerProcess } from "./worker-process.ts";
@@ -54,7 +54,7 @@ interface Job {
 type Pace =
   | { readonly kind: "quick" }
   | { readonly kind: "walking" }
-  | { readonly kind: "late"; readonly at: Place };
+  | { readonly kind: "late"; readonly at: Place | undefined };
 
 interface Work {
   readonly job: Job;
@@ -170,7 +170,8 @@ export class WorkerPool {
     if (UNDOING.has(operation)) return false;
     for (const { work } of this.#slots) {
       const pace = work?.pace;
-      if (pace?.kind === "late" && paths.some((path) => isWithin(path, pace.at))) return true;
+      const at = pace?.kind === "late" ? pace.at : undefined;
+      if (at && paths.some((path) => isWithin(path, at))) return true;
     }
     return false;
   }
@@ -251,8 +252,7 @@ export class WorkerPool {
     const checkLate = () => {
       const { isReady } = slot.process;
       const isBlocked = slot.process.isBlocked();
-      if (isBlocked)
-        work.pace = { kind: "late", at: placeOf(work.job.paths[0] ?? "/", mountTable()) };
+      if (isBlocked) work.pace = { kind: "late", at: suspectedPlace(work.job) };
       else if (isReady) work.pace = { kind: "walking" };
       if (!isBlocked) cancelLate = this.#afterReads(LATE_MS, checkLate);
       this.#dispatch();
@@ -298,6 +298,12 @@ export class WorkerPool {
     slot.work = undefined;
     this.#dispatch();
   }
+}
+
+/** Where a request that is late hangs, as far as that is known. */
+function suspectedPlace({ operation, paths }: Job): Place | undefined {
+  if (COLLECTIVE.has(operation) && paths.length > 1) return undefined;
+  return placeOf(paths[0] ?? "/", mountTable());
 }
 
 function leaving(): OutsideError {

@@ -24,8 +24,8 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     factsOfAll: (paths) => run("files.factsOfAll", [paths], paths),
     remove: (path) => run("files.remove", [path], [path]),
     removeTree: (path) => run("files.removeTree", [path], [path]),
-    measureTree: (path, limits, signal) =>
-      untilAborted(run("files.measureTree", [path, limits], [path]), signal),
+    measureTrees: (paths, limits, signal) =>
+      untilAborted(run("files.measureTrees", [paths, limits], paths), signal),
     link: (target, path) => run("files.link", [target, path], [path]),
     rename: (from, to) => run("files.rename", [from, to], [from, to]),
     zip: (from, to) => run("files.zip", [from, to], [from, to]),

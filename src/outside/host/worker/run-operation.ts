@@ -22,7 +22,7 @@ type AnyMethod = (...args: readonly unknown[]) => Promise<unknown>;
 export function createOperations(deps: OperationDeps): RunOperation {
   const held = new HeldHandles(deps);
   const tables: Readonly<Record<string, object>> = {
-    files: { ...deps.files, measureTree: measureWith(deps.files) },
+    files: { ...deps.files, measureTrees: measureWith(deps.files) },
     volumes: deps.volumes,
     disk: { usage: deps.diskUsage },
     ...held.tables(),
@@ -36,8 +36,10 @@ export function createOperations(deps: OperationDeps): RunOperation {
 }
 
 /** A worker does not cancel: the caller discards an answer that is no longer needed. */
-function measureWith(files: PodFiles): (path: string, limits: { maxEntries: number }) => unknown {
-  return (path, limits) => files.measureTree(path, limits, NEVER_ABORTED);
+function measureWith(
+  files: PodFiles,
+): (paths: readonly string[], limits: { maxEntries: number }) => unknown {
+  return (paths, limits) => files.measureTrees(paths, limits, NEVER_ABORTED);
 }
 
 /** Folders and files that are held open for readers of logs, by number. */

@@ -2,7 +2,7 @@ import type { Clock, MonotonicMs } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
 import { mountTable } from "../mounts/mounts.ts";
-import { OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
+import { COLLECTIVE, OPERATION_LIMITS_MS, type OperationName } from "./operations.ts";
 import {
   afterTimeout,
   isForgotten,
@@ -92,7 +92,10 @@ export class UnansweredPlaces {
       if (unanswered.stuck === 0 && isWithin(path, unanswered.place)) this.#over(key, unanswered);
   }
 
-  /** A request ran into its limit. `worker` is about to be killed. The error is for the caller. */
+  /**
+   * A request ran into its limit. `worker` is about to be killed. The error is for the caller. Of several paths none
+   * is suspected before it was asked for alone.
+   */
   timedOut(
     operation: OperationName,
     paths: readonly string[],
@@ -100,6 +103,11 @@ export class UnansweredPlaces {
     worker: { readonly exited: Promise<void> },
   ): OutsideError {
     this.#timeouts += 1;
+    const seconds = OPERATION_LIMITS_MS[operation] / 1000;
+    if (COLLECTIVE.has(operation) && paths.length > 1) {
+      const message = `${actionOf(operation)} ${paths.length} paths: one did not answer within ${seconds} s`;
+      return new OutsideError("deadline", message);
+    }
     const [path = "/"] = paths;
     const found = placeOf(path, mountTable());
     const key = found.path;
@@ -107,7 +115,6 @@ export class UnansweredPlaces {
     const known = this.#places.get(key);
     if (!known) this.#dropOldest();
     this.#places.set(key, afterTimeout(known, found, { began, now }));
-    const seconds = OPERATION_LIMITS_MS[operation] / 1000;
     const message = `${actionOf(operation)} ${path}: unknown, because ${found.shown} did not answer within ${seconds} s`;
     if (!known)
       this.#log.warn("file system does not answer", { path, fileSystem: found.shown, seconds });
