@@ -13,8 +13,8 @@ export const AGENT_HEAP_MIB = 512;
 const HEAP_OPTION = /(?:^|\s)--max[-_]old[-_]space[-_]size[= ]\d+/;
 
 /**
- * How Node is started for an agent, which runs for months: a heap with a limit that is collected early and by
- * one thread. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
+ * How Node is started for an agent, which runs for months: a heap with a limit that is collected early, by
+ * one thread, and once when the agent comes to rest. `nodeOptions` is the variable NODE_OPTIONS; a limit that it sets is kept.
  */
 export function agentNodeFlags(nodeOptions: string | undefined): readonly string[] {
   const limit = HEAP_OPTION.exec(nodeOptions ?? "")?.[0]
@@ -26,5 +26,6 @@ export function agentNodeFlags(nodeOptions: string | undefined): readonly string
     "--max-semi-space-size=2",
     "--optimize-for-size",
     "--single-threaded-gc",
+    "--memory-reducer-gc-count=1",
   ];
 }
