@@ -23,100 +23,89 @@ const pod = (spec: Partial<PodSpec> = {}, requests: Record<string, string> = {})
 const LARGE = pod({}, { "ephemeral-storage": "4Gi" });
 const taint = { key: "own", value: "x", effect: "NoSchedule" };
 
+const VECTORS: readonly (readonly [string, Pod, Node, readonly Pod[], string])[] = [
+  ["fits", pod({}, { cpu: "1" }), node(), [], "n1"],
+  ["too much", pod({}, { cpu: "600m" }), node(), [pod({}, { cpu: "500m" })], "1 Insufficient cpu"],
+  [
+    "ended pods count for nothing",
+    pod({}, { cpu: "600m" }),
+    node(),
+    [{ ...pod({}, { cpu: "500m" }), status: { phase: "Failed" } }],
+    "n1",
+  ],
+  ["memory", pod({}, { memory: "2Gi" }), node(), [], "1 Insufficient memory"],
+  ["local storage", pod({}, { "ephemeral-storage": "6Gi" }), node(), [LARGE], "n1"],
+  [
+    "local storage that others request",
+    pod({}, { "ephemeral-storage": "7Gi" }),
+    node(),
+    [LARGE],
+    "1 Insufficient ephemeral-storage",
+  ],
+  [
+    "local storage of a node that does not account for it",
+    pod({}, { "ephemeral-storage": "1" }),
+    node({ status: { allocatable: { cpu: "1" } } }),
+    [],
+    "1 Insufficient ephemeral-storage",
+  ],
+  ["huge pages", pod({}, { "hugepages-2Mi": "6Mi" }), node(), [], "1 Insufficient hugepages-2Mi"],
+  [
+    "devices",
+    pod({}, { "example.test/gpu": "1" }),
+    node(),
+    [pod({}, { "example.test/gpu": "1" })],
+    "1 Insufficient example.test/gpu",
+  ],
+  ["too many", pod(), node(), [pod(), pod()], "1 Too many pods"],
+  ["selected", pod({ nodeSelector: { disk: "ssd" } }), node(), [], "n1"],
+  [
+    "not selected",
+    pod({ nodeSelector: { disk: "tape" } }),
+    node(),
+    [],
+    "1 node(s) didn't match Pod's node affinity/selector",
+  ],
+  [
+    "tainted",
+    pod(),
+    node({ spec: { taints: [taint] } }),
+    [],
+    "1 node(s) had untolerated taint {own: x}",
+  ],
+  [
+    "tolerated",
+    pod({ tolerations: [{ key: "own", operator: "Exists" }] }),
+    node({ spec: { taints: [taint] } }),
+    [],
+    "n1",
+  ],
+  [
+    "tolerated by value",
+    pod({ tolerations: [{ key: "own", value: "x", effect: "NoSchedule" }] }),
+    node({ spec: { taints: [taint] } }),
+    [],
+    "n1",
+  ],
+  [
+    "preferred elsewhere",
+    pod(),
+    node({ spec: { taints: [{ ...taint, effect: "PreferNoSchedule" }] } }),
+    [],
+    "n1",
+  ],
+  ["cordoned", pod(), node({ spec: { unschedulable: true } }), [], "1 node(s) were unschedulable"],
+  [
+    "tolerates everything",
+    pod({ tolerations: [{ operator: "Exists" }] }),
+    node({ spec: { unschedulable: true, taints: [taint] } }),
+    [],
+    "n1",
+  ],
+];
+
 test("`choosePlacement` finds the node, or the reason against it", () => {
-  const vectors: readonly (readonly [string, Pod, Node, readonly Pod[], string])[] = [
-    ["fits", pod({}, { cpu: "1" }), node(), [], "n1"],
-    [
-      "too much",
-      pod({}, { cpu: "600m" }),
-      node(),
-      [pod({}, { cpu: "500m" })],
-      "1 Insufficient cpu",
-    ],
-    [
-      "ended pods count for nothing",
-      pod({}, { cpu: "600m" }),
-      node(),
-      [{ ...pod({}, { cpu: "500m" }), status: { phase: "Failed" } }],
-      "n1",
-    ],
-    ["memory", pod({}, { memory: "2Gi" }), node(), [], "1 Insufficient memory"],
-    ["local storage", pod({}, { "ephemeral-storage": "6Gi" }), node(), [LARGE], "n1"],
-    [
-      "local storage that others request",
-      pod({}, { "ephemeral-storage": "7Gi" }),
-      node(),
-      [LARGE],
-      "1 Insufficient ephemeral-storage",
-    ],
-    [
-      "local storage of a node that does not account for it",
-      pod({}, { "ephemeral-storage": "1" }),
-      node({ status: { allocatable: { cpu: "1" } } }),
-      [],
-      "1 Insufficient ephemeral-storage",
-    ],
-    ["huge pages", pod({}, { "hugepages-2Mi": "6Mi" }), node(), [], "1 Insufficient hugepages-2Mi"],
-    [
-      "devices",
-      pod({}, { "example.test/gpu": "1" }),
-      node(),
-      [pod({}, { "example.test/gpu": "1" })],
-      "1 Insufficient example.test/gpu",
-    ],
-    ["too many", pod(), node(), [pod(), pod()], "1 Too many pods"],
-    ["selected", pod({ nodeSelector: { disk: "ssd" } }), node(), [], "n1"],
-    [
-      "not selected",
-      pod({ nodeSelector: { disk: "tape" } }),
-      node(),
-      [],
-      "1 node(s) didn't match Pod's node affinity/selector",
-    ],
-    [
-      "tainted",
-      pod(),
-      node({ spec: { taints: [taint] } }),
-      [],
-      "1 node(s) had untolerated taint {own: x}",
-    ],
-    [
-      "tolerated",
-      pod({ tolerations: [{ key: "own", operator: "Exists" }] }),
-      node({ spec: { taints: [taint] } }),
-      [],
-      "n1",
-    ],
-    [
-      "tolerated by value",
-      pod({ tolerations: [{ key: "own", value: "x", effect: "NoSchedule" }] }),
-      node({ spec: { taints: [taint] } }),
-      [],
-      "n1",
-    ],
-    [
-      "preferred elsewhere",
-      pod(),
-      node({ spec: { taints: [{ ...taint, effect: "PreferNoSchedule" }] } }),
-      [],
-      "n1",
-    ],
-    [
-      "cordoned",
-      pod(),
-      node({ spec: { unschedulable: true } }),
-      [],
-      "1 node(s) were unschedulable",
-    ],
-    [
-      "tolerates everything",
-      pod({ tolerations: [{ operator: "Exists" }] }),
-      node({ spec: { unschedulable: true, taints: [taint] } }),
-      [],
-      "n1",
-    ],
-  ];
-  for (const [what, wanted, on, pods, expected] of vectors) {
+  for (const [what, wanted, on, pods, expected] of VECTORS) {
     const found = choosePlacement(wanted, [{ node: on, pods }]);
     const said = found.kind === "node" ? found.name : found.why;
     assert.equal(
