@@ -130,7 +130,7 @@ function createHeartbeat(options: JoinOptions, deps: JoinDeps): Heartbeat {
       reachable: clients.heartbeat.transport.reachable,
       node: deps.node,
       wakeOn: [runtime.watch.health, deps.health.problems, deps.addresses.ips, ...deps.wakeOn],
-      recordEvent: ({ type, reason, message }) => events.ofNode({ type, reason, message }),
+      recordEvent: (change) => events.ofNode(change),
     },
   );
 }

@@ -1,5 +1,6 @@
 /** The devices module with plugins and pods, on virtual time; the pods' lives are what the test says. */
 import type { Decision } from "../../src/api/decisions.ts";
+import type { EventText } from "../../src/api/event-text.ts";
 import type { Container, Pod } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedPod, PodUid } from "../../src/api/observation.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -8,7 +9,6 @@ import { createSeededRandom } from "../../src/kit/random.ts";
 import { TaskScope } from "../../src/kit/scope.ts";
 import { StateFiles } from "../../src/kit/state/state-files.ts";
 import {
-  type DeviceEvent,
   type DevicePod,
   Devices,
   type DevicesOptions,
@@ -87,8 +87,8 @@ export class DeviceWorld {
     files: this.host.files,
     random: createSeededRandom(1),
   });
-  readonly nodeEvents: DeviceEvent[] = [];
-  readonly podEvents: DeviceEvent[] = [];
+  readonly nodeEvents: EventText[] = [];
+  readonly podEvents: EventText[] = [];
   readonly decisions: Decision[] = [];
   readonly changed: string[] = [];
   readonly pods = new Map<PodUid, Pod>();

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Decision } from "../../src/api/decisions.ts";
+import type { EventText } from "../../src/api/event-text.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
@@ -13,7 +14,6 @@ import { type ConnectedRuntime, connectCri } from "../../src/outside/cri/connect
 import { NamespaceMode } from "../../src/outside/cri/generated/api.ts";
 import { connectHost } from "../../src/outside/host/connect-host.ts";
 import {
-  type ImageEvent,
   type ImagePolicy,
   Images,
   imageSettings,
@@ -51,7 +51,7 @@ export interface NodeOptions {
 export class ImageNode implements AsyncDisposable {
   readonly box: Box;
   readonly cri: ConnectedRuntime;
-  readonly events: (ImageEvent & { readonly pod: string })[] = [];
+  readonly events: (EventText & { readonly pod: string })[] = [];
   readonly nodeEvents: NodeEvent[] = [];
   readonly decisions: { readonly name: string; readonly decision: Decision }[] = [];
   readonly progress: string[] = [];

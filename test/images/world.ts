@@ -1,5 +1,6 @@
 // The images module on virtual time, with a runtime and a machine in memory.
 import type { Decision } from "../../src/api/decisions.ts";
+import type { EventText } from "../../src/api/event-text.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
@@ -10,7 +11,6 @@ import { StateFiles } from "../../src/kit/state/state-files.ts";
 import type { Host } from "../../src/outside/host/host.ts";
 import {
   type ImageAnswer,
-  type ImageEvent,
   type ImagePolicy,
   Images,
   imageSettings,
@@ -47,7 +47,7 @@ export class ImageWorld {
   readonly clock = new SimClock();
   readonly runtime: FakeRuntime;
   readonly host: FakeHost;
-  readonly events: (ImageEvent & { readonly container: string })[] = [];
+  readonly events: (EventText & { readonly container: string })[] = [];
   readonly nodeEvents: NodeEvent[] = [];
   readonly decisions: { readonly name: string; readonly decision: Decision }[] = [];
   readonly progress: (string | undefined)[] = [];

@@ -1,3 +1,4 @@
+import type { EventText } from "../../api/event-text.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
 import { EVENT_KIND } from "../kinds/catalog.ts";
@@ -5,11 +6,8 @@ import type { ObjectsCore } from "../objects/core.ts";
 import { createObject } from "../objects/create.ts";
 import { ownRequest } from "./controllers.ts";
 
-/** What an event says. */
-export interface EventNote {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
+/** An event of a controller. */
+export interface EventNote extends EventText {
   /** Who says it, e.g. `default-scheduler`. */
   readonly component: string;
 }

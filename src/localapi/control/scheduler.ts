@@ -1,4 +1,5 @@
 /** Binds pods to the node, or reports why it cannot. */
+import type { EventText } from "../../api/event-text.ts";
 import type { Node, PersistentVolumeClaim, Pod } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { ApiObject } from "../api-object.ts";
@@ -8,7 +9,7 @@ import { bindPod } from "../serve/subresources.ts";
 import { choosePlacement, type Placement } from "./choose-node.ts";
 import { claimObstacle } from "./claims/plan-claims.ts";
 import { type Controller, ownRequest, stepsForEach } from "./controllers.ts";
-import { type EventNote, noteEvent } from "./note-event.ts";
+import { noteEvent } from "./note-event.ts";
 
 const EVERY_MS = 30_000;
 const SCHEDULER = "default-scheduler";
@@ -96,6 +97,6 @@ function reportUnschedulable(core: ObjectsCore, pod: Pod, why: string): void {
 }
 
 /** An event as the scheduler of a cluster writes it. */
-function note(core: ObjectsCore, pod: Pod, said: Omit<EventNote, "component">): void {
-  noteEvent(core, pod as unknown as ApiObject, { ...said, component: SCHEDULER });
+function note(core: ObjectsCore, pod: Pod, text: EventText): void {
+  noteEvent(core, pod as unknown as ApiObject, { ...text, component: SCHEDULER });
 }

@@ -1,4 +1,5 @@
 // pure
+import type { EventText } from "../../api/event-text.ts";
 import type {
   ContainerImage,
   NodeAddress,
@@ -66,22 +67,19 @@ export interface NodeSnapshot {
 }
 
 /** A condition that has changed, and its event. */
-export interface ConditionChange {
-  readonly type: "Normal" | "Warning";
-  readonly reason:
-    | "NodeReady"
-    | "NodeNotReady"
-    | "NodeSchedulable"
-    | "NodeNotSchedulable"
-    | "NodeHasSufficientMemory"
-    | "NodeHasInsufficientMemory"
-    | "NodeHasNoDiskPressure"
-    | "NodeHasDiskPressure"
-    | "NodeHasSufficientPID"
-    | "NodeHasInsufficientPID"
-    | "Rebooted";
-  readonly message: string;
-}
+export type ConditionChange = EventText<
+  | "NodeReady"
+  | "NodeNotReady"
+  | "NodeSchedulable"
+  | "NodeNotSchedulable"
+  | "NodeHasSufficientMemory"
+  | "NodeHasInsufficientMemory"
+  | "NodeHasNoDiskPressure"
+  | "NodeHasDiskPressure"
+  | "NodeHasSufficientPID"
+  | "NodeHasInsufficientPID"
+  | "Rebooted"
+>;
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386" };
 

@@ -5,6 +5,7 @@
  * runtime's. Comes in: the node's facts, configuration, pods. Goes out: groups and their limits, paths
  * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
  */
+import type { EventText } from "../../api/event-text.ts";
 import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
@@ -79,11 +80,7 @@ export type NodeEnforcement =
   | { readonly kind: "failed"; readonly message: string };
 
 /** The event about the node after an attempt, with the Go kubelet's text. */
-export function enforcementEvent(enforcement: NodeEnforcement): {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
-} {
+export function enforcementEvent(enforcement: NodeEnforcement): EventText {
   if (enforcement.kind === "enforced") {
     const message = "Updated Node Allocatable limit across pods";
     return { type: "Normal", reason: "NodeAllocatableEnforced", message };

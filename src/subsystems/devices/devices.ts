@@ -50,7 +50,6 @@ export type { DevicePod } from "./device-pod.ts";
 export { NUMA_NODES_FILE, topologyOf } from "./from-config.ts";
 export { DEVICES_ANNOTATION } from "./ledger/container-parts.ts";
 export { followPluginFolder } from "./plugins/plugin-folder.ts";
-export type { DeviceEvent } from "./plugins/plugin-side.ts";
 export { servePodResources } from "./pod-resources-server.ts";
 export type { DeviceReport } from "./report.ts";
 export type { DeviceCapacity } from "./state.ts";

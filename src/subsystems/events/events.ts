@@ -5,6 +5,7 @@
  * is recorded is counted once, as sent, aggregated, kept or dropped.
  */
 import { withMarks } from "../../api/event-marks.ts";
+import type { AnnotatedEventText, EventText, PodEventText } from "../../api/event-text.ts";
 import type { CoreEvent, ObjectReference, Pod } from "../../api/generated/types.ts";
 import type { EventReason } from "../../api/reasons.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -20,7 +21,7 @@ import { EventCounts } from "./counts.ts";
 import type { EventApi } from "./event-api.ts";
 import { History } from "./history.ts";
 import type { EventQuery } from "./history-lines.ts";
-import { containerReference, type EventText, nodeReference, podReference } from "./make-event.ts";
+import { containerReference, nodeReference, podReference } from "./make-event.ts";
 import { type EventPolicy, type EventRules, eventRules } from "./policy.ts";
 import { Recorder } from "./recorder.ts";
 import { ReferenceSink } from "./reference-sink.ts";
@@ -34,7 +35,7 @@ export { EventApiError } from "./event-api.ts";
 export { readEventHistory } from "./history.ts";
 export type { EventQuery } from "./history-lines.ts";
 export { kubeEventApi } from "./kube-event-api.ts";
-export type { EventObject, EventText } from "./make-event.ts";
+export type { EventObject } from "./make-event.ts";
 export type { CorrelatorOptions, EventMode, EventPolicy } from "./policy.ts";
 export type { Recorder } from "./recorder.ts";
 
@@ -58,13 +59,6 @@ export interface EventsDeps {
   readonly scope: TaskScope;
   /** The API server; without one events go to the log and to the history only. */
   readonly api?: EventApi;
-}
-
-/** An event about a pod or one of its containers. */
-export interface PodEventText extends EventText {
-  readonly annotations?: Readonly<Record<string, string>>;
-  /** Id of the container; where the message names it, the container's name is put in its place. */
-  readonly containerId?: string;
 }
 
 const COMPONENT = "kubelet";
@@ -152,10 +146,7 @@ export class Events {
   }
 
   /** Records an event about any object. */
-  record(
-    object: ObjectReference,
-    text: EventText & { readonly annotations?: Readonly<Record<string, string>> },
-  ): void {
+  record(object: ObjectReference, text: AnnotatedEventText): void {
     this.recorder.event(object, text);
   }
 
@@ -307,7 +298,7 @@ export class Events {
 function tidied(
   { containerId, ...text }: PodEventText,
   container: string | undefined,
-): Omit<PodEventText, "containerId"> {
+): AnnotatedEventText {
   if (!containerId || container === undefined) return text;
   return { ...text, message: text.message.replaceAll(containerId, container) };
 }

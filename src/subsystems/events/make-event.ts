@@ -1,15 +1,9 @@
 // pure
+import type { AnnotatedEventText } from "../../api/event-text.ts";
 import type { CoreEvent, ObjectMeta, ObjectReference, Pod } from "../../api/generated/types.ts";
 import { containerFieldPath, findContainer } from "../../api/pod/pod.ts";
 import type { EventType } from "../../api/reasons.ts";
 import { dns1123SubdomainFaults } from "../../api/text/names.ts";
-
-/** Type, reason and message of an event. */
-export interface EventText {
-  readonly type: EventType;
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** The object of an event: a Kubernetes object with apiVersion and kind, or a reference to one. */
 export type EventObject =
@@ -82,7 +76,7 @@ const DEFAULT_NAMESPACE = "default";
 /** The event about an object (makeEvent, GenerateEventName). */
 export function makeEvent(
   object: ObjectReference,
-  text: EventText & { readonly annotations?: Readonly<Record<string, string>> },
+  text: AnnotatedEventText,
   source: EventSourceName,
   stamp: EventStamp,
 ): CoreEvent {

@@ -1,3 +1,4 @@
+import type { AnnotatedEventText, EventText } from "../../api/event-text.ts";
 import type { CoreEvent, ObjectReference } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
@@ -9,7 +10,6 @@ import { type FormatValue, formatMessage } from "./format.ts";
 import {
   type EventObject,
   type EventSourceName,
-  type EventText,
   isEventType,
   makeEvent,
   referenceTo,
@@ -138,10 +138,7 @@ export class Recorder {
   }
 }
 
-type EventInput = EventText & {
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly at?: WallMs;
-};
+type EventInput = AnnotatedEventText & { readonly at?: WallMs };
 
 /** Lost events are logged at most this often. */
 const LOG_EVERY_MS = 10_000;

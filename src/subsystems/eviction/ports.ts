@@ -1,4 +1,5 @@
 import type { Decision } from "../../api/decisions.ts";
+import type { EventText } from "../../api/event-text.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { NodeMeasures } from "./observations.ts";
 import type { DiskLayout, ReclaimStep } from "./signals.ts";
@@ -15,10 +16,7 @@ export interface EvictionOrder {
 }
 
 /** What is said when a pod is evicted. */
-export interface EvictionEvent {
-  readonly type: "Warning";
-  readonly reason: "Evicted";
-  readonly message: string;
+export interface EvictionEvent extends EventText<"Evicted", "Warning"> {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -57,11 +55,7 @@ export interface EvictionPorts {
   /** Resolves when nothing of these pods runs or takes room any more. */
   untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
   sayOfPod(pod: Pod, event: EvictionEvent): void;
-  sayOfNode(event: {
-    readonly type: "Warning";
-    readonly reason: "EvictionThresholdMet";
-    readonly message: string;
-  }): void;
+  sayOfNode(event: EventText<"EvictionThresholdMet", "Warning">): void;
   /** Keeps a decision on a pod, or on the node. */
   decide(about: CandidatePod | "node", because: Decision): void;
 }

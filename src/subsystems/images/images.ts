@@ -5,6 +5,7 @@
  * use is not removed; what a pass removes is what its dry run says.
  */
 import type { Decision } from "../../api/decisions.ts";
+import type { EventText } from "../../api/event-text.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { desiredPods, type PodFacts } from "../../api/pod-facts.ts";
 import type { PodNews } from "../../api/pod-news.ts";
@@ -29,7 +30,7 @@ import { type GcGoal, usagePercentOf } from "./gc/plan-gc.ts";
 import type { ListedImage } from "./image-record.ts";
 import { ImageInventory } from "./inventory.ts";
 import { type ImageMetrics, imageMetrics } from "./metrics.ts";
-import { Ensure, type ImageAnswer, type ImageEvent, type ImageRequest } from "./pull/ensure.ts";
+import { Ensure, type ImageAnswer, type ImageRequest } from "./pull/ensure.ts";
 import { Puller } from "./pull/puller.ts";
 import { createReachable } from "./pull/reachable.ts";
 import { type ImagesReport, reportPlan } from "./report.ts";
@@ -45,7 +46,7 @@ export { measureFilesystems } from "./gc/image-disk.ts";
 export type { KeepRules } from "./gc/keep-rules.ts";
 export type { GcGoal } from "./gc/plan-gc.ts";
 export type { ListedImage } from "./image-record.ts";
-export type { ImageAnswer, ImageEvent, ImageRequest } from "./pull/ensure.ts";
+export type { ImageAnswer, ImageRequest } from "./pull/ensure.ts";
 export type { ImagesReport, ReportedDisk, ReportedImage } from "./report.ts";
 export { type ImagePolicy, type ImageSettings, imageSettings } from "./settings.ts";
 
@@ -76,7 +77,7 @@ export interface ImageDeps {
   readonly pods: Pick<PodFacts, "values">;
   readonly pullSecrets: PullSecretPort;
   readonly accounts: PodAccountPort;
-  readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
+  readonly recordEvent: (pod: Pod, container: string, event: EventText) => void;
   readonly recordNodeEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; its name and id. */
   readonly recordDecision: (name: string, id: string, decision: Decision) => void;

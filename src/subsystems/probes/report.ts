@@ -1,12 +1,13 @@
 // pure
 
+import type { EventText } from "../../api/event-text.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { HandlerKind } from "./outcome.ts";
 import type { Step } from "./verdict.ts";
 
 /** Something worth an event on the pod. */
-export interface ProbeEvent {
+export interface ProbeEvent extends EventText<"Unhealthy" | "ProbeWarning", "Warning"> {
   readonly podUid: string;
   readonly namespace: string;
   readonly podName: string;
@@ -14,9 +15,6 @@ export interface ProbeEvent {
   readonly container: string | undefined;
   /** `spec.containers{name}`, or `spec.initContainers{name}` for a sidecar. */
   readonly fieldPath: string | undefined;
-  readonly type: "Warning";
-  readonly reason: "Unhealthy" | "ProbeWarning";
-  readonly message: string;
 }
 
 /** One probe attempt. */

@@ -1,5 +1,6 @@
 // pure
 /** Claims and volumes: what a cluster's binder and a provisioner of local paths would do, decided from a look at all. */
+import type { EventText } from "../../../api/event-text.ts";
 import type {
   PersistentVolume,
   PersistentVolumeClaim,
@@ -44,13 +45,7 @@ export type ClaimStep =
   /** The claim is gone: data and volume go. */
   | { readonly kind: "reclaim"; readonly volume: PersistentVolume }
   /** The claim waits, and is reported why. */
-  | {
-      readonly kind: "event";
-      readonly claim: PersistentVolumeClaim;
-      readonly type: "Normal" | "Warning";
-      readonly reason: string;
-      readonly message: string;
-    };
+  | (EventText & { readonly kind: "event"; readonly claim: PersistentVolumeClaim });
 
 /** What is to be done, volumes after claims. */
 export function planClaims(view: ClaimsView): readonly ClaimStep[] {

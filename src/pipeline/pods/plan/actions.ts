@@ -1,18 +1,14 @@
 // pure
 import type { Decision } from "../../../api/decisions.ts";
+import type { PodEventText } from "../../../api/event-text.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
 import type { TerminationCause, Wait } from "../record.ts";
 
 /** One event about a pod or one of its containers. */
-export interface PodEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
+export interface PodEvent extends PodEventText {
   readonly container?: string;
-  /** Id of the container; where the message contains it, the container's name is put in its place. */
-  readonly containerId?: string;
 }
 
 /** How a container counts in its pod. */

@@ -1,4 +1,5 @@
 /** Everything that concerns plugins: their socket, their connections, and what their coming and going changes. */
+import type { EventText } from "../../../api/event-text.ts";
 import type { EventReason } from "../../../api/reasons.ts";
 import type { Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
@@ -15,11 +16,7 @@ import { RegistrationService } from "./registration.ts";
 import { PluginRegistry, type Registration } from "./registry.ts";
 
 /** An event about the node or a pod. */
-export interface DeviceEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: EventReason;
-  readonly message: string;
-}
+export type DeviceEvent = EventText<EventReason>;
 
 /** What the plugins' side needs. */
 export interface PluginSideDeps {

@@ -4,6 +4,7 @@
  * what `planGc` says for the snapshot, less what came into use since; a failed deletion does not end a pass.
  */
 import { type Decision, makeDecision } from "../../../api/decisions.ts";
+import type { EventText } from "../../../api/event-text.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
@@ -30,11 +31,10 @@ import {
 import { imagesNeeded } from "./users.ts";
 
 /** Something worth an event on the node. */
-export interface NodeEvent {
-  readonly type: "Warning";
-  readonly reason: "FreeDiskSpaceFailed" | "ImageGCFailed" | "InvalidDiskCapacity";
-  readonly message: string;
-}
+export type NodeEvent = EventText<
+  "FreeDiskSpaceFailed" | "ImageGCFailed" | "InvalidDiskCapacity",
+  "Warning"
+>;
 
 /** What the collector stands on. */
 export interface CollectorDeps {

@@ -5,11 +5,13 @@
  * back-off has passed.
  */
 import { LRUCache } from "lru-cache";
+import type { EventText } from "../../../api/event-text.ts";
 import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { PodNews } from "../../../api/pod-news.ts";
 import type { PresentImage } from "../../../api/present-image.ts";
+import type { EventType } from "../../../api/reasons.ts";
 import { type BackoffEntry, backoffLeftMs, backoffNext } from "../../../kit/backoff.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf } from "../../../kit/errors.ts";
@@ -37,13 +39,6 @@ const HOPELESS_RETRY_MS = 60_000;
 const TRIES = 3;
 /** Between two updates of what a waiting container shows. */
 const PROGRESS_MS = 30_000;
-
-/** Something worth an event on a container. */
-export interface ImageEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** An image that a container is about to need. */
 export interface ImageRequest {
@@ -79,7 +74,7 @@ export interface EnsureDeps {
   readonly access: RegistryAccess;
   readonly records: PulledRecords;
   readonly metrics: ImageMetrics;
-  readonly recordEvent: (pod: Pod, container: string, event: ImageEvent) => void;
+  readonly recordEvent: (pod: Pod, container: string, event: EventText) => void;
   /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
   /** Called for every pull that succeeded. */
@@ -304,7 +299,7 @@ export class Ensure {
 
   #recordEvent(
     { pod, container }: ImageRequest,
-    type: ImageEvent["type"],
+    type: EventType,
     reason: string,
     message: string,
   ): void {

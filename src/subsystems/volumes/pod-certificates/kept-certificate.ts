@@ -1,3 +1,4 @@
+import type { EventText } from "../../../api/event-text.ts";
 import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
@@ -22,11 +23,10 @@ export interface CertificateWithKey {
 }
 
 /** An event about a pod. */
-export interface CertificateEvent {
-  readonly type: "Warning";
-  readonly reason: "CertificateExpired" | "CertificateOverdueForRefresh" | "Denied" | "Failed";
-  readonly message: string;
-}
+export type CertificateEvent = EventText<
+  "CertificateExpired" | "CertificateOverdueForRefresh" | "Denied" | "Failed",
+  "Warning"
+>;
 
 /** What keeping a certificate needs. */
 export interface KeepDeps extends AskDeps {
