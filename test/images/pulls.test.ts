@@ -2,17 +2,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/generated/types.ts";
+import type { ImageOutcome } from "../../src/api/image-outcome.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { PullRequest } from "../../src/outside/cri/cri.ts";
-import type { ImageAnswer, PullSecret } from "../../src/subsystems/images/images.ts";
+import type { PullSecret } from "../../src/subsystems/images/images.ts";
 import { ImageWorld, podOf, present } from "./world.ts";
 
 const IMAGE = "nodelet.test/app:1";
 const MINUTE = 60_000;
 
-function refused(answer: ImageAnswer) {
+function refused(answer: ImageOutcome) {
   assert.equal(answer.kind, "refused", JSON.stringify(answer));
-  return answer as Extract<ImageAnswer, { kind: "refused" }>;
+  return answer as Extract<ImageOutcome, { kind: "refused" }>;
 }
 
 const takes = (world: ImageWorld, ms: number) => {

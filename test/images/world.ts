@@ -2,6 +2,7 @@
 import type { Decision } from "../../src/api/decisions.ts";
 import type { EventText } from "../../src/api/event-text.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
+import type { ImageOutcome } from "../../src/api/image-outcome.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
@@ -10,7 +11,6 @@ import { createSeededRandom } from "../../src/kit/random.ts";
 import { StateFiles } from "../../src/kit/state/state-files.ts";
 import type { Host } from "../../src/outside/host/host.ts";
 import {
-  type ImageAnswer,
   type ImagePolicy,
   Images,
   imageSettings,
@@ -163,7 +163,7 @@ export function podOf(image: string, more: Partial<Pod["spec"]> = {}, uid = "uid
 }
 
 /** The answer when it must be there; its hold is let go. */
-export function present(answer: ImageAnswer): string {
+export function present(answer: ImageOutcome): string {
   if (answer.kind !== "present") throw new Error(`refused: ${answer.reason}: ${answer.message}`);
   answer.release();
   return answer.image.ref;

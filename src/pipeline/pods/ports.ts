@@ -1,5 +1,7 @@
 import type { Decision, DecisionOutcome } from "../../api/decisions.ts";
+import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
 import type { PresentImage } from "../../api/present-image.ts";
@@ -8,22 +10,6 @@ import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
 import type { ContainerKind, PodEvent, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
-
-/** What became of making sure of an image. */
-export type ImageOutcome =
-  | {
-      readonly kind: "present";
-      readonly image: PresentImage;
-      /** Releases the hold on the image: called once the container exists, or will not be created. */
-      readonly release: () => void;
-    }
-  /** Not available now; reason and message are what the status shows. */
-  | {
-      readonly kind: "refused";
-      readonly reason: string;
-      readonly message: string;
-      readonly retryInMs: number;
-    };
 
 /** One attempt of a container to create. */
 export interface CreateContainerOptions {
@@ -97,15 +83,7 @@ export class ContainerConfigError extends Error {
 
 /** Having an image before a container is made. */
 export interface PodImagePort {
-  ensure(
-    request: {
-      readonly pod: Pod;
-      readonly container: string;
-      readonly image: string;
-      readonly policy: string;
-    },
-    signal: AbortSignal,
-  ): Promise<ImageOutcome>;
+  ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageOutcome>;
 }
 
 /** A container that was just started. */
@@ -176,18 +154,6 @@ export interface PodResizePort {
     signal: AbortSignal,
   ): Promise<{ readonly kind: "done" } | { readonly kind: "failed"; readonly message: string }>;
 }
-
-/** What became of granting devices. */
-export type DeviceGrant =
-  | { readonly kind: "granted" }
-  | { readonly kind: "refused"; readonly reason: string; readonly message: string }
-  /** Asked again after a while. */
-  | {
-      readonly kind: "deferred";
-      readonly reason: string;
-      readonly message: string;
-      readonly retryInMs: number;
-    };
 
 /** Devices of pods. */
 export interface PodDevicePort {

@@ -2,6 +2,7 @@
  * Whether a pod may have its devices now, later or never. A pod whose plugin is known but not there waits
  * for it for a bounded time; a plugin that is slow to answer holds up nobody but the pod.
  */
+import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
@@ -11,18 +12,6 @@ import type { GrantResult, Grants } from "./grants.ts";
 import type { ResourceRecord } from "./inventory.ts";
 import { deviceRequests } from "./requests.ts";
 import type { DeviceState } from "./state.ts";
-
-/** The result for admission. */
-export type GrantOutcome =
-  | { readonly kind: "granted" }
-  | { readonly kind: "refused"; readonly reason: string; readonly message: string }
-  | {
-      readonly kind: "deferred";
-      readonly reason: string;
-      readonly message: string;
-      /** To retry after this, or when notified. */
-      readonly retryInMs: number;
-    };
 
 /** What admission needs. */
 export interface DeviceAdmissionDeps {
@@ -82,7 +71,7 @@ export class DeviceAdmission {
   }
 
   /** Allocates the requested devices, or returns why not. A retry continues where it was. */
-  async grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
+  async grant(podUid: PodUid, pod: Pod): Promise<DeviceGrant> {
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
     const attempt = this.#attempts.get(podUid) ?? this.#begin(podUid, pod);
@@ -161,7 +150,7 @@ export class DeviceAdmission {
     await withTimeout(timeout, NEVER_ABORTED, () => done);
   }
 
-  #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): GrantOutcome {
+  #defer(podUid: PodUid, wait: Extract<GrantResult, { kind: "wait" }>): DeviceGrant {
     const { clock, state, deferMs } = this.#deps;
     const now = clock.monotonic();
     const waiting = this.#waiting.get(podUid) ?? {

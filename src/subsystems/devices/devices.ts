@@ -5,6 +5,7 @@
  * soon as the pod was seen ended, and not before.
  */
 import type { Decision } from "../../api/decisions.ts";
+import type { DeviceGrant } from "../../api/device-grant.ts";
 import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod/pod.ts";
@@ -21,7 +22,7 @@ import type { Publisher } from "../../kit/topic.ts";
 import type { Grpc } from "../../outside/grpc/grpc.ts";
 import type { Files } from "../../outside/host/host.ts";
 import { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
-import { DeviceAdmission, type GrantOutcome } from "./admission.ts";
+import { DeviceAdmission } from "./admission.ts";
 import type { DevicePod } from "./device-pod.ts";
 import { Grants } from "./grants.ts";
 import { expectAgain, isReportedHealthy } from "./inventory.ts";
@@ -219,7 +220,7 @@ export class Devices {
   }
 
   /** Devices for all containers of the pod, or why not (yet). A retry continues where it was. */
-  grant(podUid: PodUid, pod: Pod): Promise<GrantOutcome> {
+  grant(podUid: PodUid, pod: Pod): Promise<DeviceGrant> {
     return this.#admission.grant(podUid, pod);
   }
 

@@ -7,6 +7,7 @@
 import type { Decision } from "../../api/decisions.ts";
 import type { EventText } from "../../api/event-text.ts";
 import type { Pod } from "../../api/generated/types.ts";
+import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import { desiredPods, type PodFacts } from "../../api/pod-facts.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
@@ -30,7 +31,7 @@ import { type GcGoal, usagePercentOf } from "./gc/plan-gc.ts";
 import type { ListedImage } from "./image-record.ts";
 import { ImageInventory } from "./inventory.ts";
 import { type ImageMetrics, imageMetrics } from "./metrics.ts";
-import { Ensure, type ImageAnswer, type ImageRequest } from "./pull/ensure.ts";
+import { Ensure } from "./pull/ensure.ts";
 import { Puller } from "./pull/puller.ts";
 import { createReachable } from "./pull/reachable.ts";
 import { type ImagesReport, reportPlan } from "./report.ts";
@@ -46,7 +47,6 @@ export { measureFilesystems } from "./gc/image-disk.ts";
 export type { KeepRules } from "./gc/keep-rules.ts";
 export type { GcGoal } from "./gc/plan-gc.ts";
 export type { ListedImage } from "./image-record.ts";
-export type { ImageAnswer, ImageRequest } from "./pull/ensure.ts";
 export type { ImagesReport, ReportedDisk, ReportedImage } from "./report.ts";
 export { type ImagePolicy, type ImageSettings, imageSettings } from "./settings.ts";
 
@@ -171,7 +171,7 @@ export class Images {
   }
 
   /** Makes sure that the runtime has the image, and holds it until the answer is released. */
-  ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
+  ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageOutcome> {
     return this.#ensure.ensure(request, signal);
   }
 

@@ -1,3 +1,4 @@
+import type { ImageOutcome } from "../../../api/image-outcome.ts";
 import { graceSecondsOf } from "../../../api/pod/pod.ts";
 import type { PresentImage } from "../../../api/present-image.ts";
 import { isOutside, messageOf, plainMessageOf } from "../../../kit/errors.ts";
@@ -5,7 +6,7 @@ import { attemptIn } from "../observed.ts";
 import type { PodAction } from "../plan/actions.ts";
 import { findSpecContainer } from "../plan/restart.ts";
 import { currentRound } from "../plan/rounds.ts";
-import { ContainerConfigError, type ImageOutcome } from "../ports.ts";
+import { ContainerConfigError } from "../ports.ts";
 import type { StepResult } from "../signals.ts";
 import { failure, type Run } from "./run.ts";
 import { stopContainer } from "./stop-containers.ts";

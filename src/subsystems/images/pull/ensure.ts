@@ -7,6 +7,7 @@
 import { LRUCache } from "lru-cache";
 import type { EventText } from "../../../api/event-text.ts";
 import type { Pod } from "../../../api/generated/types.ts";
+import type { ImageOutcome, ImageRequest } from "../../../api/image-outcome.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
 import type { PodNews } from "../../../api/pod-news.ts";
@@ -40,30 +41,6 @@ const TRIES = 3;
 /** Between two updates of what a waiting container shows. */
 const PROGRESS_MS = 30_000;
 
-/** An image that a container is about to need. */
-export interface ImageRequest {
-  readonly pod: Pod;
-  readonly container: string;
-  /** As the pod's spec names it. */
-  readonly image: string;
-  readonly policy: string;
-}
-
-/** What became of the request. */
-export type ImageAnswer =
-  | {
-      readonly kind: "present";
-      readonly image: PresentImage;
-      /** To be called when the container is there, or is not going to be. */
-      readonly release: () => void;
-    }
-  | {
-      readonly kind: "refused";
-      readonly reason: string;
-      readonly message: string;
-      readonly retryInMs: number;
-    };
-
 /** What it stands on. */
 export interface EnsureDeps {
   readonly images: ImageService;
@@ -81,7 +58,7 @@ export interface EnsureDeps {
   readonly onPulled: (id: string, pullMs: number) => void;
 }
 
-type Refused = Extract<ImageAnswer, { kind: "refused" }>;
+type Refused = Extract<ImageOutcome, { kind: "refused" }>;
 type Found = { readonly kind: "found"; readonly ref: string; readonly image: Image | undefined };
 
 /** See the head of this file. */
@@ -96,7 +73,7 @@ export class Ensure {
   }
 
   /** Ensures that the runtime has the image; the outcome goes to events and the pod's status. */
-  async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
+  async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageOutcome> {
     const image = withDefaultTag(request.image);
     if (image === undefined) {
       const message = TEXTS.badName(request.image);
