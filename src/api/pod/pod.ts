@@ -108,6 +108,14 @@ export const findContainer = (pod: Pod, name: string): PlacedContainer | undefin
 export const isRestartableInit = (container: Pick<Container, "restartPolicy">): boolean =>
   container.restartPolicy === "Always";
 
+/** How a container counts in its pod. */
+export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
+
+/** The kind of an init container. */
+export const initContainerKind = (
+  container: Pick<Container, "restartPolicy">,
+): "init" | "sidecar" => (isRestartableInit(container) ? "sidecar" : "init");
+
 /** A pod's init containers that keep running. */
 export const sidecarsOf = (pod: Pod): readonly Container[] =>
   (pod.spec?.initContainers ?? []).filter(isRestartableInit);

@@ -4,11 +4,12 @@ import type { Pod } from "../../api/generated/types.ts";
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
+import type { ContainerKind } from "../../api/pod/pod.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Random } from "../../kit/random.ts";
-import type { ContainerKind, PodEvent, StopRequest } from "./plan/actions.ts";
+import type { PodEvent, StopRequest } from "./plan/actions.ts";
 import type { PodRecord } from "./record.ts";
 
 /** One attempt of a container to create. */

@@ -24,6 +24,7 @@ import {
   comparePlan,
   destroyGroup,
 } from "./apply.ts";
+import { containerDemand } from "./container-demand.ts";
 import { podDemand } from "./demand-cache.ts";
 import { type GroupPlace, locateGroup } from "./locate.ts";
 import { literalPath, podName, QOS_CLASSES, tierName } from "./names.ts";
@@ -39,7 +40,6 @@ import { type CgroupPlan, planWrites } from "./plan/writes.ts";
 import { clearRemoved, type FoundPodGroup, findPodGroups } from "./pod-groups.ts";
 import { type CgroupsReport, reportCgroups } from "./report.ts";
 import { applyResize, type CgroupResizeRequest, type ResizeOutcome } from "./resize.ts";
-import { containerDemand } from "./roles.ts";
 import type { CgroupSettings } from "./settings.ts";
 import {
   checkControllers,

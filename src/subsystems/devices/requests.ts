@@ -1,11 +1,11 @@
 // pure
 import type { Container, Pod } from "../../api/generated/types.ts";
-import { isRestartableInit } from "../../api/pod/pod.ts";
+import { type ContainerKind, initContainerKind } from "../../api/pod/pod.ts";
 import { amountOf } from "../../api/pod/pod-resources.ts";
 import { isExtendedResource } from "../../api/validation/resources.ts";
 
 /** How long a container holds its devices beside the others of its pod. */
-export type HolderKind = "init" | "sidecar" | "regular";
+export type HolderKind = Exclude<ContainerKind, "ephemeral">;
 
 /** An amount of devices of one resource. */
 export interface ResourceRequest {
@@ -43,9 +43,7 @@ export function deviceRequests(pod: Pod): readonly ContainerRequests[] {
       : [{ container: container.name, kind, order, resources: requests }];
   };
   return [
-    ...inits.flatMap((container, i) =>
-      requestsOf(container, isRestartableInit(container) ? "sidecar" : "init", i),
-    ),
+    ...inits.flatMap((container, i) => requestsOf(container, initContainerKind(container), i)),
     ...(pod.spec?.containers ?? []).flatMap((container) =>
       requestsOf(container, "regular", inits.length),
     ),

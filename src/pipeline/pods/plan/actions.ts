@@ -2,6 +2,7 @@
 import type { Decision } from "../../../api/decisions.ts";
 import type { PodEventText } from "../../../api/event-text.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
+import type { ContainerKind } from "../../../api/pod/pod.ts";
 import type { BackoffEntry } from "../../../kit/backoff.ts";
 import type { MonotonicMs } from "../../../kit/clock.ts";
 import type { TerminationCause, Wait } from "../record.ts";
@@ -10,9 +11,6 @@ import type { TerminationCause, Wait } from "../record.ts";
 export interface PodEvent extends PodEventText {
   readonly container?: string;
 }
-
-/** How a container counts in its pod. */
-export type ContainerKind = "init" | "sidecar" | "regular" | "ephemeral";
 
 /** A container to stop, with its grace period and the message of the Killing event. */
 export interface StopRequest {

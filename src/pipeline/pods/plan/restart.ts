@@ -3,15 +3,15 @@
 import type { Container, Pod } from "../../../api/generated/types.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import {
+  type ContainerKind,
   effectiveRestartPolicy,
-  isRestartableInit,
+  initContainerKind,
   matchingRestartRule,
   type RestartPolicy,
 } from "../../../api/pod/pod.ts";
 import { type BackoffPolicy, backoffLeftMs, backoffNext } from "../../../kit/backoff.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { PodRecord, RestartBackoff } from "../record.ts";
-import type { ContainerKind } from "./actions.ts";
 
 /** A container of the pod's spec with its kind and place. */
 export interface SpecContainer {
@@ -45,7 +45,7 @@ export function findSpecContainer(pod: Pod, name: string): SpecContainer | undef
 export function initContainers(pod: Pod): readonly SpecContainer[] {
   return (pod.spec?.initContainers ?? []).map((container, index) => ({
     container,
-    kind: isRestartableInit(container) ? ("sidecar" as const) : ("init" as const),
+    kind: initContainerKind(container),
     index,
   }));
 }

@@ -1,6 +1,11 @@
 // pure
 import type { Container, EphemeralContainer, Pod } from "../../../api/generated/types.ts";
-import { isCriticalPod, isNodeCriticalPod, isRestartableInit } from "../../../api/pod/pod.ts";
+import {
+  type ContainerKind,
+  initContainerKind,
+  isCriticalPod,
+  isNodeCriticalPod,
+} from "../../../api/pod/pod.ts";
 import {
   aggregateContainerRequests,
   amountOf,
@@ -18,13 +23,10 @@ export interface Amounts {
   readonly hugepages?: Readonly<Record<string, number>>;
 }
 
-/** How a container counts in the sums of its pod. */
-export type ContainerRole = "container" | "init" | "sidecar" | "ephemeral";
-
 /** The device requests of one container. */
 export interface ContainerDemand {
   readonly name: string;
-  readonly role: ContainerRole;
+  readonly kind: ContainerKind;
   readonly requests: Amounts;
   readonly limits: Amounts;
 }
@@ -87,11 +89,11 @@ export function readDemandAmounts(list: Readonly<Record<string, string>> | undef
 /** What a container of a pod asks for, by the list it stands in. */
 export function readContainerDemand(
   container: Container | EphemeralContainer,
-  role: ContainerRole,
+  kind: ContainerKind,
 ): ContainerDemand {
   return {
     name: container.name,
-    role,
+    kind,
     requests: readDemandAmounts(container.resources?.requests),
     limits: readDemandAmounts(container.resources?.limits),
   };
@@ -100,10 +102,10 @@ export function readContainerDemand(
 /** What a pod asks for. `UsageError` on a value that is no quantity. */
 export function readDemand(pod: Pod, uid: string): PodDemand {
   const init = (pod.spec?.initContainers ?? []).map((container) =>
-    readContainerDemand(container, isRestartableInit(container) ? "sidecar" : "init"),
+    readContainerDemand(container, initContainerKind(container)),
   );
   const regular = (pod.spec?.containers ?? []).map((container) =>
-    readContainerDemand(container, "container"),
+    readContainerDemand(container, "regular"),
   );
   return {
     uid,

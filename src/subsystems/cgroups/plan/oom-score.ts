@@ -25,7 +25,7 @@ export function oomScoreAdj(
   const score = (requestBytes: number) =>
     1000 - Number((1000n * BigInt(requestBytes + extra)) / BigInt(nodeMemoryBytes));
   let value = score(container.requests.memoryBytes ?? 0);
-  if (container.role === "sidecar") value = Math.min(value, score(leastRegularRequest(pod)));
+  if (container.kind === "sidecar") value = Math.min(value, score(leastRegularRequest(pod)));
   if (value < BURSTABLE_LEAST) return BURSTABLE_LEAST;
   return value === BEST_EFFORT ? BEST_EFFORT - 1 : value;
 }
@@ -33,7 +33,7 @@ export function oomScoreAdj(
 /** A sidecar must outlive the regular containers, so it takes part in the least of their requests. */
 function leastRegularRequest(pod: PodDemand): number {
   const requests = pod.containers
-    .filter(({ role }) => role === "container")
+    .filter(({ kind }) => kind === "regular")
     .map(({ requests }) => requests.memoryBytes ?? 0);
   return requests.length === 0 ? 0 : Math.min(...requests);
 }

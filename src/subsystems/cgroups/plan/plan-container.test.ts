@@ -24,7 +24,7 @@ import {
 
 const resources = (of: Pod, name: string, version: 1 | 2, options: Partial<CgroupOptions> = {}) => {
   const all = demand(of).containers;
-  const found = all.find((one) => one.name === name) ?? readContainerDemand({ name }, "container");
+  const found = all.find((one) => one.name === name) ?? readContainerDemand({ name }, "regular");
   return planContainerGroup(settings(version, options), demand(of), found);
 };
 
@@ -51,7 +51,7 @@ test("planContainer: quota off, exclusive CPUs, limits of the pod as a whole", (
   const exclusive = planContainerGroup(
     settings(1),
     { ...demand(GUARANTEED), exclusiveCpus: true },
-    readContainerDemand(container("a", ONE, ONE), "container"),
+    readContainerDemand(container("a", ONE, ONE), "regular"),
   );
   assert.deepEqual([exclusive.cpuQuota, exclusive.cpuPeriod], [-1n, 100_000n]);
   const whole = pod([container("a", ONE), container("b", ONE, ONE)], {
@@ -95,7 +95,7 @@ test("planContainer: swap", () => {
   const burstable = pod([container("a", { memory: "1Gi" })]);
   const swapOf = (given: Pod, version: 1 | 2, behavior: "NoSwap" | "LimitedSwap") => {
     const all = demand(given);
-    const [first = readContainerDemand({ name: "x" }, "container")] = all.containers;
+    const [first = readContainerDemand({ name: "x" }, "regular")] = all.containers;
     const plan = planContainerGroup(withSwap(version, behavior), all, first);
     return [plan.memorySwapLimitInBytes, plan.unified["memory.swap.max"]];
   };
@@ -117,7 +117,7 @@ test("planContainer: swap", () => {
     resources(burstable, "a", 2, { swapBehavior: "LimitedSwap" }).unified["memory.swap.max"],
     undefined,
   );
-  const [a = readContainerDemand({ name: "x" }, "container")] = demand(burstable).containers;
+  const [a = readContainerDemand({ name: "x" }, "regular")] = demand(burstable).containers;
   assert.equal(swapBytes(withSwap(2, "LimitedSwap"), demand(burstable), a), 536_870_912);
 });
 
