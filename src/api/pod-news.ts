@@ -1,6 +1,6 @@
 // pure
 import type { FoundPod, PodUid } from "./observation.ts";
-import type { ProbeKind, ProbeResult } from "./probe-result.ts";
+import type { ContainerProbeResult } from "./probe-result.ts";
 
 /** In place of a container's name: what the volumes of the pod wait for. */
 export const VOLUMES_PROGRESS = "#volumes";
@@ -10,14 +10,7 @@ export type PodNews =
   /** What the runtime has of one pod; of one that it no longer has, an empty observation. */
   | { readonly kind: "found"; readonly found: FoundPod }
   /** The probe result of one attempt of a container; published only when it changes. */
-  | {
-      readonly kind: "probed";
-      readonly uid: PodUid;
-      readonly container: string;
-      readonly containerId: string;
-      readonly probe: ProbeKind;
-      readonly result: ProbeResult;
-    }
+  | (ContainerProbeResult & { readonly kind: "probed"; readonly uid: PodUid })
   /** What a container that is being made, or the volumes, wait for; `undefined` when they wait no more. */
   | {
       readonly kind: "progress";

@@ -4,3 +4,11 @@ export type ProbeKind = "liveness" | "readiness" | "startup";
 
 /** The result of a probe; `unknown` only before the first result of a startup probe. */
 export type ProbeResult = "success" | "failure" | "unknown";
+
+/** The probe result of one attempt of a container. */
+export interface ContainerProbeResult {
+  readonly container: string;
+  readonly containerId: string;
+  readonly probe: ProbeKind;
+  readonly result: ProbeResult;
+}

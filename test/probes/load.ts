@@ -176,7 +176,7 @@ function watchAll(probes: Probes, ports: Ports, pods: number, kinds: readonly Ki
     };
     const targets = kinds.map((kind, at) => ({
       spec: { name: `${kind}-${at}`, livenessProbe: probeOf(kind, ports) } as Container,
-      kind: "container" as const,
+      kind: "regular" as const,
       containerId: `${name}-${kind}-${at}`,
       running: true,
       startedAtMs: Date.now() as WallMs,

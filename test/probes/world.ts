@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Container, Probe } from "../../src/api/generated/types.ts";
 import type { PodNews } from "../../src/api/pod-news.ts";
 import type { ProbeKind } from "../../src/api/probe-result.ts";
+import type { ProbeTarget } from "../../src/api/probe-target.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
@@ -16,7 +17,6 @@ import {
   type ProbedPod,
   type ProbeEvent,
   type ProbesOptions,
-  type ProbeTarget,
 } from "../../src/subsystems/probes/probes.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
@@ -173,7 +173,7 @@ export function target(
   }
   return {
     spec: spec as unknown as Container,
-    kind: "container",
+    kind: "regular",
     containerId: "c1",
     running: true,
     started: true,

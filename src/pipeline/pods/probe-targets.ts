@@ -1,7 +1,7 @@
 // pure
 import type { Container, Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
-import type { WallMs } from "../../kit/clock.ts";
+import type { ProbeTarget } from "../../api/probe-target.ts";
 import { latestAttempt, newestSandbox } from "./observed.ts";
 import { derivePhase, isStarted } from "./phase.ts";
 import {
@@ -12,18 +12,6 @@ import {
 } from "./plan/restart.ts";
 import type { PodRecord } from "./record.ts";
 
-/** One container as its probes must know it. */
-export interface ContainerToProbe {
-  readonly spec: Container;
-  readonly kind: "container" | "sidecar";
-  readonly containerId: string | undefined;
-  readonly running: boolean;
-  readonly startedAtMs: WallMs | undefined;
-  readonly started: boolean;
-  readonly confirmed: { readonly startup: boolean; readonly readiness: boolean };
-  readonly comesBack: boolean;
-}
-
 /** What is to be probed of a pod. */
 export interface PodToProbe {
   readonly uid: PodUid;
@@ -31,7 +19,7 @@ export interface PodToProbe {
   readonly ip: string | undefined;
   readonly ended: boolean;
   readonly ending: boolean;
-  readonly containers: readonly ContainerToProbe[];
+  readonly containers: readonly ProbeTarget[];
 }
 
 /**
@@ -64,14 +52,14 @@ function hasProbe({ livenessProbe, readinessProbe, startupProbe }: Container): b
   return livenessProbe !== undefined || readinessProbe !== undefined || startupProbe !== undefined;
 }
 
-function target(record: PodRecord, spec: SpecContainer): ContainerToProbe {
+function target(record: PodRecord, spec: SpecContainer): ProbeTarget {
   const attempt = latestAttempt(record.observed, spec.container.name);
   const ended = attempt?.state === "exited" ? attempt : undefined;
   const known = record.probes[spec.container.name];
   const verdicts = known?.containerId === attempt?.id ? known : undefined;
   return {
     spec: spec.container,
-    kind: spec.kind === "sidecar" ? "sidecar" : "container",
+    kind: spec.kind === "sidecar" ? "sidecar" : "regular",
     containerId: attempt?.id,
     running: attempt?.state === "running",
     startedAtMs: attempt?.startedAtMs,

@@ -4,7 +4,7 @@ import type { Decision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../api/pod/allocation.ts";
-import type { ProbeResult } from "../../api/probe-result.ts";
+import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
 import type { LostContainers } from "./lost-containers.ts";
@@ -70,11 +70,8 @@ export type Admission =
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
 
 /** The last probe results of one attempt of a container. */
-export interface ProbeVerdicts {
+export interface ProbeVerdicts extends Readonly<Partial<Record<ProbeKind, ProbeResult>>> {
   readonly containerId: string;
-  readonly startup?: ProbeResult;
-  readonly readiness?: ProbeResult;
-  readonly liveness?: ProbeResult;
 }
 
 /**

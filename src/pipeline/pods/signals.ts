@@ -3,7 +3,7 @@
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation } from "../../api/pod/allocation.ts";
-import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
+import type { ContainerProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { PendingResize, TerminationCause } from "./record.ts";
@@ -74,13 +74,7 @@ export type PodSignal =
       /** What containers and group have since then. */
       readonly actuated: ActuatedPod;
     }
-  | {
-      readonly kind: "probed";
-      readonly container: string;
-      readonly containerId: string;
-      readonly probe: ProbeKind;
-      readonly result: ProbeResult;
-    }
+  | (ContainerProbeResult & { readonly kind: "probed" })
   /** What a container that is being made waits for, to be shown; `undefined` when it waits no more. */
   | { readonly kind: "progress"; readonly container: string; readonly message: string | undefined }
   /** What has ended of the pod is to go, since the disk is short. */

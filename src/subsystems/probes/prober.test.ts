@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pod, target } from "../../../test/probes/world.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
+import type { ProbeTarget } from "../../api/probe-target.ts";
 import { Slots } from "../../kit/limits/slots.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { ConnectAnswer, Net } from "../../outside/net/net.ts";
@@ -10,7 +11,6 @@ import { Prober, type ProberShared } from "./prober.ts";
 import { Schedule } from "./schedule.ts";
 import { parseProbeSettings } from "./settings.ts";
 import { Spread } from "./spread.ts";
-import type { ProbeTarget } from "./target.ts";
 
 function sharedWith(clock: SimClock, more: Partial<ProberShared>): ProberShared {
   const unused = () => Promise.reject(new Error("not asked for"));

@@ -2,6 +2,7 @@ import type { PodUid } from "../../api/observation.ts";
 import { probeHandlerOf } from "../../api/pod/probe-handlers.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
+import type { ProbeTarget } from "../../api/probe-target.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import type { Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
@@ -16,14 +17,7 @@ import { type ProbePorts, runProbe } from "./run-probe.ts";
 import type { Schedule, ScheduledCall } from "./schedule.ts";
 import type { ProbeSettings } from "./settings.ts";
 import type { Spread } from "./spread.ts";
-import {
-  fieldPathOf,
-  type ProbedPod,
-  type ProbeTarget,
-  probeFactsOf,
-  probeOf,
-  rulesOf,
-} from "./target.ts";
+import { fieldPathOf, type ProbedPod, probeFactsOf, probeOf, rulesOf } from "./target.ts";
 import {
   conclude,
   consider,

@@ -7,6 +7,7 @@
 
 import type { PodNews } from "../../api/pod-news.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
+import type { ProbeTarget } from "../../api/probe-target.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { roundRobin, Slots } from "../../kit/limits/slots.ts";
 import type { Log } from "../../kit/log.ts";
@@ -22,10 +23,10 @@ import type { ProbePorts } from "./run-probe.ts";
 import { Schedule } from "./schedule.ts";
 import { type ProbeSettings, parseProbeSettings, settingKey } from "./settings.ts";
 import { Spread } from "./spread.ts";
-import { kindsOf, type ProbedPod, type ProbeTarget } from "./target.ts";
+import { kindsOf, type ProbedPod } from "./target.ts";
 
 export { containerProcesses } from "./handlers/container-processes.ts";
-export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport, ProbeTarget };
+export type { ProbedPod, ProbeEvent, ProbeRecord, ProbeReport };
 
 /** What the module needs from outside and from its user. */
 export interface ProbesDeps extends Omit<ProbePorts, "guard"> {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Probe } from "../../api/generated/types.ts";
+import type { ProbeTarget } from "../../api/probe-target.ts";
 import { parseProbeSettings } from "./settings.ts";
-import { fieldPathOf, kindsOf, type ProbeTarget, resolvePort, rulesOf } from "./target.ts";
+import { fieldPathOf, kindsOf, resolvePort, rulesOf } from "./target.ts";
 
 const NO_SETTINGS = parseProbeSettings({}, new Set());
 const ruled = (kind: "liveness" | "readiness", probe: Probe, settings = NO_SETTINGS) =>
@@ -77,7 +78,7 @@ test("fieldPathOf points into the list the container stands in", () => {
     confirmed: { startup: false, readiness: false },
     comesBack: true,
   });
-  assert.equal(fieldPathOf(target("container")), "spec.containers{app}");
+  assert.equal(fieldPathOf(target("regular")), "spec.containers{app}");
   assert.equal(fieldPathOf(target("sidecar")), "spec.initContainers{app}");
 });
 

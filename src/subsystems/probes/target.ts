@@ -1,7 +1,7 @@
 // pure
 import type { Container, Probe } from "../../api/generated/types.ts";
 import type { ProbeKind } from "../../api/probe-result.ts";
-import type { WallMs } from "../../kit/clock.ts";
+import type { ProbeTarget } from "../../api/probe-target.ts";
 import { type ProbeSettings, settingKey } from "./settings.ts";
 import type { ProbeFacts, ProbeRules } from "./verdict.ts";
 
@@ -17,22 +17,6 @@ export interface ProbedPod {
   readonly ended: boolean;
   /** Deletion was asked for, or the pod is ended for another cause: liveness and startup stop, but for sidecars. */
   readonly ending: boolean;
-}
-
-/** One container or sidecar, as it is now; its probes are read from `spec`. */
-export interface ProbeTarget {
-  readonly spec: Container;
-  readonly kind: "container" | "sidecar";
-  /** Id of the present attempt; `undefined` while there is none. */
-  readonly containerId: string | undefined;
-  readonly running: boolean;
-  readonly startedAtMs: WallMs | undefined;
-  /** `started` of the container's status: its startup probe succeeded, or it has none and runs. */
-  readonly started: boolean;
-  /** What is known already of this attempt, when its probes are taken on in the middle of its life. */
-  readonly confirmed: { readonly startup: boolean; readonly readiness: boolean };
-  /** While it does not run: not ended yet, or to be started again by rules, policy or as a sidecar. */
-  readonly comesBack: boolean;
 }
 
 const KINDS: readonly ProbeKind[] = ["startup", "readiness", "liveness"];
