@@ -5,6 +5,14 @@ import type { ContainerProbeResult } from "./probe-result.ts";
 /** In place of a container's name: what the volumes of the pod wait for. */
 export const VOLUMES_PROGRESS = "#volumes";
 
+/** Why the node ends a pod; reason and message are for the status. */
+export interface EvictionCause {
+  readonly reason: string;
+  readonly message: string;
+  /** Message of the condition DisruptionTarget, where the pod is not at fault. */
+  readonly disruption?: string;
+}
+
 /** What modules report about pods; read by the pipeline alone. */
 export type PodNews =
   /** What the runtime has of one pod; of one that it no longer has, an empty observation. */
@@ -21,17 +29,12 @@ export type PodNews =
   /** The health of the pod's devices has changed, or whether admission can grant them. */
   | { readonly kind: "devices"; readonly uid: PodUid; readonly what: "health" | "admission" }
   /** The node needs the pod's place. */
-  | {
+  | (EvictionCause & {
       readonly kind: "evicted";
       readonly uid: PodUid;
-      /** For the status. */
-      readonly reason: string;
-      readonly message: string;
-      /** Message of the condition DisruptionTarget, where the pod is not at fault. */
-      readonly disruption?: string;
       /** What it gets to end; its own grace by default. */
       readonly graceSeconds?: number;
-    }
+    })
   /** What has ended of the pod is to go, since the disk is short. */
   | { readonly kind: "clear"; readonly uid: PodUid };
 

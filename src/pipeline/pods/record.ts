@@ -4,6 +4,7 @@ import type { Decision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../api/pod/allocation.ts";
+import type { EvictionCause } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../kit/clock.ts";
@@ -20,14 +21,8 @@ export type TerminationCause =
   | { readonly kind: "orphaned" }
   /** Admission refused it although it ran before. */
   | { readonly kind: "rejected" }
-  /** The node ends it: eviction, deadline, shutdown, preemption. Reason and message go to the status. */
-  | {
-      readonly kind: "evicted";
-      readonly reason: string;
-      readonly message: string;
-      /** Message of the condition DisruptionTarget, where the pod was not at fault. */
-      readonly disruption?: string;
-    };
+  /** The node ends it: eviction, deadline, shutdown, preemption. */
+  | (EvictionCause & { readonly kind: "evicted" });
 
 /** Where a pod is on its way; only ever forward. */
 export type PodLife =
@@ -62,12 +57,14 @@ export interface StepFailure {
   readonly notBefore: MonotonicMs;
 }
 
-/** The verdict of admission. */
-export type Admission =
-  | { readonly kind: "undecided" }
+/** What admission has decided. */
+export type DecidedAdmission =
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
+
+/** Where the admission of a pod stands. */
+export type Admission = { readonly kind: "undecided" } | DecidedAdmission;
 
 /** The last probe results of one attempt of a container. */
 export interface ProbeVerdicts extends Readonly<Partial<Record<ProbeKind, ProbeResult>>> {

@@ -6,7 +6,7 @@ import type { ActuatedPod, PodAllocation } from "../../api/pod/allocation.ts";
 import type { ContainerProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
-import type { PendingResize, TerminationCause } from "./record.ts";
+import type { DecidedAdmission, PendingResize, TerminationCause } from "./record.ts";
 
 /** The outcome of one action, as far as the record needs it. */
 export type ActionOutcome =
@@ -38,9 +38,7 @@ export type PodSignal =
   | { readonly kind: "desired"; readonly pod: Pod }
   /** The source dropped the pod: end it if it runs, then leave nothing. */
   | { readonly kind: "removed"; readonly graceSeconds?: number }
-  | { readonly kind: "admitted" }
-  | { readonly kind: "deferred"; readonly reason: string; readonly message: string }
-  | { readonly kind: "rejected"; readonly reason: string; readonly message: string }
+  | DecidedAdmission
   /** Other resources were allocated to the pod, as that generation requests. */
   | {
       readonly kind: "resized";

@@ -41,12 +41,7 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     case "admitted":
       return admit(record);
     case "deferred":
-      return record.life.kind === "waiting"
-        ? {
-            ...record,
-            admission: { kind: "deferred", reason: signal.reason, message: signal.message },
-          }
-        : record;
+      return record.life.kind === "waiting" ? { ...record, admission: signal } : record;
     case "rejected":
       return reject(record, signal, now);
     case "resized":
@@ -112,18 +107,9 @@ function admit(record: PodRecord): PodRecord {
   return { ...record, admission: { kind: "admitted" }, life: { kind: "running" } };
 }
 
-function reject(
-  record: PodRecord,
-  { reason, message }: Signal<"rejected">,
-  now: MonotonicMs,
-): PodRecord {
+function reject(record: PodRecord, admission: Signal<"rejected">, now: MonotonicMs): PodRecord {
   if (record.life.kind !== "waiting") return record;
-  return end(
-    { ...record, admission: { kind: "rejected", reason, message } },
-    { kind: "rejected" },
-    undefined,
-    now,
-  );
+  return end({ ...record, admission }, { kind: "rejected" }, undefined, now);
 }
 
 /** A pod that the API is deleting ends within the grace it was given. */
