@@ -218,7 +218,8 @@ class ResizeGame {
       world.fail(
         `pod ${name} is still being resized: ${JSON.stringify([resize, record.stepFailures])}`,
       );
-    if ((pending !== undefined) !== (pod !== desired))
+    const isGiven = isSameAllocation(allocationOf(pod), allocationOf(desired));
+    if ((pending === undefined) !== isGiven || (resize.requested === undefined) !== isGiven)
       world.fail(`pod ${name} waits, or does not: ${JSON.stringify(pending)}`);
     if (pending) this.#checkPending(record, pending.reason ?? "");
     if (pending?.reason === "Infeasible") tally.infeasible += 1;

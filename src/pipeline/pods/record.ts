@@ -3,7 +3,7 @@
 import type { Decision } from "../../api/decisions.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
-import { type ActuatedPod, allocationOf } from "../../api/pod/allocation.ts";
+import { type ActuatedPod, allocationOf, type PodAllocation } from "../../api/pod/allocation.ts";
 import type { EvictionCause } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
@@ -92,8 +92,17 @@ export interface PendingResize {
   readonly sinceMs: WallMs;
 }
 
+/** Resources that the source asks for and the pod was not given. */
+export interface RequestedResize {
+  readonly allocation: PodAllocation;
+  /** Of the spec that asks for them. */
+  readonly generation: number;
+}
+
 /** Where a change of the pod's resources in place stands (KEP-1287). */
 export interface PodResize {
+  /** Absent while the pod was given what its source asks for. */
+  readonly requested?: RequestedResize;
   readonly pending?: PendingResize;
   /** Given and not yet carried out everywhere; by which generation it was asked for. */
   readonly inProgress?: { readonly generation: number };
@@ -106,7 +115,7 @@ export interface PodRecord {
   readonly uid: PodUid;
   /** With the resources that it was given: by it everything goes. */
   readonly pod: Pod;
-  /** As its source has it; the same object unless its resources differ. */
+  /** As its source has it: other resources than those of `pod` are in `resize.requested`. */
   readonly desired: Pod;
   readonly resize: PodResize;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */

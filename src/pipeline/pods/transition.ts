@@ -22,6 +22,7 @@ import {
   type StepFailure,
   type TerminationCause,
 } from "./record.ts";
+import { requestedResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
 
 type Signal<K extends PodSignal["kind"]> = Extract<PodSignal, { kind: K }>;
@@ -47,9 +48,9 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     case "resized":
       return resized(record, signal);
     case "resizePending":
-      return record.pod === record.desired
-        ? record
-        : { ...record, resize: { ...record.resize, pending: signal.pending } };
+      return record.resize.requested
+        ? { ...record, resize: { ...record.resize, pending: signal.pending } }
+        : record;
     case "terminate":
       return end(record, signal.cause, signal.graceSeconds, now);
     case "observed":
@@ -77,8 +78,9 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
 function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodRecord {
   const pod = withAllocation(desired, allocationOf(record.pod));
   const stepFailures = withoutOldImages(record, desired);
-  if (pod !== desired) return { ...record, pod, desired, stepFailures };
-  const { pending: _, ...resize } = record.resize;
+  const requested = requestedResize(pod, desired);
+  const { pending: _, requested: __, ...done } = record.resize;
+  const resize = requested ? { ...record.resize, requested } : done;
   return { ...record, pod, desired, stepFailures, resize };
 }
 
@@ -99,7 +101,9 @@ function resized(
 ): PodRecord {
   const { [STEP_RESIZE]: _, ...stepFailures } = record.stepFailures;
   const pod = withAllocation(record.desired, allocation);
-  return { ...record, pod, stepFailures, resize: { actuated, inProgress: { generation } } };
+  const requested = requestedResize(pod, record.desired);
+  const resize = { actuated, inProgress: { generation }, ...(requested ? { requested } : {}) };
+  return { ...record, pod, stepFailures, resize };
 }
 
 function admit(record: PodRecord): PodRecord {

@@ -93,12 +93,12 @@ export function deriveStatus(record: PodRecord, context: StatusContext): PodStat
  * was decided on, or a watcher takes a change in place for done that nobody has begun.
  */
 function observedGeneration(
-  { pod, desired, resize, life }: PodRecord,
+  { desired, resize, life }: PodRecord,
   previous: PodStatus | undefined,
 ): number | undefined {
   const generation = desired.metadata?.generation;
   const isDecided =
-    pod === desired || resize.pending?.generation === generation || life.kind !== "running";
+    !resize.requested || resize.pending?.generation === generation || life.kind !== "running";
   return isDecided ? generation : previous?.observedGeneration;
 }
 

@@ -4,7 +4,14 @@ import type { Pod, PodCondition, PodStatus } from "../../../api/generated/types.
 import { type ActuatedPod, allocationOf, isSameAllocation } from "../../../api/pod/allocation.ts";
 import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
-import type { PendingResize, PodResize } from "../record.ts";
+import type { PendingResize, PodResize, RequestedResize } from "../record.ts";
+
+/** What the source asks for beside what the pod was given; `undefined` where that is the same. */
+export function requestedResize(pod: Pod, desired: Pod): RequestedResize | undefined {
+  const allocation = allocationOf(desired);
+  if (isSameAllocation(allocation, allocationOf(pod))) return undefined;
+  return { allocation, generation: desired.metadata?.generation ?? 0 };
+}
 
 /**
  * Where a change in place stood when the status was published: what was said need not be said again, and
@@ -17,12 +24,14 @@ export function keptResize(
 ): PodResize {
   const find = (type: string) =>
     published?.conditions?.find((each) => each.type === type && each.status === "True");
-  const pending = pod === desired ? undefined : keptPending(find("PodResizePending"));
+  const requested = requestedResize(pod, desired);
+  const pending = requested && keptPending(find("PodResizePending"));
   const progress = find("PodResizeInProgress");
   const generation = progress?.observedGeneration ?? pod.metadata?.generation ?? 0;
   const isBehind = progress !== undefined || !isSameAllocation(actuated, allocationOf(pod));
   return {
     actuated,
+    ...(requested ? { requested } : {}),
     ...(pending ? { pending } : {}),
     ...(isBehind ? { inProgress: { generation } } : {}),
   };

@@ -4,7 +4,7 @@ import { SimClock } from "../../../../test/sim/sim-clock.ts";
 import { aContainer, aPod, aRecord } from "../../../../test/support/pods.ts";
 import type { PodUid } from "../../../api/observation.ts";
 import type { ResizeVerdict } from "../../../api/pod/allocation.ts";
-import { withAllocation } from "../../../api/pod/allocation.ts";
+import { allocationOf, withAllocation } from "../../../api/pod/allocation.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { silentLog } from "../../../kit/log.ts";
 import { createSeededRandom } from "../../../kit/random.ts";
@@ -97,7 +97,8 @@ test("a resize is judged once sources were seen, allocated, and applied", async 
   resizing.resizes.open();
   assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
   const record = resizing.records.get("p" as PodUid);
-  assert.equal(record?.pod, record?.desired);
+  assert.deepEqual(record?.pod, record?.desired);
+  assert.equal(record?.resize.requested, undefined);
   assert.deepEqual(record?.resize.inProgress, { generation: 2 });
 });
 
@@ -170,7 +171,7 @@ test("what cannot be written down is tried again", async () => {
   resizing.request("p", "2", 2);
   assert.deepEqual(await resizing.settle(), []);
   const before = resizing.records.get("p" as PodUid);
-  assert.notEqual(before?.pod, before?.desired);
+  assert.equal(before?.resize.requested?.generation, 2);
   resizing.fault = undefined;
   await resizing.clock.advance(3 * MINUTES_MS);
   assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
@@ -184,4 +185,27 @@ test("transition: a requested resize keeps the allocation, whatever else of the 
   assert.deepEqual(now.pod.metadata?.labels, { a: "b" });
   assert.deepEqual(now.pod.spec, withAllocation(labelled, given.resize.actuated).spec);
   assert.equal(now.desired, labelled);
+  assert.deepEqual(now.resize.requested, { allocation: allocationOf(labelled), generation: 2 });
+});
+
+test("transition: a resize is requested until it is given, or the pod asks for what it has", () => {
+  const record = aRecord({ pod: podOf("p", "1", 1) });
+  const desire = (cpu: string, generation: number) =>
+    ({ kind: "desired", pod: podOf("p", cpu, generation) }) as const;
+  const requested = transition(record, desire("2", 2), record.actedAt);
+  const given = (cpu: string, generation: number) =>
+    transition(
+      requested,
+      {
+        kind: "resized",
+        allocation: allocationOf(podOf("p", cpu, generation)),
+        generation,
+        actuated: record.resize.actuated,
+      },
+      record.actedAt,
+    ).resize.requested;
+  assert.equal(given("2", 2), undefined);
+  assert.equal(given("1500m", 1)?.generation, 2, "another one was requested meanwhile");
+  const back = transition(requested, desire("1000m", 3), record.actedAt);
+  assert.equal(back.resize.requested, undefined, "the same amount, spelled otherwise");
 });

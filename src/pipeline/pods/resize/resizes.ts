@@ -1,14 +1,8 @@
 import { makeDecision } from "../../../api/decisions.ts";
-import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
-import {
-  allocationOf,
-  isSameAllocation,
-  type PodAllocation,
-  type ResizeVerdict,
-} from "../../../api/pod/allocation.ts";
+import { isSameAllocation, type ResizeVerdict } from "../../../api/pod/allocation.ts";
 import type { PodDeps } from "../ports.ts";
-import type { PendingResize, PodRecord } from "../record.ts";
+import type { PendingResize, PodRecord, RequestedResize } from "../record.ts";
 import type { PodSignal } from "../signals.ts";
 import { requestsInShort, resizePending, resizeStarted } from "./resize-text.ts";
 
@@ -26,10 +20,7 @@ export interface ResizesDeps extends PodDeps {
 }
 
 /** A resize that waits, with the reason last recorded. */
-interface Waiting {
-  readonly requested: PodAllocation;
-  /** Generation of the spec that requests the resize: conditions name the newest. */
-  readonly generation: number;
+interface Waiting extends RequestedResize {
   readonly verdict: ResizeVerdict["kind"] | undefined;
 }
 
@@ -58,21 +49,20 @@ export class Resizes {
 
   /** Takes a pod's new record. */
   notice(record: PodRecord): void {
-    const { uid, life, pod, desired } = record;
-    const weight = `${life.kind} ${record.resize.inProgress?.generation ?? ""}`;
+    const { uid, life, resize } = record;
+    const weight = `${life.kind} ${resize.inProgress?.generation ?? ""}`;
     const isNews = this.#weights.get(uid) !== weight;
     if (life.kind === "released") this.#weights.delete(uid);
     else this.#weights.set(uid, weight);
-    if (life.kind !== "running" || pod === desired) this.#waiting.delete(uid);
-    else
-      this.#request(uid, { requested: allocationOf(desired), generation: generationOf(desired) });
+    if (life.kind !== "running" || !resize.requested) this.#waiting.delete(uid);
+    else this.#request(uid, resize.requested);
     if (isNews && [...this.#waiting.values()].some(({ verdict }) => verdict === "deferred"))
       this.#queue();
   }
 
-  #request(uid: PodUid, now: Pick<Waiting, "requested" | "generation">): void {
+  #request(uid: PodUid, now: RequestedResize): void {
     const known = this.#waiting.get(uid);
-    if (known?.generation === now.generation && isSameAllocation(known.requested, now.requested))
+    if (known?.generation === now.generation && isSameAllocation(known.allocation, now.allocation))
       return;
     this.#waiting.set(uid, { ...now, verdict: undefined });
     this.#queue();
@@ -104,19 +94,19 @@ export class Resizes {
   async #ask(uid: PodUid): Promise<void> {
     const record = this.#deps.get(uid);
     const waiting = this.#waiting.get(uid);
-    if (record?.life.kind !== "running" || record.pod === record.desired || !waiting) return;
+    const requested = record?.resize.requested;
+    if (record?.life.kind !== "running" || !requested || !waiting) return;
     const verdict = this.#deps.ports.resizes.judge(record, this.#deps.holders(uid));
-    if (verdict.kind === "fits") await this.#give(record);
+    if (verdict.kind === "fits") await this.#give(record, requested);
     else {
       this.#waiting.set(uid, { ...waiting, verdict: verdict.kind });
-      this.#refuse(record, verdict);
+      this.#refuse(record, requested, verdict);
     }
   }
 
-  async #give(record: PodRecord): Promise<void> {
+  async #give(record: PodRecord, { allocation, generation }: RequestedResize): Promise<void> {
     const { uid, desired } = record;
     const { resizes, decisions, events } = this.#deps.ports;
-    const allocation = allocationOf(desired);
     try {
       await resizes.allocate(record.pod, allocation);
     } catch (error) {
@@ -124,7 +114,6 @@ export class Resizes {
       return;
     }
     this.#waiting.delete(uid);
-    const generation = generationOf(desired);
     const requests = requestsInShort(desired);
     decisions.record(record, makeDecision("allocateResize", "fits", { generation, requests }));
     events.record(desired, resizeStarted(desired, generation));
@@ -133,12 +122,15 @@ export class Resizes {
   }
 
   /** Recorded once, and again when the message changes. */
-  #refuse(record: PodRecord, verdict: Exclude<ResizeVerdict, { kind: "fits" }>): void {
+  #refuse(
+    record: PodRecord,
+    { generation }: RequestedResize,
+    verdict: Exclude<ResizeVerdict, { kind: "fits" }>,
+  ): void {
     const { uid, desired, resize } = record;
     const { decisions, events } = this.#deps.ports;
     const { kind, rule, message } = verdict;
     const reason = kind === "infeasible" ? "Infeasible" : "Deferred";
-    const generation = generationOf(desired);
     const before = resize.pending;
     const pendingResize = { reason, message, generation } as const;
     if (before && isRecorded(before, pendingResize)) return;
@@ -149,8 +141,6 @@ export class Resizes {
     this.#deps.post(uid, { kind: "resizePending", pending: { ...pendingResize, sinceMs } });
   }
 }
-
-const generationOf = ({ metadata }: Pod): number => metadata?.generation ?? 0;
 
 function isRecorded(before: PendingResize, now: Omit<PendingResize, "sinceMs">): boolean {
   return (
