@@ -21,6 +21,7 @@ test("`withoutControls` lets nothing through that steers a terminal", () => {
     ["over\rwritten", "over\ufffdwritten"],
     ["\u009b2J", "\ufffd2J"],
     ["user\u202egnp.exe", "user\ufffdgnp.exe"],
+    ["\ufeffad\u00admin\u200b", "admin"],
   ];
   for (const [given, expected] of vectors) assert.equal(withoutControls(given), expected);
 });
@@ -37,6 +38,17 @@ test("`textWidth` counts columns, not code units", () => {
     ["e\u0301", 1],
     ["漢字", 4],
     ["🚀", 2],
+    ["👩\u200d👩\u200d👧", 2],
+    ["👍🏽", 2],
+    ["❤\ufe0f", 2],
+    ["1\ufe0f\u20e3", 2],
+    ["🇩🇪", 2],
+    ["⚠\ufe0f disk", 7],
+    ["한국어", 6],
+    ["ｶﾅ", 2],
+    ["𠮷", 2],
+    ["नमस्ते", 4],
+    ["│─✓", 3],
     ["…", 1],
   ];
   for (const [text, width] of vectors) assert.equal(textWidth(text), width, text);
@@ -47,6 +59,10 @@ test("`cutText` keeps within its columns and shows that something is gone", () =
   assert.equal(cutText("hello world", 8), "hello w…");
   assert.equal(cutText("hello world", 7), "hello…");
   assert.equal(cutText("漢字漢字", 6), "漢字…");
+  assert.equal(cutText("𠮷𠮷𠮷", 4), "𠮷…");
+  assert.equal(cutText("a👩\u200d👩\u200d👧b", 3), "a…");
+  assert.equal(cutText("a👩\u200d👩\u200d👧bc", 4), "a👩\u200d👩\u200d👧…");
+  assert.equal(cutText("e\u0301e\u0301e\u0301", 2), "e\u0301…");
   assert.equal(cutText("ab", 1), "…");
   assert.equal(cutText("ab", 0), "");
 });
