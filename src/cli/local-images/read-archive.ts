@@ -27,22 +27,26 @@ const MAX_LIST_BYTES = 8 * 1024 * 1024;
 const LISTS = ["index.json", "manifest.json", "oci-layout"] as const;
 
 /**
- * Reads which images are in the archive. `name` is what the only image is to be called. Throws `CliError` when the
- * file is no image archive, or an image has no name.
+ * Reads which images are in the archive. `name` is what the only image is to be called, `shown` what errors call the
+ * archive. Throws `CliError` when the file is no image archive, or an image has no name.
  */
-export function readImageArchive(file: string, name: string | undefined): ImageArchive {
+export function readImageArchive(
+  file: string,
+  name: string | undefined,
+  shown: string = file,
+): ImageArchive {
   const fd = openSync(file, "r");
   try {
     const sizeBytes = fstatSync(fd).size;
-    const places = findLists(fd, sizeBytes, file);
-    const contents = readLists(fd, places, file);
+    const places = findLists(fd, sizeBytes, shown);
+    const contents = readLists(fd, places, shown);
     const given = entryNames(contents);
     if (name === undefined && given.every((each) => each !== undefined))
       return { file, sizeBytes, names: given };
-    if (given.length !== 1 || name === undefined) throw unnamed(file, given, name);
+    if (given.length !== 1 || name === undefined) throw unnamed(shown, given, name);
     const { list, content } = namedContents(contents, name);
     const entry = places.get(list);
-    if (entry === undefined) throw noArchive(file, `it has no ${list}`);
+    if (entry === undefined) throw noArchive(shown, `it has no ${list}`);
     return { file, sizeBytes, names: [name], replaced: { entry, content } };
   } finally {
     closeSync(fd);
@@ -50,36 +54,36 @@ export function readImageArchive(file: string, name: string | undefined): ImageA
 }
 
 function unnamed(
-  file: string,
+  shown: string,
   given: readonly (string | undefined)[],
   name: string | undefined,
 ): CliError {
   if (name !== undefined)
-    return new CliError(`${file} holds ${given.length} images, --name can name only one`, {
+    return new CliError(`${shown} holds ${given.length} images, --name can name only one`, {
       exitCode: EXIT_USAGE,
       fix: `leave --name out; the archive names them: ${given.map((each) => each ?? "<none>").join(", ")}`,
     });
-  return new CliError(`${file} does not say what its image is called`, {
+  return new CliError(`${shown} does not say what its image is called`, {
     exitCode: EXIT_USAGE,
-    fix: `give it a name: nodelet images load -i ${file} --name example/app:1`,
+    fix: "give it a name: --name example/app:1",
   });
 }
 
-function noArchive(file: string, why: string): CliError {
-  return new CliError(`${file} is not an image archive: ${why}`, {
+function noArchive(shown: string, why: string): CliError {
+  return new CliError(`${shown} is not an image archive: ${why}`, {
     fix: "write one with `docker save -o image.tar IMAGE`, `ctr images export` or `nodelet images save`",
   });
 }
 
 /** Finds the files that list the images; everything else is skipped. */
-function findLists(fd: number, sizeBytes: number, file: string): ReadonlyMap<string, TarPlace> {
+function findLists(fd: number, sizeBytes: number, shown: string): ReadonlyMap<string, TarPlace> {
   const found = new Map<string, TarPlace>();
   const header = Buffer.alloc(BLOCK_BYTES);
   for (let at = 0; at + BLOCK_BYTES <= sizeBytes; ) {
     readSync(fd, header, 0, BLOCK_BYTES, at);
     if (header.every((byte) => byte === 0)) break;
     const entry = readHeader(header);
-    if (entry === undefined) throw noArchive(file, `byte ${at} begins no tar entry`);
+    if (entry === undefined) throw noArchive(shown, `byte ${at} begins no tar entry`);
     const name = LISTS.find((each) => each === entry.path);
     if (name !== undefined) found.set(name, { headerAt: at, sizeBytes: entry.sizeBytes });
     at += BLOCK_BYTES + Math.ceil(entry.sizeBytes / BLOCK_BYTES) * BLOCK_BYTES;
@@ -108,23 +112,23 @@ function readHeader(
 function readLists(
   fd: number,
   places: ReadonlyMap<string, TarPlace>,
-  file: string,
+  shown: string,
 ): ArchiveContents {
   const json = (name: string): unknown => {
     const place = places.get(name);
     if (place === undefined) return undefined;
-    if (place.sizeBytes > MAX_LIST_BYTES) throw noArchive(file, `${name} is too large`);
+    if (place.sizeBytes > MAX_LIST_BYTES) throw noArchive(shown, `${name} is too large`);
     const content = Buffer.alloc(place.sizeBytes);
     readSync(fd, content, 0, content.length, place.headerAt + BLOCK_BYTES);
     try {
       return JSON.parse(content.toString("utf8"));
     } catch {
-      throw noArchive(file, `${name} is not JSON`);
+      throw noArchive(shown, `${name} is not JSON`);
     }
   };
   const isOci = places.has("oci-layout") && places.has("index.json");
   if (!isOci && !places.has("manifest.json"))
-    throw noArchive(file, "it has neither index.json (OCI) nor manifest.json (docker)");
+    throw noArchive(shown, "it has neither index.json (OCI) nor manifest.json (docker)");
   return isOci
     ? { kind: "oci", index: json("index.json") }
     : { kind: "docker", manifest: json("manifest.json") };

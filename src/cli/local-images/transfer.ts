@@ -1,17 +1,14 @@
 /** Images into the runtime and out of it: from archives, from registries, into archives. */
 import { spawn } from "node:child_process";
-import { closeSync, createWriteStream, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { type Readable, Transform, type Writable } from "node:stream";
+import { Transform, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createGunzip, createZstdDecompress } from "node:zlib";
-import { isOutside, messageOf } from "../../kit/errors.ts";
+import { isOutside, plainMessageOf } from "../../kit/errors.ts";
 import type { ContentDownload } from "../../outside/cri/connect-cri.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND } from "../exit-codes.ts";
-import type { Standing } from "../render/progress.ts";
+import type { Progress } from "../render/progress.ts";
+import { lastLine } from "../render/text.ts";
 import { findProgram } from "../up/programs.ts";
 import { type RuntimeConnection, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { archiveStream, type ImageArchive } from "./read-archive.ts";
@@ -19,7 +16,7 @@ import { archiveStream, type ImageArchive } from "./read-archive.ts";
 /** The runtime, and the progress callback. */
 export interface TransferTarget {
   readonly socket: string;
-  readonly onProgress: (standing: Standing) => void;
+  readonly onProgress: (progress: Progress) => void;
   readonly signal: AbortSignal;
 }
 
@@ -36,49 +33,18 @@ const POLL_MS = 300;
 const NOTICE_MS = 10_000;
 const TAIL_CHARACTERS = 4_000;
 
-/** Calls `use` with a plain tar file of what `source` holds: a file, compressed or not, or a stream. */
-export async function withPlainArchive<T>(
-  source: string | Readable,
-  use: (file: string) => Promise<T>,
-): Promise<T> {
-  const compressed = typeof source === "string" ? compressionOf(source) : undefined;
-  if (typeof source === "string" && compressed === undefined) return await use(source);
-  const folder = mkdtempSync(join(tmpdir(), "nodelet-images-"));
-  try {
-    const file = join(folder, "archive");
-    if (typeof source !== "string") {
-      await pipeline(source, createWriteStream(file));
-      return await withPlainArchive(file, use);
-    }
-    const { createReadStream } = await import("node:fs");
-    const decompress = compressed === "gzip" ? createGunzip() : createZstdDecompress();
-    await pipeline(createReadStream(source), decompress, createWriteStream(file));
-    return await use(file);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function compressionOf(file: string): "gzip" | "zstd" | undefined {
-  const fd = openSync(file, "r");
-  const head = Buffer.alloc(4);
-  readSync(fd, head, 0, head.length, 0);
-  closeSync(fd);
-  if (head.readUInt16BE(0) === 0x1f8b) return "gzip";
-  return head.readUInt32LE(0) === 0xfd2fb528 ? "zstd" : undefined;
-}
-
 /** Imports the images of an archive; resolves with them once the runtime shows them. */
 export async function loadImages(
   archive: ImageArchive,
   target: TransferTarget,
 ): Promise<readonly StoredImage[]> {
   const { signal, socket, onProgress } = target;
-  const import_ = startCtr(socket, ["images", "import", "-"], signal);
+  const ctr = startCtr(socket, ["images", "import", "-"], signal);
+  ctr.stdout.resume();
   const counted = meter(archive.sizeBytes, onProgress);
   const [fed, ended] = await Promise.allSettled([
-    pipeline(archiveStream(archive), counted, import_.stdin),
-    import_.ended,
+    pipeline(archiveStream(archive), counted, ctr.stdin),
+    ctr.ended,
   ]);
   signal.throwIfAborted();
   if (ended.status === "rejected") throw ended.reason;
@@ -137,12 +103,12 @@ export async function saveImages(
     }
     return found;
   });
-  const export_ = startCtr(socket, ["images", "export", "-", ...full], signal);
-  export_.stdin.end();
-  await Promise.all([pipeline(export_.stdout, meter(0, onProgress), output), export_.ended]);
+  const ctr = startCtr(socket, ["images", "export", "-", ...full], signal);
+  ctr.stdin.end();
+  await Promise.all([pipeline(ctr.stdout, meter(0, onProgress), output), ctr.ended]);
 }
 
-/** Where credentials for a registry come from. */
+/** Credentials for a registry. */
 export interface RegistryLogin {
   readonly username: string;
   readonly password: string;
@@ -189,16 +155,11 @@ async function pullWithAny(
     } catch (error) {
       signal.throwIfAborted();
       if (i + 1 === tries.length)
-        throw new CliError(`failed to pull image ${name}: ${lastWords(messageOf(error))}`, {
+        throw new CliError(`failed to pull image ${name}: ${plainMessageOf(error)}`, {
           cause: error,
         });
     }
   }
-}
-
-/** The runtime's words without the wrapping of gRPC. */
-function lastWords(text: string): string {
-  return text.replace(/^rpc error: code = \w+ desc = /, "");
 }
 
 /** Adds up what the runtime downloads, until the signal is aborted. */
@@ -233,7 +194,7 @@ function noteDownloads(seen: Map<string, ContentDownload>, now: readonly Content
   for (const download of now) seen.set(download.ref, download);
 }
 
-function sumOf(seen: ReadonlyMap<string, ContentDownload>): Standing {
+function sumOf(seen: ReadonlyMap<string, ContentDownload>): Progress {
   let doneBytes = 0;
   let totalBytes = 0;
   for (const download of seen.values()) {
@@ -244,7 +205,7 @@ function sumOf(seen: ReadonlyMap<string, ContentDownload>): Standing {
 }
 
 /** Counts what passes. */
-function meter(totalBytes: number, onProgress: (standing: Standing) => void): Transform {
+function meter(totalBytes: number, onProgress: (progress: Progress) => void): Transform {
   let doneBytes = 0;
   return new Transform({
     transform(chunk: Uint8Array, _, done) {
@@ -255,7 +216,7 @@ function meter(totalBytes: number, onProgress: (standing: Standing) => void): Tr
   });
 }
 
-/** Starts containerd's own client, which speaks to its content store. */
+/** Starts containerd's own client, which speaks to its content store. Both its streams must be read. */
 function startCtr(socket: string, words: readonly string[], signal: AbortSignal) {
   const ctr = findProgram("ctr");
   if (ctr === undefined)
@@ -265,22 +226,15 @@ function startCtr(socket: string, words: readonly string[], signal: AbortSignal)
   const argv = ["--address", socket, "--namespace", "k8s.io", ...words];
   const child = spawn(ctr, argv, { stdio: ["pipe", "pipe", "pipe"], signal });
   let said = "";
-  const note = (chunk: Buffer) => {
+  child.stderr.on("data", (chunk: Buffer) => {
     said = (said + chunk.toString("utf8")).slice(-TAIL_CHARACTERS);
-  };
-  child.stderr.on("data", note);
-  if (words.includes("import")) child.stdout.on("data", () => {});
+  });
   const ended = new Promise<void>((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code) => {
-      const why =
-        said
-          .trim()
-          .split("\n")
-          .at(-1)
-          ?.replace(/^ctr: /, "") ?? "";
-      if (code === 0) resolve();
-      else reject(new CliError(`containerd refused: ${why}`));
+    child.once("close", (code, killedBy) => {
+      if (code === 0) return resolve();
+      const why = lastLine(said).replace(/^ctr: /, "") || `ctr ended with ${code ?? killedBy}`;
+      reject(new CliError(`containerd refused: ${why}`));
     });
   });
   return { stdin: child.stdin, stdout: child.stdout, ended };

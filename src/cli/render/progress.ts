@@ -3,7 +3,7 @@ import type { OutputStream } from "../io.ts";
 import { humanBytes } from "./amounts.ts";
 
 /** How far something has come. */
-export interface Standing {
+export interface Progress {
   readonly doneBytes: number;
   /** 0 as long as it is not known. */
   readonly totalBytes: number;
@@ -11,7 +11,7 @@ export interface Standing {
 
 /** A line that is written again and again until it is closed. */
 export interface ProgressLine {
-  show(standing: Standing): void;
+  show(progress: Progress): void;
   close(): void;
 }
 
@@ -22,7 +22,7 @@ const LINE_MS = 5_000;
 const CLEAR_LINE = "\r\u001b[K";
 
 /** `[=========>          ]  45%  22.5 MiB of 50 MiB`; without a total only what is done. */
-export function progressText({ doneBytes, totalBytes }: Standing): string {
+export function progressText({ doneBytes, totalBytes }: Progress): string {
   if (totalBytes <= 0) return humanBytes(doneBytes);
   const share = Math.min(1, doneBytes / totalBytes);
   const filled = Math.round(share * BAR_COLUMNS);
@@ -36,11 +36,11 @@ export function createProgressLine(what: string, stream: OutputStream): Progress
   const onTerminal = stream.isTTY === true;
   let shownAt = onTerminal ? Number.NEGATIVE_INFINITY : performance.now();
   return {
-    show: (standing) => {
+    show: (progress) => {
       const now = performance.now();
       if (now - shownAt < (onTerminal ? FRAME_MS : LINE_MS)) return;
       shownAt = now;
-      const text = `${what}  ${progressText(standing)}`;
+      const text = `${what}  ${progressText(progress)}`;
       stream.write(onTerminal ? `${CLEAR_LINE}${text}` : `${text}\n`);
     },
     close: () => {

@@ -1,13 +1,5 @@
 /** `nodelet images load`, `pull` and `save`. */
-import {
-  closeSync,
-  createWriteStream,
-  existsSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { normalImageName, parseImageReference } from "../../../api/text/image-reference.ts";
@@ -17,6 +9,8 @@ import { CliError } from "../../cli-error.ts";
 import type { CliContext } from "../../context.ts";
 import { EXIT_NO_AGENT, EXIT_OK, EXIT_USAGE } from "../../exit-codes.ts";
 import { type Io, writeLines } from "../../io.ts";
+import { withOutputFile } from "../../local-images/output-file.ts";
+import { withPlainArchive } from "../../local-images/plain-archive.ts";
 import { readImageArchive } from "../../local-images/read-archive.ts";
 import {
   loadImages,
@@ -25,7 +19,6 @@ import {
   type StoredImage,
   saveImages,
   type TransferTarget,
-  withPlainArchive,
 } from "../../local-images/transfer.ts";
 import { humanBytes } from "../../render/amounts.ts";
 import { createProgressLine } from "../../render/progress.ts";
@@ -63,7 +56,7 @@ export function addTransferCommands(images: Command, context: CliContext): void 
   withRuntimeOptions(load)
     .addHelpText("after", LOAD_EXAMPLES)
     .action(async (options: LoadOptions) => {
-      context.finish(await load_(options, context));
+      context.finish(await runLoad(options, context));
     });
   const pull = images
     .command("pull")
@@ -75,7 +68,7 @@ export function addTransferCommands(images: Command, context: CliContext): void 
     )
     .argument("<images...>", "names such as docker.io/library/nginx:1.29, or nginx:1.29");
   withRuntimeOptions(pull).action(async (names: readonly string[], options: RuntimeOptions) => {
-    context.finish(await pull_(names, options, context));
+    context.finish(await runPull(names, options, context));
   });
   const save = images
     .command("save")
@@ -86,7 +79,7 @@ export function addTransferCommands(images: Command, context: CliContext): void 
     .argument("<images...>", "names as `nodelet images` shows them")
     .option("-o, --output <file>", "the archive; default is standard output");
   withRuntimeOptions(save).action(async (names: readonly string[], options: SaveOptions) => {
-    context.finish(await save_(names, options, context));
+    context.finish(await runSave(names, options, context));
   });
 }
 
@@ -129,7 +122,7 @@ function placeOf({ stateDir, containerd }: RuntimeOptions, io: Io): Place {
   return { socket, ledger: socket === own ? ledger : undefined };
 }
 
-async function load_(options: LoadOptions, context: CliContext): Promise<number> {
+async function runLoad(options: LoadOptions, context: CliContext): Promise<number> {
   const { io } = context;
   const place = placeOf(options, io);
   const name = options.name === undefined ? undefined : checkedName(options.name);
@@ -140,24 +133,26 @@ async function load_(options: LoadOptions, context: CliContext): Promise<number>
     });
   const file = options.input === undefined ? undefined : resolve(io.cwd, options.input);
   if (file !== undefined && !existsSync(file)) throw new CliError(`there is no file ${file}`);
-  return await withPlainArchive(file ?? io.stdin, async (plain) => {
-    const archive = readImageArchive(plain, name);
-    const loaded = await showing(
+  const source = { from: file ?? io.stdin, shown: file ?? "standard input" };
+  const load = async (plain: string) => {
+    const archive = readImageArchive(plain, name, source.shown);
+    const loaded = await withProgress(
       "loading",
       context,
       (target) => loadImages(archive, target),
       place,
     );
-    note(place, archive.names);
+    recordUserImages(place, archive.names);
     writeLines(
       io.stdout,
       loaded.map((image) => `Loaded image: ${imageLine(image)}`),
     );
     return EXIT_OK;
-  });
+  };
+  return await withPlainArchive(source, load, context.onInterrupt());
 }
 
-async function pull_(
+async function runPull(
   names: readonly string[],
   options: RuntimeOptions,
   context: CliContext,
@@ -168,19 +163,19 @@ async function pull_(
   for (const name of all) {
     const logins = loginsFor(name, io);
     if (io.stderr.isTTY !== true) writeLines(io.stderr, [`pulling ${name}`]);
-    const image = await showing(
+    const image = await withProgress(
       `pulling ${name}`,
       context,
       (target) => pullImage(name, logins, target),
       place,
     );
-    note(place, [name]);
+    recordUserImages(place, [name]);
     writeLines(io.stdout, [`Pulled image: ${imageLine(image)}`]);
   }
   return EXIT_OK;
 }
 
-async function save_(
+async function runSave(
   names: readonly string[],
   options: SaveOptions,
   context: CliContext,
@@ -194,20 +189,13 @@ async function save_(
         exitCode: EXIT_USAGE,
         fix: "nodelet images save -o image.tar IMAGE, or redirect standard output",
       });
-    await showing("saving", context, (target) => saveImages(all, io.stdout, target), place);
+    await withProgress("saving", context, (target) => saveImages(all, io.stdout, target), place);
     return EXIT_OK;
   }
   const file = resolve(io.cwd, options.output);
-  const partial = `${file}.partial`;
-  closeSync(openSync(partial, "w", 0o644));
-  try {
-    const output = createWriteStream(partial);
-    await showing("saving", context, (target) => saveImages(all, output, target), place);
-    renameSync(partial, file);
-  } catch (error) {
-    rmSync(partial, { force: true });
-    throw error;
-  }
+  await withOutputFile(file, (output) =>
+    withProgress("saving", context, (target) => saveImages(all, output, target), place),
+  );
   writeLines(io.stdout, [`Saved ${counted(all.length, "image")} to ${file}`]);
   return EXIT_OK;
 }
@@ -222,20 +210,18 @@ function checkedName(name: string): string {
 }
 
 /** Runs the work while its progress is shown. */
-async function showing<T>(
+async function withProgress<T>(
   what: string,
   { io, onInterrupt }: CliContext,
   work: (target: TransferTarget) => Promise<T>,
   { socket }: Place,
 ): Promise<T> {
   const line = createProgressLine(what, io.stderr);
+  const signal = onInterrupt();
   try {
-    return await work({
-      socket,
-      onProgress: (standing) => line.show(standing),
-      signal: onInterrupt(),
-    });
+    return await work({ socket, onProgress: (progress) => line.show(progress), signal });
   } catch (error) {
+    signal.throwIfAborted();
     if (!isOutside(error, "unavailable")) throw error;
     throw new CliError(`the container runtime at ${socket} does not answer: ${messageOf(error)}`, {
       exitCode: EXIT_NO_AGENT,
@@ -251,7 +237,7 @@ function imageLine({ name, id, sizeBytes }: StoredImage): string {
 }
 
 /** Notes that the user brought the images, so that `down` keeps them. */
-function note({ ledger }: Place, names: readonly string[]): void {
+function recordUserImages({ ledger }: Place, names: readonly string[]): void {
   if (ledger === undefined) return;
   const open = new OpenLedger(ledger);
   open.change({ userImages: [...new Set([...open.now.userImages, ...names])] });
