@@ -26,6 +26,7 @@ import { endProcess, isRunning } from "../up/supervise/processes.ts";
 import { drainPods } from "./drain.ts";
 import { endAgent } from "./end-agent.ts";
 import { confirmRemoval, previewRemoval } from "./preview.ts";
+import { imagesWithout, removeImages } from "./remove-images.ts";
 import {
   newRemoval,
   type RemovalReport,
@@ -169,10 +170,13 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
     removal.kept.push(
       ...kept.map((image) => `image ${image} (you brought it; down --images removes it)`),
     );
-    for (const image of [...ledger.images, ...(all ? ledger.userImages : [])]) {
-      await withRuntime(runtime.socket, (cri, signal) => cri.images.removeImage(image, signal));
-      removal.removed.push(`image ${image}`);
-    }
+    const images = [...ledger.images, ...(all ? ledger.userImages : [])];
+    if (images.length === 0) return;
+    const { removed, left } = await withRuntime(runtime.socket, (cri, signal) =>
+      removeImages(cri.images, images, signal),
+    );
+    removal.removed.push(...removed);
+    removal.left.push(...left);
     return;
   }
   const shims = shimsOf(runtime.socket);
@@ -183,7 +187,8 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
     return;
   }
   if (runtime.process === undefined || !isRunning(runtime.process)) return;
-  if (keepsImages(parts)) await keepUserImages(runtime.socket, ledger.userImages);
+  if (keepsImages(parts))
+    removal.left.push(...(await keepUserImages(runtime.socket, ledger.userImages)));
   print("Ending containerd");
   if (!(await endProcess(runtime.process, CONTAINERD_MS)))
     removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
@@ -194,11 +199,11 @@ function keepsImages({ request: { paths, images } }: Parts): boolean {
   return !images && (readLedger(paths.ledger)?.userImages ?? []).length > 0;
 }
 
-/** Removes every image that the user has not brought. */
-async function keepUserImages(socket: string, kept: readonly string[]): Promise<void> {
-  await withRuntime(socket, async (cri, signal) => {
-    for (const { id, repoTags } of await cri.images.listImages(signal))
-      if (!repoTags.some((tag) => kept.includes(tag))) await cri.images.removeImage(id, signal);
+/** Removes every image that the user has not brought; resolves with those that are left, each with the reason. */
+async function keepUserImages(socket: string, kept: readonly string[]): Promise<readonly string[]> {
+  return await withRuntime(socket, async (cri, signal) => {
+    const others = imagesWithout(await cri.images.listImages(signal), kept);
+    return (await removeImages(cri.images, others, signal)).left;
   });
 }
 
