@@ -159,7 +159,7 @@ export interface ImageService {
   listImages(signal: AbortSignal): Promise<readonly Image[]>;
   /** The image that a reference names, if the runtime has it. */
   imageStatus(image: string, signal: AbortSignal): Promise<Image | undefined>;
-  /** Resolves with the Go kubelet of what was pulled. No deadline but the signal's. */
+  /** Resolves with the reference of what was pulled. No deadline but the signal's. */
   pullImage(request: PullRequest, signal: AbortSignal): Promise<string>;
   /** Removes the image with all its names; an unknown one is no error. */
   removeImage(image: string, signal: AbortSignal): Promise<void>;
