@@ -105,3 +105,37 @@ test("pods that nodelet stop has stopped come back with their data", { skip }, a
   assert.ok(!existsSync(node.box.path("/run/nodelet/stopping")));
   assert.deepEqual(readdirSync(node.box.path("/run/nodelet")), []);
 });
+
+const STUBBORN = {
+  ...pod("stubborn"),
+  spec: {
+    ...pod("stubborn").spec,
+    terminationGracePeriodSeconds: 600,
+    containers: pod("stubborn").spec.containers.map((container) => ({
+      ...container,
+      command: ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"],
+    })),
+  },
+};
+
+test("who interrupts stop and down is told what is left, and nothing else goes", async () => {
+  await using node = await bareMachine({ storeMib: 0 });
+  const before = await node.picture();
+  await node.run("up", "--demo", "--detach", "--until-ready");
+  node.box.write("/etc/nodelet/manifests/stubborn.yaml", JSON.stringify(STUBBORN));
+  await untilRunning(node, 2);
+  for (const [argv, waits, left] of [
+    [["stop"], /Stopping pods/, /nodelet: not stopped:\n {2}pod default\/stubborn-/],
+    [["down", "--yes"], /stubborn-\S+: ending/, /left are\n {2}pod default\/stubborn-\S+: has not/],
+  ] as const) {
+    const command = node.start(argv);
+    await command.said(waits);
+    await sleep(500);
+    assert.equal(await command.interrupt(), 1, command.text);
+    assert.match(command.text, left);
+    assert.equal((await node.pids("containerd")).length, 1, "the runtime runs");
+    assert.ok(existsSync(node.box.path("/var/lib/nodelet/kubelet")));
+  }
+  await node.run("down", "--yes", "--grace-period", "1", "--purge");
+  assert.deepEqual(differences(before, await node.picture()), []);
+});

@@ -7,7 +7,7 @@ import { podDisplayName } from "../../api/pod/pod.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { rootNote } from "../../node/housekeeping/agent-roots.ts";
 import { type ConnectedOutside, connectOutside } from "../../outside/connect.ts";
-import { PodSandboxState } from "../../outside/cri/generated/api.ts";
+import { type PodSandbox, PodSandboxState } from "../../outside/cri/generated/api.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { createLog } from "../../outside/log/log.ts";
 import { counted } from "../render/text.ts";
@@ -29,6 +29,11 @@ export interface DrainRequest {
 }
 
 const POLL_MS = 100;
+/**
+ * For calls to the runtime, which have a deadline of their own: who does not want to wait any more is still told what
+ * is left.
+ */
+const TO_THE_END = new AbortController().signal;
 
 /** Ends every pod; resolves with the names of those that are left when time is up. */
 export async function drainPods(request: DrainRequest): Promise<readonly string[]> {
@@ -123,10 +128,10 @@ async function untilStopped(
       said.add(name);
       print(`${name}: stopped`);
     }
-    const sandboxes = await outside.cri.runtime.listSandboxes({}, interrupt);
-    const ready = sandboxes.filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
+    const isOver = interrupt.aborted || performance.now() > deadline;
+    const ready = running.length === 0 || isOver ? await readySandboxes(outside) : [];
     if (running.length === 0 && ready.length === 0) return { stopped: all.length, left: [] };
-    if (interrupt.aborted || performance.now() > deadline)
+    if (isOver)
       return {
         stopped: said.size,
         left: [
@@ -136,6 +141,11 @@ async function untilStopped(
       };
     await sleep(POLL_MS, undefined, { signal: interrupt }).catch(() => {});
   }
+}
+
+async function readySandboxes({ cri }: ConnectedOutside): Promise<readonly PodSandbox[]> {
+  const sandboxes = await cri.runtime.listSandboxes({}, TO_THE_END);
+  return sandboxes.filter(({ state }) => state === PodSandboxState.SANDBOX_READY);
 }
 
 /** How long sandboxes that belong to no pod are waited for. */
@@ -165,7 +175,7 @@ async function untilEmpty(
   try {
     while (!interrupt.aborted && performance.now() < deadline) {
       if (pods.list().length === 0) {
-        const strays = await outside.cri.runtime.listSandboxes({}, interrupt);
+        const strays = await outside.cri.runtime.listSandboxes({}, TO_THE_END);
         emptySince = Math.min(emptySince, performance.now());
         if (strays.length === 0) return [];
         if (performance.now() - emptySince > STRAY_MS)
@@ -173,7 +183,10 @@ async function untilEmpty(
       } else emptySince = Number.POSITIVE_INFINITY;
       await sleep(POLL_MS, undefined, { signal: interrupt }).catch(() => {});
     }
-    return pods.list().map(({ pod }) => `pod ${podDisplayName(pod)}`);
+    const left = pods.list().map(({ pod }) => `pod ${podDisplayName(pod)}`);
+    if (left.length > 0) return left;
+    const strays = await outside.cri.runtime.listSandboxes({}, TO_THE_END);
+    return strays.map(({ id }) => `sandbox ${id}`);
   } finally {
     stop();
   }
