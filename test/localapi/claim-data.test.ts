@@ -58,6 +58,14 @@ test("data of claims is made and removed by worker processes", async () => {
   assert.ok(existsSync(path), path);
   mkdirSync(join(path, "deep"));
   writeFileSync(join(path, "deep", "file"), "data");
+
+  // Held as long as it is bound, as in a cluster: nobody loses data by deleting the volume under a claim.
+  await server.must("DELETE", `${VOLUMES}/${volume?.metadata?.name}`);
+  const [going] = await volumes();
+  assert.ok(going?.metadata?.deletionTimestamp);
+  assert.equal(going.status?.phase, "Bound");
+  assert.ok(existsSync(join(path, "deep", "file")));
+
   await server.must("DELETE", `${CLAIMS}/data`);
   await until("the volume stays", async () => ((await volumes()).length === 0 ? true : undefined));
   const folder = join(server.folder, "volumes");

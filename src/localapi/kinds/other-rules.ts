@@ -211,6 +211,16 @@ export const RUNTIME_CLASS_RULES: KindRules = {
   },
 };
 
+/** Keeps a claim as long as pods use it (StorageObjectInUseProtection). */
+export const CLAIM_IN_USE = "kubernetes.io/pvc-protection";
+/** Keeps a volume as long as it is bound. */
+export const VOLUME_IN_USE = "kubernetes.io/pv-protection";
+
+const heldBy = ({ metadata }: ApiObject, finalizer: string): ApiObject["metadata"] => ({
+  ...metadata,
+  finalizers: [...new Set([...(metadata.finalizers ?? []), finalizer])],
+});
+
 /** What the API asks of persistent volumes. */
 export const VOLUME_RULES: KindRules = {
   complete: (object) => {
@@ -224,7 +234,11 @@ export const VOLUME_RULES: KindRules = {
       },
     };
   },
-  begin: (object) => ({ ...object, status: { phase: "Pending" } }),
+  begin: (object) => ({
+    ...object,
+    metadata: heldBy(object, VOLUME_IN_USE),
+    status: { phase: "Pending" },
+  }),
   validate: (object) => {
     const { spec } = as<PersistentVolume>(object);
     return [
@@ -233,9 +247,6 @@ export const VOLUME_RULES: KindRules = {
     ];
   },
 };
-
-/** Keeps a claim as long as pods use it (StorageObjectInUseProtection). */
-export const CLAIM_IN_USE = "kubernetes.io/pvc-protection";
 
 /** What the API asks of storage classes. */
 export const STORAGE_CLASS_RULES: KindRules = {
@@ -259,10 +270,7 @@ export const CLAIM_RULES: KindRules = {
   },
   begin: (object) => ({
     ...object,
-    metadata: {
-      ...object.metadata,
-      finalizers: [...new Set([...(object.metadata.finalizers ?? []), CLAIM_IN_USE])],
-    },
+    metadata: heldBy(object, CLAIM_IN_USE),
     status: { phase: "Pending" },
   }),
   validate: (object) => {

@@ -13,7 +13,8 @@ import type {
 import type { PodFiles } from "../../../outside/host/host.ts";
 import { type ApiObject, keyOf } from "../../api-object.ts";
 import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
-import { CLAIM_IN_USE } from "../../kinds/other-rules.ts";
+import type { Kind } from "../../kinds/kind.ts";
+import { CLAIM_IN_USE, VOLUME_IN_USE } from "../../kinds/other-rules.ts";
 import { DEFAULT_CLASS } from "../../kinds/storage-class.ts";
 import type { ObjectsCore } from "../../objects/core.ts";
 import { createObject } from "../../objects/create.ts";
@@ -111,14 +112,10 @@ async function perform(step: ClaimStep, deps: ClaimsDeps, reported: Reported): P
       return bind(core, step.claim, step.volume);
     case "provision":
       return await provision(step, deps);
-    case "removeFinalizer": {
-      const before = asObject(step.claim);
-      const { namespace = "", name = "", finalizers = [] } = before.metadata;
-      const left = finalizers.filter((each) => each !== CLAIM_IN_USE);
-      const now = { ...before, metadata: { ...before.metadata, finalizers: left } };
-      updateObject(core, ownRequest(CLAIMS, namespace, name), { before, now });
-      return;
-    }
+    case "releaseClaim":
+      return removeFinalizer(core, CLAIMS, asObject(step.claim), CLAIM_IN_USE);
+    case "releaseVolume":
+      return removeFinalizer(core, VOLUMES, asObject(step.volume), VOLUME_IN_USE);
     case "phase":
       core.store.put(VOLUMES.collection, {
         ...asObject(step.volume),
@@ -138,6 +135,18 @@ async function perform(step: ClaimStep, deps: ClaimsDeps, reported: Reported): P
     default:
       return step satisfies never;
   }
+}
+
+function removeFinalizer(
+  core: ObjectsCore,
+  kind: Kind,
+  before: ApiObject,
+  finalizer: string,
+): void {
+  const { namespace = "", name = "", finalizers = [] } = before.metadata;
+  const left = finalizers.filter((each) => each !== finalizer);
+  const now = { ...before, metadata: { ...before.metadata, finalizers: left } };
+  updateObject(core, ownRequest(kind, namespace, name), { before, now });
 }
 
 /** Ties claim and volume to each other, the volume first: it then belongs to nobody else. */

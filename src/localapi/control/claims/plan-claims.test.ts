@@ -68,6 +68,15 @@ const GOING = {
 };
 const boundTo = (name: string) => claim({ volumeName: name }, { status: { phase: "Bound" } });
 
+const deleted = (volume: PersistentVolume): PersistentVolume => ({
+  ...volume,
+  metadata: {
+    ...volume.metadata,
+    deletionTimestamp: "2026-01-01T00:00:00Z",
+    finalizers: ["kubernetes.io/pv-protection"],
+  },
+});
+
 /** Steps as `kind what`. */
 function steps(view: Partial<ClaimsView>): readonly string[] {
   const all = { claims: [], volumes: [], pods: [], classes: [LOCAL, IMMEDIATE, OTHER], ...view };
@@ -223,10 +232,21 @@ const CASES: readonly (readonly [string, Partial<ClaimsView>, readonly string[]]
   [
     "and its finalizer is removed without one",
     { claims: [GOING], pods: [user("Failed")] },
-    ["removeFinalizer"],
+    ["releaseClaim"],
   ],
   ["a bound claim whose volume is gone is lost", { claims: [boundTo("gone")] }, ["markLost"]],
   ["a volume that was made goes with its claim", { volumes: [MADE] }, ["reclaim"]],
+  [
+    "a volume that was deleted stays as long as it is bound",
+    { claims: [boundTo("pvc-u1")], volumes: [deleted(MADE)] },
+    [],
+  ],
+  ["and its data goes when its claim does", { volumes: [deleted(MADE)] }, ["reclaim"]],
+  [
+    "a volume that was deleted and nobody has is let go",
+    { volumes: [deleted(volume("own"))] },
+    ["releaseVolume"],
+  ],
   [
     "one that is retained is released",
     { volumes: [{ ...MADE, spec: { ...MADE.spec, persistentVolumeReclaimPolicy: "Retain" } }] },

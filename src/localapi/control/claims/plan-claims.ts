@@ -10,7 +10,7 @@ import type {
 import { isTerminalPhase } from "../../../api/pod/pod.ts";
 import { labelRequirements, matchesLabels } from "../../../api/text/labels.ts";
 import { parseQuantity, quantityValue } from "../../../api/text/quantity.ts";
-import { CLAIM_IN_USE } from "../../kinds/other-rules.ts";
+import { CLAIM_IN_USE, VOLUME_IN_USE } from "../../kinds/other-rules.ts";
 
 /** Makes volumes for the class `local`. */
 export const PROVISIONER = "nodelet.dev/local";
@@ -39,7 +39,9 @@ export type ClaimStep =
       readonly storageClass: StorageClass;
     }
   /** No pod uses the claim any more, which is to go. */
-  | { readonly kind: "removeFinalizer"; readonly claim: PersistentVolumeClaim }
+  | { readonly kind: "releaseClaim"; readonly claim: PersistentVolumeClaim }
+  /** No claim is bound to the volume any more, which is to go. */
+  | { readonly kind: "releaseVolume"; readonly volume: PersistentVolume }
   | { readonly kind: "phase"; readonly volume: PersistentVolume; readonly phase: string }
   | { readonly kind: "markLost"; readonly claim: PersistentVolumeClaim }
   /** The claim is gone: data and volume go. */
@@ -91,7 +93,7 @@ function planClaim(
   const { metadata, spec, status } = claim;
   if (metadata?.deletionTimestamp !== undefined) {
     const isHeld = metadata.finalizers?.includes(CLAIM_IN_USE) === true;
-    return isHeld && usersOf(claim, view).length === 0 ? [{ kind: "removeFinalizer", claim }] : [];
+    return isHeld && usersOf(claim, view).length === 0 ? [{ kind: "releaseClaim", claim }] : [];
   }
   if (status?.phase === "Bound") {
     const isThere = view.volumes.some((volume) => volume.metadata?.name === spec?.volumeName);
@@ -254,11 +256,17 @@ function planVolume(volume: PersistentVolume, { claims }: ClaimsView): readonly 
   const { claimRef, persistentVolumeReclaimPolicy: policy } = spec ?? {};
   const phase = (wanted: string): readonly ClaimStep[] =>
     status?.phase === wanted ? [] : [{ kind: "phase", volume, phase: wanted }];
-  if (metadata?.deletionTimestamp !== undefined) return [];
-  if (!claimRef || (claimRef.uid ?? "") === "") return phase("Available");
-  if (claims.some((claim) => claim.metadata?.uid === claimRef.uid)) return [];
+  const isClaimed = claims.some((claim) => claim.metadata?.uid === claimRef?.uid);
+  if (claimRef?.uid && isClaimed) return [];
   const isOurs = metadata?.annotations?.[PROVISIONED_BY] === PROVISIONER;
-  return isOurs && policy === "Delete" ? [{ kind: "reclaim", volume }] : phase("Released");
+  const goesWithClaim = isOurs && policy === "Delete";
+  if (metadata?.deletionTimestamp !== undefined) {
+    if (goesWithClaim) return [{ kind: "reclaim", volume }];
+    const isHeld = metadata.finalizers?.includes(VOLUME_IN_USE) === true;
+    return isHeld ? [{ kind: "releaseVolume", volume }] : [];
+  }
+  if (!claimRef?.uid) return phase("Available");
+  return goesWithClaim ? [{ kind: "reclaim", volume }] : phase("Released");
 }
 
 /** The volume that is made for a claim; `path` is its folder. */
