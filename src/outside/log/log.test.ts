@@ -69,3 +69,42 @@ test("createLog: lines above the verbosity are not written", () => {
   });
   assert.deepEqual(enabled, [1, 2]);
 });
+
+const HEADER = /^([IWE])\d{4} \d{2}:\d{2}:\d{2}\.\d{6} +\d+ (\S+\] .*)$/;
+
+test("createLog: a text line has klog's header, the message and each field as JSON", () => {
+  const circular: Record<string, unknown> = {};
+  circular["self"] = circular;
+  const text = written({ format: "text", verbosity: 2 }, (log) => {
+    log.info("agent is running", { version: "v1", pods: 3, of: undefined });
+    const child = log.child("pod", { pod: "default/web" });
+    child.warn('a "quoted" text\nof two lines', { list: ["a", { b: 1 }], pod: "default/other" });
+    child.child("probe").error("failed", { error: new Error("no answer"), code: null });
+    log.info("odd values", { big: 12n, circular });
+  });
+  const lines = text.split("\n").slice(0, -1);
+  assert.deepEqual(
+    lines.map((line) => HEADER.exec(line)?.slice(1).join(" ")),
+    [
+      'I nodelet] "agent is running" version="v1" pods=3',
+      'W pod] "a \\"quoted\\" text\\nof two lines" pod="default/other" list=["a",{"b":1}]',
+      'E probe] "failed" pod="default/web" code=null err="no answer"',
+      'I nodelet] "odd values" big="12" circular="[object Object]"',
+    ],
+  );
+});
+
+test("createLog: a child's fields stand in the lines of the JSON layout", () => {
+  const json = written({ format: "json", verbosity: 0 }, (log) =>
+    log.child("pod", { pod: "default/web" }).info("started", { container: "main" }),
+  );
+  const { ts: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  assert.deepEqual(fields, {
+    level: "info",
+    logger: "pod",
+    pod: "default/web",
+    v: 0,
+    container: "main",
+    msg: "started",
+  });
+});

@@ -21,39 +21,63 @@ const BUFFER_BYTES = 4096;
 /** The log of the process. What was logged in one turn of the event loop is written at its end. */
 export function createLog(options: LogOptions): Log & { flush(): void } {
   const sink = bufferedSink(options.fd);
-  const write =
-    options.format === "json" ? sink.write : (line: string) => sink.write(klogLine(line));
-  const root = pino(
-    {
-      base: null,
-      timestamp: () =>
-        `,"ts":${Date.now()}.${String(process.hrtime.bigint() % 1000n).padStart(3, "0")}`,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write },
-  );
+  const lines = options.format === "json" ? jsonLines(sink) : textLines(sink, {});
   process.once("exit", sink.flush);
-  return { ...wrap(root, options.verbosity), flush: sink.flush };
+  return { ...wrap(lines, options.verbosity), flush: sink.flush };
 }
 
-function wrap(logger: Logger, verbosity: number): Log {
-  const clean = (fields: LogFields | undefined): Record<string, unknown> => {
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Makes lines of one layout. */
+interface Lines {
+  /** `v` is the verbosity of an info line. */
+  write(level: "error" | "warn" | "info", fields: Fields, message: string): void;
+  child(fields: Fields): Lines;
+}
+
+function jsonLines(sink: Sink): Lines {
+  const of = (logger: Logger): Lines => ({
+    write: (level, fields, message) => logger[level](fields, message),
+    child: (fields) => of(logger.child(fields)),
+  });
+  return of(
+    pino(
+      {
+        base: null,
+        timestamp: () => `,"ts":${Date.now()}.${micros()}`,
+        formatters: { level: (label) => ({ level: label }) },
+      },
+      { write: sink.write },
+    ),
+  );
+}
+
+function textLines(sink: Sink, known: Fields): Lines {
+  return {
+    write: (level, fields, message) =>
+      sink.write(klogLine(level, { ...known, ...fields }, message)),
+    child: (fields) => textLines(sink, { ...known, ...fields }),
+  };
+}
+
+function wrap(lines: Lines, verbosity: number): Log {
+  const clean = (fields: LogFields | undefined): Fields => {
     if (!fields) return {};
-    if (!("error" in fields)) return { ...fields };
+    if (!("error" in fields)) return fields;
     const { error, ...rest } = fields;
     const stack =
       verbosity >= STACK_VERBOSITY && error instanceof Error ? { stack: error.stack } : {};
     return { ...rest, err: messageOf(error), ...stack };
   };
   return {
-    error: (message, fields) => logger.error(clean(fields), message),
-    warn: (message, fields) => logger.warn(clean(fields), message),
-    info: (message, fields) => logger.info({ v: 0, ...clean(fields) }, message),
+    error: (message, fields) => lines.write("error", clean(fields), message),
+    warn: (message, fields) => lines.write("warn", clean(fields), message),
+    info: (message, fields) => lines.write("info", { v: 0, ...clean(fields) }, message),
     verbose: (level, message, fields) => {
-      if (level <= verbosity) logger.info({ v: level, ...clean(fields) }, message);
+      if (level <= verbosity) lines.write("info", { v: level, ...clean(fields) }, message);
     },
     enabled: (level) => level <= verbosity,
-    child: (name, fields) => wrap(logger.child({ logger: name, ...fields }), verbosity),
+    child: (name, fields) => wrap(lines.child({ logger: name, ...fields }), verbosity),
   };
 }
 
@@ -96,16 +120,36 @@ function writeAll(fd: number, bytes: Buffer): void {
 }
 
 /** `I1121 05:12:13.123456   4711 pod] "message" key="value"` (klog's header, the logger for file and line). */
-export function klogLine(json: string): string {
-  const { level, ts, v, msg, logger, ...fields } = JSON.parse(json) as Record<string, unknown>;
+function klogLine(level: "error" | "warn" | "info", fields: Fields, message: string): string {
+  const { logger = "nodelet", v: _, ...shown } = fields;
   const letter = level === "error" ? "E" : level === "warn" ? "W" : "I";
-  const [ms = "0", micros = "000"] = String(ts).split(".");
-  const at = new Date(Number(ms));
-  const two = (n: number) => String(n).padStart(2, "0");
+  const at = new Date();
   const day = `${two(at.getMonth() + 1)}${two(at.getDate())}`;
   const time = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  const fraction = `${String(at.getMilliseconds()).padStart(3, "0")}${micros.padEnd(3, "0").slice(0, 3)}`;
-  const pairs = Object.entries(fields).map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+  const fraction = `${String(at.getMilliseconds()).padStart(3, "0")}${micros()}`;
+  let pairs = "";
+  for (const [key, value] of Object.entries(shown)) {
+    const text = jsonOf(value);
+    if (text !== undefined) pairs += ` ${key}=${text}`;
+  }
   const pid = String(process.pid).padStart(7);
-  return `${letter}${day} ${time}.${fraction} ${pid} ${logger ?? "nodelet"}] ${JSON.stringify(msg)}${pairs.join("")}\n`;
+  return `${letter}${day} ${time}.${fraction} ${pid} ${logger}] ${JSON.stringify(message)}${pairs}\n`;
+}
+
+/** Nothing that is logged ends the agent: what has no JSON is shown as text. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return JSON.stringify(String(value));
+  }
+}
+
+/** Microseconds below a millisecond, three digits. */
+function micros(): string {
+  return String(process.hrtime.bigint() % 1000n).padStart(3, "0");
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, "0");
 }
