@@ -69,6 +69,8 @@ export function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, i) => isSame(item, b[i]));
   if (!isTree(a) || !isTree(b)) return false;
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => isSame(a[key], b[key]));
+  // Statuses are compared often: nothing is made for it that has to be collected.
+  for (const key of Object.keys(a)) if (!isSame(a[key], b[key])) return false;
+  for (const key of Object.keys(b)) if (a[key] === undefined && b[key] !== undefined) return false;
+  return true;
 }

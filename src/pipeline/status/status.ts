@@ -3,6 +3,7 @@
  * statuses to readers and sinks. Invariants: what a pod's status said before a restart is known after it;
  * a terminal phase stays; nothing is written when nothing changed.
  */
+import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.ts";
 import { familyMismatch } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
@@ -117,7 +118,8 @@ export class Statuses {
       return;
     }
     const before = this.#current.get(uid);
-    const previous = before?.status ?? this.#keptOf(record) ?? publishedStatus(record);
+    const kept = before?.status ?? this.#keptOf(record);
+    const previous = kept ?? publishedStatus(record);
     const { devices, recursiveReadOnly } = this.#deps;
     const status = deriveStatus(record, {
       previous,
@@ -128,7 +130,7 @@ export class Statuses {
       ...(recursiveReadOnly ? { recursiveReadOnly: () => recursiveReadOnly(pod) } : {}),
     });
     const ended = record.life.kind === "terminated";
-    if (before && before.ended === ended && before.pod === pod && sameStatus(before.status, status))
+    if (before && before.ended === ended && before.pod === pod && isSame(before.status, status))
       return;
     const now: PodWithStatus = { uid, pod, status, ended };
     const mismatch = familyMismatch(previous?.hostIP, status.hostIP);
@@ -137,7 +139,7 @@ export class Statuses {
     this.#kept.delete(uid);
     const goesNow = record.removal && !this.#going.has(uid);
     if (goesNow) this.#going.add(uid);
-    if (goesNow || !previous || !sameStatus(previous, status)) this.#markDirty(uid);
+    if (goesNow || !kept || !isSame(kept, status)) this.#markDirty(uid);
     for (const sink of this.#sinks) sink(uid, now);
   }
 
@@ -209,11 +211,6 @@ function stateFile(path: string): StateFile {
 /** What the API has of a pod that came from there, for a node that has lost its own notes. */
 function publishedStatus({ source, pod }: PodRecord): PodStatus | undefined {
   return source === "api" ? pod.status : undefined;
-}
-
-/** Both were made by the same code, so equal statuses have equal texts. */
-function sameStatus(a: PodStatus, b: PodStatus): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
 interface KeptStatus {
