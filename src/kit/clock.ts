@@ -1,4 +1,5 @@
 import type { Branded } from "./brand.ts";
+import { onAbort } from "./on-abort.ts";
 
 /** Milliseconds of a clock that never steps; its zero has no meaning. For deadlines, periods, back-off. */
 export type MonotonicMs = Branded<number, "MonotonicMs">;
@@ -27,15 +28,14 @@ export function sleepWith(
       reject(signal.reason as Error);
       return;
     }
-    const onAbort = () => {
+    const forget = onAbort(signal, () => {
       cancel();
       reject(signal.reason as Error);
-    };
+    });
     const cancel = clock.alarm(ms, () => {
-      signal.removeEventListener("abort", onAbort);
+      forget();
       resolve();
     });
-    signal.addEventListener("abort", onAbort, { once: true });
   });
 }
 

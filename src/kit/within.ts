@@ -1,5 +1,6 @@
 import type { Clock } from "./clock.ts";
 import { OutsideError } from "./errors.ts";
+import { onAbort } from "./on-abort.ts";
 
 /** A signal that is never aborted, for waits that only their timeout or their result ends. */
 export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
@@ -29,11 +30,10 @@ export async function withTimeout<T>(
   signal.throwIfAborted();
   const own = new AbortController();
   const { promise: over, resolve, reject } = Promise.withResolvers<Timed<never>>();
-  const onAbort = () => {
+  const forget = onAbort(signal, () => {
     reject(signal.reason as Error);
     own.abort(signal.reason);
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
+  });
   const cancel = clock.alarm(ms, () => {
     resolve({ kind: "timedOut" });
     own.abort(new OutsideError("deadline", `not done within ${ms / 1000} s`));
@@ -43,7 +43,7 @@ export async function withTimeout<T>(
     return await Promise.race([done(), over]);
   } finally {
     cancel();
-    signal.removeEventListener("abort", onAbort);
+    forget();
   }
 }
 
@@ -63,12 +63,12 @@ export async function within<T>(
 /** The result, or the signal's reason as soon as that is aborted; what makes the result goes on. */
 export async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason as Error);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
+  const giveUp = () => reject(signal.reason as Error);
+  if (signal.aborted) giveUp();
+  const forget = onAbort(signal, giveUp);
   try {
     return await Promise.race([aborted, result]);
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    forget();
   }
 }

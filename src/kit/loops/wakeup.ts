@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import { onAbort } from "../on-abort.ts";
 
 /** What a loop can be woken by; every `Reading` is one. */
 export interface Wakes {
@@ -35,7 +36,7 @@ export class Wakeup {
     return new Promise((resolve) => {
       const end = () => {
         cancel();
-        signal.removeEventListener("abort", end);
+        forget();
         this.#end = undefined;
         resolve();
       };
@@ -43,7 +44,7 @@ export class Wakeup {
         limit && limit.ms !== Number.POSITIVE_INFINITY
           ? limit.clock.alarm(limit.ms, end)
           : () => {};
-      signal.addEventListener("abort", end, { once: true });
+      const forget = onAbort(signal, end);
       this.#end = end;
     });
   }

@@ -1,13 +1,13 @@
 import {
   type ChannelOptions,
   Client,
-  type ClientUnaryCall,
   connectivityState,
   credentials,
   Metadata,
   type ServiceError,
 } from "@grpc/grpc-js";
 import { Cell, type Reading } from "../../kit/cell.ts";
+import { onAbort } from "../../kit/on-abort.ts";
 import { GrpcError } from "./status.ts";
 
 export { GrpcError };
@@ -139,14 +139,13 @@ function callUnary<Request, Response>(
       reject(signal.reason as Error);
       return;
     }
-    let call: ClientUnaryCall | undefined;
-    const onAbort = () => call?.cancel();
+    let forget = () => {};
     const done = (error: ServiceError | null, response?: Response) => {
-      signal.removeEventListener("abort", onAbort);
+      forget();
       if (error) reject(signal.aborted ? (signal.reason as Error) : GrpcError.from(error));
       else resolve(response as Response);
     };
-    call = client.makeUnaryRequest(
+    const call = client.makeUnaryRequest(
       pathOf(endpoint),
       encoder(endpoint),
       (bytes: Buffer) => endpoint.method.responseType.decode(bytes),
@@ -155,7 +154,7 @@ function callUnary<Request, Response>(
       deadlineOf(options),
       done,
     );
-    signal.addEventListener("abort", onAbort, { once: true });
+    forget = onAbort(signal, () => call.cancel());
   });
 }
 
@@ -175,8 +174,7 @@ async function* readStream<Request, Response>(
     metadataOf(options),
     deadlineOf(options),
   );
-  const onAbort = () => stream.cancel();
-  signal.addEventListener("abort", onAbort, { once: true });
+  const forget = onAbort(signal, () => stream.cancel());
   // The error of a cancelled call comes after the reader has left, and has no other listener.
   stream.on("error", () => {});
   try {
@@ -185,7 +183,7 @@ async function* readStream<Request, Response>(
     if (signal.aborted) throw signal.reason as Error;
     throw GrpcError.from(error as ServiceError);
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    forget();
     stream.cancel();
   }
 }

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { onAbort } from "../../kit/on-abort.ts";
 import { deadline } from "./deadlines.ts";
 
 /**
@@ -86,7 +87,7 @@ export function bounded<T>(
     const held = new HeldSockets();
     const end = () => {
       cancel();
-      listeners.delete(onAbort);
+      forget();
       held.release();
     };
     const answer = (value: T) => {
@@ -97,29 +98,12 @@ export function bounded<T>(
       end();
       reject(error as Error);
     };
-    const onAbort = () => fail(signal.reason);
     const cancel = deadline(bound.timeoutMs, () => answer(bound.onTimeout()));
-    const listeners = listenersOf(signal);
-    listeners.add(onAbort);
+    const forget = onAbort(signal, () => fail(signal.reason));
     try {
       work(held, answer)?.then(answer, fail);
     } catch (error) {
       fail(error);
     }
   });
-}
-
-const abortListeners = new WeakMap<AbortSignal, Set<() => void>>();
-
-/** A prober uses one signal for its lifetime, with one listener. */
-function listenersOf(signal: AbortSignal): Set<() => void> {
-  const known = abortListeners.get(signal);
-  if (known) return known;
-  const listeners = new Set<() => void>();
-  abortListeners.set(signal, listeners);
-  const onAbort = () => {
-    for (const listener of [...listeners]) listener();
-  };
-  signal.addEventListener("abort", onAbort, { once: true });
-  return listeners;
 }

@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { Clock } from "../../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
+import { onAbort } from "../../../kit/on-abort.ts";
 import { type H2Session, wasNotTaken } from "./h2-session.ts";
 import { LineSplitter } from "./json-lines.ts";
 import type { ApiReply } from "./transport.ts";
@@ -84,6 +85,7 @@ class Call {
   readonly head: Promise<Head>;
   readonly #stream: ClientHttp2Stream;
   readonly #release: () => void;
+  readonly #forget: () => void;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
   #cancelDeadline: () => void;
@@ -101,7 +103,7 @@ class Call {
     this.#stream = stream;
     this.#release = release;
     this.#cancelDeadline = this.#deadline(request.timeoutMs);
-    signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#forget = onAbort(signal, () => this.#abandon(signal.reason as Error));
     this.head = new Promise((resolve, reject) => {
       this.#fail = reject;
       stream.once("response", (headers) => {
@@ -172,14 +174,12 @@ class Call {
   /** Gives the stream back, whatever state it is in. May be called again. */
   end(): void {
     this.#cancelDeadline();
-    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#forget();
     this.#release();
     if (this.#stream.destroyed) return;
     this.#stream.close(constants.NGHTTP2_CANCEL);
     this.#stream.destroy();
   }
-
-  readonly #onAbort = () => this.#abandon(this.#signal.reason as Error);
 
   #deadline(ms: number): () => void {
     return this.#clock.alarm(ms, () =>

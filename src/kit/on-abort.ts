@@ -1,0 +1,30 @@
+const callsOf = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls `call` when the signal is aborted, unless the returned function was called before; never when the signal is
+ * aborted already. A signal keeps its listeners in a list that is walked for each that comes or goes: of one that all
+ * waits of the agent share this makes one listener, so that a wait costs the same however many there are. `call` must
+ * not throw.
+ */
+export function onAbort(signal: AbortSignal, call: () => void): () => void {
+  if (signal.aborted) return () => {};
+  let calls = callsOf.get(signal);
+  if (calls === undefined) {
+    const all = new Set<() => void>();
+    calls = all;
+    callsOf.set(signal, all);
+    const callAll = () => {
+      // Whom one of those that are called takes away is not called any more.
+      for (const each of all) {
+        all.delete(each);
+        each();
+      }
+    };
+    signal.addEventListener("abort", callAll, { once: true });
+  }
+  const all = calls;
+  // Of its own, so that the same function may wait twice.
+  const own = () => call();
+  all.add(own);
+  return () => void all.delete(own);
+}
