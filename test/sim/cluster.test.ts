@@ -105,6 +105,43 @@ test("a pod of the API runs, and is gone after its deletion", () =>
     assert.equal(world.runtime.sandboxes.size, 0);
   }));
 
+test("a pod's life costs a write for being Ready, one for its containers' end and one for its own", () =>
+  inCluster(async ({ world, api, pod, create }) => {
+    await world.stopAgent();
+    const requests: string[] = [];
+    const answer = api.request.bind(api);
+    api.request = (request, signal) => {
+      if (request.path.includes("/pods/")) requests.push(`${request.method} ${request.path}`);
+      return answer(request, signal);
+    };
+    world.startAgent();
+    await world.advance(3_000);
+    create("web", SLEEP);
+    await world.advance(5_000);
+    assert.equal(conditionOf(pod("web"), "Ready"), "True");
+    const path = "/api/v1/namespaces/default/pods/web";
+    // What was known before it ran went with that: nobody has to be told twice within a moment.
+    assert.deepEqual(requests.splice(0), [`PATCH ${path}/status`]);
+    api.objects.delete({ collection: "pods", namespace: "default", name: "web" }, {});
+    await world.advance(20_000);
+    assert.equal(pod("web"), undefined);
+    assert.deepEqual(requests.at(-1), `DELETE ${path}`);
+    assert.ok(requests.length <= 3, requests.join("\n"));
+  }));
+
+test("a pod whose start takes its time is seen to be created meanwhile", () =>
+  inCluster(async ({ world, api, pod }) => {
+    await world.advance(3_000);
+    const { spec, ...waiting } = podOf("slow", SLEEP, "Always");
+    const volumes = [{ name: "settings", configMap: { name: "not-there-yet" } }];
+    const place = { collection: "pods", namespace: "default" };
+    api.objects.create(place, { ...waiting, spec: { ...(spec as object), volumes } });
+    await world.advance(1_000);
+    assert.equal(pod("slow")?.status?.phase, "Pending");
+    const [main] = pod("slow")?.status?.containerStatuses ?? [];
+    assert.equal(main?.state?.waiting?.reason, "ContainerCreating");
+  }));
+
 test("a pod that ended stays ended, also when the node has lost its notes", () =>
   inCluster(async ({ world, pod, create }) => {
     create("job", { kind: "exit", code: 3, afterMs: 2_000 }, "Never");

@@ -13,6 +13,7 @@ import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
+import { after } from "../../kit/instant.ts";
 import type { Log } from "../../kit/log.ts";
 import { Wakeup } from "../../kit/loops/wakeup.ts";
 import type { MetricsRegistry } from "../../kit/metrics.ts";
@@ -35,7 +36,10 @@ export interface StatusWriterDeps {
 
 /** Requests under way at once, over all pods. */
 const PARALLEL = 8;
+const NO_LONGER = 0 as MonotonicMs;
 const RETRY = { initialMs: 200, maxMs: 10_000 };
+/** A status that changes neither readiness nor the end may wait so long for the next change, which then goes with it. */
+const JOIN_MS = 250;
 /** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
 const FULL_PASS_MS = 10_000;
 
@@ -55,6 +59,8 @@ interface Entry {
   since: number;
   failures: number;
   notBefore: MonotonicMs;
+  /** Until when it may wait for more to be written, as long as it is not urgent. */
+  joinUntil: MonotonicMs;
   /** When the status that is not yet written came. */
   changedAt: MonotonicMs;
   /** Why the last request came to nothing, until one succeeds. */
@@ -115,6 +121,7 @@ export class StatusWriter {
     if (isSame(ownPart(entry.status), ownPart(now.status)) && entry.written) return;
     entry.status = now.status;
     entry.changedAt = this.#deps.clock.monotonic();
+    if (!entry.dirty) entry.joinUntil = after(entry.changedAt, JOIN_MS);
     this.#touch(entry);
   }
 
@@ -123,6 +130,7 @@ export class StatusWriter {
     const entry = this.#entries.get(uid);
     if (!entry || entry.finished) return;
     entry.finished = true;
+    entry.joinUntil = NO_LONGER;
     this.#touch(entry);
   }
 
@@ -166,6 +174,7 @@ export class StatusWriter {
       since: 0,
       failures: 0,
       notBefore: now,
+      joinUntil: NO_LONGER,
       changedAt: now,
     };
     this.#entries.set(uid, entry);
@@ -194,14 +203,24 @@ export class StatusWriter {
     const now = this.#deps.clock.monotonic();
     let best: Entry | undefined;
     for (const entry of this.#entries.values()) {
-      if (!entry.dirty || entry.busy || entry.notBefore > now) continue;
+      if (!entry.dirty || entry.busy || this.#dueAt(entry) > now) continue;
       if (!best || isBefore(this.#rank(entry), this.#rank(best))) best = entry;
     }
     return best;
   }
 
+  #dueAt(entry: Entry): MonotonicMs {
+    const { notBefore, joinUntil, finished } = entry;
+    if (joinUntil <= notBefore || finished || this.#urgency(entry) < 2) return notBefore;
+    return joinUntil;
+  }
+
+  #urgency({ written, status }: Entry): number {
+    return urgencyOf(written?.sent, status);
+  }
+
   #rank(entry: Entry): readonly [number, number] {
-    return [urgencyOf(entry.written?.sent, entry.status), entry.since];
+    return [this.#urgency(entry), entry.since];
   }
 
   #start(entry: Entry, signal: AbortSignal): void {
@@ -327,8 +346,8 @@ export class StatusWriter {
     const now = this.#deps.clock.monotonic();
     const fullPassMs = this.#untilFullPassMs();
     let due = fullPassMs;
-    for (const { dirty, busy, notBefore } of this.#entries.values())
-      if (dirty && !busy) due = Math.min(due, Math.max(0, notBefore - now));
+    for (const entry of this.#entries.values())
+      if (entry.dirty && !entry.busy) due = Math.min(due, Math.max(0, this.#dueAt(entry) - now));
     return this.#running.size < PARALLEL ? due : fullPassMs;
   }
 
