@@ -198,7 +198,7 @@ async function writeAtomic(
   const handle = await open(temporary, "wx", mode);
   try {
     await handle.writeFile(content);
-    await handle.chmod(mode);
+    if (isMasked(mode)) await handle.chmod(mode);
     await handle.sync();
   } catch (thrown) {
     await handle.close();
@@ -208,6 +208,11 @@ async function writeAtomic(
   await handle.close();
   await putInPlace(temporary, path);
   await syncFolder(dirname(path));
+}
+
+/** Whether the mode has bits that a umask takes away: those of the group and of others. */
+function isMasked(mode: number): boolean {
+  return (mode & 0o077) !== 0;
 }
 
 async function putInPlace(temporary: string, path: string): Promise<void> {
@@ -250,7 +255,7 @@ async function openToAppend(path: string, mode: number): Promise<FileHandle> {
     if (existing !== undefined) return existing;
     try {
       const made = await open(path, flags | constants.O_CREAT | constants.O_EXCL, mode);
-      await made.chmod(mode);
+      if (isMasked(mode)) await made.chmod(mode);
       return made;
     } catch (thrown) {
       if (errnoOf(thrown) !== "EEXIST" || attempt >= CREATE_ATTEMPTS) throw thrown;
