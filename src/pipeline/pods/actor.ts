@@ -12,6 +12,7 @@ import { recordDegraded, signalOf } from "./record-degraded.ts";
 import { resizeCompleted } from "./resize/resize-text.ts";
 import { applyPlan } from "./run/apply.ts";
 import { Attempts } from "./run/attempts.ts";
+import { PodLimitHits } from "./run/limit-hits.ts";
 import { completionSince, deletionSince, exitsSince } from "./run/pod-history.ts";
 import type { PodSignal } from "./signals.ts";
 import { transition } from "./transition.ts";
@@ -45,6 +46,7 @@ export class PodActor {
   readonly #deps: ActorDeps;
   readonly #mailbox: Mailbox<PodSignal>;
   readonly #attempts: Attempts;
+  readonly #limitHits: PodLimitHits;
   #record: PodRecord;
   #inFlight: AbortController | undefined;
   #cancelAlarm: (() => void) | undefined;
@@ -57,6 +59,7 @@ export class PodActor {
     this.#deps = deps;
     this.#record = record;
     this.#attempts = new Attempts(deps.ports.decisions, deps.clock);
+    this.#limitHits = new PodLimitHits(deps.ports.memory, record.pod);
     this.#mailbox = new Mailbox({
       limit: MAILBOX_LIMIT,
       coalesce: coalesceKey,
@@ -208,7 +211,11 @@ export class PodActor {
   /** Keeps what happened to the pod beside what was decided: a replacement is kept already. */
   #recordHistory({ observed, life }: PodRecord): void {
     const { decisions } = this.#deps.ports;
-    for (const { decision, atMs } of exitsSince(observed, this.#record))
+    const history = {
+      record: this.#record,
+      limitHits: () => this.#limitHits.since(this.#record.pod),
+    };
+    for (const { decision, atMs } of exitsSince(observed, history))
       decisions.record(this.#record, decision, atMs);
     const completion = completionSince(life, this.#record);
     if (completion) decisions.record(this.#record, completion);

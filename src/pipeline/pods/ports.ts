@@ -162,6 +162,19 @@ export interface PodDevicePort {
   grant(uid: PodUid, pod: Pod): Promise<DeviceGrant>;
 }
 
+/** How often the memory limit of a whole pod was reached since its group was made. */
+export interface LimitHits {
+  readonly count: number;
+  /** Whether each was an OOM kill (cgroup v2); else memory may have been reclaimed instead. */
+  readonly exact: boolean;
+}
+
+/** What the kernel counts. */
+export interface PodMemoryPort {
+  /** `undefined` where it cannot be read. Never throws, never waits. */
+  limitHits(pod: Pod): LimitHits | undefined;
+}
+
 /** Keeping decisions. */
 export interface DecisionPort {
   /** Keeps a decision on a pod, made now unless told; the number is for `conclude`. Never throws, never waits. */
@@ -180,6 +193,7 @@ export interface PodPorts {
   readonly events: PodEventPort;
   readonly resizes: PodResizePort;
   readonly decisions: DecisionPort;
+  readonly memory: PodMemoryPort;
 }
 
 /** What executors and actors are given. */

@@ -7,6 +7,7 @@ import type { Journal } from "../../subsystems/journal/journal.ts";
 import type { ResizeSettings } from "../admission/judge-resize.ts";
 import type { DecisionPort, PodDevicePort, PodPorts } from "../pods/ports.ts";
 import { type HookPortDeps, hookPort } from "./hook-port.ts";
+import { memoryPort } from "./memory-port.ts";
 import type { MissingDnsNotice } from "./port-events.ts";
 import {
   type PodRoots,
@@ -48,6 +49,7 @@ export function podPorts(options: PortOptions, deps: PortDeps): PodPorts {
       record: (pod, { container, ...event }) => deps.events.ofPod(pod, event, container),
     },
     decisions: deps.decisions,
+    memory: memoryPort(deps),
   };
 }
 

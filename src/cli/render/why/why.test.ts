@@ -84,7 +84,7 @@ const VECTORS: {
         limit: "64Mi or 1Gi",
         limitOf: "container or pod",
       },
-      "web was OOM-killed (exit code 137): it reached the memory limit of the container or pod (64Mi or 1Gi).",
+      "web was OOM-killed (exit code 137): it reached the memory limit of the container or that of the pod (64Mi or 1Gi); the kernel does not tell which.",
     ],
     [
       "OOMKilled",

@@ -139,7 +139,9 @@ function exitSentence({
     const why =
       limit === undefined
         ? "the node ran out of memory, as neither container nor pod has a limit"
-        : `it reached the memory limit of the ${limitOf ?? "container"} (${limit})`;
+        : limitOf === "container or pod"
+          ? `it reached the memory limit of the container or that of the pod (${limit}); the kernel does not tell which`
+          : `it reached the memory limit of the ${limitOf ?? "container"} (${limit})`;
     return `${container} was OOM-killed (exit code ${exitCode}): ${why}.`;
   }
   const signal = SIGNALS[exitCode];

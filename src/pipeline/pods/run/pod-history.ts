@@ -6,6 +6,7 @@ import type { Observation, ObservedContainer } from "../../../api/observation.ts
 import type { WallMs } from "../../../kit/clock.ts";
 import { derivePhase } from "../phase.ts";
 import { findSpecContainer } from "../plan/restart.ts";
+import type { LimitHits } from "../ports.ts";
 import type { PodOrigin, PodRecord } from "../record.ts";
 
 /** Something that happened, and when. */
@@ -17,14 +18,39 @@ export interface PodFactToTell {
 /** Longest part of a termination message that is kept with the decision. */
 const MAX_MESSAGE = 300;
 
+/** The pod as it is now, and what the kernel counts of its memory limit since exits were last told. */
+export interface HistoryNow {
+  readonly record: Pick<PodRecord, "pod" | "observed">;
+  /** Asked only where containers were OOM-killed. */
+  readonly limitHits: () => LimitHits | undefined;
+}
+
 /** Containers that are seen ended now and were not before, in the order of their ends. */
-export function exitsSince(before: Observation, { pod, observed }: PodRecord): PodFactToTell[] {
+export function exitsSince(
+  before: Observation,
+  { record: { pod, observed }, limitHits }: HistoryNow,
+): PodFactToTell[] {
   if (before === observed) return [];
-  const ended = new Set(before.containers.filter(hasEnded).map(({ id }) => id));
-  return observed.containers
-    .filter((attempt) => hasEnded(attempt) && !ended.has(attempt.id))
-    .map((attempt) => ({ decision: exitOf(pod, attempt), atMs: attempt.finishedAtMs }))
+  const known = new Set(before.containers.filter(hasEnded).map(({ id }) => id));
+  const ended = observed.containers.filter(
+    (attempt) => hasEnded(attempt) && !known.has(attempt.id),
+  );
+  const kills = ended.filter(({ reason }) => reason === OOM_KILLED).length;
+  const reached = kills === 0 ? "unknown" : limitReached(limitHits(), kills);
+  return ended
+    .map((attempt) => ({ decision: exitOf(pod, attempt, reached), atMs: attempt.finishedAtMs }))
     .sort((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+}
+
+const OOM_KILLED = "OOMKilled";
+
+type Reached = "container" | "pod" | "unknown";
+
+/** Whose limit so many OOM kills were for, by how often that of the pod was reached meanwhile. */
+function limitReached(hits: LimitHits | undefined, kills: number): Reached {
+  if (!hits) return "unknown";
+  if (hits.count === 0) return "container";
+  return hits.exact && hits.count >= kills ? "pod" : "unknown";
 }
 
 /** One that was never started has not ended, whatever the runtime calls it: why it was not is told with its start. */
@@ -35,6 +61,7 @@ function hasEnded({ state, startedAtMs }: ObservedContainer): boolean {
 function exitOf(
   pod: Pod,
   { name, restartCount, exitCode, reason, message }: ObservedContainer,
+  reached: Reached,
 ): Decision {
   return makeDecision("containerExited", reason === "" ? "exited" : reason, {
     container: name,
@@ -42,23 +69,22 @@ function exitOf(
     exitCode,
     reason,
     ...(message === "" ? {} : { message: message.slice(0, MAX_MESSAGE) }),
-    ...(reason === "OOMKilled" ? reachedLimit(pod, name) : {}),
+    ...(reason === OOM_KILLED ? reachedLimit(pod, name, reached) : {}),
   });
 }
 
-/** The memory limit that an OOM-killed container ran into, as far as the spec tells. */
+/** The memory limit that an OOM-killed container ran into; of two the one that the kernel says, where it does. */
 function reachedLimit(
   pod: Pod,
   name: string,
+  reached: Reached,
 ): Pick<Extract<Decision, { kind: "containerExited" }>["inputs"], "limit" | "limitOf"> {
   const own = findSpecContainer(pod, name)?.container.resources?.limits?.["memory"];
   const shared = pod.spec?.resources?.limits?.["memory"];
-  const isAlone =
-    (pod.spec?.containers ?? []).length + (pod.spec?.initContainers ?? []).length === 1;
-  if (own !== undefined && (shared === undefined || isAlone))
-    return { limit: own, limitOf: "container" };
-  if (own !== undefined) return { limit: `${own} or ${shared}`, limitOf: "container or pod" };
-  return shared === undefined ? {} : { limit: shared, limitOf: "pod" };
+  if (own === undefined) return shared === undefined ? {} : { limit: shared, limitOf: "pod" };
+  if (shared === undefined || reached === "container") return { limit: own, limitOf: "container" };
+  if (reached === "pod") return { limit: shared, limitOf: "pod" };
+  return { limit: `${own} or ${shared}`, limitOf: "container or pod" };
 }
 
 /** That a pod which ran until now has nothing left to run; `undefined` when it has, or is ended otherwise. */
