@@ -39,6 +39,7 @@ export async function assembleServer(
     pipeline,
     eviction,
     ...(hooks.ownApi ? { ownApi: hooks.ownApi } : {}),
+    ...(cluster ? { apiClient: cluster.clients.reviews } : {}),
     get addresses() {
       return base.hostIps.get();
     },

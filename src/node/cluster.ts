@@ -46,7 +46,7 @@ export interface ClusterOptions {
 export interface ClusterClients {
   readonly client: KubeClient;
   readonly heartbeat: KubeClient;
-  /** For questions about callers of the HTTPS port, who must not hold up pods. */
+  /** For questions about callers of the HTTPS port and from the command line, which must not hold up pods. */
   readonly reviews: KubeClient;
   readonly events: EventApi;
   readonly objects: ObjectSource;

@@ -5,6 +5,7 @@ import type { WallMs } from "../kit/clock.ts";
 import type { HealthRegistry } from "../kit/health/health.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { StateFiles } from "../kit/state/state-files.ts";
+import type { KubeClient } from "../outside/kube/kube.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PodsView } from "../pipeline/pods/pods.ts";
 import type { Eviction } from "../subsystems/eviction/eviction.ts";
@@ -46,6 +47,8 @@ export interface ServedNode {
   readonly eviction: Pick<Eviction, "preview">;
   /** The API that the node itself serves, where it is its own cluster; why it does not run. */
   readonly ownApi?: { readonly problem: Reading<string | undefined> };
+  /** The API server of the node, where there is one. */
+  readonly apiClient?: Pick<KubeClient, "get">;
   /** What is wrong with the agent's own files. */
   readonly state: StateFiles;
 }

@@ -13,6 +13,7 @@ import { fakeIo } from "./fake-io.ts";
 import { assertGolden } from "./golden.ts";
 import { anEvent, anOverview } from "./nodes.ts";
 import { aPod, NOW, running } from "./pods.ts";
+import { answersOfWhy } from "./why-answers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodelet-commands-"));
 const socketPath = join(folder, "agent.sock");
@@ -124,13 +125,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
       },
     ],
   },
-  "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=500": { items: [decision], lost: 0 },
-  "/nodelet/v1/decisions?pod=default%2Fweb-edge-1&limit=20": { items: [decision], lost: 0 },
-  "/nodelet/v1/decisions?pod=default%2Fnone&limit=500": { items: [], lost: 0 },
-  "/nodelet/v1/decisions?pod=default%2Fnone-edge-1&limit=500": { items: [], lost: 0 },
-  "/nodelet/v1/decisions?pod=default%2Fold&limit=500": { items: [], lost: 0 },
-  "/nodelet/v1/decisions?pod=default%2Fold-edge-1&limit=500": { items: [decision], lost: 0 },
-  "/nodelet/v1/events?for=pod%2Fdefault%2Fold-edge-1": { kind: "EventList", items: [] },
+  ...answersOfWhy(decision),
 };
 const asked: string[] = [];
 const otherAnswers = new Map<string, unknown>();
@@ -179,6 +174,8 @@ const TEXTS: readonly (readonly string[])[] = [
   ["why", "web"],
   ["why", "web", "-o", "json"],
   ["why", "old"],
+  ["why", "late"],
+  ["why", "late", "-o", "json"],
 ];
 
 test("`nodelet get problems` lists pods that cannot go on, with the fix", async (t) => {
@@ -224,6 +221,11 @@ const REFUSALS: readonly Refusal[] = [
   { argv: ["describe", "pod", "wbe"], code: 3, said: /there is no pod wbe/ },
   { argv: ["describe", "node", "other"], code: 3, said: /the node here is edge-1/ },
   { argv: ["why", "none"], code: 3, said: /there is no pod none/ },
+  {
+    argv: ["why", "secret"],
+    code: 3,
+    said: /failed to read it from the API server: pods "secret" is forbidden.*\n {2}kubectl describe pod secret -n default/,
+  },
   { argv: ["why", "a/b/c"], code: 2, said: /names no pod/ },
   {
     argv: ["logs", "web", "-c", "none"],

@@ -3,11 +3,11 @@
 import type { DecisionRecord } from "../../api/decisions.ts";
 import type { CoreEvent, Pod } from "../../api/generated/types.ts";
 import type { StateProblem } from "../../kit/state/state-files.ts";
-import type { Overview } from "../../server/server.ts";
+import type { ApiPodReply, Overview } from "../../server/server.ts";
 import type { DeviceReport } from "../../subsystems/devices/devices.ts";
 import type { ProbeReport } from "../../subsystems/probes/probes.ts";
 
-export type { DeviceReport, Overview, ProbeReport, StateProblem };
+export type { ApiPodReply, DeviceReport, Overview, ProbeReport, StateProblem };
 
 /** `decisions`. */
 export interface Decisions {

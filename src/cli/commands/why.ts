@@ -1,19 +1,18 @@
 import { type Command, Option } from "commander";
-import type { DecisionRecord } from "../../api/decisions.ts";
-import type { CoreEvent, CoreEventList, Pod, PodList } from "../../api/generated/types.ts";
 import { DEFAULT_FLAGS } from "../../config/flags/kubelet-flags.ts";
 import { CliError } from "../cli-error.ts";
-import type { AgentClient } from "../client/agent-client.ts";
-import { askDecisions, readDecisions } from "../client/decisions.ts";
-import { type PodReference, parsePodReference, pickPod } from "../client/pick-pod.ts";
+import { readDecisions } from "../client/decisions.ts";
+import { type PodReference, parsePodReference } from "../client/pick-pod.ts";
+import { askPodStory, type PodStory } from "../client/pod-story.ts";
 import type { Overview, StateProblems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { encode } from "../render/output.ts";
 import { renderNodeWhy } from "../render/why/node-why.ts";
-import { renderStory, type Story } from "../render/why/story.ts";
-import { storyOf, tellDecision } from "../render/why/why.ts";
+import { stepsOf } from "../render/why/off-node.ts";
+import { renderStory } from "../render/why/story.ts";
+import { tellDecision } from "../render/why/why.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { type PodOptions, withPodOptions } from "./pod-options.ts";
 
@@ -74,10 +73,6 @@ async function whyNode(options: WhyOptions, context: CliContext): Promise<number
   return EXIT_OK;
 }
 
-interface Found extends Omit<Story, "steps"> {
-  readonly decisions: readonly DecisionRecord[];
-}
-
 async function why(reference: string, options: WhyOptions, context: CliContext): Promise<number> {
   const { io } = context;
   const wanted = parsePodReference(reference, options.namespace);
@@ -85,10 +80,11 @@ async function why(reference: string, options: WhyOptions, context: CliContext):
   const { decisions, pod } = found;
   if (options.output !== undefined) {
     const told = decisions.map((record) => ({ ...record, text: tellDecision(record) }));
-    io.stdout.write(encode({ pod: found.name, decisions: told }, options.output));
+    const waits = found.isOffNode ? { offNode: pod?.blocked } : {};
+    io.stdout.write(encode({ pod: found.name, decisions: told, ...waits }, options.output));
     return EXIT_OK;
   }
-  const story = { ...found, steps: storyOf(decisions), pod };
+  const story = { ...found, steps: stepsOf(found) };
   const columns = Math.min(io.stdout.columns ?? USUAL_COLUMNS, 120);
   writeLines(io.stdout, renderStory(story, { now: io.now(), columns, paint: io.paint }));
   return EXIT_OK;
@@ -99,10 +95,10 @@ async function find(
   wanted: PodReference,
   options: WhyOptions,
   context: CliContext,
-): Promise<Found> {
+): Promise<PodStory> {
   if (options.rootDir !== undefined) return await findOnDisk(wanted, [options.rootDir]);
   try {
-    return await findAtAgent(wanted, clientOf(context, options));
+    return await askPodStory(wanted, clientOf(context, options), LIMIT);
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
     context.io.stderr.write("nodelet: the agent does not run; this is from its journal\n");
@@ -111,55 +107,7 @@ async function find(
   }
 }
 
-async function findAtAgent(wanted: PodReference, client: AgentClient): Promise<Found> {
-  const { items } = await client.json<PodList>("/nodelet/v1/pods");
-  const pod = pickOrNone(items, wanted);
-  const { name, decisions } = await storyAt(client, wanted, pod);
-  // A pod that is gone still has its story; one that never was has none.
-  if (pod === undefined && decisions.length === 0) pickPod(items, wanted);
-  const query = new URLSearchParams({ for: `pod/${name.namespace}/${name.name}` });
-  const events = await client.json<CoreEventList>(`/nodelet/v1/events?${query}`);
-  return {
-    name: `${name.namespace}/${name.name}`,
-    decisions,
-    warnings: events.items.filter(isWarning),
-    pod,
-  };
-}
-
-/** What the agent has decided; of a pod that is gone also by a static pod's name without the node's. */
-async function storyAt(
-  client: AgentClient,
-  wanted: PodReference,
-  pod: Pod | undefined,
-): Promise<{ readonly name: PodReference; readonly decisions: readonly DecisionRecord[] }> {
-  const name = pod === undefined ? wanted : nameOf(pod);
-  const decisions = await askDecisions(client, name, LIMIT);
-  if (pod !== undefined || decisions.length > 0) return { name, decisions };
-  const { node } = await client.json<Overview>("/nodelet/v1/overview");
-  const ofNode = { ...wanted, name: `${wanted.name}-${node}` };
-  return { name: ofNode, decisions: await askDecisions(client, ofNode, LIMIT) };
-}
-
-function pickOrNone(pods: readonly Pod[], wanted: PodReference): Pod | undefined {
-  try {
-    return pickPod(pods, wanted);
-  } catch (thrown) {
-    if (thrown instanceof CliError && thrown.exitCode === EXIT_NOT_FOUND) return undefined;
-    throw thrown;
-  }
-}
-
-function nameOf(pod: Pod): PodReference {
-  const { namespace = "", name = "" } = pod.metadata ?? {};
-  return { namespace, name };
-}
-
-function isWarning({ type }: CoreEvent): boolean {
-  return type === "Warning";
-}
-
-async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<Found> {
+async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promise<PodStory> {
   const all = await readDecisions(roots, DISK_LIMIT);
   const exact = `${wanted.namespace}/${wanted.name}`;
   const names = [...new Set(all.map(({ subject }) => subject.name))];
@@ -174,7 +122,7 @@ async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promi
     });
   }
   const decisions = all.filter(({ subject }) => subject.name === name).slice(-LIMIT);
-  return { name, decisions, warnings: [], pod: undefined };
+  return { name, decisions, warnings: [], pod: undefined, isOffNode: false };
 }
 
 function onlyOne(names: readonly string[]): string | undefined {

@@ -6,6 +6,7 @@ import type { OwnProcess } from "../../outside/serving.ts";
 import { type Call, type Handler, replyJson, type ServedRoute } from "../call.ts";
 import { HttpProblem } from "../http-problem.ts";
 import { findPod, type ServedNode } from "../served-node.ts";
+import { replyApiPod } from "./api-pods.ts";
 import { cgroupRoutes } from "./cgroup-routes.ts";
 import { streamChanges } from "./changes.ts";
 import { evictionRoutes } from "./eviction-routes.ts";
@@ -45,6 +46,7 @@ export function ownRoutes(node: ServedNode, deps: OwnRoutesDeps): readonly Serve
     route("overview", (call) => replyJson(call, readOverview(node, process))),
     route("pods", (call) => replyJson(call, podList(shownPods(node, clock)))),
     route("pods/{namespace}/{name}", (call) => replyPod(call, node, clock)),
+    route("api-pods/{namespace}/{name}", (call) => replyApiPod(call, node.apiClient)),
     route("events", (call) => replyEvents(call, subsystems.events)),
     route("decisions", (call) => replyDecisions(call, node)),
     route("problems", (call) => replyJson(call, { items: pipeline.sources.problems.get() })),

@@ -11,7 +11,7 @@ export interface FixFor {
 
 interface Fix {
   readonly pattern: RegExp;
-  readonly text: (found: readonly string[], pod: FixFor) => string;
+  readonly text: (found: readonly string[], pod: FixFor) => string | undefined;
 }
 
 /** The first that matches `reason: message` counts. */
@@ -92,6 +92,39 @@ const FIXES: readonly Fix[] = [
   {
     pattern: /^OutOf(\w+)|Insufficient (\w+)/,
     text: ([, out, short]) => `lower the pod's request of ${out ?? short}, or remove other pods`,
+  },
+  {
+    pattern: /^AnotherNode: .* (\S+)$/,
+    text: ([, node], { name }) => `run nodelet why ${name} on node ${node}`,
+  },
+  {
+    pattern: /^SchedulingGated: /,
+    text: (_, { namespace, name }) =>
+      `kubectl patch pod ${name} -n ${namespace} --type=json -p '[{"op":"remove","path":"/spec/schedulingGates"}]'`,
+  },
+  {
+    pattern: /^Unscheduled: scheduler (\S+)/,
+    text: ([, scheduler]) =>
+      scheduler === "default-scheduler"
+        ? undefined
+        : `start the scheduler ${scheduler}, or remove schedulerName from the pod's spec`,
+  },
+  {
+    pattern: /pod has unbound PersistentVolumeClaims: "([^"]+)"/,
+    text: ([, claim], { namespace }) =>
+      `kubectl describe pvc ${claim} -n ${namespace} says why it is not bound`,
+  },
+  {
+    pattern: /Too many pods/,
+    text: () => "remove other pods, or raise maxPods in the node's configuration",
+  },
+  {
+    pattern: /were unschedulable|untolerated taint \{node\.kubernetes\.io\/unschedulable/,
+    text: () => "make the node schedulable again: kubectl uncordon <node>",
+  },
+  {
+    pattern: /no nodes available|untolerated taint \{node\.kubernetes\.io\//,
+    text: () => "nodelet why --node tells what is wrong with the node",
   },
   {
     pattern: /free ports/,
