@@ -101,6 +101,12 @@ export interface DecisionInputs {
     readonly limitBytes: number;
     readonly graceSeconds: number;
   };
+  /** The agent was started; `version` is nodelet's, absent where a program embeds it. */
+  readonly startAgent: { readonly version?: string };
+  /** The agent was stopped, and left containers running. */
+  readonly stopAgent: { readonly reason: string };
+  /** `nodelet stop` has stopped pods, agent and runtime, and kept their state; `left` is what it could not stop. */
+  readonly stopNode: { readonly pods: number; readonly left: readonly string[] };
   /** What was taken back from the node itself before a pod had to go; the rule is `enough` or `not enough`. */
   readonly reclaimNode: {
     readonly signal: string;

@@ -1,4 +1,5 @@
 import { startNode } from "../node/node.ts";
+import { recordLifetime } from "../node/record-lifetime.ts";
 import { recordStarting } from "../node/record-starting.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { Subsystems } from "../subsystems/subsystems.ts";
@@ -6,11 +7,13 @@ import type { Foundation } from "./foundation.ts";
 
 /** The loops that concern the node as a whole. */
 export function assembleNode(
-  { options, outside, scope, metrics, facts, node }: Foundation,
+  { options, hooks, outside, scope, metrics, facts, node }: Foundation,
   { subsystems, pipeline }: { readonly subsystems: Subsystems; readonly pipeline: Pipeline },
 ): void {
-  const { config, rootFolder } = options;
+  const { config, rootFolder, nodeName, server } = options;
   const roots = { root: rootFolder, logs: config.podLogsDir };
   startNode({ roots, config }, { ...subsystems, outside, scope, pipeline, metrics, node });
   recordStarting(subsystems.events, outside.host, facts);
+  const version = server?.versions.nodelet;
+  recordLifetime({ nodeName, version, leave: hooks.leave }, { ...subsystems, scope });
 }

@@ -50,6 +50,11 @@ export class TaskScope implements AsyncDisposable {
     return this.#abort.signal;
   }
 
+  /** The error of the first `fail` task that threw. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
   /** Starts `task`; it must end soon after its signal is aborted. */
   spawn(name: string, policy: TaskPolicy, task: (signal: AbortSignal) => Promise<void>): void {
     if (this.#closing)

@@ -176,6 +176,7 @@ const TEXTS: readonly (readonly string[])[] = [
   ["why", "old"],
   ["why", "late"],
   ["why", "late", "-o", "json"],
+  ["why", "--node"],
 ];
 
 test("`nodelet get problems` lists pods that cannot go on, with the fix", async (t) => {

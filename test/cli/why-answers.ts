@@ -1,6 +1,8 @@
 /** What an agent answers of pods and of the node to `nodelet why`. */
+import type { DecisionInputs, DecisionKind } from "../../src/api/decisions.ts";
 import type { Pod } from "../../src/api/generated/types.ts";
-import { secondsAgo } from "./pods.ts";
+import { aDecision } from "./decisions.ts";
+import { NOW, secondsAgo } from "./pods.ts";
 
 /** A pod that no node was found for. */
 const LATE = {
@@ -27,6 +29,19 @@ const LATE = {
 const noDecisions = (name: string) => ({
   [`/nodelet/v1/decisions?pod=default%2F${name}&limit=500`]: { items: [], lost: 0 },
 });
+const life = <K extends DecisionKind>(minutesAgo: number, kind: K, inputs: DecisionInputs[K]) => ({
+  ...aDecision(kind, "", inputs),
+  subject: { kind: "node", name: "edge-1" },
+  atMs: NOW - minutesAgo * 60_000,
+});
+const LIVES = [
+  life(90, "startAgent", { version: "0.1.0" }),
+  life(60, "startAgent", { version: "0.1.0" }),
+  life(40, "stopAgent", { reason: "received SIGTERM" }),
+  life(39, "stopNode", { pods: 3, left: [] }),
+  life(20, "startAgent", { version: "0.1.0" }),
+];
+
 /** Answers by path; the pods `web-edge-1` and `old-edge-1`, which is gone, have this decision. */
 export function answersOfWhy(decision: object): Readonly<Record<string, unknown>> {
   return {
@@ -49,5 +64,7 @@ export function answersOfWhy(decision: object): Readonly<Record<string, unknown>
     ...noDecisions("secret"),
     ...noDecisions("secret-edge-1"),
     "/nodelet/v1/events?for=pod%2Fdefault%2Flate": { kind: "EventList", items: [] },
+    "/nodelet/v1/state-files": { items: [] },
+    "/nodelet/v1/decisions?name=edge-1&limit=500": { items: LIVES, lost: 0 },
   };
 }

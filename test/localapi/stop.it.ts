@@ -75,10 +75,20 @@ test("pods that nodelet stop has stopped come back with their data", { skip }, a
   assert.match(stopped, new RegExp(`^Stopped, ${PODS + 1} pods\\.`, "m"));
   for (const name of ["containerd", "containerd-shim", "httpd", "nodelet"])
     assert.deepEqual(await node.pids(name), [], `${name} has ended`);
+  const told = await node.run("why", "--node");
+  assert.match(told, /stopped +Agent stopped, containers kept running: received SIGTERM\./);
+  assert.match(
+    told.replaceAll(/\s+/g, " "),
+    new RegExp(`nodelet stop: stopped ${PODS + 1} pods, agent`),
+  );
   assert.match(await node.run("stop"), /^Stopped, 0 pods/m);
 
   await node.run("up", "--detach", "--until-ready");
   await untilRunning(node, PODS + 1);
+  assert.match(
+    await node.run("why", "--node"),
+    /nodelet stop:[\s\S]* started +Agent started, version/,
+  );
   assert.deepEqual(await dataOf(kubectl, names), data);
   assert.match(await kubectl.run(["exec", "p0", "--", "cat", "/data/end"]), /^ended well$/m);
   assert.match(await kubectl.run(["get", "secret", "key"]), /Opaque/);

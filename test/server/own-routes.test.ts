@@ -116,6 +116,11 @@ describe("/nodelet/v1", () => {
     );
     assert.deepEqual(await json("/nodelet/v1/problems"), { items: [] });
     assert.deepEqual(await json("/nodelet/v1/probes"), { items: [] });
+    const lives = await json<{ items: { kind: string }[] }>("/nodelet/v1/decisions?name=node-1");
+    assert.deepEqual(
+      lives.items.map(({ kind }) => kind),
+      ["startAgent"],
+    );
     for (const path of [
       "events?for=job/x",
       "events?since=1h",

@@ -1,6 +1,6 @@
 /** Decisions about pods: from the agent, or from the journal on disk when none runs. */
 import { existsSync } from "node:fs";
-import type { DecisionRecord } from "../../api/decisions.ts";
+import type { Decision, DecisionRecord } from "../../api/decisions.ts";
 import { silentLog } from "../../kit/log.ts";
 import { StateFiles } from "../../kit/state/state-files.ts";
 import { connectMachine } from "../../outside/connect.ts";
@@ -11,6 +11,8 @@ import type { Decisions } from "./shapes.ts";
 
 /** Largest segment that is read; the agent begins new ones far below. */
 const SEGMENT_BYTES = 16 * 1024 * 1024;
+/** Removing segments is left to the agent. */
+const KEPT = { segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
 
 /** What the agent has decided about a pod, oldest first. */
 export async function askDecisions(
@@ -21,6 +23,20 @@ export async function askDecisions(
   const query = new URLSearchParams({ pod: `${namespace}/${name}`, limit: String(limit) });
   const { items } = await client.json<Decisions>(`/nodelet/v1/decisions?${query}`);
   return items;
+}
+
+/** Keeps a decision on the node in the journal below `rootFolder`, of an agent that does not run. */
+export async function recordOnDisk(
+  rootFolder: string,
+  nodeName: string,
+  decision: Decision,
+): Promise<void> {
+  const { clock, host } = connectMachine(silentLog);
+  const state = new StateFiles({ files: host.files, clock, log: silentLog });
+  const journal = new Journal({ folder: journalFolder(rootFolder), ...KEPT }, { state, clock });
+  await journal.open();
+  journal.record({ kind: "node", name: nodeName }, decision);
+  await journal.flush();
 }
 
 /** The folders where agents keep their journals, below their `--root-dir`. */
@@ -41,8 +57,7 @@ export async function readDecisions(
   const found: DecisionRecord[] = [];
   for (const folder of rootFolders.map(journalFolder)) {
     if (!existsSync(folder)) continue;
-    const options = { folder, segmentBytes: SEGMENT_BYTES, segments: Number.MAX_SAFE_INTEGER };
-    found.push(...(await new Journal(options, { state, clock }).read({})));
+    found.push(...(await new Journal({ folder, ...KEPT }, { state, clock }).read({})));
   }
   return found.toSorted((a, b) => a.atMs - b.atMs || a.sequence - b.sequence).slice(-limit);
 }

@@ -4,12 +4,12 @@ import { CliError } from "../cli-error.ts";
 import { readDecisions } from "../client/decisions.ts";
 import { type PodReference, parsePodReference } from "../client/pick-pod.ts";
 import { askPodStory, type PodStory } from "../client/pod-story.ts";
-import type { Overview, StateProblems } from "../client/shapes.ts";
+import type { Decisions, Overview, StateProblems } from "../client/shapes.ts";
 import { type CliContext, clientOf } from "../context.ts";
 import { EXIT_NO_AGENT, EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { encode } from "../render/output.ts";
-import { renderNodeWhy } from "../render/why/node-why.ts";
+import { nodeSteps, renderNodeHistory, renderNodeWhy } from "../render/why/node-why.ts";
 import { stepsOf } from "../render/why/off-node.ts";
 import { renderStory } from "../render/why/story.ts";
 import { tellDecision } from "../render/why/why.ts";
@@ -27,6 +27,8 @@ const LIMIT = 500;
 /** The same when only part of what is read is about the pod. */
 const DISK_LIMIT = 100_000;
 const USUAL_COLUMNS = 100;
+const MAX_COLUMNS = 120;
+const FROM_JOURNAL = "nodelet: the agent does not run; this is from its journal\n";
 
 /** `nodelet why`. */
 export function addWhyCommand(program: Command, context: CliContext): void {
@@ -35,8 +37,8 @@ export function addWhyCommand(program: Command, context: CliContext): void {
     .summary("tell what was decided about a pod, or what is wrong with the node, and why")
     .description(
       "Tells what the agent has decided about a pod, and why, in order. Without a running agent it is read " +
-        "from the journal on disk. With --node it tells why the node is not ready, and which of the " +
-        "agent's own files are damaged.",
+        "from the journal on disk. With --node it tells why the node is not ready, which of the agent's own " +
+        "files are damaged, and when the agent was started and stopped.",
     )
     .argument("[pod]", "name, pod/name or namespace/name")
     .option("--node", "what is wrong with the node and with the agent's own files")
@@ -58,19 +60,62 @@ export function addWhyCommand(program: Command, context: CliContext): void {
 }
 
 async function whyNode(options: WhyOptions, context: CliContext): Promise<number> {
+  if (options.rootDir !== undefined)
+    return await whyStoppedNode([options.rootDir], options, context);
+  try {
+    return await whyRunningNode(options, context);
+  } catch (thrown) {
+    if (!isNoAgent(thrown)) throw thrown;
+    const roots = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
+    const code = await whyStoppedNode(roots, options, context);
+    if (code !== EXIT_OK) throw thrown;
+    return code;
+  }
+}
+
+async function whyRunningNode(options: WhyOptions, context: CliContext): Promise<number> {
   const { io } = context;
   const client = clientOf(context, options);
   const overview = await client.json<Overview>("/nodelet/v1/overview");
   const { items } = await client.json<StateProblems>("/nodelet/v1/state-files");
+  const query = new URLSearchParams({ name: overview.node, limit: String(LIMIT) });
+  const decisions = await client.json<Decisions>(`/nodelet/v1/decisions?${query}`);
+  const history = nodeSteps(decisions.items);
   if (options.output !== undefined) {
     const { node, ready, why: reason, conditions } = overview;
-    const told = { node, ready, why: reason, conditions, stateFiles: items };
+    const told = { node, ready, why: reason, conditions, stateFiles: items, history };
     io.stdout.write(encode(told, options.output));
     return EXIT_OK;
   }
-  const columns = Math.min(io.stdout.columns ?? USUAL_COLUMNS, 120);
-  writeLines(io.stdout, renderNodeWhy(overview, items, { columns, paint: io.paint }));
+  const view = { columns: columnsOf(io), paint: io.paint };
+  writeLines(io.stdout, [
+    ...renderNodeWhy(overview, items, view),
+    ...renderNodeHistory(history, view),
+  ]);
   return EXIT_OK;
+}
+
+/** What the journals below these root folders tell of the node; not found when they tell nothing. */
+async function whyStoppedNode(
+  roots: readonly string[],
+  options: WhyOptions,
+  { io }: CliContext,
+): Promise<number> {
+  const history = nodeSteps(await readDecisions(roots, DISK_LIMIT));
+  if (history.length === 0) return EXIT_NOT_FOUND;
+  io.stderr.write(FROM_JOURNAL);
+  if (options.output !== undefined) io.stdout.write(encode({ history }, options.output));
+  else
+    writeLines(io.stdout, renderNodeHistory(history, { columns: columnsOf(io), paint: io.paint }));
+  return EXIT_OK;
+}
+
+function columnsOf({ stdout }: CliContext["io"]): number {
+  return Math.min(stdout.columns ?? USUAL_COLUMNS, MAX_COLUMNS);
+}
+
+function isNoAgent(thrown: unknown): boolean {
+  return thrown instanceof CliError && thrown.exitCode === EXIT_NO_AGENT;
 }
 
 async function why(reference: string, options: WhyOptions, context: CliContext): Promise<number> {
@@ -85,8 +130,8 @@ async function why(reference: string, options: WhyOptions, context: CliContext):
     return EXIT_OK;
   }
   const story = { ...found, steps: stepsOf(found) };
-  const columns = Math.min(io.stdout.columns ?? USUAL_COLUMNS, 120);
-  writeLines(io.stdout, renderStory(story, { now: io.now(), columns, paint: io.paint }));
+  const view = { now: io.now(), columns: columnsOf(io), paint: io.paint };
+  writeLines(io.stdout, renderStory(story, view));
   return EXIT_OK;
 }
 
@@ -100,8 +145,8 @@ async function find(
   try {
     return await askPodStory(wanted, clientOf(context, options), LIMIT);
   } catch (thrown) {
-    if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
-    context.io.stderr.write("nodelet: the agent does not run; this is from its journal\n");
+    if (!isNoAgent(thrown)) throw thrown;
+    context.io.stderr.write(FROM_JOURNAL);
     const roots = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
     return await findOnDisk(wanted, roots);
   }

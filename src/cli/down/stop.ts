@@ -1,7 +1,9 @@
 /** `nodelet stop`: ends pods, agent and runtime, and keeps all state: the next `up` starts the pods again. */
+import { makeDecision } from "../../api/decisions.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectMachine } from "../../outside/connect.ts";
 import { CliError } from "../cli-error.ts";
+import { recordOnDisk } from "../client/decisions.ts";
 import { EXIT_FAILURE, EXIT_OK } from "../exit-codes.ts";
 import { writeLines } from "../io.ts";
 import { counted } from "../render/text.ts";
@@ -38,7 +40,10 @@ export async function runStop(request: StopNodeRequest, context: DownContext): P
     print("There is nothing to stop: nodelet up has made nothing here.");
     return EXIT_OK;
   }
-  const { stopped, left } = await stopAll(runtime, request, context);
+  const nodeName = (await connectMachine(silentLog).host.facts()).hostname.toLowerCase();
+  const { stopped, left } = await stopAll(runtime, { ...request, nodeName }, context);
+  const decision = makeDecision("stopNode", "nodelet stop", { pods: stopped, left });
+  await recordOnDisk(paths.agentRoot, nodeName, decision);
   if (left.length > 0) {
     writeLines(io.stderr, ["nodelet: not stopped:", ...left.map((name) => `  ${name}`)]);
     return EXIT_FAILURE;
@@ -60,10 +65,10 @@ interface Stopped {
 
 async function stopAll(
   runtime: RuntimeNote,
-  request: StopNodeRequest,
+  request: StopNodeRequest & { readonly nodeName: string },
   context: DownContext,
 ): Promise<Stopped> {
-  const { paths, graceSeconds, timeoutMs } = request;
+  const { paths, graceSeconds, timeoutMs, nodeName } = request;
   const { socket } = runtime;
   const answer = await askRuntime(socket);
   if (answer.kind !== "answers") {
@@ -86,7 +91,7 @@ async function stopAll(
     timeoutMs,
     host,
     runtimeSocket: socket,
-    nodeName: (await host.facts()).hostname.toLowerCase(),
+    nodeName,
     print: (text) => print(`  ${text}`),
     interrupt: context.onInterrupt(),
   });

@@ -1,10 +1,14 @@
 // pure
+import type { DecisionRecord } from "../../../api/decisions.ts";
 import { rfc3339 } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { Overview, StateProblem } from "../../client/shapes.ts";
 import { counted, oneLine, type Paint, wrapText } from "../text.ts";
+import { type StoryStep, storyOf } from "./why.ts";
 
 const INDENT = "  ";
+/** The form of a time in the history. */
+const STAMP = "yyyy-mm-dd hh:mm:ssZ";
 const MIN_TEXT_COLUMNS = 30;
 
 const TITLES: Readonly<Record<StateProblem["kind"], string>> = {
@@ -13,6 +17,48 @@ const TITLES: Readonly<Record<StateProblem["kind"], string>> = {
   unwritten: "cannot be written",
   refused: "refused",
 };
+
+/** Steps of the node's history that are shown. */
+const MAX_STEPS = 20;
+const ENDED =
+  "The agent ended without being stopped: it was killed, it crashed, or the machine went down.";
+
+/** What happened to the node, oldest first: when the agent was started and how it ended, and what was taken back. */
+export function nodeSteps(decisions: readonly DecisionRecord[]): readonly StoryStep[] {
+  const own = decisions.filter(({ subject }) => subject.kind === "node");
+  let isRunning = false;
+  const steps = own.flatMap((record) => {
+    const told = storyOf([record]);
+    const wasRunning = isRunning;
+    if (record.kind === "startAgent") isRunning = true;
+    if (record.kind === "stopAgent") isRunning = false;
+    if (record.kind !== "startAgent" || !wasRunning) return told;
+    return told.flatMap((step) => [{ ...step, title: "ended", text: ENDED }, step]);
+  });
+  return steps.slice(-MAX_STEPS);
+}
+
+/** Those steps in lines. */
+export function renderNodeHistory(
+  steps: readonly StoryStep[],
+  { columns, paint }: { readonly columns: number; readonly paint: Paint },
+): readonly string[] {
+  if (steps.length === 0) return [];
+  const width = Math.max(...steps.map(({ title }) => title.length));
+  const indent = " ".repeat(INDENT.length + STAMP.length + width + 4);
+  const lines = steps.flatMap(({ atMs, title, text }) => {
+    const stamp = `${rfc3339(atMs as WallMs)
+      .slice(0, STAMP.length - 1)
+      .replace("T", " ")}Z`;
+    const [first = "", ...more] = wrapText(
+      text,
+      Math.max(MIN_TEXT_COLUMNS, columns - indent.length),
+    );
+    const head = `${INDENT}${stamp}  ${paint("bold", title.padEnd(width))}  ${first}`;
+    return [head, ...more.map((line) => indent + line)];
+  });
+  return [`${INDENT}history of the agent on this node:`, ...lines];
+}
 
 /** What keeps the node from being ready, and which of the agent's own files were or are damaged. */
 export function renderNodeWhy(

@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aDecision as record } from "../../../../test/cli/decisions.ts";
-import { assertGolden } from "../../../../test/cli/golden.ts";
-import { anEvent } from "../../../../test/cli/nodes.ts";
-import { aPod, NOW } from "../../../../test/cli/pods.ts";
+import { NOW } from "../../../../test/cli/pods.ts";
 import type { DecisionInputs, DecisionKind } from "../../../api/decisions.ts";
-import { plainPaint } from "../text.ts";
-import { renderStory } from "./story.ts";
 import { storyOf, storyTitle, tellDecision } from "./why.ts";
 
 /** One vector at least for every kind: a kind without one does not compile. */
@@ -90,6 +86,29 @@ const VECTORS: {
       "OOMKilled",
       { container: "web", restartCount: 0, exitCode: 137, reason: "OOMKilled" },
       "web was OOM-killed (exit code 137): the node ran out of memory, as neither container nor pod has a limit.",
+    ],
+  ],
+  startAgent: [
+    ["started", { version: "0.1.0" }, "Agent started, version 0.1.0."],
+    ["started", {}, "Agent started."],
+  ],
+  stopAgent: [
+    [
+      "told to stop",
+      { reason: "received SIGTERM" },
+      "Agent stopped, containers kept running: received SIGTERM.",
+    ],
+  ],
+  stopNode: [
+    [
+      "nodelet stop",
+      { pods: 1, left: [] },
+      "nodelet stop: stopped 1 pod, agent and runtime, and kept their state.",
+    ],
+    [
+      "nodelet stop",
+      { pods: 2, left: ["pod default/a", "sandbox b"] },
+      "nodelet stop: stopped 2 pods and the agent, but not pod default/a, sandbox b.",
     ],
   ],
   completePod: [
@@ -360,34 +379,4 @@ test("`storyOf` makes one step of what was decided again and again", () => {
       ["admit", 1, NOW],
     ],
   );
-});
-
-test("`renderStory` tells decisions and warnings in order, days, and other pods of the name", () => {
-  const earlier = { kind: "pod", name: "default/web-edge-1", uid: "uid-before" } as const;
-  const steps = storyOf([
-    record("admit", "", { rules: 5 }, { atMs: NOW - 30 * 3600_000, subject: earlier }),
-    record("release", "", { cause: "deleted" }, { atMs: NOW - 29 * 3600_000, subject: earlier }),
-    record("admit", "", { rules: 5 }, { atMs: NOW - 60_000 }),
-    record(
-      "startContainer",
-      "never started",
-      { container: "web", restartCount: 0, policy: "Always" },
-      { atMs: NOW - 50_000, outcome: { kind: "done", atMs: NOW - 49_000 } },
-    ),
-  ]);
-  const warnings = [
-    anEvent(
-      {
-        reason: "Unhealthy",
-        message: "Readiness probe failed: connection refused",
-        type: "Warning",
-        pod: "web-edge-1",
-        count: 3,
-      },
-      55,
-    ),
-  ];
-  const story = { name: "default/web-edge-1", steps, warnings, pod: aPod() };
-  const lines = renderStory(story, { now: NOW, columns: 70, paint: plainPaint });
-  assertGolden("story.txt", `${lines.join("\n")}\n`);
 });

@@ -74,6 +74,13 @@ const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
     `The pod is evicted, with ${counted(graceSeconds, "second")} to finish: ${EXCEEDERS[rule]?.(what) ?? rule} takes ${humanBytes(usedBytes)} of the node's disk, and its limit is ${humanBytes(limitBytes)}.`,
   reclaimNode: ({ signal, steps, threshold, before, after }, rule) =>
     `Of ${signal} ${before} were left, less than ${threshold}: ${listed(steps.map((step) => RECLAIMED[step] ?? step))} were removed${after === undefined ? "" : `, and ${after} were left then`}, which was ${rule}.`,
+  startAgent: ({ version }) =>
+    `Agent started${version === undefined ? "" : `, version ${version}`}.`,
+  stopAgent: ({ reason }) => `Agent stopped, containers kept running: ${sentence(reason)}`,
+  stopNode: ({ pods, left }) =>
+    left.length === 0
+      ? `nodelet stop: stopped ${counted(pods, "pod")}, agent and runtime, and kept their state.`
+      : `nodelet stop: stopped ${counted(pods, "pod")} and the agent, but not ${listed(left)}.`,
   releaseDevices: ({ devices }, rule) =>
     `Released ${counted(devices.length, "device")} (${rule}): ${listed(devices)}.`,
 };
@@ -102,6 +109,9 @@ const TITLES: { readonly [K in FactKind]: string } = {
   evictPod: "evicted",
   exceedStorage: "evicted",
   reclaimNode: "reclaimed",
+  startAgent: "started",
+  stopAgent: "stopped",
+  stopNode: "stopped",
 };
 
 /** Who exceeded which limit on local storage. */

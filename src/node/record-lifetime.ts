@@ -1,0 +1,34 @@
+/** Keeps in the journal when the agent was started and why it was stopped, for `nodelet why --node`. */
+import { makeDecision } from "../api/decisions.ts";
+import { messageOf } from "../kit/errors.ts";
+import type { TaskScope } from "../kit/scope.ts";
+import type { Journal } from "../subsystems/journal/journal.ts";
+
+/** What is kept of the agent's life. */
+export interface LifetimeOptions {
+  readonly nodeName: string;
+  /** Of nodelet; undefined where a program of somebody else's embeds it. */
+  readonly version: string | undefined;
+  /** Aborted with the reason when the agent is told to stop. */
+  readonly leave: AbortSignal | undefined;
+}
+
+/** Records the start now, and the stop when the scope closes. */
+export function recordLifetime(
+  { nodeName, version, leave }: LifetimeOptions,
+  { journal, scope }: { readonly journal: Pick<Journal, "record">; readonly scope: TaskScope },
+): void {
+  const subject = { kind: "node", name: nodeName } as const;
+  const started = version === undefined ? {} : { version };
+  journal.record(subject, makeDecision("startAgent", "started", started));
+  scope.defer("record of the stop", () => {
+    journal.record(subject, stopDecision(scope, leave));
+  });
+}
+
+function stopDecision({ failure }: TaskScope, leave: AbortSignal | undefined) {
+  if (leave?.aborted)
+    return makeDecision("stopAgent", "told to stop", { reason: messageOf(leave.reason) });
+  if (failure) return makeDecision("stopAgent", "fatal error", { reason: messageOf(failure) });
+  return makeDecision("stopAgent", "disposed", { reason: "the program it is part of stopped it" });
+}
