@@ -148,13 +148,34 @@ function* entries(
     }
 }
 
+const NO_MOUNTS: ReadonlySet<string> = new Set();
+
 /** Mount points below the folder, as paths that begin with a slash at the folder. */
 function mountsBelow(
   { descriptor }: OpenedFolder,
   table: readonly MountEntry[],
 ): ReadonlySet<string> {
   const real = readlinkSync(`/proc/self/fd/${descriptor}`);
+  if (!foldersAboveMounts(table).has(real)) return NO_MOUNTS;
   return new Set(mountPointsWithin(table, real).map((point) => point.slice(real.length)));
+}
+
+/** By table of mounts, which are the same for all folders that are measured in one request. */
+const ABOVE_MOUNTS = new WeakMap<readonly MountEntry[], ReadonlySet<string>>();
+
+/** All folders that a mount lies in at any depth: most folders that are measured are not among them. */
+function foldersAboveMounts(table: readonly MountEntry[]): ReadonlySet<string> {
+  const known = ABOVE_MOUNTS.get(table);
+  if (known) return known;
+  const above = new Set(["/"]);
+  for (const { mountPoint } of table)
+    for (let at = mountPoint.lastIndexOf("/"); at > 0; at = mountPoint.lastIndexOf("/", at - 1)) {
+      const folder = mountPoint.slice(0, at);
+      if (above.has(folder)) break;
+      above.add(folder);
+    }
+  ABOVE_MOUNTS.set(table, above);
+  return above;
 }
 
 /** Counts a file; returns whether it is a folder to descend into. */
