@@ -46,7 +46,7 @@ export interface EvictionLoopDeps {
   readonly pressure: Cell<readonly PressureCondition[]>;
 }
 
-/** What it is told. */
+/** Options of the module. */
 export interface EvictionLoopOptions {
   readonly config: KubeletConfig;
   readonly nodeName: string;
@@ -58,9 +58,9 @@ export interface EvictionLoopOptions {
 
 /** Sizes on disk that are older than this are measured again, a little less than the time between two rounds. */
 const STORAGE_MAX_AGE_MS = 9_000;
-/** So young is a figure that was taken anew. */
-const ANEW_MS = 500;
-/** Between two looks whether the runtime has measured its layers anew. */
+/** Figures that are measured again are at most this old. */
+const FRESH_MS = 500;
+/** Between two checks whether the runtime has measured its layers again. */
 const LAYERS_POLL_MS = 1_000;
 /** How long that is waited for; containerd measures them every ten seconds. */
 const LAYERS_WITHIN_MS = 12_000;
@@ -94,7 +94,7 @@ function followKernel(
   { outside, scope }: EvictionLoopDeps,
 ): void {
   const { cgroups } = outside.host;
-  const files = cgroups.watchMemory?.(podsGroup, () => eviction.hurry(), scope.signal) ?? [];
+  const files = cgroups.watchMemory?.(podsGroup, () => eviction.requestRound(), scope.signal) ?? [];
   if (files.length > 0) outside.log.info("the kernel reports when memory is short", { files });
   else
     outside.log.warn(
@@ -120,7 +120,7 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
   const everybody = () => uidsOf(deps);
   return {
     measureNode,
-    lacksPods: () =>
+    hasUnobservedPods: () =>
       outside.clock.monotonic() - startedAt < OBSERVED_WITHIN_MS &&
       (!pipeline.seen.get() || pods.list().some(({ freshness }) => freshness === "unobserved")),
     candidates: () =>
@@ -133,10 +133,10 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
         deps,
         disks ? await stats.storageOf(everybody(), STORAGE_MAX_AGE_MS) : NO_STORAGE,
       ),
-    measurePodsAnew: async ({ layers }, signal) =>
-      await usagesOf(deps, await storageAnew(deps, layers, signal)),
+    remeasurePods: async ({ layers }, signal) =>
+      await usagesOf(deps, await freshStorage(deps, layers, signal)),
     measureStorage: async (uids) => {
-      const storage = await stats.storageOf(uids, ANEW_MS);
+      const storage = await stats.storageOf(uids, FRESH_MS);
       return new Map([...storage].map(([uid, found]) => [uid, storageUsage(found)]));
     },
     reclaim: (step, signal) =>
@@ -154,18 +154,18 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
       untilPods(deps, signal, () =>
         uids.every((uid) => {
           const record = pods.get(uid as PodUid);
-          // Its containers have to be gone, too: what they wrote takes room as long as they are there.
+          // Its containers have to be gone, too: what they wrote takes space as long as they are there.
           return !record || (isReleasable(record) && record.observed.containers.length === 0);
         }),
       ),
-    sayOfPod: (pod, event) => events.ofPod(pod, event),
-    sayOfNode: (event) => events.ofNode(event),
-    decide: (about, because) =>
+    recordPodEvent: (pod, event) => events.ofPod(pod, event),
+    recordNodeEvent: (event) => events.ofNode(event),
+    recordDecision: (about, decision) =>
       journal.record(
         about === "node"
           ? { kind: "node", name: options.nodeName }
           : { kind: "pod", name: podDisplayName(about.pod), uid: about.uid },
-        because,
+        decision,
       ),
   };
 }
@@ -182,7 +182,7 @@ async function usagesOf(
 }
 
 /** What all pods take of disks; with `layers` those that the runtime has measured since the call, where it does in time. */
-async function storageAnew(
+async function freshStorage(
   deps: EvictionLoopDeps,
   layers: boolean,
   signal: AbortSignal,
@@ -190,14 +190,14 @@ async function storageAnew(
   const { clock } = deps.outside;
   const [since, began] = [clock.wall(), clock.monotonic()];
   for (;;) {
-    const storage = await deps.stats.storageOf(uidsOf(deps), ANEW_MS);
+    const storage = await deps.stats.storageOf(uidsOf(deps), FRESH_MS);
     const isLate = clock.monotonic() - began >= LAYERS_WITHIN_MS;
     if (!layers || isLate || layersAreSince(storage, since)) return storage;
     await clock.sleep(LAYERS_POLL_MS, signal);
   }
 }
 
-/** A runtime that tells of no layer at all is not waited for. */
+/** A runtime that reports no layer at all is not waited for. */
 function layersAreSince(storage: ReadonlyMap<string, PodStorage>, since: WallMs): boolean {
   const layers = [...storage.values()].flatMap(({ containers }) =>
     containers.map(({ rootfs }) => rootfs),
@@ -210,7 +210,7 @@ const REASON = "Evicted";
 const NO_STORAGE: ReadonlyMap<string, PodStorage> = new Map();
 
 /**
- * Whether a pod ends already; `undefined` for pods that have nothing to give back, and for those that the runtime has told
+ * Whether a pod ends already; `undefined` for pods that have nothing to give back, and for those that the runtime has reported
  * nothing of since the agent started: they can neither be measured nor ended.
  */
 function endingOf({ life, freshness }: PodRecord, now: number) {
@@ -221,7 +221,7 @@ function endingOf({ life, freshness }: PodRecord, now: number) {
   return life.cause.kind === "evicted" && life.cause.reason === REASON ? "evicted" : "deleted";
 }
 
-/** Asks kernel and runtime; what the runtime does not tell is left out, and the layout is as it was. */
+/** Asks kernel and runtime; what the runtime does not report is left out, and the layout is as it was. */
 function nodeMeasurer(
   { rootFolder, pidMax }: EvictionLoopOptions,
   { outside, images, stats }: EvictionLoopDeps,
@@ -313,7 +313,7 @@ function volumesOf(storage: PodStorage | undefined): PodUsage["volumes"] {
   return (storage?.volumes ?? []).map(({ name, ephemeral, fs }) => ({ ...fs, name, ephemeral }));
 }
 
-/** Images are kept until it is known which pods are wanted. */
+/** Images are kept until it is known which pods are desired. */
 async function deleteImages(
   { images, pipeline, outside }: EvictionLoopDeps,
   signal: AbortSignal,
@@ -331,7 +331,7 @@ async function deleteImages(
 
 /**
  * Has the runtime remove what has ended of pods that are done. Of manifests it stays: beside a file of ours, which may be
- * lost, nothing else tells that they have run.
+ * lost, nothing else shows that they have run.
  */
 async function clearEnded(deps: EvictionLoopDeps, signal: AbortSignal): Promise<void> {
   const { pods } = deps.pipeline;

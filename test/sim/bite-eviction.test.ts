@@ -19,12 +19,12 @@ const GUARDS: readonly Guard[] = [
   {
     name: "no pod is evicted before all of them were observed",
     file: "src/subsystems/eviction/eviction.ts",
-    line: "if (round.lacksPods) {",
+    line: "if (round.hasUnobservedPods) {",
     without: "if (false) {",
     play: "play-eviction.ts",
   },
   {
-    name: "pressure is told of for the transition period",
+    name: "pressure is reported for the transition period",
     file: "src/subsystems/eviction/plan.ts",
     line: "now - seenAt < rules.transitionMs",
     without: "now === seenAt",

@@ -10,7 +10,7 @@ import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import {
   Eviction,
-  type EvictionOrder,
+  type EvictionRequest,
   evictionSettings,
   type PodUsage,
   type PressureCondition,
@@ -26,7 +26,7 @@ export class EvictionNode {
   readonly clock = new SimClock({ wallMs: 1_790_000_000_000 });
   readonly metrics = new MetricsRegistry();
   readonly events: string[] = [];
-  readonly orders: EvictionOrder[] = [];
+  readonly orders: EvictionRequest[] = [];
   readonly reclaimed: string[] = [];
   readonly measured: string[] = [];
   readonly decisions: Decision[] = [];
@@ -36,11 +36,11 @@ export class EvictionNode {
   memoryUsedMi = 0;
   diskUsedMi = 0;
   imagesMi = 0;
-  /** What this pod uses of disks is not known before disks are measured anew. */
+  /** What this pod uses of disks is not known before disks are measured again. */
   unseen: string | undefined;
   /** The pods as the runtime measured their layers last, and when; without, it measures when asked. */
   layers: { readonly atMs: WallMs; readonly pods: readonly TestPod[] } | undefined;
-  lacksPods = false;
+  hasUnobservedPods = false;
   /** Evicted pods stay for ever. */
   stuck = false;
   broken = false;
@@ -52,12 +52,12 @@ export class EvictionNode {
     this.#eviction = new Eviction(settings, {
       ports: {
         measureNode: async () => this.#measure(),
-        lacksPods: () => this.lacksPods,
+        hasUnobservedPods: () => this.hasUnobservedPods,
         candidates: () => this.pods.map(candidateOf),
         measurePods: async ({ disks }) => this.#usages(disks ? "pods and disks" : "pods"),
-        measurePodsAnew: async ({ layers }) => {
+        remeasurePods: async ({ layers }) => {
           assert.ok(layers);
-          return this.#usages("disks anew");
+          return this.#usages("disks again");
         },
         measureStorage: async (uids) => {
           const usages = this.#usages("storage");
@@ -69,10 +69,10 @@ export class EvictionNode {
         },
         evict: (order) => this.#end(order),
         untilCleanedUp: (uids, signal) => this.#untilGone(uids, signal),
-        sayOfPod: ({ metadata }, { reason, message }) =>
+        recordPodEvent: ({ metadata }, { reason, message }) =>
           this.events.push(`${metadata?.name} ${reason}: ${message}`),
-        sayOfNode: ({ reason, message }) => this.events.push(`node ${reason}: ${message}`),
-        decide: (_, because) => this.decisions.push(because),
+        recordNodeEvent: ({ reason, message }) => this.events.push(`node ${reason}: ${message}`),
+        recordDecision: (_, decision) => this.decisions.push(decision),
       },
       clock: this.clock,
       log: silentLog,
@@ -82,7 +82,7 @@ export class EvictionNode {
     void this.#eviction.run(this.#leave.signal).catch(() => {});
   }
 
-  /** The signals as they are told now, without changing anything. */
+  /** The signals as they are reported now, without changing anything. */
   async signals() {
     const report = await this.#eviction.preview(new Map(), new AbortController().signal);
     return report.signals;
@@ -92,8 +92,8 @@ export class EvictionNode {
   rounds = 0;
 
   /** The kernel reports that memory is short. */
-  hurry(): void {
-    this.#eviction.hurry();
+  requestRound(): void {
+    this.#eviction.requestRound();
   }
 
   get names(): readonly string[] {
@@ -139,7 +139,7 @@ export class EvictionNode {
     return new Map(
       (this.layers?.pods ?? this.pods)
         .map((pod) =>
-          pod.name === this.unseen && what !== "disks anew" ? { ...pod, rootfsMi: 0 } : pod,
+          pod.name === this.unseen && what !== "disks again" ? { ...pod, rootfsMi: 0 } : pod,
         )
         .map(candidateOf)
         .flatMap(({ uid, usage }) => (usage ? [[uid, this.#measuredAt(usage)] as const] : [])),
@@ -153,7 +153,7 @@ export class EvictionNode {
     return { ...usage, containers };
   }
 
-  #end(order: EvictionOrder): void {
+  #end(order: EvictionRequest): void {
     this.orders.push(order);
     const evicted = (pod: TestPod) => `uid-${pod.name}` === order.uid;
     this.pods = this.pods.map((pod) => (evicted(pod) ? { ...pod, ending: "evicted" } : pod));

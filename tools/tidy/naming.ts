@@ -9,6 +9,7 @@ import type { Violation } from "./violation.ts";
 /** Words that say nothing, and words that Kubernetes has better ones for (docs/GLOSSARY.md). */
 const BANNED = new Set([
   ...["manager", "helper", "helpers", "util", "utils", "common", "misc"],
+  ...["anew", "because", "hurry", "lack", "wanted"],
   ...["crew", "deed", "door", "duty", "face", "footing", "footings", "house", "looks", "mood"],
   ...["mortal", "patience", "room", "said", "say", "sight", "storm", "stranger", "strangers"],
   ...["trouble", "troubles", "wish", "wishes"],

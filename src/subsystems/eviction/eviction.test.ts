@@ -17,8 +17,8 @@ test("memory runs out: one pod goes with its reason, its neighbours stay, the co
   ]);
   const [order] = node.orders;
   assert.deepEqual([order?.uid, order?.graceSeconds, order?.disrupted], ["uid-hog", 1, true]);
-  const [because] = node.decisions;
-  assert.equal(because?.kind, "evictPod");
+  const [decision] = node.decisions;
+  assert.equal(decision?.kind, "evictPod");
   await node.clock.advance(290_000);
   assert.deepEqual(node.names, ["small", "within", "important", "static"]);
   assert.equal(node.orders.length, 1, "no second pod goes");
@@ -42,8 +42,8 @@ test("a full disk: what nobody uses goes first, and when that is enough no pod g
   assert.deepEqual(node.reclaimed, ["containers", "images"]);
   assert.deepEqual(node.orders, []);
   assert.deepEqual(node.pressure.get(), ["DiskPressure"]);
-  const [because] = node.decisions;
-  assert.deepEqual([because?.kind, because?.rule], ["reclaimNode", "enough"]);
+  const [decision] = node.decisions;
+  assert.deepEqual([decision?.kind, decision?.rule], ["reclaimNode", "enough"]);
   await node.leave();
 });
 
@@ -60,7 +60,7 @@ test("a full disk that images do not free: the pod that takes most goes", async 
     node.orders.map(({ uid }) => uid),
     ["uid-writer"],
   );
-  assert.deepEqual(node.measured, ["pods and disks", "disks anew"]);
+  assert.deepEqual(node.measured, ["pods and disks", "disks again"]);
   await node.leave();
 });
 
@@ -116,7 +116,7 @@ test("a clock that is set back does not keep a pod from going", async () => {
   await node.leave();
 });
 
-test("pressure that nothing relieves is told in the journal once, and again when it comes back", async () => {
+test("pressure that nothing relieves is recorded in the journal once, and again when it comes back", async () => {
   const node = new EvictionNode();
   Object.assign(node, { diskUsedMi: 1_000, imagesMi: 0 });
   await node.clock.advance(120_000);
@@ -145,7 +145,7 @@ test("no second pod goes before the first is cleaned up; after 30 s it is looked
   await node.clock.advance(60_000);
   assert.ok(node.orders.length > 1);
   assert.deepEqual([...new Set(node.orders.map(({ uid }) => uid))], ["uid-hog"]);
-  assert.equal(node.events.filter((text) => text.includes("Evicted")).length, 1, "said once");
+  assert.equal(node.events.filter((text) => text.includes("Evicted")).length, 1, "recorded once");
   const given = node.pods.find(({ name }) => name === "hog");
   node.pods = node.pods.map((pod) => (pod === given ? { ...pod, ending: "overdue" } : pod));
   await node.clock.advance(40_000);
@@ -202,7 +202,7 @@ test("without thresholds and limits nothing is looked at", async () => {
   await node.leave();
 });
 
-test("Eviction: tells when a threshold will be met at the rate of the last minute", async () => {
+test("Eviction: reports when a threshold will be met at the rate of the last minute", async () => {
   const node = new EvictionNode({ evictionHard: { "memory.available": "100Mi" } });
   for (let round = 0; round < 10; round += 1) {
     node.memoryUsedMi = 10 * round;
@@ -225,29 +225,29 @@ test("a round begins as soon as the kernel reports that memory is short, at most
   await node.clock.advance(15_000);
   const before = node.rounds;
   node.memoryUsedMi = 500;
-  node.hurry();
+  node.requestRound();
   await node.clock.advance(10);
   assert.equal(node.rounds, before + 1);
   assert.equal(node.orders[0]?.uid, "uid-hog");
   await node.clock.advance(30_000);
   const calm = node.rounds;
   for (let i = 0; i < 100; i += 1) {
-    node.hurry();
+    node.requestRound();
     await node.clock.advance(30);
   }
   assert.ok([2, 3, 4].includes(node.rounds - calm), `${node.rounds - calm} rounds in 3 s`);
   await node.leave();
 });
 
-test("no pod goes before the runtime has told of all of them; what nobody uses does", async () => {
+test("no pod goes before the runtime has listed all of them; what nobody uses does", async () => {
   const node = new EvictionNode();
   node.pods = [{ name: "writer", rootfsMi: 500 }];
-  node.lacksPods = true;
+  node.hasUnobservedPods = true;
   node.diskUsedMi = 450;
   await node.clock.advance(25_000);
   assert.equal(node.orders.length, 0);
   assert.ok(node.reclaimed.includes("images"));
-  node.lacksPods = false;
+  node.hasUnobservedPods = false;
   await node.clock.advance(10_000);
   assert.equal(node.orders[0]?.uid, "uid-writer");
   await node.leave();

@@ -2,7 +2,7 @@
  * Keeps the node able to work when memory, disk or process numbers run out. Writes: which pressure the node is
  * under. In: measures of the machine, what pods use, thresholds. Out: conditions, node-level reclaim, pods that
  * are evicted with the reason. Invariants: at most one pod is evicted for pressure in a round, and the next round
- * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` says.
+ * begins when it has been cleaned up or 30 s are over; what is done is what `planEviction` returns.
  */
 import type {
   EvictionAmount,
@@ -14,6 +14,7 @@ import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Counter, Histogram, MetricsRegistry } from "../../kit/metrics.ts";
 import { withTimeout } from "../../kit/within.ts";
+import { evictionDecision, excessDecision, reclaimDecision } from "./eviction-decisions.ts";
 import { hasLocalLimits, type LocalExcess } from "./local-limits.ts";
 import { observationsOf, type SignalObservations } from "./observations.ts";
 import {
@@ -27,8 +28,7 @@ import {
   planEviction,
   type Victim,
 } from "./plan.ts";
-import type { EvictionEvent, EvictionOrder, EvictionPorts } from "./ports.ts";
-import { excessBecause, reclaimBecause, victimBecause } from "./reasons.ts";
+import type { EvictionEvent, EvictionPorts, EvictionRequest } from "./ports.ts";
 import { type EvictionReport, reportEviction } from "./report.ts";
 import type { EvictionSettings } from "./settings.ts";
 import { type DiskName, diskPartsFor, type PressureCondition, SIGNAL_FACTS } from "./signals.ts";
@@ -37,7 +37,7 @@ import { replaceHard } from "./thresholds.ts";
 import { type CandidatePod, lastLayerAt, type PodUsage } from "./usage.ts";
 
 export type { DiskMeasure, MemoryMeasure, NodeMeasures } from "./observations.ts";
-export type { EvictionEvent, EvictionOrder, EvictionPorts } from "./ports.ts";
+export type { EvictionEvent, EvictionPorts, EvictionRequest } from "./ports.ts";
 export { previewRecorded, type RecordedNode, readSummary } from "./recorded.ts";
 export type { EvictionReport, ReportedPod, ReportedSignal } from "./report.ts";
 export { type EvictionSettings, evictionSettings } from "./settings.ts";
@@ -61,7 +61,7 @@ const LAYERS_PERIOD_MS = 10_000;
 const LAYERS_TAKE_MS = 1_000;
 /** Between two rounds however often the kernel reports that memory is short. */
 const MIN_PAUSE_MS = 1_000;
-/** Observations, about a period apart, that are kept to tell at which rate amounts shrink: a minute. */
+/** Observations, about a period apart, that are kept to compute at which rate amounts shrink: a minute. */
 const MAX_RECENT = 6;
 /** How long the cleanup of an evicted pod is waited for (podCleanupTimeout). */
 const CLEANUP_MS = 30_000;
@@ -76,14 +76,14 @@ export class Eviction {
   /** Observations of the last minute, oldest first. */
   readonly #recent: SignalObservations[] = [];
   #recentAt = Number.NEGATIVE_INFINITY as MonotonicMs;
-  /** Ends the pause that follows this round. */
-  #hurry = new AbortController();
+  /** Aborted when the next round is to begin at once: ends the pause that follows this one. */
+  #roundRequested = new AbortController();
   /** When the writable layers of pods with limits were last measured; undefined where there are none. */
   #layersAt: WallMs | undefined;
   /** The signal and outcome of reclaiming that the journal has last, while the pressure lasts. */
   #reclaimed: string | undefined;
-  /** The signal that the log was last told of, while the pressure lasts. */
-  #told: string | undefined;
+  /** The signal that was last reported to the log, while the pressure lasts. */
+  #reportedSignal: string | undefined;
 
   constructor(settings: EvictionSettings, deps: EvictionDeps) {
     this.#settings = settings;
@@ -103,15 +103,15 @@ export class Eviction {
     const { thresholds, localLimits } = this.#settings;
     if (thresholds.length === 0 && !localLimits) return;
     while (!signal.aborted) {
-      this.#hurry = new AbortController();
+      this.#roundRequested = new AbortController();
       const evicted = await this.#tolerantRound(signal);
       await (evicted.length === 0 ? this.#pause(signal) : this.#awaitCleanup(evicted, signal));
     }
   }
 
   /** Memory is reported to be short: the next round begins at once, but at least a second after the last one. */
-  hurry(): void {
-    this.#hurry.abort();
+  requestRound(): void {
+    this.#roundRequested.abort();
   }
 
   /** One round; resolves with the pods that were evicted. Throws `OutsideError`. */
@@ -120,19 +120,19 @@ export class Eviction {
     const rules = { ...this.#settings, layout };
     const observations = observationsOf(measures);
     const before = this.#state;
-    // Asked before the candidates are: measuring them takes a while, in which the runtime may tell of more.
-    const lacksPods = this.#deps.ports.lacksPods();
+    // Asked before the candidates are: measuring them takes a while, in which the runtime may report more.
+    const hasUnobservedPods = this.#deps.ports.hasUnobservedPods();
     const plan = await this.#plan(rules, observations, signal);
     this.#state = plan.state;
     this.#keep(observations);
     this.#publish(plan.conditions);
     if (!plan.pressure) {
       this.#reclaimed = undefined;
-      this.#told = undefined;
+      this.#reportedSignal = undefined;
     }
     if (plan.excesses.length > 0) return this.#evictExcesses(plan.excesses);
     if (!plan.pressure) return [];
-    return await this.#relieve(plan.pressure, { rules, plan, before, lacksPods, signal });
+    return await this.#relieve(plan.pressure, { rules, plan, before, hasUnobservedPods, signal });
   }
 
   /**
@@ -166,12 +166,12 @@ export class Eviction {
       return await this.round(signal);
     } catch (error) {
       if (!isOutside(error) || signal.aborted) throw error;
-      this.#deps.log.warn("failed to look for pressure on the node", { error });
+      this.#deps.log.warn("failed to check the node for pressure", { error });
       return [];
     }
   }
 
-  /** Pods are measured only when something depends on it: a plan without them tells whether it does. */
+  /** Pods are measured only when something depends on it: a plan without them shows whether it does. */
   async #plan(
     rules: EvictionRules,
     observations: SignalObservations,
@@ -211,7 +211,7 @@ export class Eviction {
   #evictExcesses(excesses: readonly LocalExcess[]): readonly string[] {
     for (const excess of excesses) {
       const { candidate, message, limit } = excess;
-      this.#deps.ports.decide(candidate, excessBecause(excess, HARD_GRACE_SECONDS));
+      this.#deps.ports.recordDecision(candidate, excessDecision(excess, HARD_GRACE_SECONDS));
       this.#end(candidate, { message, annotations: {}, graceSeconds: HARD_GRACE_SECONDS });
       this.#evictions.add({ eviction_signal: limit });
     }
@@ -223,19 +223,19 @@ export class Eviction {
     const { ports, log } = this.#deps;
     const { resource } = pressure;
     const { signal } = pressure.threshold;
-    const isNews = this.#told !== signal;
-    this.#told = signal;
+    const isNews = this.#reportedSignal !== signal;
+    this.#reportedSignal = signal;
     const { available } = pressure.observed;
     if (isNews) log.warn("a resource is short on the node", { resource, signal, available });
     const message = reclaimingText(resource);
-    ports.sayOfNode({ type: "Warning", reason: "EvictionThresholdMet", message });
+    ports.recordNodeEvent({ type: "Warning", reason: "EvictionThresholdMet", message });
     if (await this.#reclaim(pressure, round)) return [];
-    if (round.lacksPods) {
-      if (isNews) log.info("no pod is evicted before the runtime has told of all of them");
+    if (round.hasUnobservedPods) {
+      if (isNews) log.info("no pod is evicted before the runtime has listed all of them");
       return [];
     }
     const { disk } = SIGNAL_FACTS[signal];
-    const latest = disk ? await this.#rankAnew(disk, round) : pressure;
+    const latest = disk ? await this.#rankAgain(disk, round) : pressure;
     if (!latest) return [];
     const { victim } = latest;
     if (!victim) {
@@ -251,14 +251,14 @@ export class Eviction {
   }
 
   /**
-   * What the plan says by figures of disks that were taken after the lack was found: older ones do not show who has
-   * filled them, and somebody else would go. Undefined when the lack has passed meanwhile.
+   * What the plan says by figures of disks that were taken after the shortage was found: older ones do not show who has
+   * filled them, and somebody else would go. Undefined when the shortage has passed meanwhile.
    */
-  async #rankAnew(disk: DiskName, round: Round): Promise<PressurePlan | undefined> {
+  async #rankAgain(disk: DiskName, round: Round): Promise<PressurePlan | undefined> {
     const { rules, before, signal } = round;
     const { ports, clock } = this.#deps;
     const layers = diskPartsFor(disk, rules.layout).includes("rootfs");
-    const usages = await ports.measurePodsAnew({ layers }, signal);
+    const usages = await ports.remeasurePods({ layers }, signal);
     const { measures } = await ports.measureNode(signal);
     const plan = planEviction({
       rules,
@@ -291,7 +291,7 @@ export class Eviction {
     const outcome = `${starved} ${relieved}`;
     // Pressure that lasts is met every ten seconds: the journal must not fill up with it.
     if (outcome !== this.#reclaimed)
-      ports.decide("node", reclaimBecause(pressure, { relieved, available }));
+      ports.recordDecision("node", reclaimDecision(pressure, { relieved, available }));
     this.#reclaimed = outcome;
     return relieved;
   }
@@ -299,19 +299,19 @@ export class Eviction {
   #evictVictim(pressure: PressurePlan, victim: Victim): void {
     const { ranked, texts, graceSeconds } = victim;
     const { candidate } = ranked;
-    // Said once: a pod that is being ended only gets less time.
+    // Reported once: a pod that is being ended only gets less time.
     if (candidate.ending !== "no") {
       this.#deps.ports.evict({ uid: candidate.uid, graceSeconds, ...texts, disrupted: true });
       return;
     }
-    this.#deps.ports.decide(candidate, victimBecause(pressure, victim));
+    this.#deps.ports.recordDecision(candidate, evictionDecision(pressure, victim));
     this.#end(candidate, { ...texts, graceSeconds, disrupted: true });
     this.#evictions.add({ eviction_signal: pressure.threshold.signal });
   }
 
   #end(
     { uid, pod }: CandidatePod,
-    how: Omit<EvictionOrder, "uid" | "disrupted"> &
+    how: Omit<EvictionRequest, "uid" | "disrupted"> &
       Pick<EvictionEvent, "annotations"> & {
         readonly disrupted?: true;
       },
@@ -319,7 +319,7 @@ export class Eviction {
     const { message, annotations, graceSeconds, disrupted = false } = how;
     const { ports, log } = this.#deps;
     log.warn("pod is evicted", { uid, message });
-    ports.sayOfPod(pod, { type: "Warning", reason: "Evicted", message, annotations });
+    ports.recordPodEvent(pod, { type: "Warning", reason: "Evicted", message, annotations });
     ports.evict({ uid, graceSeconds, message, disrupted });
   }
 
@@ -348,7 +348,7 @@ export class Eviction {
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const pauseMs = this.#pauseMs();
-    const waits = AbortSignal.any([signal, this.#hurry.signal]);
+    const waits = AbortSignal.any([signal, this.#roundRequested.signal]);
     await clock.sleep(MIN_PAUSE_MS, signal).catch(() => {});
     await clock.sleep(pauseMs - MIN_PAUSE_MS, waits).catch(() => {});
   }
@@ -360,7 +360,7 @@ export class Eviction {
     return next >= LAYERS_TAKE_MS && next < PERIOD_MS ? next : PERIOD_MS;
   }
 
-  /** Rounds that came early do not shorten the time that a rate is told by. */
+  /** Rounds that came early do not shorten the time that a rate is computed from. */
   #keep(observations: SignalObservations): void {
     const now = this.#deps.clock.monotonic();
     if (now - this.#recentAt < PERIOD_MS - MIN_PAUSE_MS) return;
@@ -377,7 +377,7 @@ interface Round {
   /** What was known before it. */
   readonly before: EvictionState;
   /** Whether pods were missing when it began; see `EvictionPorts`. */
-  readonly lacksPods: boolean;
+  readonly hasUnobservedPods: boolean;
   readonly signal: AbortSignal;
 }
 

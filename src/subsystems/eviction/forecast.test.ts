@@ -21,18 +21,18 @@ test("crossingMs: how long what is left lasts at the present rate", () => {
       ["more than a day", at(0, 700.001), 400, undefined],
       ["exactly there", at(0, 1_000), 700, 0],
     ];
-  for (const [name, before, wanted, expected] of table)
+  for (const [name, before, required, expected] of table)
     assert.equal(
-      crossingMs({ observed: at(30, 700), wanted, state: "unmet" }, before),
+      crossingMs({ observed: at(30, 700), required, state: "unmet" }, before),
       expected,
       name,
     );
   assert.equal(
-    crossingMs({ observed: at(30, 700), wanted: 800, state: "met" }, at(0, 900)),
+    crossingMs({ observed: at(30, 700), required: 800, state: "met" }, at(0, 900)),
     undefined,
   );
   assert.equal(
-    crossingMs({ observed: undefined, wanted: 1, state: "unknown" }, at(0, 9)),
+    crossingMs({ observed: undefined, required: 1, state: "unknown" }, at(0, 9)),
     undefined,
   );
 });
@@ -45,13 +45,16 @@ test("crossingMs: at that moment, at that rate, the threshold is reached", () =>
       amounts,
       amounts,
       fc.integer({ min: 5, max: 60 }),
-      (a, b, wanted, seconds) => {
+      (a, b, required, seconds) => {
         const observed = at(seconds, a);
         const before = at(0, a + b);
-        const ms = crossingMs({ observed, wanted: Math.min(wanted, a), state: "unmet" }, before);
+        const ms = crossingMs(
+          { observed, required: Math.min(required, a), state: "unmet" },
+          before,
+        );
         if (ms === undefined) return;
         const left = a - (b / seconds) * (ms / 1_000);
-        assert.ok(Math.abs(left - Math.min(wanted, a)) < 1e-3 * a + 1e-3);
+        assert.ok(Math.abs(left - Math.min(required, a)) < 1e-3 * a + 1e-3);
       },
     ),
   );

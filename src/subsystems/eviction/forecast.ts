@@ -14,13 +14,13 @@ const MAX_FORECAST_MS = 24 * 60 * 60_000;
  * short to tell.
  */
 export function crossingMs(
-  { observed, wanted, state }: Pick<ThresholdView, "observed" | "wanted" | "state">,
+  { observed, required, state }: Pick<ThresholdView, "observed" | "required" | "state">,
   before: SignalObservation | undefined,
 ): number | undefined {
   if (!observed || !before || state === "met") return undefined;
   const spanMs = observed.atMs - before.atMs;
   const shrunk = before.available - observed.available;
   if (spanMs < MIN_SPAN_MS || shrunk <= 0) return undefined;
-  const ms = Math.max(0, ((observed.available - wanted) * spanMs) / shrunk);
+  const ms = Math.max(0, ((observed.available - required) * spanMs) / shrunk);
   return ms <= MAX_FORECAST_MS ? ms : undefined;
 }

@@ -21,11 +21,11 @@ import {
 import { type EvictionTexts, pressureTexts } from "./texts.ts";
 import {
   isHard,
+  requiredAmount,
   type Threshold,
   thresholdKey,
   thresholdsFor,
   thresholdsMet,
-  wantedAmount,
 } from "./thresholds.ts";
 import type { CandidatePod } from "./usage.ts";
 
@@ -77,7 +77,7 @@ export interface ThresholdView {
   /** Missing when the signal could not be measured. */
   readonly observed: SignalObservation | undefined;
   /** What must be left, in the unit of the signal. */
-  readonly wanted: number;
+  readonly required: number;
   /** `unresolved`: no longer met, but less is left than with the minimum to reclaim. */
   readonly state: "unknown" | "unmet" | "met" | "unresolved";
   /** How much of the grace period is left, of thresholds that are met or unresolved. */
@@ -92,7 +92,7 @@ export interface Victim {
   readonly remedy: Remedy;
 }
 
-/** What is done about a lack of one resource. */
+/** What is done about a shortage of one resource. */
 export interface PressurePlan {
   readonly threshold: Threshold;
   readonly observed: SignalObservation;
@@ -145,7 +145,7 @@ export function planEviction(inputs: EvictionInputs): EvictionPlan {
       return {
         threshold,
         observed,
-        wanted: observed ? wantedAmount(threshold, observed.capacity) : 0,
+        required: observed ? requiredAmount(threshold, observed.capacity) : 0,
         state: stateOf(observed, met.has(key), unresolved.has(key)),
         graceLeftMs: firstMet.has(key) ? graceLeft(threshold) : threshold.graceMs,
       };
@@ -219,7 +219,7 @@ function planPressure(
   const { signal } = threshold;
   const { resource } = SIGNAL_FACTS[signal];
   const ranking = rankPods(signal, pods, rules.layout);
-  // The room that an evicted pod takes is about to come back: nobody else has to go before.
+  // The space that an evicted pod takes is about to be released: nobody else has to go before.
   const evicted = ranking.find(({ candidate }) => candidate.ending === "evicted");
   const first = evicted ?? firstEvictable(ranking);
   return {
@@ -247,6 +247,6 @@ function graceSeconds(
 ): number {
   if (isHard(threshold)) return HARD_GRACE_SECONDS;
   const own = graceSecondsOf(pod);
-  const most = maxPodGraceSeconds < 0 ? own : Math.min(maxPodGraceSeconds, own);
-  return Math.max(HARD_GRACE_SECONDS, most);
+  const max = maxPodGraceSeconds < 0 ? own : Math.min(maxPodGraceSeconds, own);
+  return Math.max(HARD_GRACE_SECONDS, max);
 }

@@ -5,8 +5,8 @@ import type { NodeMeasures } from "./observations.ts";
 import type { DiskLayout, ReclaimStep } from "./signals.ts";
 import type { CandidatePod, PodUsage } from "./usage.ts";
 
-/** How a pod is ended. */
-export interface EvictionOrder {
+/** A pod that is to be evicted, and how. */
+export interface EvictionRequest {
   readonly uid: string;
   readonly graceSeconds: number;
   /** Message of the status. */
@@ -15,19 +15,19 @@ export interface EvictionOrder {
   readonly disrupted: boolean;
 }
 
-/** What is said when a pod is evicted. */
+/** Event of a pod that is evicted. */
 export interface EvictionEvent extends EventText<"Evicted", "Warning"> {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** What eviction stands on. */
 export interface EvictionPorts {
-  /** Measures the machine anew. Throws `OutsideError`. */
+  /** Measures the machine. Throws `OutsideError`. */
   measureNode(
     signal: AbortSignal,
   ): Promise<{ readonly measures: NodeMeasures; readonly layout: DiskLayout }>;
-  /** Whether the runtime has yet to tell of pods for the first time: one of them may be the right one to go. */
-  lacksPods(): boolean;
+  /** Whether there are pods that the runtime has not listed yet: one of them may be the right one to go. */
+  hasUnobservedPods(): boolean;
   /** The pods that have not ended. */
   candidates(): readonly Omit<CandidatePod, "usage">[];
   /** What all pods use by now; with `disks` also of file systems. Throws `OutsideError`. */
@@ -39,7 +39,7 @@ export interface EvictionPorts {
    * As `measurePods` with disks, of which no figure is older than the call; with `layers` the runtime's next measurement
    * of writable layers is waited for, but not for long. Throws `OutsideError`.
    */
-  measurePodsAnew(
+  remeasurePods(
     options: { readonly layers: boolean },
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, PodUsage>>;
@@ -51,11 +51,11 @@ export interface EvictionPorts {
   /** Takes back what the node itself can do without. Throws `OutsideError`. */
   reclaim(step: ReclaimStep, signal: AbortSignal): Promise<void>;
   /** Begins to end a pod. */
-  evict(order: EvictionOrder): void;
-  /** Resolves when nothing of these pods runs or takes room any more. */
+  evict(request: EvictionRequest): void;
+  /** Resolves when nothing of these pods runs or takes space any more. */
   untilCleanedUp(uids: readonly string[], signal: AbortSignal): Promise<void>;
-  sayOfPod(pod: Pod, event: EvictionEvent): void;
-  sayOfNode(event: EventText<"EvictionThresholdMet", "Warning">): void;
+  recordPodEvent(pod: Pod, event: EvictionEvent): void;
+  recordNodeEvent(event: EventText<"EvictionThresholdMet", "Warning">): void;
   /** Keeps a decision on a pod, or on the node. */
-  decide(about: CandidatePod | "node", because: Decision): void;
+  recordDecision(about: CandidatePod | "node", decision: Decision): void;
 }

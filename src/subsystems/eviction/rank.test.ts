@@ -70,7 +70,7 @@ const VECTORS: readonly (readonly [
     "b c a",
   ],
   [
-    "within their requests: who has least room below its request",
+    "within their requests: who is closest below its request",
     "memory.available",
     [
       { name: "a", requestMi: 100, memoryMi: 10 },

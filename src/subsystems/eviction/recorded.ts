@@ -26,7 +26,7 @@ import type { CandidatePod, ContainerUsage, DiskUse, PodUsage } from "./usage.ts
 
 /** A node as its summary describes it. */
 export interface RecordedNode {
-  /** Empty when the summary does not tell. */
+  /** Empty when the summary does not name it. */
   readonly name: string;
   readonly measures: NodeMeasures;
   readonly layout: DiskLayout;

@@ -52,7 +52,7 @@ export interface EvictionReport {
   };
 }
 
-/** The report of a plan; `before` is what was observed up to a minute ago, by which rates are told. */
+/** The report of a plan; `before` is what was observed up to a minute ago, from which rates are computed. */
 export function reportEviction(
   plan: EvictionPlan,
   layout: DiskLayout,

@@ -3,7 +3,7 @@ import type { KubeletConfig } from "../../config/kubelet-config.ts";
 import type { EvictionRules } from "./plan.ts";
 import { evictionThresholds } from "./thresholds.ts";
 
-/** What the configuration says about eviction; how disks are laid out is found on the machine. */
+/** Settings of eviction from the configuration; how disks are laid out is found on the machine. */
 export type EvictionSettings = Omit<EvictionRules, "layout">;
 
 /** The settings of a validated configuration. */

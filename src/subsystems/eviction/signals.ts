@@ -1,7 +1,7 @@
 // pure
 import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 
-/** What a signal tells the lack of; `inodes` and `pids` are names that only eviction uses. */
+/** The resource that a signal reports a shortage of; `inodes` and `pids` are names that only eviction uses. */
 export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
 
 /** The conditions of a node that pressure sets. */
@@ -49,7 +49,7 @@ export const SIGNAL_FACTS: Readonly<Record<EvictionSignal, SignalFacts>> = {
   "pid.available": { resource: "pids", condition: "PIDPressure" },
 };
 
-/** The conditions in the order in which they are told. */
+/** The conditions in the order in which they are reported. */
 export const PRESSURE_CONDITIONS: readonly PressureCondition[] = [
   "MemoryPressure",
   "DiskPressure",

@@ -18,7 +18,7 @@ const memory = { resource: "memory", thresholds, observations } as const;
 const storage = { resource: "ephemeral-storage", thresholds, observations } as const;
 const LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 52Mi. ";
 
-test("a pod evicted for memory is told which container used more than it requests", () => {
+test("a pod evicted for memory names the container that used more than it requests", () => {
   const { message, annotations } = pressureTexts(
     candidateOf({ name: "web", requestMi: 64, memoryMi: 300 }),
     memory,
@@ -44,12 +44,12 @@ test("containers within their requests are not blamed, those without any have re
   );
 });
 
-test("a pod of which nothing was measured is told of the node only", () => {
-  const said = pressureTexts(candidateOf({ name: "a", unmeasured: true }), memory);
-  assert.deepEqual(said, { message: LOW, annotations: {} });
+test("a pod of which nothing was measured gets the text of the node only", () => {
+  const texts = pressureTexts(candidateOf({ name: "a", unmeasured: true }), memory);
+  assert.deepEqual(texts, { message: LOW, annotations: {} });
 });
 
-test("a pod with resources of its own is told of them first", () => {
+test("a pod with resources of its own names them first", () => {
   const { message, annotations } = pressureTexts(
     candidateOf({
       name: "web",
@@ -71,8 +71,8 @@ test("ephemeral containers are not blamed: they can request nothing", () => {
   const { pod, usage, ...rest } = candidateOf({ name: "web", requestMi: 64, memoryMi: 10 });
   assert.ok(usage);
   const containers = [...usage.containers, { name: "debug", memoryBytes: GI }];
-  const said = pressureTexts({ ...rest, pod, usage: { ...usage, containers } }, memory);
-  assert.equal(said.message, LOW);
+  const texts = pressureTexts({ ...rest, pod, usage: { ...usage, containers } }, memory);
+  assert.equal(texts.message, LOW);
 });
 
 test("disk: layer and logs of a container count together; a share is written in bytes", () => {
@@ -87,15 +87,15 @@ test("disk: layer and logs of a container count together; a share is written in 
   assert.equal(pressureTexts(inVolumes, storage).message, opening);
 });
 
-test("inodes and processes are said without containers, as no container can request them", () => {
-  const said = pressureTexts(candidateOf({ name: "web", inodes: 9, tasks: 9 }), {
+test("texts of inodes and processes name no containers, as no container can request them", () => {
+  const texts = pressureTexts(candidateOf({ name: "web", inodes: 9, tasks: 9 }), {
     resource: "pids",
     thresholds,
     observations,
   });
-  assert.equal(said.message, "The node was low on resource: pids. ");
+  assert.equal(texts.message, "The node was low on resource: pids. ");
 });
 
-test("what is said of the node", () => {
+test("texts of the node", () => {
   assert.equal(reclaimingText("ephemeral-storage"), "Attempting to reclaim ephemeral-storage");
 });

@@ -12,7 +12,7 @@ import { SIGNAL_FACTS, type StarvedResource } from "./signals.ts";
 import { type Threshold, thresholdText } from "./thresholds.ts";
 import type { CandidatePod, ContainerUsage, PodUsage } from "./usage.ts";
 
-/** What is said of an eviction: in status, condition and event, and beside the event. */
+/** Texts of an eviction: in status, condition and event, and beside the event. */
 export interface EvictionTexts {
   readonly message: string;
   /** Annotations of the event. */
@@ -43,7 +43,7 @@ export interface PressureFacts {
   readonly observations: SignalObservations;
 }
 
-/** What is said of a pod that is evicted for pressure (helpers.go evictionMessage). */
+/** Texts of a pod that is evicted for pressure (helpers.go evictionMessage). */
 export function pressureTexts({ pod, usage }: CandidatePod, facts: PressureFacts): EvictionTexts {
   const { resource } = facts;
   const opening = `The node was low on resource: ${resource}. ${metText(facts)}`;

@@ -139,7 +139,7 @@ export function thresholdText({ amount }: Threshold, { capacity }: SignalObserva
 }
 
 /** What must be left for a threshold not to be met; with `minReclaim` for it to be resolved again. */
-export function wantedAmount(
+export function requiredAmount(
   threshold: Threshold,
   capacity: number,
   minReclaim: boolean = false,
@@ -157,6 +157,6 @@ export function thresholdsMet(
   return thresholds.filter((threshold) => {
     const observed = observations.get(threshold.signal);
     if (!observed) return false;
-    return wantedAmount(threshold, observed.capacity, minReclaim) > observed.available;
+    return requiredAmount(threshold, observed.capacity, minReclaim) > observed.available;
   });
 }

@@ -28,7 +28,7 @@ export interface PodUsage {
   /** Processes and threads. */
   readonly tasks?: number;
   readonly containers: readonly ContainerUsage[];
-  /** Volumes that the agent measures; `ephemeral` ones take room of the node's file system. */
+  /** Volumes that the agent measures; `ephemeral` ones take space of the node's file system. */
   readonly volumes: readonly (DiskUse & { readonly name: string; readonly ephemeral: boolean })[];
 }
 

@@ -127,7 +127,7 @@ function matches(record: DecisionRecord, { uid, name }: DecisionQuery): boolean 
 }
 
 /**
- * The decisions, each with the last that was told of it. Numbers begin anew where a segment was lost, so that an
+ * The decisions, each with the last that was told of it. Numbers begin again where a segment was lost, so that an
  * outcome belongs to the decision before it.
  */
 function withOutcomes(lines: readonly DecisionRecord[]): readonly DecisionRecord[] {

@@ -10,7 +10,7 @@ import { isHard, thresholdText } from "./thresholds.ts";
 const NEIGHBOURS = 3;
 
 /** Why a pod was evicted for pressure: what was measured, its place among its neighbours, what would have saved it. */
-export function victimBecause(pressure: PressurePlan, victim: Victim): Decision {
+export function evictionDecision(pressure: PressurePlan, victim: Victim): Decision {
   const { threshold, observed, resource, ranking } = pressure;
   const { signal } = threshold;
   const { ranked, graceSeconds, remedy } = victim;
@@ -48,13 +48,13 @@ function neighbourText(one: RankedPod, amount: (value: number) => string): strin
 }
 
 /** Why a pod was evicted for a limit of its own. */
-export function excessBecause(excess: LocalExcess, graceSeconds: number): Decision {
+export function excessDecision(excess: LocalExcess, graceSeconds: number): Decision {
   const { limit, what, usedBytes, limitBytes } = excess;
   return makeDecision("exceedStorage", limit, { what, usedBytes, limitBytes, graceSeconds });
 }
 
 /** What was taken back from the node before a pod had to go, and whether that was enough. */
-export function reclaimBecause(
+export function reclaimDecision(
   { threshold, observed, resource, reclaim }: PressurePlan,
   after: { readonly relieved: boolean; readonly available: number | undefined },
 ): Decision {
