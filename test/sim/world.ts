@@ -7,6 +7,7 @@ import { OutsideError } from "../../src/kit/errors.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import type { ContainerRuntime } from "../../src/outside/cri/cri.ts";
+import type { CgroupVersion } from "../../src/outside/host/host.ts";
 import type { Net } from "../../src/outside/net/net.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import { wrongFact } from "./fact-checks.ts";
@@ -36,6 +37,8 @@ export interface WorldOptions {
   readonly cluster?: boolean;
   /** How devices are treated. */
   readonly devices?: DeviceSettings;
+  /** Drawn where it is left out. */
+  readonly cgroupVersion?: CgroupVersion;
   readonly featureGates?: Readonly<Record<string, boolean>>;
   /** `--node-ip`, and how many ended containers are kept. */
   readonly agent?: Pick<AgentOptions, "nodeIps" | "deadContainers">;
@@ -80,9 +83,10 @@ export class World {
   ) {
     this.#options = worldOptions;
     this.random = createSeededRandom(seed);
+    const cgroupVersion = this.random.next() < 0.5 ? 1 : 2;
     this.host = new FakeHost({
       clock: this.clock,
-      cgroupVersion: this.random.next() < 0.5 ? 1 : 2,
+      cgroupVersion: worldOptions.cgroupVersion ?? cgroupVersion,
       fault: this.#mountFault(createSeededRandom(seed + 7)),
     });
     this.runtime = new FakeRuntime(this.clock, createSeededRandom(seed + 1), options);

@@ -138,9 +138,7 @@ export const ENDING_STORIES: readonly Story[] = [
     play: async (node) => {
       node.create();
       await node.pass(10);
-      node.world.killAgent();
-      await node.pass(5);
-      node.world.startAgent();
+      await node.restartAgent();
       await node.pass(20);
     },
   },

@@ -1,6 +1,5 @@
 // Pods whose images are not to be had, or whose containers cannot be made.
 import type { Container } from "../../../src/api/generated/types.ts";
-import { OutsideError } from "../../../src/kit/errors.ts";
 import { container, IMAGE, type Play, pod, SLEEP, type Story } from "./story.ts";
 
 const of = (image: string, more: Partial<Container> = {}) =>
@@ -10,9 +9,7 @@ const of = (image: string, more: Partial<Container> = {}) =>
 const refusing =
   (why: string, seconds = 30): Play =>
   async (node) => {
-    node.world.runtime.store.onPull = () => {
-      throw new OutsideError("io", why);
-    };
+    node.refusePulls(why);
     node.create();
     await node.pass(seconds);
   };

@@ -1,7 +1,7 @@
 // Pods whose containers end, fail their probes, or are started again.
 import type { Probe } from "../../../src/api/generated/types.ts";
 import { commandOf } from "../programs.ts";
-import { container, exits, type Play, pod, SLEEP, type Story } from "./story.ts";
+import { container, exits, GREEDY, type Play, pod, SLEEP, type Story } from "./story.ts";
 
 const asking = (code: number, more: Partial<Probe> = {}): Probe => ({
   exec: { command: [...commandOf(exits(code, 0))] },
@@ -15,10 +15,27 @@ const oomKilled: Play = async (node) => {
   node.create();
   await node.pass(10);
   for (let times = 0; times < 2; times += 1) {
-    node.world.runtime.exitContainer(node.container().id, 137, "OOMKilled");
+    await node.outOfMemory();
     await node.pass(5);
   }
 };
+
+/** The same in a pod that has a limit too, which was reached so often by then. */
+const oomKilledInPod =
+  (hits: number): Play =>
+  async (node) => {
+    node.create();
+    await node.pass(10);
+    for (const times of [1, 2]) {
+      node.countLimitHits(hits * times);
+      await node.outOfMemory();
+      await node.pass(5);
+    }
+  };
+const limitedTwice = pod({
+  resources: { limits: { memory: "128Mi" } },
+  containers: [container(SLEEP, { ...limited, ...GREEDY })],
+});
 
 export const RUNNING_STORIES: readonly Story[] = [
   { name: "all is well", pod: pod() },
@@ -75,13 +92,33 @@ export const RUNNING_STORIES: readonly Story[] = [
   },
   {
     name: "a container exceeds its memory limit",
-    pod: pod({ containers: [container(SLEEP, limited)] }),
+    pod: pod({ containers: [container(SLEEP, { ...limited, ...GREEDY })] }),
     play: oomKilled,
   },
   {
     name: "a container exceeds the memory limit of its pod",
-    pod: pod({ resources: { limits: { memory: "128Mi" } } }),
+    pod: pod({
+      resources: { limits: { memory: "128Mi" } },
+      containers: [container(SLEEP, GREEDY)],
+    }),
     play: oomKilled,
+  },
+  {
+    name: "a container and its pod have a memory limit, and it exceeds its own",
+    pod: limitedTwice,
+    play: oomKilledInPod(0),
+  },
+  {
+    name: "a container and its pod have a memory limit, and the pod's is exceeded",
+    pod: limitedTwice,
+    options: { cgroupVersion: 2 },
+    play: oomKilledInPod(1),
+  },
+  {
+    name: "a container and its pod have a memory limit, and cgroup v1 does not tell whose is exceeded",
+    pod: limitedTwice,
+    options: { cgroupVersion: 1 },
+    play: oomKilledInPod(1),
   },
   { name: "the node runs out of memory and kills a container", pod: pod(), play: oomKilled },
   {
@@ -90,7 +127,7 @@ export const RUNNING_STORIES: readonly Story[] = [
     play: async (node) => {
       node.create();
       await node.pass(10);
-      node.world.runtime.exitContainer(node.container().id, 137);
+      await node.killProcess();
       await node.pass(5);
     },
   },
@@ -143,7 +180,7 @@ export const RUNNING_STORIES: readonly Story[] = [
     play: async (node) => {
       node.create();
       await node.pass(10);
-      node.world.runtime.killSandbox(node.container().sandboxId);
+      await node.killSandbox();
       await node.pass(20);
     },
   },
@@ -173,10 +210,7 @@ export const RUNNING_STORIES: readonly Story[] = [
     play: async (node) => {
       node.create();
       await node.pass(10);
-      node.world.runtime.store.add("nodelet.test/nodelet-test:2");
-      node.patch({
-        spec: { containers: [{ name: "main", image: "nodelet.test/nodelet-test:2" }] },
-      });
+      node.changeImage("nodelet.test/nodelet-test:2");
       await node.pass(10);
     },
   },
@@ -186,10 +220,7 @@ export const RUNNING_STORIES: readonly Story[] = [
     play: async (node) => {
       node.create();
       await node.pass(10);
-      node.patch({
-        metadata: { generation: 2 },
-        spec: { containers: [{ name: "main", resources: { requests: { cpu: "100" } } }] },
-      });
+      node.resize({ requests: { cpu: "100" } });
       await node.pass(10);
     },
   },
@@ -206,10 +237,7 @@ export const RUNNING_STORIES: readonly Story[] = [
     play: async (node) => {
       node.create();
       await node.pass(10);
-      node.patch({
-        metadata: { generation: 2 },
-        spec: { containers: [{ name: "main", resources: { requests: { memory: "128Mi" } } }] },
-      });
+      node.resize({ requests: { memory: "128Mi" } });
       await node.pass(15);
     },
   },

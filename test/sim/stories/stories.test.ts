@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { DecisionRecord } from "../../../src/api/decisions.ts";
 import { ALL_STORIES } from "./all-stories.ts";
+import { ON_CONTAINERD, ONLY_SIMULATED } from "./on-containerd.ts";
 import type { Story } from "./story.ts";
 import { StoryNode } from "./story-node.ts";
 import type { Told } from "./told.ts";
@@ -21,7 +22,8 @@ const bitten: string[] = [];
 /** One row of the table. */
 function rowOf({ name }: Story, { why, now }: Told): string {
   const cell = (text: string) => text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
-  return `| ${cell(name)} | ${why.map(cell).join("<br>")} | ${now === "" ? "–" : cell(now)} |`;
+  const seen = name in ON_CONTAINERD ? "containerd" : `simulation: ${ONLY_SIMULATED[name]}`;
+  return `| ${cell(name)} | ${why.map(cell).join("<br>")} | ${now === "" ? "–" : cell(now)} | ${seen} |`;
 }
 
 function withoutOutcome({ outcome: _, ...record }: DecisionRecord): DecisionRecord {
@@ -52,8 +54,8 @@ describe("nodelet why tells what happened", () => {
       [
         `### ${heading}`,
         "",
-        "| What is the matter | What `nodelet why` tells | What is wrong now |",
-        "| --- | --- | --- |",
+        "| What is the matter | What `nodelet why` tells | What is wrong now | Seen on |",
+        "| --- | --- | --- | --- |",
         ...part.map((story) => told.get(story) ?? ""),
       ].join("\n"),
     );
@@ -61,6 +63,19 @@ describe("nodelet why tells what happened", () => {
     const now = page.replace(MARKS, () => body);
     if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(PAGE, now);
     else assert.equal(now, page, "run this test with UPDATE_GOLDEN=1 and look at docs/why.md");
+  });
+
+  test("each is seen on containerd too, or says why not", () => {
+    const open = stories.filter(({ name }) => name in ON_CONTAINERD === name in ONLY_SIMULATED);
+    assert.deepEqual(
+      open.map(({ name }) => name),
+      [],
+    );
+    const names = new Set(stories.map(({ name }) => name));
+    const unknown = Object.keys({ ...ON_CONTAINERD, ...ONLY_SIMULATED }).filter(
+      (name) => !names.has(name),
+    );
+    assert.deepEqual(unknown, []);
   });
 
   test(`a journal without outcomes tells ${MIN_BITTEN} of them or more otherwise`, () => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { DecisionRecord } from "../../../src/api/decisions.ts";
 import type { CoreEvent, Pod } from "../../../src/api/generated/types.ts";
+import { offNodeReason } from "../../../src/cli/render/why/off-node.ts";
 import { OutsideError } from "../../../src/kit/errors.ts";
 import type { RuntimeService } from "../../../src/outside/cri/cri.ts";
 import { shownPods } from "../../../src/server/routes/shown-pods.ts";
@@ -73,9 +74,18 @@ export class StoryNode {
     return this.api.objects.create({ collection, namespace: "default" }, object);
   }
 
-  /** Makes an object of the cluster. */
-  putCluster(collection: string, object: Readonly<Record<string, unknown>>): void {
-    this.api.objects.create({ collection, namespace: undefined }, object);
+  /** Makes a persistent volume and a claim that is bound to it. */
+  async bindVolume(
+    volume: { readonly metadata: object; readonly spec: object },
+    claim: { readonly metadata: { readonly name: string } },
+  ): Promise<void> {
+    const { metadata } = this.put("persistentvolumeclaims", claim);
+    const claimRef = { namespace: "default", name: metadata.name, uid: metadata.uid };
+    const object = { apiVersion: "v1", kind: "PersistentVolume", ...volume };
+    this.api.objects.create(
+      { collection: "persistentvolumes", namespace: undefined },
+      { ...object, spec: { ...volume.spec, claimRef } },
+    );
   }
 
   delete(name = POD, options: { readonly gracePeriodSeconds?: number } = {}): void {
@@ -86,6 +96,68 @@ export class StoryNode {
   patch(body: unknown, status = false, name = POD): void {
     const place = { collection: "pods", namespace: "default", name };
     this.api.objects.patch(place, status, { body, strategic: true });
+  }
+
+  /** Asks for other resources of the container `main`. */
+  resize(resources: object): void {
+    this.patch({
+      metadata: { generation: 2 },
+      spec: { containers: [{ name: "main", resources }] },
+    });
+  }
+
+  /** Changes the image of the container `main`. */
+  changeImage(image: string): void {
+    this.world.runtime.store.add(image);
+    this.patch({ spec: { containers: [{ name: "main", image }] } });
+  }
+
+  /** The registry answers every pull with this. */
+  refusePulls(why: string): void {
+    this.world.runtime.store.onPull = () => {
+      throw new OutsideError("io", why);
+    };
+  }
+
+  /** The scheduler reports why it has not assigned the pod to a node. */
+  reportUnschedulable(message: string): void {
+    const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message };
+    this.patch({ status: { conditions: [condition] } }, true);
+  }
+
+  /** Kills the main process of the container that was made last. */
+  async killProcess(): Promise<void> {
+    this.world.runtime.exitContainer(this.container().id, 137);
+  }
+
+  /** The kernel kills the container that was made last, as it takes too much memory. */
+  async outOfMemory(): Promise<void> {
+    this.world.runtime.exitContainer(this.container().id, 137, "OOMKilled");
+  }
+
+  /** What the kernel counts of the pod's own memory limit, which was reached so many times. */
+  countLimitHits(times: number): void {
+    const { agent, host } = this.world;
+    const pod = agent && shownPods(agent, this.world.clock)[0];
+    assert.ok(agent && pod);
+    const path = agent.subsystems.cgroups.podPath(pod, pod.metadata?.uid ?? "");
+    host.cgroups.set(path, "memory.failcnt", `${times}\n`);
+    host.cgroups.set(path, "memory.events.local", `low 0\nmax ${times}\noom ${times}\n`);
+  }
+
+  async killSandbox(): Promise<void> {
+    this.world.runtime.killSandbox(this.container().sandboxId);
+  }
+
+  async makeFolder(path: string): Promise<void> {
+    await this.world.host.files.makeDirectory(path, 0o755);
+  }
+
+  /** The agent is killed, and started again after a while. */
+  async restartAgent(): Promise<void> {
+    this.world.killAgent();
+    await this.pass(5);
+    this.world.startAgent();
   }
 
   patchNode(body: unknown): void {
@@ -140,13 +212,23 @@ export class StoryNode {
     const events = agent.subsystems.events.list();
     const warnings = events.filter((event) => event.type === "Warning" && isOwn(event));
     const pods = shownPods(agent, clock);
-    const pod = pods.find(({ metadata }) => `${metadata?.namespace}/${metadata?.name}` === name);
-    return told({ name, records, warnings, pod, now: clock.wall() });
+    const own = pods.find(({ metadata }) => `${metadata?.namespace}/${metadata?.name}` === name);
+    const inApi = own === undefined ? this.#podInApi() : undefined;
+    const pod = inApi ? { ...inApi, blocked: offNodeReason(inApi, "sim") } : own;
+    const isOffNode = inApi !== undefined;
+    return told({ name, decisions: records, warnings, pod, isOffNode }, clock.wall());
+  }
+
+  #podInApi(): Pod | undefined {
+    const place = { collection: "pods", namespace: "default", name: POD };
+    return this.api.objects.find(place) as Pod | undefined;
   }
 
   get #name(): string {
     const names = new Set(this.#records.map(({ subject }) => subject.name));
-    return [`default/${POD}`, `default/${POD}-sim`].find((each) => names.has(each)) ?? "";
+    return (
+      [`default/${POD}`, `default/${POD}-sim`].find((each) => names.has(each)) ?? `default/${POD}`
+    );
   }
 
   /** What counts as done was done, as the runtime knows it, and nothing was done that is not told. */

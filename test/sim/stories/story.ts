@@ -31,6 +31,19 @@ export function container(program: Program = SLEEP, more: Partial<Container> = {
   return { name: "main", image: IMAGE, command: [...commandOf(program)], ...more };
 }
 
+/** What makes a greedy program greedy, once it is there. */
+export const GREEDY_FILE = "/tmp/greedy";
+const UNTIL_GREEDY = `[ ! -e ${GREEDY_FILE} ] || exec tail /dev/zero`;
+
+/** Runs like `SLEEP` until `GREEDY_FILE` is there, then takes all the memory that it can get. */
+export const GREEDY: Partial<Container> = {
+  command: [
+    "/bin/sh",
+    "-c",
+    `trap 'exit 143' TERM; while true; do ${UNTIL_GREEDY}; sleep 0.05; done`,
+  ],
+};
+
 /** A pod of the node with changes; one container that runs unless told otherwise. */
 export function pod(spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {}): Pod {
   return {

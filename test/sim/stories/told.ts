@@ -1,10 +1,9 @@
 // What `nodelet why` tells of a pod, in a form that can be compared.
-import type { DecisionRecord } from "../../../src/api/decisions.ts";
-import type { CoreEvent, Pod } from "../../../src/api/generated/types.ts";
+import type { PodStory } from "../../../src/cli/client/pod-story.ts";
 import { plainPaint } from "../../../src/cli/render/text.ts";
+import { stepsOf } from "../../../src/cli/render/why/off-node.ts";
 import { problemText } from "../../../src/cli/render/why/pod-problem.ts";
 import { renderStory } from "../../../src/cli/render/why/story.ts";
-import { storyOf } from "../../../src/cli/render/why/why.ts";
 
 const COLUMNS = 10_000;
 
@@ -16,19 +15,10 @@ export interface Told {
   readonly now: string;
 }
 
-/** What is known of a pod. */
-export interface KnownOfPod {
-  /** `namespace/name`. */
-  readonly name: string;
-  readonly records: readonly DecisionRecord[];
-  readonly warnings: readonly CoreEvent[];
-  readonly pod: Pod | undefined;
-  readonly now: number;
-}
-
-/** What the command tells of it. */
-export function told({ name, records, warnings, pod, now }: KnownOfPod): Told {
-  const story = { name, steps: storyOf(records), warnings, pod: undefined };
+/** What the command tells of it at `now`, Unix milliseconds. */
+export function told(found: PodStory, now: number): Told {
+  const { pod } = found;
+  const story = { ...found, steps: stepsOf(found), pod: undefined };
   const why = renderStory(story, { now, columns: COLUMNS, paint: plainPaint })
     .slice(1)
     .flatMap((line) => /^\d\d:\d\d:\d\d {2}(.*)$/.exec(line)?.[1] ?? []);

@@ -19,22 +19,16 @@ const claim = (spec: object, phase: string) => ({
   spec,
   status: { phase },
 });
-const volume = (uid: string, spec: object) => ({
-  apiVersion: "v1",
-  kind: "PersistentVolume",
-  metadata: { name: "pv-1" },
-  spec: {
-    claimRef: { namespace: "default", name: "store", uid },
-    capacity: { storage: "1Gi" },
-    ...spec,
-  },
-});
+const SIZE = { accessModes: ["ReadWriteOnce"], capacity: { storage: "1Gi" } };
+const ASKED = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 /** A claim that is bound to a volume of this kind. */
 const bound =
-  (spec: object): Play =>
+  (name: string, spec: object): Play =>
   async (node) => {
-    const { metadata } = node.put("persistentvolumeclaims", claim({ volumeName: "pv-1" }, "Bound"));
-    node.putCluster("persistentvolumes", volume(metadata.uid, spec));
+    await node.bindVolume(
+      { metadata: { name }, spec: { ...SIZE, ...spec } },
+      claim({ ...ASKED, volumeName: name, storageClassName: "" }, "Bound"),
+    );
     node.create();
     await node.pass(30);
   };
@@ -80,7 +74,7 @@ export const VOLUME_STORIES: readonly Story[] = [
     name: "its PersistentVolumeClaim is not bound",
     pod: CLAIM,
     play: async (node) => {
-      node.put("persistentvolumeclaims", claim({}, "Pending"));
+      node.put("persistentvolumeclaims", claim({ ...ASKED, storageClassName: "none" }, "Pending"));
       node.create();
       await node.pass(30);
     },
@@ -88,12 +82,12 @@ export const VOLUME_STORIES: readonly Story[] = [
   {
     name: "its PersistentVolume is of a kind that is not supported",
     pod: CLAIM,
-    play: bound({ csi: { driver: "disk.example.com", volumeHandle: "1" } }),
+    play: bound("pv-csi", { csi: { driver: "disk.example.com", volumeHandle: "1" } }),
   },
   {
     name: "its PersistentVolume is on another node",
     pod: CLAIM,
-    play: bound({
+    play: bound("pv-far", {
       local: { path: "/mnt/disk" },
       nodeAffinity: {
         required: {
@@ -114,7 +108,7 @@ export const VOLUME_STORIES: readonly Story[] = [
     name: "a hostPath is a folder and not a file",
     pod: mounting({ hostPath: { path: "/srv/folder", type: "File" } }),
     play: async (node) => {
-      await node.world.host.files.makeDirectory("/srv/folder", 0o755);
+      await node.makeFolder("/srv/folder");
       node.create();
       await node.pass(30);
     },
