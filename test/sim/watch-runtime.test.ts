@@ -118,6 +118,56 @@ test("the end of a container that ended before it was ever looked at is seen soo
   assert.ok(seenAt !== undefined && seenAt < 16_000, `seen at ${seenAt}`);
 });
 
+test("an end that is announced while its pod is being observed is read once", async () => {
+  const clock = new SimClock();
+  const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), { events: true });
+  const uid = "pod-1" as PodUid;
+  const labels = { [POD_UID]: uid, [CONTAINER_NAME]: "main" };
+  const state = () =>
+    clock.monotonic() < 5_000 ? ContainerState.CONTAINER_RUNNING : ContainerState.CONTAINER_EXITED;
+  const readAt: number[] = [];
+  const slow = {
+    ...runtime,
+    async *events(signal: AbortSignal) {
+      await clock.sleep(4_010, signal);
+      yield { kind: "stopped" as const, containerId: "c", podUid: uid };
+      await clock.sleep(1_000_000, signal);
+    },
+    listSandboxes: async () => [],
+    listContainers: async () => [Container.fromPartial({ id: "c", labels, state: state() })],
+    containerStatus: async (_: string, signal: AbortSignal) => {
+      const status = ContainerStatus.fromPartial({ id: "c", labels, state: state() });
+      readAt.push(clock.monotonic());
+      await clock.sleep(200, signal);
+      return status;
+    },
+  };
+  const observer = new Observer({ runtime: slow, images, clock, readTail: async () => undefined });
+  const leave = new AbortController();
+  const watch = new RuntimeWatch({
+    runtime: slow,
+    clock,
+    log: silentLog,
+    metrics: new MetricsRegistry(),
+    observer,
+    news: { publish: () => {} },
+    pods: NO_FACTS,
+  });
+  const listed = watch.listOnce(leave.signal);
+  await clock.advance(1_000);
+  await listed;
+  const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];
+  await clock.advance(4_000);
+  const observing = watch.observe(uid, leave.signal);
+  await clock.advance(2_000);
+  const found = await observing;
+  assert.equal(found.kind === "observed" && found.observed.containers[0]?.state, "exited");
+  assert.deepEqual(readAt, [0, 5_000]);
+  leave.abort();
+  await clock.advance(60_000);
+  await Promise.allSettled(work);
+});
+
 test("a slow observation does not override a faster one", async () => {
   const clock = new SimClock();
   const { runtime, images } = new FakeRuntime(clock, createSeededRandom(1), {});

@@ -83,8 +83,18 @@ export class PodObservations {
 
   /** Observes one pod for the caller. Throws when the runtime cannot list. */
   async one(uid: PodUid, signal: AbortSignal): Promise<FoundPod> {
-    const observation = await this.#deps.observer.observePod(uid, signal);
-    return this.#judged(observation);
+    const run: Run = { dropped: false };
+    this.#running.set(uid, run);
+    try {
+      return this.#judged(await this.#deps.observer.observePod(uid, signal));
+    } finally {
+      this.#over(uid, run);
+    }
+  }
+
+  /** Whether the pod is being observed: one that comes beside it would ask for the same once more. */
+  isUnderWay(uid: PodUid): boolean {
+    return this.#running.has(uid);
   }
 
   /** Tries pods again whose pause is over, without being waited for; those in `isBusy` are observed anyway. */
@@ -153,9 +163,13 @@ export class PodObservations {
       if (!run.dropped && observation.kind !== "outdated")
         this.#report(this.#judged(observation), report);
     } finally {
-      if (this.#running.get(job.uid) === run) this.#running.delete(job.uid);
-      if (this.#changedMeanwhile.delete(job.uid)) this.#deps.onChangedMeanwhile(job.uid);
+      this.#over(job.uid, run);
     }
+  }
+
+  #over(uid: PodUid, run: Run): void {
+    if (this.#running.get(uid) === run) this.#running.delete(uid);
+    if (this.#changedMeanwhile.delete(uid)) this.#deps.onChangedMeanwhile(uid);
   }
 
   /** What is reported of an observation that has ended. */

@@ -303,7 +303,7 @@ export class RuntimeWatch {
     if (delayMs > END_LAST_LOOK_MS) return;
     this.#deps.clock.alarm(delayMs, () => {
       if (!this.#deps.observer.mayRun(containerId)) return;
-      this.#markDirty(uid);
+      if (!this.#observations.isUnderWay(uid)) this.#markDirty(uid);
       this.#expectEnd(uid, containerId, delayMs * 2);
     });
   }
