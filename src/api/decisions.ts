@@ -19,7 +19,7 @@ export interface DecisionInputs {
   readonly adopt: { readonly sandboxId: string; readonly containers: number };
   /** Volumes are set up before the sandbox is made; `volumes` are their names in the pod's spec. */
   readonly mountVolumes: { readonly volumes: readonly string[] };
-  /** Folders or the control group of the pod are made; kept only where that fails. */
+  /** Folders or the cgroup of the pod are made; kept only where that fails. */
   readonly preparePod: { readonly part: "directories" | "cgroup" };
   /** No sandbox is made as long as the runtime cannot give it a network. */
   readonly delaySandbox: { readonly message: string };

@@ -51,7 +51,7 @@ export interface AgentOptions {
   readonly images?: OwnImageSettings;
   /** Limits of probes, where they differ from the usual ones. */
   readonly probes?: Partial<ProbesOptions>;
-  /** Control group of the container runtime (`--runtime-cgroups`), whose usage is shown. */
+  /** Cgroup of the container runtime (`--runtime-cgroups`), whose usage is shown. */
   readonly runtimeCgroup?: string;
   /** Ports and socket; the agent serves nothing when left out. */
   readonly server?: ServerOptions & {

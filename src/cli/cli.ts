@@ -126,12 +126,12 @@ function addRunCommand(program: Command): void {
 }
 
 const START = `
-Begin with:
-  sudo nodelet up --demo      make this machine a node and run an example pod
+Get started:
+  sudo nodelet up --demo      turn this machine into a node with an example pod
   sudo nodelet stop           stop pods and agent, keep everything for the next up
-  sudo nodelet down           end the pods and clean up
+  sudo nodelet down           stop everything and clean up
 
-Exit codes: 0 done, 1 failed, 2 not understood, 3 not found, 4 the agent does not run.
+Exit codes: 0 done, 1 failed, 2 not understood, 3 not found, 4 the agent is not running.
 `;
 
 /** Help is as wide as the terminal, up to what reads well. */

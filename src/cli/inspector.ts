@@ -7,7 +7,7 @@ export function openInspector(inspect: string, log: Log): void {
   const address = parseInspectorAddress(inspect);
   if (!address) return;
   open(address.port, address.host);
-  log.warn("Node's inspector is open: whoever reaches it can do what the agent can", {
+  log.warn("Node's inspector is open: anyone who can reach it can do what the agent can", {
     url: url(),
   });
 }

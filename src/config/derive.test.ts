@@ -91,7 +91,7 @@ test("hard thresholds: the configured ones, or merged with the defaults; 0% and 
   assert.deepEqual(deriveEvictionHard(off), {});
 });
 
-test("endpoints, control group and pod count follow from related fields", () => {
+test("endpoints, cgroup and pod count follow from related fields", () => {
   const config = { ...DEFAULT_CONFIG, imageServiceEndpoint: "unix:///i.sock" };
   assert.equal(deriveImageEndpoint(config), "unix:///i.sock");
   assert.equal(deriveImageEndpoint(DEFAULT_CONFIG), "unix:///run/containerd/containerd.sock");

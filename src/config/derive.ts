@@ -161,7 +161,7 @@ export function socketPathOf(endpoint: string): string {
   return endpoint.replace(/^unix:(\/\/)?/, "");
 }
 
-/** The control group that `kubepods` is made under. */
+/** The cgroup that `kubepods` is made under. */
 export function deriveCgroupRoot(config: KubeletConfig): string {
   return config.cgroupsPerQOS && config.cgroupRoot === "" ? "/" : config.cgroupRoot;
 }

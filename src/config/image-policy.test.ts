@@ -42,7 +42,7 @@ for (const [text, fault] of [
   [`${HEAD}keep: []\n`, /^keep: must be a map$/],
   [`${HEAD}keep: {name: [x]}\n`, /^keep\.name: unknown field.*names/],
   [`${HEAD}keep: {names: x}\n`, /^keep\.names: must be a list/],
-  [`${HEAD}keep: {names: [7]}\n`, /^keep\.names\[0\]: must be a text/],
+  [`${HEAD}keep: {names: [7]}\n`, /^keep\.names\[0\]: must be a non-empty string/],
   [`${HEAD}keep: {labels: ["a in"]}\n`, /^keep\.labels\[0\]: /],
   [`${HEAD}keep: {wantedWithin: 1}\n`, /^keep\.wantedWithin: must be a duration/],
   [`${HEAD}keep: {unreachableRegistries: "yes"}\n`, /^keep\.unreachableRegistries: must be true/],

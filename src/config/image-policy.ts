@@ -84,10 +84,10 @@ function textsOf(value: YamlValue | undefined, path: string, fault: Fault): read
   if (value === undefined || value === null) return [];
   const list: readonly YamlValue[] = Array.isArray(value) ? value : [];
   if (!Array.isArray(value) || list.length > MAX_ENTRIES)
-    fault(path, `must be a list of at most ${MAX_ENTRIES} texts`);
+    fault(path, `must be a list of at most ${MAX_ENTRIES} strings`);
   return list.flatMap((entry, at) => {
     if (typeof entry === "string" && entry !== "") return [entry];
-    fault(`${path}[${at}]`, "must be a text that is not empty");
+    fault(`${path}[${at}]`, "must be a non-empty string");
     return [];
   });
 }

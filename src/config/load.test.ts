@@ -234,7 +234,7 @@ test("an entry without a required field is reported once", async () => {
   assert.deepEqual(problems.map(formatConfigProblem), [
     "/c:3: registerWithTaints[0].key: Required value: every entry needs key",
     "/c:3: registerWithTaints[0].effect: Required value: every entry needs effect",
-    '/c:3: registerWithTaints[1].key: Invalid value: ["a"]: expected a text, got a list',
+    '/c:3: registerWithTaints[1].key: Invalid value: ["a"]: expected a string, got a list',
   ]);
 });
 

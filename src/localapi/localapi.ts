@@ -92,7 +92,7 @@ const PODS = PODS_KIND.collection;
 const NODE_KUBECONFIG = "node.kubeconfig";
 
 /**
- * Starts the API in `deps.scope`. Throws `OutsideError`: "alreadyExists" when somebody else listens there,
+ * Starts the API in `deps.scope`. Throws `OutsideError`: "alreadyExists" when the address is in use,
  * "io" when files or database cannot be used.
  */
 export async function startLocalApi(

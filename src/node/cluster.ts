@@ -167,7 +167,7 @@ function countCalls(
   });
   const seconds = metrics.histogram({
     name: "rest_client_request_duration_seconds",
-    help: "Time requests to the API server took, by verb.",
+    help: "Duration of requests to the API server, by verb.",
     buckets: REQUEST_BUCKETS,
   });
   return ({ verb, code, seconds: took }) => {

@@ -52,7 +52,7 @@ export interface EvictionLoopOptions {
   readonly nodeName: string;
   readonly rootFolder: string;
   readonly pidMax: number;
-  /** Path of the control group that holds all pods. */
+  /** Path of the cgroup that holds all pods. */
   readonly podsGroup: string;
 }
 

@@ -32,7 +32,7 @@ export function startImageLoops({ outside, scope, images, seen }: ImageLoopDeps)
         await images.list(signal);
       } catch (error) {
         if (!isOutside(error)) throw error;
-        log.verbose(2, "images could not be listed", { error });
+        log.verbose(2, "failed to list images", { error });
       }
       await clock.sleep(LIST_MS, signal);
     }

@@ -58,7 +58,7 @@ export function startLogRotation(options: LogRotationOptions, deps: LogRotationD
       const failures = (failed.get(log.containerId)?.failures ?? 0) + 1;
       const notBefore = (clock.monotonic() + retryDelayMs(failures, RETRY)) as MonotonicMs;
       failed.set(log.containerId, { failures, notBefore });
-      deps.outside.log.warn("a container's log cannot be rotated", { path: log.path, error });
+      deps.outside.log.warn("failed to rotate a container log", { path: log.path, error });
     }
   };
   deps.scope.spawn("rotation of logs", "restart", async (signal) => {

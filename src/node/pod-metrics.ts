@@ -34,7 +34,7 @@ export function countedReason(reason: string): string {
 function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">): void {
   const refusals = metrics.counter({
     name: "kubelet_admission_rejections_total",
-    help: "Pods that were refused, by reason.",
+    help: "Rejected pods, by reason.",
   });
   const counted = new Set<string>();
   pods.subscribe(({ uid, admission, life }) => {
@@ -48,7 +48,7 @@ function countRefusals(metrics: MetricsRegistry, pods: Pick<Pods, "subscribe">):
 
 function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
   metrics.collected(
-    { name: "kubelet_pod_pending_resizes", help: "Resizes that wait, by reason.", type: "gauge" },
+    { name: "kubelet_pod_pending_resizes", help: "Pending pod resizes, by reason.", type: "gauge" },
     () => {
       const waiting = pods.list().flatMap(({ resize }) => resize.pending?.reason ?? []);
       return ["Deferred", "Infeasible"].map((reason) => ({
@@ -60,7 +60,7 @@ function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void 
   metrics.collected(
     {
       name: "kubelet_pod_in_progress_resizes",
-      help: "Resizes that were given and are being carried out.",
+      help: "Pod resizes in progress.",
       type: "gauge",
     },
     () => [{ value: pods.list().filter(({ resize }) => resize.inProgress).length }],
@@ -106,7 +106,7 @@ function countByLife(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void {
     );
   byOrigin(
     "kubelet_desired_pods",
-    "Pods the agent is to run; static is true if the pod is not from the API server.",
+    "Pods that the agent should run; static is true if the pod is not from the API server.",
     isDesired,
   );
   byOrigin(
@@ -146,7 +146,7 @@ export function exposePods(
   countResizes(metrics, pods);
   countByLife(metrics, pods);
   metrics.collected(
-    { name: "nodelet_pods_by_qos", help: "Pods by quality of service.", type: "gauge" },
+    { name: "nodelet_pods_by_qos", help: "Pods by QoS class.", type: "gauge" },
     () => {
       const classes = new Map<string, number>();
       for (const { pod } of pods.list())

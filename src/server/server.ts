@@ -81,7 +81,7 @@ const NOBODY = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
 /**
  * Starts the listeners in `deps.scope`. Throws `UsageError` for certificates that cannot be used, and
- * `OutsideError` "alreadyExists" when somebody else listens on the HTTPS or read-only port or the socket.
+ * `OutsideError` "alreadyExists" when another program listens on the HTTPS or read-only port or the socket.
  */
 export async function startServer(
   options: ServerOptions,

@@ -60,7 +60,7 @@ test("an edit that cannot be used leaves the pod running as it was", () =>
     const id = agent.status()?.containerStatuses?.[0]?.containerID;
     agent.apply("good.yaml", "kind: [");
     await agent.until("the edit is refused", () =>
-      agent.log().includes("the pods of its last good content run on"),
+      agent.log().includes("the pods of its last valid content keep running"),
     );
     await sleep(1_500);
     assert.equal(agent.status()?.containerStatuses?.[0]?.containerID, id);

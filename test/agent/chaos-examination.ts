@@ -127,7 +127,7 @@ async function nodeFaults(node: ChaosNode, facts: NodeFacts): Promise<string[]> 
   const spaces = await lines("ls /run/netns");
   return [
     ...unequal(
-      "control groups",
+      "cgroups",
       groups,
       [...alive.keys()].map((uid) => `pod${uid}`),
     ),

@@ -35,7 +35,7 @@ test("a disk that is full at the start: no pod is touched, the reserve frees spa
     agent.apply("c.yaml", manifest("c"));
     await agent.until("the reserve is released", () => !existsSync(box.path(RESERVE)));
     await agent.until("it is said", () =>
-      /the disk is full; the reserve was released/.test(agent.log()),
+      /the disk is full; released reserved space/.test(agent.log()),
     );
     await agent.until("the status of the new pod is kept", () => agent.statuses().size === 3);
 

@@ -57,7 +57,7 @@ export class GoKubelet {
     this.#process = this.#box.spawnLogged("go-kubelet", this.#argv);
   }
 
-  /** Ends it; its pods run on. */
+  /** Ends it; its pods keep running. */
   async stop(): Promise<void> {
     await this.#process?.kill("SIGTERM");
     await this.#process?.exited;

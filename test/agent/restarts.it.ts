@@ -68,7 +68,7 @@ test(`kill -9 of the agent under ${PODS} pods: no restart, no condition flips, s
     assert.equal(essence(agent.statuses()), before);
   }));
 
-test("kill -9 of containerd: the agent recovers by itself and the pods run on", () =>
+test("kill -9 of containerd: the agent recovers by itself and the pods keep running", () =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
     for (let i = 0; i < 5; i += 1) agent.apply(`p${i}.yaml`, manifest(`p${i}`));
@@ -131,7 +131,7 @@ test("a pod whose manifest vanished while the agent was away is ended", () =>
     );
   }));
 
-test("a pod found running outside of its control group is started again in it", () =>
+test("a pod found running outside of its cgroup is started again in it", () =>
   withBox({}, async (box) => {
     const agent = await BoxedAgent.start(box);
     agent.apply("web.yaml", manifest("web"));

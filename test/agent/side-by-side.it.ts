@@ -93,7 +93,7 @@ async function containersOf(node: NodeBox, ...argv: readonly string[]) {
   );
 }
 
-test("pods of two agents: neither takes away control groups and logs of the other's", async () => {
+test("pods of two agents: neither takes away cgroups and logs of the other's", async () => {
   await using node = await bareMachine({ containerd: "machine", network: true });
   const { box } = node;
   await box.run(["mkdir", MANIFESTS]);
@@ -116,7 +116,7 @@ test("pods of two agents: neither takes away control groups and logs of the othe
     (await containersOf(node, ...options)).filter((line) => line.endsWith(" true")).length ===
     count;
   await until("the second agent's pods are ready", () => ready(2, socket));
-  // Starts a containerd of its own, since pods run on the machine's.
+  // Starts a containerd of its own, since pods keep running the machine's.
   await node.run("up", "--demo", "--detach", "--until-ready");
   const all = async () => ({
     groups: await box.run(["sh", "-c", "find /sys/fs/cgroup -type d -path '*/pod*' | sort"]),

@@ -1,4 +1,4 @@
-// Control groups of version 2 on a real kernel: Debian's, in an emulated machine with the files of this one.
+// Cgroups of version 2 on a real kernel: Debian's, in an emulated machine with the files of this one.
 // What runs there is `example.it.ts`, which knows both versions.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Machines as they come: reservations, and control groups that cannot be written.
+// Machines as they come: reservations, and cgroups that cannot be written.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Box, withBox } from "../box/box.ts";
@@ -49,7 +49,7 @@ enforceNodeAllocatable: [pods, system-reserved]`;
     assert.match(said, /enforceNodeAllocatable: a reservation cannot be enforced: .*\/nowhere/);
   }));
 
-test("control groups that cannot be written are reported, and nothing is created", () =>
+test("cgroups that cannot be written are reported, and nothing is created", () =>
   withBox({}, async (box) => {
     const remount =
       'grep " /sys/fs/cgroup" /proc/self/mounts | while read -r _ at type _; do case $type in cgroup*) mount -o remount,ro,bind "$at";; esac; done';

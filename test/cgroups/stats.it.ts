@@ -128,7 +128,7 @@ test("disk is what was written: layer, log and volume", async () => {
   assert.equal(writer["ephemeral-storage"].usedBytes, parts);
 });
 
-test("system containers: the runtime's control group is the configured one", async () => {
+test("system containers: the runtime's cgroup is the configured one", async () => {
   const { node: of } = await ask();
   const runtime = of.systemContainers.find(({ name }) => name === "runtime");
   assert.ok(of.systemContainers.some(({ name }) => name === "pods"));

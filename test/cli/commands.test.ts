@@ -235,16 +235,16 @@ const REFUSALS: readonly Refusal[] = [
   },
   { argv: ["logs", "web", "--tail", "x"], code: 2, said: /write a whole number/ },
   { argv: ["logs", "web", "--since", "5"], code: 2, said: /with its unit/ },
-  { argv: ["logs", "web", "--since-time", "now"], code: 2, said: /"now" is no time/ },
+  { argv: ["logs", "web", "--since-time", "now"], code: 2, said: /"now" is not a time/ },
   {
     argv: ["logs", "web", "--since", "5s", "--since-time", "2026-01-01T00:00:00Z"],
     code: 2,
-    said: /two ways/,
+    said: /cannot be used together/,
   },
   { argv: ["events", "--for", "web"], code: 2, said: /write pod\/name, / },
   { argv: ["events", "--since", "1"], code: 2, said: /with its unit/ },
   { argv: ["events", "--limit", "0"], code: 2, said: /from 1 to 5000/ },
-  { argv: ["events", "-w", "--root-dir", "/x"], code: 2, said: /--watch needs an agent/ },
+  { argv: ["events", "-w", "--root-dir", "/x"], code: 2, said: /--watch needs a running agent/ },
   { argv: ["exec", "web"], code: 2, said: /missing required argument 'command'/ },
   { argv: ["down", "--grace-period", "-1"], code: 2, said: /whole number of seconds/ },
   { argv: ["up", "--timeout", "soon"], code: 2, said: /with its unit/ },
@@ -252,7 +252,7 @@ const REFUSALS: readonly Refusal[] = [
   {
     argv: ["get", "pods", "--socket", "/nowhere.sock"],
     code: 4,
-    said: /does not run .*\/nowhere.sock.\n {2}start it: nodelet up/,
+    said: /is not running .*\/nowhere.sock.\n {2}start it: sudo nodelet up/,
   },
 ];
 

@@ -93,7 +93,7 @@ test("no agent: the history on disk, with marks, and of static pods by the name 
 test("no agent and no root folder given: an error names that", async () => {
   const { code, err } = await run(["--for", "pod/none-of-this-name"]);
   assert.equal(code, 0);
-  assert.match(err, /^nodelet: the agent does not run; this is from its history\n/);
+  assert.match(err, /^nodelet: the agent is not running; showing its history on disk\n/);
 });
 
 /** A run of the module that ends, with some of it filtered and some combined. */

@@ -71,7 +71,7 @@ test("a program of the same name stays, and commands are printed with their path
   ]);
   const up = await node.nodelet(["up", "--detach"]);
   assert.equal(up.code, 0, up.stderr);
-  assert.match(up.stderr, /\/usr\/local\/bin\/nodelet is another program and stays/);
+  assert.match(up.stderr, /\/usr\/local\/bin\/nodelet is another program and was kept/);
   assert.ok(up.stdout.includes(`  ${ROOT}/bin/nodelet get pods `), up.stdout);
   await node.run("down");
   assert.equal(readFileSync(node.box.path("/usr/local/bin/nodelet"), "utf8"), "#!/bin/sh\n");
@@ -88,6 +88,6 @@ test("after a failed start only lines of that start are shown", async () => {
   ]);
   const failed = await node.nodelet(["up", "--detach", "--", "--max-pods=-5"]);
   assert.equal(failed.code, 1);
-  assert.match(failed.stderr, /the agent could not be started\n(.*\n)*.*max-?pods/i);
+  assert.match(failed.stderr, /failed to start the agent\n(.*\n)*.*max-?pods/i);
   assert.doesNotMatch(failed.stderr, /earlier start/);
 });

@@ -87,7 +87,7 @@ test("images are loaded, saved and pulled, and stay until down is run with --ima
   const nameless = unnamed(saved, folder);
   const refused = await node.nodelet(["images", "load", "-i", nameless]);
   assert.equal(refused.code, 2);
-  assert.match(refused.stderr, /does not say what its image is called\n.*--name/);
+  assert.match(refused.stderr, /the image in .* has no name\n.*--name/);
   const named = await node.run("images", "load", "-i", nameless, "--name", "example/other:2");
   assert.equal(idIn(named, "docker.io/example/other:2"), id);
 
@@ -112,7 +112,7 @@ test("images are loaded, saved and pulled, and stay until down is run with --ima
   const down = await node.run("down");
   assert.match(
     down,
-    /Kept\n(.*\n)* {2}\/var\/lib\/nodelet\/containerd \(5 images that you brought/,
+    /Kept\n(.*\n)* {2}\/var\/lib\/nodelet\/containerd \(5 images that you loaded or pulled/,
   );
   assert.ok(existsSync(node.box.path("/var/lib/nodelet/containerd")));
   await node.run("up", "--detach", "--until-ready");

@@ -60,7 +60,7 @@ test("up leaves a containerd with other pods alone and starts its own", async ()
   assert.equal(up.code, 0, up.stdout + up.stderr);
   assert.match(
     up.stdout,
-    /nodelet starts its own, since of the one found: it runs a pod of somebody else/,
+    /nodelet starts its own, since of the one found: it runs a pod of another agent/,
   );
   const named = await node.nodelet([
     "up",
@@ -68,7 +68,7 @@ test("up leaves a containerd with other pods alone and starts its own", async ()
     "--containerd=/run/containerd/containerd.sock",
   ]);
   assert.equal(named.code, 1);
-  assert.match(named.stdout, /fail +containerd .*which would be ended/);
+  assert.match(named.stdout, /fail +containerd .*which would be stopped/);
   await node.run("down");
   assert.equal((await cri.runtime.sandboxStatus(sandbox, signal)).id, sandbox);
   assert.equal((await node.pids("containerd")).length, 1);
@@ -80,7 +80,7 @@ test("a sandbox image that cannot be pulled is built here, and goes with down", 
   await node.box.ctr("images", "remove", "--sync", PAUSE_IMAGE);
   const up = await node.nodelet(["up", "--demo", "--detach", "--until-ready"]);
   assert.equal(up.code, 0, up.stdout + up.stderr);
-  assert.match(up.stderr, /pause:1 cannot be pulled; a stand-in is built here/);
+  assert.match(up.stderr, /pause:1 cannot be pulled; building a substitute on this machine/);
   assert.match(await node.run("down"), /image nodelet\.test\/pause:1/);
   assert.doesNotMatch(await node.box.ctr("images", "list", "-q"), /pause/);
 });
@@ -92,5 +92,5 @@ test("another kubelet on the machine is not disturbed", async () => {
   await node.box.run(["sh", "-c", "until pgrep -x kubelet; do sleep 0.05; done"]);
   const { code, stdout } = await node.nodelet(["up"]);
   assert.equal(code, 1);
-  assert.match(stdout, /fail +other agents +kubelet \(\d+\) looks after pods here/);
+  assert.match(stdout, /fail +other agents +kubelet \(\d+\) is already running pods here/);
 });

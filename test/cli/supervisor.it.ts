@@ -47,11 +47,8 @@ test("an agent that is stopped is replaced, one that is stopped for a moment is 
 
   const from = up.text.length;
   await node.box.run(["kill", "-STOP", agent]);
-  await up.said(
-    /has not answered 3 times in a row \(its process is stopped\); it is replaced/,
-    from,
-  );
-  await up.said(/the agent ended with code 0/, from);
+  await up.said(/has not answered 3 times in a row \(its process is stopped\); replacing it/, from);
+  await up.said(/the agent exited with code 0/, from);
   await up.said(/node \S+: Ready/, from);
   assert.notEqual(`${noteOf(node).agent?.pid}`, agent);
   assert.equal(await httpdOf(node), pid);
@@ -87,11 +84,11 @@ test("an agent goes on without its supervisor, and a new up takes it over", asyn
   await node.box.run(["kill", "-KILL", `${second.supervisor.pid}`]);
   const up = node.start(["up"]);
   await up.said(READY);
-  assert.match(up.text, /an agent runs already \(process \d+\) and is supervised from now on/);
+  assert.match(up.text, /agent is already running \(process \d+\); supervising it from now on/);
   assert.deepEqual(noteOf(node).agent, second.agent);
   assert.equal(await up.interrupt(), 0);
   assert.ok(!existsSync(node.box.path("/run/nodelet/up.json")));
-  assert.equal((await node.nodelet(["get", "pods"])).code, 4, "the agent has ended");
+  assert.equal((await node.nodelet(["get", "pods"])).code, 4, "the agent has stopped");
   assert.equal(await httpdOf(node), pid);
-  assert.match(await node.run("down"), /Done: nothing of nodelet runs or is left/);
+  assert.match(await node.run("down"), /Done: nothing of nodelet is running or left/);
 });

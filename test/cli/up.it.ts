@@ -29,8 +29,8 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
   assert.match(first.stdout, /^\d+ checks passed/m);
   assert.match(first.stdout, READY);
   assert.match(first.stdout, /hello is ready: curl http:\/\/10\.85\.0\.\d+:8080\/$/m);
-  assert.match(first.stdout, /The agent has ended; 1 pod runs on\./);
-  assert.equal((await node.nodelet(["get", "pods"])).code, 4, "the agent has ended");
+  assert.match(first.stdout, /The agent has stopped; 1 pod runs on\./);
+  assert.equal((await node.nodelet(["get", "pods"])).code, 4, "the agent has stopped");
   const pid = await httpdOf(node);
   const url = /curl (\S+)/.exec(first.stdout)?.[1] ?? "";
   assert.match(await node.box.run(["busybox", "wget", "-qO-", url]), /Hello from a pod/);
@@ -43,13 +43,13 @@ test("up --demo makes a bare machine a node, leaves its pod running, and down ta
   assert.equal(await httpdOf(node), pid, "Ctrl-C ends no pod");
   const fromDisk = await node.nodelet(["why", "hello"]);
   assert.match(fromDisk.stdout, /Started web\./);
-  assert.match(fromDisk.stderr, /from its journal/);
+  assert.match(fromDisk.stderr, /showing its journal on disk/);
 
   const down = await node.run("down");
-  assert.match(down, /default\/hello-\S+: ending, it has 5 seconds/);
+  assert.match(down, /default\/hello-\S+: stopping \(grace period 5 seconds\)/);
   assert.match(down, /default\/hello-\S+: gone/);
   assert.deepEqual(differences(before, await node.picture()), []);
-  assert.match(await node.run("down"), /nothing to do/);
+  assert.match(await node.run("down"), /Nothing to do/);
 });
 
 test("commands on a node in the background", async () => {
@@ -116,7 +116,7 @@ test("the screen on a terminal shows the node, and Ctrl-C gives the terminal bac
   const screen = node.startOnTerminal("nodelet up");
   await screen.said(/EVENTS/);
   assert.match(screen.text, /hello-\S+ +1\/1 /);
-  assert.match(screen.text, /Ctrl-C ends this view, agent and pods run on/);
+  assert.match(screen.text, /Ctrl-C ends this view, agent and pods keep running/);
   screen.type(CTRL_C);
   assert.equal((await screen.process.exited).code, 0);
   const leave = screen.text.indexOf("\u001b[?25h\u001b[?1049l");
@@ -132,8 +132,8 @@ test("agent and containerd come back when they die, and the pod does not notice"
 
   const note = () => JSON.parse(readFileSync(node.box.path("/run/nodelet/up.json"), "utf8"));
   await node.box.run(["kill", "-KILL", `${note().agent.pid}`]);
-  await up.said(/the agent ended with SIGKILL/);
-  assert.match(up.text, /pods run on; it is started again in 1 s/);
+  await up.said(/the agent exited with SIGKILL/);
+  assert.match(up.text, /pods keep running; restarting it in 1 s/);
   await up.said(/node \S+: Ready/, up.text.length);
 
   const [containerd = ""] = await node.pids("containerd");
@@ -180,7 +180,7 @@ test("what the user created or changed stays, and a broken configuration is repo
   assert.equal(refused.code, 2);
   assert.match(
     refused.stderr,
-    /the agent refuses its configuration\n(.*\n)*.*config.yaml:\d+: .*maxPods/,
+    /the agent rejected its configuration\n(.*\n)*.*config.yaml:\d+: .*maxPods/,
   );
   await node.run("down", "--purge");
   assert.deepEqual(differences(before, await node.picture()), []);

@@ -103,7 +103,7 @@ async function realHost(parts: (host: Host) => Partial<Host> = () => ({})): Prom
   };
 }
 
-const notRoot = process.getuid?.() !== 0 && "needs root: control groups of the machine are made";
+const notRoot = process.getuid?.() !== 0 && "needs root: cgroups of the machine are made";
 
 if (notRoot) test("the real host", { skip: notRoot }, () => {});
 else {

@@ -7,7 +7,7 @@ export interface HostUnderTest {
   readonly host: Host;
   /** An empty folder. */
   readonly folder: string;
-  /** Path of a control group that does not exist, whose parent does. */
+  /** Path of a cgroup that does not exist, whose parent does. */
   readonly group: string;
   /** Puts a socket at a path. */
   readonly addSocket: (path: string) => Promise<void>;

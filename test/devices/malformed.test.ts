@@ -59,7 +59,7 @@ const REFUSED: readonly (readonly [
     "nobody at its socket",
     BAD,
     "v1beta1",
-    `failed to dial device plugin: nobody answers at ${FOLDER}/nobody.sock`,
+    `failed to dial device plugin: nothing listens at ${FOLDER}/nobody.sock`,
   ],
 ];
 

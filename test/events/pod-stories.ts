@@ -228,7 +228,7 @@ export const POD_STORIES: readonly Story[] = [
     said: ["Warning FailedSync: error determining status: sandbox sandbox-1: broken store"],
   },
   {
-    name: "a control group that cannot be made",
+    name: "a cgroup that cannot be made",
     live: async (world) => {
       world.faults.set("cgroup.create", "no space left on device");
       await world.want("web");

@@ -130,7 +130,7 @@ test("Reference: twelve tries for an event, the first pause random, then ten sec
   await world.stop();
 });
 
-test("Reference: an answer that is no event is tried again, a status 500 is not", async () => {
+test("Reference: an answer that is not an event is tried again, a status 500 is not", async () => {
   const world = await EventWorld.start({ policy: { mode: "Reference" } });
   const answers: Answer[] = [
     { kind: "fault", fault: { kind: "unexpectedObject" } },

@@ -1,4 +1,4 @@
-// One constellation on whatever kernel this runs on, for the emulated machine with control groups of version 2.
+// One constellation on whatever kernel this runs on, for the emulated machine with cgroups of version 2.
 import { CONSTELLATIONS } from "./constellations.ts";
 import { startMemoryNode, suffer } from "./suffer.ts";
 

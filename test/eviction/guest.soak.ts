@@ -1,4 +1,4 @@
-// One constellation short of memory under control groups of version 2, in an emulated machine (`tools/guest`). It takes
+// One constellation short of memory under cgroups of version 2, in an emulated machine (`tools/guest`). It takes
 // minutes, most of them for the machine and the agent to start.
 import assert from "node:assert/strict";
 import { join } from "node:path";

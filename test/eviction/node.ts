@@ -92,7 +92,7 @@ export class EvictionNode implements AsyncDisposable {
     }
   }
 
-  /** Starts the agent again with other lines of configuration; pods run on. */
+  /** Starts the agent again with other lines of configuration; pods keep running. */
   async restart(config: string): Promise<void> {
     await this.#agent.stop();
     this.#agent = await startAgent(this.box, { ...this.#options, config });

@@ -64,8 +64,8 @@ test("images are listed with their users and fate, and what the dry run says is 
 });
 
 for (const [args, message] of [
-  [["gc"], /say how much is to be freed/],
-  [["gc", "--free", "1Gi", "--to", "70%"], /exclude each other/],
+  [["gc"], /specify how much to free/],
+  [["gc", "--free", "1Gi", "--to", "70%"], /cannot be used together/],
   [["gc", "--free", "none"], /write an amount such as/],
   [["gc", "--to", "101%"], /write a percentage/],
 ] as const)

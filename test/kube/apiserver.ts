@@ -140,7 +140,7 @@ export class ApiServer implements AsyncDisposable {
 
   /** Starts kube-apiserver and waits until it is ready. */
   async start(): Promise<void> {
-    if (this.running) throw new Error("kube-apiserver runs already");
+    if (this.running) throw new Error("kube-apiserver is already running");
     const { flags: more = [] } = this.#options;
     const flags = [...this.#flags(), ...(typeof more === "function" ? more(this.folder) : more)];
     this.#apiserver = this.#place.start("apiserver", [this.#programs.apiserver, ...flags]);

@@ -118,7 +118,7 @@ test("objects.db × each damage: the agent runs, says why, touches no pod, and s
       const said = (await whyNode(box)).replaceAll(/\s+/g, " ");
       assert.match(said, /not ready: LocalAPIReady:/, damage);
       assert.match(said, why, damage);
-      assert.match(agent.log(), /state file is refused and left as it is/, damage);
+      assert.match(agent.log(), /state file is unsafe to use and was not changed/, damage);
       const late = `late-${Object.keys(DAMAGES).indexOf(damage)}`;
       agent.apply(`${late}.yaml`, manifest(late));
       await agent.until(`${damage}: a static pod starts meanwhile`, () =>
@@ -179,7 +179,7 @@ test("a pod whose object is damaged runs on, the others are served, and it is sa
     );
   }));
 
-test("keys and certificates × each damage: they are recreated, pods run on", () =>
+test("keys and certificates × each damage: they are recreated, pods keep running", () =>
   withBox({}, async (box) => {
     const agent = await start(box);
     const before = await tasks(box);

@@ -37,7 +37,7 @@ test("the live tree stands beside the desired one, and --fix repairs what somebo
   assert.equal(
     drifted.out,
     `/kubepods
-  cpu.max  50000 100000  (should be max 100000; set by somebody else)
+  cpu.max  50000 100000  (should be max 100000; set by another program)
 ${pod}  (pod default/web)
   memory.max  max  (should be 67108864)
 2 values differ

@@ -144,7 +144,7 @@ describe("listenHttp with TLS", () => {
     server.listener.setTls({ ...tls().tls.material, clientAuthoritiesPem: pem.other + pem.root });
     assert.match(await next(), /\r\n\r\nverified$/);
     server.listener.setTls({ ...tls().tls.material, clientAuthoritiesPem: pem.other });
-    assert.match(await next(), /unverified its authority is no longer believed$/);
+    assert.match(await next(), /unverified its CA is no longer trusted$/);
     socket.destroy();
     assert.match((await secure(server, pem.client)).body, /^unverified/);
     assert.equal((await secure(server, pem.untrusted)).body, "verified");

@@ -207,7 +207,7 @@ test("what an agent made for a pod that never had a sandbox is removed by the ne
     assert.equal(await world.host.cgroups.exists(group), false);
   }));
 
-test("the API is away for an hour: pods run on, and it learns what happened meanwhile", () =>
+test("the API is away for an hour: pods keep running, and it learns what happened meanwhile", () =>
   inCluster(async ({ world, api, pod, node, create }) => {
     create("web", SLEEP);
     create("job", { kind: "exit", code: 0, afterMs: 600_000 }, "Never");

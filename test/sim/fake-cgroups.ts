@@ -17,7 +17,7 @@ interface Group {
 }
 
 /**
- * Control groups in memory, with the kernel's defaults, spellings and refusals as far as the agent
+ * Cgroups in memory, with the kernel's defaults, spellings and refusals as far as the agent
  * meets them. Nothing waits: what the kernel would have to be asked again for fails at once.
  */
 export class FakeCgroups implements CgroupTree {
@@ -167,7 +167,7 @@ export class FakeCgroups implements CgroupTree {
     const parts = path.split("/");
     const odd = parts.slice(1).some((part) => part === "" || part === "." || part === "..");
     if (path !== "/" && (parts[0] !== "" || odd)) {
-      throw new OutsideError("invalid", `"${path}" is not an absolute path of a control group`);
+      throw new OutsideError("invalid", `"${path}" is not an absolute path of a cgroup`);
     }
     if (file !== undefined && !/^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*$/.test(file)) {
       throw new OutsideError("invalid", `cgroup ${path}: "${file}" is not a control file`);

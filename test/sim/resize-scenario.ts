@@ -169,7 +169,7 @@ class ResizeGame {
       this.#world.fail(`given: ${cpu}m and ${memory} bytes, more than the node has`);
   }
 
-  /** Runtime, control groups, statuses and files: all say what each pod was given. */
+  /** Runtime, cgroups, statuses and files: all say what each pod was given. */
   async checkEverything(tally: ResizeTally): Promise<void> {
     const world = this.#world;
     const agent = world.agent ?? world.fail("the agent is not up");

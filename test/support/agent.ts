@@ -90,7 +90,7 @@ export class BoxedAgent {
     );
     await this.until("the agent runs", () => {
       if (this.log().split("agent is running").length > running) return true;
-      if (!this.running) throw new Error(`the agent has ended\n${this.log()}`);
+      if (!this.running) throw new Error(`the agent has stopped\n${this.log()}`);
       return false;
     });
   }

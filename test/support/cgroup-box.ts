@@ -1,4 +1,4 @@
-// A box that believes itself another machine, and its control groups as they are.
+// A box that believes itself another machine, and its cgroups as they are.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Box } from "../box/box.ts";

@@ -9,7 +9,7 @@ import { SimClock } from "../sim/sim-clock.ts";
 
 /** One GiB in bytes. */
 export const GI = 2 ** 30;
-/** Control group of the pod. */
+/** Cgroup of the pod. */
 export const POD = "/kubepods/burstable/podu1";
 /** Id of its container. */
 export const ID = "c0ffee";

@@ -1,6 +1,6 @@
 /**
  * systemd's manager on a bus: transient slices with its rules (implicit parents, types of properties, jobs
- * that end with a signal) and its effects on control groups.
+ * that end with a signal) and its effects on cgroups.
  */
 import { createClient, type InterfaceDescriptor, type MessageBus, type Variant } from "dbus-native";
 import type { CgroupTree } from "../../src/outside/host/host.ts";

@@ -1,5 +1,5 @@
 /**
- * What control groups and usage cost with 110 pods on this machine's kernel: `node tools/bench/cgroups.ts`.
+ * What cgroups and usage cost with 110 pods on this machine's kernel: `node tools/bench/cgroups.ts`.
  * CPU of this process for a pass over the classes when nothing changed (and how much it writes), and for
  * answering `/stats/summary` and the pages of metrics. Every pod has its group, a container with a process,
  * and a log; what the runtime would say of layers is decoded from bytes. Works below a group of its own.

@@ -149,13 +149,13 @@ export class KubeletProcess {
     return new KubeletProcess(running, await running.pid(), startedAtMs);
   }
 
-  /** Throws when the agent has ended. */
+  /** Throws when the agent has stopped. */
   assertRunning(): void {
     if (this.#process.running) return;
     throw new Error("the kubelet ended by itself");
   }
 
-  /** Ends the agent; its pods run on. */
+  /** Ends the agent; its pods keep running. */
   async stop(): Promise<void> {
     await this.#process.kill("SIGTERM");
     await this.#process.exited;

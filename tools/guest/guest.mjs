@@ -1,4 +1,4 @@
-// A machine with another kernel: Debian's, with control groups of version 2, in QEMU without hardware
+// A machine with another kernel: Debian's, with cgroups of version 2, in QEMU without hardware
 // support, on the files of this machine (read-only, with writable ones of its own above):
 //   node tools/guest/guest.mjs 'uname -r; ls /sys/fs/cgroup'
 // What is slow to get (kernel, initramfs) is kept in the cache outside the checkout.

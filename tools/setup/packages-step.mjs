@@ -111,7 +111,7 @@ async function installMissing(missing, importance) {
     );
   }
   const message = `${names.join(", ")} ${names.length === 1 ? "is" : "are"} missing and ${obstacle}`;
-  const fix = `apt-get install --no-install-recommends ${names.join(" ")} (as root), or the like of your distribution`;
+  const fix = `apt-get install --no-install-recommends ${names.join(" ")} (as root), or your distribution's equivalent`;
   if (importance === "required") throw new SetupError(message, fix);
   say(
     `${message}; going on without. ${importance === "wanted" ? "Tests that need them will fail. " : ""}${fix}`,

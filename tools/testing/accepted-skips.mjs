@@ -16,7 +16,7 @@ const ACCEPTED = [
   },
   {
     reason: /^needs root\b|takes root$/,
-    why: "`npm run check` is for everybody; control groups, mounts and namespaces are root's",
+    why: "`npm run check` is for everybody; cgroups, mounts and namespaces are root's",
     stands: () => process.getuid?.() !== 0 || !existsSync("/sys/fs/cgroup"),
   },
   {
@@ -26,7 +26,7 @@ const ACCEPTED = [
   },
   {
     reason: /^needs cgroups mounted below \/sys\/fs\/cgroup$/,
-    why: "there is no node without control groups",
+    why: "there is no node without cgroups",
     stands: () => !/ \/sys\/fs\/cgroup/.test(readFileSync("/proc/self/mountinfo", "utf8")),
   },
   {

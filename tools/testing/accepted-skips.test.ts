@@ -34,7 +34,7 @@ test("skipProblem: what can be built or installed is no reason to leave a test o
 });
 
 test("skipProblem: root is no reason for root", () => {
-  const problem = skipProblem("needs root: control groups of the machine are made");
+  const problem = skipProblem("needs root: cgroups of the machine are made");
   assert.equal(problem === undefined, process.getuid?.() !== 0);
 });
 

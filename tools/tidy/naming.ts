@@ -48,7 +48,25 @@ function bannedWords(name: string): string[] {
 }
 
 /** Phrases that docs/GLOSSARY.md replaces. */
-const REPLACED = /\bearlier li(?:fe|ves)\b|\bin the reference\b|\bthe reference's\b/i;
+const REPLACED = new RegExp(
+  [
+    ...["\\bearlier li(?:fe|ves)\\b", "\\bin the reference\\b", "\\bthe reference's\\b"],
+    ...["control groups?\\b", "\\bruns already\\b", "\\bno leave to\\b", "\\bline of titles\\b"],
+    ...[
+      "\\bgo on and show\\b",
+      "\\bof no use without\\b",
+      "\\bis no JSON\\b",
+      "\\bis made anew\\b",
+    ],
+    ...[
+      "\\bfor want of\\b",
+      "\\bnot taken well\\b",
+      "\\bpods run on\\b",
+      "\\bsomebody else listens\\b",
+    ],
+  ].join("|"),
+  "i",
+);
 const GLOSSARY = "docs/GLOSSARY.md";
 
 /** Words that stand for unfinished work, in any tracked text file. */

@@ -16,7 +16,7 @@ export interface PodAllocation {
 
 /** What of a running pod has which resources. */
 export interface ActuatedPod extends PodAllocation {
-  /** By which the pod's control group was last made or changed. */
+  /** By which the pod's cgroup was last made or changed. */
   readonly group: PodAllocation;
 }
 

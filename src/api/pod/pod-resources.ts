@@ -73,7 +73,7 @@ function freeze(amounts: Amounts): ResourceAmounts {
   };
 }
 
-/** A resource list in numbers. Throws `UsageError` on a value that is no quantity. */
+/** A resource list in numbers. Throws `UsageError` on a value that is not a quantity. */
 export const resourceAmounts = (list: ResourceList | undefined): ResourceAmounts =>
   freeze(amountsOf(list));
 
@@ -101,7 +101,7 @@ export function everyContainerLimits(pod: Pod, name: string): boolean {
  * What the pod as a whole requests and may use: containers and sidecars added up, the maximum with the
  * init containers, replaced by pod-level resources where set, plus overhead (on limits only where there
  * is a limit). Source: component-helpers `resource`, `ResourceConfigForPod`.
- * Throws `UsageError` on a value that is no quantity.
+ * Throws `UsageError` on a value that is not a quantity.
  */
 export function podResources(pod: Pod): PodResources {
   const overhead = amountsOf(pod.spec?.overhead);

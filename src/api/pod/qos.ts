@@ -40,7 +40,7 @@ function countedResources(pod: Pod): readonly (ResourceRequirements | undefined)
 /**
  * The class computed from the spec alone. Guaranteed needs CPU and memory limits on every container and
  * equal sums of requests and limits; the comparison is of sums, not container by container.
- * Throws `UsageError` on a resource that is no quantity.
+ * Throws `UsageError` on a resource that is not a quantity.
  */
 export function computeQosClass(pod: Pod): QosClass {
   const requests: Sums = new Map();

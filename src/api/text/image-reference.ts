@@ -125,7 +125,7 @@ function fullName({ domain, path, tag, digest }: ImageReference): string {
 
 /**
  * One spelling for all names of the same image: with registry, and with tag or digest, of which the digest
- * wins as in the runtime. A text that is no name (an id) is given back as it is.
+ * wins as in the runtime. A text that is not a name (an id) is given back as it is.
  */
 export function normalImageName(name: string): string {
   const reference = parseImageReference(name);

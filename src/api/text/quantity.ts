@@ -303,7 +303,7 @@ function plainDigits(text: string, suffix: string): number | undefined {
 
 /**
  * Thousandths of a quantity's text as a safe integer (clamped), e.g. milli-CPU. Cheap for the usual
- * spellings. Throws `UsageError` when the text is no quantity.
+ * spellings. Throws `UsageError` when the text is not a quantity.
  */
 export function milliOf(text: string): number {
   const milli = plainDigits(text, "m");
@@ -320,7 +320,7 @@ const CHEAP_SUFFIXES: readonly (readonly [string, number])[] = [
 
 /**
  * Whole units of a quantity's text as a safe integer (clamped), rounded up, e.g. bytes. Cheap for the
- * usual spellings. Throws `UsageError` when the text is no quantity.
+ * usual spellings. Throws `UsageError` when the text is not a quantity.
  */
 export function wholeOf(text: string): number {
   const plain = plainDigits(text, "");

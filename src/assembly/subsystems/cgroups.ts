@@ -9,7 +9,7 @@ import {
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Foundation } from "../foundation.ts";
 
-/** Control groups; the runtime's cgroup driver takes precedence over the configured one, where it is known. */
+/** Cgroups; the runtime's cgroup driver takes precedence over the configured one, where it is known. */
 export async function assembleCgroups(
   { options, outside, scope, metrics, facts }: Foundation,
   { runtime, events }: { readonly runtime: RuntimeService; readonly events: Events },

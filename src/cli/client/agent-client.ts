@@ -28,7 +28,7 @@ export class AgentClient {
     try {
       return JSON.parse(text) as T;
     } catch (cause) {
-      throw new CliError(`the agent's answer to ${path} is no JSON`, {
+      throw new CliError(`the agent's answer to ${path} is not JSON`, {
         fix: "restart the agent: it may be of another version than this command",
         cause,
       });
@@ -101,15 +101,15 @@ export function connectError(
   switch (error.code) {
     case "ENOENT":
     case "ECONNREFUSED":
-      return new CliError(`the agent does not run (nothing listens at ${socketPath})`, {
+      return new CliError(`the agent is not running (nothing listens at ${socketPath})`, {
         exitCode: EXIT_NO_AGENT,
-        fix: "start it: nodelet up",
+        fix: "start it: sudo nodelet up",
         cause: error,
       });
     case "EACCES":
     case "EPERM":
-      return new CliError(`no leave to open ${socketPath}`, {
-        fix: "only root may talk to the agent: use sudo",
+      return new CliError(`permission denied: ${socketPath}`, {
+        fix: "only root can use this socket: run the command with sudo",
         cause: error,
       });
     default: {

@@ -63,18 +63,18 @@ test("`AgentClient` reads JSON and says why something was refused", async () => 
   assert.deepEqual(await client.json("/ok"), { a: 1 });
   await assert.rejects(client.json("/status"), isError(3, /^no such pod$/));
   await assert.rejects(client.json("/text"), isError(1, /^container is waiting to start$/));
-  await assert.rejects(client.json("/broken"), isError(1, /no JSON/));
+  await assert.rejects(client.json("/broken"), isError(1, /not JSON/));
   await assert.rejects(client.json("/gone"), isError(4, /connection to the agent broke/));
 });
 
 test("`AgentClient` knows an agent that does not run", async () => {
   const nowhere = new AgentClient(join(tmpdir(), "nodelet-no-such.sock"));
-  await assert.rejects(nowhere.json("/"), isError(4, /the agent does not run .*nodelet-no-such/));
+  await assert.rejects(nowhere.json("/"), isError(4, /the agent is not running .*nodelet-no-such/));
   const { socketPath } = await (async () => {
     await using served = await serve((_, response) => response.end());
     return served;
   })();
-  await assert.rejects(new AgentClient(socketPath).json("/"), isError(4, /does not run/));
+  await assert.rejects(new AgentClient(socketPath).json("/"), isError(4, /is not running/));
 });
 
 test("`refusalText` takes the message out of whatever holds it", () => {
@@ -84,7 +84,7 @@ test("`refusalText` takes the message out of whatever holds it", () => {
   assert.equal(replyRefusalText("x".repeat(1000)).length, 500);
 });
 
-test("`changesOf` passes lines on as they come, and over what is no JSON", async () => {
+test("`changesOf` passes lines on as they come, and over what is not JSON", async () => {
   await using served = await serve((_, response) => {
     response.write('{"kind":"alive"}\n{"kind":"syn');
     setImmediate(() => response.end('ced"}\nnonsense\n\n{"kind":"alive"}\n'));
@@ -210,7 +210,7 @@ test("`runRemote` reports why a command is rejected", async () => {
   await assert.rejects(runRemote(command, fakeIo()), isError(3, /^pod does not exist$/));
   server.close();
   rmSync(folder, { recursive: true });
-  await assert.rejects(runRemote(command, fakeIo()), isError(4, /does not run/));
+  await assert.rejects(runRemote(command, fakeIo()), isError(4, /is not running/));
 });
 
 test("`exitCodeOf` reads the status that ends a command", () => {

@@ -19,14 +19,17 @@ const ROUTE = "/nodelet/v1/cgroups";
 export function addCgroupsCommand(program: Command, context: CliContext): void {
   const command = program
     .command("cgroups")
-    .summary("show the node's control groups beside what they should be")
+    .summary("compare the node's cgroups with their planned values")
     .description(
-      "Shows the control groups of the node, of the classes of service, of pods and of containers, each value " +
-        "beside what it should be. With --diff only what differs, and exit code 1 when something does.",
+      "Shows the cgroups of the node, of QoS classes, pods and containers, each value next to the " +
+        "planned one. With --diff only values that differ; the exit code is 1 if there are any.",
     )
-    .option("--diff", "only values that differ")
-    .option("--fix", "write what differs, also values that the agent does not write by itself")
-    .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]));
+    .option("--diff", "show only values that differ")
+    .option(
+      "--fix",
+      "write planned values, including those that the agent does not restore by itself",
+    )
+    .addOption(new Option("-o, --output <form>", "output format").choices(["json", "yaml"]));
   withSocketOption(command).action(async (options: CgroupsOptions) => {
     context.finish(await cgroups(options, context));
   });

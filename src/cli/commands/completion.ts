@@ -24,7 +24,7 @@ export function addCompletionCommand(program: Command, context: CliContext): voi
     .command("completion")
     .summary("print the script that completes nodelet in a shell")
     .description(
-      "Prints the script that completes nodelet's commands, options and pods in a shell.",
+      "Prints the shell script that completes nodelet's commands, options and pod names.",
     )
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .addHelpText("after", INSTALL)

@@ -23,36 +23,42 @@ interface ViewOptions {
 
 /** `nodelet config view` and `nodelet config review`. */
 export function addConfigCommand(program: Command, context: CliContext): void {
-  const config = program.command("config").summary("look at the agent's configuration");
-  config.description("Looks at the agent's configuration.");
+  const config = program.command("config").summary("inspect the agent's configuration");
+  config.description("Inspects the agent's configuration.");
   config
     .command("view")
-    .summary("show the configuration that an agent started now would have")
+    .summary("show the effective configuration")
     .description(
-      "Shows the configuration that an agent started now would have: defaults, file, drop-in files and " +
-        "flags put together. Problems go to standard error, with exit code 2.",
+      "Shows the effective configuration of an agent started now: defaults, configuration file, drop-in " +
+        "files and flags merged. Problems are printed to standard error, with exit code 2.",
     )
     .argument("[flags...]", "flags as for `nodelet run`, after --")
-    .option("--config <file>", `the main file (default ${DEFAULT_PLACES.config} when it is there)`)
+    .option(
+      "--config <file>",
+      `the configuration file (default ${DEFAULT_PLACES.config} if it exists)`,
+    )
     .option("--config-dir <folder>", "folder of drop-in files")
-    .option("--origins", "say for each field where its value comes from")
-    .option("--changed", "leave out what is at its default; implies --origins")
-    .addOption(new Option("-o, --output <form>", "how to show it").choices(["yaml", "json"]))
+    .option("--origins", "show where each value comes from")
+    .option("--changed", "omit default values; implies --origins")
+    .addOption(new Option("-o, --output <form>", "output format").choices(["yaml", "json"]))
     .addHelpText("after", EXAMPLES)
     .action(async (flags: readonly string[], options: ViewOptions) => {
       context.finish(await view(flags, options, context));
     });
   config
     .command("review")
-    .summary("hold the configuration against the CIS benchmark")
+    .summary("check the configuration against the CIS benchmark")
     .description(
-      "Holds the configuration that an agent started now would have against section 4.2 of the CIS benchmark " +
-        "for Kubernetes nodes. Exit code 1 when a recommendation is not followed.",
+      "Checks the effective configuration against section 4.2 of the CIS benchmark for Kubernetes " +
+        "nodes. The exit code is 1 if a recommendation is not followed.",
     )
     .argument("[flags...]", "flags as for `nodelet run`, after --")
-    .option("--config <file>", `the main file (default ${DEFAULT_PLACES.config} when it is there)`)
+    .option(
+      "--config <file>",
+      `the configuration file (default ${DEFAULT_PLACES.config} if it exists)`,
+    )
     .option("--config-dir <folder>", "folder of drop-in files")
-    .addOption(new Option("-o, --output <form>", "how to show it").choices(["yaml", "json"]))
+    .addOption(new Option("-o, --output <form>", "output format").choices(["yaml", "json"]))
     .action(async (flags: readonly string[], options: ViewOptions) => {
       context.finish(await review(flags, options, context));
     });

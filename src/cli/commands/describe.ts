@@ -18,8 +18,8 @@ const DECISIONS = 20;
 export function addDescribeCommand(program: Command, context: CliContext): void {
   const command = program
     .command("describe")
-    .summary("show all about a pod or the node")
-    .description("Shows all that is known of a pod or of the node, with its events and decisions.")
+    .summary("show details of a pod or the node")
+    .description("Shows details of a pod or of the node, with its events and decisions.")
     .argument("<what>", "pod, node, or pod/name")
     .argument("[name]", "name of the pod");
   withPodOptions(command)

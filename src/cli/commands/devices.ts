@@ -17,15 +17,15 @@ const ROUTE = "/nodelet/v1/devices";
 export function addDevicesCommand(program: Command, context: CliContext): void {
   const command = program
     .command("devices")
-    .summary("show the node's devices and who has them")
+    .summary("show devices of device plugins and the pods that use them")
     .description(
-      "Shows every device that plugins have named: whether it is well, to which NUMA node it belongs, which pod " +
-        "has it and since when. With -o wide also what the plugin answered when it was given away; the values of " +
-        "variables are left out, they may be secret.",
+      "Shows every device that device plugins have listed: its health, its NUMA node, the pod it is " +
+        "allocated to and since when. With -o wide also the plugin's answer to the allocation, without " +
+        "the values of environment variables, which may be secret.",
     )
-    .argument("[resource]", "only this resource, like vendor.example/gpu")
+    .argument("[resource]", "show only this resource, e.g. vendor.example/gpu")
     .addOption(
-      new Option("-o, --output <form>", "how to show it")
+      new Option("-o, --output <form>", "output format")
         .choices(["table", "wide", "json", "yaml"])
         .default("table"),
     );

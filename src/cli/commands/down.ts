@@ -17,17 +17,18 @@ export function addDownCommand(program: Command, context: CliContext): void {
   const command = withStopOptions(
     program
       .command("down")
-      .summary("end all pods and remove what `up` has made")
+      .summary("stop all pods and remove what `up` created")
       .description(
-        "Ends all pods, each with its own grace period, then ends what `nodelet up` has started and removes " +
-          "what it has made, and says what that was. Your manifests and a configuration that you changed " +
-          "stay. On a terminal it shows what will go, offers an export of the objects, and asks. It may be repeated; what " +
-          "could not be removed is named, with exit code 1. `nodelet stop` ends everything and removes nothing.",
+        "Stops all pods, each with its own grace period, stops what `nodelet up` started, removes what it " +
+          "created, and lists what was removed. Your manifests, and a configuration that you changed, are " +
+          "kept. On a terminal it shows what will be removed, offers to export the objects, and asks for " +
+          "confirmation. It can be repeated; if something could not be removed, it is listed and the exit " +
+          "code is 1. `nodelet stop` stops everything and removes nothing.",
       ),
   )
-    .option("-y, --yes", "do not ask")
-    .option("--images", "remove images too that were loaded or pulled with `nodelet images`")
-    .option("--purge", "remove manifests and configuration too");
+    .option("-y, --yes", "do not ask for confirmation")
+    .option("--images", "also remove images that were loaded or pulled with `nodelet images`")
+    .option("--purge", "also remove manifests and configuration");
   withPlaceOptions(command).action(async (options: DownOptions) => {
     const request = {
       paths: pathsOf(options, context.io.cwd),

@@ -36,33 +36,34 @@ const MOST = 5_000;
 export function addEventsCommand(program: Command, context: CliContext): void {
   const command = program
     .command("events")
-    .summary("show what happened, also without API server or agent")
+    .summary("show events, even without API server or agent")
     .description(
-      "Shows the events of this node in the order they happened last, from its own history: also those that " +
-        "the API server never got, and why. Without a running agent they are read from disk.",
+      "Shows the events of this node, sorted by the time they were last seen, from the node's own " +
+        "history. That includes events that never reached the API server, with the reason. When the agent " +
+        "is not running, they are read from disk.",
     )
     .addOption(
-      new Option("--for <object>", "only about pod/name, pod/namespace/name or node").argParser(
-        readChoice,
-      ),
+      new Option(
+        "--for <object>",
+        "show only events of pod/name, pod/namespace/name or node",
+      ).argParser(readChoice),
     )
-    .option("-n, --namespace <name>", "only of this namespace")
+    .option("-n, --namespace <name>", "show only this namespace")
     .addOption(
-      new Option("--since <duration>", "only what happened within this time, like 1h").argParser(
+      new Option("--since <duration>", "show only events newer than this, e.g. 1h").argParser(
         readSince,
       ),
     )
     .addOption(
-      new Option("--limit <events>", `only the newest (${USUAL_LIMIT}, unless --since)`).argParser(
-        readLimit,
-      ),
+      new Option(
+        "--limit <events>",
+        `show only the newest (default: ${USUAL_LIMIT}, unless --since is given)`,
+      ).argParser(readLimit),
     )
-    .option("-w, --watch", "go on and show what happens")
-    .addOption(
-      new Option("-o, --output <form>", "how to show it").choices(["wide", "json", "yaml"]),
-    )
-    .option("--no-headers", "leave out the line of titles")
-    .option("--root-dir <folder>", "the root folder of an agent that does not run");
+    .option("-w, --watch", "watch for new events after listing")
+    .addOption(new Option("-o, --output <form>", "output format").choices(["wide", "json", "yaml"]))
+    .option("--no-headers", "omit the header row")
+    .option("--root-dir <folder>", "root folder of an agent that is not running");
   withSocketOption(command)
     .addHelpText("after", MARKS_HELP)
     .action(async (options: EventsOptions) => {
@@ -72,10 +73,10 @@ export function addEventsCommand(program: Command, context: CliContext): void {
 
 const MARKS_HELP = `
 Marks:
-  combined     the API server has one event for this and similar ones
-  filtered=N   N times it came too often, and was counted instead of sent
-  spooled=N    N times wait on disk for the API server
-  dropped=N    N times were lost on the way to the API server
+  combined     similar events were combined into this one for the API server
+  filtered=N   N repetitions were rate-limited: counted, not sent
+  spooled=N    N are stored on disk until the API server can be reached
+  dropped=N    N were lost before they reached the API server
 `;
 
 async function events(options: EventsOptions, context: CliContext): Promise<number> {
@@ -97,7 +98,7 @@ async function find(options: EventsOptions, context: CliContext): Promise<readon
     return await askEvents(clientOf(context, options), filter);
   } catch (thrown) {
     if (!(thrown instanceof CliError) || thrown.exitCode !== EXIT_NO_AGENT) throw thrown;
-    context.io.stderr.write("nodelet: the agent does not run; this is from its history\n");
+    context.io.stderr.write("nodelet: the agent is not running; showing its history on disk\n");
     return await readEvents([upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir], filter);
   }
 }
@@ -139,9 +140,9 @@ function tableOf(
 /** Shows what there is and then every event, until it is interrupted. */
 async function watch(options: EventsOptions, context: CliContext): Promise<number> {
   if (options.rootDir !== undefined) {
-    throw new CliError("--watch needs an agent that runs", {
+    throw new CliError("--watch needs a running agent", {
       exitCode: EXIT_USAGE,
-      fix: "leave out --root-dir",
+      fix: "omit --root-dir",
     });
   }
   const interrupt = context.onInterrupt();
@@ -151,7 +152,9 @@ async function watch(options: EventsOptions, context: CliContext): Promise<numbe
   let synced = false;
   for await (const change of changesOf(clientOf(context, options), interrupt)) {
     if (change.kind === "eventsMissed")
-      context.io.stderr.write(`nodelet: ${change.count} events came too fast to be shown\n`);
+      context.io.stderr.write(
+        `nodelet: ${change.count} events are not shown: they arrived too fast\n`,
+      );
     if (change.kind === "synced") {
       viewer.show(before.slice(-filter.limit));
       synced = true;
@@ -161,7 +164,7 @@ async function watch(options: EventsOptions, context: CliContext): Promise<numbe
     else if (eventTime(change.event) >= (filter.sinceMs ?? 0)) before.push(change.event);
   }
   if (interrupt.aborted) return EXIT_OK;
-  throw new CliError("the agent has ended", { exitCode: EXIT_NO_AGENT });
+  throw new CliError("the agent has stopped", { exitCode: EXIT_NO_AGENT });
 }
 
 /** Events whose columns those that come are aligned with. */

@@ -19,13 +19,13 @@ export function addExecCommand(program: Command, context: CliContext): void {
   const command = program
     .command("exec")
     .summary("run a command in a container")
-    .description("Runs a command in a container of a pod. The exit code is the command's.")
+    .description("Runs a command in a container of a pod. The exit code is that of the command.")
     .usage("[options] <pod> -- <command> [arguments...]")
     .argument("<pod>", "name, pod/name or namespace/name")
-    .argument("<command...>", "the command with its arguments, behind --")
-    .option("-c, --container <name>", "the container; else the first one")
-    .option("-i, --stdin", "pass standard input on")
-    .option("-t, --tty", "give the command a terminal");
+    .argument("<command...>", "the command and its arguments, after --")
+    .option("-c, --container <name>", "container name; default is the first container")
+    .option("-i, --stdin", "pass standard input to the command")
+    .option("-t, --tty", "allocate a terminal for the command");
   withPodOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (reference: string, argv: readonly string[], options: ExecOptions) => {
@@ -53,7 +53,7 @@ async function exec(
   const stdin = options.stdin === true;
   let tty = options.tty === true;
   if (tty && io.stdin.isTTY !== true) {
-    io.stderr.write("nodelet: -t is of no use without a terminal and is left out\n");
+    io.stderr.write("nodelet: -t is ignored: standard input is not a terminal\n");
     tty = false;
   }
   const path = `/exec/${containerUrlPath(pod, name)}?${execQuery(argv, { stdin, tty })}`;

@@ -14,12 +14,13 @@ interface ExportOptions {
 export function addExportCommand(program: Command, context: CliContext): void {
   program
     .command("export")
-    .summary("write the objects of the node's own API as YAML")
+    .summary("export the objects of the node's own API as YAML")
     .description(
-      "Writes what you made in the node's own API as YAML that `kubectl apply -f -` takes to a cluster: without " +
-        "statuses, without what the server added, what others name first. Secrets are in it as they are.",
+      "Writes the objects you created in the node's own API as YAML for `kubectl apply -f -` on a " +
+        "cluster: without status and fields set by the server, and sorted so that referenced objects come " +
+        "first. Secrets are included in plain text.",
     )
-    .option("-n, --namespace <name>", "only what is in this namespace")
+    .option("-n, --namespace <name>", "export only this namespace")
     .option("--kubeconfig <file>", "of the API", upPaths(DEFAULT_PLACES).kubeconfig)
     .addHelpText("after", EXAMPLES)
     .action(async (options: ExportOptions) => {

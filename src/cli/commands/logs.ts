@@ -30,20 +30,26 @@ interface LogOptions extends ContainerOptions {
 export function addLogsCommand(program: Command, context: CliContext): void {
   const command = program
     .command("logs")
-    .summary("show what a container writes")
-    .description("Shows what a container of a pod has written to its outputs.")
+    .summary("print the logs of a container")
+    .description("Prints the logs of a container of a pod.")
     .argument("<pod>", "name, pod/name or namespace/name")
-    .argument("[container]", "name of the container; else the first one")
+    .argument("[container]", "container name; default is the first container")
     .option("-c, --container <name>", "the container")
-    .option("-f, --follow", "go on with what is written from now on")
-    .option("-p, --previous", "of the attempt before the present one")
-    .option("--timestamps", "begin each line with its time")
-    .addOption(new Option("--tail <lines>", "only the last lines; -1 for all").argParser(readTail))
+    .option("-f, --follow", "stream new log lines as they are written")
+    .option("-p, --previous", "print the logs of the previous instance of the container")
+    .option("--timestamps", "include the timestamp of each line")
     .addOption(
-      new Option("--since <duration>", "only what is younger, like 5m").argParser(readSince),
+      new Option("--tail <lines>", "number of most recent lines to print; -1 prints all").argParser(
+        readTail,
+      ),
     )
-    .option("--since-time <time>", "only what was written after this time (RFC 3339)")
-    .addOption(new Option("--limit-bytes <bytes>", "end after so many bytes").argParser(readCount));
+    .addOption(
+      new Option("--since <duration>", "only lines newer than this, e.g. 5m").argParser(readSince),
+    )
+    .option("--since-time <time>", "only lines after this time (RFC 3339)")
+    .addOption(
+      new Option("--limit-bytes <bytes>", "maximum number of bytes to print").argParser(readCount),
+    );
   withPodOptions(command).action(
     async (reference: string, container: string | undefined, options: LogOptions) => {
       const chosen = options.container ?? container;
@@ -72,13 +78,13 @@ async function logs(reference: string, options: LogOptions, context: CliContext)
 export function logQuery(options: Omit<LogOptions, "namespace">): URLSearchParams {
   const { since, sinceTime, tail, limitBytes } = options;
   if (since !== undefined && sinceTime !== undefined) {
-    throw new CliError("--since and --since-time say the same in two ways", {
+    throw new CliError("--since and --since-time cannot be used together", {
       exitCode: EXIT_USAGE,
-      fix: "leave one of them out",
+      fix: "use only one of them",
     });
   }
   if (sinceTime !== undefined && parseTimestamp(sinceTime) === undefined) {
-    throw new CliError(`--since-time: "${sinceTime}" is no time`, {
+    throw new CliError(`--since-time: "${sinceTime}" is not a time`, {
       exitCode: EXIT_USAGE,
       fix: "write it like 2026-01-31T12:00:00Z",
     });

@@ -16,7 +16,7 @@ export function withPlaceOptions(command: Command): Command {
   return command
     .option("--config <file>", "the agent's configuration", DEFAULT_PLACES.config)
     .option("--manifests <folder>", "folder of pod manifests", DEFAULT_PLACES.manifests)
-    .option("--state-dir <folder>", "state that outlives a reboot", DEFAULT_PLACES.stateDir)
+    .option("--state-dir <folder>", "persistent state", DEFAULT_PLACES.stateDir)
     .option("--run-dir <folder>", "sockets and process ids", DEFAULT_PLACES.runDir)
     .option("--log-dir <folder>", "logs of agent and containerd", DEFAULT_PLACES.logDir);
 }

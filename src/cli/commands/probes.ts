@@ -21,15 +21,15 @@ const ROUTE = "/nodelet/v1/probes";
 export function addProbesCommand(program: Command, context: CliContext): void {
   const command = program
     .command("probes")
-    .summary("show what probes see, and what they cost")
+    .summary("show probes with their results and cost")
     .description(
-      "Shows every probe of the node: what it says, how often it looks and how long that takes. With a pod also " +
-        "what each probe waits for and its last looks.",
+      "Shows every probe of the node: its result, its period and how long it takes. With a pod, also " +
+        "what each probe waits for and its last attempts.",
     )
-    .argument("[pod]", "only of this pod, with its last looks")
-    .option("-n, --namespace <name>", "only of this namespace")
+    .argument("[pod]", "show only this pod, with its last attempts")
+    .option("-n, --namespace <name>", "show only this namespace")
     .addOption(
-      new Option("-o, --output <form>", "how to show it").choices(["wide", "json", "yaml"]),
+      new Option("-o, --output <form>", "output format").choices(["wide", "json", "yaml"]),
     );
   withSocketOption(command)
     .addHelpText("after", EXAMPLES)

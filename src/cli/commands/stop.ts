@@ -15,11 +15,11 @@ const TIMEOUT_MS = 10 * 60_000;
 export function addStopCommand(program: Command, context: CliContext): void {
   const command = program
     .command("stop")
-    .summary("stop pods, agent and runtime, and keep their state")
+    .summary("stop pods, agent and runtime; keep their state")
     .description(
-      "Stops all pods, each with its own grace period, and ends the agent and the containerd that `nodelet up` " +
-        "has started. Objects, volumes, images and logs are kept: the next `nodelet up` starts the pods again, as " +
-        "after a reboot of the machine. `nodelet down` removes everything.",
+      "Stops all pods, each with its own grace period, and stops the agent and the containerd that " +
+        "`nodelet up` started. Objects, volumes, images and logs are kept: the next `nodelet up` starts " +
+        "the pods again, as after a reboot of the machine. `nodelet down` removes everything.",
     );
   withStopOptions(command);
   withPlaceOptions(command).action(async (options: StopOptions) => {
@@ -36,9 +36,10 @@ export function addStopCommand(program: Command, context: CliContext): void {
 export function withStopOptions(command: Command): Command {
   return command
     .addOption(
-      new Option("--grace-period <seconds>", "grace for every pod instead of its own").argParser(
-        readSeconds,
-      ),
+      new Option(
+        "--grace-period <seconds>",
+        "grace period for all pods, instead of their own",
+      ).argParser(readSeconds),
     )
     .addOption(
       new Option("--timeout <duration>", "give up waiting for pods after this time")

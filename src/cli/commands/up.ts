@@ -23,12 +23,12 @@ const TIMEOUT_MS = 120_000;
 export function addUpCommand(program: Command, context: CliContext): void {
   const command = program
     .command("up")
-    .summary("make this machine a node and show it")
+    .summary("turn this machine into a node and show it")
     .description(
-      "Makes this machine a node without a cluster and shows it: checks what it needs, uses the containerd " +
-        "that runs or starts its own, writes a configuration, keeps the agent running and shows node and pods " +
-        "as they change. Pods are the manifests in a folder, and what kubectl makes in the API that the node brings. " +
-        "When it ends, pods run on; `nodelet down` ends them.",
+      "Turns this machine into a node without a cluster: checks the machine, uses a running containerd " +
+        "or starts its own, writes a configuration, keeps the agent running, and shows the node and its " +
+        "pods live. Pods come from manifests in a folder, and from kubectl through the node's own API. " +
+        "When the command ends, pods keep running; `nodelet down` stops and removes them.",
     )
     .argument("[flags...]", "flags for the agent as for `nodelet run`, after --")
     .option("--demo", "also run examples/hello, a web server with all three probes")
@@ -51,10 +51,10 @@ export function addUpCommand(program: Command, context: CliContext): void {
 
 const EXAMPLES = `
 Examples:
-  sudo nodelet up --demo                          see it work
+  sudo nodelet up --demo                          start a node with an example pod
   sudo nodelet up --detach                        run it in the background
   sudo nodelet up --demo --detach --until-ready   for scripts: returns when the example serves
-  sudo nodelet up --check                         is this machine fit to be a node?
+  sudo nodelet up --check                         can this machine be a node?
   sudo nodelet up -- --max-pods=20 -v 4           with flags for the agent
 `;
 

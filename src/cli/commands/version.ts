@@ -18,9 +18,10 @@ export function addVersionCommand(program: Command, context: CliContext): void {
     .command("version")
     .summary("show the versions of nodelet, Kubernetes and the runtime")
     .description(
-      "Shows the versions of this command and, when it runs, of the agent and its runtime.",
+      "Shows the versions of this command and, if it is running, of the agent and the container " +
+        "runtime.",
     )
-    .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]));
+    .addOption(new Option("-o, --output <form>", "output format").choices(["json", "yaml"]));
   withSocketOption(command).action(async (options: VersionOptions) => {
     const own = {
       nodelet: nodeletVersion(),

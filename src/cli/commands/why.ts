@@ -28,25 +28,25 @@ const LIMIT = 500;
 const DISK_LIMIT = 100_000;
 const USUAL_COLUMNS = 100;
 const MAX_COLUMNS = 120;
-const FROM_JOURNAL = "nodelet: the agent does not run; this is from its journal\n";
+const FROM_JOURNAL = "nodelet: the agent is not running; showing its journal on disk\n";
 
 /** `nodelet why`. */
 export function addWhyCommand(program: Command, context: CliContext): void {
   const command = program
     .command("why")
-    .summary("tell what was decided about a pod, or what is wrong with the node, and why")
+    .summary("explain what happened to a pod, or what is wrong with the node")
     .description(
-      "Tells what the agent has decided about a pod, and why, in order. Without a running agent it is read " +
-        "from the journal on disk. With --node it tells why the node is not ready, which of the agent's own " +
-        "files are damaged, and when the agent was started and stopped.",
+      "Shows what the agent decided about a pod and why, in order, with the outcome of each decision. " +
+        "When the agent is not running, the journal is read from disk. With --node it shows when the agent was started and stopped, why the node " +
+        "is not ready, and which of the agent's own files are damaged.",
     )
     .argument("[pod]", "name, pod/name or namespace/name")
-    .option("--node", "what is wrong with the node and with the agent's own files")
-    .addOption(new Option("-o, --output <form>", "how to show it").choices(["json", "yaml"]))
-    .option("--root-dir <folder>", "the root folder of an agent that does not run");
+    .option("--node", "show problems of the node and of the agent's own files")
+    .addOption(new Option("-o, --output <form>", "output format").choices(["json", "yaml"]))
+    .option("--root-dir <folder>", "root folder of an agent that is not running");
   withPodOptions(command).action(async (reference: string | undefined, options: WhyOptions) => {
     if ((reference === undefined) !== (options.node === true)) {
-      throw new CliError("why: name a pod, or ask for the node", {
+      throw new CliError("why: give a pod, or --node", {
         exitCode: EXIT_USAGE,
         fix: "nodelet why <pod>, or nodelet why --node",
       });
@@ -161,9 +161,9 @@ async function findOnDisk(wanted: PodReference, roots: readonly string[]): Promi
     ? exact
     : onlyOne(names.filter((n) => n.startsWith(`${exact}-`)));
   if (name === undefined) {
-    throw new CliError(`the journal tells nothing of pod ${exact}`, {
+    throw new CliError(`the journal has no entries for pod ${exact}`, {
       exitCode: EXIT_NOT_FOUND,
-      fix: `it was looked for below ${roots.join(" and ")}`,
+      fix: `searched in ${roots.join(" and ")}`,
     });
   }
   const decisions = all.filter(({ subject }) => subject.name === name).slice(-LIMIT);

@@ -64,7 +64,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   const { paths, purge } = request;
   const { io } = context;
   if (process.getuid?.() !== 0) {
-    throw new CliError("only root can end pods", { fix: "sudo nodelet down" });
+    throw new CliError("permission denied: only root can stop pods", { fix: "sudo nodelet down" });
   }
   const print = (text: string) => writeLines(io.stdout, [text]);
   const { host } = connectMachine(silentLog);
@@ -75,7 +75,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   }
   await endAgent(paths, print);
   if (ledger === undefined && !purge) {
-    print("There is nothing to do: nodelet up has made nothing here.");
+    print("Nothing to do: nodelet up has created nothing here.");
     return EXIT_OK;
   }
   const removal = newRemoval();
@@ -118,7 +118,9 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
   );
   if (pods.length === 0) return;
   print(
-    request.graceSeconds === "own" ? "Ending pods, each with its own grace period" : "Ending pods",
+    request.graceSeconds === "own"
+      ? "Stopping pods, each with its own grace period"
+      : "Stopping pods",
   );
   const left = await drainPods({
     paths,
@@ -130,7 +132,7 @@ async function endPods(runtime: RuntimeNote | undefined, parts: Parts): Promise<
     print: (text) => print(`  ${text}`),
     interrupt: context.onInterrupt(),
   });
-  removal.left.push(...left.map((name) => `${name}: has not ended`));
+  removal.left.push(...left.map((name) => `${name}: did not stop`));
 }
 
 /** Makes sure that the runtime can be asked; resolves with whether there is anything to ask it. */
@@ -168,7 +170,7 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
   if (runtime.kind === "found") {
     const kept = all ? [] : ledger.userImages;
     removal.kept.push(
-      ...kept.map((image) => `image ${image} (you brought it; down --images removes it)`),
+      ...kept.map((image) => `image ${image} (you loaded or pulled it; down --images removes it)`),
     );
     const images = [...ledger.images, ...(all ? ledger.userImages : [])];
     if (images.length === 0) return;
@@ -189,7 +191,7 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
   if (runtime.process === undefined || !isRunning(runtime.process)) return;
   if (keepsImages(parts))
     removal.left.push(...(await keepUserImages(runtime.socket, ledger.userImages)));
-  print("Ending containerd");
+  print("Stopping containerd");
   if (!(await endProcess(runtime.process, CONTAINERD_MS)))
     removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
 }
@@ -236,8 +238,9 @@ function report({ removed, kept, left }: RemovalReport, io: Io): void {
   const section = (title: string, lines: readonly string[]): readonly string[] =>
     lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
   writeLines(io.stdout, [...section("Removed", removed), ...section("Kept", kept)]);
-  writeLines(io.stderr, section("nodelet: not everything could be removed; left are", left));
+  writeLines(io.stderr, section("nodelet: failed to remove everything; left:", left));
   if (left.length > 0) return;
-  const rest = kept.length === 0 ? "nothing of nodelet runs or is left" : "nothing of nodelet runs";
+  const rest =
+    kept.length === 0 ? "nothing of nodelet is running or left" : "nothing of nodelet is running";
   writeLines(io.stdout, [`Done: ${rest}.`]);
 }

@@ -164,7 +164,7 @@ async function untilEmpty(
     const name = podDisplayName(pod);
     if (life.kind === "terminating" && !reported.has(name)) {
       reported.add(name);
-      print(`${name}: ending, it has ${counted(life.graceSeconds, "second")}`);
+      print(`${name}: stopping (grace period ${counted(life.graceSeconds, "second")})`);
     }
     if (life.kind === "released") print(`${name}: gone`);
   };

@@ -13,7 +13,7 @@ export async function endAgent(paths: UpPaths, print: (text: string) => void): P
   for (const find of [supervisor, () => orphanedAgent(paths)]) {
     const mark = find();
     if (mark === undefined) continue;
-    print("Ending the agent");
+    print("Stopping the agent");
     if (!(await endProcess(mark, SUPERVISOR_MS)))
       throw new CliError(`process ${mark.pid} does not end`, { fix: `kill -9 ${mark.pid}` });
   }
@@ -22,8 +22,8 @@ export async function endAgent(paths: UpPaths, print: (text: string) => void): P
     () => false,
   );
   if (answers) {
-    throw new CliError("an agent runs that nodelet up did not start", {
-      fix: "end it with what started it (for example systemctl stop), then try again",
+    throw new CliError("a running agent was not started by nodelet up", {
+      fix: "stop it with what started it (for example systemctl stop), then try again",
     });
   }
 }

@@ -48,7 +48,7 @@ export async function removeMounts(
   }
 }
 
-/** Takes away control groups that were not there before, unless something runs in them. */
+/** Takes away cgroups that were not there before, unless something runs in them. */
 export async function removeCgroups(
   ledger: HostLedger,
   host: Host,
@@ -57,13 +57,13 @@ export async function removeCgroups(
   for (const path of ledger.cgroups) {
     const running = await host.cgroups.processes(path);
     if (running.length > 0) {
-      removal.left.push(`control group ${path}: processes ${running.join(" ")} run in it`);
+      removal.left.push(`cgroup ${path}: processes ${running.join(" ")} run in it`);
       continue;
     }
     try {
       await host.cgroups.destroy(path);
     } catch (thrown) {
-      removal.left.push(`control group ${path}: ${messageOf(thrown)}`);
+      removal.left.push(`cgroup ${path}: ${messageOf(thrown)}`);
     }
   }
 }
@@ -120,7 +120,7 @@ export async function removeFolders(
   const keepsStore = keptImages.length > 0 && existsSync(containerd.root);
   if (keepsStore)
     removal.kept.push(
-      `${containerd.root} (${counted(keptImages.length, "image")} that you brought; down --images removes them)`,
+      `${containerd.root} (${counted(keptImages.length, "image")} that you loaded or pulled; down --images removes them)`,
     );
   const trees: readonly (readonly [path: string, what: string])[] = [
     ...(keepsStore ? [] : [[containerd.root, "containerd's images and containers"] as const]),

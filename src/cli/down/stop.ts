@@ -37,7 +37,7 @@ export async function runStop(request: StopNodeRequest, context: DownContext): P
   await endAgent(paths, print);
   const runtime = readLedger(paths.ledger)?.runtime;
   if (runtime === undefined) {
-    print("There is nothing to stop: nodelet up has made nothing here.");
+    print("Nothing to stop: nodelet up has created nothing here.");
     return EXIT_OK;
   }
   const nodeName = (await connectMachine(silentLog).host.facts()).hostname.toLowerCase();

@@ -17,7 +17,7 @@ export function busyboxEntries(): TarEntry[] {
   const program = findStaticBusybox();
   if (program === undefined) {
     throw new CliError("there is no static busybox on this machine to build an image from", {
-      fix: "apt-get install busybox-static, or the like of your distribution",
+      fix: "apt-get install busybox-static, or your distribution's equivalent",
     });
   }
   const applets = execFileSync(program, ["--list"], { encoding: "utf8" }).trim().split("\n");

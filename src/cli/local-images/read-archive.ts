@@ -83,7 +83,7 @@ function findLists(fd: number, sizeBytes: number, shown: string): ReadonlyMap<st
     readSync(fd, header, 0, BLOCK_BYTES, at);
     if (header.every((byte) => byte === 0)) break;
     const entry = readHeader(header);
-    if (entry === undefined) throw noArchive(shown, `byte ${at} begins no tar entry`);
+    if (entry === undefined) throw noArchive(shown, `byte ${at} is not the start of a tar entry`);
     const name = LISTS.find((each) => each === entry.path);
     if (name !== undefined) found.set(name, { headerAt: at, sizeBytes: entry.sizeBytes });
     at += BLOCK_BYTES + Math.ceil(entry.sizeBytes / BLOCK_BYTES) * BLOCK_BYTES;

@@ -66,7 +66,7 @@ async function untilShown(
     const image = await storedImage(cri, name, signal);
     if (image !== undefined) return image;
     if (performance.now() > deadline)
-      throw new CliError(`the runtime does not show the imported image ${name}`, {
+      throw new CliError(`the runtime does not list the imported image ${name}`, {
         fix: "is it an image for this machine's architecture? `nodelet images` lists what is there",
       });
     await sleep(POLL_MS, undefined, { signal });
@@ -220,8 +220,8 @@ function meter(totalBytes: number, onProgress: (progress: Progress) => void): Tr
 function startCtr(socket: string, words: readonly string[], signal: AbortSignal) {
   const ctr = findProgram("ctr");
   if (ctr === undefined)
-    throw new CliError("the program ctr is missing, which comes with containerd", {
-      fix: "apt-get install containerd, or the like of your distribution",
+    throw new CliError("ctr not found; it is part of containerd", {
+      fix: "apt-get install containerd, or your distribution's equivalent",
     });
   const argv = ["--address", socket, "--namespace", "k8s.io", ...words];
   const child = spawn(ctr, argv, { stdio: ["pipe", "pipe", "pipe"], signal });

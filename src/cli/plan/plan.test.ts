@@ -157,5 +157,5 @@ test("readNode reads the capacity of a Node and reports what is missing", () => 
     { sizeBytes: 2 ** 30, pages: 0 },
   ]);
   assert.throws(() => readNode("kind: Node", "n.yaml"), /n\.yaml: status\.capacity\.cpu/);
-  assert.throws(() => readNode("kind: Pod", "n.yaml"), /is no Node/);
+  assert.throws(() => readNode("kind: Pod", "n.yaml"), /is not a Node/);
 });

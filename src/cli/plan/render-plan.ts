@@ -52,7 +52,7 @@ function label({ namespace, name }: PlannedPod): string {
 }
 
 function treeLines({ groups }: NodePlan, paint: Paint): readonly string[] {
-  const lines = [paint("bold", "Control groups")];
+  const lines = [paint("bold", "Cgroups")];
   const depths = depthsOf(groups);
   for (const [i, group] of groups.entries()) {
     const depth = depths[i] ?? 0;
@@ -94,7 +94,7 @@ const ABOUT: Readonly<Record<PlannedGroup["kind"], string>> = {
   tier: "",
   pod: "",
   container: "container",
-  reserved: "the machine's own; not made, only limited",
+  reserved: "exists already; only its limits are set",
 };
 
 function aboutOf({ kind, pod, qosClass, oomScoreAdj }: PlannedGroup): string {

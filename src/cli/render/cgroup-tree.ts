@@ -58,7 +58,7 @@ function aboutOf({ kind, exists, pod, container }: ReportedGroup): string {
   const parts = [
     kind === "container" ? `container ${oneLine(container ?? "")} of ${oneLine(pod ?? "")}` : "",
     kind === "pod" ? `pod ${oneLine(pod ?? "")}` : "",
-    kind === "unknown" ? "of no pod that the agent knows; goes with the next clean-up" : "",
+    kind === "unknown" ? "belongs to no known pod; removed by the next cleanup" : "",
     exists ? "" : "missing",
   ].filter((part) => part !== "");
   return parts.length === 0 ? "" : `  (${parts.join("; ")})`;
@@ -67,7 +67,7 @@ function aboutOf({ kind, exists, pod, container }: ReportedGroup): string {
 const WHOSE: Readonly<Record<ReportedValue["state"], string>> = {
   same: "",
   differs: "",
-  foreign: "; set by somebody else",
+  foreign: "; set by another program",
   runtime: "; set by the runtime",
 };
 

@@ -48,7 +48,7 @@ test("renderEviction: signals beside their thresholds, and the pods in their ord
     "allocatableMemory.available           -          -           -   hard   not measured",
     "",
     "memory is short (memory.available): there is nothing of the node itself to reclaim.",
-    "Pods go in this order:",
+    "Pods would be evicted in this order:",
     "  The node was low on resource: memory. Threshold quantity: 100Mi, available: 44Mi.",
     "",
     "POD             USES   REQUESTS   PRIORITY   FATE    WHY",

@@ -14,7 +14,7 @@ const STATES: Readonly<Record<ReportedSignal["state"], string>> = {
   unknown: "not measured",
   unmet: "not met",
   met: "met",
-  unresolved: "met before, minimum to reclaim not there yet",
+  unresolved: "met before, minimum reclaim not reached yet",
 };
 
 const SIGNAL_COLUMNS: readonly Column<ReportedSignal>[] = [
@@ -115,7 +115,9 @@ function pressureLines(
 
 function orderLine(mayGo: boolean, isReclaimed: boolean): string {
   if (!mayGo) return "No pod may be evicted.";
-  return isReclaimed ? "If that is not enough, pods go in this order:" : "Pods go in this order:";
+  return isReclaimed
+    ? "If that is not enough, pods would be evicted in this order:"
+    : "Pods would be evicted in this order:";
 }
 
 const STEPS: Readonly<Record<string, string>> = {

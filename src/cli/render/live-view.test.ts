@@ -50,7 +50,7 @@ function screen(changes: Partial<Screen> = {}): Screen {
       ),
     ].map((event) => eventRow(event, NOW)),
     notices: [],
-    footer: ["Ctrl-C ends the agent, pods run on"],
+    footer: ["Ctrl-C stops the agent, pods keep running"],
     now: NOW,
     ...changes,
   };
@@ -85,7 +85,7 @@ test("`renderScreen` of a node that is not ready, with a broken manifest and a w
         node: summarizeNode(overview, [problem], undefined),
         pods: [],
         events: [],
-        notices: ["the agent ended with code 1", "it is started again in 2 s"],
+        notices: ["the agent exited with code 1", "restarting it in 2 s"],
       }),
       80,
       16,

@@ -130,7 +130,7 @@ const VECTORS: readonly (readonly [
   ],
   [
     "an unusable containerd",
-    { runtime: own({ notUsing: "it runs a pod of somebody else" }) },
+    { runtime: own({ notUsing: "it runs a pod of another agent" }) },
     "containerd",
     "ok",
     /starts its own, since of the one found: it runs a pod/,
@@ -178,7 +178,7 @@ const VECTORS: readonly (readonly [
     { disk: { path: "/v", availableBytes: 9 * GIB, capacityBytes: 100 * GIB } },
     "disk",
     "warn",
-    /ending pods/,
+    /evicts pods/,
   ],
 ];
 

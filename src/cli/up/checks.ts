@@ -135,7 +135,7 @@ function judgeCapabilities({ capabilities }: MachineReport): Check {
     const names = lacking.map(({ name, what }) => `${name} (${what})`).join(", ");
     return fail("rights", `no ${names}`, "start nodelet outside of the container, or privileged");
   }
-  if (mayLowerOomScore(capabilities)) return ok("rights", "all that is needed");
+  if (mayLowerOomScore(capabilities)) return ok("rights", "all present");
   const without = "pods work, but none can be protected from the kernel's out-of-memory killer";
   return warn("rights", "no CAP_SYS_RESOURCE", without);
 }
@@ -163,7 +163,7 @@ function judgeCgroups({ cgroups }: MachineReport): Check {
   }
   const pids = controllers.has("pids") ? "" : ", no limit of processes (no pids controller)";
   if (version === 2) return ok("cgroups", `version 2${pids}`);
-  const fix = "works; Kubernetes is giving it up, so boot with version 2 when you can";
+  const fix = "works, but is deprecated in Kubernetes: boot with cgroup v2 if you can";
   return warn("cgroups", `version 1${pids}`, fix);
 }
 
@@ -174,13 +174,13 @@ function judgeSwap({ swapBytes }: MachineReport): Check {
 }
 
 function judgePrograms({ missing }: MachineReport): Check {
-  if (missing.length === 0) return ok("programs", "all that are needed");
+  if (missing.length === 0) return ok("programs", "all present");
   const names = missing.map(({ program }) => program).join(", ");
   const packages = [...new Set(missing.map(({ debian }) => debian))].join(" ");
   return fail(
     "programs",
     `missing: ${names}`,
-    `apt-get install --no-install-recommends ${packages}, or the like of your distribution`,
+    `apt-get install --no-install-recommends ${packages}, or your distribution's equivalent`,
   );
 }
 
@@ -211,7 +211,11 @@ function judgeOthers({ otherKubelets, ownAgent }: MachineReport): Check {
       ownAgent === undefined ? "none" : `none beside this node's own (process ${ownAgent})`,
     );
   const found = otherKubelets.join(", ");
-  return fail("other agents", `${found} looks after pods here`, "stop it, or use another machine");
+  return fail(
+    "other agents",
+    `${found} is already running pods here`,
+    "stop it, or use another machine",
+  );
 }
 
 function judgeName({ nodeName }: MachineReport): Check {
@@ -219,7 +223,7 @@ function judgeName({ nodeName }: MachineReport): Check {
   return fail(
     "node name",
     nodeName.problem,
-    "give the machine such a name: hostnamectl set-hostname",
+    "give the machine a valid name: hostnamectl set-hostname",
   );
 }
 
@@ -233,7 +237,7 @@ function judgePorts({ takenPorts, ownAgent }: MachineReport): Check {
   return fail(
     "ports",
     found.join(", "),
-    `end what listens there, or set ${settings} in the configuration`,
+    `stop what listens there, or set ${settings} in the configuration`,
   );
 }
 
@@ -243,7 +247,7 @@ function judgeDisk({ disk }: MachineReport): Check {
   if (availableBytes < MIN_DISK_BYTES)
     return fail("disk", found, `at least ${humanBytes(MIN_DISK_BYTES)} are needed`);
   if (availableBytes < capacityBytes * EVICTION_SHARE)
-    return warn("disk", found, "below 10 % a Kubernetes node makes room by ending pods");
+    return warn("disk", found, "below 10 % a Kubernetes node evicts pods to free space");
   return ok("disk", found);
 }
 

@@ -31,7 +31,7 @@ export function linkCommand(ledger: OpenLedger, print: (text: string) => void): 
   const found = findProgram(NAME);
   if (found !== undefined) {
     if (!isSame(found, program))
-      print(`${found} is another program and stays; this one is ${program}`);
+      print(`${found} is another program and was kept; this one is ${program}`);
     return;
   }
   if (!isOurs(ledger.now, link)) return;
@@ -42,7 +42,7 @@ export function linkCommand(ledger: OpenLedger, print: (text: string) => void): 
     print(`linked ${link} to ${program}`);
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    print(`${link} cannot be made (${code}); the program is ${program}`);
+    print(`${link} cannot be created (${code}); the program is ${program}`);
   }
 }
 
@@ -56,7 +56,7 @@ function isOurs({ links }: Pick<HostLedger, "links">, link: string): boolean {
   return links[link] !== undefined && linkTarget(link) === links[link];
 }
 
-/** Where a link leads; undefined for what is no link. */
+/** Where a link leads; undefined for what is not a link. */
 export function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);

@@ -19,7 +19,7 @@ export async function installDemo(paths: UpPaths, target: ImageTarget): Promise<
   const file = join(paths.manifests, `${DEMO_POD}.yaml`);
   const state = fileState(target.ledger.now, file);
   if (state === "changed" || state === "foreign") {
-    target.print(`${file} is yours and stays as it is`);
+    target.print(`${file} is yours and is not changed`);
     return;
   }
   const manifest = readFileSync(join(packageRoot(), "examples", "hello", "pod.yaml"), "utf8");

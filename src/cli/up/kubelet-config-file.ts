@@ -13,7 +13,7 @@ export interface ConfigFileInputs {
 }
 
 const HEADING = `# The configuration of the agent that "nodelet up" starts. Change what you like: once changed, the file
-# is yours and stays as it is. All fields: docs/configuration.md
+# is yours and is not changed. All fields: docs/configuration.md
 `;
 
 /**

@@ -14,7 +14,7 @@ export interface ProcessMark {
   readonly startTicks: number;
 }
 
-/** The runtime that pods run on. */
+/** The runtime that pods keep running. */
 export type RuntimeNote =
   | { readonly kind: "own"; readonly socket: string; readonly process?: ProcessMark }
   | { readonly kind: "found"; readonly socket: string };
@@ -35,7 +35,7 @@ export interface HostLedger {
   readonly links: Readonly<Record<string, string>>;
   /** Settings of the kernel before the first `up`, by their path below /proc/sys. */
   readonly sysctls: Readonly<Record<string, string>>;
-  /** Whether the agent's control groups were not there before. */
+  /** Whether the agent's cgroups were not there before. */
   readonly cgroups: readonly string[];
   /** Chains of packet filter rules that were there before, as `table/chain`. */
   readonly chainsBefore: readonly string[];

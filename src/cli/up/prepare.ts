@@ -21,7 +21,7 @@ export interface Preparation {
   readonly print: (text: string) => void;
 }
 
-/** The agent's control groups hang here (cgroupRoot left alone). */
+/** The agent's cgroups hang here (cgroupRoot left alone). */
 export const AGENT_CGROUP = "/kubepods";
 
 /**
@@ -84,7 +84,7 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
 function writeKubeletConfig({ paths, ledger, report, print }: Preparation, socket: string): void {
   const state = fileState(ledger.now, paths.config);
   if (state === "changed" || state === "foreign") {
-    print(`${paths.config} is yours and stays as it is`);
+    print(`${paths.config} is yours and is not changed`);
     return;
   }
   const { version = 2 } = report.cgroups;

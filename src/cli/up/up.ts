@@ -26,7 +26,7 @@ export async function runUp(request: UpRequest, context: UpContext): Promise<num
   const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
   const orphan = checkOnly ? undefined : orphanedAgent(paths);
   if (!checkOnly && orphan === undefined && (await agentRuns(paths))) {
-    print("the agent runs already");
+    print("agent is already running");
     if (request.demo) await bringDemo(request, print);
     return detach && !request.untilReady ? EXIT_OK : await viewNode(request, context, "attached");
   }
@@ -78,8 +78,8 @@ async function bringDemo({ paths }: UpRequest, print: (text: string) => void): P
   const ledger = new OpenLedger(paths.ledger);
   const { runtime } = ledger.now;
   if (runtime === undefined) {
-    throw new CliError("the agent that runs was not started by `nodelet up`", {
-      fix: "end it first, or put examples/hello/pod.yaml into its folder of manifests yourself",
+    throw new CliError("the running agent was not started by `nodelet up`", {
+      fix: "stop it first, or put examples/hello/pod.yaml into its folder of manifests yourself",
     });
   }
   const own = runtime.kind === "own";

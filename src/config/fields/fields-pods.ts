@@ -25,18 +25,18 @@ const PERCENT = "0 to 100";
 /** Where pods come from, how they run, their images and logs. */
 export const POD_FIELDS = [
   active("staticPodPath", text(""), "Folder or file with the manifests of static pods."),
-  active("staticPodURL", text(""), "Address that static pods are fetched from."),
+  active("staticPodURL", text(""), "URL that static pod manifests are fetched from."),
   active(
     "staticPodURLHeader",
     map({ kind: "list", of: STRING }),
     "Headers sent with the requests to staticPodURL.",
   ),
-  active("fileCheckFrequency", duration("20s"), "How often staticPodPath is read again."),
-  active("httpCheckFrequency", duration("20s"), "How often staticPodURL is fetched again."),
+  active("fileCheckFrequency", duration("20s"), "How often staticPodPath is read."),
+  active("httpCheckFrequency", duration("20s"), "How often staticPodURL is fetched."),
   active(
     "syncFrequency",
     duration("1m0s"),
-    "How long a pod goes at most without being planned again, and half as long again; whatever changes it is an event anyhow.",
+    "Maximum time between two syncs of a pod, which varies by up to half of it; changes trigger a sync at once.",
   ),
   active(
     "podLogsDir",
@@ -58,12 +58,12 @@ export const POD_FIELDS = [
   active(
     "runtimeRequestTimeout",
     duration("2m0s"),
-    "Longest wait for an answer of the runtime, except pulls, logs, exec and attach.",
+    "Timeout of requests to the runtime, except pulls, logs, exec and attach.",
   ),
   active(
     "crashLoopBackOff.maxContainerRestartPeriod",
     optional(durationOrZero("")),
-    "Longest pause between two restarts of a crashing container; 5m0s with the gate KubeletCrashLoopBackOffMax.",
+    "Maximum back-off between restarts of a crashing container; 5m0s with the gate KubeletCrashLoopBackOffMax.",
     "1s to 300s",
   ),
   active("clusterDomain", text(""), "DNS domain added to the search list of pods."),
@@ -73,18 +73,18 @@ export const POD_FIELDS = [
     textOrEmpty("/etc/resolv.conf"),
     "Resolver file of the node that pods' DNS starts from; empty means none.",
   ),
-  active("maxPods", integerNotZero(110), "Most pods on this node.", NOT_NEGATIVE),
+  active("maxPods", integerNotZero(110), "Maximum number of pods on this node.", NOT_NEGATIVE),
   active(
     "podsPerCore",
     integer(0),
-    "Most pods per CPU, within maxPods; 0 is no limit.",
+    "Maximum number of pods per CPU, within maxPods; 0 is no limit.",
     NOT_NEGATIVE,
   ),
-  active("podCIDR", text(""), "Addresses for pods without a cluster, as the runtime is told them."),
+  active("podCIDR", text(""), "Pod CIDR without a cluster, passed to the runtime."),
   active(
     "podPidsLimit",
     longInteger(-1),
-    "Most processes in one pod; -1 leaves only the node's own limit.",
+    "Maximum number of processes in a pod; -1 leaves only the node's own limit.",
   ),
   planned(
     "hairpinMode",
@@ -98,11 +98,15 @@ export const POD_FIELDS = [
     "Run the static pods once and exit; no longer possible.",
     "false",
   ),
-  active("featureGates", map(BOOLEAN), "Features switched on or off; see the list of gates."),
+  active(
+    "featureGates",
+    map(BOOLEAN),
+    "Feature gates that are enabled or disabled; see the list of gates.",
+  ),
   active(
     "imagePullCredentialsVerificationPolicy",
     optional(text("")),
-    "Whose credentials are asked for when an image is already there; NeverVerifyPreloadedImages with the gate KubeletEnsureSecretPulledImages.",
+    "Which images that are already present need pull credentials; NeverVerifyPreloadedImages with the gate KubeletEnsureSecretPulledImages.",
     "NeverVerify, NeverVerifyPreloadedImages, NeverVerifyAllowlistedImages or AlwaysVerify",
   ),
   active(
@@ -114,7 +118,7 @@ export const POD_FIELDS = [
   active(
     "registryBurst",
     integerNotZero(10),
-    "Image pulls that may come at once above that rate.",
+    "Maximum burst of image pulls above registryPullQPS.",
     NOT_NEGATIVE,
   ),
   active(
@@ -125,31 +129,31 @@ export const POD_FIELDS = [
   active(
     "maxParallelImagePulls",
     optional(integer(0)),
-    "Most pulls at the same time; absent is no limit.",
+    "Maximum number of parallel image pulls; no limit when not set.",
     "1 or more; above 1 only with serializeImagePulls false",
   ),
   active(
     "imageMinimumGCAge",
     duration("2m0s"),
-    "An unused image stays at least this long.",
+    "Minimum age before an unused image is removed.",
     "not negative",
   ),
   active(
     "imageMaximumGCAge",
     durationOrZero("0s"),
-    "An image unused for longer is removed; 0s never.",
+    "Maximum time an image may be unused before it is removed; 0s is no limit.",
     "0s, or more than imageMinimumGCAge",
   ),
   active(
     "imageGCHighThresholdPercent",
     integer(85),
-    "Disk usage that starts the removal of images.",
+    "Disk usage at which image garbage collection starts.",
     PERCENT,
   ),
   active(
     "imageGCLowThresholdPercent",
     integer(80),
-    "Disk usage at which the removal of images ends.",
+    "Disk usage at which image garbage collection stops.",
     "0 to 100, less than imageGCHighThresholdPercent",
   ),
   active("containerLogMaxSize", text("10Mi"), "Size at which a container log is rotated."),
@@ -158,13 +162,13 @@ export const POD_FIELDS = [
   active(
     "containerLogMonitorInterval",
     durationOrZero("10s"),
-    "How often log sizes are looked at.",
+    "How often log sizes are checked.",
     "3s or more",
   ),
   active(
     "configMapAndSecretChangeDetectionStrategy",
     text("Watch"),
-    "How changes of ConfigMaps and Secrets are noticed.",
+    "How changes of ConfigMaps and Secrets are detected.",
     "Get, Cache or Watch",
   ),
   active(
@@ -172,7 +176,7 @@ export const POD_FIELDS = [
     boolean(false),
     "RuntimeDefault for containers without a seccomp profile.",
   ),
-  active("allowedUnsafeSysctls", list(STRING), "Sysctls that pods may set although unsafe."),
+  active("allowedUnsafeSysctls", list(STRING), "Unsafe sysctls that pods may set."),
   active(
     "userNamespaces.idsPerPod",
     longInteger(65536),
@@ -188,7 +192,7 @@ export const POD_FIELDS = [
   active(
     "enableControllerAttachDetach",
     boolean(true),
-    "Leave attaching of volumes to the cluster's controller.",
+    "Let the attach/detach controller of the cluster attach volumes.",
   ),
   active(
     "localStorageCapacityIsolation",

@@ -18,14 +18,14 @@ import {
 } from "./field-types.ts";
 
 const PORT = "1 to 65535";
-const PORT_OR_OFF = "0 to 65535, 0 switches it off";
+const PORT_OR_OFF = "0 to 65535, 0 disables it";
 const NOT_NEGATIVE = "0 or more";
 
 /** The agent's ports, who may use them, and what it logs. */
 export const SERVING_FIELDS = [
-  active("enableServer", boolean(true), "Serve the HTTPS port at all."),
+  active("enableServer", boolean(true), "Enable the HTTPS server."),
   active("address", text("0.0.0.0"), "Address the HTTPS port listens on.", "an IP address"),
-  active("port", integerNotZero(10250), "The HTTPS port.", PORT),
+  active("port", integerNotZero(10250), "Port of the HTTPS server.", PORT),
   active(
     "readOnlyPort",
     integer(0),
@@ -43,18 +43,18 @@ export const SERVING_FIELDS = [
   active(
     "tlsCurvePreferences",
     list(INT32),
-    "Key exchange mechanisms allowed, as numbers of the TLS registry; empty takes the default.",
+    "Key exchange mechanisms, as numbers of the TLS registry; empty takes the default.",
   ),
   active(
     "tlsMinVersion",
     text(""),
-    "Lowest TLS version accepted.",
+    "Minimum TLS version accepted.",
     "VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13",
   ),
   active(
     "rotateCertificates",
     boolean(false),
-    "Renew the client certificate through the API server before it ends.",
+    "Renew the client certificate through the API server before it expires.",
   ),
   active(
     "serverTLSBootstrap",
@@ -65,38 +65,38 @@ export const SERVING_FIELDS = [
   active(
     "authentication.x509.clientCAFile",
     text(""),
-    "Authorities whose client certificates are believed, PEM.",
+    "CA certificates that client certificates are verified with, PEM.",
   ),
   active(
     "authentication.webhook.enabled",
     boolean(true),
-    "Have bearer tokens checked by the API server (TokenReview).",
+    "Authenticate bearer tokens with the API server (TokenReview).",
   ),
   active(
     "authentication.webhook.cacheTTL",
     duration("2m0s"),
-    "How long the answer to a token is remembered.",
+    "How long the result of token authentication is cached.",
   ),
   active(
     "authentication.anonymous.enabled",
     boolean(false),
-    "Let requests without credentials through as system:anonymous.",
+    "Allow requests without credentials, as system:anonymous.",
   ),
   active(
     "authorization.mode",
     text("Webhook"),
-    "Who decides what a caller may do: nobody (AlwaysAllow) or the API server (Webhook).",
+    "Authorization mode: AlwaysAllow, or Webhook (asks the API server with SubjectAccessReview).",
     "AlwaysAllow or Webhook",
   ),
   active(
     "authorization.webhook.cacheAuthorizedTTL",
     duration("5m0s"),
-    "How long a yes is remembered.",
+    "How long positive authorization results are cached.",
   ),
   active(
     "authorization.webhook.cacheUnauthorizedTTL",
     duration("30s"),
-    "How long a no is remembered.",
+    "How long negative authorization results are cached.",
   ),
   active(
     "enableDebuggingHandlers",
@@ -135,14 +135,14 @@ export const SERVING_FIELDS = [
     durationOrNanoseconds("5s"),
     "How often buffered log lines are written; text, or a number of nanoseconds.",
   ),
-  active("logging.verbosity", integer(0), "Amount of detail; 0 is the least.", "0 to 2147483647"),
+  active("logging.verbosity", integer(0), "Log verbosity; 0 logs the least.", "0 to 2147483647"),
   planned(
     "logging.vmodule",
     list({
       kind: "object",
       members: { filePattern: requiredMember(STRING), verbosity: requiredMember(INT32) },
     }),
-    "Another verbosity for some source files; text format only.",
+    "Log verbosity of single source files; text format only.",
   ),
   planned(
     "logging.options.text.splitStream",
@@ -189,14 +189,14 @@ export const SERVING_FIELDS = [
   active(
     "eventBurst",
     integerNotZero(100),
-    "Events that may come at once above that rate.",
+    "Maximum burst of events above eventRecordQPS.",
     NOT_NEGATIVE,
   ),
   active("kubeAPIQPS", integer(50), "Requests to the API server per second.", NOT_NEGATIVE),
   active(
     "kubeAPIBurst",
     integerNotZero(100),
-    "Requests to the API server that may come at once above that rate.",
+    "Maximum burst of requests above kubeAPIQPS.",
     NOT_NEGATIVE,
   ),
   inert(

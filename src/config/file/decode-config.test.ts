@@ -37,10 +37,13 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
     "authentication: [1]",
     "/c.yaml:3: authentication: Invalid value: [1]: expected a mapping, got a list",
   ],
-  ["logging: debug", '/c.yaml:3: logging: Invalid value: "debug": expected a mapping, got a text'],
+  [
+    "logging: debug",
+    '/c.yaml:3: logging: Invalid value: "debug": expected a mapping, got a string',
+  ],
   [
     'port: "10250"',
-    '/c.yaml:3: port: Invalid value: "10250": expected a whole number, got a text (remove the quotes)',
+    '/c.yaml:3: port: Invalid value: "10250": expected a whole number, got a string (remove the quotes)',
   ],
   [
     "port: 10250.5",
@@ -59,7 +62,7 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
   ["port: [10250]", "/c.yaml:3: port: Invalid value: [10250]: expected a whole number, got a list"],
   [
     'failSwapOn: "false"',
-    '/c.yaml:3: failSwapOn: Invalid value: "false": expected true or false, got a text (remove the quotes)',
+    '/c.yaml:3: failSwapOn: Invalid value: "false": expected true or false, got a string (remove the quotes)',
   ],
   [
     "failSwapOn: 0",
@@ -67,19 +70,19 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "memoryThrottlingFactor: much",
-    '/c.yaml:3: memoryThrottlingFactor: Invalid value: "much": expected a number, got a text',
+    '/c.yaml:3: memoryThrottlingFactor: Invalid value: "much": expected a number, got a string',
   ],
   [
     "clusterDomain: 5",
-    "/c.yaml:3: clusterDomain: Invalid value: 5: expected a text, got a whole number (write it in quotes)",
+    "/c.yaml:3: clusterDomain: Invalid value: 5: expected a string, got a whole number (write it in quotes)",
   ],
   [
     "clusterDomain: yes",
-    "/c.yaml:3: clusterDomain: Invalid value: true: expected a text, got true or false (write it in quotes)",
+    "/c.yaml:3: clusterDomain: Invalid value: true: expected a string, got true or false (write it in quotes)",
   ],
   [
     "clusterDomain: {a: b}",
-    '/c.yaml:3: clusterDomain: Invalid value: {"a":"b"}: expected a text, got a mapping',
+    '/c.yaml:3: clusterDomain: Invalid value: {"a":"b"}: expected a string, got a mapping',
   ],
   [
     "syncFrequency: 60",
@@ -111,35 +114,35 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "clusterDNS: 10.0.0.10",
-    '/c.yaml:3: clusterDNS: Invalid value: "10.0.0.10": expected a list, got a text',
+    '/c.yaml:3: clusterDNS: Invalid value: "10.0.0.10": expected a list, got a string',
   ],
   [
     "clusterDNS: [10]",
-    "/c.yaml:3: clusterDNS[0]: Invalid value: 10: expected a text, got a whole number (write it in quotes)",
+    "/c.yaml:3: clusterDNS[0]: Invalid value: 10: expected a string, got a whole number (write it in quotes)",
   ],
   [
     "clusterDNS: [null]",
-    "/c.yaml:3: clusterDNS[0]: Invalid value: null: expected a text, got nothing",
+    "/c.yaml:3: clusterDNS[0]: Invalid value: null: expected a string, got nothing",
   ],
   [
     "kubeReserved:\n  cpu: 1",
-    "/c.yaml:4: kubeReserved[cpu]: Invalid value: 1: expected a text, got a whole number (write it in quotes)",
+    "/c.yaml:4: kubeReserved[cpu]: Invalid value: 1: expected a string, got a whole number (write it in quotes)",
   ],
   [
     "kubeReserved: cpu=1",
-    '/c.yaml:3: kubeReserved: Invalid value: "cpu=1": expected a mapping, got a text',
+    '/c.yaml:3: kubeReserved: Invalid value: "cpu=1": expected a mapping, got a string',
   ],
   [
     "evictionHard:\n  memory.available: null",
-    "/c.yaml:4: evictionHard[memory.available]: Invalid value: null: expected a text, got nothing",
+    "/c.yaml:4: evictionHard[memory.available]: Invalid value: null: expected a string, got nothing",
   ],
   [
     'featureGates:\n  PodsAPI: "true"',
-    '/c.yaml:4: featureGates[PodsAPI]: Invalid value: "true": expected true or false, got a text (remove the quotes)',
+    '/c.yaml:4: featureGates[PodsAPI]: Invalid value: "true": expected true or false, got a string (remove the quotes)',
   ],
   [
     "staticPodURLHeader:\n  Accept: text/yaml",
-    '/c.yaml:4: staticPodURLHeader[Accept]: Invalid value: "text/yaml": expected a list, got a text',
+    '/c.yaml:4: staticPodURLHeader[Accept]: Invalid value: "text/yaml": expected a list, got a string',
   ],
   [
     "registerWithTaints: [{key: a, efect: NoSchedule, effect: NoSchedule}]",
@@ -151,7 +154,7 @@ const WRONG: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "registerWithTaints: [a=b:NoSchedule]",
-    '/c.yaml:3: registerWithTaints[0]: Invalid value: "a=b:NoSchedule": expected a mapping, got a text',
+    '/c.yaml:3: registerWithTaints[0]: Invalid value: "a=b:NoSchedule": expected a mapping, got a string',
   ],
   [
     "reservedMemory: [{numaNode: 0, limits: {memory: [1]}}]",
@@ -182,7 +185,7 @@ const IDENTITY: readonly (readonly [text: string, problems: readonly string[]])[
   ["  \n\n", [`/c.yaml: (file): Required value: the file is empty ${START}`]],
   ["# nothing\n", ["/c.yaml: there is no document in the text"]],
   ["- 1\n", ["/c.yaml: (file): Invalid value: [1]: expected a mapping, got a list"]],
-  ["hello\n", ['/c.yaml: (file): Invalid value: "hello": expected a mapping, got a text']],
+  ["hello\n", ['/c.yaml: (file): Invalid value: "hello": expected a mapping, got a string']],
   [
     "port: 1\n",
     [
@@ -278,7 +281,7 @@ test("sizes have bounds", () => {
       `kubeReserved: {${Array.from({ length: 10_001 }, (_, i) => `a${i}: b`).join(", ")}}`,
       /kubeReserved: Too many: 10001: must have at most 10000 items/,
     ],
-    ["clusterDomain: 9007199254740993", /9007199254740993: expected a text, got a whole number/],
+    ["clusterDomain: 9007199254740993", /9007199254740993: expected a string, got a whole number/],
   ];
   for (const [body, pattern] of rows) {
     const problems = problemsOf(`${HEAD}${body}\n`);

@@ -71,7 +71,7 @@ export function decodeValue(
 export function jsonKindOf(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return "a list";
-  if (typeof value === "string") return "a text";
+  if (typeof value === "string") return "a string";
   if (typeof value === "bigint") return "a whole number";
   if (typeof value === "number") return Number.isInteger(value) ? "a whole number" : "a number";
   if (typeof value === "boolean") return "true or false";
@@ -121,7 +121,7 @@ function decodeInteger(
 function decodeText(value: unknown, path: string, report: Report): string | undefined {
   if (typeof value !== "string") {
     const fix = isTree(value) || Array.isArray(value) ? "" : "write it in quotes";
-    return wrong({ path, report }, value, "a text", value === null ? "" : fix);
+    return wrong({ path, report }, value, "a string", value === null ? "" : fix);
   }
   if (value.length > MAX_TEXT) {
     report(invalidValue(path, value, `may not be longer than ${MAX_TEXT} characters`));

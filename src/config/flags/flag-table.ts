@@ -27,11 +27,11 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("node-ip", "nodeIP", "string", {
     group: "Cluster and node",
-    about: "Address of the node, or one of each family with a comma between. :: prefers IPv6.",
+    about: "IP address of the node, or a comma-separated IPv4 and IPv6 pair. :: prefers IPv6.",
   }),
   own("node-labels", "nodeLabels", "labels", {
     group: "Cluster and node",
-    about: "Labels the node is registered with, key=value with commas between.",
+    about: "Labels to register the node with, as comma-separated key=value pairs.",
   }),
   own("cloud-provider", "cloudProvider", "string", {
     group: "Cluster and node",
@@ -70,7 +70,7 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   own("event-mode", "eventMode", "string", {
     group: "Only in nodelet",
     about:
-      "Protected keeps steps of a pod's life from being lost; Reference treats events exactly as the kubelet does.",
+      "Protected never drops events of a pod's lifecycle; Reference handles events exactly like the Go kubelet.",
   }),
   own("image-policy", "imagePolicy", "string", {
     group: "Only in nodelet",
@@ -78,36 +78,36 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("runtime-cgroups", "runtimeCgroups", "string", {
     group: "Other",
-    about: "Control group that holds the container runtime, for its usage in /stats/summary.",
+    about: "Cgroup that holds the container runtime, for its usage in /stats/summary.",
   }),
   own("device-wait", "deviceWait", "duration", {
     group: "Only in nodelet",
     about:
-      "How long a pod waits for a device plugin that is known but not there. 0s refuses it at once, as the kubelet does.",
+      "How long a pod waits for a device plugin that is known but not connected. 0s rejects the pod at once, like the Go kubelet.",
   }),
   own("device-allocate-timeout", "deviceAllocateTimeout", "duration", {
     group: "Only in nodelet",
     about:
-      "How long a device plugin may take to answer Allocate, at most 24h. 0s waits for ever, as the kubelet does.",
+      "How long a device plugin may take to answer Allocate, at most 24h. 0s waits without limit, like the Go kubelet.",
   }),
   own("keep-init-devices", "keepInitDevices", "bool", {
     group: "Only in nodelet",
     about:
-      "Devices that only init containers needed stay with the pod until it ends, as with the kubelet.",
+      "Keep devices that only init containers used allocated until the pod ends, like the Go kubelet.",
   }),
   own("keep-probe-leftovers", "keepProbeLeftovers", "bool", {
     group: "Only in nodelet",
-    about:
-      "Processes that exec probes leave behind when they run out of time go on, as with the kubelet.",
+    about: "Keep processes that exec probes leave behind when they time out, like the Go kubelet.",
   }),
   own("fine-probe-rate", "fineProbeRate", "int32", {
     group: "Only in nodelet",
-    about: "Looks a second that probes with periods below a second may make together on this node.",
+    about:
+      "Maximum probe attempts per second on this node for all probes with periods below a second.",
   }),
   own("inspect", "inspect", "inspector", {
     group: "Only in nodelet",
     about:
-      "Open Node's inspector for debuggers, on loopback only. Whoever reaches it can do what the agent can.",
+      "Open Node's inspector for debuggers, on loopback only. Anyone who can reach it can do what the agent can.",
   }),
   own("housekeeping-interval", "housekeepingInterval", "duration", {
     group: "Other",
@@ -138,12 +138,12 @@ const OWN_FLAGS: readonly FlagSpec[] = [
   }),
   own("maximum-dead-containers-per-container", "maximumDeadContainersPerContainer", "int32", {
     group: "Deprecated",
-    about: "Finished instances kept of each container.",
+    about: "Number of terminated instances kept of each container.",
     deprecated: EVICT_INSTEAD,
   }),
   own("maximum-dead-containers", "maximumDeadContainers", "int32", {
     group: "Deprecated",
-    about: "Finished containers kept in all; negative is no limit.",
+    about: "Number of terminated containers kept in total; negative is no limit.",
     deprecated: EVICT_INSTEAD,
   }),
   own("register-schedulable", "registerSchedulable", "bool", {

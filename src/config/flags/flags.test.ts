@@ -184,7 +184,10 @@ test("the help text names every flag, aligned, without colour, within 100 column
   assert.doesNotMatch(help, /\u001b/);
   for (const line of help.split("\n")) assert.ok(line.length <= 100, line);
   assert.match(help, /^ {2}-v, --v level$/m);
-  assert.match(help, /^ {6}--max-pods number\n {8}Most pods on this node\. Default 110\./m);
+  assert.match(
+    help,
+    /^ {6}--max-pods number\n {8}Maximum number of pods on this node\. Default 110\./m,
+  );
 });
 
 /** A value of the flag's type in file form, and the arguments that say it. */

@@ -196,8 +196,8 @@ class FlagReader {
     const spec = previous.startsWith("--") ? flagNamed(previous.slice(2)) : undefined;
     const fix =
       spec?.type === "bool"
-        ? `write --${spec.name}=${word}: a flag that is on or off takes its value behind =`
-        : "only flags are taken here";
+        ? `write --${spec.name}=${word}: a boolean flag takes its value after =`
+        : "unexpected argument: only flags are accepted";
     this.#problem("", `unknown command ${word}`, fix);
   }
 

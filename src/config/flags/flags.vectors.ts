@@ -155,15 +155,13 @@ export const PROBLEMS: readonly (readonly [
   [["-v"], ["--v: flag needs an argument: 'v' in -v"]],
   [["--=5"], ["--=5: bad flag syntax: --=5"]],
   [["---max-pods=5"], ["---max-pods=5: bad flag syntax: ---max-pods=5"]],
-  [["run"], ["unknown command run (only flags are taken here)"]],
-  [["-"], ["unknown command - (only flags are taken here)"]],
+  [["run"], ["unknown command run (unexpected argument: only flags are accepted)"]],
+  [["-"], ["unknown command - (unexpected argument: only flags are accepted)"]],
   [
     ["--fail-swap-on", "false"],
-    [
-      "unknown command false (write --fail-swap-on=false: a flag that is on or off takes its value behind =)",
-    ],
+    ["unknown command false (write --fail-swap-on=false: a boolean flag takes its value after =)"],
   ],
-  [["--", "x"], ["unknown command x (only flags are taken here)"]],
+  [["--", "x"], ["unknown command x (unexpected argument: only flags are accepted)"]],
   [
     ["--max-pods=abc"],
     [

@@ -149,7 +149,7 @@ function imagePatternFault(pattern: string): string {
   }
   const last = image.split("/").at(-1) ?? "";
   if (image.includes("/") && last.includes(":")) return "image pattern must not have a tag";
-  return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(image) ? "" : "image pattern is no image name";
+  return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(image) ? "" : "image pattern is not an image name";
 }
 
 function validateContainerLogs(config: KubeletConfig): ConfigProblem[] {
@@ -212,7 +212,9 @@ function validateSysctls(config: KubeletConfig): ConfigProblem[] {
   config.allowedUnsafeSysctls.forEach((pattern, i) => {
     const path = `allowedUnsafeSysctls[${i}]`;
     if (pattern.length > MAX_SYSCTL || !SYSCTL.test(pattern)) {
-      problems.push(invalidValue(path, pattern, "is no sysctl name and no prefix of one with a *"));
+      problems.push(
+        invalidValue(path, pattern, "is neither a sysctl name nor a prefix of one that ends in *"),
+      );
       return;
     }
     const dotted = pattern.replaceAll("/", ".");

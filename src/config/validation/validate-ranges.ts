@@ -38,14 +38,8 @@ const within = (
 /** Numbers that must lie between two bounds. Source: apis/config/validation of Kubernetes 1.36. */
 const RANGES: readonly RangeRule[] = [
   within("port", 1, MAX_PORT, PORT, "the usual port is 10250"),
-  within(
-    "readOnlyPort",
-    0,
-    MAX_PORT,
-    "must be between 0 and 65535, inclusive",
-    "0 switches it off",
-  ),
-  within("healthzPort", 0, MAX_PORT, PORT, "0 switches it off"),
+  within("readOnlyPort", 0, MAX_PORT, "must be between 0 and 65535, inclusive", "0 disables it"),
+  within("healthzPort", 0, MAX_PORT, PORT, "0 disables it"),
   atLeast("nodeLeaseDurationSeconds", 1, "must be greater than 0"),
   atLeast("eventBurst", 0, NOT_NEGATIVE),
   atLeast("eventRecordQPS", 0, NOT_NEGATIVE),

@@ -20,11 +20,11 @@ export const PLACES: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "tlsCertFile: /x",
-    "tlsPrivateKeyFile: Required value: tlsCertFile is of no use without it (set tlsPrivateKeyFile too)",
+    "tlsPrivateKeyFile: Required value: tlsCertFile has no effect without it (set tlsPrivateKeyFile too)",
   ],
   [
     "tlsPrivateKeyFile: /x",
-    "tlsCertFile: Required value: tlsPrivateKeyFile is of no use without it (set tlsCertFile too)",
+    "tlsCertFile: Required value: tlsPrivateKeyFile has no effect without it (set tlsCertFile too)",
   ],
   [
     "systemCgroups: /system",
@@ -61,7 +61,7 @@ export const PLACES: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     'allowedUnsafeSysctls: ["net.*.x"]',
-    'allowedUnsafeSysctls[0]: Invalid value: "net.*.x": is no sysctl name and no prefix of one with a *',
+    'allowedUnsafeSysctls[0]: Invalid value: "net.*.x": is neither a sysctl name nor a prefix of one that ends in *',
   ],
   [
     "reservedSystemCPUs: 0-a",

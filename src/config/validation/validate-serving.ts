@@ -69,7 +69,9 @@ function validateTls(config: KubeletConfig, gates: FeatureGates): ConfigProblem[
   if ((tlsCertFile === "") !== (tlsPrivateKeyFile === "")) {
     const missing = tlsCertFile === "" ? "tlsCertFile" : "tlsPrivateKeyFile";
     const given = tlsCertFile === "" ? "tlsPrivateKeyFile" : "tlsCertFile";
-    problems.push(requiredValue(missing, `${given} is of no use without it`, `set ${missing} too`));
+    problems.push(
+      requiredValue(missing, `${given} has no effect without it`, `set ${missing} too`),
+    );
   }
   config.tlsCipherSuites.forEach((name, i) => {
     if (isKnownCipherSuite(name)) return;

@@ -12,11 +12,11 @@ export const NUMBERS: readonly (readonly [body: string, problem: string])[] = [
   ],
   [
     "readOnlyPort: 65536",
-    "readOnlyPort: Invalid value: 65536: must be between 0 and 65535, inclusive (0 switches it off)",
+    "readOnlyPort: Invalid value: 65536: must be between 0 and 65535, inclusive (0 disables it)",
   ],
   [
     "healthzPort: 65536",
-    "healthzPort: Invalid value: 65536: must be between 1 and 65535, inclusive (0 switches it off)",
+    "healthzPort: Invalid value: 65536: must be between 1 and 65535, inclusive (0 disables it)",
   ],
   [
     "nodeLeaseDurationSeconds: -1",

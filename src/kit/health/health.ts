@@ -70,7 +70,7 @@ export class HealthRegistry {
     deps.metrics.collected(
       {
         name: "nodelet_health_lag_seconds",
-        help: "Lag or age that each health check of the agent is about.",
+        help: "Lag or age measured by each health check of the agent.",
         type: "gauge",
       },
       () => this.#lags(),

@@ -163,7 +163,7 @@ export class SegmentLog {
       if (!match) continue;
       const segment = Number(match[1]);
       const isFile = kind === "file" || kind === "link";
-      if (isFile || (setAside && !(await state.setAside(this.#file(segment), "it is no file"))))
+      if (isFile || (setAside && !(await state.setAside(this.#file(segment), "it is not a file"))))
         numbers.push(segment);
     }
     return numbers.sort((a, b) => a - b);

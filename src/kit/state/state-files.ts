@@ -108,7 +108,7 @@ export class StateFiles {
     metrics.collected(
       {
         name: "nodelet_state_files_set_aside_total",
-        help: "State files that could not be used and were renamed to .broken, by kind of file.",
+        help: "Damaged state files that were renamed to .broken, by kind of file.",
         type: "counter",
       },
       () => [...this.#setAside].map(([file, value]) => ({ labels: { file }, value })),
@@ -169,7 +169,7 @@ export class StateFiles {
       const bad = lines.slice(0, -1).filter((line) => line !== "" && !isLine(line)).length;
       return bad === 0
         ? { kind: "read", value: all }
-        : { kind: "broken", why: `${bad} of its lines make no sense` };
+        : { kind: "broken", why: `${bad} of its lines are invalid` };
     });
     const last = text.slice(text.lastIndexOf("\n") + 1);
     const isTorn = last !== "" && !isLine(last);
@@ -214,7 +214,7 @@ export class StateFiles {
       try {
         const facts = await files.facts(folder.path);
         if (facts === undefined || facts.kind === "directory") throw error;
-        await this.setAside(folder, "it is no folder");
+        await this.setAside(folder, "it is not a folder");
         await make();
       } catch (again) {
         this.#report(folder, { kind: "unwritten", why: messageOf(again) });
@@ -352,19 +352,19 @@ export class StateFiles {
     const fields = { file: name, path, why, lost: holds };
     switch (cause.kind) {
       case "setAside":
-        log.error("state file cannot be used; it was set aside and the agent goes on without it", {
+        log.error("state file is damaged; renamed it and continuing without it", {
           ...fields,
           keptAs: cause.keptAs,
         });
         break;
       case "unusable":
-        log.error("state file can neither be used nor renamed; it counts as missing", fields);
+        log.error("state file is damaged and cannot be renamed; treating it as missing", fields);
         break;
       case "unwritten":
         log.error("state file cannot be written; its content is kept in memory only", fields);
         break;
       case "refused":
-        log.error("state file is refused and left as it is; the agent goes on without it", fields);
+        log.error("state file is unsafe to use and was not changed; continuing without it", fields);
         break;
       default:
         cause.kind satisfies never;

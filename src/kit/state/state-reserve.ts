@@ -67,13 +67,13 @@ export class StateReserve {
       if (facts === undefined || facts.sizeBytes === 0) return false;
       await files.remove(this.#path);
       this.#isMade = false;
-      log.error("the disk is full; the reserve was released for statuses and journal", {
+      log.error("the disk is full; released reserved space for statuses and journal", {
         path: this.#path,
         bytes: facts.sizeBytes,
       });
       return true;
     } catch (error) {
-      log.warn("the reserve of the disk cannot be released", { error });
+      log.warn("failed to release reserved disk space", { error });
       return false;
     }
   }
@@ -90,7 +90,7 @@ export class StateReserve {
       await files.writeAtomic(this.#path, this.#content(), FILE_MODE);
       this.#isMade = true;
     } catch (error) {
-      log.verbose(2, "the reserve of the disk cannot be made", { error });
+      log.verbose(2, "failed to reserve disk space", { error });
     }
   }
 

@@ -24,7 +24,7 @@ const TIMED = `${ONCE} Start it from cron or a systemd timer.`;
 const SCALING = "There are no replicas to scale: apply as many Pods as you need.";
 const BUDGET = "Deletions and evictions are not held back: there are no replicas to take over.";
 const NETWORK = "Reach a pod by its IP, a hostPort or kubectl port-forward.";
-const RIGHTS = "Whoever holds the kubeconfig may do everything.";
+const RIGHTS = "The kubeconfig gives full access to this API.";
 
 const CRDS = "customresourcedefinitions";
 

@@ -35,7 +35,7 @@ function readOperation(step: unknown): Operation {
   if (typeof op !== "string") throw new PatchFault("an operation of a JSON patch has no op");
   if (typeof path !== "string") throw new PatchFault(`operation ${op} has no path`);
   if (from !== undefined && typeof from !== "string")
-    throw new PatchFault(`operation ${op} has a from that is no path`);
+    throw new PatchFault(`operation ${op} has a from that is not a path`);
   return {
     op,
     path: readPointer(path),

@@ -48,7 +48,7 @@ function mergeField(value: unknown, change: unknown, shape: SchemaShape): unknow
 function retained(value: Tree, patch: Tree): Record<string, unknown> {
   const kept = ownField(patch, RETAIN);
   if (kept === undefined) return { ...value };
-  if (!Array.isArray(kept)) throw new PatchFault(`${RETAIN} is no list`);
+  if (!Array.isArray(kept)) throw new PatchFault(`${RETAIN} is not a list`);
   return Object.fromEntries(Object.entries(value).filter(([key]) => kept.includes(key)));
 }
 
@@ -66,7 +66,7 @@ function mergeList(
     return [...present, ...patch.filter((item) => !present.some((each) => isSame(each, item)))];
   }
   if (!patch.every(isTree))
-    throw new PatchFault(`an element of a list with the key ${mergeKey} is no object`);
+    throw new PatchFault(`an element of a list with the key ${mergeKey} is not an object`);
   const replaces = patch.some((item) => item[DIRECTIVE] === "replace");
   let merged: readonly unknown[] = replaces ? [] : present;
   for (const item of patch) {
@@ -103,7 +103,7 @@ function withElement(
 
 function removeValues(result: Record<string, unknown>, field: string, values: unknown): void {
   const list = ownField(result, field);
-  if (!Array.isArray(values)) throw new PatchFault(`${REMOVE_FROM}${field} is no list`);
+  if (!Array.isArray(values)) throw new PatchFault(`${REMOVE_FROM}${field} is not a list`);
   if (Array.isArray(list))
     setOwn(
       result,
@@ -122,7 +122,7 @@ interface Ordering {
 /** Puts elements in the order the patch asks for; those it does not name stay behind their predecessors. */
 function order(result: Record<string, unknown>, { field, wanted, before, shape }: Ordering): void {
   const list = ownField(result, field);
-  if (!Array.isArray(wanted)) throw new PatchFault(`${ORDER}${field} is no list`);
+  if (!Array.isArray(wanted)) throw new PatchFault(`${ORDER}${field} is not a list`);
   if (!Array.isArray(list) || shape.kind !== "list") return;
   const key = shape.rule?.mergeKey;
   const idOf = (item: unknown) =>

@@ -156,7 +156,7 @@ describe("ObjectStore", () => {
   const BROKEN: Readonly<Record<string, readonly [content: string, why: RegExp]>> = {
     "cut off": ['{"apiVersion":"v1","ki', /JSON/],
     empty: ["", /JSON/],
-    "no object": ["[1]", /no object/],
+    "no object": ["[1]", /not an object/],
     "without metadata": ['{"apiVersion":"v1","kind":"ConfigMap"}', /no metadata/],
     "without kind": ['{"metadata":{"name":"bad","namespace":"a"}}', /no kind/],
     "of another object": [JSON.stringify(map("other", "1")), /it is of a\/other/],

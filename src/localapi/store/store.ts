@@ -289,7 +289,7 @@ function objectOf({ key, content }: StoredRow): ApiObject | string {
   } catch (error) {
     return messageOf(error);
   }
-  if (!isTree(object)) return "it is no object";
+  if (!isTree(object)) return "it is not an object";
   const { metadata, kind, apiVersion } = object;
   if (!isTree(metadata)) return "it has no metadata";
   if (typeof kind !== "string" || typeof apiVersion !== "string")

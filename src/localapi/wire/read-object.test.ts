@@ -65,7 +65,7 @@ test("`readWireObject` reads maps, times, quantities, embedded messages and byte
   });
 });
 
-test("`readWireObject` refuses what is no object, whatever the bytes are", () => {
+test("`readWireObject` refuses what is not an object, whatever the bytes are", () => {
   assert.throws(() => readWireObject(new Uint8Array(), known), WireFault);
   assert.throws(() => readWireObject(object("v1", "Secret", []), known), /no kind "Secret"/);
   fc.assert(

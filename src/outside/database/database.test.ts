@@ -76,11 +76,11 @@ describe("openDatabase", () => {
       filled(path);
       const first = openDatabase(path);
       const row = { collection: "maps", key: "a/7", content: "x".repeat(500) };
-      first.setAside([{ ...row, why: "it is no object" }]);
+      first.setAside([{ ...row, why: "it is not an object" }]);
       first.close();
       const again = openDatabase(path);
       assert.equal([...again.rows()].length, 199);
-      assert.deepEqual(again.broken(), [{ ...row, why: "it is no object" }]);
+      assert.deepEqual(again.broken(), [{ ...row, why: "it is not an object" }]);
       again.commit({ rows: [{ ...row, content: "{}" }] });
       assert.deepEqual(again.broken(), []);
       again.close();

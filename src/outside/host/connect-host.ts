@@ -24,12 +24,12 @@ export interface HostOptions {
   readonly log: Log;
   /** Who makes the system calls on files of pods; workers of its own unless given. */
   readonly fileWorkers?: FileWorkers;
-  /** Where the control groups are; found in `/proc/self/mountinfo` by default. */
+  /** Where the cgroups are; found in `/proc/self/mountinfo` by default. */
   readonly cgroupMounts?: CgroupMounts;
 }
 
 /**
- * The machine this process runs on. Control groups are looked for when first asked for; a machine
+ * The machine this process runs on. Cgroups are looked for when first asked for; a machine
  * without them is an `OutsideError` "precondition" then, and everything else works.
  */
 export function connectHost(options: HostOptions): Host {
@@ -63,7 +63,7 @@ function connectCgroups({ clock, cgroupMounts }: HostOptions): CgroupTree {
   if (mounts === undefined) {
     throw new OutsideError(
       "precondition",
-      "no control groups: /proc/self/mountinfo shows neither cgroup2 nor cgroup mounts with cpu and memory",
+      "no cgroups: /proc/self/mountinfo shows neither cgroup2 nor cgroup mounts with cpu and memory",
     );
   }
   return mounts.version === 1

@@ -131,11 +131,11 @@ export interface FileTrees {
  */
 export type PodFiles = Omit<Files, "watchDirectory"> & FileTrees;
 
-/** Generation of the kernel's control groups. */
+/** Generation of the kernel's cgroups. */
 export type CgroupVersion = 1 | 2;
 
 /**
- * The kernel's control groups by path (`/kubepods/burstable/podX`), whatever the version. A `file` is
+ * The kernel's cgroups by path (`/kubepods/burstable/podX`), whatever the version. A `file` is
  * the kernel's name (`cpu.shares`, `memory.max`); on v1 its prefix picks the hierarchy.
  */
 export interface CgroupTree {
@@ -271,7 +271,7 @@ export interface Host {
   /** As `podFiles`, in a worker process. */
   readonly volumes: VolumeFiles;
   readonly cgroups: CgroupTree;
-  /** Asked only where systemd keeps the control groups. */
+  /** Asked only where systemd keeps the cgroups. */
   readonly systemd?: SystemdUnits;
   /** State of the worker processes; absent where there are none (a simulation). */
   fileWorkers?(): FileWorkerFacts;

@@ -233,7 +233,7 @@ export class KubeClient {
     try {
       return JSON.parse(reply.body) as T;
     } catch (error) {
-      throw new OutsideError("invalid", `${method} ${path}: the answer is no JSON`, {
+      throw new OutsideError("invalid", `${method} ${path}: the answer is not JSON`, {
         cause: error,
       });
     }

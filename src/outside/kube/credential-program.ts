@@ -106,6 +106,6 @@ function parse(output: string, fail: (why: string) => never): ExecCredential | n
     return JSON.parse(output) as ExecCredential | null;
   } catch {
     // The parser's own message quotes what it read, which may be a secret.
-    return fail("its answer is no JSON");
+    return fail("its answer is not JSON");
   }
 }

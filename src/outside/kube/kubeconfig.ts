@@ -61,7 +61,7 @@ function clusterOf(
 ): Pick<Kubeconfig, "server" | "serverName" | "insecure" | "authorities"> {
   const given = cluster.text("server") || cluster.fail("server", "is missing");
   const server = given.includes("://") ? given : `https://${given}`;
-  if (!/^https?:\/\/[^/]+/.test(server)) cluster.fail("server", `${given} is no URL`);
+  if (!/^https?:\/\/[^/]+/.test(server)) cluster.fail("server", `${given} is not a URL`);
   if (cluster.text("proxy-url")) cluster.fail("proxy-url", "proxies are not supported");
   const serverName = cluster.text("tls-server-name");
   const authorities = cluster.source("certificate-authority-data", "certificate-authority", folder);
@@ -156,7 +156,7 @@ class Reader {
     this.#place = place;
     this.#fail = fail;
     if (typeof value !== "object" || value === null || Array.isArray(value))
-      fail(place || "document", "is no object");
+      fail(place || "document", "is not an object");
     this.#tree = value as Tree;
   }
 
@@ -182,7 +182,7 @@ class Reader {
 
   texts(key: string): readonly string[] {
     return this.#items(key).map((item) =>
-      typeof item === "string" ? item : this.fail(key, "must be a list of texts"),
+      typeof item === "string" ? item : this.fail(key, "must be a list of strings"),
     );
   }
 
@@ -206,7 +206,7 @@ class Reader {
   source(dataKey: string, fileKey: string, folder: string): Source | undefined {
     const data = this.text(dataKey);
     if (data) {
-      const text = decodeBase64(data) ?? this.fail(dataKey, "is no base64");
+      const text = decodeBase64(data) ?? this.fail(dataKey, "is not base64");
       return { kind: "text", text };
     }
     const file = this.text(fileKey);

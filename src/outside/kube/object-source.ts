@@ -193,7 +193,7 @@ export class WatchedObjects implements ObjectSource {
       };
       const onKnown = () => entry.known && end(() => entry.known && resolve(entry.known));
       const onAbort = () => end(() => reject(signal.reason as Error));
-      const late = `${kind.plural} "${namespace}/${name}": the API server has not said in time what it is`;
+      const late = `${kind.plural} "${namespace}/${name}": the API server did not return it in time`;
       const cancel = this.#deps.clock.alarm(FIRST_ANSWER_MS, () =>
         end(() => reject(new OutsideError("deadline", late))),
       );

@@ -231,7 +231,7 @@ class Follower<T extends KubeObject> {
       return { kind: "gone", object: slim };
     }
     if (type !== "ADDED" && type !== "MODIFIED")
-      throw new OutsideError("invalid", `the watch brought an event of unknown type ${type}`);
+      throw new OutsideError("invalid", `the watch returned an event of unknown type ${type}`);
     if (version !== "" && this.#versions.get(key) === version) return undefined;
     this.#versions.set(key, version);
     return { kind: "set", object: slim };
@@ -341,9 +341,9 @@ function parseEvent(line: string): WatchEvent {
     if (typeof event?.type === "string" && typeof event.object === "object" && event.object)
       return { type: event.type, object: event.object };
   } catch (error) {
-    throw new OutsideError("invalid", "the watch brought something that is no JSON", {
+    throw new OutsideError("invalid", "the watch returned invalid JSON", {
       cause: error,
     });
   }
-  throw new OutsideError("invalid", "the watch brought something that is no event");
+  throw new OutsideError("invalid", "the watch returned something that is not an event");
 }

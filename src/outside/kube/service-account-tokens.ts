@@ -76,7 +76,7 @@ export class RequestedTokens implements ServiceAccountTokens {
     } catch (error) {
       if (!kept || clock.wall() >= kept.expiresAt) throw error;
       const of = `${options.namespace}/${options.serviceAccount}`;
-      log.warn("a token of a service account could not be renewed yet", {
+      log.warn("failed to renew a service account token; will retry", {
         serviceAccount: of,
         pod: options.pod.name,
         error,

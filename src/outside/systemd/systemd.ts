@@ -1,5 +1,5 @@
 /**
- * systemd as the keeper of control groups: slices made, limited and removed by name. `connect-systemd.ts`
+ * systemd as the keeper of cgroups: slices made, limited and removed by name. `connect-systemd.ts`
  * speaks to it by D-Bus; tests bring their own.
  */
 

@@ -96,7 +96,7 @@ export function decodeNames(element: DerElement): AlternativeNames {
 
 function addressBytes(address: string): Uint8Array {
   if (isIPv4(address)) return Uint8Array.from(address.split(".").map(Number));
-  if (!isIPv6(address)) throw broken(`${JSON.stringify(address)} is no IP address`);
+  if (!isIPv6(address)) throw broken(`${JSON.stringify(address)} is not an IP address`);
   const [before = "", after] = withoutDots(address).split("::");
   const head = groupsOf(before);
   const tail = groupsOf(after ?? "");

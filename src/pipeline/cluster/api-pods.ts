@@ -51,7 +51,7 @@ export class ApiPods implements PodSource {
     this.#staleSince = deps.clock.monotonic();
   }
 
-  /** Fails while the API server cannot be heard. Pods run on, so the node stays Ready. */
+  /** Fails while the API server cannot be heard. Pods keep running, so the node stays Ready. */
   get healthCheck(): HealthCheck {
     const { clock } = this.#deps;
     return ageCheck({
@@ -60,7 +60,7 @@ export class ApiPods implements PodSource {
       clock,
       limitMs: STALE_LIMIT_MS,
       since: () => this.#staleSince ?? clock.monotonic(),
-      missing: "pods of this node could not be followed in the API",
+      missing: "failed to watch the pods of this node",
     });
   }
 

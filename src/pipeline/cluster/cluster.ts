@@ -1,7 +1,7 @@
 /**
  * The pipeline's side towards the API server. In: pods of the node as the API has them, statuses and
  * records. Out: desired pods, statuses in the API, mirror pods. Invariants: one write under way for each pod;
- * nothing is deleted from the API before nothing of it is left here; while the API is away pods run on,
+ * nothing is deleted from the API before nothing of it is left here; while the API is away pods keep running,
  * and what it missed is brought to it later.
  */
 import type { Node, Pod } from "../../api/generated/types.ts";

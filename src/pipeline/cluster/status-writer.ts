@@ -305,7 +305,7 @@ export class StatusWriter {
       kept: ownPart(reply.status),
     };
     for (const problem of heldBack)
-      log.error("part of a pod's status is not written: the API would refuse all of it", {
+      log.error("omitting part of a pod's status that the API would reject", {
         pod: podDisplayName(target),
         error: problem,
       });

@@ -157,6 +157,6 @@ function refused(
   message: string,
 ): Remembered {
   const kept = before?.pods ?? [];
-  const consequence = kept.length > 0 ? " (the pods of its last good content run on)" : "";
+  const consequence = kept.length > 0 ? " (the pods of its last valid content keep running)" : "";
   return { stamp, pods: kept, problem: { origin, message: `${message}${consequence}` } };
 }

@@ -86,7 +86,7 @@ export function tokenAuthenticator(
     const { status } = await client.create(TOKEN_REVIEWS, {}, { spec: { token } }, signal);
     const { username = "", groups = [], uid, extra } = status?.user ?? {};
     if (status?.authenticated !== true || username === "")
-      return { kind: "refused", why: status?.error || "the API server does not know the token" };
+      return { kind: "refused", why: status?.error || "the API server rejected the token" };
     const identity: Identity = {
       name: username,
       groups,

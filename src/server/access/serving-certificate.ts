@@ -110,7 +110,7 @@ export class ServingCertificate {
       return await this.load();
     } catch (error) {
       if (!(error instanceof UsageError) && !isOutside(error)) throw error;
-      this.#deps.log.error("certificates of the server have changed and cannot be used", { error });
+      this.#deps.log.error("failed to reload the changed certificates of the server", { error });
       return undefined;
     }
   }
@@ -195,7 +195,7 @@ export class ServingCertificate {
 
   #whyAnother(pem: string): string | undefined {
     const { notAfter, names } = parseCertificate(pem);
-    if (notAfter - this.#deps.clock.wall() < RENEW_BEFORE_MS) return "it is about to end";
+    if (notAfter - this.#deps.clock.wall() < RENEW_BEFORE_MS) return "it is about to expire";
     const { dnsNames, ipAddresses } = namesOf(this.#options);
     const missing = [
       ...dnsNames.filter((name) => !names.dnsNames.includes(name)),

@@ -3,7 +3,7 @@ import { isActive } from "../../api/pod-facts.ts";
 import { replyJson, type ServedRoute } from "../call.ts";
 import type { ServedNode } from "../served-node.ts";
 
-/** The live control groups beside the desired ones, and their repair; on the agent's own socket only. */
+/** The live cgroups beside the desired ones, and their repair; on the agent's own socket only. */
 export function cgroupRoutes(node: ServedNode): readonly ServedRoute[] {
   const { cgroups } = node.subsystems;
   const local = { endpoints: ["local"], access: { subresources: ["proxy"] } } as const;

@@ -27,7 +27,7 @@ function thresholdsOf({ query }: Call): ReadonlyMap<EvictionSignal, EvictionAmou
   const thresholds = new Map<EvictionSignal, EvictionAmount>();
   for (const [signal, text] of query) {
     if (!isEvictionSignal(signal))
-      throw new HttpProblem(400, `${signal.slice(0, 40)} is no eviction signal\n`);
+      throw new HttpProblem(400, `${signal.slice(0, 40)} is not an eviction signal\n`);
     const reading = readEvictionAmount(text);
     if (!reading.ok)
       throw new HttpProblem(400, `${signal}=${text.slice(0, 40)}: ${reading.error}\n`);

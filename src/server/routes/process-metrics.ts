@@ -73,7 +73,7 @@ export function exposeProcess(metrics: MetricsRegistry, own: OwnProcess, nodeNam
   metrics.collected(
     {
       name: "nodelet_eventloop_delay_seconds",
-      help: "How long turns of the event loop took within the last one to two minutes.",
+      help: "Duration of event loop iterations in the last one to two minutes.",
       type: "gauge",
     },
     () => {

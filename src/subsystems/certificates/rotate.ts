@@ -70,7 +70,7 @@ export async function keepCertificate(
       if (signal.aborted || !isOutside(error)) throw error;
       failures += 1;
       const fields = { error, failures };
-      log.warn(`the ${options.what} certificate could not be renewed yet`, fields);
+      log.warn(`the ${options.what} certificate could not be renewed; will retry`, fields);
       await clock.sleep(retryDelayMs(failures, RETRY), signal).catch(() => {});
     }
   }

@@ -51,13 +51,13 @@ export async function askForCertificate(
   deps: SignDeps,
   signal: AbortSignal,
 ): Promise<string> {
-  const message = "nobody signed the request within the time it had";
+  const message = "the request was not signed in time";
   const limit = { clock: deps.clock, ms: signing.timeoutMs, message };
   const certificate = await within(limit, signal, async (waits) =>
     untilSigned(await createRequest(signing, deps, waits), deps, waits),
   );
   if (!keyBelongsTo(signing.key.privateKeyPem, certificate))
-    throw new OutsideError("invalid", "the certificate that was issued is about another key");
+    throw new OutsideError("invalid", "the issued certificate has another key");
   return certificate;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The control groups of the node, of each class of service and of each pod.
+ * The cgroups of the node, of each class of service and of each pod.
  *
  * Owns: the tree below `<cgroupRoot>/kubepods` down to the pods' groups; containers' groups are the
  * runtime's. Comes in: the node's facts, configuration, pods. Goes out: groups and their limits, paths

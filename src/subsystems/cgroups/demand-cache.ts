@@ -4,7 +4,7 @@ import { type PodDemand, readDemand } from "./plan/demand.ts";
 /** Pods are replaced, never changed, so what one asks for is read once. */
 const known = new WeakMap<Pod, PodDemand>();
 
-/** What the pod asks for. `UsageError` on a value that is no quantity. */
+/** What the pod asks for. `UsageError` on a value that is not a quantity. */
 export function podDemand(pod: Pod): PodDemand {
   const found = known.get(pod);
   if (found) return found;

@@ -17,7 +17,7 @@ export interface ConfigSurroundings {
 /** Memory pages of the architectures that nodelet runs on, by default. */
 export const USUAL_PAGE_BYTES = 4096;
 
-/** The part of the configuration that concerns control groups. */
+/** The part of the configuration that concerns cgroups. */
 export function cgroupOptionsOf(
   config: KubeletConfig,
   { runtimeDriver, pageBytes }: ConfigSurroundings,

@@ -52,7 +52,7 @@ export function tierName(root: CgroupName, qos: QosClass): CgroupName {
 export function podName(root: CgroupName, qos: QosClass, uid: string): CgroupName {
   if (!/^[A-Za-z0-9][A-Za-z0-9.-]*$/.test(uid)) {
     throw new UsageError(
-      `pod uid ${JSON.stringify(uid)} cannot name a control group: use letters, digits, "-" and "."`,
+      `pod uid ${JSON.stringify(uid)} cannot name a cgroup: use letters, digits, "-" and "."`,
     );
   }
   return [...tierName(root, qos), `${POD_PREFIX}${uid}`];
@@ -79,7 +79,7 @@ export function systemdPath(name: CgroupName): string {
   return `/${slices.join("/")}`;
 }
 
-/** The path in the control group tree, which is also what the runtime gets as `cgroup_parent`. */
+/** The path in the cgroup tree, which is also what the runtime gets as `cgroup_parent`. */
 export function literalPath(name: CgroupName, driver: CgroupDriver): string {
   return driver === "systemd" ? systemdPath(name) : cgroupfsPath(name);
 }

@@ -5,7 +5,7 @@ import { type CgroupDriver, parseCgroupRoot } from "./names.ts";
 import { pageSizeName, readDemandAmounts } from "./plan/demand.ts";
 import type { CgroupSettings, MemoryQos, NodeAmounts, ReservedGroup } from "./settings.ts";
 
-/** The part of the configuration that concerns control groups, in its own words and units. */
+/** The part of the configuration that concerns cgroups, in its own words and units. */
 export interface CgroupOptions {
   readonly driver: CgroupDriver;
   /** In cgroupfs form; empty is the root. */
@@ -48,7 +48,7 @@ export function defaultCgroupOptions(version: 1 | 2): CgroupOptions {
   };
 }
 
-/** A reservation as amounts. `UsageError` on a value that is no quantity. */
+/** A reservation as amounts. `UsageError` on a value that is not a quantity. */
 export function readReservation(list: Readonly<Record<string, string>>): NodeAmounts {
   const pids = list["pid"];
   return { ...readDemandAmounts(list), ...(pids === undefined ? {} : { pids: wholeOf(pids) }) };

@@ -39,7 +39,7 @@ export function checkControllers({ controllers }: CgroupTree): void {
   const missing = NEEDED_CONTROLLERS.filter((controller) => !controllers.has(controller));
   if (missing.length > 0) {
     throw new UsageError(
-      `control groups: the kernel offers no ${missing.join(" and no ")} controller; enable it at boot`,
+      `cgroups: the kernel offers no ${missing.join(" and no ")} controller; enable it at boot`,
     );
   }
 }
@@ -53,7 +53,7 @@ export async function checkRoot(
   const root = literalPath(settings.root, settings.driver);
   if (root === "/" || (await tree.exists(root))) return;
   throw new UsageError(
-    `cgroupRoot ${JSON.stringify(configured)}: no such control group with all controllers; make it before the agent starts`,
+    `cgroupRoot ${JSON.stringify(configured)}: no such cgroup with all controllers; make it before the agent starts`,
   );
 }
 

@@ -28,7 +28,7 @@ export function startProperties(path: string, shape: CgroupShape): readonly Unit
   const parent = above === "" ? ROOT_SLICE : unitOf(above);
   const accounting = shape.version === 2 ? "IOAccounting" : "BlockIOAccounting";
   return [
-    { name: "Description", type: "s", value: `control group ${unitOf(path)}` },
+    { name: "Description", type: "s", value: `cgroup ${unitOf(path)}` },
     { name: "Wants", type: "as", value: [parent] },
     ...["MemoryAccounting", "CPUAccounting", accounting, "TasksAccounting"].map(
       (name): UnitProperty => ({ name, type: "b", value: true }),

@@ -122,7 +122,7 @@ async function realTree(): Promise<{ tree: CgroupTree; root: string }> {
   return { tree: host.cgroups, root };
 }
 
-const notRoot = process.getuid?.() !== 0 && "needs root: control groups of the machine are made";
+const notRoot = process.getuid?.() !== 0 && "needs root: cgroups of the machine are made";
 
 test("the worked example on the real kernel, its life and its end", { skip: notRoot }, async () => {
   const { tree, root } = await realTree();

@@ -183,7 +183,7 @@ function judgeHealth(
   if (presence.list !== "current")
     return {
       kind: "wait",
-      message: `waiting for the plugin of ${resource} to name its devices`,
+      message: `waiting for the plugin of ${resource} to list its devices`,
       otherwise,
       resource,
     };
@@ -201,7 +201,7 @@ function judgeHealth(
     );
   if (!about.held && settling && healthy.size < about.amount)
     return later(
-      `waiting for the plugin of ${resource} to name ${about.amount} healthy devices, it has named ${healthy.size}`,
+      `waiting for the plugin of ${resource} to list ${about.amount} healthy devices, it has listed ${healthy.size}`,
       tooFew(resource, about.amount, healthy.size),
     );
   return undefined;

@@ -269,7 +269,7 @@ export const ROWS: readonly Row[] = [
     name: "a plugin that has not listed",
     pod: "c=1",
     inventory: arrive(EMPTY_INVENTORY, GPU, NOW),
-    expect: `wait: waiting for the plugin of ${GPU} to name its devices`,
+    expect: `wait: waiting for the plugin of ${GPU} to list its devices`,
   },
   {
     name: "a plugin that begins with an empty list",
@@ -283,7 +283,7 @@ export const ROWS: readonly Row[] = [
     inventory: listDevices(arrive(EMPTY_INVENTORY, GPU, NOW), GPU, [
       { id: "a", healthy: true, nodes: [] },
     ]),
-    expect: `wait: waiting for the plugin of ${GPU} to name 2 healthy devices, it has named 1`,
+    expect: `wait: waiting for the plugin of ${GPU} to list 2 healthy devices, it has listed 1`,
   },
   {
     name: "somebody runs with devices nobody wrote down",

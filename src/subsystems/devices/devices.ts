@@ -325,7 +325,7 @@ export class Devices {
     const { state, clock, metrics } = this.#deps;
     const writes = metrics.counter({
       name: "nodelet_device_checkpoint_writes_total",
-      help: "Times the grants of devices were written down.",
+      help: "Number of writes of the device checkpoint.",
     });
     const content = () => ({
       holdings: allHoldings(this.#state.ledger).filter(({ state }) => state === "granted"),

@@ -79,10 +79,10 @@ export class Grants {
         if (attempt.made.size > 0) await this.#deps.saved();
         return { kind: "granted" };
       }
-      return this.#giveBack(attempt, refusal("plugins that change their mind without end"));
+      return this.#giveBack(attempt, refusal("plugins keep changing their answers"));
     } catch (error) {
       if (signal.aborted) throw error;
-      const message = `devices cannot be written down: ${messageOf(error)}`;
+      const message = `failed to write the device checkpoint: ${messageOf(error)}`;
       const otherwise = refusal(message);
       return this.#giveBack(attempt, { kind: "wait", message, otherwise, resource: undefined });
     }
@@ -169,7 +169,7 @@ export class Grants {
     const { container, resource, devices, question, rule } = step;
     const plugin = this.#deps.findPlugin(resource);
     const key = stepKey(container, resource);
-    if (!plugin) return goneWhileAsked(resource, "its plugin has gone");
+    if (!plugin) return goneWhileAsked(resource, "its plugin disconnected");
     if (
       question &&
       plugin.options.getPreferredAllocationAvailable &&
@@ -269,7 +269,7 @@ interface Attempt {
 function goneWhileAsked(resource: string, why: string): Exclude<GrantResult, { kind: "granted" }> {
   return {
     kind: "wait",
-    message: `waiting for the plugin of ${resource} to register again; it went away while it was asked`,
+    message: `waiting for the plugin of ${resource} to register again; it disconnected during the request`,
     otherwise: refusal(why),
     resource,
   };

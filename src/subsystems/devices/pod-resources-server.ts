@@ -55,7 +55,7 @@ export function servePodResources(folder: string, deps: PodResourcesDeps): void 
         listener = await grpc.listen({ path, calls, onBroken: () => wakeup.wake() });
         await wakeup.wait(undefined, signal);
       } catch (error) {
-        log.error("nobody can ask for pod resources", { path, error });
+        log.error("pod resources API is not available", { path, error });
       }
       if (signal.aborted) return;
       await clock.sleep(RETRY_MS, signal).catch(() => {});

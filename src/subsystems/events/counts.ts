@@ -41,15 +41,15 @@ export class EventCounts {
   constructor(metrics: MetricsRegistry) {
     this.#outcomes = metrics.counter({
       name: "nodelet_events_total",
-      help: "Events that were recorded, by what became of them.",
+      help: "Recorded events, by outcome.",
     });
     this.#drops = metrics.counter({
       name: "nodelet_events_dropped_total",
-      help: "Events that were recorded and did not reach the API server, by reason.",
+      help: "Recorded events that did not reach the API server, by reason.",
     });
     this.#missed = metrics.counter({
       name: "nodelet_event_watcher_missed_total",
-      help: "Events that a watcher inside the agent was too slow for, by watcher.",
+      help: "Events skipped because a watcher inside the agent was too slow, by watcher.",
     });
   }
 

@@ -25,7 +25,7 @@ async function answered(call: () => Promise<CoreEvent>): Promise<CoreEvent> {
     throw new EventApiError(faultFrom(error), messageOf(error), { cause: error });
   }
   if (event.kind === "Event" && typeof event.metadata?.name === "string") return event;
-  throw new EventApiError({ kind: "unexpectedObject" }, "the API server's answer is no event");
+  throw new EventApiError({ kind: "unexpectedObject" }, "the API server's answer is not an event");
 }
 
 function faultFrom(error: unknown): EventApiFault {

@@ -66,14 +66,14 @@ export class ReferenceSink {
     for (let tries = 1; ; tries += 1) {
       if (await this.#try({ event: counted, patch }, drain)) return;
       if (tries >= REFERENCE.tries) {
-        log.error("event is lost: too many writes have failed", { reason: event.reason });
+        log.error("event dropped: too many failed writes", { reason: event.reason });
         counts.dropped("retries");
         return;
       }
       const share = tries === 1 ? random.next() : 1;
       await clock.sleep(REFERENCE.pauseMs * share, signal).catch(() => {});
       if (!signal.aborted) continue;
-      log.error("event is lost: the agent ends", { reason: event.reason });
+      log.error("event dropped: the agent is shutting down", { reason: event.reason });
       counts.dropped("shutdown");
       return;
     }
@@ -91,7 +91,7 @@ export class ReferenceSink {
       const verdict = judgeFault(faultOf(error), "Reference", false);
       const about = { reason: write.event.reason, error };
       if (verdict.kind !== "drop") {
-        log.error("event could not be written, it is tried again", about);
+        log.error("failed to write event; will retry", about);
         return false;
       }
       if (verdict.quiet) log.verbose(5, "API server rejected an event", about);

@@ -37,7 +37,7 @@ export interface DiskMeasure {
 export interface NodeMeasures {
   readonly atMs: WallMs;
   readonly memory?: MemoryMeasure;
-  /** Of the control group that holds all pods, where it has a limit. */
+  /** Of the cgroup that holds all pods, where it has a limit. */
   readonly podsMemory?: MemoryMeasure;
   readonly nodefs?: DiskMeasure;
   readonly imagefs?: DiskMeasure;

@@ -150,7 +150,7 @@ test("readSummary: what is missing counts as not measured", () => {
 
 for (const [value, message] of [
   [null, "the document: must be an object"],
-  [{ kind: "PodList", items: [] }, /^is no summary; give the answer of kubectl get --raw/],
+  [{ kind: "PodList", items: [] }, /^is not a summary; give the answer of kubectl get --raw/],
   [summary({ memory: 5 }), "node.memory: must be an object"],
   [
     summary({ fs: { capacityBytes: "5Gi" } }),

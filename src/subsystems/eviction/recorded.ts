@@ -94,7 +94,7 @@ export function readSummary(value: unknown): RecordedNode {
   const pods = root.members("pods");
   if (!node || !pods)
     throw new UsageError(
-      "is no summary; give the answer of kubectl get --raw /api/v1/nodes/NAME/proxy/stats/summary",
+      "is not a summary; give the answer of kubectl get --raw /api/v1/nodes/NAME/proxy/stats/summary",
     );
   const nodefs = diskOf(node.member("fs"));
   const runtime = node.member("runtime");

@@ -41,7 +41,7 @@ export type ThresholdConfig = Pick<
 
 /**
  * The thresholds of a validated configuration: the hard ones, the soft ones, and, where pods are held to what
- * they may use of the node, hard memory once more for their control group (helpers.go ParseThresholdConfig).
+ * they may use of the node, hard memory once more for their cgroup (helpers.go ParseThresholdConfig).
  */
 export function evictionThresholds(config: ThresholdConfig): readonly Threshold[] {
   const { evictionMinimumReclaim, evictionSoft, evictionSoftGracePeriod } = config;

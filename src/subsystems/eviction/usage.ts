@@ -23,7 +23,7 @@ export interface ContainerUsage {
 
 /** What a pod uses as it was measured. */
 export interface PodUsage {
-  /** Working set of its control group. */
+  /** Working set of its cgroup. */
   readonly memoryBytes?: number;
   /** Processes and threads. */
   readonly tasks?: number;

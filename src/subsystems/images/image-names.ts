@@ -2,13 +2,13 @@
 import { normalImageName, parseImageReference } from "../../api/text/image-reference.ts";
 import { globMatches } from "./glob.ts";
 
-/** Registry and path without tag and digest; `undefined` when the text is no name. */
+/** Registry and path without tag and digest; `undefined` when the text is not a name. */
 export function repositoryOf(name: string): string | undefined {
   const reference = parseImageReference(name);
   return reference && `${reference.domain}/${reference.path}`;
 }
 
-/** Registry of a name, e.g. `docker.io`; empty when the text is no name. */
+/** Registry of a name, e.g. `docker.io`; empty when the text is not a name. */
 export function registryOf(name: string): string {
   return parseImageReference(name)?.domain ?? "";
 }

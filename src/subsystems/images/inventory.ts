@@ -176,7 +176,7 @@ export class ImageInventory {
   }
 
   get #file(): StateFile {
-    const holds = "when images were first seen and last used; they count from now";
+    const holds = "when images were first seen and last used; counted from now on";
     return { name: "images", path: this.#options.checkpointPath, holds };
   }
 

@@ -65,7 +65,7 @@ export async function rotateLog(
   } catch (error) {
     await files.rename(rotated, path).catch((renameError: unknown) => {
       const fields = { path, error: renameError };
-      deps.log.warn("a log that was not rotated cannot get its name back", fields);
+      deps.log.warn("failed to rename a log back after a failed rotation", fields);
     });
     throw error;
   }

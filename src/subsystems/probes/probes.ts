@@ -240,12 +240,12 @@ class ProbeRoom implements Probes {
     });
     const lateness = registry.histogram({
       name: "nodelet_probe_lateness_seconds",
-      help: "How much later than its turn a probe began.",
+      help: "Delay of probes after their scheduled time.",
     });
     registry.collected(
       {
         name: "nodelet_exec_probes",
-        help: "Exec probes that run, and that wait for others to end.",
+        help: "Exec probes that are running, or waiting for others to finish.",
         type: "gauge",
       },
       () => [
@@ -255,11 +255,11 @@ class ProbeRoom implements Probes {
     );
     const killed = registry.counter({
       name: "nodelet_exec_probe_killed_processes_total",
-      help: "Processes that were ended because their exec probe ran out of time.",
+      help: "Processes killed because their exec probe timed out.",
     });
     const execTime = registry.counter({
       name: "nodelet_exec_probe_seconds_total",
-      help: "Time that exec probes took together: what the runtime and the node pay for them.",
+      help: "Total time spent in exec probes.",
     });
     const lateSeries = lateness.series({});
     const durations = new WeakMap<Prober, HistogramSeries>();

@@ -44,12 +44,12 @@ export class DegradedPods {
     this.#deps = deps;
     this.#failures = deps.metrics.counter({
       name: "nodelet_pod_observation_failures_total",
-      help: "Observations of a pod that failed, since the status of one of its sandboxes or containers could not be read.",
+      help: "Failed observations of pods: the runtime could not report the status of a sandbox or container.",
     });
     deps.metrics.collected(
       {
         name: "nodelet_degraded_pods",
-        help: "Pods that cannot be observed at present: nothing is started, ended or removed for them.",
+        help: "Pods whose state the runtime cannot report: nothing is started, stopped or removed for them.",
         type: "gauge",
       },
       () => [{ value: this.count }],

@@ -195,7 +195,7 @@ export class PodObservations {
     try {
       report(found);
     } catch (error) {
-      this.#deps.log.error("what was observed of a pod could not be taken in", {
+      this.#deps.log.error("failed to process the observation of a pod", {
         uid: found.uid,
         error,
       });

@@ -375,7 +375,7 @@ export class Runtime {
     metrics.collected(
       {
         name: "nodelet_runtime_starts_waiting",
-        help: "Sandboxes and containers that wait for their turn to be made.",
+        help: "Sandboxes and containers that wait to be created.",
         type: "gauge",
       },
       () => [{ value: this.#calls.waitingStarts }],

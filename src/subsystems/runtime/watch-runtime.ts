@@ -273,7 +273,7 @@ export class RuntimeWatch {
   #listingFailed(error: unknown): void {
     const problem = messageOf(error);
     if (problem !== this.#listingProblem)
-      this.#deps.log.warn("cannot list what the runtime has", { error: problem });
+      this.#deps.log.warn("failed to list pods of the container runtime", { error: problem });
     this.#listingProblem = problem;
   }
 

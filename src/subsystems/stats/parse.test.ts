@@ -17,7 +17,7 @@ import {
   parseTasks,
 } from "./parse.ts";
 
-test("numbers and limits: what is no number or no limit is undefined", () => {
+test("numbers and limits: what is not a number or no limit is undefined", () => {
   assert.deepEqual(["42", "0", "max", "-1", "", undefined].map(parseNumber), [
     42,
     0,

@@ -25,7 +25,7 @@ export interface MeasuredClaim {
 export interface MeasuredPod {
   readonly uid: string;
   readonly pod: Pod;
-  /** Path of its control group. */
+  /** Path of its cgroup. */
   readonly group: string;
   readonly logsFolder: string;
   readonly volumesFolder: string;

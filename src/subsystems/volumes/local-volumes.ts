@@ -210,7 +210,7 @@ export class LocalVolumes {
 /** The API allows no such names; what is made of them must never lie elsewhere. */
 function checkNames({ name, path }: LocalVolume): void {
   if (name === "" || name === "." || name === ".." || name.includes("/"))
-    throw wrong(`"${name}" is no name of a volume`);
+    throw wrong(`"${name}" is not a name of a volume`);
   if (path.split("/").includes("..")) throw wrong(`invalid path: ${path} must not contain '..'`);
   if (!path.startsWith("/")) throw wrong(`invalid path: ${path} must be absolute`);
 }

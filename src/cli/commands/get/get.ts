@@ -22,13 +22,13 @@ export function addGetCommand(program: Command, context: CliContext): void {
       `Lists what the agent knows: ${RESOURCES.map(({ words }) => words[0]).join(", ")}.`,
     )
     .argument("<what>", "what to list, or what/name")
-    .argument("[names...]", "only these")
-    .option("-n, --namespace <name>", "of this namespace", "default")
-    .option("-A, --all-namespaces", "of all namespaces")
-    .option("-l, --selector <selector>", "only those with these labels, like app=web,tier!=test")
-    .addOption(new Option("-o, --output <form>", "how to show it").choices(OUTPUT_FORMS))
-    .option("-w, --watch", "go on and show what changes")
-    .option("--no-headers", "leave out the line of titles");
+    .argument("[names...]", "show only these")
+    .option("-n, --namespace <name>", "show only this namespace", "default")
+    .option("-A, --all-namespaces", "show all namespaces")
+    .option("-l, --selector <selector>", "filter by labels, e.g. app=web,tier!=test")
+    .addOption(new Option("-o, --output <form>", "output format").choices(OUTPUT_FORMS))
+    .option("-w, --watch", "watch for changes after listing")
+    .option("--no-headers", "omit the header row");
   withSocketOption(command)
     .addHelpText("after", EXAMPLES)
     .action(async (what: string, names: readonly string[], options: GetOptions) => {

@@ -57,7 +57,7 @@ export async function watchResource(watch: Watch, context: CliContext): Promise<
     }
   }
   if (interrupt.aborted) return EXIT_OK;
-  throw new CliError("the agent has ended", { exitCode: EXIT_NO_AGENT });
+  throw new CliError("the agent has stopped", { exitCode: EXIT_NO_AGENT });
 }
 
 interface Shown {

@@ -42,10 +42,10 @@ export function addImagesCommand(program: Command, context: CliContext): void {
   const images = program
     .command("images")
     .enablePositionalOptions()
-    .summary("show the node's images, who uses them, and which would be removed")
+    .summary("show images, the pods that use them, and which would be removed")
     .description(
-      "Shows every image with its size, its last use, who uses it, and what the next collection would do with " +
-        "it and why.",
+      "Shows every image with its size, its last use, the pods that use it, and what the next garbage " +
+        "collection would do with it and why.",
     )
     .addOption(outputOption());
   withSocketOption(images).action(async (options: ListOptions) => {
@@ -54,17 +54,22 @@ export function addImagesCommand(program: Command, context: CliContext): void {
   });
   const gc = images
     .command("gc")
-    .summary("remove images that nothing needs")
+    .summary("remove unused images")
     .description(
-      "Removes images that nothing needs, in the order of the agent's own collection and with the same " +
-        "protections. With --dry-run only says which; without a goal that is what the next collection would do.",
+      "Removes unused images in the order of the agent's garbage collection, with the same protections. " +
+        "With --dry-run it removes nothing and lists what would be removed; without --free, --to or " +
+        "--unused that is what the next garbage collection would remove.",
     )
-    .option("--dry-run", "say what would be removed, and remove nothing")
-    .addOption(new Option("--free <amount>", "free this much, e.g. 5Gi").argParser(bytesOf))
+    .option("--dry-run", "show what would be removed, remove nothing")
     .addOption(
-      new Option("--to <percent>", "bring the disk down to this, e.g. 70%").argParser(percentOf),
+      new Option("--free <amount>", "amount of disk space to free, e.g. 5Gi").argParser(bytesOf),
     )
-    .option("--unused", "remove every image that nothing protects")
+    .addOption(
+      new Option("--to <percent>", "free space until disk usage is below this, e.g. 70%").argParser(
+        percentOf,
+      ),
+    )
+    .option("--unused", "remove every unused image")
     .addOption(outputOption());
   addTransferCommands(images, context);
   withSocketOption(gc).action(async (_: unknown, command: Command) => {
@@ -75,7 +80,7 @@ export function addImagesCommand(program: Command, context: CliContext): void {
 }
 
 function outputOption(): Option {
-  return new Option("-o, --output <form>", "how to show it")
+  return new Option("-o, --output <form>", "output format")
     .choices(["table", "wide", "json", "yaml"])
     .default("table");
 }
@@ -115,9 +120,11 @@ async function collect(options: GcOptions, context: CliContext): Promise<number>
   const { io } = context;
   const goals = [options.free, options.to, options.unused].filter((goal) => goal !== undefined);
   if (goals.length > 1)
-    throw new CliError("--free, --to and --unused exclude each other", { exitCode: EXIT_USAGE });
+    throw new CliError("--free, --to and --unused cannot be used together", {
+      exitCode: EXIT_USAGE,
+    });
   if (goals.length === 0 && !options.dryRun)
-    throw new CliError("say how much is to be freed", {
+    throw new CliError("specify how much to free", {
       exitCode: EXIT_USAGE,
       fix: "nodelet images gc --free 5Gi, --to 70% or --unused; add --dry-run to look first",
     });
@@ -159,7 +166,7 @@ function showDone(answer: CollectionAnswer, output: Output, io: Io): void {
     ...removed.map(
       (image) => `removed ${oneLine(imageName(image))} ${humanBytes(image.sizeBytes)}`,
     ),
-    ...spared.map((image) => `spared ${oneLine(imageName(image))}: it has just come into use`),
+    ...spared.map((image) => `kept ${oneLine(imageName(image))}: it is in use now`),
     ...errors.map((error) => `failed: ${oneLine(error)}`),
     `${counted(removed.length, "image")} removed, ${humanBytes(freedBytes)}`,
   ]);

@@ -47,12 +47,12 @@ export function addTransferCommands(images: Command, context: CliContext): void 
     .command("load")
     .summary("load images from an archive")
     .description(
-      "Loads images from an archive as `docker save`, `skopeo copy` or `nodelet images save` write it: docker or " +
-        "OCI format, plain or compressed with gzip or zstd. Images loaded here stay when `nodelet down` removes " +
-        "the node, unless it is told --images.",
+      "Loads images from an archive as written by `docker save`, `skopeo copy` or `nodelet images " +
+        "save`: docker or OCI format, uncompressed or compressed with gzip or zstd. `nodelet down` keeps " +
+        "these images unless --images is given.",
     )
-    .option("-i, --input <file>", "the archive; default is standard input")
-    .option("--name <name>", "name of the image, when the archive holds one that has none");
+    .option("-i, --input <file>", "archive file; default is standard input")
+    .option("--name <name>", "name for the image, if it has none in the archive");
   withRuntimeOptions(load)
     .addHelpText("after", LOAD_EXAMPLES)
     .action(async (options: LoadOptions) => {
@@ -62,22 +62,22 @@ export function addTransferCommands(images: Command, context: CliContext): void 
     .command("pull")
     .summary("pull images from a registry")
     .description(
-      "Pulls images through the container runtime, with its settings for registries and the credentials in " +
-        "docker's configuration (~/.docker/config.json, or the folder in DOCKER_CONFIG). Images pulled here stay when " +
-        "`nodelet down` removes the node, unless it is told --images.",
+      "Pulls images through the container runtime, with its registry settings and the credentials in " +
+        "docker's configuration (~/.docker/config.json, or the folder in DOCKER_CONFIG). `nodelet down` " +
+        "keeps these images unless --images is given.",
     )
-    .argument("<images...>", "names such as docker.io/library/nginx:1.29, or nginx:1.29");
+    .argument("<images...>", "image names, e.g. docker.io/library/nginx:1.29 or nginx:1.29");
   withRuntimeOptions(pull).action(async (names: readonly string[], options: RuntimeOptions) => {
     context.finish(await runPull(names, options, context));
   });
   const save = images
     .command("save")
-    .summary("write images into an archive")
+    .summary("save images to an archive")
     .description(
-      "Writes images into an archive in OCI format that `nodelet images load` and `docker load` read.",
+      "Writes images to an archive in OCI format that `nodelet images load` and `docker load` can read.",
     )
-    .argument("<images...>", "names as `nodelet images` shows them")
-    .option("-o, --output <file>", "the archive; default is standard output");
+    .argument("<images...>", "image names as shown by `nodelet images`")
+    .option("-o, --output <file>", "archive file; default is standard output");
   withRuntimeOptions(save).action(async (names: readonly string[], options: SaveOptions) => {
     context.finish(await runSave(names, options, context));
   });
@@ -92,10 +92,7 @@ Examples:
 
 function withRuntimeOptions(command: Command): Command {
   return command
-    .option(
-      "--containerd <path>",
-      "socket of the runtime; default is the one that `nodelet up` uses",
-    )
+    .option("--containerd <path>", "socket of the runtime; default is the one used by `nodelet up`")
     .option("--state-dir <folder>", "state folder of `nodelet up`", DEFAULT_PLACES.stateDir);
 }
 
@@ -200,7 +197,7 @@ async function runSave(
   return EXIT_OK;
 }
 
-/** The name with the parts that are implied. Throws `CliError` for what is no image name. */
+/** The name with the parts that are implied. Throws `CliError` for what is not an image name. */
 function checkedName(name: string): string {
   if (parseImageReference(name) !== undefined) return normalImageName(name);
   throw new CliError(`${oneLine(name)} is not an image name`, {

@@ -38,45 +38,38 @@ interface PlanOptions extends Partial<Omit<PlanEvictionOptions, "flags">> {
 export function addPlanCommand(program: Command, context: CliContext): void {
   program
     .command("plan")
-    .summary("show what pods would get on a node, or whom it would evict, without touching it")
+    .summary("show what pods would get on a node, or which would be evicted; changes nothing")
     .description(
-      "Shows what would become of pods on a node: what admission says, their class of service, and every " +
-        "control group with every value. Nothing is written. The pods are planned together, in the order given.",
+      "Shows what pods would get on a node: the result of admission, the QoS class, and every cgroup " +
+        "with its values. Nothing is changed. The pods are admitted together, in the order given.",
     )
     .argument("[flags...]", "flags as for `nodelet run`, after --")
     .option("-f, --filename <file...>", "pods, YAML or JSON; - is standard input")
     .option(
       "--evict [threshold...]",
-      "show instead whom the running agent would evict, e.g. with memory.available=100Mi",
+      "show which pods the running agent would evict instead, e.g. with memory.available=100Mi",
     )
     .addOption(
       new Option("--socket <path>", "the agent's socket, for --evict").conflicts("summary"),
     )
     .option(
       "--summary <file>",
-      "for --evict: what a node uses (/stats/summary) in place of the running agent's; -f has its pods",
+      "for --evict: usage of a node (/stats/summary) instead of the running agent's; its pods with -f",
     )
-    .option("--node <file>", "a Node object (kubectl get node -o yaml) in place of this machine")
+    .option("--node <file>", "a Node object (kubectl get node -o yaml) instead of this machine")
     .option(
       "--config <file>",
-      `the agent's configuration (default ${DEFAULT_PLACES.config} when it is there)`,
+      `the agent's configuration (default ${DEFAULT_PLACES.config} if it exists)`,
     )
+    .addOption(new Option("--cgroup <version>", "cgroup version").choices(["v1", "v2"]))
+    .addOption(new Option("--driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
     .addOption(
-      new Option("--cgroup <version>", "version of the control groups").choices(["v1", "v2"]),
-    )
-    .addOption(
-      new Option("--driver <driver>", "who keeps the groups").choices(["cgroupfs", "systemd"]),
-    )
-    .addOption(
-      new Option(
-        "--weights <formula>",
-        "how the runtime turns a container's CPU shares into a weight",
-      )
+      new Option("--weights <formula>", "how the runtime converts CPU shares to a cgroup v2 weight")
         .choices(["quadratic", "linear"])
         .default("quadratic", "quadratic: runc since 1.3.2, crun since 1.23"),
     )
     .addOption(
-      new Option("-o, --output <form>", "how to show it")
+      new Option("-o, --output <form>", "output format")
         .choices(["tree", "json", "yaml"])
         .default("tree"),
     )
@@ -95,8 +88,8 @@ const EXAMPLES = `
 Examples:
   nodelet plan -f pods.yaml
   nodelet plan -f web.yaml -f db.yaml --node node.yaml --cgroup v2 --driver systemd
-  nodelet plan --evict memory.available=2Gi        who would go if less than 2Gi were left?
-  nodelet plan --evict --summary summary.json -f pods.yaml     who goes on the node of these files?
+  nodelet plan --evict memory.available=2Gi        which pods would be evicted below 2Gi?
+  nodelet plan --evict --summary summary.json -f pods.yaml     the same for the node in these files
   nodelet plan -f pods.yaml -o json -- --qos-reserved=memory=100% --feature-gates=QOSReserved=true
 `;
 
@@ -106,7 +99,7 @@ async function runPlan(
   { io }: CliContext,
 ): Promise<number> {
   if (!options.filename)
-    throw new CliError("plan: name a file of pods, or ask whom the agent would evict", {
+    throw new CliError("plan: give a file with pods, or --evict", {
       exitCode: EXIT_USAGE,
       fix: "nodelet plan -f pods.yaml, or nodelet plan --evict",
     });
@@ -168,7 +161,7 @@ async function describeMachine(host: Host): Promise<DescribedNode> {
 /** The folder whose file system is the node's, by default. */
 const ROOT_FOLDER = "/var/lib/kubelet";
 
-/** 2 where this machine has no control groups: what it would have with the usual ones. */
+/** 2 where this machine has no cgroups: what it would have with the usual ones. */
 function machineVersion(host: Host): 1 | 2 {
   try {
     return host.cgroups.version;
@@ -217,11 +210,11 @@ function notesOf(config: KubeletConfig, settings: CgroupSettings): readonly stri
     notes.push("with failCgroupV1: true an agent refuses to start on cgroup v1");
   }
   if (!config.cgroupsPerQOS) {
-    notes.push("with cgroupsPerQOS: false no groups are made; pods stand in cgroupRoot");
+    notes.push("with cgroupsPerQOS: false no cgroups are created; pods run in cgroupRoot");
   }
   if (settings.capacity.pids === 0) {
     notes.push(
-      "the Node object does not tell how many processes there may be; pids.max of all pods is left out",
+      "the Node object does not report the process limit; pids.max of all pods is omitted",
     );
   }
   return notes;

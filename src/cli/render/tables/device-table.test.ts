@@ -44,13 +44,13 @@ const REPORT: DeviceReport = {
 
 test("renderDevices: a line for each plugin, each device with its owner, what differed", () => {
   assert.deepEqual(renderDevices(REPORT, SHOWN), [
-    "v.com/gpu: 1 free, 1 owned, 1 unusable; plugin is here since 120m",
+    "v.com/gpu: 1 free, 1 owned, 1 unusable; plugin connected since 120m",
     "",
     "RESOURCE    DEVICE   HEALTH      NUMA   POD             CONTAINERS   SINCE",
     "v.com/gpu   g0       healthy     0,1    default/train   prep,main    60s",
     "v.com/gpu   g1       unhealthy   -      -               -            -",
     "",
-    "Found to differ from what was written down:",
+    "Differences from the checkpoint:",
     "  pod u is gone; its devices are free",
   ]);
 });

@@ -55,15 +55,15 @@ export function renderDevices(report: DeviceReport, shown: DevicesShown): readon
   const notes =
     report.notes.length === 0
       ? []
-      : ["", "Found to differ from what was written down:", ...report.notes.map((n) => `  ${n}`)];
+      : ["", "Differences from the checkpoint:", ...report.notes.map((n) => `  ${n}`)];
   return [...report.resources.map(summary), ...table, ...notes];
 }
 
 const PLUGIN: Readonly<Record<Resource["plugin"], string>> = {
-  here: "plugin is here",
-  listing: "plugin has not named its devices yet",
-  gone: "plugin has gone",
-  unknown: "no plugin is known",
+  here: "plugin connected",
+  listing: "plugin has not listed its devices yet",
+  gone: "plugin disconnected",
+  unknown: "plugin unknown",
 };
 
 function summary({ resource, plugin, counts, sinceSeconds }: Resource): string {

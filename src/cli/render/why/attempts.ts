@@ -81,7 +81,7 @@ const KILL_REASONS: Readonly<Record<string, string>> = {
   "pod evicted": "the node ends the pod",
   "pod Evicted": "the pod is evicted",
   "pod DeadlineExceeded": "the pod ran longer than activeDeadlineSeconds",
-  "pod Preempting": "a critical pod needs the room",
+  "pod Preempting": "a critical pod needs its resources",
   "restartPolicyRules: RestartAllContainers": "all containers of the pod are restarted",
 };
 

@@ -115,12 +115,12 @@ const VECTORS: {
     [
       "nothing is to run again",
       { phase: "Succeeded" },
-      "The pod has completed: nothing of it is to run again.",
+      "The pod has completed: its containers are not restarted.",
     ],
     [
       "nothing is to run again",
       { phase: "Failed" },
-      "The pod has failed: nothing of it is to run again.",
+      "The pod has failed: its containers are not restarted.",
     ],
   ],
   adopt: [
@@ -292,7 +292,7 @@ const VECTORS: {
         savedByRequest: "400Mi",
         savedByPriority: 1,
       },
-      "The pod is evicted, with 1 second to finish: 44Mi of memory.available were left, less than the hard threshold 100Mi. Of 4 pods it was the first that may go (uses more than it requests): it used 400Mi and requested 64Mi, its priority is 0. Before it stood, and may not go: kube-system/etcd. After it came: default/web (uses 10Mi, requests 0, priority 0). Another pod would have gone with a request of 400Mi or a priority of 1.",
+      "The pod is evicted, with 1 second to finish: 44Mi of memory.available were left, less than the hard threshold 100Mi. Of 4 pods it was the first that may be evicted (uses more than it requests): it used 400Mi and requested 64Mi, its priority is 0. Ranked before it, but not evictable: kube-system/etcd. Next in order: default/web (uses 10Mi, requests 0, priority 0). Another pod would have been evicted with a request of 400Mi or a priority of 1.",
     ],
     [
       "not measured",
@@ -309,7 +309,7 @@ const VECTORS: {
         passedOver: [],
         next: [],
       },
-      "The pod is evicted, with 30 seconds to finish: 7 of pid.available were left, less than the soft threshold 100. Of 1 pod it was the first that may go (not measured): nothing of it could be measured, its priority is 5.",
+      "The pod is evicted, with 30 seconds to finish: 7 of pid.available were left, less than the soft threshold 100. Of 1 pod it was the first that may be evicted (not measured): nothing of it could be measured, its priority is 5.",
     ],
   ],
   exceedStorage: [

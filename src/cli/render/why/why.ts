@@ -52,8 +52,8 @@ const SENTENCES: { readonly [K in FactKind]: Tell<K> } = {
     `Stopping the pod (grace period ${counted(graceSeconds, "second")}): ${sentence(reason)}`,
   completePod: ({ phase }) =>
     phase === "Failed"
-      ? "The pod has failed: nothing of it is to run again."
-      : "The pod has completed: nothing of it is to run again.",
+      ? "The pod has failed: its containers are not restarted."
+      : "The pod has completed: its containers are not restarted.",
   release: ({ cause }) =>
     `Nothing of the pod is left on the node${RELEASE_CAUSES[cause] ?? `: ${cause}`}.`,
   holdPod: ({ problem }) =>
@@ -253,10 +253,10 @@ function evictionSentence(inputs: DecisionInputs["evictPod"], rule: string): str
   ].filter((text) => text !== "");
   return [
     `The pod is evicted, with ${counted(graceSeconds, "second")} to finish: ${available} of ${signal} were left, less than the ${kind} threshold ${threshold}.`,
-    `Of ${counted(pods, "pod")} it was the first that may go (${rule}): ${usage}${request}, its priority is ${priority}.`,
-    passedOver.length === 0 ? "" : `Before it stood, and may not go: ${listed(passedOver)}.`,
-    next.length === 0 ? "" : `After it came: ${listed(next)}.`,
-    saved.length === 0 ? "" : `Another pod would have gone with ${saved.join(" or ")}.`,
+    `Of ${counted(pods, "pod")} it was the first that may be evicted (${rule}): ${usage}${request}, its priority is ${priority}.`,
+    passedOver.length === 0 ? "" : `Ranked before it, but not evictable: ${listed(passedOver)}.`,
+    next.length === 0 ? "" : `Next in order: ${listed(next)}.`,
+    saved.length === 0 ? "" : `Another pod would have been evicted with ${saved.join(" or ")}.`,
   ]
     .filter((text) => text !== "")
     .join(" ");

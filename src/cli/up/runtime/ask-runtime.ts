@@ -53,7 +53,7 @@ export async function askRuntime(
         return { kind: "answers", facts: await collectFacts(cri, signal) };
       } catch (thrown) {
         if (isOutside(thrown, "unimplemented"))
-          return { kind: "silent", why: "its CRI plugin is switched off" };
+          return { kind: "silent", why: "its CRI plugin is disabled" };
         if (!isOutside(thrown, "unavailable") || performance.now() > deadline)
           return { kind: "silent", why: messageOf(thrown) };
         await sleep(POLL_MS);

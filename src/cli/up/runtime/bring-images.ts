@@ -42,7 +42,7 @@ export async function ensureSandboxImage(target: ImageTarget): Promise<void> {
   const image =
     answer.kind === "answers" ? runtimeSettings(answer.facts.description).sandboxImage : undefined;
   if (image === undefined || (await has(target, image)) || (await pulled(target, image))) return;
-  target.print(`${image} cannot be pulled; a stand-in is built here`);
+  target.print(`${image} cannot be pulled; building a substitute on this machine`);
   await importImages(target, [pauseImage(image)]);
 }
 
@@ -81,8 +81,8 @@ async function importImages(target: ImageTarget, images: readonly ImageSpec[]): 
   const names = images.flatMap((image) => image.names);
   const ctr = findProgram("ctr");
   if (ctr === undefined) {
-    throw new CliError("the program ctr is missing, which comes with containerd", {
-      fix: `bring ${names.join(", ")} to the runtime yourself`,
+    throw new CliError("ctr not found; it is part of containerd", {
+      fix: `import ${names.join(", ")} into the runtime yourself`,
     });
   }
   const { ledger } = target;
@@ -104,7 +104,7 @@ async function importImages(target: ImageTarget, images: readonly ImageSpec[]): 
   for (const name of names) {
     while (!(await has(target, name))) {
       if (performance.now() > deadline)
-        throw new CliError(`the runtime does not show the imported image ${name}`);
+        throw new CliError(`the runtime does not list the imported image ${name}`);
       await sleep(POLL_MS);
     }
   }

@@ -24,7 +24,7 @@ const UNUSED_PLUGINS = [
 ];
 
 /**
- * containerd's configuration file (TOML, layout version 2, which 1.6 to 2.x read). Control groups by file
+ * containerd's configuration file (TOML, layout version 2, which 1.6 to 2.x read). Cgroups by file
  * system, as the agent makes them.
  */
 export function containerdConfig(paths: ContainerdPaths, options: ContainerdConfigOptions): string {

@@ -51,7 +51,7 @@ async function planNamed(search: RuntimeSearch, socket: string): Promise<Runtime
     why: found.why ?? "nothing listens there",
     fix: known
       ? "the last up used it: start it again, or run `nodelet down` to start over"
-      : "correct that, or take nodelet's own with --containerd own",
+      : "correct that, or use nodelet's own: --containerd own",
   };
 }
 

@@ -74,7 +74,7 @@ const VECTORS: readonly (readonly [
     undefined,
   ],
   ["it does not say", { description: {} }, WEAK, undefined],
-  ["it runs other pods", { pods: 2 }, NEW, /2 pods of somebody else/],
+  ["it runs other pods", { pods: 2 }, NEW, /2 pods of another agent/],
   ["it runs our pods", { pods: 2 }, OURS, undefined],
 ];
 

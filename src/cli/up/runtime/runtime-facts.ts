@@ -50,12 +50,12 @@ export function runtimeObstacle(facts: RuntimeFacts, use: RuntimeUse): string | 
   if (facts.api !== "v1") return `it speaks CRI ${facts.api}, v1 is needed`;
   if (facts.notReady.length > 0) return facts.notReady.join("; ");
   if (systemdCgroups === true)
-    return "its runc makes control groups through systemd, nodelet through the file system";
+    return "its runc uses the systemd cgroup driver, nodelet uses cgroupfs";
   if (restrictsOomScore === false && !use.mayLowerOomScore)
     return "without CAP_SYS_RESOURCE its restrict_oom_score_adj must be true";
   if (facts.pods > 0 && !use.known) {
     const pods = facts.pods === 1 ? "a pod" : `${facts.pods} pods`;
-    return `it runs ${pods} of somebody else, which would be ended`;
+    return `it runs ${pods} of another agent, which would be stopped`;
   }
   return undefined;
 }

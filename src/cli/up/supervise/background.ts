@@ -38,11 +38,11 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
     );
     if (answers) break;
     if (mark === undefined || !isRunning(mark))
-      throw new CliError("the agent could not be started", {
+      throw new CliError("failed to start the agent", {
         fix: logTail(paths.agentLog, agentLogAt) || logTail(paths.supervisorLog, ownLogAt),
       });
     if (performance.now() > deadline) {
-      throw new CliError(`the agent does not answer after ${spokenDuration(timeoutMs)}`, {
+      throw new CliError(`the agent did not answer within ${spokenDuration(timeoutMs)}`, {
         fix: `its log: ${paths.agentLog}`,
       });
     }
@@ -52,11 +52,11 @@ export async function goToBackground(request: UpRequest, context: UpContext): Pr
   const word = commandWord();
   const hint = kubectlHint(paths, request.agentFlags);
   writeLines(context.io.stdout, [
-    "The agent runs in the background.",
+    "The agent is running in the background.",
     `  ${word} up           shows the node`,
     `  ${word} get pods     lists pods`,
     ...(hint === undefined ? [] : [`  ${hint}`]),
-    `  ${word} down         ends all of it and cleans up`,
+    `  ${word} down         stops everything and cleans up`,
   ]);
   return EXIT_OK;
 }

@@ -21,8 +21,8 @@ export type Part = "supervising" | "attached";
 function footerOf(part: Part): string {
   const word = commandWord();
   return part === "supervising"
-    ? `Ctrl-C ends the agent, pods run on    ${word} down ends them    ${word} --help`
-    : `Ctrl-C ends this view, agent and pods run on    ${word} down ends them`;
+    ? `Ctrl-C stops the agent, pods keep running    ${word} down removes them    ${word} --help`
+    : `Ctrl-C ends this view, agent and pods keep running    ${word} down removes them`;
 }
 
 type Why = "interrupted" | "ready" | "late";
@@ -102,12 +102,12 @@ export function missing(
 
 function farewell(part: Part, { pods }: NodeState): readonly string[] {
   const word = commandWord();
-  if (part === "attached") return [`Agent and pods run on; ${word} down ends them.`];
+  if (part === "attached") return [`Agent and pods keep running; ${word} down removes them.`];
   const run = pods.length === 1 ? "runs" : "run";
   const left = pods.length === 0 ? "" : `; ${counted(pods.length, "pod")} ${run} on`;
   return [
-    `The agent has ended${left}.`,
-    `  ${word} up      looks after them again`,
-    `  ${word} down    ends them and cleans up`,
+    `The agent has stopped${left}.`,
+    `  ${word} up      supervises them again`,
+    `  ${word} down    stops them and cleans up`,
   ];
 }

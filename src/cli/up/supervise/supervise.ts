@@ -40,9 +40,9 @@ const ADOPTED_POLL_MS = 500;
 const STUCK_BACKOFF = { initialMs: 5_000, maxMs: 60_000 };
 
 /**
- * Keeps an agent running until `leave` is aborted, then has it leave; pods run on. An agent that an earlier
+ * Keeps an agent running until `leave` is aborted, then has it leave; pods keep running. An agent that an earlier
  * supervisor left behind is taken over as it is; one that is stopped or stuck is replaced. Rejects with
- * `CliError` when the agent refuses its configuration, which no restart can cure.
+ * `CliError` when the agent rejected its configuration, which no restart can cure.
  */
 export async function superviseAgent(
   options: SupervisorOptions,
@@ -53,8 +53,8 @@ export async function superviseAgent(
   let next: RunningAgent | undefined = claim.orphan && adopt(claim.orphan);
   if (claim.orphan) {
     print(
-      `an agent runs already (process ${claim.orphan.pid}) and is supervised from now on; ` +
-        "flags for it have an effect when it is started again",
+      `agent is already running (process ${claim.orphan.pid}); supervising it from now on; ` +
+        "flags take effect when it is restarted",
     );
   }
   for (let failures = 0; !leave.aborted; ) {
@@ -66,7 +66,7 @@ export async function superviseAgent(
     const end = await attend(agent, options, leave);
     if (leave.aborted) return;
     if (end.code === EXIT_USAGE) {
-      throw new CliError("the agent refuses its configuration", {
+      throw new CliError("the agent rejected its configuration", {
         exitCode: EXIT_USAGE,
         fix: logTail(paths.agentLog, logAt),
       });
@@ -74,9 +74,9 @@ export async function superviseAgent(
     failures = performance.now() - began > STEADY_MS ? 1 : failures + 1;
     const pauseMs = retryDelayMs(failures, BACKOFF);
     const last = logTail(paths.agentLog, logAt).split("\n").at(-1) ?? "";
-    print(`the agent ended${howItEnded(end)}${last === "" ? "" : `: ${last}`}`);
+    print(`the agent exited${howItEnded(end)}${last === "" ? "" : `: ${last}`}`);
     print(
-      `pods run on; it is started again in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`,
+      `pods keep running; restarting it in ${spokenDuration(pauseMs)} (log: ${paths.agentLog})`,
     );
     await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
   }
@@ -146,11 +146,11 @@ async function attend(
     const first = await Promise.race([ended, why]);
     if (typeof first === "object") return first;
     if (first !== undefined) {
-      print(`${first}; it is replaced, pods run on (log: ${paths.agentLog})`);
+      print(`${first}; replacing it, pods keep running (log: ${paths.agentLog})`);
       await endForSure(mark, print, leave);
     }
     if (!leave.aborted || (await endProcess(mark, LEAVE_MS))) return await ended;
-    print(`process ${mark.pid} cannot be ended now and is left behind`);
+    print(`process ${mark.pid} cannot be killed now and is left running`);
     return { code: null, signal: null };
   } finally {
     over.abort();
@@ -170,8 +170,8 @@ async function endForSure(
   for (let tries = 1; !(await endProcess(mark, LEAVE_MS)); tries += 1) {
     const pauseMs = retryDelayMs(tries, STUCK_BACKOFF);
     print(
-      `process ${mark.pid} does not end, not even by SIGKILL (state ${processState(mark.pid) ?? "unknown"}); ` +
-        `the next agent is started when it is gone, looked at again in ${spokenDuration(pauseMs)}`,
+      `process ${mark.pid} does not exit after SIGKILL (state ${processState(mark.pid) ?? "unknown"}); ` +
+        `starting the next agent once it is gone, checking again in ${spokenDuration(pauseMs)}`,
     );
     await sleep(pauseMs, undefined, { signal: leave }).catch(() => {});
     if (leave.aborted) return;

@@ -42,8 +42,8 @@ export function claimSupervisor(paths: UpPaths): SupervisorClaim {
   const other = readSupervisor(paths);
   if (supervisor === undefined) throw new CliError("/proc does not show this process");
   if (other !== undefined && other.supervisor.pid !== process.pid) {
-    throw new CliError(`another nodelet up (process ${other.supervisor.pid}) is at work`, {
-      fix: "wait until it is done, then try again",
+    throw new CliError(`another nodelet up (process ${other.supervisor.pid}) is running`, {
+      fix: "wait until it has finished, then try again",
     });
   }
   const write = (note: WrittenNote) => {

@@ -13,7 +13,7 @@ import type { Clock } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import { errnoOf, hostError } from "../host-errors.ts";
 
-// What both versions of the control groups share. The kernel answers at once, so these calls are
+// What both versions of the cgroups share. The kernel answers at once, so these calls are
 // synchronous: a read costs a few microseconds this way and ten times as much through the thread pool.
 
 /** Pauses between the rounds of killing and removing; the first round starts at once. */
@@ -38,7 +38,7 @@ export function groupParts(path: string): readonly string[] {
   if (first !== "" || parts.length === 0 || odd || path.includes("\0")) {
     throw new OutsideError(
       "invalid",
-      `${JSON.stringify(path)} is not an absolute path of a control group`,
+      `${JSON.stringify(path)} is not an absolute path of a cgroup`,
     );
   }
   return parts;

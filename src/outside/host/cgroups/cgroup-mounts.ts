@@ -8,7 +8,7 @@ export interface CgroupHierarchy {
   readonly controllers: readonly string[];
 }
 
-/** Where the control groups of this mount namespace are found. */
+/** Where the cgroups of this mount namespace are found. */
 export type CgroupMounts =
   | {
       readonly version: 1;
@@ -61,7 +61,7 @@ function byPreference(entries: readonly MountEntry[]): readonly MountEntry[] {
 }
 
 /**
- * Version and places of the control groups, from the mounts of a process: v2 when the unified hierarchy
+ * Version and places of the cgroups, from the mounts of a process: v2 when the unified hierarchy
  * takes the usual place or there is nothing else, v1 when `cpu` and `memory` have hierarchies (also the
  * hybrid form, whose extra unified mount carries no controller that matters). Group paths count from the
  * mount points, so a mount that shows only a part of the hierarchy (container, cgroup namespace) is

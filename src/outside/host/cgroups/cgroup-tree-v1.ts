@@ -38,7 +38,7 @@ const CORE_FILES: ReadonlySet<string> = new Set(["tasks", "notify_on_release", "
 const CPUSET_FILES = ["cpuset.cpus", "cpuset.mems"] as const;
 
 /**
- * Control groups of version 1: one group is a folder of the same path in every hierarchy. A file's
+ * Cgroups of version 1: one group is a folder of the same path in every hierarchy. A file's
  * prefix picks its hierarchy; `cgroup.*` and `tasks` are read from the first and written to all.
  */
 export function createCgroupTreeV1(

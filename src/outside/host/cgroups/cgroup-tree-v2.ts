@@ -20,7 +20,7 @@ import { watchMemoryFiles } from "./memory-notification.ts";
 /** Controllers that, as far as the machine has them, every group of ours needs. */
 const REQUIRED = ["cpu", "cpuset", "memory", "hugetlb", "pids"] as const;
 
-/** Control groups of version 2, from the unified hierarchy mounted at `mountPoint`. */
+/** Cgroups of version 2, from the unified hierarchy mounted at `mountPoint`. */
 export function createCgroupTreeV2(clock: Clock, mountPoint: string): CgroupTree {
   return new CgroupTreeV2(clock, mountPoint);
 }

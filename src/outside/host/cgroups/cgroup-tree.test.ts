@@ -15,7 +15,7 @@ const clock = createSystemClock();
 const root = `/cgroup-tree-${randomBytes(6).toString("hex")}`;
 const children: ChildProcess[] = [];
 const mounts = findCgroupMounts(parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8")));
-const notRoot = process.getuid?.() !== 0 && "needs root: control groups of the machine are made";
+const notRoot = process.getuid?.() !== 0 && "needs root: cgroups of the machine are made";
 
 async function startProcess(): Promise<string> {
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });

@@ -31,7 +31,7 @@ const memory =
     : undefined;
 const skip =
   process.getuid?.() !== 0
-    ? "needs root: control groups of the machine are made"
+    ? "needs root: cgroups of the machine are made"
     : memory === undefined
       ? "this machine runs v2"
       : unified === undefined

@@ -7,7 +7,7 @@ import { release } from "node:os";
  */
 const STALL_TRIGGER = "some 200000 2000000";
 
-/** Since this version the kernel reports such waits of a control group through inotify, too. */
+/** Since this version the kernel reports such waits of a cgroup through inotify, too. */
 const NOTIFYING_KERNEL = [6, 5] as const;
 
 /** Groups whose memory is watched, as folders of a cgroup v2 mount. */

@@ -38,7 +38,7 @@ test("reading a named pipe is refused instead of waiting for a writer", async ()
   await assert.rejects(files.append(`${folder}/pipe`, "x", 0o600), (thrown) => isOutside(thrown));
 });
 
-test("what is no regular file is not even opened to be read", async () => {
+test("what is not a regular file is not even opened to be read", async () => {
   execFileSync("mkfifo", [`${folder}/pipe`]);
   // Writers of a pipe wait in their open until somebody opens it to read.
   const script = `echo first > ${folder}/pipe; touch ${folder}/opened`;

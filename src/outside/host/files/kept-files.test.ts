@@ -17,7 +17,7 @@ test("a kept file is read again each time, and what is missing is undefined", ()
     writeFileSync(path, "another\nand more");
     assert.equal(files.read(path), "another\nand more");
     assert.equal(files.size, 1);
-    assert.equal(files.read(folder), undefined, "a folder is no file");
+    assert.equal(files.read(folder), undefined, "a folder is not a file");
     assert.equal(files.size, 1);
   } finally {
     rmSync(folder, { recursive: true });
@@ -29,7 +29,7 @@ const root = version === 2 ? "/sys/fs/cgroup" : paths.find((path) => path.includ
 const canMake = process.getuid?.() === 0 && root !== undefined;
 
 test("a group that is recreated under its old name is read from its new files", {
-  skip: canMake ? false : "needs root and control groups",
+  skip: canMake ? false : "needs root and cgroups",
 }, () => {
   const files = new KeptFiles();
   const group = join(root ?? "", `kept-files-${process.pid}`);

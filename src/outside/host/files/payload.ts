@@ -64,7 +64,10 @@ function partsOf(path: string): readonly string[] {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   const bad = parts.length === 0 || parts.includes("..") || path.startsWith("/");
   if (bad || parts[0]?.startsWith("..") || path.includes("\0")) {
-    throw new OutsideError("invalid", `${JSON.stringify(path)} is no name for a file of a volume`);
+    throw new OutsideError(
+      "invalid",
+      `${JSON.stringify(path)} is not a name for a file of a volume`,
+    );
   }
   return parts;
 }
@@ -100,7 +103,7 @@ async function isInPlace(
   }
 }
 
-/** Paths of all that is no folder. */
+/** Paths of all that is not a folder. */
 async function filesIn(folder: FileHandle, prefix: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const entry of await readdir(`/proc/self/fd/${folder.fd}`, { withFileTypes: true })) {

@@ -111,7 +111,7 @@ async function step(walk: Walk, held: FileHandle, name: string): Promise<FileHan
   }
 }
 
-/** The target of the link; `undefined` for everything that is no link, and for what is missing. */
+/** The target of the link; `undefined` for everything that is not a link, and for what is missing. */
 async function linkTarget(folder: FileHandle, name: string): Promise<string | undefined> {
   try {
     return await readlink(nameIn(folder, name));

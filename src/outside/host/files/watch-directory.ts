@@ -147,7 +147,7 @@ class DirectoryWatch {
     try {
       this.#onChange();
     } catch (error) {
-      this.#deps.log.error("handling a change of a folder failed", { path: this.#path, error });
+      this.#deps.log.error("failed to handle a change in a folder", { path: this.#path, error });
     }
   }
 }

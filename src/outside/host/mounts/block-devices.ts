@@ -46,7 +46,7 @@ export class BlockDevices {
   async mount(mount: DeviceMount): Promise<void> {
     const { source, target, options, fsType } = mount;
     if (!FS_TYPE.test(fsType))
-      throw new OutsideError("invalid", `"${fsType}" is no name of a file system`);
+      throw new OutsideError("invalid", `"${fsType}" is not a name of a file system`);
     await using device = await holdDevice(source);
     const number = await numberOf(device);
     if (await this.#showsAlready(target, number)) return;

@@ -143,7 +143,7 @@ export class H2Session {
   }
 
   #ping(): void {
-    const dead = () => this.destroy("the server gives no sign of life");
+    const dead = () => this.destroy("the server does not respond");
     if (this.#session.closed || this.#session.destroyed) {
       dead();
       return;

@@ -41,7 +41,7 @@ export class ClientCertificates {
     if (now > notAfter) return { kind: "unverified", why: "the certificate has expired" };
     if (presented.authorities !== this.#authorities) {
       if (!isIssuedBy(der, this.#authorities, now))
-        return { kind: "unverified", why: "its authority is no longer believed" };
+        return { kind: "unverified", why: "its CA is no longer trusted" };
       presented.authorities = this.#authorities;
     }
     return { kind: "verified", der };

@@ -313,7 +313,7 @@ export class NodeExchange implements Exchange {
   #bounded(wait: (done: () => void) => () => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.cancel("the peer takes nothing");
+        this.cancel("the peer does not read");
         this.cut();
       }, this.#stalledMs);
       const settle = (finish: () => void) => {

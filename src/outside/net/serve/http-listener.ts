@@ -307,7 +307,7 @@ function listening(
 }
 
 function inUse(shown: string): OutsideError {
-  return new OutsideError("alreadyExists", `listen on ${shown}: somebody else listens there`);
+  return new OutsideError("alreadyExists", `listen on ${shown}: address already in use`);
 }
 
 /** Whether a process still listens on the unix socket. */

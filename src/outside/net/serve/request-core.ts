@@ -161,7 +161,7 @@ export interface ServingDeps {
   readonly log: Log;
 }
 
-/** Answers requests with `service`. Throws `OutsideError` "alreadyExists" when somebody else listens on all addresses. */
+/** Answers requests with `service`. Throws `OutsideError` "alreadyExists" when another program listens on all addresses. */
 export async function serveRequests<Route, Caller>(
   service: RequestService<Route, Caller>,
   options: ServeOptions,

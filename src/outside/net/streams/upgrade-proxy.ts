@@ -44,7 +44,7 @@ export function loopbackUrl(text: string): URL {
   try {
     url = new URL(text);
   } catch (error) {
-    throw new OutsideError("denied", "the runtime gave an address that is no URL", {
+    throw new OutsideError("denied", "the runtime gave an address that is not a URL", {
       cause: error,
     });
   }

@@ -70,7 +70,7 @@ export function pageSizeOfResource(name: string): string | undefined {
   return pageSizeName(wholeOf(name.slice(HUGEPAGES_PREFIX.length)));
 }
 
-/** A resource list as amounts. `UsageError` on a value that is no quantity. */
+/** A resource list as amounts. `UsageError` on a value that is not a quantity. */
 export function readDemandAmounts(list: Readonly<Record<string, string>> | undefined): Amounts {
   const hugepages: Record<string, number> = {};
   for (const [name, text] of Object.entries(list ?? {})) {
@@ -99,7 +99,7 @@ export function readContainerDemand(
   };
 }
 
-/** What a pod asks for. `UsageError` on a value that is no quantity. */
+/** What a pod asks for. `UsageError` on a value that is not a quantity. */
 export function readDemand(pod: Pod, uid: string): PodDemand {
   const init = (pod.spec?.initContainers ?? []).map((container) =>
     readContainerDemand(container, initContainerKind(container)),

@@ -22,7 +22,7 @@ export interface SandboxResources {
 
 /**
  * The sums a runtime sizes a sandbox by, such as a virtual machine. Overhead counts as request and limit.
- * Source: kuberuntime applySandboxResources. `UsageError` on a value that is no quantity.
+ * Source: kuberuntime applySandboxResources. `UsageError` on a value that is not a quantity.
  */
 export function planSandboxGroup(settings: CgroupSettings, pod: Pod): SandboxResources {
   const { overhead, ...spec } = pod.spec ?? { containers: [] };

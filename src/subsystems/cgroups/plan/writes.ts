@@ -49,7 +49,7 @@ export interface CgroupResources {
   readonly unified?: Readonly<Record<string, string>>;
 }
 
-/** What the plans must know of the machine's control groups. */
+/** What the plans must know of the machine's cgroups. */
 export interface CgroupShape {
   readonly version: CgroupVersion;
   readonly controllers: ReadonlySet<string>;

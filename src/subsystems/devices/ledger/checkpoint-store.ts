@@ -43,7 +43,7 @@ export class CheckpointStore {
   #closed = false;
 
   constructor(path: string, deps: CheckpointStoreDeps) {
-    const holds = "which containers have which devices; it is recreated from what runs";
+    const holds = "devices allocated to containers; recreated from running containers";
     this.#file = { name: "device_checkpoint", path, holds, important: true };
     this.#deps = deps;
   }

@@ -84,7 +84,7 @@ const BROKEN: Readonly<Record<string, string>> = {
     0,
   ),
   "a list for a map": file('{"PodDeviceEntries":null,"RegisteredDevices":[]}', 3467439661),
-  "what is no base64": file(
+  "what is not base64": file(
     '{"PodDeviceEntries":[{"PodUID":"p","ContainerName":"c","ResourceName":"r","DeviceIDs":{"0":["d"]},"AllocResp":"%%"}],"RegisteredDevices":{}}',
     0,
   ),

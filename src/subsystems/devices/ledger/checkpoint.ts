@@ -282,6 +282,6 @@ function textOf(value: Json): string {
 }
 
 function integerOf(text: string): number {
-  if (!/^-?\d{1,15}$/.test(text)) throw new Error(`"${text}" is no number of a node`);
+  if (!/^-?\d{1,15}$/.test(text)) throw new Error(`"${text}" is not a number of a node`);
   return Number(text);
 }

@@ -101,7 +101,7 @@ function take(owners: Map<string, PodUid>, id: string, podUid: PodUid): void {
   const owner = owners.get(id);
   if (owner !== undefined && owner !== podUid)
     throw new InvariantError(
-      `device ${id} belongs to pod ${owner} and was to be given to ${podUid}`,
+      `device ${id} belongs to pod ${owner} and was to be allocated to ${podUid}`,
     );
   owners.set(id, podUid);
 }

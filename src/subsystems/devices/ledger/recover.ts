@@ -40,7 +40,7 @@ export function ledgerOf(holdings: readonly Holding[]): Recovered {
     const taken = devices.filter(({ id }) => (ownerOf(ledger, resource, id) ?? podUid) !== podUid);
     if (taken.length > 0)
       differences.push(
-        `${resource} ${idsOf(taken)} is written down for two pods, one is ${podUid}`,
+        `${resource} ${idsOf(taken)} is in the checkpoint for two pods, one is ${podUid}`,
       );
     else ledger = withHolding(ledger, holding);
   }
@@ -64,7 +64,7 @@ export function reconcileRunning(written: Ledger, running: readonly RunningConta
       differences.push(...freed.differences);
       if (freed.left.length === 0) continue;
       differences.push(
-        `pod ${podUid} runs ${container} with ${resource} ${idsOf(freed.left)}, which was not written down`,
+        `pod ${podUid} runs ${container} with ${resource} ${idsOf(freed.left)}, which is not in the checkpoint`,
       );
       ledger = withHolding(ledger, {
         podUid,
@@ -107,7 +107,7 @@ function freeFrom(claim: {
       continue;
     }
     differences.push(
-      `${resource} ${device.id} was written down for pod ${owner}, but runs in ${podUid}`,
+      `${resource} ${device.id} is in the checkpoint for pod ${owner}, but runs in ${podUid}`,
     );
     ledger = releaseContainers(ledger, owner, new Set(claims.map(({ container }) => container)));
     left.push(device);

@@ -149,7 +149,7 @@ async function dial(
   path: string,
   { clock, signal }: WatchDeps,
 ): Promise<void> {
-  const limit = { clock, ms: DIAL_MS, message: `nobody answers at ${path}` };
+  const limit = { clock, ms: DIAL_MS, message: `nothing listens at ${path}` };
   await within(limit, signal, (waits) => until(channel.state, (link) => link === "ready", waits));
 }
 

@@ -150,7 +150,7 @@ export class PluginSide {
   #left({ target: { resource } }: PluginConnection, why: string): void {
     const { state, clock, recordNodeEvent } = this.#deps;
     state.setInventory(leave(state.inventory.get(), resource, clock.monotonic()));
-    const message = `Device plugin of ${resource} has gone: ${why}`;
+    const message = `Device plugin of ${resource} disconnected: ${why}`;
     recordNodeEvent({ type: "Warning", reason: "DevicePluginGone", message });
   }
 }

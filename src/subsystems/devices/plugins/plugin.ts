@@ -196,14 +196,14 @@ export class PluginConnection {
   end(why: string): void {
     if (this.ended) return;
     this.#state.set({ kind: "ended", why });
-    this.#ended.abort(new OutsideError("unavailable", `the device plugin has gone: ${why}`));
+    this.#ended.abort(new OutsideError("unavailable", `the device plugin disconnected: ${why}`));
     this.#channel.close();
   }
 
   /** Waits for the socket to answer; a plugin may begin to listen only after it has begun to register. */
   async #dial(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
-    const message = `failed to dial device plugin: nobody answers at ${this.target.socketPath}`;
+    const message = `failed to dial device plugin: nothing listens at ${this.target.socketPath}`;
     await within({ clock, ms: DIAL_MS, message }, signal, (waits) =>
       until(this.#channel.state, (link) => link === "ready", waits),
     );

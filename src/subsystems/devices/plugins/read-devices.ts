@@ -17,14 +17,13 @@ export function readDevices(listed: readonly ListedDevice[]): ReadDevices {
   const oddities = new Set<string>();
   for (const { ID: id, health, topology } of listed) {
     if (id === "") {
-      oddities.add("a device has no ID and is left out");
+      oddities.add("ignoring a device without an ID");
       continue;
     }
     if (byId.has(id)) oddities.add("a device ID is listed more than once; the last entry counts");
     const nodes = new Set((topology?.nodes ?? []).map(({ ID }) => Number(ID)));
     const usable = [...nodes].filter((node) => node >= 0).sort((a, b) => a - b);
-    if (usable.length < nodes.size)
-      oddities.add("a device has a NUMA node below 0, which is left out");
+    if (usable.length < nodes.size) oddities.add("ignoring a NUMA node below 0 of a device");
     byId.set(id, { id, healthy: health === HEALTHY, nodes: usable });
   }
   return { devices: [...byId.values()], oddities: [...oddities] };

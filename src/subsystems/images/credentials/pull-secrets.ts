@@ -38,7 +38,7 @@ async function secretOf(
     return await objects?.get(SECRETS, place, signal);
   } catch (error) {
     if (!isOutside(error)) throw error;
-    log.warn("a pull secret cannot be had", {
+    log.warn("failed to get a pull secret", {
       secret: `${place.namespace}/${place.name}`,
       error,
     });

@@ -156,7 +156,7 @@ export class PulledRecords {
       await this.#write("pulled", imageRef, encodeRecord(next));
       return true;
     } catch (error) {
-      this.#deps.log.warn("who pulled an image cannot be kept", {
+      this.#deps.log.warn("failed to record who pulled an image", {
         image: normalImageName(image),
         error,
       });
@@ -210,6 +210,6 @@ export class PulledRecords {
   #file(kind: "pulling" | "pulled", name?: string): StateFile {
     const folder = `${this.#options.folder}/${kind}`;
     const path = name === undefined ? folder : `${folder}/${name}`;
-    return { name: "image_manager", path, holds: "with whose credentials an image was pulled" };
+    return { name: "image_manager", path, holds: "credentials that images were pulled with" };
   }
 }

@@ -106,7 +106,7 @@ export class RegistryAccess {
       return await this.#deps.accounts.account(pod, signal);
     } catch (error) {
       if (!isOutside(error)) throw error;
-      this.#deps.log.warn("the service account of a pod cannot be had", {
+      this.#deps.log.warn("failed to get the service account of a pod", {
         pod: podDisplayName(pod),
         error,
       });

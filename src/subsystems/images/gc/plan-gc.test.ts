@@ -113,7 +113,7 @@ test("`planGc` names the rule that protects, in the order of the rules", () => {
     [image("name1", { neededBy: ["p"] }), "needed by a pod"],
     [image("name1"), "kept by name"],
     [image("x", { requested: { atMs: NOW - 999, pod: "default/p" } }), "wanted lately"],
-    [image("x", { lastUsedMs: NOW }), "used since the look began"],
+    [image("x", { lastUsedMs: NOW }), "used since the listing"],
     [image("x", { firstDetectedMs: NOW }), "too young"],
   ];
   for (const [given, rule] of cases) assert.deepEqual(ruleOf([given], {}, policy), [rule]);

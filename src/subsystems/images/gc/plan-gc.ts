@@ -70,7 +70,7 @@ export type KeptRule =
   | "kept by label"
   | "wanted lately"
   | "registry unreachable"
-  | "used since the look began"
+  | "used since the listing"
   | "too young"
   | "not needed for the goal";
 
@@ -213,7 +213,7 @@ function spacePass(
   const kept: GcVerdict[] = [];
   let freed = 0;
   for (const image of candidates) {
-    if (image.lastUsedMs >= atMs) kept.push(keep(image, "used since the look began"));
+    if (image.lastUsedMs >= atMs) kept.push(keep(image, "used since the listing"));
     else if (atMs - image.firstDetectedMs < minAgeMs) kept.push(keep(image, "too young"));
     else if (freed >= toFreeBytes) {
       reserve.push(image);

@@ -6,9 +6,9 @@ import { type ContainerProcess, TICKS_PER_SECOND } from "./exec-tree.ts";
 /** What finding the processes of a container takes. */
 export interface ProcessPorts {
   readonly host: Pick<Host, "process" | "killProcess" | "readKernel">;
-  /** Numbers of the processes in the pod's control group. */
+  /** Numbers of the processes in the pod's cgroup. */
   readonly podProcesses: (podUid: string) => Promise<readonly number[]>;
-  /** Name of the container's control group at a path; `undefined` where there is none. */
+  /** Name of the container's cgroup at a path; `undefined` where there is none. */
   readonly containerGroupAt: (path: string) => string | undefined;
 }
 

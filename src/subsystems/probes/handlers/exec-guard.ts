@@ -15,11 +15,11 @@ import {
 export interface ContainerProcesses {
   /** The present time as `startTicks` counts it. */
   nowTicks(): number;
-  /** Every process in the control group of the container. */
+  /** Every process in the cgroup of the container. */
   of(podUid: string, containerId: string): Promise<readonly ContainerProcess[]>;
   /** Ends the process if it still is the same. */
   kill(process: ContainerProcess): Promise<void>;
-  /** Whether the process has ended and its parent has taken no notice; no control group shows it then. */
+  /** Whether the process has ended and its parent has taken no notice; no cgroup shows it then. */
   isUncollected(process: ContainerProcess): Promise<boolean>;
 }
 

@@ -170,7 +170,7 @@ export class KeptCertificate {
     const { pod } = this.#options;
     const { name, namespace } = pod.metadata ?? {};
     const fields = { pod: `${namespace}/${name}`, signer: this.signerName, error: problem };
-    const words = "no certificate for a pod yet";
+    const words = "failed to get a certificate for a pod; will retry";
     if (failures === 0) this.#deps.log.warn(words, fields);
     else this.#deps.log.verbose(2, words, { ...fields, failures });
     this.#setReason(problem);
