@@ -7,6 +7,7 @@ import type { LocalApi, LocalApiOptions } from "../localapi/localapi.ts";
 import type { ClusterOptions } from "../node/cluster.ts";
 import { DeferredTransport } from "../outside/kube/kube.ts";
 import type { Serving } from "../outside/serving.ts";
+import { readApiDescriptions } from "./api-descriptions.ts";
 import {
   type AccessRequest,
   type AccessWorld,
@@ -80,6 +81,7 @@ function optionsOf(env: ProcessEnvironment, folder: string, nodeName: string): L
     address: { host: HOST, port, orAnother: true },
     kubeconfigPath: env[API_KUBECONFIG_VARIABLE] || `${folder}/admin.kubeconfig`,
     agentSocket: agentSocket(env),
+    readDescriptions: readApiDescriptions,
     versions: { kubernetes: KUBERNETES_VERSION, nodelet: nodeletVersion() },
   };
 }

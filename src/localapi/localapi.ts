@@ -33,6 +33,7 @@ import { schedulingController } from "./control/scheduler.ts";
 import { signingController } from "./control/signer.ts";
 import { POD_KIND as PODS_KIND } from "./kinds/catalog.ts";
 import type { ObjectsCore } from "./objects/core.ts";
+import type { Descriptions } from "./openapi/definitions.ts";
 import { ApiService } from "./serve/server.ts";
 import { ObjectStore, STORE_OPTIONS, type StoreOptions } from "./store/store.ts";
 
@@ -50,6 +51,8 @@ export interface LocalApiOptions {
   /** Socket of the node's agent, for logs and connections into containers. */
   readonly agentSocket?: string;
   readonly versions: { readonly kubernetes: string; readonly nodelet: string };
+  /** Texts of types and fields for `kubectl explain`; none without. */
+  readonly readDescriptions?: () => Promise<Descriptions>;
   readonly store?: StoreOptions;
   /** For the whole body of a request; default half a minute. */
   readonly bodyWithinMs?: number;
@@ -126,6 +129,7 @@ export async function startLocalApi(
     core,
     tokens: { signer, store, clock, random },
     version: options.versions,
+    readDescriptions: options.readDescriptions ?? (() => Promise.resolve({})),
     ...(options.bodyWithinMs === undefined ? {} : { bodyWithinMs: options.bodyWithinMs }),
     ...(options.agentSocket === undefined ? {} : { agentSocket: options.agentSocket }),
   });

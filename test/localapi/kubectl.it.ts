@@ -72,7 +72,9 @@ async function talk(node: NodeBox, kubectl: Kubectl): Promise<void> {
     await k("get", "configmap,secret"),
     /configmap\/settings +1 [\s\S]*secret\/key +Opaque +1/,
   );
-  assert.match(await k("explain", "pod.spec.containers.image"), /image/);
+  const explained = (await k("explain", "pod.spec.containers.image")).replace(/\s+/g, " ");
+  assert.match(explained, /DESCRIPTION: Container image name\. More info: https:/);
+  assert.match(await k("explain", "pod.spec.affinity"), /Affinity is a group of affinity/);
   assert.match(await k("auth", "can-i", "delete", "nodes"), /yes/);
   await cordoned(node, kubectl);
   assert.match(await k("create", "namespace", "other"), /created/);

@@ -1,13 +1,15 @@
 // Generates src/api/generated/: the TypeScript types of the Kubernetes objects we use and a compact
-// description of their fields for decoding. Source: the OpenAPI models (release 1.36) that the
+// description of their fields for decoding, and assets/api-descriptions.json.br: what `kubectl explain` shows. Source: the OpenAPI models (release 1.36) that the
 // development dependency @kubernetes/client-node carries.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants } from "node:zlib";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const modelsDir = join(root, "node_modules/@kubernetes/client-node/dist/gen/models");
 const outDir = join(root, "src/api/generated");
+const assetsDir = join(root, "assets");
 
 /** The objects from which everything else is reached. */
 const ROOTS = [
@@ -70,12 +72,27 @@ const shortName = (name) => {
 };
 
 const models = new Map();
+/** Texts of every type: its own under the empty name, and those of its fields. */
+const descriptions = {};
+
+function readDescriptions(name, declaration) {
+  const plain = (text) => text.replace(/\\(["'`\\])/g, "$1").trim();
+  const texts = {};
+  const ofType = /^\/\*\*\n\* (.*)\n\*\/\nexport declare class /m.exec(declaration)?.[1];
+  if (ofType) texts[""] = plain(ofType);
+  for (const [, text, field] of declaration.matchAll(
+    /^ {4}\/\*\*\n {4}\* (.*)\n {4}\*\/\n {4}'([^']+)'/gm,
+  ))
+    texts[field.replace(/^_/, "")] = plain(text);
+  descriptions[shortName(name)] = texts;
+}
 
 async function load(name) {
   if (models.has(name)) return;
   models.set(name, undefined);
   const { [name]: model } = await import(join(modelsDir, `${name}.js`));
   const declaration = readFileSync(join(modelsDir, `${name}.d.ts`), "utf8");
+  readDescriptions(name, declaration);
   const fields = [];
   for (const { baseName, name: property, type, format } of model.attributeTypeMap) {
     const required = new RegExp(`^    '${property.replace("$", "\\$")}': `, "m").test(declaration);
@@ -170,4 +187,13 @@ schema += "};\n";
 mkdirSync(outDir, { recursive: true });
 writeFileSync(join(outDir, "types.ts"), types);
 writeFileSync(join(outDir, "schema.ts"), schema);
+mkdirSync(assetsDir, { recursive: true });
+const inOrder = Object.fromEntries(
+  Object.entries(descriptions).sort(([a], [b]) => (a < b ? -1 : 1)),
+);
+const params = { [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS };
+writeFileSync(
+  join(assetsDir, "api-descriptions.json.br"),
+  brotliCompressSync(JSON.stringify(inOrder), { params }),
+);
 console.log(`${sorted.length} types written to src/api/generated`);

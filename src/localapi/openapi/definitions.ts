@@ -8,6 +8,9 @@ import { isAtomicType, listRule } from "../schema/list-rules.ts";
 /** A schema; its `$ref`s begin with what `prefix` says. */
 export type Schema = Readonly<Record<string, unknown>>;
 
+/** Texts for people: of a type under the empty name, of its fields under theirs, by type. */
+export type Descriptions = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 const SCALARS: Readonly<Record<string, Schema>> = {
   string: { type: "string" },
   bytes: { type: "string", format: "byte" },
@@ -83,20 +86,31 @@ function listExtensions(type: string, field: string): Schema {
   };
 }
 
-function typeSchema(type: string, prefix: string): Schema {
+function typeSchema(type: string, prefix: string, descriptions: Descriptions): Schema {
+  const texts = descriptions[type] ?? {};
   const fields = Object.entries(API_SCHEMA[type] ?? {});
   const required = fields.filter(([, kind]) => kind.endsWith("!")).map(([name]) => name);
   const properties = fields.map(([name, text]) => {
     const kind = text.replace(/!$/, "");
     const schema = schemaOf(kind, prefix);
-    return [name, kind.startsWith("[]") ? { ...schema, ...listExtensions(type, name) } : schema];
+    // A reference has no other fields: its type describes it.
+    const described = "$ref" in schema ? schema : { ...describedBy(texts[name]), ...schema };
+    return [
+      name,
+      kind.startsWith("[]") ? { ...described, ...listExtensions(type, name) } : described,
+    ];
   });
   return {
+    ...describedBy(texts[""]),
     type: "object",
     properties: Object.fromEntries(properties),
     ...(required.length === 0 ? {} : { required }),
     ...(isAtomicType(type) ? { "x-kubernetes-map-type": "atomic" } : {}),
   };
+}
+
+function describedBy(text: string | undefined): Schema {
+  return text === undefined ? {} : { description: text };
 }
 
 /** The kinds of a schema. */
@@ -111,11 +125,14 @@ export const groupVersionKind = ({
 });
 
 /** All types, and lists of all kinds, by name. */
-export function definitions(prefix: string): Readonly<Record<string, Schema>> {
+export function definitions(
+  prefix: string,
+  descriptions: Descriptions,
+): Readonly<Record<string, Schema>> {
   const types = Object.keys(API_SCHEMA).map((type) => [
     definitionName(type),
     withKinds(
-      typeSchema(type, prefix),
+      typeSchema(type, prefix, descriptions),
       KINDS.filter((kind) => kind.type === type),
     ),
   ]);

@@ -22,6 +22,7 @@ const NAMED = { name: 1, value: 2 };
 const SCHEMA = {
   ref: 1,
   format: 2,
+  description: 4,
   required: 19,
   additionalProperties: 21,
   type: 22,
@@ -93,10 +94,12 @@ function text(number: number, value: unknown): readonly Uint8Array[] {
 }
 
 function schemaBytes(schema: Schema): Uint8Array {
-  const { $ref, format, required, additionalProperties, type, items, properties } = schema;
+  const { $ref, format, description, required, additionalProperties, type, items, properties } =
+    schema;
   return joined([
     ...text(SCHEMA.ref, $ref),
     ...text(SCHEMA.format, format),
+    ...text(SCHEMA.description, description),
     ...texts(SCHEMA.required, required),
     ...(isTree(additionalProperties)
       ? [field(SCHEMA.additionalProperties, field(1, schemaBytes(additionalProperties)))]

@@ -2,7 +2,13 @@
 /** The API as OpenAPI v2, as far as kubectl reads it: types, and which requests know dry runs. */
 import { KINDS } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
-import { definitions, groupVersionKind, objectPath, type Schema } from "./definitions.ts";
+import {
+  type Descriptions,
+  definitions,
+  groupVersionKind,
+  objectPath,
+  type Schema,
+} from "./definitions.ts";
 
 /** Parameters of a PATCH that clients check for. */
 export const PATCH_PARAMETERS: readonly string[] = [
@@ -21,12 +27,12 @@ export interface OpenApiV2 {
 }
 
 /** The document of this server. */
-export function openApiV2(version: string): OpenApiV2 {
+export function openApiV2(version: string, descriptions: Descriptions): OpenApiV2 {
   return {
     swagger: "2.0",
     info: { title: "Kubernetes", version },
     paths: Object.fromEntries(KINDS.map((kind) => [objectPath(kind), pathItem(kind)])),
-    definitions: definitions("#/definitions/"),
+    definitions: definitions("#/definitions/", descriptions),
   };
 }
 

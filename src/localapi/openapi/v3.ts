@@ -2,7 +2,13 @@
 /** The API as OpenAPI v3: one document a group, as clients since 1.27 read it. */
 import type { Kind } from "../kinds/kind.ts";
 import { GROUP_VERSIONS } from "../kinds/offers.ts";
-import { definitions, groupVersionKind, objectPath, type Schema } from "./definitions.ts";
+import {
+  type Descriptions,
+  definitions,
+  groupVersionKind,
+  objectPath,
+  type Schema,
+} from "./definitions.ts";
 import { PATCH_PARAMETERS } from "./v2.ts";
 
 const COMPONENTS = "#/components/schemas/";
@@ -21,7 +27,11 @@ export function openApiV3Index(): object {
 }
 
 /** The document of a group; undefined when there is no such group. */
-export function openApiV3(segments: readonly string[], version: string): object | undefined {
+export function openApiV3(
+  segments: readonly string[],
+  version: string,
+  descriptions: Descriptions,
+): object | undefined {
   const path = segments.join("/");
   const of = GROUP_VERSIONS.find((each) => pathOf(each.group, each.version) === path);
   if (!of) return undefined;
@@ -30,7 +40,7 @@ export function openApiV3(segments: readonly string[], version: string): object 
     openapi: "3.0.0",
     info: { title: "Kubernetes", version },
     paths: Object.fromEntries(kinds.map((kind) => [objectPath(kind), pathItem(kind)])),
-    components: { schemas: reachable(definitions(COMPONENTS), kinds) },
+    components: { schemas: reachable(definitions(COMPONENTS, descriptions), kinds) },
   };
 }
 

@@ -6,6 +6,7 @@ import type { ErrorReply, Exchange } from "../../outside/serving.ts";
 import type { TokenDeps } from "../access/tokens.ts";
 import type { ObjectsCore } from "../objects/core.ts";
 import type { User } from "../objects/object-request.ts";
+import type { Descriptions } from "../openapi/definitions.ts";
 import { badRequest, StatusError, tooLarge, unsupportedMediaType } from "../status-error.ts";
 import { PROTOBUF, readWireObject, WireFault } from "../wire/read-object.ts";
 import type { ResourcePath } from "./request.ts";
@@ -20,6 +21,8 @@ export interface ServeDeps {
   readonly bodyWithinMs?: number;
   /** Versions as in `/version`, e.g. `v1.36.2`. */
   readonly version: { readonly kubernetes: string; readonly nodelet: string };
+  /** Texts of types and fields, read for each request for the description of the API. */
+  readonly readDescriptions: () => Promise<Descriptions>;
 }
 
 /** An authorized request for a resource. */

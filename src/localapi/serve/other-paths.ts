@@ -24,7 +24,7 @@ export async function replyOther(
     return await replyObject(exchange, 200, versionOf(deps));
   if (HEALTH.has(root))
     return await exchange.reply(200, { "content-type": "text/plain; charset=utf-8" }, "ok");
-  if (root === "openapi") return await replyOpenApi(exchange, segments, deps.version.kubernetes);
+  if (root === "openapi") return await replyOpenApi(deps, exchange, segments);
   const accept = exchange.headers["accept"];
   const aggregated = aggregatedVersion(accept);
   if ((root === "api" || root === "apis") && segments.length === 1 && aggregated !== undefined) {
@@ -58,20 +58,21 @@ function versionOf({ version }: ServeDeps): object {
 }
 
 async function replyOpenApi(
+  { version: { kubernetes: version }, readDescriptions }: ServeDeps,
   exchange: Exchange,
   segments: readonly string[],
-  version: string,
 ): Promise<void> {
   const [, form, ...rest] = segments;
   if (form === "v2" && rest.length === 0) {
     const prefersProtobuf = mediaTypes(exchange.headers["accept"])[0]?.type === V2_PROTOBUF;
-    if (!prefersProtobuf) return await replyObject(exchange, 200, openApiV2(version));
-    const bytes = v2Protobuf(openApiV2(version));
+    const document = openApiV2(version, await readDescriptions());
+    if (!prefersProtobuf) return await replyObject(exchange, 200, document);
+    const bytes = v2Protobuf(document);
     return await exchange.reply(200, { "content-type": V2_PROTOBUF_ANSWER }, bytes);
   }
   if (form !== "v3") throw unknownPath();
   if (rest.length === 0) return await replyObject(exchange, 200, openApiV3Index());
-  const document = openApiV3(rest, version);
+  const document = openApiV3(rest, version, await readDescriptions());
   if (!document) throw unknownPath();
   await replyObject(exchange, 200, document);
 }
