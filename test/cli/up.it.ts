@@ -203,7 +203,7 @@ test("down reports what it cannot remove, and finishes when it can", async () =>
   ]);
   const stuck = await node.nodelet(["down"]);
   assert.equal(stuck.code, 1);
-  assert.match(stuck.stderr, /left are\n {2}mount \/var\/lib\/nodelet\/containerd\/tmpmounts: /);
+  assert.match(stuck.stderr, /left:\n {2}mount \/var\/lib\/nodelet\/containerd\/tmpmounts: /);
   await node.box.run(["pkill", "-f", "sleep 1000"]);
   await blocker.exited;
   await node.run("down");

@@ -63,7 +63,7 @@ function unnamed(
       exitCode: EXIT_USAGE,
       fix: `leave --name out; the archive names them: ${given.map((each) => each ?? "<none>").join(", ")}`,
     });
-  return new CliError(`${shown} does not say what its image is called`, {
+  return new CliError(`the image in ${shown} has no name`, {
     exitCode: EXIT_USAGE,
     fix: "give it a name: --name example/app:1",
   });

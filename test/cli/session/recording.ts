@@ -34,6 +34,7 @@ const VARIABLE: readonly (readonly [RegExp, string])[] = [
   // What the checks say of a machine, and steps that a fast one passes unseen.
   [/^(ok|warn) +(\S+) .*\n( {7}.*\n)?/gm, ""],
   [/^\d+ checks? passed.*\n/gm, ""],
+  [/^.* node \S+: NotReady .*\n/gm, ""],
   [/^.*\b(?:ContainerCreating|Pending|Running), 0\/1 ready.*\n/gm, ""],
   [/^.* Startup probe failed: .*\n( {21}.*\n)*/gm, ""],
   [/^\d{4}-\d\d-\d\d\n/gm, ""],
