@@ -136,7 +136,7 @@ test("who interrupts stop and down is told what is left, and nothing else goes",
   await untilRunning(node, 2);
   for (const [argv, waits, left] of [
     [["stop"], /Stopping pods/, /nodelet: not stopped:\n {2}pod default\/stubborn-/],
-    [["down", "--yes"], /stubborn-\S+: ending/, /left are\n {2}pod default\/stubborn-\S+: has not/],
+    [["down", "--yes"], /stubborn-\S+: stopping/, /left:\n {2}pod default\/stubborn-\S+: did not/],
   ] as const) {
     const command = node.start(argv);
     await command.said(waits);
