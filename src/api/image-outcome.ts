@@ -1,10 +1,10 @@
 // pure
-import type { Pod } from "./generated/types.ts";
+import type { IdentifiedPod } from "./pod-identity.ts";
 import type { PresentImage } from "./present-image.ts";
 
 /** An image that a container is about to need. */
 export interface ImageRequest {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: string;
   /** As the pod's spec names it. */
   readonly image: string;

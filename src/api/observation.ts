@@ -1,10 +1,8 @@
 // pure
-import type { Branded } from "../kit/brand.ts";
 import type { MonotonicMs, WallMs } from "../kit/clock.ts";
-import type { Pod } from "./generated/types.ts";
+import type { IdentifiedPod, PodUid } from "./pod-identity.ts";
 
-/** `metadata.uid`; for static pods the hash of the manifest. */
-export type PodUid = Branded<string, "PodUid">;
+export type { PodUid } from "./pod-identity.ts";
 
 /** The last observed state of a sandbox. */
 export interface ObservedSandbox {
@@ -82,7 +80,7 @@ export interface ObservedPod {
   readonly kind: "observed";
   readonly uid: PodUid;
   /** The pod as labels and annotations describe it: enough to end it properly. */
-  readonly describe: () => Pod;
+  readonly describe: () => IdentifiedPod;
   readonly observed: Observation;
 }
 
@@ -90,7 +88,7 @@ export interface ObservedPod {
 export interface UnobservedPod {
   readonly kind: "unobserved";
   readonly uid: PodUid;
-  readonly describe: () => Pod;
+  readonly describe: () => IdentifiedPod;
   /** When the runtime was asked. */
   readonly asOf: MonotonicMs;
   /** What could not be read and why, once that has lasted; `undefined` as long as it may pass by itself. */

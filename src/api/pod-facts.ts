@@ -1,7 +1,7 @@
 // pure
 import type { ReadingMap } from "../kit/cell-map.ts";
-import type { Pod } from "./generated/types.ts";
 import type { Observation, PodUid } from "./observation.ts";
+import type { IdentifiedPod } from "./pod-identity.ts";
 
 /** Where a pod is on its way; only ever forward. */
 export type PodLifeName = "waiting" | "running" | "terminating" | "terminated" | "released";
@@ -10,7 +10,7 @@ export type PodLifeName = "waiting" | "running" | "terminating" | "terminated" |
 export interface PodFact {
   readonly uid: PodUid;
   /** With the resources that it was given. */
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly life: PodLifeName;
   /** Whether something is being done for it: it is observed right after that. */
   readonly busy: boolean;
@@ -37,7 +37,7 @@ export function isActive({ life }: PodFact): boolean {
 }
 
 /** Pods that hold what the node has: admitted, and not seen ended. */
-export function activePods(facts: Pick<PodFacts, "values">): readonly Pod[] {
+export function activePods(facts: Pick<PodFacts, "values">): readonly IdentifiedPod[] {
   return facts
     .values()
     .filter(isActive)
@@ -45,7 +45,7 @@ export function activePods(facts: Pick<PodFacts, "values">): readonly Pod[] {
 }
 
 /** Pods that have or may get containers: their images are kept. */
-export function desiredPods(facts: Pick<PodFacts, "values">): readonly Pod[] {
+export function desiredPods(facts: Pick<PodFacts, "values">): readonly IdentifiedPod[] {
   return facts
     .values()
     .filter(({ life }) => life === "waiting" || life === "running")

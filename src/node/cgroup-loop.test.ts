@@ -5,6 +5,7 @@ import { aFact } from "../../test/support/pod-facts.ts";
 import type { Pod } from "../api/generated/types.ts";
 import type { PodUid } from "../api/observation.ts";
 import type { PodFact, PodLifeName } from "../api/pod-facts.ts";
+import { identifyPod } from "../api/pod-identity.ts";
 import { Cell } from "../kit/cell.ts";
 import { CellMap } from "../kit/cell-map.ts";
 import { OutsideError } from "../kit/errors.ts";
@@ -32,7 +33,7 @@ function scene() {
     },
   };
   const put = (uid: string, life: PodLifeName, pod: Pod = { metadata: { uid } }) =>
-    podFacts.set(uid as PodUid, aFact(pod, { life }));
+    podFacts.set(uid as PodUid, aFact(identifyPod(pod), { life }));
   const scope = new TaskScope("test", { clock, log: silentLog });
   const said = { ofNode: ({ reason }: { readonly reason: string }) => events.push(reason) };
   startCgroupLoop({
@@ -56,7 +57,7 @@ test("the classes follow the active pods: at once when one comes or goes, else e
   put("b", "waiting");
   await clock.advance(10);
   assert.equal(passes.length, 1, "a pod that waits changes nothing");
-  const pod = { metadata: { uid: "b" } };
+  const pod = identifyPod({ metadata: { uid: "b" } });
   put("b", "running", pod);
   await clock.advance(10);
   assert.deepEqual(passes.at(-1), ["a", "b"]);

@@ -3,8 +3,8 @@
  * whether every source was seen. Out: cgroup values, events about the node. Invariant: nothing is done
  * before every source was seen, so that pods which outlived the agent keep their share meanwhile.
  */
-import type { Pod } from "../api/generated/types.ts";
 import { activePods, isActive } from "../api/pod-facts.ts";
+import type { IdentifiedPod } from "../api/pod-identity.ts";
 import { Cell } from "../kit/cell.ts";
 import { isOutside } from "../kit/errors.ts";
 import { type ControlLoop, runControlLoop } from "../kit/loops/control-loop.ts";
@@ -30,7 +30,7 @@ const PERIOD_MS = 60_000;
 export function startCgroupLoop(deps: CgroupLoopDeps): void {
   const { outside, scope, pipeline } = deps;
   const changes = new Cell(0);
-  const active = new Map<string, Pod>();
+  const active = new Map<string, IdentifiedPod>();
   const stop = pipeline.podFacts.subscribe((uid, fact) => {
     const pod = fact && isActive(fact) ? fact.pod : undefined;
     if (active.get(uid) === pod) return;
@@ -39,7 +39,7 @@ export function startCgroupLoop(deps: CgroupLoopDeps): void {
     changes.set(changes.get() + 1);
   });
   scope.defer("active pods", stop);
-  const loop: ControlLoop<readonly Pod[]> = {
+  const loop: ControlLoop<readonly IdentifiedPod[]> = {
     name: "cgroups of the classes",
     wakeOn: [changes, pipeline.seen],
     everyMs: PERIOD_MS,

@@ -243,7 +243,7 @@ function watchProbes(record: PodRecord, { probes, hostIps }: PipelineDeps): void
     probes.forget(record.uid);
     return;
   }
-  const { namespace = "", name = "", annotations } = record.pod.metadata ?? {};
+  const { namespace, name, annotations } = record.pod.metadata;
   const { uid, ip, ended, ending, containers } = desired;
   const pod = { uid, namespace, name, ip, ended, ending };
   probes.watch(annotations ? { ...pod, annotations } : pod, containers);

@@ -1,8 +1,9 @@
 /** The devices module with plugins and pods, on virtual time; the pods' lives are what the test says. */
 import type { Decision } from "../../src/api/decisions.ts";
 import type { EventText } from "../../src/api/event-text.ts";
-import type { Container, Pod } from "../../src/api/generated/types.ts";
+import type { Container } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedPod, PodUid } from "../../src/api/observation.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
@@ -32,7 +33,7 @@ export function gpus(amount: number, prefix = "g"): readonly TestDevice[] {
 }
 
 /** A static pod whose containers are written `name=amount`, init containers with `i:` before, sidecars with `s:`. */
-export function podOf(uid: string, text: string, resource = GPU): Pod {
+export function podOf(uid: string, text: string, resource = GPU): IdentifiedPod {
   const parts = text.split(" ").map((part) => {
     const [, kind = "", name = "", amount = "0"] = /^(i:|s:)?(\w+)=(\d+)$/.exec(part) ?? [];
     const container: Container = {
@@ -46,7 +47,7 @@ export function podOf(uid: string, text: string, resource = GPU): Pod {
     metadata: {
       name: uid,
       namespace: "default",
-      uid,
+      uid: uid as PodUid,
       annotations: { "kubernetes.io/config.source": "file" },
     },
     spec: {
@@ -91,7 +92,7 @@ export class DeviceWorld {
   readonly podEvents: EventText[] = [];
   readonly decisions: Decision[] = [];
   readonly changed: string[] = [];
-  readonly pods = new Map<PodUid, Pod>();
+  readonly pods = new Map<PodUid, IdentifiedPod>();
   readonly #options: DevicesOptions;
   #life:
     | { readonly life: Life; readonly process: GrpcProcess; readonly scope: TaskScope }
@@ -194,15 +195,15 @@ export class DeviceWorld {
   }
 
   /** Asks admission for the pod. */
-  async grant(pod: Pod) {
-    const uid = (pod.metadata?.uid ?? "") as PodUid;
+  async grant(pod: IdentifiedPod) {
+    const uid = pod.metadata.uid;
     this.pods.set(uid, pod);
     return this.settled(this.devices.grant(uid, pod));
   }
 
   /** Says what is seen of the pod. */
-  observe(pod: Pod, seen: Partial<DevicePod> = {}): void {
-    const uid = (pod.metadata?.uid ?? "") as PodUid;
+  observe(pod: IdentifiedPod, seen: Partial<DevicePod> = {}): void {
+    const uid = pod.metadata.uid;
     this.devices.observe({
       uid,
       pod,

@@ -4,7 +4,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Pod, ServiceAccount } from "../../src/api/generated/types.ts";
+import type { ServiceAccount } from "../../src/api/generated/types.ts";
+import { type IdentifiedPod, identifyPod } from "../../src/api/pod-identity.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -93,8 +94,8 @@ async function load(tokenAttributes: object): Promise<CredentialPrograms> {
 }
 
 /** A pod that the API has: tokens are bound to it. */
-async function podOf(name: string, account: string): Promise<Pod> {
-  return await api.must<Pod>("POST", `${DEFAULT}/pods`, {
+async function podOf(name: string, account: string): Promise<IdentifiedPod> {
+  return await api.must<IdentifiedPod>("POST", `${DEFAULT}/pods`, {
     metadata: { name },
     spec: {
       nodeName: "n1",
@@ -153,7 +154,7 @@ test("answers are alike for an account, or for one token only", async () => {
 });
 
 test("who lacks an account or an annotation that is required is not asked for", async () => {
-  const alone: Pod = { metadata: { name: "static" }, spec: { containers: [] } };
+  const alone = identifyPod({ metadata: { name: "static" }, spec: { containers: [] } });
   const strict = await load(
     attributes({ requiredServiceAccountAnnotationKeys: ["example.test/absent"] }),
   );

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Decision } from "../../src/api/decisions.ts";
 import type { EventText } from "../../src/api/event-text.ts";
-import type { Pod } from "../../src/api/generated/types.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
@@ -57,7 +57,7 @@ export class ImageNode implements AsyncDisposable {
   readonly progress: string[] = [];
   readonly #leave = new AbortController();
   readonly signal = this.#leave.signal;
-  pods: readonly Pod[] = [];
+  pods: readonly IdentifiedPod[] = [];
   metrics = new MetricsRegistry();
   images!: Images;
   #pods = 0;
@@ -104,8 +104,7 @@ export class ImageNode implements AsyncDisposable {
         pods: factsOf(() => this.pods),
         accounts: podAccountsFrom(undefined, undefined),
         pullSecrets: pullSecrets ?? (async () => ({ secrets: [], missing: [] })),
-        recordEvent: (pod, _, event) =>
-          this.events.push({ ...event, pod: pod.metadata?.name ?? "" }),
+        recordEvent: (pod, _, event) => this.events.push({ ...event, pod: pod.metadata.name }),
         recordNodeEvent: (event) => this.nodeEvents.push(event),
         recordDecision: (name, _, decision) => this.decisions.push({ name, decision }),
         news: {
@@ -141,7 +140,7 @@ export class ImageNode implements AsyncDisposable {
   }
 
   /** Asks for an image as a pod does; the answer's hold is let go. */
-  async ensure(image: string, policy = "IfNotPresent", pod: Pod = podOf(image)) {
+  async ensure(image: string, policy = "IfNotPresent", pod: IdentifiedPod = podOf(image)) {
     const answer = await this.images.ensure({ pod, container: "c", image, policy }, this.signal);
     if (answer.kind === "present") answer.release();
     return answer;

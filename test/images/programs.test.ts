@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { identifyPod } from "../../src/api/pod-identity.ts";
 import { messageOf, UsageError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
@@ -73,7 +74,7 @@ async function load(names: readonly string[], warnings: string[] = []) {
   return { programs, clock, times, metrics };
 }
 
-const POD = { spec: { containers: [] } };
+const POD = identifyPod({ spec: { containers: [] } });
 const ask = (programs: CredentialPrograms, repository: string) =>
   programs.credentialsFor(repository, POD, new AbortController().signal);
 

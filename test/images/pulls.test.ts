@@ -1,8 +1,8 @@
 // Pulls: what is said about them, when they are tried again, who waits for whom, whose credentials count.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../../src/api/generated/types.ts";
 import type { ImageOutcome } from "../../src/api/image-outcome.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import type { PullRequest } from "../../src/outside/cri/cri.ts";
 import type { PullSecret } from "../../src/subsystems/images/images.ts";
@@ -273,7 +273,7 @@ function guarded(world: ImageWorld, ...passwords: readonly string[]): (string | 
   return tried;
 }
 
-const podWith = (uid: string, ...names: readonly string[]): Pod =>
+const podWith = (uid: string, ...names: readonly string[]): IdentifiedPod =>
   podOf(IMAGE, { imagePullSecrets: names.map((name) => ({ name })) }, uid);
 
 const VERIFIED = { imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages" } as const;

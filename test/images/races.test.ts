@@ -1,8 +1,9 @@
 // Pulls, starts and collections at the same time, in seeded interleavings: no container may ever fail to be
 // made because its image was just collected.
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../../src/api/generated/types.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { createSeededRandom, type Random } from "../../src/kit/random.ts";
 import { Holds } from "../../src/subsystems/images/gc/holds.ts";
 import { commandOf } from "../sim/programs.ts";
@@ -20,8 +21,13 @@ const pick = <T>(random: Random, all: readonly T[]): T => {
 };
 
 /** One start of a container, as the pods module does it; resolves with what went wrong. */
-async function start(world: ImageWorld, pod: Pod, image: string, policy: string): Promise<string> {
-  const uid = pod.metadata?.uid ?? "";
+async function start(
+  world: ImageWorld,
+  pod: IdentifiedPod,
+  image: string,
+  policy: string,
+): Promise<string> {
+  const { uid } = pod.metadata;
   const { runtime } = world.runtime;
   const answer = await world.images.ensure({ pod, container: "c", image, policy }, world.signal);
   // A pod with policy Never that came when the image was gone already has lost nothing to a race.

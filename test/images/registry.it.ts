@@ -1,7 +1,7 @@
 // Pulls by real containerd from a registry on loopback that answers, wants credentials, stalls and fails.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Pod } from "../../src/api/generated/types.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import type { PullSecret } from "../../src/subsystems/images/images.ts";
 import { ImageNode, REGISTRY } from "./node.ts";
 import { podOf } from "./world.ts";
@@ -32,7 +32,7 @@ before(async () => {
 after(() => node[Symbol.asyncDispose]());
 
 const imageOf = (manner: string) => `${REGISTRY}/${manner}/app:1`;
-const withSecret = (image: string, uid: string): Pod =>
+const withSecret = (image: string, uid: string): IdentifiedPod =>
   podOf(image, { imagePullSecrets: [{ name: "key" }] }, uid);
 
 test("a pull from a registry says how long it took and how large the image is", async () => {

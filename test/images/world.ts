@@ -1,8 +1,8 @@
 // The images module on virtual time, with a runtime and a machine in memory.
 import type { Decision } from "../../src/api/decisions.ts";
 import type { EventText } from "../../src/api/event-text.ts";
-import type { Pod } from "../../src/api/generated/types.ts";
 import type { ImageOutcome } from "../../src/api/image-outcome.ts";
+import type { IdentifiedPod, PodUid } from "../../src/api/pod-identity.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
 import { type Log, silentLog } from "../../src/kit/log.ts";
@@ -53,7 +53,7 @@ export class ImageWorld {
   readonly progress: (string | undefined)[] = [];
   readonly warnings: string[] = [];
   readonly signal = new AbortController().signal;
-  pods: readonly Pod[] = [];
+  pods: readonly IdentifiedPod[] = [];
   metrics = new MetricsRegistry();
   images!: Images;
   readonly #options: ImageWorldOptions;
@@ -113,7 +113,7 @@ export class ImageWorld {
   }
 
   /** Asks for an image and lets time pass until it is there or refused. */
-  async ensure(image: string, more: Partial<{ policy: string; pod: Pod }> = {}) {
+  async ensure(image: string, more: Partial<{ policy: string; pod: IdentifiedPod }> = {}) {
     const { policy = "IfNotPresent", pod = podOf(image) } = more;
     return await this.run(this.images.ensure({ pod, container: "c", image, policy }, this.signal));
   }
@@ -155,9 +155,13 @@ export class ImageWorld {
 }
 
 /** A pod with one container of the image. */
-export function podOf(image: string, more: Partial<Pod["spec"]> = {}, uid = "uid-1"): Pod {
+export function podOf(
+  image: string,
+  more: Partial<IdentifiedPod["spec"]> = {},
+  uid = "uid-1",
+): IdentifiedPod {
   return {
-    metadata: { name: "web", namespace: "default", uid },
+    metadata: { name: "web", namespace: "default", uid: uid as PodUid },
     spec: { containers: [{ name: "c", image }], ...more },
   };
 }

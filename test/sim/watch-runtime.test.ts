@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodUid } from "../../src/api/observation.ts";
+import { identifyPod } from "../../src/api/pod-identity.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
@@ -105,7 +106,7 @@ test("the end of a container that ended before it was ever looked at is seen soo
         if (isOver) seenAt ??= clock.monotonic();
       },
     },
-    pods: { get: () => aFact({}, { busy: clock.monotonic() < 6_000 }) },
+    pods: { get: () => aFact(identifyPod({}), { busy: clock.monotonic() < 6_000 }) },
   });
   await watch.listOnce(leave.signal);
   const work = [watch.followEvents(leave.signal), watch.followPods(leave.signal)];

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from "node:crypto";
 import type {
-  Pod,
   PodCertificateProjection,
   PodCertificateRequest,
 } from "../../src/api/generated/types.ts";
+import type { IdentifiedPod, PodUid } from "../../src/api/pod-identity.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
@@ -41,7 +41,7 @@ async function newKey(): Promise<KeyPair> {
   };
 }
 
-export function podWith(more: Partial<PodCertificateProjection> = {}): Pod {
+export function podWith(more: Partial<PodCertificateProjection> = {}): IdentifiedPod {
   const podCertificate = {
     signerName: SIGNER,
     keyType: "ED25519",
@@ -49,7 +49,7 @@ export function podWith(more: Partial<PodCertificateProjection> = {}): Pod {
     ...more,
   };
   return {
-    metadata: { name: "p", namespace: "default", uid: "u1" },
+    metadata: { name: "p", namespace: "default", uid: "u1" as PodUid },
     spec: {
       containers: [],
       serviceAccountName: "robot",
@@ -125,7 +125,7 @@ export async function world(seed = 1) {
 export type World = Awaited<ReturnType<typeof world>>;
 
 /** Starts mounting; tells when it is done. */
-export function mounting({ volumes }: Pick<World, "volumes">, pod: Pod) {
+export function mounting({ volumes }: Pick<World, "volumes">, pod: IdentifiedPod) {
   const state = { done: false, failed: "" };
   volumes.mount(pod, signal).then(
     () => {

@@ -1,4 +1,5 @@
-import type { Container, Pod } from "../../src/api/generated/types.ts";
+import type { Container } from "../../src/api/generated/types.ts";
+import { type IdentifiedPod, identifyPod } from "../../src/api/pod-identity.ts";
 import {
   type CgroupOptions,
   defaultCgroupOptions,
@@ -38,15 +39,18 @@ export function container(
 export function podOf(
   uid: string,
   containers: readonly Container[],
-  spec: Partial<NonNullable<Pod["spec"]>> = {},
-): Pod {
-  return { metadata: { name: uid, namespace: "default", uid }, spec: { containers, ...spec } };
+  spec: Partial<NonNullable<IdentifiedPod["spec"]>> = {},
+): IdentifiedPod {
+  return identifyPod({
+    metadata: { name: uid, namespace: "default", uid },
+    spec: { containers, ...spec },
+  });
 }
 
 export function pod(
   containers: readonly Container[],
-  spec: Partial<NonNullable<Pod["spec"]>> = {},
-): Pod {
+  spec: Partial<NonNullable<IdentifiedPod["spec"]>> = {},
+): IdentifiedPod {
   return podOf("u1", containers, spec);
 }
 
@@ -59,6 +63,6 @@ export function filesOf(plan: CgroupPlan): Record<string, string> {
   return Object.fromEntries(written.map(({ file, value }) => [file, value]));
 }
 
-export function demand(of: Pod): PodDemand {
+export function demand(of: IdentifiedPod): PodDemand {
   return readDemand(of, of.metadata?.uid ?? "");
 }

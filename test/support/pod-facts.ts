@@ -1,13 +1,12 @@
 // What modules may know of pods, as tests want them to know it.
-import type { Pod } from "../../src/api/generated/types.ts";
-import type { PodUid } from "../../src/api/observation.ts";
 import type { PodFact, PodFacts } from "../../src/api/pod-facts.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import type { MonotonicMs } from "../../src/kit/clock.ts";
 
 /** A pod that runs, with what else the test says. */
-export function aFact(pod: Pod, more: Partial<PodFact> = {}): PodFact {
+export function aFact(pod: IdentifiedPod, more: Partial<PodFact> = {}): PodFact {
   return {
-    uid: (pod.metadata?.uid ?? "") as PodUid,
+    uid: pod.metadata.uid,
     pod,
     life: "running",
     busy: false,
@@ -23,7 +22,7 @@ export const NO_FACTS: Pick<PodFacts, "get" | "values"> = {
 };
 
 /** Pods that run, as `list` says at the time. */
-export function factsOf(list: () => Iterable<Pod>): Pick<PodFacts, "get" | "values"> {
+export function factsOf(list: () => Iterable<IdentifiedPod>): Pick<PodFacts, "get" | "values"> {
   const values = () => [...list()].map((pod) => aFact(pod));
   return { get: (uid) => values().find((fact) => fact.uid === uid), values };
 }

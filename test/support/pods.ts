@@ -1,8 +1,9 @@
 // Builders for records and observations: a test says only what it is about.
 
-import type { Container, Pod, PodSpec } from "../../src/api/generated/types.ts";
+import type { Container, PodSpec } from "../../src/api/generated/types.ts";
 import type { ObservedContainer, ObservedSandbox, PodUid } from "../../src/api/observation.ts";
 import { containerHash } from "../../src/api/pod/container-hash.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import type { MonotonicMs, WallMs } from "../../src/kit/clock.ts";
 import type { PlanContext } from "../../src/pipeline/pods/plan/plan-draft.ts";
 import { newRecord, type PodRecord } from "../../src/pipeline/pods/record.ts";
@@ -18,7 +19,7 @@ export function aContainer(name: string, more: Partial<Container> = {}): Contain
   return { name, image: "img:1", ...more };
 }
 
-export function aPod(spec: Partial<PodSpec> = {}): Pod {
+export function aPod(spec: Partial<PodSpec> = {}): IdentifiedPod {
   return {
     metadata: { name: "web", namespace: "default", uid: UID },
     spec: {
@@ -77,7 +78,7 @@ export function anEnd(
 }
 
 export interface Given {
-  readonly pod?: Pod;
+  readonly pod?: IdentifiedPod;
   readonly sandboxes?: readonly ObservedSandbox[];
   readonly containers?: readonly ObservedContainer[];
 }

@@ -1,4 +1,5 @@
 // Statistics on virtual time: a machine in memory with one pod, whose kernel files say what the test sets.
+import type { PodUid } from "../../src/api/pod-identity.ts";
 import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -21,7 +22,7 @@ const PODS: readonly MeasuredPod[] = [
   {
     uid: "u1",
     pod: {
-      metadata: { name: "web", namespace: "shop", labels: { app: "web" } },
+      metadata: { uid: "u1" as PodUid, name: "web", namespace: "shop", labels: { app: "web" } },
       spec: {
         containers: [{ name: "c" }],
         volumes: [

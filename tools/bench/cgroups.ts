@@ -8,7 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pod } from "../../src/api/generated/types.ts";
+import type { IdentifiedPod, PodUid } from "../../src/api/pod-identity.ts";
 import {
   type Clock,
   createSystemClock,
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
 const QOS = ["Guaranteed", "Burstable", "BestEffort"] as const;
 
 /** Pods of all classes in turn. */
-function podOf(index: number): Pod {
+function podOf(index: number): IdentifiedPod {
   const one = { cpu: "10m", memory: "16Mi" };
   const kind = QOS[index % QOS.length];
   const resources =
@@ -78,13 +78,13 @@ function podOf(index: number): Pod {
         : {};
   const uid = `00000000-0000-4000-8000-${`${index}`.padStart(12, "0")}`;
   return {
-    metadata: { name: `web-${index}`, namespace: "default", uid },
+    metadata: { name: `web-${index}`, namespace: "default", uid: uid as PodUid },
     spec: { containers: [{ name: "main", image: "web:1", resources }] },
   };
 }
 
 const pods = Array.from({ length: PODS }, (_, i) => podOf(i));
-const uidOf = (pod: Pod) => pod.metadata?.uid ?? "";
+const uidOf = (pod: IdentifiedPod) => pod.metadata.uid;
 
 let writes = 0;
 

@@ -9,8 +9,8 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Pod } from "../../src/api/generated/types.ts";
 import type { PodUid } from "../../src/api/observation.ts";
+import type { IdentifiedPod } from "../../src/api/pod-identity.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { MetricsRegistry } from "../../src/kit/metrics.ts";
@@ -91,11 +91,11 @@ async function openRoom(
   return { devices, metrics };
 }
 
-function podOf(i: number): Pod {
+function podOf(i: number): IdentifiedPod {
   const limits = Object.fromEntries(RESOURCES.map((resource) => [resource, String(EACH)]));
   const uid = `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`;
   return {
-    metadata: { name: `p${i}`, namespace: "default", uid },
+    metadata: { name: `p${i}`, namespace: "default", uid: uid as PodUid },
     spec: { containers: [{ name: "main", resources: { limits } }] },
   };
 }
@@ -143,7 +143,7 @@ async function main(): Promise<void> {
     floors.push(millisecondsSince(idle));
     const before = process.cpuUsage();
     for (;;) {
-      const outcome = await devices.grant((pod.metadata?.uid ?? "") as PodUid, pod);
+      const outcome = await devices.grant(pod.metadata.uid, pod);
       if (outcome.kind === "granted") break;
       if (outcome.kind === "refused") throw new Error(outcome.message);
     }

@@ -11,6 +11,7 @@ import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { PodUid } from "../../src/api/pod-identity.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -124,7 +125,7 @@ async function main(): Promise<void> {
   try {
     const clock = createSystemClock();
     const pods = Array.from({ length: CONTAINERS }, (_, at) => ({
-      metadata: { name: `pod-${at}`, namespace: "default", uid: `uid-${at}` },
+      metadata: { name: `pod-${at}`, namespace: "default", uid: `uid-${at}` as PodUid },
       spec: {
         containers: [
           { name: "c", image: `registry.example/team-${at % 40}/service-${at}:v1.${at}` },

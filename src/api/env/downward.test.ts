@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Container, Pod } from "../generated/types.ts";
+import type { Container } from "../generated/types.ts";
+import type { IdentifiedPod, PodUid } from "../pod-identity.ts";
 import { goQuote } from "../text/go-quote.ts";
 import { envFieldText, fieldText, formatMap, resourceText } from "./downward.ts";
 
@@ -23,11 +24,11 @@ for (const [text, quoted] of QUOTES)
     assert.equal(goQuote(text), quoted);
   });
 
-const pod: Pod = {
+const pod: IdentifiedPod = {
   metadata: {
     name: "web",
     namespace: "shop",
-    uid: "u-1",
+    uid: "u-1" as PodUid,
     labels: { tier: "front", app: "web" },
     annotations: { note: "two\nlines", "example.com/x": "1" },
   },

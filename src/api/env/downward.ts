@@ -1,11 +1,7 @@
 // pure
-import type {
-  Container,
-  ObjectFieldSelector,
-  Pod,
-  ResourceFieldSelector,
-} from "../generated/types.ts";
+import type { Container, ObjectFieldSelector, ResourceFieldSelector } from "../generated/types.ts";
 import { findContainer } from "../pod/pod.ts";
+import type { IdentifiedPod } from "../pod-identity.ts";
 import { goQuote } from "../text/go-quote.ts";
 import { parseQuantity, quantityMilliValue, quantityValue } from "../text/quantity.ts";
 
@@ -44,8 +40,8 @@ export function formatMap(map: Readonly<Record<string, string>> | undefined): st
 }
 
 /** A field of the pod as files and variables show it (fieldpath ExtractFieldPathAsString). */
-export function fieldText(pod: Pod, path: string): Selected {
-  const { labels, annotations, name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+export function fieldText(pod: IdentifiedPod, path: string): Selected {
+  const { labels, annotations, name, namespace, uid } = pod.metadata;
   const subscript = SUBSCRIPT.exec(path);
   if (subscript) {
     const [, map, key = ""] = subscript;
@@ -69,7 +65,7 @@ export function fieldText(pod: Pod, path: string): Selected {
 
 /** A field as a variable gets it, which also knows of addresses (kubelet podFieldSelectorRuntimeValue). */
 export function envFieldText(
-  pod: Pod,
+  pod: IdentifiedPod,
   { fieldPath }: Pick<ObjectFieldSelector, "fieldPath">,
   place: PodPlace,
 ): Selected {
@@ -98,7 +94,7 @@ export function envFieldText(
  * ExtractContainerResourceValue, kubelet defaultPodLimitsForDownwardAPI). `own` is meant where the selector names no container.
  */
 export function resourceText(
-  pod: Pod,
+  pod: IdentifiedPod,
   selector: ResourceFieldSelector,
   allocatable: Allocatable,
   own?: Container,
@@ -134,7 +130,7 @@ const limitOf = ({ resources }: Container, name: string): bigint =>
   amountIn(resources?.limits, name);
 
 /** Huge pages of the pod are given by size, not by container, and stand for none of them. */
-function limitOfPod({ spec }: Pod, name: string): bigint {
+function limitOfPod({ spec }: IdentifiedPod, name: string): bigint {
   return name === "cpu" || name === "memory" ? amountIn(spec?.resources?.limits, name) : 0n;
 }
 

@@ -52,7 +52,7 @@ export function allocationOf(pod: Pod): PodAllocation {
  * The pod with these resources in place of its own; the same object where they are equal. Containers that
  * the allocation does not know keep what their spec says.
  */
-export function withAllocation(pod: Pod, allocation: PodAllocation): Pod {
+export function withAllocation<P extends Pod>(pod: P, allocation: PodAllocation): P {
   const { spec } = pod;
   if (!spec) return pod;
   const replaced = <C extends readonly Container[] | undefined>(list: C): C => {
@@ -139,7 +139,7 @@ function larger(
  * The pod with what a scheduler must take for granted: the larger of what it asks for and of what its status
  * says it was given and has; what can never be given does not count (component-helpers resource PodRequests).
  */
-export function asScheduled(pod: Pod): Pod {
+export function asScheduled<P extends Pod>(pod: P): P {
   const { status } = pod;
   const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
   const requested = allocationOf(pod);

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "../generated/types.ts";
+import { identifyPod } from "../pod-identity.ts";
 import { hostNetworkHostsFile, hostsFile } from "./etc-hosts.ts";
 import { kernelHostname, podHostname } from "./pod-hostname.ts";
 
-const pod = (name: string, spec: Partial<PodSpec> = {}) => ({
-  metadata: { name, namespace: "shop" },
-  spec: { containers: [], ...spec },
-});
+const pod = (name: string, spec: Partial<PodSpec> = {}) =>
+  identifyPod({
+    metadata: { name, namespace: "shop" },
+    spec: { containers: [], ...spec },
+  });
 const DOMAIN = "cluster.local";
 const LONG = `${"a".repeat(60)}--.b`;
 

@@ -1,5 +1,5 @@
 // pure
-import type { Pod } from "../generated/types.ts";
+import type { IdentifiedPod } from "../pod-identity.ts";
 
 const HOSTNAME_MAX = 63;
 /** What the kernel keeps of a name (HOST_NAME_MAX). */
@@ -16,11 +16,11 @@ export interface PodHostname {
  * The pod's name and domain: as given or its name, cut to what fits a label without a trailing dot or
  * dash (kubelet GeneratePodHostNameAndDomain).
  */
-export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
+export function podHostname(pod: IdentifiedPod, clusterDomain: string): PodHostname {
   const { hostname = "", hostnameOverride = "", subdomain = "" } = pod.spec ?? {};
   if (hostnameOverride !== "") return { hostname: hostnameOverride, domain: "" };
-  const wanted = hostname || (pod.metadata?.name ?? "");
-  const namespace = pod.metadata?.namespace ?? "";
+  const wanted = hostname || pod.metadata.name;
+  const namespace = pod.metadata.namespace;
   return {
     hostname:
       wanted.length <= HOSTNAME_MAX ? wanted : wanted.slice(0, HOSTNAME_MAX).replace(/[.-]+$/, ""),
@@ -30,7 +30,7 @@ export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
 
 /** The name the kernel gets, or why there is none that fits (kubelet util GetNodenameForKernel). */
 export function kernelHostname(
-  pod: Pod,
+  pod: IdentifiedPod,
   clusterDomain: string,
 ):
   | { readonly kind: "name"; readonly name: string }

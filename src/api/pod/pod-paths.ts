@@ -1,5 +1,5 @@
 // pure
-import type { Pod } from "../generated/types.ts";
+import type { IdentifiedPod } from "../pod-identity.ts";
 
 /** Where things of one pod are, below the agent's root and the log folder (layout of the Go kubelet). */
 export interface PodPaths {
@@ -19,9 +19,9 @@ export interface PodPaths {
 /** The paths of `pod` below the given absolute roots. */
 export function podPaths(
   roots: { readonly root: string; readonly logs: string },
-  pod: Pod,
+  pod: IdentifiedPod,
 ): PodPaths {
-  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+  const { name, namespace, uid } = pod.metadata;
   const directory = `${roots.root}/pods/${uid}`;
   return {
     directory,

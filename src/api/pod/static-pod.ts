@@ -1,5 +1,7 @@
 // pure
 import type { Pod, Toleration } from "../generated/types.ts";
+import type { PodUid } from "../observation.ts";
+import type { IdentifiedPod } from "../pod-identity.ts";
 import { CONFIG_HASH_ANNOTATION, CONFIG_SEEN_ANNOTATION, CONFIG_SOURCE_ANNOTATION } from "./pod.ts";
 import { type StaticPodOrigin, staticPodUid } from "./pod-keys.ts";
 
@@ -35,10 +37,10 @@ export const staticPodName = (name: string, nodeName: string): string =>
  * brings one), name with the node behind, namespace, node, annotations, phase Pending, and for files the
  * toleration of every `NoExecute` taint. The manifest must have a name. Source: kubelet `config/common.go`.
  */
-export function bindStaticPod(manifest: Pod, context: StaticPodContext): Pod {
+export function bindStaticPod(manifest: Pod, context: StaticPodContext): IdentifiedPod {
   const { nodeName, origin, seen } = context;
   const { metadata, spec } = manifest;
-  const uid = metadata?.uid || staticPodUid(manifest, nodeName, origin);
+  const uid = (metadata?.uid || staticPodUid(manifest, nodeName, origin)) as PodUid;
   return {
     ...manifest,
     metadata: {
@@ -67,7 +69,7 @@ export function bindStaticPod(manifest: Pod, context: StaticPodContext): Pod {
  * An API pod as this node has seen it: where it comes from and since when is ours to say, whatever it says of
  * itself (kubelet config.go updatePodsFunc).
  */
-export function seenFromApi(pod: Pod, seen: string): Pod {
+export function seenFromApi<P extends Pod>(pod: P, seen: string): P {
   return {
     ...pod,
     metadata: {

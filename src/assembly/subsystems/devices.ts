@@ -54,7 +54,7 @@ export async function assembleDevices(
         ofPod: (pod, event) => events.ofPod(pod, event),
       },
       recordDecision: (pod, decision) => {
-        const uid = pod.metadata?.uid ?? "";
+        const uid = pod.metadata.uid;
         journal.record({ kind: "pod", name: podDisplayName(pod), uid }, decision);
       },
     },

@@ -1,4 +1,3 @@
-import type { PodUid } from "../../api/observation.ts";
 import { VOLUMES_PROGRESS } from "../../api/pod-news.ts";
 import { generateKeyOfType } from "../../outside/x509/x509.ts";
 import type { Events } from "../../subsystems/events/events.ts";
@@ -45,7 +44,7 @@ export function assembleVolumes(
       nodeLabels: () => node.get()?.metadata?.labels,
       recordFailure: (pod, message, reason) => {
         events.ofPod(pod, { type: "Warning", reason, message });
-        const uid = (pod.metadata?.uid ?? "") as PodUid;
+        const uid = pod.metadata.uid;
         news.publish({ kind: "progress", uid, container: VOLUMES_PROGRESS, message });
       },
       recordEvent: (event) => recordVolumeEvent(event, events),

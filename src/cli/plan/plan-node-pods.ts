@@ -1,6 +1,7 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import { judge, type NodeInfo } from "../../pipeline/admission/rules.ts";
 import type {
   CgroupSettings,
@@ -53,11 +54,11 @@ export interface NodePlanInputs {
 /** Admits the pods one after the other, in the order given, and plans the groups of those that were admitted. */
 export function planNodePods(inputs: NodePlanInputs): NodePlan {
   const { node, settings, nodeInfo, pods, weights, notes } = inputs;
-  const admitted: Pod[] = [];
-  const planned = pods.map((candidate): PlannedPod => {
+  const admitted: IdentifiedPod[] = [];
+  const planned = pods.map(identifyPod).map((candidate): PlannedPod => {
     const refusal = judge({ candidate, others: admitted, nodeInfo });
     if (!refusal) admitted.push(candidate);
-    const { namespace = "", name = "", uid = "" } = candidate.metadata ?? {};
+    const { namespace, name, uid } = candidate.metadata;
     const qosClass = qosClassOf(candidate);
     return { namespace, name, uid, qosClass, admitted: !refusal, ...(refusal ?? {}) };
   });

@@ -20,7 +20,7 @@ test("groups of unknown pods go; one that cannot go yet is left hardly any CPU t
     defaultCgroupOptions(1),
   );
   await cgroups.start();
-  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata?.uid ?? "");
+  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata.uid);
   const [stuck, other] = ["/kubepods/burstable/podb", "/kubepods/besteffort/podbe"];
   host.cgroups.addProcess(stuck, 77);
   host.cgroups.unkillable.add(77);
@@ -101,7 +101,7 @@ test("what pods of another agent on the machine have stays, until that agent has
     defaultCgroupOptions(1),
   );
   await cgroups.start();
-  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata?.uid ?? "");
+  for (const pod of [B, BE]) await cgroups.ensurePod(pod, pod.metadata.uid);
   const scope = new TaskScope("test", { clock, log: silentLog });
   startHousekeeping(
     { roots: { root: "/root", logs: "/logs" } },

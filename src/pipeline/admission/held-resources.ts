@@ -1,5 +1,5 @@
-import type { Pod } from "../../api/generated/types.ts";
 import { allocationOf, largerRequests, withAllocation } from "../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodRecord } from "../pods/record.ts";
 import type { AllocationLedger } from "./ledger.ts";
 
@@ -7,7 +7,7 @@ import type { AllocationLedger } from "./ledger.ts";
 export function heldBy(
   { pod, resize }: Pick<PodRecord, "pod" | "resize">,
   ledger: AllocationLedger,
-): Pod {
+): IdentifiedPod {
   const given = ledger.asAllocated(pod);
   if (!resize.inProgress && given === pod) return pod;
   return withAllocation(given, largerRequests(allocationOf(given), ledger.actuated(given)));

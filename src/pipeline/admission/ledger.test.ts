@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles, type Fault } from "../../../test/sim/fake-files.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import { allocationOf, isUnsure } from "../../api/pod/allocation.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -12,16 +12,17 @@ import { AllocationLedger } from "./ledger.ts";
 
 const PATHS = { allocated: "/a", actuated: "/b" };
 
-const podOf = (cpu: string, own?: string): Pod => ({
-  metadata: { name: "p", uid: "p" },
-  spec: {
-    containers: [
-      { name: "c", resources: { requests: { cpu } } },
-      { name: "d", resources: { requests: { cpu: "1" } } },
-    ],
-    ...(own ? { resources: { requests: { cpu: own } } } : {}),
-  },
-});
+const podOf = (cpu: string, own?: string) =>
+  identifyPod({
+    metadata: { name: "p", uid: "p" },
+    spec: {
+      containers: [
+        { name: "c", resources: { requests: { cpu } } },
+        { name: "d", resources: { requests: { cpu: "1" } } },
+      ],
+      ...(own ? { resources: { requests: { cpu: own } } } : {}),
+    },
+  });
 const [OLD, NEW] = [podOf("1", "4"), podOf("2", "8")];
 
 const filesOf = (fault: Fault = () => undefined) =>

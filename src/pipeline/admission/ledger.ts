@@ -5,7 +5,7 @@
  * promised is on disk before anything is done about it; nothing is written when nothing changed.
  */
 
-import type { Pod, ResourceRequirements } from "../../api/generated/types.ts";
+import type { ResourceRequirements } from "../../api/generated/types.ts";
 import {
   type ActuatedPod,
   allocationOf,
@@ -15,6 +15,7 @@ import {
   unsure,
   withAllocation,
 } from "../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
 import type { StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import { encodeAllocations, parseAllocations } from "./allocation-checkpoint.ts";
@@ -106,14 +107,14 @@ export class AllocationLedger {
   }
 
   /** The pod with the resources it was given. */
-  asAllocated(pod: Pod): Pod {
-    const allocation = this.allocated(pod.metadata?.uid ?? "");
+  asAllocated(pod: IdentifiedPod): IdentifiedPod {
+    const allocation = this.allocated(pod.metadata.uid);
     return allocation ? withAllocation(pod, allocation) : pod;
   }
 
   /** What containers and group of the pod have; where nothing is known of one, what the pod was given. */
-  actuated(pod: Pod): ActuatedPod {
-    const uid = pod.metadata?.uid ?? "";
+  actuated(pod: IdentifiedPod): ActuatedPod {
+    const uid = pod.metadata.uid;
     const allocation = this.allocated(uid) ?? allocationOf(pod);
     const known = this.#actuated.all.get(uid);
     const containers = Object.fromEntries(
@@ -128,8 +129,8 @@ export class AllocationLedger {
   }
 
   /** Gives the pod these resources; resolves once that is on disk. Throws `OutsideError`, and gives nothing then. */
-  async allocate(pod: Pod, allocation: PodAllocation): Promise<void> {
-    const uid = pod.metadata?.uid ?? "";
+  async allocate(pod: IdentifiedPod, allocation: PodAllocation): Promise<void> {
+    const uid = pod.metadata.uid;
     const before = this.#allocated.all.get(uid);
     if (before && isSameAllocation(before, allocation)) return;
     // What has no record is what was given so far, and would be taken for what is given now.
@@ -145,16 +146,20 @@ export class AllocationLedger {
   }
 
   /** As `allocate`, for a new pod: it is admitted whether or not that can be kept. */
-  admit(pod: Pod): void {
-    const uid = pod.metadata?.uid ?? "";
+  admit(pod: IdentifiedPod): void {
+    const uid = pod.metadata.uid;
     if (this.#allocated.all.has(uid)) return;
     this.#allocated.all.set(uid, allocationOf(pod));
     void this.#allocated.writeSoon();
   }
 
   /** A container has, or is about to get, these resources. Resolves once that is on disk where it matters. */
-  async actuate(pod: Pod, container: string, resources: ResourceRequirements): Promise<void> {
-    const uid = pod.metadata?.uid ?? "";
+  async actuate(
+    pod: IdentifiedPod,
+    container: string,
+    resources: ResourceRequirements,
+  ): Promise<void> {
+    const uid = pod.metadata.uid;
     const known = this.#actuated.all.get(uid);
     const before = known?.containers[container];
     if (before && isSameResources(before, resources)) return;
@@ -200,8 +205,8 @@ export class AllocationLedger {
     await this.#actuated.write();
   }
 
-  #ownOf(pod: Pod, known: PodAllocation | undefined): Pick<PodAllocation, "pod"> {
-    const own = known ? known.pod : this.allocated(pod.metadata?.uid ?? "")?.pod;
+  #ownOf(pod: IdentifiedPod, known: PodAllocation | undefined): Pick<PodAllocation, "pod"> {
+    const own = known ? known.pod : this.allocated(pod.metadata.uid)?.pod;
     return own ? { pod: own } : {};
   }
 }

@@ -1,6 +1,7 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
 import type { Pod } from "../../api/generated/types.ts";
 import { isMirrorPod, podFullName } from "../../api/pod/pod.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { ageCheck, type HealthCheck } from "../../kit/health/health.ts";
 import type { Log } from "../../kit/log.ts";
@@ -37,10 +38,10 @@ export class ApiPods implements PodSource {
   readonly mayBeLater = true;
   readonly #nodeName: string;
   readonly #deps: ApiPodsDeps;
-  readonly #latest = new Map<string, Pod>();
+  readonly #latest = new Map<string, IdentifiedPod>();
   /** Wishes already passed on, by UID. */
-  readonly #desired = new Map<string, Pod>();
-  readonly #listeners = new Set<(pod: Pod) => void>();
+  readonly #desired = new Map<string, IdentifiedPod>();
+  readonly #listeners = new Set<(pod: IdentifiedPod) => void>();
   #synced = false;
   /** Since when what is known may be out of date; undefined while every change is heard of. */
   #staleSince: MonotonicMs | undefined;
@@ -69,22 +70,22 @@ export class ApiPods implements PodSource {
     return this.#synced;
   }
 
-  get(uid: string): Pod | undefined {
+  get(uid: string): IdentifiedPod | undefined {
     return this.#latest.get(uid);
   }
 
   /** Mirror pods of a static pod, by its name and namespace. */
-  mirrorsOf(pod: Pod): readonly Pod[] {
+  mirrorsOf(pod: IdentifiedPod): readonly IdentifiedPod[] {
     const fullName = podFullName(pod);
     return this.mirrors().filter((mirror) => podFullName(mirror) === fullName);
   }
 
-  mirrors(): readonly Pod[] {
+  mirrors(): readonly IdentifiedPod[] {
     return [...this.#latest.values()].filter(isMirrorPod);
   }
 
   /** Calls `onChange` with every pod that came, changed or went. */
-  subscribe(onChange: (pod: Pod) => void): () => void {
+  subscribe(onChange: (pod: IdentifiedPod) => void): () => void {
     this.#listeners.add(onChange);
     return () => {
       this.#listeners.delete(onChange);
@@ -92,8 +93,9 @@ export class ApiPods implements PodSource {
   }
 
   /** Takes what the API answered to a write; older than what is known, it is left aside. */
-  learn(pod: Pod): void {
-    const uid = pod.metadata?.uid ?? "";
+  learn(written: Pod): void {
+    const pod = identifyPod(written);
+    const { uid } = pod.metadata;
     const known = this.#latest.get(uid);
     if (known && isNewer(pod, known)) this.#latest.set(uid, pod);
   }
@@ -112,26 +114,27 @@ export class ApiPods implements PodSource {
   #take(change: ObjectChange<Pod>, sink: PodSink): void {
     switch (change.kind) {
       case "all": {
-        const now = new Set(change.objects.map(({ metadata }) => metadata?.uid));
+        const listed = change.objects.map(identifyPod);
+        const now = new Set<string>(listed.map(({ metadata }) => metadata.uid));
         for (const [uid, pod] of this.#latest) if (!now.has(uid)) this.#drop(pod, sink);
-        for (const pod of change.objects) this.#set(pod, sink);
+        for (const pod of listed) this.#set(pod, sink);
         this.#synced = true;
         sink.synced();
         return;
       }
       case "set":
-        this.#set(change.object, sink);
+        this.#set(identifyPod(change.object), sink);
         return;
       case "gone":
-        this.#drop(change.object, sink);
+        this.#drop(identifyPod(change.object), sink);
         return;
       default:
         change satisfies never;
     }
   }
 
-  #set(pod: Pod, sink: PodSink): void {
-    const uid = pod.metadata?.uid ?? "";
+  #set(pod: IdentifiedPod, sink: PodSink): void {
+    const { uid } = pod.metadata;
     // An object of the same name that was recreated: word of the end of the first may have been missed.
     for (const [other, known] of this.#latest)
       if (other !== uid && podFullName(known) === podFullName(pod) && !isNewer(known, pod))
@@ -146,15 +149,15 @@ export class ApiPods implements PodSource {
     this.#notify(pod);
   }
 
-  #drop(pod: Pod, sink: PodSink): void {
-    const uid = pod.metadata?.uid ?? "";
+  #drop(pod: IdentifiedPod, sink: PodSink): void {
+    const { uid } = pod.metadata;
     this.#latest.delete(uid);
     this.#desired.delete(uid);
     if (!isMirrorPod(pod)) sink.drop(uid, pod.metadata?.deletionGracePeriodSeconds);
     this.#notify(pod);
   }
 
-  #notify(pod: Pod): void {
+  #notify(pod: IdentifiedPod): void {
     for (const listener of this.#listeners) listener(pod);
   }
 }
@@ -167,7 +170,7 @@ export function isNewer(a: Pod, b: Pod): boolean {
 }
 
 /** Whether nothing relevant to a pod's actor differs: mostly it is our own status update. */
-function isSameDesired(a: Pod, b: Pod): boolean {
+function isSameDesired(a: IdentifiedPod, b: IdentifiedPod): boolean {
   return (
     isSame(a.spec, b.spec) &&
     isSame(withoutVersion(a), withoutVersion(b)) &&
@@ -175,11 +178,11 @@ function isSameDesired(a: Pod, b: Pod): boolean {
   );
 }
 
-function withoutVersion({ metadata }: Pod): object {
+function withoutVersion({ metadata }: IdentifiedPod): object {
   const { resourceVersion: _, managedFields: __, ...rest } = metadata ?? {};
   return rest;
 }
 
-function foreignConditions({ status }: Pod): readonly unknown[] {
+function foreignConditions({ status }: IdentifiedPod): readonly unknown[] {
   return (status?.conditions ?? []).filter(({ type }) => !isOwnCondition(type));
 }

@@ -1,5 +1,5 @@
 import { isSame } from "../../api/decode/strategic-diff.ts";
-import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { PodStatus } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import {
   annotationOf,
@@ -9,6 +9,7 @@ import {
   isTerminalPhase,
   podDisplayName,
 } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
@@ -46,7 +47,7 @@ const FULL_PASS_MS = 10_000;
 /** What is to be brought to the API of one pod. */
 interface Entry {
   readonly uid: PodUid;
-  pod: Pod;
+  pod: IdentifiedPod;
   status: PodStatus;
   /** Nothing of it runs or is held any more. */
   finished: boolean;
@@ -72,11 +73,11 @@ interface Entry {
 type Step =
   | {
       readonly kind: "patch";
-      readonly target: Pod;
+      readonly target: IdentifiedPod;
       readonly body: object;
       readonly heldBack: readonly string[];
     }
-  | { readonly kind: "delete"; readonly target: Pod };
+  | { readonly kind: "delete"; readonly target: IdentifiedPod };
 
 /**
  * Brings statuses to the API. Of each pod only the latest status counts and one request is under way;
@@ -135,7 +136,7 @@ export class StatusWriter {
   }
 
   /** The API's object of the pod, or of its mirror, has changed. */
-  apiChanged(pod: Pod): void {
+  apiChanged(pod: IdentifiedPod): void {
     for (const entry of isMirrorPod(pod) ? this.#entries.values() : this.#entryOf(pod))
       if (!entry.dirty && this.#step(entry)) this.#touch(entry);
   }
@@ -156,8 +157,8 @@ export class StatusWriter {
     }
   }
 
-  #entryOf(pod: Pod): readonly Entry[] {
-    const entry = this.#entries.get((pod.metadata?.uid ?? "") as PodUid);
+  #entryOf(pod: IdentifiedPod): readonly Entry[] {
+    const entry = this.#entries.get(pod.metadata.uid);
     return entry ? [entry] : [];
   }
 
@@ -260,7 +261,7 @@ export class StatusWriter {
     const target = this.#targetOf(entry);
     if (!target) return undefined;
     const { written, status } = entry;
-    const uid = target.metadata?.uid ?? "";
+    const uid = target.metadata.uid;
     const isThere =
       written?.target === uid &&
       isSame(ownPart(written.sent), ownPart(status)) &&
@@ -280,7 +281,7 @@ export class StatusWriter {
   }
 
   /** The object whose status it is: the pod itself, or the mirror of this very static pod. */
-  #targetOf({ uid, pod }: Entry): Pod | undefined {
+  #targetOf({ uid, pod }: Entry): IdentifiedPod | undefined {
     const { api } = this.#deps;
     if (!isStaticPod(pod)) return api.get(uid);
     return api
@@ -300,7 +301,7 @@ export class StatusWriter {
     api.learn(reply);
     this.#unwritten.written(entry.uid);
     entry.written = {
-      target: target.metadata?.uid ?? "",
+      target: target.metadata.uid,
       sent: status,
       kept: ownPart(reply.status),
     };
@@ -312,9 +313,9 @@ export class StatusWriter {
     this.#latency.observe((clock.monotonic() - changedAt) / 1000);
   }
 
-  async #delete(target: Pod, signal: AbortSignal): Promise<void> {
+  async #delete(target: IdentifiedPod, signal: AbortSignal): Promise<void> {
     const { client, log } = this.#deps;
-    const preconditions = { uid: target.metadata?.uid ?? "" };
+    const preconditions = { uid: target.metadata.uid };
     const options = { gracePeriodSeconds: 0, preconditions };
     await client.delete(PODS, placeOf(target), options, signal);
     log.verbose(2, "pod was taken from the API", { pod: podDisplayName(target) });
@@ -386,6 +387,9 @@ function isBefore(a: readonly [number, number], b: readonly [number, number]): b
   return a[0] !== b[0] ? a[0] < b[0] : a[1] < b[1];
 }
 
-function placeOf({ metadata }: Pod): { readonly namespace: string; readonly name: string } {
-  return { namespace: metadata?.namespace ?? "", name: metadata?.name ?? "" };
+function placeOf({ metadata }: IdentifiedPod): {
+  readonly namespace: string;
+  readonly name: string;
+} {
+  return { namespace: metadata.namespace, name: metadata.name };
 }

@@ -6,10 +6,11 @@
  */
 
 import { makeDecision } from "../../api/decisions.ts";
-import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { PodStatus } from "../../api/generated/types.ts";
 import type { FoundPod, ObservedPod, PodUid } from "../../api/observation.ts";
 import { graceSecondsOf, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFact } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { CellMap } from "../../kit/cell-map.ts";
 import { InvariantError } from "../../kit/errors.ts";
 import type { TaskScope } from "../../kit/scope.ts";
@@ -40,7 +41,7 @@ export type PodChange =
   | {
       readonly kind: "desired";
       readonly uid: PodUid;
-      readonly pod: Pod;
+      readonly pod: IdentifiedPod;
       readonly source: PodOrigin;
     }
   | {
@@ -312,7 +313,7 @@ export class Pods implements PodsView {
   }
 
   #isSpared(found: ObservedPod): boolean {
-    const { namespace = "", name = "" } = found.describe().metadata ?? {};
+    const { namespace, name } = found.describe().metadata;
     return this.#deps.isSpared(namespace, name);
   }
 

@@ -1,10 +1,10 @@
 import type { Decision, DecisionOutcome } from "../../api/decisions.ts";
 import type { DeviceGrant } from "../../api/device-grant.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation, ResizeVerdict } from "../../api/pod/allocation.ts";
 import type { ContainerKind } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -14,7 +14,7 @@ import type { PodRecord } from "./record.ts";
 
 /** One attempt of a container to create. */
 export interface CreateContainerOptions {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly sandboxId: string;
   readonly container: string;
   readonly containerKind: ContainerKind;
@@ -30,7 +30,7 @@ export interface CreateContainerOptions {
 
 /** One attempt of a container that the runtime has. */
 export interface ContainerAttempt {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly id: string;
   readonly container: string;
   readonly restartCount: number;
@@ -46,7 +46,7 @@ export interface RemovedAttempt extends ContainerAttempt {
 export interface PodRuntimePort {
   /** Asks the runtime for everything it has of the pod. One that cannot be read is reported later. */
   observe(uid: PodUid, signal: AbortSignal): Promise<FoundPod>;
-  createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string>;
+  createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<string>;
   /**
    * Makes the container and resolves with its id. A configuration that cannot be made throws
    * `ContainerConfigError`.
@@ -57,7 +57,7 @@ export interface PodRuntimePort {
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   /** Removes the attempt, and its log where that does not go with the pod. */
   removeContainer(attempt: RemovedAttempt, signal: AbortSignal): Promise<void>;
-  removeSandbox(pod: Pod, id: string, signal: AbortSignal): Promise<void>;
+  removeSandbox(pod: IdentifiedPod, id: string, signal: AbortSignal): Promise<void>;
 }
 
 /** The spec asks for something that cannot be turned into a container; the message is for the status. */
@@ -96,31 +96,31 @@ export interface StartedContainer {
 
 /** Hooks of containers; a failed hook throws. */
 export interface PodHookPort {
-  postStart(pod: Pod, started: StartedContainer, signal: AbortSignal): Promise<void>;
+  postStart(pod: IdentifiedPod, started: StartedContainer, signal: AbortSignal): Promise<void>;
   /** Runs within `graceSeconds` at most and resolves with the seconds it took; never throws. */
-  preStop(pod: Pod, stop: StopRequest, signal: AbortSignal): Promise<number>;
+  preStop(pod: IdentifiedPod, stop: StopRequest, signal: AbortSignal): Promise<number>;
 }
 
 /** Records events for users; never waits, never throws. */
 export interface PodEventPort {
   /** Records an event about the pod or one of its containers. */
-  record(pod: Pod, event: PodEvent): void;
+  record(pod: IdentifiedPod, event: PodEvent): void;
 }
 
 /** Creates and removes the prerequisites of a pod; all idempotent. */
 export interface PodPrerequisitesPort {
-  makeDirectories(pod: Pod): Promise<void>;
-  removeDirectories(pod: Pod): Promise<void>;
+  makeDirectories(pod: IdentifiedPod): Promise<void>;
+  removeDirectories(pod: IdentifiedPod): Promise<void>;
   /** Resolves with whether it was missing. */
-  createCgroup(pod: Pod): Promise<boolean>;
-  removeCgroup(pod: Pod): Promise<void>;
-  mountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
-  unmountVolumes(pod: Pod, signal: AbortSignal): Promise<void>;
+  createCgroup(pod: IdentifiedPod): Promise<boolean>;
+  removeCgroup(pod: IdentifiedPod): Promise<void>;
+  mountVolumes(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
+  unmountVolumes(pod: IdentifiedPod, signal: AbortSignal): Promise<void>;
 }
 
 /** Cgroup and containers to update to the pod's allocation. */
 export interface PodResizeRequest {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   /** What they have. */
   readonly actuated: ActuatedPod;
   /** The sandbox that runs, where there is one. */
@@ -132,13 +132,13 @@ export interface PodResizeRequest {
 /** Allocations of pods, and their in-place resize. */
 export interface PodResizePort {
   /** The pod with what it was given in a previous run of the agent, where it was. */
-  asAllocated(pod: Pod): Pod;
+  asAllocated(pod: IdentifiedPod): IdentifiedPod;
   /** Whether the pod was given anything. */
   isAllocated(uid: PodUid): boolean;
   /** What containers and group of the pod have. */
-  actuated(pod: Pod): ActuatedPod;
+  actuated(pod: IdentifiedPod): ActuatedPod;
   /** The pod was admitted with the resources it has. */
-  admitted(pod: Pod): void;
+  admitted(pod: IdentifiedPod): void;
   /** The pod is gone for good. */
   forget(uid: PodUid): void;
   /** Judges what `candidate` asks for beside the pods that hold resources. */
@@ -146,9 +146,9 @@ export interface PodResizePort {
   /** Those that wait in the order in which they are asked. */
   order(waiting: readonly PodRecord[]): readonly PodRecord[];
   /** Gives the pod these resources, for good once it resolves. Throws `OutsideError`. */
-  allocate(pod: Pod, allocation: PodAllocation): Promise<void>;
+  allocate(pod: IdentifiedPod, allocation: PodAllocation): Promise<void>;
   /** An attempt of the container is about to be made with what the pod was given. Never throws. */
-  starting(pod: Pod, container: string): Promise<void>;
+  starting(pod: IdentifiedPod, container: string): Promise<void>;
   /** Brings group and containers to what the pod was given; a failure is safe to be tried again. */
   apply(
     request: PodResizeRequest,
@@ -159,7 +159,7 @@ export interface PodResizePort {
 /** Devices of pods. */
 export interface PodDevicePort {
   /** Grants what the containers of the pod ask for, all of it or nothing; asked again it goes on where it was. */
-  grant(uid: PodUid, pod: Pod): Promise<DeviceGrant>;
+  grant(uid: PodUid, pod: IdentifiedPod): Promise<DeviceGrant>;
 }
 
 /** How often the memory limit of a whole pod was reached since its group was made. */
@@ -172,7 +172,7 @@ export interface LimitHits {
 /** What the kernel counts. */
 export interface PodMemoryPort {
   /** `undefined` where it cannot be read. Never throws, never waits. */
-  limitHits(pod: Pod): LimitHits | undefined;
+  limitHits(pod: IdentifiedPod): LimitHits | undefined;
 }
 
 /** Keeping decisions. */

@@ -1,6 +1,7 @@
 // pure
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { ProbeTarget } from "../../api/probe-target.ts";
 import { latestAttempt, newestSandbox } from "./observed.ts";
 import { derivePhase, isStarted } from "./phase.ts";
@@ -15,7 +16,7 @@ import type { PodRecord } from "./record.ts";
 /** What is to be probed of a pod. */
 export interface PodToProbe {
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly ip: string | undefined;
   readonly ended: boolean;
   readonly ending: boolean;

@@ -1,9 +1,9 @@
 // pure
 
 import type { Decision } from "../../api/decisions.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type { Observation, PodUid } from "../../api/observation.ts";
 import { type ActuatedPod, allocationOf, type PodAllocation } from "../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { EvictionCause } from "../../api/pod-news.ts";
 import type { ProbeKind, ProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
@@ -114,9 +114,9 @@ export interface PodResize {
 export interface PodRecord {
   readonly uid: PodUid;
   /** With the resources that it was given: by it everything goes. */
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   /** As its source has it: other resources than those of `pod` are in `resize.requested`. */
-  readonly desired: Pod;
+  readonly desired: IdentifiedPod;
   readonly resize: PodResize;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */
   readonly source: PodOrigin;
@@ -175,9 +175,9 @@ export const NOTHING_OBSERVED: Omit<Observation, "asOf"> = { sandboxes: [], cont
 /** What a record begins with. */
 export interface NewRecord {
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   /** As its source has it, where that is not `pod`. */
-  readonly desired?: Pod;
+  readonly desired?: IdentifiedPod;
   /** Where its change in place stands, when it was not just begun. */
   readonly resize?: PodResize;
   readonly source: PodOrigin;
@@ -192,7 +192,7 @@ export interface NewRecord {
 }
 
 /** A pod whose containers and cgroup have the resources of its spec. */
-export function asSpecified(pod: Pod): ActuatedPod {
+export function asSpecified(pod: IdentifiedPod): ActuatedPod {
   const allocation = allocationOf(pod);
   return { ...allocation, group: allocation };
 }

@@ -1,8 +1,8 @@
 // pure
 
-import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import type { ActuatedPod, PodAllocation } from "../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { ContainerProbeResult } from "../../api/probe-result.ts";
 import type { BackoffEntry } from "../../kit/backoff.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
@@ -35,7 +35,7 @@ export interface StepResult {
 /** All signals to a pod. */
 export type PodSignal =
   /** The desired pod of the source; same UID. */
-  | { readonly kind: "desired"; readonly pod: Pod }
+  | { readonly kind: "desired"; readonly pod: IdentifiedPod }
   /** The source dropped the pod: end it if it runs, then leave nothing. */
   | { readonly kind: "removed"; readonly graceSeconds?: number }
   | DecidedAdmission

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodUid, UnobservedPod } from "../../api/observation.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import { newsKey, type PodNews } from "../../api/pod-news.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { takeNews } from "./take-news.ts";
@@ -11,7 +12,7 @@ const found: UnobservedPod = {
   uid,
   asOf: 1 as MonotonicMs,
   problem: "no answer",
-  describe: () => ({}),
+  describe: () => identifyPod({}),
 };
 const probed = { container: "c", containerId: "c1", probe: "liveness", result: "failure" } as const;
 const evicted = { reason: "Preempting", message: "m", disruption: "d" } as const;

@@ -1,9 +1,9 @@
 // pure
 
-import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
 import { allocationOf, withAllocation } from "../../api/pod/allocation.ts";
 import { graceSecondsOf } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { after } from "../../kit/instant.ts";
 import { lostSince } from "./lost-containers.ts";
@@ -87,9 +87,9 @@ function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodReco
 /** What went wrong with another image than the one that is wanted now holds nothing back. */
 function withoutOldImages(
   { pod, stepFailures }: PodRecord,
-  desired: Pod,
+  desired: IdentifiedPod,
 ): PodRecord["stepFailures"] {
-  const imageIn = (of: Pod, name: string) => findSpecContainer(of, name)?.container.image;
+  const imageIn = (of: IdentifiedPod, name: string) => findSpecContainer(of, name)?.container.image;
   const isOld = (step: string) => imageIn(pod, step) !== imageIn(desired, step);
   if (!Object.keys(stepFailures).some(isOld)) return stepFailures;
   return Object.fromEntries(Object.entries(stepFailures).filter(([step]) => !isOld(step)));
@@ -118,7 +118,7 @@ function reject(record: PodRecord, admission: Signal<"rejected">, now: Monotonic
 
 /** A pod that the API is deleting ends within the grace it was given. */
 function endWhenDeleted(record: PodRecord, now: MonotonicMs): PodRecord {
-  const { deletionTimestamp, deletionGracePeriodSeconds } = record.pod.metadata ?? {};
+  const { deletionTimestamp, deletionGracePeriodSeconds } = record.pod.metadata;
   if (deletionTimestamp === undefined) return record;
   return end(record, { kind: "deleted" }, deletionGracePeriodSeconds, now);
 }

@@ -1,6 +1,7 @@
-import type { Pod, PodStatus } from "../../api/generated/types.ts";
+import type { PodStatus } from "../../api/generated/types.ts";
 import type { PodUid, UnobservedPod } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { parseTimestamp } from "../../api/text/timestamps.ts";
 import type { Clock, WallMs } from "../../kit/clock.ts";
 import { NOTHING_OBSERVED, newRecord, type PodOrigin, type PodRecord } from "./record.ts";
@@ -34,7 +35,7 @@ interface KnownBeforeDeps {
 interface DesiredChange {
   readonly kind: "desired";
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly source: PodOrigin;
 }
 

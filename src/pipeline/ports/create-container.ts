@@ -1,9 +1,10 @@
 /** One attempt of a container out of what the subsystems know of it: variables, mounts, devices. */
 import type { EnvEntry } from "../../api/env/env.ts";
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import { sortPodIps } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { InvariantError, messageOf } from "../../kit/errors.ts";
 import { type Devices, DevicesNotReady } from "../../subsystems/devices/devices.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
@@ -64,7 +65,7 @@ export async function createContainer(
   const attempt = { options, restartCount, container, podIps, features, deps, signal };
   const env = await environmentOf(attempt);
   const { mounts, devices, groups } = await mountsOf(attempt, env);
-  const uid = (pod.metadata?.uid ?? "") as PodUid;
+  const uid = pod.metadata.uid;
   const parts = await deps.devices.containerParts(uid, pod, container, signal).catch(asConfigError);
   const id = await deps.runtime.createContainer(
     {
@@ -91,7 +92,7 @@ async function firstCount(
   { pod, container }: CreateContainerOptions,
   { logs, counts }: ContainerDeps,
 ): Promise<number> {
-  const continued = counts.next((pod.metadata?.uid ?? "") as PodUid, container);
+  const continued = counts.next(pod.metadata.uid, container);
   return Math.max(continued, await logs.nextAttempt(pod, container));
 }
 
@@ -154,7 +155,7 @@ async function imagesOf({
   container,
   deps,
   signal,
-}: Pick<Attempt, "container" | "deps" | "signal"> & { readonly pod: Pod }): Promise<
+}: Pick<Attempt, "container" | "deps" | "signal"> & { readonly pod: IdentifiedPod }): Promise<
   ReadonlyMap<string, string>
 > {
   const found = new Map<string, string>();

@@ -1,8 +1,7 @@
 /** What the pods module needs for hooks of containers. */
-import type { Pod } from "../../api/generated/types.ts";
-import type { PodUid } from "../../api/observation.ts";
 import { isHostNetworkPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { HookPlace, Runtime } from "../../subsystems/runtime/runtime.ts";
@@ -25,15 +24,14 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
   // A sandbox that was just created may not be observed yet, and the one before had another address.
   const podIp = async ({ pod, sandboxId }: HookPlace, signal: AbortSignal) => {
     if (isHostNetworkPod(pod)) return deps.hostIps()[0];
-    const sandboxes =
-      deps.podFacts.get((pod.metadata?.uid ?? "") as PodUid)?.observed.sandboxes ?? [];
+    const sandboxes = deps.podFacts.get(pod.metadata.uid)?.observed.sandboxes ?? [];
     const seen = sandboxId
       ? sandboxes.find(({ id }) => id === sandboxId)
       : sandboxes.find(({ ips }) => ips.length > 0);
     if (seen && seen.ips.length > 0) return seen.ips[0];
     return sandboxId ? (await deps.runtime.addresses(sandboxId, signal))[0] : undefined;
   };
-  const onHttpFallback = (pod: Pod, host: string) =>
+  const onHttpFallback = (pod: IdentifiedPod, host: string) =>
     deps.events.ofPod(pod, {
       type: "Warning",
       reason: "LifecycleHTTPFallback",
@@ -47,7 +45,7 @@ export function hookPort(deps: HookPortDeps): PodPorts["hooks"] {
     podIp,
     onHttpFallback,
   });
-  const lifecycleOf = (pod: Pod, name: string) =>
+  const lifecycleOf = (pod: IdentifiedPod, name: string) =>
     specContainers(pod).find(({ container }) => container.name === name)?.container.lifecycle;
   return {
     postStart: async (pod, { name, id, sandboxId }, signal) => {

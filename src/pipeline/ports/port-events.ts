@@ -1,7 +1,7 @@
 /** Events about pods on the way to the runtime. */
-import type { Pod } from "../../api/generated/types.ts";
 import { featuresForUpdate, missingFeatures } from "../../api/node/node-features.ts";
 import { podDescription } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Events } from "../../subsystems/events/events.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
@@ -18,7 +18,7 @@ export type MissingDnsNotice = "everyPod" | "nodeOnce";
 /** What a pod's resolver lacks, in the words of the Go kubelet (GetPodDNS). Resolves with whether a cluster's is missing. */
 export async function recordDnsProblems(
   { runtime, events }: EventDeps,
-  pod: Pod,
+  pod: IdentifiedPod,
   notice: MissingDnsNotice | "reported",
 ): Promise<boolean> {
   const { faults, missing } = await runtime.dnsProblems(pod);
@@ -36,7 +36,7 @@ export async function recordDnsProblems(
 /** Records an event for an update that needs features the node does not declare (kubelet.go HandlePodUpdates). */
 export function recordMissingFeatures(
   events: Events,
-  update: { readonly before: Pod | undefined; readonly now: Pod },
+  update: { readonly before: IdentifiedPod | undefined; readonly now: IdentifiedPod },
   declared: readonly string[] | undefined,
 ): void {
   const { before, now } = update;

@@ -1,8 +1,8 @@
 /** What the pods module needs to make and remove what stands around a pod. */
-import type { Pod } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod/pod-paths.ts";
 import { qosClassOf } from "../../api/pod/qos.ts";
 import { activePods, type PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Outside } from "../../outside/outside.ts";
 import type { Cgroups } from "../../subsystems/cgroups/cgroups.ts";
 import type { Environments } from "../../subsystems/environment/environment.ts";
@@ -35,7 +35,7 @@ export function prerequisitesPort(
   deps: PrerequisitesPortDeps,
 ): PodPorts["prerequisites"] {
   const { podFiles: files } = deps.outside.host;
-  const uidOf = (pod: Pod) => pod.metadata?.uid ?? "";
+  const uidOf = (pod: IdentifiedPod) => pod.metadata.uid;
   return {
     makeDirectories: async (pod) => {
       const paths = podPaths(roots, pod);

@@ -1,6 +1,5 @@
 /** What the pods module needs to change resources in place, out of the ledger, the rules and the subsystems. */
 
-import type { Pod } from "../../api/generated/types.ts";
 import {
   type ActuatedPod,
   allocationOf,
@@ -9,6 +8,7 @@ import {
   withAllocation,
 } from "../../api/pod/allocation.ts";
 import { activePods, type PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside, messageOf } from "../../kit/errors.ts";
 import type { Cgroups, ResizeOutcome } from "../../subsystems/cgroups/cgroups.ts";
 import type { Runtime } from "../../subsystems/runtime/runtime.ts";
@@ -28,7 +28,7 @@ export interface ResizeDeps {
   readonly podFacts: PodFacts;
 }
 
-const uidOf = (pod: Pod): string => pod.metadata?.uid ?? "";
+const uidOf = (pod: IdentifiedPod): string => pod.metadata.uid;
 
 /** The port; see `PodResizePort`. */
 export function resizePort(deps: ResizeDeps): PodResizePort {
@@ -94,7 +94,7 @@ async function apply(
 /** Containers first: while one of them is behind, the group is taken to be so after a restart too. */
 async function keep(
   ledger: AllocationLedger,
-  pod: Pod,
+  pod: IdentifiedPod,
   { containers: had }: ActuatedPod,
   running: PodResizeRequest["containers"],
 ): Promise<void> {

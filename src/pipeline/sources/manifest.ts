@@ -2,7 +2,6 @@
 import { decodePodDocument } from "../../api/decode/decode.ts";
 import { formatProblems } from "../../api/decode/field-problem.ts";
 import type { Pod } from "../../api/generated/types.ts";
-import type { PodUid } from "../../api/observation.ts";
 import { defaultPod } from "../../api/pod/pod-defaults.ts";
 import { bindStaticPod } from "../../api/pod/static-pod.ts";
 import { parseYaml } from "../../api/text/yaml.ts";
@@ -68,5 +67,5 @@ function staticPod(decoded: Pod, { nodeName, source, origin, seen, rules }: Bind
   const pod = bindStaticPod(defaultPod(decoded), { nodeName, origin: place, seen });
   const problems = [...validatePod(pod, rules), ...staticPodProblems(pod)];
   if (problems.length > 0) throw new UsageError(formatProblems(problems));
-  return { uid: (pod.metadata?.uid ?? "") as PodUid, pod, source, origin };
+  return { uid: pod.metadata.uid, pod, source, origin };
 }

@@ -1,7 +1,7 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 
 /** Where static pods come from. */
 export type SourceKind = "file" | "http";
@@ -9,7 +9,7 @@ export type SourceKind = "file" | "http";
 /** A pod as a source wants it. */
 export interface SourcedPod {
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly source: SourceKind;
   /** File path or URL, for messages. */
   readonly origin: string;

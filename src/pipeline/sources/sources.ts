@@ -3,10 +3,10 @@
  * longer wanted, and problems. Invariants: one bad manifest harms no other; a broken edit does not end
  * what runs; `seen` turns true when every source has answered once, and stays so.
  */
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
 import { seenFromApi } from "../../api/pod/static-pod.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import { nanosFromWall, rfc3339Nano } from "../../api/text/timestamps.ts";
 import type { PodValidationOptions } from "../../api/validation/validation.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
@@ -59,13 +59,13 @@ export interface SourcesDeps {
   /** Called once for a pod that is left out because another one has its name. */
   readonly onDuplicate: (pod: SourcedPod) => void;
   /** Called once for a pod with fields that are ignored. */
-  readonly onUnknownFields: (pod: Pod, message: string) => void;
+  readonly onUnknownFields: (pod: IdentifiedPod, message: string) => void;
 }
 
 /** A desired pod, from any source. */
 export interface DesiredPod {
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly source: SourceKind | "api";
 }
 
@@ -168,8 +168,9 @@ export class Sources {
 
   #sinkFor(source: PodSource): PodSink {
     return {
-      setDesired: (pod) => {
-        const uid = pod.metadata?.uid ?? "";
+      setDesired: (given) => {
+        const pod = identifyPod(given);
+        const { uid } = pod.metadata;
         if (uid === "")
           throw new UsageError(
             `pod ${podDisplayName(pod)} of ${source.name}: metadata.uid: Required value`,
@@ -177,7 +178,7 @@ export class Sources {
         const seen = this.#seenAt.get(uid) ?? this.#now();
         this.#seenAt.set(uid, seen);
         const known = source.mayBeLater ? this.#ignoreUnknown(uid, pod) : pod;
-        this.#deps.onDesired({ uid: uid as PodUid, pod: seenFromApi(known, seen), source: "api" });
+        this.#deps.onDesired({ uid, pod: seenFromApi(known, seen), source: "api" });
       },
       drop: (uid, graceSeconds) => {
         this.#seenAt.delete(uid);
@@ -192,7 +193,7 @@ export class Sources {
   }
 
   /** The pod without fields that are not known, which are reported when they are new. */
-  #ignoreUnknown(uid: string, found: Pod): Pod {
+  #ignoreUnknown(uid: string, found: IdentifiedPod): IdentifiedPod {
     const { pod, unknown } = knownFields(found);
     const paths = unknown.join(" ");
     if (paths !== (this.#ignored.get(uid) ?? "")) {

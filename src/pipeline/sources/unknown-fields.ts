@@ -3,8 +3,8 @@ import { decodeObject } from "../../api/decode/decode.ts";
 import type { Pod } from "../../api/generated/types.ts";
 
 /** A pod without what this agent's API does not have. */
-export interface KnownFields {
-  readonly pod: Pod;
+export interface KnownFields<P extends Pod> {
+  readonly pod: P;
   /** Paths of the fields that were left out, in the order of decoding. */
   readonly unknown: readonly string[];
 }
@@ -13,7 +13,7 @@ export interface KnownFields {
  * Leaves out the fields of a pod's spec that a later API has and this agent's does not, as decoding into Go's
  * types does. A pod without such fields is given back as it is.
  */
-export function knownFields(pod: Pod): KnownFields {
+export function knownFields<P extends Pod>(pod: P): KnownFields<P> {
   const { value, problems } = decodeObject("Pod", { spec: pod.spec });
   const unknown = problems.flatMap(({ kind, path }) => (kind === "unknownField" ? [path] : []));
   if (unknown.length === 0 || !value.spec) return { pod, unknown: [] };

@@ -10,7 +10,8 @@ import {
   type Given,
   WALL,
 } from "../../../test/support/pods.ts";
-import type { ContainerStatus, Pod, PodStatus } from "../../api/generated/types.ts";
+import type { ContainerStatus, PodStatus } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodRecord } from "../pods/record.ts";
 import { deriveStatus } from "./derive.ts";
 
@@ -161,7 +162,7 @@ const unready = (names: string) =>
   ["Ready", "ContainersReady"].map(
     (type) => `${type}=False ContainersNotReady containers with unready status: [${names}]`,
   );
-const withSide: Pod = aPod({ initContainers: [SIDE, PREP] });
+const withSide: IdentifiedPod = aPod({ initContainers: [SIDE, PREP] });
 const probed = aPod({
   initContainers: [{ ...SIDE, startupProbe: {} }],
 });

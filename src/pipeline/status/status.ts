@@ -4,9 +4,10 @@
  * a terminal phase stays; nothing is written when nothing changed.
  */
 import { isSame } from "../../api/decode/strategic-diff.ts";
-import type { Pod, PodStatus, ResourceStatus } from "../../api/generated/types.ts";
+import type { PodStatus, ResourceStatus } from "../../api/generated/types.ts";
 import { familyMismatch } from "../../api/node/node-addresses.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { DecodedState, StateFile, StateFiles } from "../../kit/state/state-files.ts";
 import type { PodRecord } from "../pods/record.ts";
@@ -25,17 +26,17 @@ export interface StatusDeps {
   readonly runtimeName: () => string;
   readonly hostIps: () => readonly string[];
   /** Called with events about the node's address. */
-  readonly onHostFamily: (pod: Pod, message: string) => void;
+  readonly onHostFamily: (pod: IdentifiedPod, message: string) => void;
   /** Devices of a container with their health; left out when statuses are not to show them. */
   readonly devices?: (uid: PodUid, container: string) => readonly ResourceStatus[] | undefined;
   /** Whether the runtime of a pod can mount trees read-only; `undefined` while that is not known. */
-  readonly recursiveReadOnly?: (pod: Pod) => boolean | undefined;
+  readonly recursiveReadOnly?: (pod: IdentifiedPod) => boolean | undefined;
 }
 
 /** A pod with its status, as readers see it. */
 export interface PodWithStatus {
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly status: PodStatus;
   /** Every container is gone and nothing will run any more. */
   readonly ended: boolean;

@@ -1,5 +1,5 @@
-import type { Pod } from "../../api/generated/types.ts";
 import { isActive } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { replyJson, type ServedRoute } from "../call.ts";
 import type { ServedNode } from "../served-node.ts";
 
@@ -27,7 +27,7 @@ export function cgroupRoutes(node: ServedNode): readonly ServedRoute[] {
 }
 
 /** Pods with cgroups; their statuses show which containers run. */
-function podsWithStatus({ pipeline }: ServedNode): readonly Pod[] {
+function podsWithStatus({ pipeline }: ServedNode): readonly IdentifiedPod[] {
   const active = pipeline.podFacts.values().filter(isActive);
   return active.map(({ uid, pod }) => {
     const status = pipeline.statuses.get(uid)?.status;

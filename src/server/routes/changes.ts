@@ -144,7 +144,7 @@ export class ChangeFeed {
 
   #podLine(record: PodView): string {
     if (record.life.kind === "released") {
-      const { name = "", namespace = "" } = record.pod.metadata ?? {};
+      const { name, namespace } = record.pod.metadata;
       return JSON.stringify({ kind: "podGone", uid: record.uid, namespace, name });
     }
     return JSON.stringify({ kind: "pod", pod: shownPod(record, this.#node, this.#deps.clock) });

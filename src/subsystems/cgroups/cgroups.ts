@@ -6,9 +6,10 @@
  * and resources for CRI. Decisions are made in the pure `plan-*.ts`; this file carries them out.
  */
 import type { EventText } from "../../api/event-text.ts";
-import type { Container, EphemeralContainer, Pod } from "../../api/generated/types.ts";
+import type { Container, EphemeralContainer } from "../../api/generated/types.ts";
 import { allContainers } from "../../api/pod/pod.ts";
 import { type QosClass, qosClassOf } from "../../api/pod/qos.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { SerialQueue } from "../../kit/limits/serial-queue.ts";
@@ -101,31 +102,34 @@ export interface Cgroups {
    * Makes the pod's group and limits it. One that is there is left as it is. A limit the kernel refuses
    * is logged and does not fail. Call `updateQos` with all active pods before.
    */
-  ensurePod(pod: Pod, uid: string): Promise<boolean>;
+  ensurePod(pod: IdentifiedPod, uid: string): Promise<boolean>;
   /** Ends what still runs in the pod's group and removes it. Idempotent. */
   removePod(uid: string, qos: QosClass): Promise<void>;
   /**
    * Ends and removes what is left of a container or sandbox that the runtime has removed. One that was
    * killed as it started a container forgets the process that was to become it.
    */
-  clearRemoved(pod: Pod, uid: string, id: string): Promise<void>;
+  clearRemoved(pod: IdentifiedPod, uid: string, id: string): Promise<void>;
   /** Leaves a group that cannot go yet hardly any CPU time. */
   squeezePod(uid: string, qos: QosClass): Promise<void>;
   /** Path of the pod's group in the tree. */
-  podPath(pod: Pod, uid: string): string;
+  podPath(pod: IdentifiedPod, uid: string): string;
   /** Path of the group of a class; guaranteed pods stand in the group of all pods. */
   tierPath(qos: QosClass): string;
   /** `cgroup_parent` of the pod's sandbox for the runtime. */
-  criParent(pod: Pod): string;
+  criParent(pod: IdentifiedPod): string;
   /** `LinuxContainerResources` for a container of the pod. Right only after `start`. */
-  containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources;
+  containerResources(
+    pod: IdentifiedPod,
+    container: Container | EphemeralContainer,
+  ): ContainerResources;
   /** The pod's resources for its sandbox, as sent to the runtime. Valid only after `start`. */
-  sandboxResources(pod: Pod): SandboxResources;
+  sandboxResources(pod: IdentifiedPod): SandboxResources;
   /**
    * Sets shares and limits of the classes for the pods that are active. Calls that overlap share a pass
    * with the pods of the latest.
    */
-  updateQos(pods: readonly Pod[]): Promise<void>;
+  updateQos(pods: readonly IdentifiedPod[]): Promise<void>;
   /** Changes the resources of a running pod, never giving a container more than its pod. */
   resizePod(request: CgroupResizeRequest): Promise<ResizeOutcome>;
   /** Pods' groups that are there, by class and uid. */
@@ -135,13 +139,13 @@ export interface Cgroups {
   /** Processes in the pod's group, whatever its class. */
   podProcesses(uid: string): Promise<readonly number[]>;
   /** The whole tree as it should be for these pods. */
-  planTree(pods: readonly Pod[]): readonly CgroupPlan[];
+  planTree(pods: readonly IdentifiedPod[]): readonly CgroupPlan[];
   /** Where the machine differs from `planTree(pods)`. Reads only. */
-  drift(pods: readonly Pod[]): Promise<readonly CgroupDifference[]>;
+  drift(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]>;
   /** The whole live tree beside the desired one; pods come with their statuses. Reads only. */
-  report(pods: readonly Pod[]): Promise<CgroupsReport>;
+  report(pods: readonly IdentifiedPod[]): Promise<CgroupsReport>;
   /** Writes what differs, on groups that are there; also what is usually left alone. Answers what it wrote. */
-  repair(pods: readonly Pod[]): Promise<readonly CgroupDifference[]>;
+  repair(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]>;
 }
 
 const ENFORCED: NodeEnforcement = { kind: "enforced" };
@@ -158,7 +162,7 @@ class CgroupRoom implements Cgroups {
   #settings: CgroupSettings;
   #access: CgroupAccess;
   #enforcement: NodeEnforcement = ENFORCED;
-  #latestPods: readonly Pod[] = [];
+  #latestPods: readonly IdentifiedPod[] = [];
   readonly #qosPasses = new SerialQueue();
   #qosQueued: Promise<void> | undefined;
 
@@ -219,7 +223,7 @@ class CgroupRoom implements Cgroups {
     return this.#enforcement;
   }
 
-  async ensurePod(pod: Pod, uid: string): Promise<boolean> {
+  async ensurePod(pod: IdentifiedPod, uid: string): Promise<boolean> {
     if (!this.#options.cgroupsPerQos) return false;
     const plan = planPodGroup(this.#settings, { ...podDemand(pod), uid });
     if (await this.#deps.tree.exists(plan.path)) return false;
@@ -239,7 +243,7 @@ class CgroupRoom implements Cgroups {
     await this.#timed("destroy", () => destroyGroup(this.#access, path));
   }
 
-  async clearRemoved(pod: Pod, uid: string, id: string): Promise<void> {
+  async clearRemoved(pod: IdentifiedPod, uid: string, id: string): Promise<void> {
     if (!this.#options.cgroupsPerQos) return;
     for (const path of await clearRemoved(this.#access, this.podPath(pod, uid), id))
       this.#deps.log.warn("the runtime left the group of a removed container", { path });
@@ -252,7 +256,7 @@ class CgroupRoom implements Cgroups {
     if (failure && failure.code !== "notFound") throw failure;
   }
 
-  podPath(pod: Pod, uid: string): string {
+  podPath(pod: IdentifiedPod, uid: string): string {
     if (!this.#options.cgroupsPerQos) {
       return literalPath(this.#settings.root, this.#settings.driver);
     }
@@ -263,19 +267,22 @@ class CgroupRoom implements Cgroups {
     return literalPath(tierName(this.#settings.root, qos), this.#settings.driver);
   }
 
-  criParent(pod: Pod): string {
+  criParent(pod: IdentifiedPod): string {
     return this.podPath(pod, uidOf(pod));
   }
 
-  containerResources(pod: Pod, container: Container | EphemeralContainer): ContainerResources {
+  containerResources(
+    pod: IdentifiedPod,
+    container: Container | EphemeralContainer,
+  ): ContainerResources {
     return planContainerGroup(this.#settings, podDemand(pod), containerDemand(pod, container));
   }
 
-  sandboxResources(pod: Pod): SandboxResources {
+  sandboxResources(pod: IdentifiedPod): SandboxResources {
     return planSandboxGroup(this.#settings, pod);
   }
 
-  updateQos(pods: readonly Pod[]): Promise<void> {
+  updateQos(pods: readonly IdentifiedPod[]): Promise<void> {
     if (!this.#options.cgroupsPerQos) return Promise.resolve();
     this.#latestPods = pods;
     this.#qosQueued ??= this.#qosPasses.run(() => {
@@ -310,11 +317,11 @@ class CgroupRoom implements Cgroups {
     return [...pids];
   }
 
-  planTree(pods: readonly Pod[]): readonly CgroupPlan[] {
+  planTree(pods: readonly IdentifiedPod[]): readonly CgroupPlan[] {
     return planTree(this.#settings, pods.map(podDemand));
   }
 
-  async drift(pods: readonly Pod[]): Promise<readonly CgroupDifference[]> {
+  async drift(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]> {
     const differences: CgroupDifference[] = [];
     for (const plan of this.planTree(pods)) {
       differences.push(...(await comparePlan(this.#deps.tree, plan)));
@@ -322,7 +329,7 @@ class CgroupRoom implements Cgroups {
     return differences;
   }
 
-  async report(pods: readonly Pod[]): Promise<CgroupsReport> {
+  async report(pods: readonly IdentifiedPod[]): Promise<CgroupsReport> {
     const isKept = this.#options.cgroupsPerQos;
     return reportCgroups({
       tree: this.#deps.tree,
@@ -336,7 +343,7 @@ class CgroupRoom implements Cgroups {
     });
   }
 
-  async repair(pods: readonly Pod[]): Promise<readonly CgroupDifference[]> {
+  async repair(pods: readonly IdentifiedPod[]): Promise<readonly CgroupDifference[]> {
     const written: CgroupDifference[] = [];
     for (const plan of this.planTree(pods)) {
       if (!(await this.#deps.tree.exists(plan.path))) continue;
@@ -388,6 +395,6 @@ class CgroupRoom implements Cgroups {
   }
 }
 
-function uidOf(pod: Pod): string {
-  return pod.metadata?.uid ?? "";
+function uidOf(pod: IdentifiedPod): string {
+  return pod.metadata.uid;
 }

@@ -1,14 +1,14 @@
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { type PodDemand, readDemand } from "./plan/demand.ts";
 
 /** Pods are replaced, never changed, so what one asks for is read once. */
-const known = new WeakMap<Pod, PodDemand>();
+const known = new WeakMap<IdentifiedPod, PodDemand>();
 
 /** What the pod asks for. `UsageError` on a value that is not a quantity. */
-export function podDemand(pod: Pod): PodDemand {
+export function podDemand(pod: IdentifiedPod): PodDemand {
   const found = known.get(pod);
   if (found) return found;
-  const demand = readDemand(pod, pod.metadata?.uid ?? "");
+  const demand = readDemand(pod, pod.metadata.uid);
   known.set(pod, demand);
   return demand;
 }

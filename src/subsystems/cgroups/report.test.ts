@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { B, cgroupModule, G, runExample } from "../../../test/support/cgroup-module.ts";
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 
 /** The pod with its containers running under the given ids. */
-function running(pod: Pod, ids: Readonly<Record<string, string>>): Pod {
+function running(pod: IdentifiedPod, ids: Readonly<Record<string, string>>): IdentifiedPod {
   const containerStatuses = Object.entries(ids).map(([name, id]) => ({
     name,
     containerID: `containerd://${id}`,
@@ -14,7 +14,7 @@ function running(pod: Pod, ids: Readonly<Record<string, string>>): Pod {
     image: "i",
     imageID: "i",
   }));
-  return { ...pod, status: { containerStatuses } } as Pod;
+  return { ...pod, status: { containerStatuses } } as IdentifiedPod;
 }
 
 async function withContainer(weight: string) {

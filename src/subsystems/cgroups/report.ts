@@ -1,4 +1,5 @@
-import type { ContainerStatus, Pod } from "../../api/generated/types.ts";
+import type { ContainerStatus } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { CgroupTree } from "../../outside/host/host.ts";
 import type { CgroupDifference } from "./apply.ts";
 import { comparePlan } from "./apply.ts";
@@ -48,8 +49,11 @@ export interface CgroupReportInputs {
   readonly tree: CgroupTree;
   readonly settings: CgroupSettings;
   /** Pods that are active, with their statuses, by which containers are found. */
-  readonly pods: readonly Pod[];
-  readonly resourcesOf: (pod: Pod, container: string) => Parameters<typeof expectContainerFiles>[1];
+  readonly pods: readonly IdentifiedPod[];
+  readonly resourcesOf: (
+    pod: IdentifiedPod,
+    container: string,
+  ) => Parameters<typeof expectContainerFiles>[1];
   /** Paths of pods' groups that are there. */
   readonly present: readonly string[];
 }
@@ -79,19 +83,19 @@ export async function reportCgroups(inputs: CgroupReportInputs): Promise<Cgroups
   };
 }
 
-function pathOf(settings: CgroupSettings, pod: Pod): string {
+function pathOf(settings: CgroupSettings, pod: IdentifiedPod): string {
   const { qos, uid } = podDemand(pod);
   return literalPath(podName(settings.root, qos, uid), settings.driver);
 }
 
-function podLabel(pod: Pod): string {
-  return `${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
+function podLabel(pod: IdentifiedPod): string {
+  return `${pod.metadata.namespace}/${pod.metadata.name}`;
 }
 
 async function reportPlan(
   tree: CgroupTree,
   plan: CgroupPlan,
-  pod: Pod | undefined,
+  pod: IdentifiedPod | undefined,
 ): Promise<ReportedGroup> {
   const differences = await comparePlan(tree, plan);
   const values: ReportedValue[] = [];
@@ -133,7 +137,9 @@ const CONTAINER_LISTS = [
 ] as const;
 
 /** Containers that run, by the ids in the pod's status. */
-function runningContainers(pod: Pod): readonly { readonly name: string; readonly id: string }[] {
+function runningContainers(
+  pod: IdentifiedPod,
+): readonly { readonly name: string; readonly id: string }[] {
   return CONTAINER_LISTS.flatMap((list) => pod.status?.[list] ?? []).flatMap(
     ({ name, containerID = "", state }: ContainerStatus) =>
       state?.running && containerID !== ""
@@ -165,7 +171,7 @@ const HUGETLB_FREE = 2 ** 62;
 /** The runtime's own groups; both formulas of weights are right, and which one is in use is kept. */
 async function reportContainers(
   { tree, settings, resourcesOf }: CgroupReportInputs,
-  pod: Pod,
+  pod: IdentifiedPod,
   weights: Set<RuntimeWeights>,
 ): Promise<readonly ReportedGroup[]> {
   const parent = pathOf(settings, pod);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { cgroupModule, type Fault } from "../../../test/support/cgroup-module.ts";
 import { container, demand, filesOf, podOf, settings } from "../../../test/support/cgroup-pods.ts";
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import type { ContainerResources } from "./plan/plan-container.ts";
 import { planPodGroup } from "./plan/plan-pod.ts";
@@ -12,7 +12,7 @@ import { planGroupResize, planUpdates, type ResizeStep } from "./plan/plan-resiz
 const UID = "r";
 const MI = 1_048_576n;
 
-function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Pod {
+function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): IdentifiedPod {
   const list = (addCpu: number, addMemory: number) => ({
     cpu: `${cpu + addCpu}m`,
     memory: `${memory + addMemory}Mi`,
@@ -21,12 +21,12 @@ function sized(cpu: number, memory: number, more = { cpu: 0, memory: 0 }): Pod {
 }
 
 /** What the kernel would show of a pod's group that was made for `pod`. */
-const shownFor = (version: 1 | 2, pod: Pod): ReadonlyMap<string, string> => {
+const shownFor = (version: 1 | 2, pod: IdentifiedPod): ReadonlyMap<string, string> => {
   const { writes } = planPodGroup(settings(version), demand(pod));
   return new Map(writes.map(({ file, value }) => [file, value]));
 };
 
-const demandOf = (version: 1 | 2, from: Pod, to: Pod, group = from) => ({
+const demandOf = (version: 1 | 2, from: IdentifiedPod, to: IdentifiedPod, group = from) => ({
   from: demand(from),
   to: demand(to),
   found: shownFor(version, group),
@@ -40,7 +40,7 @@ const shown = (step: ResizeStep) =>
         .map(([file, value]) => `${file}=${value}`)
         .join(" ")}`;
 
-const stepsOf = (version: 1 | 2, from: Pod, to: Pod) =>
+const stepsOf = (version: 1 | 2, from: IdentifiedPod, to: IdentifiedPod) =>
   planGroupResize(settings(version), demandOf(version, from, to)).map(shown);
 
 test("planResize grows the pod before its containers and shrinks it after them", () => {
@@ -101,7 +101,7 @@ test("planUpdates: who gets less comes first, and only whose values change", () 
       ],
       own === undefined ? {} : { resources: { limits: { memory: own } } },
     );
-  const names = (from: Pod, to: Pod, resource: "cpu" | "memory") =>
+  const names = (from: IdentifiedPod, to: IdentifiedPod, resource: "cpu" | "memory") =>
     planUpdates(settings(2), demandOf(2, from, to), resource).map(({ name }) => name);
   assert.deepEqual(names(two("1", "2"), two("2", "1"), "cpu"), ["b", "a"]);
   assert.deepEqual(names(two("2", "1"), two("1", "2"), "cpu"), ["a", "b"]);
@@ -134,7 +134,7 @@ test("at every step no container has more than its pod", () => {
   );
 });
 
-async function resizing(from: Pod, to: Pod, fault?: Fault) {
+async function resizing(from: IdentifiedPod, to: IdentifiedPod, fault?: Fault) {
   const at = cgroupModule(2, {}, fault);
   await at.cgroups.start();
   await at.cgroups.ensurePod(from, UID);

@@ -1,4 +1,4 @@
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { applyCgroupPlan, type CgroupAccess } from "./apply.ts";
 import { podDemand } from "./demand-cache.ts";
@@ -19,8 +19,8 @@ import type { CgroupSettings } from "./settings.ts";
 /** A running pod whose resources change without a restart. */
 export interface CgroupResizeRequest {
   /** As its containers are now, and as they shall be. */
-  readonly from: Pod;
-  readonly to: Pod;
+  readonly from: IdentifiedPod;
+  readonly to: IdentifiedPod;
   /** Whether containers may have other values than in `from`. */
   readonly updateAll: boolean;
   /** Containers that run and stay running; others get what they shall have when they are made. */

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { FAKE_FACTS } from "../../../test/sim/fake-host.ts";
 import { B, BE, cgroupModule, G, runExample } from "../../../test/support/cgroup-module.ts";
 import { settings } from "../../../test/support/cgroup-pods.ts";
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { connectHost } from "../../outside/host/connect-host.ts";
@@ -80,7 +80,7 @@ for (const version of [1, 2] as const) {
 }
 
 test("the worked example's containers", () => {
-  const rows: readonly [Pod, string, 1 | 2, RuntimeWeights, Record<string, string>][] = [
+  const rows: readonly [IdentifiedPod, string, 1 | 2, RuntimeWeights, Record<string, string>][] = [
     [G, "container3", 1, "linear", v1("1024", "100000", "1073741824")],
     [B, "container1", 1, "linear", v1("1024", "100000", "1073741824")],
     [B, "container2", 1, "linear", v1("1024", "200000", "2147483648")],

@@ -3,8 +3,8 @@
  * for it for a bounded time; a plugin that is slow to answer holds up nobody but the pod.
  */
 import type { DeviceGrant } from "../../api/device-grant.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import type { Clock, MonotonicMs, WallMs } from "../../kit/clock.ts";
 import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
@@ -71,7 +71,7 @@ export class DeviceAdmission {
   }
 
   /** Allocates the requested devices, or returns why not. A retry continues where it was. */
-  async grant(podUid: PodUid, pod: Pod): Promise<DeviceGrant> {
+  async grant(podUid: PodUid, pod: IdentifiedPod): Promise<DeviceGrant> {
     const requests = deviceRequests(pod);
     if (requests.length === 0) return { kind: "granted" };
     const attempt = this.#attempts.get(podUid) ?? this.#begin(podUid, pod);
@@ -124,7 +124,7 @@ export class DeviceAdmission {
     for (const podUid of [...this.#attempts.keys(), ...this.#waiting.keys()]) this.cancel(podUid);
   }
 
-  #begin(podUid: PodUid, pod: Pod): Attempt {
+  #begin(podUid: PodUid, pod: IdentifiedPod): Attempt {
     const abort = new AbortController();
     const request = { podUid, pod, requests: deviceRequests(pod) };
     const attempt: Attempt = {

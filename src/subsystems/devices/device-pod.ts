@@ -1,11 +1,11 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 
 /** A pod as the pipeline sees it. */
 export interface DevicePod {
   readonly uid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   /** Whether its spec comes from a source, and not from what the runtime remembers of it. */
   readonly known: boolean;
   /** Whether all of it was seen ended for good. */

@@ -6,10 +6,11 @@
  */
 import type { Decision } from "../../api/decisions.ts";
 import type { DeviceGrant } from "../../api/device-grant.ts";
-import type { Container, Pod, ResourceStatus } from "../../api/generated/types.ts";
+import type { Container, ResourceStatus } from "../../api/generated/types.ts";
 import type { ObservedPod, PodUid } from "../../api/observation.ts";
 import { isStaticPod, podDisplayName } from "../../api/pod/pod.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -41,7 +42,7 @@ import {
 } from "./ledger/recover.ts";
 import { Releases } from "./ledger/releases.ts";
 import { UnaccountedContainers } from "./ledger/unaccounted-containers.ts";
-import { type DeviceEvent, PluginSide } from "./plugins/plugin-side.ts";
+import { type DeviceEventPort, PluginSide } from "./plugins/plugin-side.ts";
 import { countStates, type DeviceReport, reportDevices } from "./report.ts";
 import { compareText, deviceRequests } from "./requests.ts";
 import { type DeviceCapacity, DeviceState } from "./state.ts";
@@ -78,8 +79,8 @@ export interface DevicesDeps {
   readonly log: Log;
   readonly scope: TaskScope;
   readonly metrics: MetricsRegistry;
-  readonly events: { ofNode(event: DeviceEvent): void; ofPod(pod: Pod, event: DeviceEvent): void };
-  readonly recordDecision: (pod: Pod, decision: Decision) => void;
+  readonly events: DeviceEventPort;
+  readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
   /** Notified when a pod's status may have changed (`health`), or the verdict of admission (`admission`). */
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
@@ -220,7 +221,7 @@ export class Devices {
   }
 
   /** Devices for all containers of the pod, or why not (yet). A retry continues where it was. */
-  grant(podUid: PodUid, pod: Pod): Promise<DeviceGrant> {
+  grant(podUid: PodUid, pod: IdentifiedPod): Promise<DeviceGrant> {
     return this.#admission.grant(podUid, pod);
   }
 
@@ -248,7 +249,7 @@ export class Devices {
    */
   async containerParts(
     podUid: PodUid,
-    pod: Pod,
+    pod: IdentifiedPod,
     container: Pick<Container, "name">,
     signal: AbortSignal,
   ): Promise<ContainerDeviceParts> {

@@ -6,8 +6,8 @@
 
 import type { Decision } from "../../api/decisions.ts";
 import { makeDecision } from "../../api/decisions.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -27,10 +27,10 @@ export interface GrantsDeps {
   readonly findPlugin: (resource: string) => PluginConnection | undefined;
   readonly topology: TopologySettings;
   readonly unaccounted: (resource: string) => string | undefined;
-  readonly expects: (pod: Pod, resource: string) => boolean;
+  readonly expects: (pod: IdentifiedPod, resource: string) => boolean;
   /** Resolves when what was granted would survive the agent. */
   readonly saved: () => Promise<void>;
-  readonly recordDecision: (pod: Pod, decision: Decision) => void;
+  readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
   /** Seconds that plugins take to answer (`device_plugin_alloc_duration_seconds`). */
   readonly allocSeconds: Histogram;
   readonly settleMs: number;
@@ -39,7 +39,7 @@ export interface GrantsDeps {
 /** Devices to allocate, and the pod. */
 export interface GrantRequest {
   readonly podUid: PodUid;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly requests: readonly ContainerRequests[];
   /** Only these containers; all when left out. */
   readonly only?: ReadonlySet<string>;

@@ -1,5 +1,5 @@
 /** The socket at which monitors ask which pod has which device; version 1 and the one before it. */
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { TokenBucket } from "../../kit/limits/token-bucket.ts";
 import type { Log } from "../../kit/log.ts";
@@ -28,7 +28,7 @@ export interface PodResourcesDeps {
   readonly metrics: MetricsRegistry;
   readonly state: Pick<DeviceState, "inventory" | "ledger">;
   /** Pods that run or are about to, or are being ended. */
-  readonly pods: () => readonly Pod[];
+  readonly pods: () => readonly IdentifiedPod[];
 }
 
 const FOLDER_MODE = 0o750;

@@ -4,9 +4,9 @@
  * stands by itself with its NUMA nodes, of init containers only sidecars are shown, and without policies for
  * CPUs and memory nothing is said of these.
  */
-import type { Pod } from "../../api/generated/types.ts";
 import type { PodUid } from "../../api/observation.ts";
 import { isRestartableInit } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type {
   AllocatableResourcesResponse,
   ContainerDevices,
@@ -18,8 +18,8 @@ import { holdingsOf, type Ledger } from "./ledger/ledger.ts";
 import { compareText } from "./requests.ts";
 
 /** One pod with the devices of its containers. */
-export function podDeviceResources(pod: Pod, ledger: Ledger): PodResources {
-  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+export function podDeviceResources(pod: IdentifiedPod, ledger: Ledger): PodResources {
+  const { name, namespace, uid } = pod.metadata;
   const sidecars = (pod.spec?.initContainers ?? []).filter(isRestartableInit);
   const holdings = holdingsOf(ledger, uid as PodUid)
     .filter(({ state }) => state === "granted")

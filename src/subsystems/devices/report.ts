@@ -1,7 +1,8 @@
 // pure
 /** Devices as people want to see them: `/nodelet/v1/devices`. */
-import type { Pod } from "../../api/generated/types.ts";
+
 import type { PodUid } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import type { ContainerAllocateResponse } from "../../outside/plugins/plugins.ts";
 import { canGive, type Device, type Inventory, type ResourceRecord } from "./inventory.ts";
@@ -70,7 +71,7 @@ export interface DeviceReportInputs {
   readonly inventory: Inventory;
   readonly ledger: Ledger;
   readonly plugins: ReadonlyMap<string, { readonly socketPath: string }>;
-  readonly podOf: (podUid: PodUid) => Pod | undefined;
+  readonly podOf: (podUid: PodUid) => IdentifiedPod | undefined;
   readonly notes: readonly string[];
   readonly now: MonotonicMs;
   readonly decode: (answer: Uint8Array) => ContainerAllocateResponse;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Container, Pod, Secret } from "../../api/generated/types.ts";
+import type { Container, Secret } from "../../api/generated/types.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import { bytesToBase64 } from "../../kit/base64.ts";
 import type { ObjectSource } from "../../outside/kube/kube.ts";
 import { Environments } from "./environment.ts";
@@ -31,7 +32,7 @@ async function environmentOf(container: Partial<Container>) {
       recordSkipped: (_pod, message) => skipped.push(message),
     },
   );
-  const pod: Pod = { metadata: { name: "p", namespace: "ns", uid: "u" } };
+  const pod = identifyPod({ metadata: { name: "p", namespace: "ns", uid: "u" } });
   const request = { pod, container: { name: "c", ...container }, podIps: [], hostIps: [] };
   return { found: await environments.of(request, SIGNAL), skipped };
 }

@@ -18,10 +18,10 @@ import type {
   Container,
   EnvFromSource,
   EnvVarSource,
-  Pod,
   Secret,
 } from "../../api/generated/types.ts";
 import { allContainers, isStaticPod } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 import { messageOf } from "../../kit/errors.ts";
 import {
@@ -46,14 +46,18 @@ export interface EnvironmentDeps {
   readonly objects?: ObjectSource;
   readonly services?: ServiceList;
   /** A file of an emptyDir volume of the pod; `undefined` when there is none. */
-  readonly readVolumeFile: (pod: Pod, volume: string, path: string) => Promise<string | undefined>;
+  readonly readVolumeFile: (
+    pod: IdentifiedPod,
+    volume: string,
+    path: string,
+  ) => Promise<string | undefined>;
   /** Called with the keys a container goes without, since they cannot be variables. */
-  readonly recordSkipped: (pod: Pod, message: string) => void;
+  readonly recordSkipped: (pod: IdentifiedPod, message: string) => void;
 }
 
 /** A container to compute the environment of. */
 export interface EnvironmentRequest {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly podIps: readonly string[];
   readonly hostIps: readonly string[];
@@ -76,11 +80,11 @@ export class Environments {
   }
 
   /** Keeps what the pod's environments refer to at hand until `forget`. */
-  follow(pod: Pod): void {
-    const uid = pod.metadata?.uid ?? "";
+  follow(pod: IdentifiedPod): void {
+    const uid = pod.metadata.uid;
     const { objects } = this.#deps;
     if (!objects || this.#followed.has(uid)) return;
-    const namespace = pod.metadata?.namespace ?? "";
+    const namespace = pod.metadata.namespace;
     const stops = referredObjects(pod).map(({ resource, name }) =>
       objects.follow(resource, { namespace, name }),
     );
@@ -112,18 +116,18 @@ export class Environments {
   }
 
   /** A pod of the API waits until services are known: what runs in it counts on finding the API server. */
-  #services(pod: Pod): ReadonlyMap<string, string> {
+  #services(pod: IdentifiedPod): ReadonlyMap<string, string> {
     const { services } = this.#deps;
     if (!services) return new Map();
     const known = services.list();
     if (!known && !isStaticPod(pod)) throw new Missing(NO_SERVICES);
-    const namespace = pod.metadata?.namespace ?? "";
+    const namespace = pod.metadata.namespace;
     return serviceEnv(known ?? [], namespace, pod.spec?.enableServiceLinks !== false);
   }
 
   async #envFrom(
     { prefix = "", configMapRef, secretRef }: EnvFromSource,
-    pod: Pod,
+    pod: IdentifiedPod,
     signal: AbortSignal,
   ): Promise<readonly (readonly [string, string])[]> {
     const entries = configMapRef
@@ -133,7 +137,7 @@ export class Environments {
   }
 
   /** A secret that is taken as a whole may hold files beside variables, such as key stores: these are left out. */
-  #textsOf(pod: Pod, secret: Secret | undefined): readonly (readonly [string, string])[] {
+  #textsOf(pod: IdentifiedPod, secret: Secret | undefined): readonly (readonly [string, string])[] {
     const texts: (readonly [string, string])[] = [];
     const skipped: string[] = [];
     for (const [key, value] of Object.entries(secret?.data ?? {})) {
@@ -180,23 +184,31 @@ export class Environments {
     return { kind: "absent" };
   }
 
-  #configMap(pod: Pod, reference: Reference, signal: AbortSignal): Promise<ConfigMap | undefined> {
+  #configMap(
+    pod: IdentifiedPod,
+    reference: Reference,
+    signal: AbortSignal,
+  ): Promise<ConfigMap | undefined> {
     return this.#object(CONFIG_MAPS, pod, reference, signal);
   }
 
-  #secret(pod: Pod, reference: Reference, signal: AbortSignal): Promise<Secret | undefined> {
+  #secret(
+    pod: IdentifiedPod,
+    reference: Reference,
+    signal: AbortSignal,
+  ): Promise<Secret | undefined> {
     return this.#object(SECRETS, pod, reference, signal);
   }
 
   async #object<T extends KubeObject>(
     resource: Resource<T>,
-    pod: Pod,
+    pod: IdentifiedPod,
     { name = "", optional }: Reference,
     signal: AbortSignal,
   ): Promise<T | undefined> {
     const { objects } = this.#deps;
     const called = resource.kind.toLowerCase();
-    const namespace = pod.metadata?.namespace ?? "";
+    const namespace = pod.metadata.namespace;
     if (!objects)
       throw new Missing(`couldn't get ${called} ${namespace}/${name}, no kubeClient defined`);
     const found = await objects.get(resource, { namespace, name }, signal);
@@ -217,13 +229,13 @@ function selected(found: Selected): EnvValue {
 function keyOf(
   data: Readonly<Record<string, string>> | undefined,
   { name = "", key, optional }: Reference & { readonly key: string },
-  pod: Pod,
+  pod: IdentifiedPod,
   called: string,
 ): EnvValue {
   const value = data?.[key];
   if (value !== undefined) return { kind: "value", value };
   if (optional === true) return { kind: "absent" };
-  const where = `${pod.metadata?.namespace ?? ""}/${name}`;
+  const where = `${pod.metadata.namespace}/${name}`;
   return { kind: "fault", message: `couldn't find key ${key} in ${called} ${where}` };
 }
 
@@ -231,11 +243,11 @@ function keyOf(
 function textValue(
   base64: string,
   { name = "", key }: Reference & { readonly key: string },
-  pod: Pod,
+  pod: IdentifiedPod,
 ): EnvValue {
   const value = textOf(base64);
   if (value !== undefined) return { kind: "value", value };
-  const where = `${pod.metadata?.namespace ?? ""}/${name}`;
+  const where = `${pod.metadata.namespace}/${name}`;
   const why = "is not UTF-8, which environment variables have to be (mount it as a volume instead)";
   return { kind: "fault", message: `the value of key ${key} in Secret ${where} ${why}` };
 }
@@ -252,7 +264,9 @@ function textOf(base64: string): string | undefined {
 }
 
 /** Secrets and config maps that the environments of a pod name, each once. */
-function referredObjects(pod: Pod): readonly { resource: Resource<KubeObject>; name: string }[] {
+function referredObjects(
+  pod: IdentifiedPod,
+): readonly { resource: Resource<KubeObject>; name: string }[] {
   const found = new Map<string, { resource: Resource<KubeObject>; name: string }>();
   const add = (resource: Resource<KubeObject>, name: string | undefined) => {
     if (name) found.set(`${resource.kind}/${name}`, { resource, name });

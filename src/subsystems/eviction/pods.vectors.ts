@@ -1,5 +1,6 @@
 // pure
 import type { Pod } from "../../api/generated/types.ts";
+import type { PodUid } from "../../api/pod-identity.ts";
 import type { CandidatePod, PodUsage } from "./usage.ts";
 
 /** A pod of one container `c` for tests; amounts in MiB. */
@@ -32,13 +33,14 @@ export function candidateOf(test: TestPod): CandidatePod {
     ...(requestMi === undefined ? {} : { memory: `${requestMi}Mi` }),
     ...(storageRequestMi === undefined ? {} : { "ephemeral-storage": `${storageRequestMi}Mi` }),
   };
+  const uid = `uid-${name}` as PodUid;
   return {
-    uid: `uid-${name}`,
+    uid,
     pod: {
       metadata: {
         name,
         namespace: "default",
-        uid: `uid-${name}`,
+        uid,
         ...(isStatic ? { annotations: { "kubernetes.io/config.source": "file" } } : {}),
       },
       spec: {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/generated/types.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import { DEFAULT_CONFIG } from "../../config/fields/defaults.ts";
 import { previewRecorded, readSummary } from "./recorded.ts";
 import { evictionSettings } from "./settings.ts";
@@ -57,16 +58,17 @@ const summary = (node: object, ...pods: readonly object[]) => ({
   pods,
 });
 
-const pod = (name: string, more: Partial<Pod["spec"]> = {}, status: Pod["status"] = {}): Pod => ({
-  metadata: { name, namespace: "default", uid: `uid-${name}` },
-  spec: { containers: [{ name: "c" }], nodeName: "n", ...more },
-  status,
-});
+const pod = (name: string, more: Partial<Pod["spec"]> = {}, status: Pod["status"] = {}) =>
+  identifyPod({
+    metadata: { name, namespace: "default", uid: `uid-${name}` },
+    spec: { containers: [{ name: "c" }], nodeName: "n", ...more },
+    status,
+  });
 
-const preview = (recorded: object, pods: readonly Pod[]) =>
+const preview = (recorded: object, pods: readonly IdentifiedPod[]) =>
   previewRecorded({ settings, hard: new Map(), node: readSummary(recorded), pods });
 
-const order = (recorded: object, pods: readonly Pod[]) =>
+const order = (recorded: object, pods: readonly IdentifiedPod[]) =>
   preview(recorded, pods).pressure?.pods.map(({ name, used: amount, fate }) =>
     [name.replace("default/", ""), amount, fate].join(" "),
   );

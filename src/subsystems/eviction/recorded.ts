@@ -3,8 +3,8 @@
  * A node that files describe: what it and its pods use as `/stats/summary` shows it, and the objects of the
  * pods. What the agent would do there is planned by the function that it acts by.
  */
-import type { Pod } from "../../api/generated/types.ts";
 import { isLocalEphemeralVolume, isTerminalPhase, podDisplayName } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type {
   EvictionAmount,
   EvictionSignal,
@@ -45,7 +45,7 @@ export interface RecordedPreview {
   readonly hard: ReadonlyMap<EvictionSignal, EvictionAmount>;
   readonly node: RecordedNode;
   /** Pods of other nodes, and those that have ended, are left out. */
-  readonly pods: readonly Pod[];
+  readonly pods: readonly IdentifiedPod[];
 }
 
 /**
@@ -64,17 +64,17 @@ export function previewRecorded({ settings, hard, node, pods }: RecordedPreview)
   return reportEviction(plan, layout);
 }
 
-function candidateOf(pod: Pod, { name, usages }: RecordedNode): readonly CandidatePod[] {
+function candidateOf(pod: IdentifiedPod, { name, usages }: RecordedNode): readonly CandidatePod[] {
   const { metadata, spec, status } = pod;
   const usage = usages.get(podDisplayName(pod));
   const boundTo = spec?.nodeName ?? "";
   const isHere = boundTo === "" ? usage !== undefined : name === "" || boundTo === name;
   if (!isHere || isTerminalPhase(status?.phase)) return [];
-  const ending = metadata?.deletionTimestamp === undefined ? "no" : "deleted";
-  return [{ uid: metadata?.uid ?? "", pod, usage: usage && usageOf(usage, pod), ending }];
+  const ending = metadata.deletionTimestamp === undefined ? "no" : "deleted";
+  return [{ uid: metadata.uid, pod, usage: usage && usageOf(usage, pod), ending }];
 }
 
-function usageOf({ volumes, ...rest }: RecordedUsage, { spec }: Pod): PodUsage {
+function usageOf({ volumes, ...rest }: RecordedUsage, { spec }: IdentifiedPod): PodUsage {
   const ephemeral = new Set(
     (spec?.volumes ?? []).filter(isLocalEphemeralVolume).map(({ name }) => name),
   );

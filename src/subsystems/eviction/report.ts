@@ -64,7 +64,7 @@ export function reportEviction(
     signals: views.map((view) => signalOf(view, before)),
     conditions,
     excesses: excesses.map(({ candidate, message }) => {
-      const { name = "", namespace = "" } = candidate.pod.metadata ?? {};
+      const { name, namespace } = candidate.pod.metadata;
       return { name: `${namespace}/${name}`, message };
     }),
     ...(pressure ? { pressure: pressureOf(pressure) } : {}),

@@ -1,5 +1,6 @@
 // pure
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { goQuote } from "../../api/text/go-quote.ts";
 import {
   compareQuantities,
@@ -53,9 +54,7 @@ export function pressureTexts({ pod, usage }: CandidatePod, facts: PressureFacts
   return {
     message: [opening, ofPod?.text ?? "", ...offenders.map(({ text }) => text)].join(""),
     annotations: {
-      ...(ofPod
-        ? { offending_pod: pod.metadata?.name ?? "", offending_pod_usage: ofPod.usage }
-        : {}),
+      ...(ofPod ? { offending_pod: pod.metadata.name, offending_pod_usage: ofPod.usage } : {}),
       offending_containers: offenders.map(({ name }) => name).join(","),
       offending_containers_usage: offenders.map(({ usage: used }) => used).join(","),
       starved_resource: resource,
@@ -81,16 +80,16 @@ interface Offence {
 }
 
 /** Told of every pod that has resources of its own, whether it uses more than it requests or not. */
-function podOffence(pod: Pod, { memoryBytes }: PodUsage): Offence | undefined {
+function podOffence(pod: IdentifiedPod, { memoryBytes }: PodUsage): Offence | undefined {
   const request = pod.spec?.resources?.requests?.["memory"];
   if (request === undefined || memoryBytes === undefined) return undefined;
-  const name = pod.metadata?.name ?? "";
+  const name = pod.metadata.name;
   return offence("Pod", { name, request, used: memoryBytes, resource: "memory" });
 }
 
 /** Told of regular and init containers only: ephemeral ones can request nothing. */
 function containerOffence(
-  { spec }: Pod,
+  { spec }: IdentifiedPod,
   used: ContainerUsage,
   resource: StarvedResource,
 ): readonly Offence[] {

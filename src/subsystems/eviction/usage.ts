@@ -1,5 +1,5 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
+import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
 import type { EvictionSignal } from "../../config/validation/eviction-thresholds.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { type DiskLayout, type DiskPart, diskPartsFor, SIGNAL_FACTS } from "./signals.ts";
@@ -34,8 +34,8 @@ export interface PodUsage {
 
 /** A pod that may be evicted. */
 export interface CandidatePod {
-  readonly uid: string;
-  readonly pod: Pod;
+  readonly uid: PodUid;
+  readonly pod: IdentifiedPod;
   /** Missing when nothing of it could be measured. */
   readonly usage: PodUsage | undefined;
   /** Whether it is being ended already; `overdue` when that takes longer than it should, for whatever cause. */

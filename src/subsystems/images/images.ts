@@ -6,9 +6,9 @@
  */
 import type { Decision } from "../../api/decisions.ts";
 import type { EventText } from "../../api/event-text.ts";
-import type { Pod } from "../../api/generated/types.ts";
 import type { ImageOutcome, ImageRequest } from "../../api/image-outcome.ts";
 import { desiredPods, type PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -77,7 +77,7 @@ export interface ImageDeps {
   readonly pods: Pick<PodFacts, "values">;
   readonly pullSecrets: PullSecretPort;
   readonly accounts: PodAccountPort;
-  readonly recordEvent: (pod: Pod, container: string, event: EventText) => void;
+  readonly recordEvent: (pod: IdentifiedPod, container: string, event: EventText) => void;
   readonly recordNodeEvent: (event: NodeEvent) => void;
   /** Keeps a decision on an image; its name and id. */
   readonly recordDecision: (name: string, id: string, decision: Decision) => void;

@@ -3,8 +3,8 @@
  * cached listing. In: listings of images and containers. Out: records for a collection. Invariant: a
  * record changes only after a complete listing; a listing that failed changes nothing.
  */
-import type { Pod } from "../../api/generated/types.ts";
 import { podDisplayName } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { normalImageName } from "../../api/text/image-reference.ts";
 import { Cell, type Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -39,7 +39,7 @@ export interface InventoryDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Pods that have or may get containers. */
-  readonly pods: () => readonly Pod[];
+  readonly pods: () => readonly IdentifiedPod[];
   /** The runtime's description of itself (verbose status); absent where it has none. */
   readonly describeRuntime?: (signal: AbortSignal) => Promise<Readonly<Record<string, string>>>;
 }
@@ -220,7 +220,9 @@ export class ImageInventory {
 
   async #containers(signal: AbortSignal): Promise<readonly UsingContainer[]> {
     const listed = await this.#deps.runtime.listContainers({}, signal);
-    const pods = new Map(this.#deps.pods().map((pod) => [pod.metadata?.uid ?? "", pod]));
+    const pods = new Map<string, IdentifiedPod>(
+      this.#deps.pods().map((pod) => [pod.metadata.uid, pod]),
+    );
     const ids = new Set(listed.map(({ id }) => id));
     for (const id of this.#mounts.keys()) if (!ids.has(id)) this.#mounts.delete(id);
     for (const id of this.#unclear) if (!ids.has(id)) this.#unclear.delete(id);
@@ -239,7 +241,7 @@ export class ImageInventory {
    */
   async #mountedBy(
     { id }: Container,
-    pod: Pod | undefined,
+    pod: IdentifiedPod | undefined,
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     const named = pod?.spec?.volumes?.flatMap(({ image }) => image?.reference ?? []);

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
+import { identifyPod } from "../../api/pod-identity.ts";
 import { createSystemClock } from "../../kit/clock.ts";
 import { silentLog } from "../../kit/log.ts";
 import { createFiles } from "../../outside/host/files/files.ts";
@@ -21,7 +22,7 @@ import { ContainerLinks, linkName } from "./container-links.ts";
 const base = mkdtempSync(join(tmpdir(), "nodelet-links-"));
 after(() => rmSync(base, { recursive: true }));
 
-const pod = { metadata: { name: "web", namespace: "shop", uid: "u1" }, spec: { containers: [] } };
+const pod = identifyPod({ metadata: { name: "web", namespace: "shop", uid: "u1" } });
 let folder: string;
 let root: string;
 let links: ContainerLinks;

@@ -1,13 +1,13 @@
-import type { Pod } from "../../api/generated/types.ts";
 import { podFullName } from "../../api/pod/pod.ts";
 import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { isOutside } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PodFiles } from "../../outside/host/host.ts";
 
 /** One attempt of a container. */
 export interface LinkedContainer {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: string;
   readonly restartCount: number;
 }

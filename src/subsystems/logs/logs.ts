@@ -3,8 +3,8 @@
  * which log, which containers were made. Out: text. Invariants: nothing outside the log folder is ever
  * read, whatever a container plants there; memory of a reader is bounded; a slow reader slows only itself.
  */
-import type { Pod } from "../../api/generated/types.ts";
 import { containerLogFile, podPaths } from "../../api/pod/pod-paths.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Reading } from "../../kit/cell.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { OutsideError } from "../../kit/errors.ts";
@@ -43,7 +43,7 @@ const MAX_READERS = 256;
 
 /** An attempt of a container whose log is meant. */
 export interface LoggedAttempt {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly id: string;
   readonly container: string;
   readonly restartCount: number;
@@ -86,7 +86,7 @@ export class Logs {
    * The number of the next attempt by the logs that are there: one more than the highest, 0 without any. For
    * containers that the runtime has forgotten (kuberuntime calcRestartCountByLogDir).
    */
-  async nextAttempt(pod: Pod, container: string): Promise<number> {
+  async nextAttempt(pod: IdentifiedPod, container: string): Promise<number> {
     const { logs } = podPaths({ root: "", logs: this.#options.root }, pod);
     const entries = (await this.#deps.files.list(`${logs}/${container}`)) ?? [];
     const numbers = entries.flatMap(({ name }) => /^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? []);

@@ -2,8 +2,9 @@
 
 import type { EnvEntry } from "../../api/env/env.ts";
 import { expandVariables } from "../../api/env/expand.ts";
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import { containerLogFile } from "../../api/pod/pod-paths.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { ContainerConfig, DeepPartial } from "../../outside/cri/cri.ts";
 import {
   type LinuxContainerResources,
@@ -62,7 +63,7 @@ function inNamespaceOf(
 
 /** One attempt of a container as the Go kubelet asks for it (kuberuntime_container.go generateContainerConfig). */
 export function containerConfig(
-  pod: Pod,
+  pod: IdentifiedPod,
   container: Container,
   parts: ContainerParts,
 ): DeepPartial<ContainerConfig> {

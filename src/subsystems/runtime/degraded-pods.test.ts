@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { PodUid } from "../../api/observation.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import { type Log, silentLog } from "../../kit/log.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
 import { DegradedPods } from "./degraded-pods.ts";
@@ -19,7 +20,7 @@ function world() {
     degraded.failed({
       uid: UID,
       asOf: clock.monotonic(),
-      describe: () => ({ metadata: { namespace: "ns", name: "p" } }),
+      describe: () => identifyPod({ metadata: { namespace: "ns", name: "p" } }),
       problem,
     }).problem;
   return { clock, metrics, lines, degraded, fail };

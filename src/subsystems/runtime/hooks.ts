@@ -1,6 +1,7 @@
-import type { LifecycleHandler, Pod } from "../../api/generated/types.ts";
+import type { LifecycleHandler } from "../../api/generated/types.ts";
 import { actionHeaders, actionUrl } from "../../api/pod/http-action.ts";
 import { podDescription } from "../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log } from "../../kit/log.ts";
@@ -26,7 +27,7 @@ export interface HookDeps {
   /** Primary address of the pod. */
   readonly podIp: (at: HookPlace, signal: AbortSignal) => Promise<string | undefined>;
   /** Called for an HTTPS hook that was answered in HTTP only; `host` is that of its URL. */
-  readonly onHttpFallback?: (pod: Pod, host: string) => void;
+  readonly onHttpFallback?: (pod: IdentifiedPod, host: string) => void;
 }
 
 /** The hooks of containers. */
@@ -42,7 +43,7 @@ export interface Hooks {
 
 /** The container a hook belongs to. */
 export interface HookPlace {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: string;
   readonly containerId: string;
   /** The sandbox it was just started in. */
@@ -159,7 +160,7 @@ async function runHttpHook(
   if (answer.kind !== "response") throw new Error(answer.message);
 }
 
-function hookPort(pod: Pod, container: string, port: number | string): number {
+function hookPort(pod: IdentifiedPod, container: string, port: number | string): number {
   if (typeof port === "number") return port;
   if (port === "") return DEFAULT_PORT;
   const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];

@@ -1,7 +1,8 @@
 // pure
 
-import type { Container, ContainerPort, Pod } from "../../api/generated/types.ts";
+import type { Container, ContainerPort } from "../../api/generated/types.ts";
 import { containerHash } from "../../api/pod/container-hash.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 
 /** Labels and annotations by which any kubelet recognises its sandboxes and containers (kuberuntime/labels.go). */
 export const POD_NAME = "io.kubernetes.pod.name";
@@ -33,23 +34,23 @@ export const CONTAINER_DEVICES = "io.nodelet.devices";
 export const CONTAINER_ROUND = "io.nodelet.round";
 
 /** The pod's own labels and those that name it. */
-export function sandboxLabels(pod: Pod): Record<string, string> {
+export function sandboxLabels(pod: IdentifiedPod): Record<string, string> {
   return { ...pod.metadata?.labels, ...podLabels(pod) };
 }
 
 /** The labels that name pod and container; the pod's own are not copied. */
-export function containerLabels(pod: Pod, container: Container): Record<string, string> {
+export function containerLabels(pod: IdentifiedPod, container: Container): Record<string, string> {
   return { ...podLabels(pod), [CONTAINER_NAME]: container.name };
 }
 
-function podLabels(pod: Pod): Record<string, string> {
-  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+function podLabels(pod: IdentifiedPod): Record<string, string> {
+  const { name, namespace, uid } = pod.metadata;
   return { [POD_NAME]: name, [POD_NAMESPACE]: namespace, [POD_UID]: uid };
 }
 
 /** Everything that is needed to end the container properly when its spec is gone. */
 export function containerAnnotations(
-  pod: Pod,
+  pod: IdentifiedPod,
   container: Container,
   restartCount: number,
 ): Record<string, string> {

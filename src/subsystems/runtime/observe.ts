@@ -1,4 +1,3 @@
-import type { Pod } from "../../api/generated/types.ts";
 import type {
   Observation,
   ObservedContainer,
@@ -7,6 +6,7 @@ import type {
   PodUid,
 } from "../../api/observation.ts";
 import { containerHash } from "../../api/pod/container-hash.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { Clock, MonotonicMs } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel, type Outcome } from "../../kit/in-parallel.ts";
@@ -40,7 +40,7 @@ export type PodObservation = ObservedPod | FailedPodObservation | { readonly kin
 export interface ChangedPod {
   readonly uid: PodUid;
   readonly asOf: MonotonicMs;
-  readonly describe: () => Pod;
+  readonly describe: () => IdentifiedPod;
   /** Not reported yet. */
   readonly isNew: boolean;
   /** Reads what changed. Rejects with the signal's reason only. */

@@ -1,6 +1,7 @@
 // pure
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import type { ObservedContainer, ObservedSandbox } from "../../api/observation.ts";
+import type { IdentifiedPod, PodUid } from "../../api/pod-identity.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type {
   ContainerStatus,
@@ -128,7 +129,7 @@ function userOf({ user }: ContainerStatus): Pick<ObservedContainer, "user"> {
 export function podFromLabels(
   sandboxes: readonly PodSandbox[],
   containers: readonly ListedContainer[],
-): Pod {
+): IdentifiedPod {
   const labels = sandboxes[0]?.labels ?? containers[0]?.labels ?? {};
   const graces = containers.map(({ annotations }) =>
     Number.parseInt(annotations[POD_TERMINATION_GRACE] ?? "", 10),
@@ -143,7 +144,7 @@ export function podFromLabels(
     metadata: {
       name: labels[POD_NAME] ?? "",
       namespace: labels[POD_NAMESPACE] ?? "",
-      uid: labels[POD_UID] ?? "",
+      uid: (labels[POD_UID] ?? "") as PodUid,
       annotations: { ...sandboxes[0]?.annotations },
     },
     spec: {

@@ -5,10 +5,11 @@
  * carry, and what is further along goes first.
  */
 import type { EnvEntry } from "../../api/env/env.ts";
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import type { FoundPod, PodUid } from "../../api/observation.ts";
 import { kernelHostname } from "../../api/pod/pod-hostname.ts";
 import type { PodFacts } from "../../api/pod-facts.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodNews } from "../../api/pod-news.ts";
 import type { PresentImage } from "../../api/present-image.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -80,10 +81,13 @@ export interface RuntimeDeps {
   readonly news: Publisher<PodNews>;
   readonly pods: Pick<PodFacts, "get">;
   readonly readTail: ReadTail;
-  readonly cgroupParent: (pod: Pod) => string;
-  readonly resources: (pod: Pod, container: Container) => DeepPartial<LinuxContainerResources>;
+  readonly cgroupParent: (pod: IdentifiedPod) => string;
+  readonly resources: (
+    pod: IdentifiedPod,
+    container: Container,
+  ) => DeepPartial<LinuxContainerResources>;
   /** The pod's resources for the sandbox. */
-  readonly sandboxResources: (pod: Pod) => SandboxSums;
+  readonly sandboxResources: (pod: IdentifiedPod) => SandboxSums;
   /** Classes that pods name; absent where there is no API server. */
   readonly runtimeClasses?: RuntimeClassList;
   readonly resolver: Resolver;
@@ -92,7 +96,7 @@ export interface RuntimeDeps {
 
 /** One attempt of a container to create. */
 export interface StartRequest {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly sandboxId: string;
   readonly restartCount: number;
@@ -173,7 +177,7 @@ export class Runtime {
   }
 
   /** Makes a running sandbox and resolves with its id. */
-  async createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<string> {
+  async createSandbox(pod: IdentifiedPod, attempt: number, signal: AbortSignal): Promise<string> {
     const handler = runtimeHandler(pod, this.#deps.runtimeClasses);
     const config = await this.#sandboxConfig(pod, attempt, await this.#idsOf(pod, handler, signal));
     const id = await this.#calls.start("sandbox", signal, (over) =>
@@ -185,7 +189,7 @@ export class Runtime {
 
   /** What has to be left out of the pod's resolver, and why it gets the node's where it wants the cluster's. */
   async dnsProblems(
-    pod: Pod,
+    pod: IdentifiedPod,
   ): Promise<{ readonly faults: readonly string[]; readonly missing: string | undefined }> {
     const dns = await this.#deps.resolver.read();
     return { faults: dnsFaults(pod, dns), missing: missingClusterDns(pod, dns) };
@@ -224,7 +228,11 @@ export class Runtime {
   }
 
   /** What the runtime can do for the pod in this sandbox; asked again when the runtime has changed. */
-  async features(pod: Pod, sandboxId: string, signal: AbortSignal): Promise<RuntimeFeatures> {
+  async features(
+    pod: IdentifiedPod,
+    sandboxId: string,
+    signal: AbortSignal,
+  ): Promise<RuntimeFeatures> {
     // The class may have changed since, or be gone.
     const handler = pod.spec?.runtimeClassName
       ? (await this.#sandboxStatus(sandboxId, signal)).runtimeHandler
@@ -234,7 +242,7 @@ export class Runtime {
   }
 
   /** Whether the handler of a pod mounts trees read-only; `undefined` while handler or runtime are not known. */
-  canMountRecursiveReadOnly(pod: Pod): boolean | undefined {
+  canMountRecursiveReadOnly(pod: IdentifiedPod): boolean | undefined {
     const { ready, handlers } = this.watch.health.get();
     if (!ready) return undefined;
     try {
@@ -267,7 +275,7 @@ export class Runtime {
 
   /** The pod's own ids; with a `handler` that cannot give them an `OutsideError`. */
   async #idsOf(
-    pod: Pod,
+    pod: IdentifiedPod,
     handler: string | undefined,
     signal: AbortSignal,
   ): Promise<DeepPartial<UserNamespace> | undefined> {
@@ -277,11 +285,11 @@ export class Runtime {
         ? undefined
         : usernsRefusal((await this.#infoOnce(signal)).status, handler);
     if (refusal !== undefined) throw new OutsideError("precondition", refusal);
-    return usernsOptions(await this.#deps.userNamespaces.rangeOf(pod.metadata?.uid ?? ""));
+    return usernsOptions(await this.#deps.userNamespaces.rangeOf(pod.metadata.uid));
   }
 
   /** Why the container must not be made from this image; `undefined` when it may. */
-  refusal(pod: Pod, container: Container, image: PresentImage): string | undefined {
+  refusal(pod: IdentifiedPod, container: Container, image: PresentImage): string | undefined {
     return nonRootViolation(pod, container, image.user) ?? seccompViolation(pod, container);
   }
 
@@ -318,7 +326,7 @@ export class Runtime {
   }
 
   /** Sends the pod's resources to a runtime that supports it. */
-  async updateSandbox(id: string, pod: Pod, signal: AbortSignal): Promise<void> {
+  async updateSandbox(id: string, pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
     const { resources = {}, overhead = {} } = this.#deps.sandboxResources(pod);
     try {
       await this.#deps.cri.runtime.updateSandbox(id, { resources, overhead }, signal);
@@ -339,7 +347,7 @@ export class Runtime {
   }
 
   async #sandboxConfig(
-    pod: Pod,
+    pod: IdentifiedPod,
     attempt: number,
     userNamespace: DeepPartial<UserNamespace> | undefined,
   ): Promise<ReturnType<typeof sandboxConfig>> {
@@ -355,8 +363,8 @@ export class Runtime {
     });
   }
 
-  #learn(id: string, pod: Pod): void {
-    this.#observer.learn(id, (pod.metadata?.uid ?? "") as PodUid);
+  #learn(id: string, pod: IdentifiedPod): void {
+    this.#observer.learn(id, pod.metadata.uid);
   }
 
   #exposeCounts(metrics: MetricsRegistry): void {
@@ -384,7 +392,7 @@ export class Runtime {
 }
 
 /** The name the kernel gets; one that does not fit is the sandbox's fault, as in the Go kubelet. */
-function hostnameOf(pod: Pod, clusterDomain: string): string {
+function hostnameOf(pod: IdentifiedPod, clusterDomain: string): string {
   const found = kernelHostname(pod, clusterDomain);
   if (found.kind === "fault") throw new OutsideError("precondition", found.message);
   return found.name;

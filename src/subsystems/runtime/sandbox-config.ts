@@ -1,6 +1,6 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod/pod-paths.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { DeepPartial, PodSandboxConfig } from "../../outside/cri/cri.ts";
 import {
   type LinuxContainerResources,
@@ -42,8 +42,11 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
 };
 
 /** The sandbox of a pod as the Go kubelet asks for it (kuberuntime_sandbox.go generatePodSandboxConfig). */
-export function sandboxConfig(pod: Pod, parts: SandboxParts): DeepPartial<PodSandboxConfig> {
-  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+export function sandboxConfig(
+  pod: IdentifiedPod,
+  parts: SandboxParts,
+): DeepPartial<PodSandboxConfig> {
+  const { name, namespace, uid } = pod.metadata;
   const hostNetwork = pod.spec?.hostNetwork === true;
   return {
     metadata: { name, namespace, uid, attempt: parts.attempt },
@@ -70,7 +73,7 @@ export function sandboxConfig(pod: Pod, parts: SandboxParts): DeepPartial<PodSan
 }
 
 function portMappings(
-  pod: Pod,
+  pod: IdentifiedPod,
 ): { hostPort: number; containerPort: number; protocol: Protocol; hostIp: string }[] {
   const sidecars = (pod.spec?.initContainers ?? []).filter(
     ({ restartPolicy }) => restartPolicy === "Always",

@@ -1,13 +1,13 @@
 // pure
-import type { Pod } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import type { DiskUsage } from "../../outside/host/host.ts";
 
 /** A pod as the runtime has it. */
 export interface FoundRunning {
   readonly uid: string;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly observed: Observation;
 }
 
@@ -24,7 +24,7 @@ export interface MeasuredClaim {
 /** A pod with everything that measuring it needs. */
 export interface MeasuredPod {
   readonly uid: string;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   /** Path of its cgroup. */
   readonly group: string;
   readonly logsFolder: string;

@@ -240,7 +240,7 @@ export class Stats {
   }
 
   #readPod(pod: MeasuredPod, options: ReadOptions): PodFigures {
-    const { name = "", namespace = "" } = pod.pod.metadata ?? {};
+    const { name, namespace } = pod.pod.metadata;
     const containers = pod.containers.flatMap((container): readonly ContainerFigures[] => {
       const path = this.#places.get(container.id);
       const group = path === undefined ? undefined : this.#read(path, options);

@@ -1,7 +1,8 @@
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import { hostNetworkHostsFile, hostsFile } from "../../api/pod/etc-hosts.ts";
 import { podHostname } from "../../api/pod/pod-hostname.ts";
 import { containerDirectory, podPaths } from "../../api/pod/pod-paths.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { DeepPartial } from "../../outside/cri/cri.ts";
 import { type Mount, MountPropagation } from "../../outside/cri/generated/api.ts";
 import type { PodFiles, VolumeFiles } from "../../outside/host/host.ts";
@@ -33,7 +34,11 @@ export async function hostsMount(
     pod,
     container,
     podIps,
-  }: { readonly pod: Pod; readonly container: Container; readonly podIps: readonly string[] },
+  }: {
+    readonly pod: IdentifiedPod;
+    readonly container: Container;
+    readonly podIps: readonly string[];
+  },
   { roots, clusterDomain }: ContainerFileOptions,
   { files, volumes }: ContainerFileDeps,
 ): Promise<readonly DeepPartial<Mount>[]> {
@@ -54,7 +59,7 @@ export async function hostsMount(
 
 /** One attempt of a container. */
 export interface AttemptWithFiles {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: string;
   readonly restartCount: number;
 }

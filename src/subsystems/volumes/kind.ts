@@ -1,5 +1,6 @@
 import type { Allocatable } from "../../api/env/downward.ts";
-import type { PersistentVolume, Pod, Volume } from "../../api/generated/types.ts";
+import type { PersistentVolume, Volume } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../kit/errors.ts";
@@ -25,7 +26,7 @@ export interface VolumeStep {
 /** What is said of a volume beside that it could not be made. */
 export type VolumeEvent =
   | {
-      readonly about: Pod;
+      readonly about: IdentifiedPod;
       readonly reason: "SuccessfulMountVolume" | "AlreadyMountedVolume";
       readonly message: string;
     }
@@ -69,7 +70,7 @@ export interface KindDeps {
 
 /** A volume of a pod to set up. */
 export interface VolumeRequest {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly volume: Volume;
   /** The pod's folder for volumes, made already. */
   readonly folder: string;
@@ -131,7 +132,7 @@ export function volumePath({ folder, volume }: VolumeRequest, plugin: string): s
 }
 
 /** The namespace of the pod. */
-export const namespaceOf = (pod: Pod): string => pod.metadata?.namespace ?? "";
+export const namespaceOf = (pod: IdentifiedPod): string => pod.metadata.namespace;
 
 /** Gets an object; missing is `undefined`, no API server an error that says so. */
 export async function getObject<T extends KubeObject>(

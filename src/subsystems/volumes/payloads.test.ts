@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../../api/generated/types.ts";
+import { identifyPod } from "../../api/pod-identity.ts";
 import {
   configMapFiles,
   downwardFiles,
@@ -52,10 +52,10 @@ test("secretFiles decodes", () => {
   assert.deepEqual(shown(secretFiles(SECRET, KEYS)), ["user 644 root", "password 644 geheim ü"]);
 });
 
-const pod: Pod = {
+const pod = identifyPod({
   metadata: { name: "p", labels: { a: "1" } },
   spec: { containers: [{ name: "c", resources: { limits: { cpu: "1" } } }] },
-};
+});
 
 test("downwardFiles reports all faults at once", () => {
   const allocatable = { cpuMilli: 1000, memoryBytes: 1, ephemeralStorageBytes: 1 };

@@ -11,9 +11,9 @@ import type {
   Container,
   DownwardAPIVolumeFile,
   KeyToPath,
-  Pod,
   Secret,
 } from "../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import { base64ToBytes } from "../../kit/base64.ts";
 
 /** One file of a volume. */
@@ -95,7 +95,7 @@ export function decodedBytes(base64: string): Uint8Array {
 
 /** Files with fields of the pod and resources of its containers (downwardapi CollectData). */
 export function downwardFiles(
-  pod: Pod,
+  pod: IdentifiedPod,
   items: readonly DownwardAPIVolumeFile[] | undefined,
   { defaultMode, allocatable }: { readonly defaultMode: number; readonly allocatable: Allocatable },
 ): Payload {
@@ -132,7 +132,7 @@ function aggregated(faults: readonly string[]): Payload {
  * The one user that all containers run as; `undefined` when there is none such, or one does not say
  * (volume/util FsUserFrom).
  */
-export function onlyUser(pod: Pod): number | undefined {
+export function onlyUser(pod: Pick<IdentifiedPod, "spec">): number | undefined {
   const { initContainers = [], containers = [], securityContext } = pod.spec ?? {};
   const userOf = (container: Container) =>
     container.securityContext?.runAsUser ?? securityContext?.runAsUser;

@@ -7,8 +7,9 @@ import type {
   Container,
   PersistentVolume,
   PersistentVolumeSpec,
-  Pod,
+  PodSpec,
 } from "../../api/generated/types.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import { OutsideError } from "../../kit/errors.ts";
 import { MetricsRegistry } from "../../kit/metrics.ts";
 import type { ObjectSource, Resource } from "../../outside/kube/kube.ts";
@@ -35,16 +36,16 @@ const pvOf = (name: string, spec: Partial<PersistentVolumeSpec>): PersistentVolu
 const local = { path: "/dev/sda" };
 
 /** A pod that claims the volume `pv`, as a file system or as a device. */
-function podWith(uid: string, container: Partial<Container>, more: Partial<Pod["spec"]> = {}): Pod {
+function podWith(uid: string, container: Partial<Container>, more: Partial<PodSpec> = {}) {
   const persistentVolumeClaim = { claimName: "pv", readOnly: uid.startsWith("ro") };
-  return {
+  return identifyPod({
     metadata: { name: uid, namespace: "default", uid },
     spec: {
       containers: [{ name: "c", ...container }],
       volumes: [{ name: "d", persistentVolumeClaim }],
       ...more,
     },
-  };
+  });
 }
 
 const MOUNTING: Partial<Container> = { volumeMounts: [{ name: "d", mountPath: "/d" }] };
@@ -92,7 +93,7 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     );
   let volumes = agent();
   /** Tries for two seconds; tells whether the volume is there. */
-  const mounted = async (pod: Pod): Promise<boolean> => {
+  const mounted = async (pod: IdentifiedPod): Promise<boolean> => {
     await host.files.makeDirectory(`/r/pods/${pod.metadata?.uid}/volumes`, 0o750);
     const stop = new AbortController();
     const work = volumes.mount(pod, stop.signal).then(
@@ -113,9 +114,9 @@ async function world(spec: Partial<PersistentVolumeSpec>) {
     mounted,
     exposed: () => metrics.expose(),
     keepFresh: (leave: AbortSignal) => volumes.keepFresh(leave),
-    unmount: (pod: Pod) => volumes.unmount(pod),
+    unmount: (pod: IdentifiedPod) => volumes.unmount(pod),
     orphan: (uid: string) => volumes.clearOrphan(uid),
-    devicesOf: async (pod: Pod) => {
+    devicesOf: async (pod: IdentifiedPod) => {
       const [container = { name: "" }] = pod.spec?.containers ?? [];
       const more = { restartCount: 0, env: [], podIps: [], images: new Map() };
       const request = { pod, container, ...more, features: FEATURES };

@@ -1,5 +1,6 @@
-import type { Pod, Volume } from "../../api/generated/types.ts";
+import type { Volume } from "../../api/generated/types.ts";
 import type { PodPaths } from "../../api/pod/pod-paths.ts";
+import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { MonotonicMs } from "../../kit/clock.ts";
 import { messageOf, OutsideError } from "../../kit/errors.ts";
 import { allValues, inParallel } from "../../kit/in-parallel.ts";
@@ -18,7 +19,11 @@ import { volumeKindOf } from "./kinds.ts";
 /** What the volumes of one pod need beside what kinds need. */
 export interface PodVolumesDeps extends KindDeps {
   /** Told what could not be made, in the words of the event, and its reason. */
-  readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
+  readonly recordFailure: (
+    pod: IdentifiedPod,
+    message: string,
+    reason: VolumeStep["reason"],
+  ) => void;
 }
 
 /** Folders of the pod that volumes use. */
@@ -51,10 +56,10 @@ export class PodVolumes {
   readonly #closing = new AbortController();
   readonly #stops: (() => void)[] = [];
   readonly #listeners = new Set<() => void>();
-  #pod: Pod;
+  #pod: IdentifiedPod;
   #shown: string;
 
-  constructor(pod: Pod, paths: VolumePaths, deps: PodVolumesDeps) {
+  constructor(pod: IdentifiedPod, paths: VolumePaths, deps: PodVolumesDeps) {
     this.#pod = pod;
     this.#shown = shownOf(pod);
     this.#paths = paths;
@@ -78,7 +83,7 @@ export class PodVolumes {
 
   /** The claims among them. */
   get claims(): readonly MountedClaim[] {
-    const namespace = this.#pod.metadata?.namespace ?? "";
+    const namespace = this.#pod.metadata.namespace;
     return [...this.made].flatMap(([volume, { claim: name, hostPath, deviceNumber }]) =>
       name === undefined
         ? []
@@ -110,7 +115,7 @@ export class PodVolumes {
   }
 
   /** The pod is another version of itself: what shows it is made again, if it shows anything else now. */
-  podChanged(pod: Pod): void {
+  podChanged(pod: IdentifiedPod): void {
     if (pod === this.#pod) return;
     const shown = shownOf(pod);
     const isSame = shown === this.#shown;
@@ -219,7 +224,7 @@ const setUpOf = ({ name }: Volume): VolumeStep => ({
 });
 
 /** All that volumes can show of a pod and that changes while it runs. */
-function shownOf({ metadata, spec }: Pod): string {
+function shownOf({ metadata, spec }: IdentifiedPod): string {
   const { labels, annotations } = metadata ?? {};
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const resources = containers.map((container) => container.resources);

@@ -4,6 +4,7 @@ import { FakeApiServer } from "../../../test/sim/fake-apiserver.ts";
 import { FakeHost } from "../../../test/sim/fake-host.ts";
 import { SimClock } from "../../../test/sim/sim-clock.ts";
 import type { Container, Pod, Volume } from "../../api/generated/types.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { WallMs } from "../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../kit/errors.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -20,11 +21,11 @@ const SECRETS = { collection: "secrets", namespace: "default" };
 const CONFIG_MAPS = { collection: "configmaps", namespace: "default" };
 const signal = new AbortController().signal;
 
-function podWith(volumes: readonly Volume[], more: Partial<Pod["metadata"]> = {}): Pod {
-  return {
+function podWith(volumes: readonly Volume[], more: Pod["metadata"] = {}) {
+  return identifyPod({
     metadata: { name: "p", namespace: "default", uid: "u1", ...more },
     spec: { containers: [], volumes, serviceAccountName: "robot" },
-  };
+  });
 }
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -62,7 +63,7 @@ async function world() {
     },
   );
   scope.spawn("volumes", "restart", (leave) => volumes.keepFresh(leave));
-  const mounted = async (pod: Pod, ms = 2_000): Promise<void> => {
+  const mounted = async (pod: IdentifiedPod, ms = 2_000): Promise<void> => {
     const work = volumes.mount(pod, signal);
     await Promise.allSettled([work, clock.advance(ms)]);
     await work;
@@ -200,9 +201,8 @@ test("files of labels and resources follow the pod; what they do not show wakes 
     { path: "l", fieldRef: { fieldPath: "metadata.labels" } },
     { path: "r", resourceFieldRef },
   ];
-  const volume = { name: "v", downwardAPI: { items } };
-  const podOf = (label: string, cpu: string, status: NonNullable<Pod["status"]> = {}): Pod => {
-    const pod = podWith([volume], { labels: { a: label } });
+  const podOf = (label: string, cpu: string, status: NonNullable<Pod["status"]> = {}) => {
+    const pod = podWith([{ name: "v", downwardAPI: { items } }], { labels: { a: label } });
     const containers = [{ name: "c", resources: { limits: { cpu } } }];
     return { ...pod, spec: { ...pod.spec, containers }, status };
   };
@@ -312,7 +312,7 @@ test("another agent goes on with a volume whose object is gone, and says so", as
   const objects = { follow: () => () => {}, get: async () => undefined, list: async () => [] };
   const options = { roots: ROOTS, clusterDomain: "", allocatable: ALLOCATABLE };
   const deps = { clock, files: host.files, volumes: host.volumes };
-  const recordFailure = (_: Pod, message: string) => faults.push(message);
+  const recordFailure = (_: IdentifiedPod, message: string) => faults.push(message);
   await new Volumes(options, { ...deps, objects, recordFailure }).mount(pod, signal);
   assert.deepEqual(faults, ['MountVolume.SetUp failed for volume "v" : secret "s" not found']);
 });
@@ -351,7 +351,7 @@ test("claims: local volumes are bound, and every reason why not is reported", as
   const text = metrics.expose();
   const label = '{namespace="default",persistentvolumeclaim="data"}';
   assert.ok(text.includes(`kubelet_volume_stats_capacity_bytes${label} 6442450944`), text);
-  const [claim, ...none] = volumes.measuredClaims(pod.metadata?.uid ?? "");
+  const [claim, ...none] = volumes.measuredClaims(pod.metadata.uid);
   assert.deepEqual(
     [claim?.namespace, claim?.name, claim?.volume, claim?.usage.capacityBytes, none.length],
     ["default", "data", "d", 60 * 2 ** 30, 0],

@@ -6,8 +6,9 @@
  */
 import type { Allocatable } from "../../api/env/downward.ts";
 import type { EnvEntry } from "../../api/env/env.ts";
-import type { Container, Pod } from "../../api/generated/types.ts";
+import type { Container } from "../../api/generated/types.ts";
 import { podPaths } from "../../api/pod/pod-paths.ts";
+import { type IdentifiedPod, identifyPod } from "../../api/pod-identity.ts";
 import type { LabelSet } from "../../api/text/labels.ts";
 import { retryDelayMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -62,14 +63,18 @@ export interface VolumeDeps {
   /** Labels of the node's object in the API; `undefined` as long as it was not seen. */
   readonly nodeLabels?: () => LabelSet | undefined;
   /** Told what could not be made, in the words of the event, and its reason. */
-  readonly recordFailure: (pod: Pod, message: string, reason: VolumeStep["reason"]) => void;
+  readonly recordFailure: (
+    pod: IdentifiedPod,
+    message: string,
+    reason: VolumeStep["reason"],
+  ) => void;
   /** Called for other events of persistent volumes. */
   readonly recordEvent?: (event: VolumeEvent) => void;
 }
 
 /** A container to compute the mounts of. */
 export interface MountRequest {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly container: Container;
   readonly restartCount: number;
   readonly env: readonly EnvEntry[];
@@ -138,7 +143,7 @@ export class Volumes {
    * Makes every volume of the pod, trying again while some are missing and at once when an object arrives.
    * Failures are reported each time. Throws `OutsideError` "deadline" when the pod has waited long enough.
    */
-  async mount(pod: Pod, signal: AbortSignal): Promise<void> {
+  async mount(pod: IdentifiedPod, signal: AbortSignal): Promise<void> {
     const volumes = this.#of(pod);
     const { clock } = this.#deps;
     const deadline = clock.monotonic() + TIMEOUT_MS;
@@ -161,13 +166,13 @@ export class Volumes {
   }
 
   /** The pod is another version of itself now: files with its labels and annotations follow. */
-  podChanged(pod: Pod): void {
-    this.#pods.get(pod.metadata?.uid ?? "")?.podChanged(pod);
+  podChanged(pod: IdentifiedPod): void {
+    this.#pods.get(pod.metadata.uid)?.podChanged(pod);
   }
 
   /** Removes every volume of the pod with its content. */
-  async unmount(pod: Pod): Promise<void> {
-    const uid = pod.metadata?.uid ?? "";
+  async unmount(pod: IdentifiedPod): Promise<void> {
+    const uid = pod.metadata.uid;
     const volumes = this.#pods.get(uid);
     await volumes?.close();
     this.#pods.delete(uid);
@@ -179,7 +184,7 @@ export class Volumes {
   async clearOrphan(uid: string): Promise<void> {
     const { files, volumes } = this.#deps;
     const release = () => this.#local.release(uid);
-    await tearDown(podPaths(this.#options.roots, { metadata: { uid } }), {
+    await tearDown(podPaths(this.#options.roots, identifyPod({ metadata: { uid } })), {
       files,
       volumes,
       release,
@@ -187,7 +192,7 @@ export class Volumes {
   }
 
   /** The text of a file in a volume of the pod; `undefined` when there is none. */
-  async readFile(pod: Pod, volume: string, path: string): Promise<string | undefined> {
+  async readFile(pod: IdentifiedPod, volume: string, path: string): Promise<string | undefined> {
     const made = this.#of(pod).made.get(volume);
     if (!made?.hostPath) return undefined;
     return await this.#deps.volumes.readBeneath(made.hostPath, path, VOLUME_FILE_MAX_BYTES);
@@ -195,7 +200,7 @@ export class Volumes {
 
   /** Images that the container mounts, by volume. */
   imagesOf(
-    pod: Pod,
+    pod: IdentifiedPod,
     container: Container,
   ): readonly {
     readonly volume: string;
@@ -281,8 +286,8 @@ export class Volumes {
     }
   }
 
-  #of(pod: Pod): PodVolumes {
-    const uid = pod.metadata?.uid ?? "";
+  #of(pod: IdentifiedPod): PodVolumes {
+    const uid = pod.metadata.uid;
     const known = this.#pods.get(uid);
     if (known) return known;
     const paths = podPaths(this.#options.roots, pod);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { DecisionRecord } from "../../../src/api/decisions.ts";
 import type { CoreEvent, Pod } from "../../../src/api/generated/types.ts";
+import { identifyPod } from "../../../src/api/pod-identity.ts";
 import { offNodeReason } from "../../../src/cli/render/why/off-node.ts";
 import { OutsideError } from "../../../src/kit/errors.ts";
 import type { RuntimeService } from "../../../src/outside/cri/cri.ts";
@@ -138,9 +139,10 @@ export class StoryNode {
   /** What the kernel counts of the pod's own memory limit, which was reached so many times. */
   countLimitHits(times: number): void {
     const { agent, host } = this.world;
-    const pod = agent && shownPods(agent, this.world.clock)[0];
-    assert.ok(agent && pod);
-    const path = agent.subsystems.cgroups.podPath(pod, pod.metadata?.uid ?? "");
+    const shown = agent && shownPods(agent, this.world.clock)[0];
+    assert.ok(agent && shown);
+    const pod = identifyPod(shown);
+    const path = agent.subsystems.cgroups.podPath(pod, pod.metadata.uid);
     host.cgroups.set(path, "memory.failcnt", `${times}\n`);
     host.cgroups.set(path, "memory.events.local", `low 0\nmax ${times}\noom ${times}\n`);
   }

@@ -1,3 +1,4 @@
+import { identifyPod } from "../../../api/pod-identity.ts";
 import { didYouMean } from "../../../api/text/nearest.ts";
 import { parseYamlDocument } from "../../../api/text/yaml.ts";
 import {
@@ -110,7 +111,7 @@ async function planRecorded(
   return await understood(async () => {
     const node = recordedNode(readInput(summary, io.cwd), summary);
     const pods = filename.flatMap((path) =>
-      readPodFile({ path, text: readInput(path, io.cwd) }, node.name),
+      readPodFile({ path, text: readInput(path, io.cwd) }, node.name).map(identifyPod),
     );
     return previewRecorded({
       settings: evictionSettings(config),

@@ -9,9 +9,10 @@ import {
   aRecord,
   at,
 } from "../../../../test/support/pods.ts";
-import type { Container, Pod, ResourceRequirements } from "../../../api/generated/types.ts";
+import type { Container, ResourceRequirements } from "../../../api/generated/types.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { asSpecified, type PodRecord } from "../record.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
@@ -21,7 +22,7 @@ const cpu = (amount: string): ResourceRequirements => ({ requests: { cpu: amount
 const RESTARTS = [{ resourceName: "cpu", restartPolicy: "RestartContainer" }];
 const MEMORY_RESTARTS = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
 const one = (more: Partial<Container> = {}) => aPod({ containers: [aContainer("a", more)] });
-const had = (pod: Pod, group: Pod = pod): ActuatedPod => ({
+const had = (pod: IdentifiedPod, group: IdentifiedPod = pod): ActuatedPod => ({
   ...asSpecified(pod),
   group: allocationOf(group),
 });
@@ -41,7 +42,7 @@ function inShort(action: PodAction): string {
 
 interface Row {
   readonly what: string;
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly has: ActuatedPod;
   readonly containers: readonly ObservedContainer[];
   readonly stepFailures?: PodRecord["stepFailures"];

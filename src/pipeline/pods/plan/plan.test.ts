@@ -11,8 +11,8 @@ import {
   at,
   wall,
 } from "../../../../test/support/pods.ts";
-import type { Pod } from "../../../api/generated/types.ts";
 import type { ObservedContainer } from "../../../api/observation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { PodRecord, ProbeVerdicts } from "../record.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
@@ -188,7 +188,7 @@ for (const [
   { liveness, startup, ...more },
   message,
   again,
-] of KILLS as readonly (readonly [string, Pod, Kill, string, true | undefined])[])
+] of KILLS as readonly (readonly [string, IdentifiedPod, Kill, string, true | undefined])[])
   test(`planPod: message of a kill: ${name}`, () => {
     const verdicts = {
       containerId: "a-0",

@@ -1,13 +1,17 @@
 // pure
 
-import type { Pod, PodCondition, PodStatus } from "../../../api/generated/types.ts";
+import type { PodCondition, PodStatus } from "../../../api/generated/types.ts";
 import { type ActuatedPod, allocationOf, isSameAllocation } from "../../../api/pod/allocation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { parseTimestamp } from "../../../api/text/timestamps.ts";
 import type { WallMs } from "../../../kit/clock.ts";
 import type { PendingResize, PodResize, RequestedResize } from "../record.ts";
 
 /** What the source asks for beside what the pod was given; `undefined` where that is the same. */
-export function requestedResize(pod: Pod, desired: Pod): RequestedResize | undefined {
+export function requestedResize(
+  pod: IdentifiedPod,
+  desired: IdentifiedPod,
+): RequestedResize | undefined {
   const allocation = allocationOf(desired);
   if (isSameAllocation(allocation, allocationOf(pod))) return undefined;
   return { allocation, generation: desired.metadata?.generation ?? 0 };
@@ -18,7 +22,7 @@ export function requestedResize(pod: Pod, desired: Pod): RequestedResize | undef
  * whose end was not reported yet is reported.
  */
 export function keptResize(
-  { pod, desired }: { readonly pod: Pod; readonly desired: Pod },
+  { pod, desired }: { readonly pod: IdentifiedPod; readonly desired: IdentifiedPod },
   actuated: ActuatedPod,
   published: PodStatus | undefined,
 ): PodResize {

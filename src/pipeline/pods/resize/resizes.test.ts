@@ -19,7 +19,7 @@ const NEVER: ResizeVerdict = { kind: "infeasible", rule: "capacity", message: "t
 
 const podOf = (uid: string, cpu: string, generation: number) => {
   const pod = aPod({ containers: [aContainer("a", { resources: { requests: { cpu } } })] });
-  return { ...pod, metadata: { ...pod.metadata, name: uid, uid, generation } };
+  return { ...pod, metadata: { ...pod.metadata, name: uid, uid: uid as PodUid, generation } };
 };
 
 /** Records as the module keeps them, and what was asked of the ports. */

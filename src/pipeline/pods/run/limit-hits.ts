@@ -1,4 +1,4 @@
-import type { Pod } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { LimitHits, PodMemoryPort } from "../ports.ts";
 
 /** How often the memory limit of the pod was reached since this was last asked; what was before is not counted. */
@@ -6,13 +6,13 @@ export class PodLimitHits {
   readonly #memory: PodMemoryPort;
   #counted: number;
 
-  constructor(memory: PodMemoryPort, pod: Pod) {
+  constructor(memory: PodMemoryPort, pod: IdentifiedPod) {
     this.#memory = memory;
     // A pod that is new has no group yet.
     this.#counted = isLimited(pod) ? (memory.limitHits(pod)?.count ?? 0) : 0;
   }
 
-  since(pod: Pod): LimitHits | undefined {
+  since(pod: IdentifiedPod): LimitHits | undefined {
     const hits = isLimited(pod) ? this.#memory.limitHits(pod) : undefined;
     if (!hits) return undefined;
     // A group that was made again counts from zero.
@@ -22,6 +22,6 @@ export class PodLimitHits {
   }
 }
 
-function isLimited({ spec }: Pod): boolean {
+function isLimited({ spec }: IdentifiedPod): boolean {
   return spec?.resources?.limits?.["memory"] !== undefined;
 }

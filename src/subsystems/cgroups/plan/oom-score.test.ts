@@ -8,10 +8,10 @@ import {
   ONE,
   pod,
 } from "../../../../test/support/cgroup-pods.ts";
-import type { Pod } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 
-const score = (given: Pod, name = "a", capacity = 8 * GI) => {
+const score = (given: IdentifiedPod, name = "a", capacity = 8 * GI) => {
   const all = demand(given);
   const found = all.containers.find((one) => one.name === name);
   assert.ok(found);

@@ -11,7 +11,7 @@ import {
   settings,
   TWO,
 } from "../../../../test/support/cgroup-pods.ts";
-import type { Pod } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { CgroupOptions } from "../options.ts";
 import type { CgroupSettings } from "../settings.ts";
 import { readContainerDemand } from "./demand.ts";
@@ -22,7 +22,12 @@ import {
   swapBytes,
 } from "./plan-container.ts";
 
-const resources = (of: Pod, name: string, version: 1 | 2, options: Partial<CgroupOptions> = {}) => {
+const resources = (
+  of: IdentifiedPod,
+  name: string,
+  version: 1 | 2,
+  options: Partial<CgroupOptions> = {},
+) => {
   const all = demand(of).containers;
   const found = all.find((one) => one.name === name) ?? readContainerDemand({ name }, "regular");
   return planContainerGroup(settings(version, options), demand(of), found);
@@ -93,7 +98,7 @@ function withSwap(version: 1 | 2, behavior: "NoSwap" | "LimitedSwap"): CgroupSet
 
 test("planContainer: swap", () => {
   const burstable = pod([container("a", { memory: "1Gi" })]);
-  const swapOf = (given: Pod, version: 1 | 2, behavior: "NoSwap" | "LimitedSwap") => {
+  const swapOf = (given: IdentifiedPod, version: 1 | 2, behavior: "NoSwap" | "LimitedSwap") => {
     const all = demand(given);
     const [first = readContainerDemand({ name: "x" }, "regular")] = all.containers;
     const plan = planContainerGroup(withSwap(version, behavior), all, first);
@@ -140,7 +145,7 @@ test("memoryHigh by the Go kubelet's vectors", () => {
 });
 
 test("planContainer under MemoryQoS, by policy and class", () => {
-  const files = (given: Pod, reservation: "None" | "TieredReservation") => {
+  const files = (given: IdentifiedPod, reservation: "None" | "TieredReservation") => {
     const { unified } = resources(given, "a", 2, {
       memoryQos: { ...MEMORY_QOS, reservation },
       singleProcessOomKill: true,

@@ -1,7 +1,8 @@
 // pure
-import type { Container, Pod } from "../../../api/generated/types.ts";
+import type { Container } from "../../../api/generated/types.ts";
 import { allContainers } from "../../../api/pod/pod.ts";
 import type { QosClass } from "../../../api/pod/qos.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { UnitProperty } from "../../../outside/systemd/systemd.ts";
 import { containerDemand } from "../container-demand.ts";
 import { literalPath, podName } from "../names.ts";
@@ -52,12 +53,12 @@ const SYSTEMD_VERSION = 252;
  */
 export function planMachine(
   settings: CgroupSettings,
-  pods: readonly Pod[],
+  pods: readonly IdentifiedPod[],
   weights: RuntimeWeights,
 ): readonly PlannedGroup[] {
   const byPath = new Map(
     pods.map((pod) => {
-      const demand = readDemand(pod, pod.metadata?.uid ?? "");
+      const demand = readDemand(pod, pod.metadata.uid);
       const name = podName(settings.root, demand.qos, demand.uid);
       return [literalPath(name, settings.driver), { pod, demand }] as const;
     }),
@@ -79,8 +80,8 @@ export function planMachine(
   return inTreeOrder(groups);
 }
 
-function labelOf(pod: Pod): string {
-  return `${pod.metadata?.namespace ?? "default"}/${pod.metadata?.name ?? ""}`;
+function labelOf(pod: IdentifiedPod): string {
+  return `${pod.metadata?.namespace ?? "default"}/${pod.metadata.name}`;
 }
 
 function plannedGroup(settings: CgroupSettings, plan: CgroupPlan): PlannedGroup {
@@ -118,7 +119,7 @@ function propertyText(value: UnitProperty["value"]): string {
 }
 
 interface Place {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly demand: PodDemand;
   readonly parent: string;
 }

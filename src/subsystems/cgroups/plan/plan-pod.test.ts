@@ -9,11 +9,11 @@ import {
   settings,
   TWO,
 } from "../../../../test/support/cgroup-pods.ts";
-import type { Pod } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { CgroupOptions } from "../options.ts";
 import { planPodGroup } from "./plan-pod.ts";
 
-const podFiles = (of: Pod, version: 1 | 2, options: Partial<CgroupOptions> = {}) =>
+const podFiles = (of: IdentifiedPod, version: 1 | 2, options: Partial<CgroupOptions> = {}) =>
   filesOf(planPodGroup(settings(version, options), demand(of)));
 
 const NO_HUGEPAGES_V1 = {
@@ -23,7 +23,7 @@ const NO_HUGEPAGES_V1 = {
 const NO_HUGEPAGES_V2 = { "hugetlb.2MB.max": "0", "hugetlb.2MB.rsvd.max": "0" };
 
 test("planPod by class, both versions", () => {
-  const rows: readonly [string, Pod, Record<string, string>, Record<string, string>][] = [
+  const rows: readonly [string, IdentifiedPod, Record<string, string>, Record<string, string>][] = [
     [
       "guaranteed",
       pod([container("a", ONE, ONE)]),

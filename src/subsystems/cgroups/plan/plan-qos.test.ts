@@ -11,7 +11,7 @@ import {
   pod,
   settings,
 } from "../../../../test/support/cgroup-pods.ts";
-import type { Pod } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { CgroupOptions } from "../options.ts";
 import { readDemand } from "./demand.ts";
 import { planQos, planQosStart, reservedLimits, sumTiers } from "./plan-qos.ts";
@@ -41,7 +41,7 @@ test("reservedLimits by the Go kubelet's example, and with more requested than t
 });
 
 test("planQos writes a limit of nothing as a limit, lifts limits when off, skips what it cannot know", () => {
-  const files = (options: Partial<CgroupOptions>, pods: readonly Pod[]) =>
+  const files = (options: Partial<CgroupOptions>, pods: readonly IdentifiedPod[]) =>
     planQos(settings(2, options), pods.map(demand))
       .filter(({ kind }) => kind === "tier")
       .map(filesOf);

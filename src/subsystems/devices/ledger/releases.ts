@@ -1,7 +1,7 @@
 /** Taking devices back: from pods that have ended, and from init containers that are done. */
 import { type Decision, makeDecision } from "../../../api/decisions.ts";
-import type { Pod } from "../../../api/generated/types.ts";
 import type { PodUid } from "../../../api/observation.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { deviceRequests } from "../requests.ts";
 import type { DeviceState } from "../state.ts";
 import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from "./ledger.ts";
@@ -9,7 +9,7 @@ import { type Holding, holdingsOf, ownerOf, release, releaseContainers } from ".
 /** What taking back needs. */
 export interface ReleasesDeps {
   readonly state: DeviceState;
-  readonly recordDecision: (pod: Pod, decision: Decision) => void;
+  readonly recordDecision: (pod: IdentifiedPod, decision: Decision) => void;
   /** Devices may be free that others wait for. */
   readonly onFreed: () => void;
 }
@@ -23,7 +23,7 @@ export class Releases {
   }
 
   /** Releases all devices of the pod; `rule` is the reason. */
-  release(podUid: PodUid, pod: Pod | undefined, rule: string): void {
+  release(podUid: PodUid, pod: IdentifiedPod | undefined, rule: string): void {
     const { state } = this.#deps;
     const freed = holdingsOf(state.ledger, podUid);
     if (freed.length === 0) return;
@@ -32,7 +32,7 @@ export class Releases {
   }
 
   /** Takes back what only init containers had; answers whether there was any. Sidecars are not meant. */
-  releaseInits(podUid: PodUid, pod: Pod): boolean {
+  releaseInits(podUid: PodUid, pod: IdentifiedPod): boolean {
     const { ledger } = this.#deps.state;
     if (!ledger.pods.has(podUid)) return false;
     const inits = deviceRequests(pod).filter(({ kind }) => kind === "init");
@@ -48,7 +48,7 @@ export class Releases {
     return true;
   }
 
-  #recordRelease(pod: Pod | undefined, freed: readonly Holding[], rule: string): void {
+  #recordRelease(pod: IdentifiedPod | undefined, freed: readonly Holding[], rule: string): void {
     const names = freed.flatMap(({ resource, devices: list }) =>
       list.map(({ id }) => `${resource} ${id}`),
     );

@@ -1,5 +1,6 @@
 /** Everything that concerns plugins: their socket, their connections, and what their coming and going changes. */
 import type { EventText } from "../../../api/event-text.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { EventReason } from "../../../api/reasons.ts";
 import type { Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
@@ -17,6 +18,12 @@ import { PluginRegistry, type Registration } from "./registry.ts";
 
 /** An event about the node or a pod. */
 export type DeviceEvent = EventText<EventReason>;
+
+/** Records events about the node and about pods. */
+export interface DeviceEventPort {
+  ofNode(event: DeviceEvent): void;
+  ofPod(pod: IdentifiedPod, event: DeviceEvent): void;
+}
 
 /** What the plugins' side needs. */
 export interface PluginSideDeps {

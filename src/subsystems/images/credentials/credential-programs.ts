@@ -4,8 +4,9 @@
  * credentials only; neither answers nor tokens are ever logged.
  */
 import { LRUCache } from "lru-cache";
-import type { JsonValue, Pod } from "../../../api/generated/types.ts";
+import type { JsonValue } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { parseYamlDocument } from "../../../api/text/yaml.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, UsageError } from "../../../kit/errors.ts";
@@ -106,7 +107,7 @@ export class CredentialPrograms {
   /** What the programs that are meant have for an image's repository, asked for a pod. */
   async credentialsFor(
     repository: string,
-    pod: Pod,
+    pod: IdentifiedPod,
     signal: AbortSignal,
   ): Promise<readonly KeyringPart[]> {
     const meant = this.#providers.filter((provider) => providerMatches(provider, repository));
@@ -123,7 +124,7 @@ export class CredentialPrograms {
   /** The identity for the program; `undefined` when it is not run for this pod. */
   async #identify(
     { name, token: tokenAttributes }: CredentialProvider,
-    pod: Pod,
+    pod: IdentifiedPod,
     signal: AbortSignal,
   ): Promise<Identity | undefined> {
     if (!tokenAttributes) return NOBODY;

@@ -1,5 +1,5 @@
 /** The service account of a pod, whose name and tokens credential programs get (KEP-4412). */
-import type { Pod } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import {
   type ObjectSource,
@@ -16,9 +16,14 @@ export interface PodAccount extends PullingAccount {
 /** Where accounts and their tokens come from. */
 export interface PodAccountPort {
   /** The account of a pod; `undefined` when it has none, as static pods. Throws `OutsideError`. */
-  account(pod: Pod, signal: AbortSignal): Promise<PodAccount | undefined>;
+  account(pod: IdentifiedPod, signal: AbortSignal): Promise<PodAccount | undefined>;
   /** A token of the account for the audience, bound to the pod. Throws `OutsideError`. */
-  token(pod: Pod, account: PodAccount, audience: string, signal: AbortSignal): Promise<string>;
+  token(
+    pod: IdentifiedPod,
+    account: PodAccount,
+    audience: string,
+    signal: AbortSignal,
+  ): Promise<string>;
 }
 
 /** The API's default for tokens (TokenRequestSpec). */
@@ -33,7 +38,7 @@ export function podAccountsFrom(
     account: async (pod, signal) => {
       const name = pod.spec?.serviceAccountName ?? "";
       if (name === "") return undefined;
-      const { namespace = "default" } = pod.metadata ?? {};
+      const { namespace = "default" } = pod.metadata;
       const found = await objects?.get(SERVICE_ACCOUNTS, { namespace, name }, signal);
       if (!found) throw new OutsideError("notFound", `serviceaccount "${name}" not found`);
       const { uid = "", annotations = {} } = found.metadata ?? {};
@@ -47,7 +52,7 @@ export function podAccountsFrom(
         serviceAccount: name,
         audiences: [audience],
         expirationSeconds: TOKEN_SECONDS,
-        pod: { name: pod.metadata?.name ?? "", uid: pod.metadata?.uid ?? "" },
+        pod: { name: pod.metadata.name, uid: pod.metadata.uid },
       };
       return (await tokens.token(options, signal)).token;
     },

@@ -44,7 +44,7 @@ export interface PulledRecordsDeps {
 }
 
 /** What a pod can show; asked for when it matters. */
-export interface PodIdentity {
+export interface PullingIdentity {
   readonly secrets: () => Promise<readonly PullingSecret[]>;
   readonly account: () => Promise<PullingAccount | undefined>;
 }
@@ -113,7 +113,7 @@ export class PulledRecords {
   }
 
   /** Whether the pod may use an image that is there, without pulling it. */
-  async mayUse(image: string, imageRef: string, pod: PodIdentity): Promise<boolean> {
+  async mayUse(image: string, imageRef: string, pod: PullingIdentity): Promise<boolean> {
     const record = this.#records.get(imageRef);
     const repository = repositoryOf(image) ?? image;
     const pulledByNode = record !== undefined || this.#intents.has(image);

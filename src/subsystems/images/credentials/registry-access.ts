@@ -3,8 +3,8 @@
  * every few minutes. In: secrets of the pod, files of the node, programs. Out: credentials in the order in
  * which they are tried.
  */
-import type { Pod } from "../../../api/generated/types.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
@@ -37,7 +37,7 @@ export interface PullSecrets {
 }
 
 /** Where secrets come from; a node without a cluster has none. */
-export type PullSecretPort = (pod: Pod, signal: AbortSignal) => Promise<PullSecrets>;
+export type PullSecretPort = (pod: IdentifiedPod, signal: AbortSignal) => Promise<PullSecrets>;
 
 /** What registry access stands on. */
 export interface RegistryAccessDeps {
@@ -71,7 +71,7 @@ export class RegistryAccess {
   }
 
   /** What to try for an image, the pod's own first. */
-  async credentials(image: string, pod: Pod, signal: AbortSignal): Promise<PodAccess> {
+  async credentials(image: string, pod: IdentifiedPod, signal: AbortSignal): Promise<PodAccess> {
     const repository = repositoryOf(image) ?? image;
     const { parts, missing } = await this.#podParts(pod, signal);
     const programs = (await this.#deps.programs?.credentialsFor(repository, pod, signal)) ?? [];
@@ -88,7 +88,7 @@ export class RegistryAccess {
   /** The pod's secrets that are meant for an image, with the hash of what they hold. */
   async secretsFor(
     image: string,
-    pod: Pod,
+    pod: IdentifiedPod,
     signal: AbortSignal,
   ): Promise<readonly PullingSecret[]> {
     const { parts } = await this.#podParts(pod, signal);
@@ -101,7 +101,7 @@ export class RegistryAccess {
   }
 
   /** The pod's service account; `undefined` when it has none, or when it cannot be had. */
-  async accountOf(pod: Pod, signal: AbortSignal): Promise<PullingAccount | undefined> {
+  async accountOf(pod: IdentifiedPod, signal: AbortSignal): Promise<PullingAccount | undefined> {
     try {
       return await this.#deps.accounts.account(pod, signal);
     } catch (error) {
@@ -115,7 +115,7 @@ export class RegistryAccess {
   }
 
   async #podParts(
-    pod: Pod,
+    pod: IdentifiedPod,
     signal: AbortSignal,
   ): Promise<{ readonly parts: readonly KeyringPart[]; readonly missing: readonly string[] }> {
     if ((pod.spec?.imagePullSecrets ?? []).length === 0) return { parts: [], missing: [] };

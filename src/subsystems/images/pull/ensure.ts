@@ -6,10 +6,9 @@
  */
 import { LRUCache } from "lru-cache";
 import type { EventText } from "../../../api/event-text.ts";
-import type { Pod } from "../../../api/generated/types.ts";
 import type { ImageOutcome, ImageRequest } from "../../../api/image-outcome.ts";
-import type { PodUid } from "../../../api/observation.ts";
 import { podDisplayName } from "../../../api/pod/pod.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { PodNews } from "../../../api/pod-news.ts";
 import type { PresentImage } from "../../../api/present-image.ts";
 import type { EventType } from "../../../api/reasons.ts";
@@ -51,7 +50,7 @@ export interface EnsureDeps {
   readonly access: RegistryAccess;
   readonly records: PulledRecords;
   readonly metrics: ImageMetrics;
-  readonly recordEvent: (pod: Pod, container: string, event: EventText) => void;
+  readonly recordEvent: (pod: IdentifiedPod, container: string, event: EventText) => void;
   /** Called with the progress of pulls that containers wait for. */
   readonly news: Publisher<PodNews>;
   /** Called for every pull that succeeded. */
@@ -217,7 +216,7 @@ export class Ensure {
   ): () => void {
     const { clock, news } = this.#deps;
     const { pod, container, image } = request;
-    const uid = (pod.metadata?.uid ?? "") as PodUid;
+    const uid = pod.metadata.uid;
     const publish = (message: string | undefined) =>
       news.publish({ kind: "progress", uid, container, message });
     const show = () => {

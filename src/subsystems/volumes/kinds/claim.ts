@@ -1,10 +1,10 @@
 import type {
   PersistentVolume,
   PersistentVolumeClaim,
-  Pod,
   Volume,
 } from "../../../api/generated/types.ts";
 import { VOLUME_SOURCES } from "../../../api/pod/volume-sources.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../../outside/kube/kube.ts";
 import {
@@ -38,10 +38,10 @@ export const claimKind: VolumeKind = {
 };
 
 /** The claim a volume means; an ephemeral one has a claim made for it. */
-export function claimOf(pod: Pod, volume: Volume): { name: string; readOnly: boolean } {
+export function claimOf(pod: IdentifiedPod, volume: Volume): { name: string; readOnly: boolean } {
   const { persistentVolumeClaim: claim } = volume;
   if (claim) return { name: claim.claimName, readOnly: claim.readOnly === true };
-  return { name: `${pod.metadata?.name ?? ""}-${volume.name}`, readOnly: false };
+  return { name: `${pod.metadata.name}-${volume.name}`, readOnly: false };
 }
 
 /** The volume that is bound to the claim (desired_state_of_world_populator getPVCExtractPV, getPVSpec). */
@@ -87,7 +87,7 @@ async function boundVolume(
   }
 }
 
-function volumeNameOf(claim: PersistentVolumeClaim, madeFor: Pod | undefined): string {
+function volumeNameOf(claim: PersistentVolumeClaim, madeFor: IdentifiedPod | undefined): string {
   const { metadata, spec, status } = claim;
   const owned = metadata?.ownerReferences?.some(
     ({ uid, controller }) => controller === true && uid === madeFor?.metadata?.uid,

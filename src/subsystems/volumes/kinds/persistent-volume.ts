@@ -1,6 +1,7 @@
-import type { PersistentVolume, Pod } from "../../../api/generated/types.ts";
+import type { PersistentVolume } from "../../../api/generated/types.ts";
 import { matchesNodeSelector } from "../../../api/node/node-selector.ts";
 import { LOCAL_PLUGIN } from "../../../api/plugin-paths.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { messageOf } from "../../../kit/errors.ts";
 import {
   type KindDeps,
@@ -56,7 +57,7 @@ function stepOf(pv: PersistentVolume, step: string): VolumeStep {
 }
 
 /** A volume is used as what it is (desired_state_of_world_populator createVolumeSpec). */
-export function checkMode(pv: PersistentVolume, pod: Pod, volume: string): void {
+export function checkMode(pv: PersistentVolume, pod: IdentifiedPod, volume: string): void {
   const mode = volumeMode(pv);
   const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
   const all = [...initContainers, ...containers, ...ephemeralContainers];
@@ -122,7 +123,7 @@ function isMismatch(error: unknown): error is VolumeStepError {
 async function mapLocal(request: PersistentVolumeRequest, deps: KindDeps): Promise<Made> {
   const { pv, pod, devices } = request;
   const volume = { name: nameOf(pv), path: pv.spec?.local?.path ?? "" };
-  const podUid = pod.metadata?.uid ?? "";
+  const podUid = pod.metadata.uid;
   if (!(await deps.local.isMapped(volume, podUid))) checkAffinity(pv, deps);
   const links = `${devices}/${LOCAL_PLUGIN}`;
   const { node, nodes, number, isNew } = await deps.local.map({ ...volume, podUid, links });

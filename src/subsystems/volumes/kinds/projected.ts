@@ -123,7 +123,7 @@ async function tokenPart(
   { tokens }: KindDeps,
   signal: AbortSignal,
 ): Promise<Payload> {
-  const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+  const { name, namespace, uid } = pod.metadata;
   if (!tokens) {
     const message = "cannot use TokenManager when kubelet is in standalone mode";
     return { kind: "fault", message: `failed to fetch token: ${message}` };

@@ -1,8 +1,8 @@
 import type {
-  Pod,
   PodCertificateProjection,
   PodCertificateRequest,
 } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { bytesToBase64 } from "../../../kit/base64.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, OutsideError } from "../../../kit/errors.ts";
@@ -29,7 +29,7 @@ import { type Answer, answerOf, unusable } from "./answer.ts";
 
 /** A PodCertificateRequest to create. */
 export interface CertificateRequestOptions {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly source: PodCertificateProjection;
   /** Called with the request's name as soon as it is created. */
   readonly onAsked: (request: string) => void;
@@ -93,7 +93,7 @@ interface Names {
 
 /** UIDs of the pod's account and of the node: whoever signs must know which ones are meant. */
 async function namesOf(
-  pod: Pod,
+  pod: IdentifiedPod,
   { client, nodeName }: AskDeps,
   signal: AbortSignal,
 ): Promise<Names> {
@@ -104,7 +104,7 @@ async function namesOf(
     return found.metadata?.uid ?? "";
   };
   const account = {
-    namespace: pod.metadata?.namespace ?? "",
+    namespace: pod.metadata.namespace,
     name: pod.spec?.serviceAccountName ?? "",
   };
   const serviceAccountUID = await uidOf(
@@ -124,7 +124,7 @@ async function create(
   { client, nodeName }: AskDeps,
   signal: AbortSignal,
 ): Promise<PodCertificateRequest> {
-  const { name: podName = "", namespace = "", uid: podUID = "" } = pod.metadata ?? {};
+  const { name: podName, namespace, uid: podUID } = pod.metadata;
   const { signerName, maxExpirationSeconds, userAnnotations } = source;
   const request: PodCertificateRequest = {
     metadata: {

@@ -1,5 +1,6 @@
 import type { EventText } from "../../../api/event-text.ts";
-import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
+import type { PodCertificateProjection } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import { retryDelayMs } from "../../../kit/backoff.ts";
 import type { MonotonicMs, WallMs } from "../../../kit/clock.ts";
 import { isOutside, messageOf } from "../../../kit/errors.ts";
@@ -30,12 +31,12 @@ export type CertificateEvent = EventText<
 
 /** What keeping a certificate needs. */
 export interface KeepDeps extends AskDeps {
-  readonly recordEvent: (pod: Pod, event: CertificateEvent) => void;
+  readonly recordEvent: (pod: IdentifiedPod, event: CertificateEvent) => void;
 }
 
 /** The certificate to keep, and its change callback. */
 export interface KeepOptions {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly source: PodCertificateProjection;
   readonly onChange: () => void;
 }
@@ -168,7 +169,7 @@ export class KeptCertificate {
 
   #troubled(problem: string, failures: number): void {
     const { pod } = this.#options;
-    const { name, namespace } = pod.metadata ?? {};
+    const { name, namespace } = pod.metadata;
     const fields = { pod: `${namespace}/${name}`, signer: this.signerName, error: problem };
     const words = "failed to get a certificate for a pod; will retry";
     if (failures === 0) this.#deps.log.warn(words, fields);

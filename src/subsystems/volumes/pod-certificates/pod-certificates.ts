@@ -4,14 +4,15 @@
  * only, as with the Go kubelet: another agent asks again. Invariants: a source has one request open at most,
  * and makes at most one a minute; a refusal is final for the pod.
  */
-import type { Pod, PodCertificateProjection } from "../../../api/generated/types.ts";
+import type { PodCertificateProjection } from "../../../api/generated/types.ts";
+import type { IdentifiedPod } from "../../../api/pod-identity.ts";
 import type { MetricsRegistry } from "../../../kit/metrics.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
 import { type CertificateWithKey, type KeepDeps, KeptCertificate } from "./kept-certificate.ts";
 
 /** One source of one volume of a pod. */
 export interface CertificatePlace {
-  readonly pod: Pod;
+  readonly pod: IdentifiedPod;
   readonly volume: string;
   /** Among the sources of the volume. */
   readonly index: number;
@@ -83,4 +84,4 @@ export class PodCertificates implements PodCertificateSource {
 }
 
 const keyOf = ({ pod, volume, index }: CertificatePlace): string =>
-  `${pod.metadata?.uid ?? ""}/${volume}/${index}`;
+  `${pod.metadata.uid}/${volume}/${index}`;
