@@ -28,6 +28,7 @@ test("a call that has begun continues after its caller gave up, one that has not
   const interest = new AbortController();
   const first = given(calls.remove(interest.signal, lasting("first", 1_000)));
   const second = given(calls.remove(interest.signal, lasting("second", 1_000)));
+  await clock.advance(1);
   interest.abort(new Error("superseded"));
   await clock.advance(1_000);
   assert.deepEqual(story, ["first begins", "first ends"]);
