@@ -20,10 +20,12 @@ export function noteEvent(
 ): void {
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata;
   const now = rfc3339(core.clock.wall());
-  createObject(core, ownRequest(EVENT_KIND, namespace, ""), {
+  // Events are namespaced: those about objects that are not are in `default`, as in a cluster.
+  const eventNamespace = namespace === "" ? "default" : namespace;
+  createObject(core, ownRequest(EVENT_KIND, eventNamespace, ""), {
     apiVersion: "v1",
     kind: "Event",
-    metadata: { name: `${name}.${core.random.hex(8)}`, namespace },
+    metadata: { name: `${name}.${core.random.hex(8)}`, namespace: eventNamespace },
     involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
     type,
     reason,

@@ -10,6 +10,9 @@ import type {
   Pod,
   StorageClass,
 } from "../../../api/generated/types.ts";
+import type { MonotonicMs } from "../../../kit/clock.ts";
+import { messageOf } from "../../../kit/errors.ts";
+import { after } from "../../../kit/instant.ts";
 import type { PodFiles } from "../../../outside/host/host.ts";
 import { type ApiObject, keyOf } from "../../api-object.ts";
 import { CLAIMS, NODE_KIND, POD_KIND, STORAGE_CLASSES, VOLUMES } from "../../kinds/catalog.ts";
@@ -47,6 +50,8 @@ const FOLDER_MODE = 0o711;
 const COMPONENT = "persistentvolume-controller";
 /** Claims whose waiting was reported; beyond that they are reported again. */
 const MAX_REPORTED = 1_000;
+/** Data that could not be removed is left alone for so long, whatever else changes. */
+const RECLAIM_RETRY_MS = 60_000;
 
 /** The class that is there from the beginning. */
 export const LOCAL_STORAGE_CLASS = {
@@ -63,6 +68,7 @@ export const LOCAL_STORAGE_CLASS = {
 export function claimController(deps: ClaimsDeps): Controller {
   const { store } = deps.core;
   const reported: Reported = new Map();
+  const failed: FailedReclaims = new Map();
   return {
     name: "local API: claims",
     everyMs: EVERY_MS,
@@ -76,12 +82,26 @@ export function claimController(deps: ClaimsDeps): Controller {
       if (view.claims.length + view.volumes.length === 0) return [];
       return planClaims(view)
         .filter((step) => step.kind !== "event" || !isReported(reported, step))
-        .map((step) => () => perform(step, deps, reported));
+        .filter((step) => step.kind !== "reclaim" || isDue(failed, step.volume, deps.core))
+        .map((step) => () => perform(step, deps, { reported, failed }));
     },
   };
 }
 
 type Reported = Map<string, string>;
+/** When the data of a volume may be tried to be removed again, by the volume's UID. */
+type FailedReclaims = Map<string, MonotonicMs>;
+
+interface Memory {
+  readonly reported: Reported;
+  readonly failed: FailedReclaims;
+}
+
+function isDue(failed: FailedReclaims, { metadata }: PersistentVolume, core: ObjectsCore): boolean {
+  const retryAt = failed.get(metadata?.uid ?? "");
+  return retryAt === undefined || core.clock.monotonic() >= retryAt;
+}
+
 type EventStep = Extract<ClaimStep, { kind: "event" }>;
 
 function isReported(reported: Reported, { claim, message }: EventStep): boolean {
@@ -103,7 +123,11 @@ function isCurrent({ store }: ObjectsCore, collection: string, object: object): 
   return kept?.metadata.resourceVersion === metadata.resourceVersion;
 }
 
-async function perform(step: ClaimStep, deps: ClaimsDeps, reported: Reported): Promise<void> {
+async function perform(
+  step: ClaimStep,
+  deps: ClaimsDeps,
+  { reported, failed }: Memory,
+): Promise<void> {
   const { core } = deps;
   if ("claim" in step && !isCurrent(core, CLAIMS.collection, step.claim)) return;
   if ("volume" in step && !isCurrent(core, VOLUMES.collection, step.volume)) return;
@@ -129,7 +153,7 @@ async function perform(step: ClaimStep, deps: ClaimsDeps, reported: Reported): P
       });
       return;
     case "reclaim":
-      return await reclaim(step.volume, deps);
+      return await reclaim(step.volume, deps, failed);
     case "event":
       return report(reported, step, core);
     default:
@@ -198,14 +222,38 @@ async function provision(
 
 const OUR_VOLUME = /^pvc-[0-9a-f-]{36}$/;
 
-/** The data goes first: as long as it is there, the volume says so. */
+/** The data goes first: as long as it is there, the volume says so, and why it could not be removed. */
 async function reclaim(
   volume: PersistentVolume,
   { core, podFiles, folder }: ClaimsDeps,
+  failed: FailedReclaims,
 ): Promise<void> {
-  const name = volume.metadata?.name ?? "";
+  const { name = "", uid = "" } = volume.metadata ?? {};
   if (!OUR_VOLUME.test(name)) return;
-  await podFiles.removeTree(`${folder}/${name}`);
+  try {
+    await podFiles.removeTree(`${folder}/${name}`);
+    failed.delete(uid);
+  } catch (error) {
+    if (failed.size >= MAX_REPORTED) failed.clear();
+    failed.set(uid, after(core.clock.monotonic(), RECLAIM_RETRY_MS));
+    reportFailedReclaim(core, volume, messageOf(error));
+    throw error;
+  }
   const kept = core.store.get(VOLUMES.collection, `/${name}`);
   if (kept) core.store.remove(VOLUMES.collection, kept);
+}
+
+/** Phase and event of a volume whose data stays (pv_controller `deleteVolume`). */
+function reportFailedReclaim(core: ObjectsCore, volume: PersistentVolume, message: string): void {
+  if (volume.status?.phase === "Failed" && volume.status.message === message) return;
+  core.store.put(VOLUMES.collection, {
+    ...asObject(volume),
+    status: { ...volume.status, phase: "Failed", message },
+  });
+  noteEvent(core, asObject(volume), {
+    type: "Warning",
+    reason: "VolumeFailedDelete",
+    message,
+    component: COMPONENT,
+  });
 }
