@@ -141,6 +141,19 @@ export class RealStory implements Omit<Acts, "patchNode" | "container" | "put" |
     });
   }
 
+  disrupt(reason: string): void {
+    const condition = { type: "DisruptionTarget", status: "True", reason, message: "told" };
+    this.patch({ status: { conditions: [condition] } }, true);
+    this.delete();
+  }
+
+  evict(): void {
+    this.#then(() => this.#untilRunning());
+    const metadata = { name: POD, namespace: this.#namespace };
+    const body = { apiVersion: "policy/v1", kind: "Eviction", metadata };
+    this.#ask("POST", `pods/${POD}/eviction`, body);
+  }
+
   patch(body: unknown, status = false): void {
     this.#then(() => this.#untilRunning());
     this.#ask("PATCH", `pods/${POD}${status ? "/status" : ""}`, body as object, PATCH);

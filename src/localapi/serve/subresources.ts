@@ -1,6 +1,6 @@
 /** Answers requests for parts of objects, and for what can be done with them. */
 import { decodeObject } from "../../api/decode/decode.ts";
-import type { Binding, Pod, TokenRequest } from "../../api/generated/types.ts";
+import type { Binding, Pod, PodCondition, TokenRequest } from "../../api/generated/types.ts";
 import { rfc3339 } from "../../api/text/timestamps.ts";
 import { issueToken } from "../access/tokens.ts";
 import { type ApiObject, treeOf } from "../api-object.ts";
@@ -94,7 +94,7 @@ export async function replyBinding(call: ResourceCall, podName: string): Promise
 export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Binding): void {
   const { name } = request;
   const before = findObject(core, request);
-  const { spec, status, metadata } = before as unknown as Pod;
+  const { spec, metadata } = before as unknown as Pod;
   const of = { group: "", plural: "pods/binding" };
   const { name: node = "", kind: target = "Node" } = binding.target;
   if (target !== "Node" || node === "") throw badRequest("a binding is to a node with a name");
@@ -102,20 +102,32 @@ export function bindPod(core: ObjectsCore, request: ObjectRequest, binding: Bind
     throw conflict(of, name, `pod ${name} is being deleted, cannot be assigned to a host`);
   if ((spec?.nodeName ?? "") !== "")
     throw conflict(of, name, `pod ${name} is already assigned to node "${spec?.nodeName}"`);
-  const scheduled = {
-    type: "PodScheduled",
-    status: "True",
-    lastProbeTime: null,
-    lastTransitionTime: rfc3339(core.clock.wall()),
-  };
-  const conditions = (status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
   const bound: ApiObject = {
-    ...before,
+    ...withCondition(core, before, { type: "PodScheduled" }),
     spec: { ...spec, nodeName: node },
-    status: { ...status, conditions: [...conditions, scheduled] },
   };
   if (!request.dryRun) core.store.put(POD_KIND.collection, bound);
 }
+
+/** The pod with a condition that is true from now on. */
+function withCondition(
+  { clock }: ObjectsCore,
+  pod: ApiObject,
+  condition: Pick<PodCondition, "type" | "reason" | "message">,
+): ApiObject {
+  const { status } = pod as unknown as Pod;
+  const others = (status?.conditions ?? []).filter(({ type }) => type !== condition.type);
+  const times = { lastProbeTime: null, lastTransitionTime: rfc3339(clock.wall()) };
+  const conditions = [...others, { ...condition, status: "True", ...times }];
+  return { ...pod, status: { ...status, conditions } };
+}
+
+/** Why a pod was deleted, as the API server's eviction writes it into the status. */
+const EVICTED = {
+  type: "DisruptionTarget",
+  reason: "EvictionByEvictionAPI",
+  message: "Eviction API: evicting",
+};
 
 /** `pods/eviction`: a deletion that disruption budgets may block; there are none here. */
 async function replyEviction(call: ResourceCall): Promise<void> {
@@ -124,7 +136,8 @@ async function replyEviction(call: ResourceCall): Promise<void> {
   const request = { ...requestOfCall(call, POD_KIND), subresource: "" };
   const options = value.deleteOptions ?? {};
   const dryRun = request.dryRun || (options.dryRun ?? []).includes("All");
-  removeObject(deps.core, { ...request, dryRun }, findObject(deps.core, request), options);
+  const evicted = withCondition(deps.core, findObject(deps.core, request), EVICTED);
+  removeObject(deps.core, { ...request, dryRun }, evicted, options);
   await deps.core.store.settled();
   await replyObject(exchange, 201, success());
 }

@@ -10,9 +10,7 @@ const disrupted =
   async (node) => {
     node.create();
     await node.pass(10);
-    const condition = { type: "DisruptionTarget", status: "True", reason, message: "told" };
-    node.patch({ status: { conditions: [condition] } }, true);
-    node.delete();
+    node.disrupt(reason);
     await node.pass(20);
   };
 
@@ -84,7 +82,16 @@ export const ENDING_STORIES: readonly Story[] = [
       await node.pass(20);
     },
   },
-  { name: "it is evicted through the API", pod: pod(), play: disrupted("EvictionByEvictionAPI") },
+  {
+    name: "it is evicted through the API",
+    pod: pod(),
+    play: async (node) => {
+      node.create();
+      await node.pass(10);
+      node.evict();
+      await node.pass(20);
+    },
+  },
   {
     name: "the node got a taint that it does not tolerate",
     pod: pod(),

@@ -162,6 +162,18 @@ export class StoryNode {
     this.world.startAgent();
   }
 
+  /** Deletes the pod as a controller does that says why. */
+  disrupt(reason: string): void {
+    const condition = { type: "DisruptionTarget", status: "True", reason, message: "told" };
+    this.patch({ status: { conditions: [condition] } }, true);
+    this.delete();
+  }
+
+  /** Evicts the pod through the API. */
+  evict(): void {
+    this.disrupt("EvictionByEvictionAPI");
+  }
+
   patchNode(body: unknown): void {
     const place = { collection: "nodes", namespace: undefined, name: "sim" };
     this.api.objects.patch(place, false, { body, strategic: true });
