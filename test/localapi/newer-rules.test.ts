@@ -17,6 +17,25 @@ on.examine("pods pull with the secrets of their account, unless they name their 
   assert.deepEqual(other.spec.imagePullSecrets, own);
 });
 
+on.examine("an evicted pod says so while it ends", async () => {
+  const { metadata } = await on.makePod({ nodeName: "n1", terminationGracePeriodSeconds: 30 });
+  const path = `${PODS}/${metadata.name}`;
+  const named = { name: metadata.name, namespace: metadata.namespace };
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: named };
+  await on.must("POST", `${path}/eviction`, { ...eviction, deleteOptions: { dryRun: ["All"] } });
+  const untouched = await on.must("GET", path);
+  assert.equal(untouched.metadata.deletionTimestamp ?? untouched.status.conditions, undefined);
+  await on.must("POST", `${path}/eviction`, eviction);
+  const pod = await on.must("GET", path);
+  assert.ok(pod.metadata.deletionTimestamp);
+  const [condition] = pod.status.conditions;
+  const { type, status, reason, message } = condition;
+  assert.deepEqual(
+    [type, status, reason, message],
+    ["DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting"],
+  );
+});
+
 on.examine(
   "containers to look around are added to pods, not to mirrors of static ones",
   async () => {
