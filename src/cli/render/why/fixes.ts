@@ -16,6 +16,15 @@ interface Fix {
 
 /** The first that matches `reason: message` counts. */
 const FIXES: readonly Fix[] = [
+  // Before all others: what follows is the program's own output, in which none of them may look for a cause.
+  {
+    pattern: /^(CrashLoopBackOff|Exited): /,
+    text: ([, reason], { namespace, name, container }) => {
+      const where = namespace === "default" ? "" : ` -n ${namespace}`;
+      const of = container === undefined ? "" : ` -c ${container}`;
+      return `nodelet logs ${name}${where}${of}${reason === "Exited" ? "" : " --previous"}`;
+    },
+  },
   {
     pattern: /couldn't find key (\S+) in (ConfigMap|Secret) (\S+?)\/(\S+)/,
     text: ([, key, kind, namespace, name]) => `add the key ${key} to ${kind} ${namespace}/${name}`,
@@ -157,14 +166,6 @@ const FIXES: readonly Fix[] = [
   {
     pattern: /(startup|readiness|liveness) probe/,
     text: (_, { name }) => `nodelet probes ${name} shows what the probe answers`,
-  },
-  {
-    pattern: /^(CrashLoopBackOff|Exited): /,
-    text: ([, reason], { namespace, name, container }) => {
-      const where = namespace === "default" ? "" : ` -n ${namespace}`;
-      const of = container === undefined ? "" : ` -c ${container}`;
-      return `nodelet logs ${name}${where}${of}${reason === "Exited" ? "" : " --previous"}`;
-    },
   },
 ];
 
