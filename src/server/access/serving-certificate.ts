@@ -54,6 +54,8 @@ const LOOK_EVERY_MS = 60_000;
 export class ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #deps: CertificateDeps;
+  /** What was found to be good, by setting: reading it again each minute costs no parsing and no cryptography. */
+  readonly #checked = new Map<string, string>();
 
   constructor(options: CertificateOptions, deps: CertificateDeps) {
     this.#options = options;
@@ -124,16 +126,22 @@ export class ServingCertificate {
   async #readAuthorities(path: string): Promise<string> {
     const setting = "authentication.x509.clientCAFile";
     const pem = await this.#read(path, setting);
+    if (this.#checked.get(setting) === pem) return pem;
     const found = usable(setting, path, () => parseCertificates(pem));
     if (found.length === 0) throw new UsageError(`${setting}: ${path} holds no certificate`);
+    this.#checked.set(setting, pem);
     return pem;
   }
 
   async #readPair(certFile: string, keyFile: string, setting: string): Promise<TlsMaterial> {
     const certificatePem = await this.#read(certFile, setting);
     const privateKeyPem = await this.#read(keyFile, setting);
-    const fits = usable(setting, certFile, () => keyBelongsTo(privateKeyPem, certificatePem));
-    if (!fits) throw new UsageError(`${setting}: ${keyFile} is not the key of ${certFile}`);
+    const pair = certificatePem + privateKeyPem;
+    if (this.#checked.get(setting) !== pair) {
+      const fits = usable(setting, certFile, () => keyBelongsTo(privateKeyPem, certificatePem));
+      if (!fits) throw new UsageError(`${setting}: ${keyFile} is not the key of ${certFile}`);
+      this.#checked.set(setting, pair);
+    }
     return { certificatePem, privateKeyPem };
   }
 
