@@ -9,6 +9,7 @@ import { opensslCipher } from "../../src/outside/net/serve/tls-options.ts";
 import { generateKeyPair, signCertificate } from "../../src/outside/x509/x509.ts";
 import { type Answer, ask, rawAnswer, type Started, start } from "./http.ts";
 
+const GCM = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
 const SETTINGS = { minVersion: "", cipherSuites: [], curvePreferences: [] };
 
 describe("listenHttp with TLS", () => {
@@ -200,6 +201,13 @@ describe("listenHttp with TLS", () => {
         },
       );
       socket.on("error", () => resolve("refused"));
+    });
+
+  for (const cipherSuites of [[], ["TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", GCM]])
+    test(`authenticated encryption comes first, whatever the client prefers (${cipherSuites.length} configured)`, async () => {
+      await using server = await start(whoIs, tls({ cipherSuites }));
+      const ciphers = "ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-ECDSA-AES128-GCM-SHA256";
+      assert.equal(await handshake(server, { maxVersion: "TLSv1.2", ciphers }), `TLSv1.2 ${GCM}`);
     });
 
   test("honours version and suites; a list without suites of TLS 1.3 keeps TLS 1.3", async () => {

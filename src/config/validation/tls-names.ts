@@ -48,6 +48,32 @@ export const STRONG_CIPHER_SUITES: readonly string[] = PREFERRED_CIPHER_SUITES.f
   /^TLS_ECDHE_(ECDSA|RSA)_WITH_(AES_\d+_GCM_SHA\d+|CHACHA20_POLY1305(_SHA256)?)$/.test(name),
 );
 
+/** Kinds of suites before TLS 1.3, the best first (Go crypto/tls cipherSuitesPreferenceOrder on CPUs with AES instructions). */
+const PREFERENCE: readonly RegExp[] = [
+  /^TLS_ECDHE_\w+_WITH_AES_128_GCM_/,
+  /^TLS_ECDHE_\w+_WITH_AES_256_GCM_/,
+  /^TLS_ECDHE_\w+_WITH_CHACHA20_/,
+  /^TLS_ECDHE_\w+_WITH_AES_128_CBC_SHA$/,
+  /^TLS_ECDHE_\w+_WITH_AES_256_CBC_SHA$/,
+  /_GCM_/,
+  /_AES_\d+_CBC_SHA$/,
+  /_3DES_/,
+  /_CBC_SHA256$/,
+];
+
+/**
+ * Suites in the order in which a server prefers them. As in Go that is not the order in which they were configured: the
+ * documented list is an alphabetical one, which would prefer CBC with SHA-1.
+ */
+export function preferredOrder(suites: readonly string[]): readonly string[] {
+  return suites.toSorted((a, b) => preferenceOf(a) - preferenceOf(b));
+}
+
+function preferenceOf(name: string): number {
+  const rank = PREFERENCE.findIndex((kind) => kind.test(name));
+  return rank < 0 ? PREFERENCE.length : rank;
+}
+
 /** Whether `name` is a suite that can be configured. */
 export function isKnownCipherSuite(name: string): boolean {
   return PREFERRED_CIPHER_SUITES.includes(name) || INSECURE_CIPHER_SUITES.includes(name);

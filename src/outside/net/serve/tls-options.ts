@@ -1,6 +1,6 @@
 import { constants } from "node:crypto";
 import { createSecureContext, type SecureContextOptions, type SecureVersion } from "node:tls";
-import { PREFERRED_CIPHER_SUITES } from "../../../config/validation/tls-names.ts";
+import { PREFERRED_CIPHER_SUITES, preferredOrder } from "../../../config/validation/tls-names.ts";
 import { messageOf, OutsideError } from "../../../kit/errors.ts";
 import type { TlsMaterial, TlsSettings } from "./listen.ts";
 
@@ -35,7 +35,7 @@ export function secureContextOptions(
   const minVersion = VERSIONS[settings.minVersion || "VersionTLS12"];
   if (!minVersion) throw new OutsideError("invalid", `no TLS version ${settings.minVersion}`);
   const suites = settings.cipherSuites.length > 0 ? settings.cipherSuites : PREFERRED_CIPHER_SUITES;
-  const old = suites.filter((name) => name.includes("_WITH_")).map(opensslCipher);
+  const old = preferredOrder(suites.filter((name) => name.includes("_WITH_"))).map(opensslCipher);
   // OpenSSL refuses the old versions at its default security level, whatever else is asked of it.
   const level = minVersion < "TLSv1.2" ? ["@SECLEVEL=0"] : [];
   const options: SecureContextOptions = {
