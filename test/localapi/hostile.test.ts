@@ -101,8 +101,8 @@ describe("the local API and unauthenticated clients", () => {
     );
     const { token } = made.status;
     using session = server.session(null);
-    const ask = (method: string, path: string, body?: unknown) =>
-      session.ask({ method, path, token, ...(body ? { body } : {}) });
+    const ask = (method: string, path: string, body?: unknown, shown = token) =>
+      session.ask({ method, path, token: shown, ...(body ? { body } : {}) });
     const self = await ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {});
     const { status } = JSON.parse(self.text) as { status: { userInfo: { username: string } } };
     assert.equal(status.userInfo.username, "system:serviceaccount:default:default");
@@ -111,13 +111,49 @@ describe("the local API and unauthenticated clients", () => {
       const reply = await ask("GET", path);
       assert.equal(reply.status, 403, path);
     }
-    const [head, , signature] = token.split(".");
+    const [head, payload = "", signature = ""] = token.split(".");
+    const another = `${signature[0] === "A" ? "B" : "A"}${signature.slice(1)}`;
+    const changed = payload.replace(/.$/, (last) => (last === "A" ? "B" : "A"));
+    for (const unsigned of [`${head}.${payload}.${another}`, `${head}.${changed}.${signature}`])
+      assert.equal((await ask("GET", "/version", undefined, unsigned)).status, 401);
     const claims = Buffer.from(JSON.stringify({ iss: "x" })).toString("base64url");
     const forged = `${head}.${claims}.${signature}`;
     assert.equal(
       (await server.anonymous({ method: "GET", path: "/version", token: forged })).status,
       401,
     );
+  });
+
+  test("who acts for another has that one's rights, and only administrators may", async () => {
+    using admin = server.session();
+    const whoIs = async (headers: Readonly<Record<string, string | string[]>>) => {
+      const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+      const reply = await admin.ask({ method: "POST", path, body: {} }, undefined, headers);
+      return (
+        JSON.parse(reply.text).status?.userInfo ?? [reply.status, JSON.parse(reply.text).message]
+      );
+    };
+    const as = { "impersonate-user": "system:serviceaccount:default:default" };
+    const secrets = { method: "GET", path: "/api/v1/secrets" };
+    assert.equal((await admin.ask(secrets)).status, 200);
+    assert.equal((await admin.ask(secrets, undefined, as)).status, 403);
+    assert.deepEqual(await whoIs(as), {
+      username: "system:serviceaccount:default:default",
+      groups: ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"],
+    });
+    const jane = { "impersonate-user": "jane", "impersonate-group": ["a", "b"] };
+    assert.deepEqual(await whoIs({ ...jane, "impersonate-extra-scopes": "view" }), {
+      username: "jane",
+      groups: ["a", "b", "system:authenticated"],
+      extra: { scopes: ["view"] },
+    });
+    assert.equal((await whoIs({ "impersonate-group": "a" }))[0], 400);
+    using node = server.session(accessIn(server.nodeKubeconfig).identity);
+    const pods = { method: "GET", path: "/api/v1/pods" };
+    assert.equal((await node.ask(pods)).status, 200);
+    const refused = await node.ask(pods, undefined, { "impersonate-user": "jane" });
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /cannot impersonate resource \\"users\\" in API group/);
   });
 
   test("wild paths and bodies are answered with a status and no word about our code", async () => {

@@ -1,7 +1,12 @@
 // The local API in this process, in a folder of its own, on a free port of the loopback.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectH2 } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectH2,
+  type OutgoingHttpHeaders,
+} from "node:http2";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,12 +64,13 @@ export class Session implements Disposable {
   }
 
   /** `bytes` go out as they are; without `end` the request stays open. */
-  open(request: Omit<AdminRequest, "body">): ClientHttp2Stream {
+  open(request: Omit<AdminRequest, "body">, headers: OutgoingHttpHeaders = {}): ClientHttp2Stream {
     const stream = this.#session.request({
       ":method": request.method,
       ":path": request.path,
       ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
       ...(request.token === undefined ? {} : { authorization: `Bearer ${request.token}` }),
+      ...headers,
     });
     stream.on("error", () => {});
     return stream;
@@ -73,8 +79,9 @@ export class Session implements Disposable {
   ask(
     request: AdminRequest,
     bytes?: string | Uint8Array,
+    headers?: OutgoingHttpHeaders,
   ): Promise<{ status: number; text: string }> {
-    const stream = this.open({ contentType: "application/json", ...request });
+    const stream = this.open({ contentType: "application/json", ...request }, headers);
     const body = bytes ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
     if (request.method === "GET" || request.method === "HEAD") stream.end();
     else stream.end(body);

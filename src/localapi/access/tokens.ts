@@ -31,7 +31,7 @@ const BOUND_KINDS: Readonly<Record<string, string>> = {
 /** What tokens need. */
 export interface TokenDeps {
   readonly signer: TokenSigner;
-  readonly store: ObjectStore;
+  readonly store: Pick<ObjectStore, "get">;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -83,7 +83,7 @@ export function issueToken(
 }
 
 function boundObject(
-  store: ObjectStore,
+  store: TokenDeps["store"],
   namespace: string,
   ref: NonNullable<NonNullable<TokenRequest["spec"]>["boundObjectRef"]>,
 ): Claims {
@@ -126,7 +126,7 @@ export function readToken(
 }
 
 /** A token ends with the object it is bound to. */
-function areBoundThere(store: ObjectStore, namespace: string, claims: Claims): boolean {
+function areBoundThere(store: TokenDeps["store"], namespace: string, claims: Claims): boolean {
   return Object.entries(BOUND_KINDS).every(([kind, collection]) => {
     const bound = claims[kind.toLowerCase()];
     if (!isTree(bound)) return true;

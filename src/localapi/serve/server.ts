@@ -8,6 +8,7 @@ import type {
 } from "../../outside/serving.ts";
 import { authenticate } from "../access/authenticate.ts";
 import { type Access, authorize } from "../access/authorize.ts";
+import { actingUser } from "../access/impersonate.ts";
 import { findKind } from "../kinds/catalog.ts";
 import type { Kind } from "../kinds/kind.ts";
 import { REVIEWS, subresourcesOf } from "../kinds/offers.ts";
@@ -72,9 +73,10 @@ export class ApiService implements RequestService<ApiRoute, User> {
   }
 
   async admit({ exchange, route }: ApiRequest): Promise<User> {
-    const user = authenticate(exchange, this.#deps.tokens, this.#deps.core.log);
-    if (!user) throw unauthorized();
+    const caller = authenticate(exchange, this.#deps.tokens, this.#deps.core.log);
+    if (!caller) throw unauthorized();
     exchange.authenticated();
+    const user = actingUser(caller, exchange.headers);
     if (route.kind === "unknown") throw unknownPath();
     checkAccess(user, accessOf(route, exchange.method));
     return user;
