@@ -16,6 +16,8 @@ const KIB = 1024;
 const LAX = { rejectUnauthorized: false };
 
 let pem: { readonly authority: string; readonly client: string; readonly key: string };
+/** A certificate of the same client that is valid for so long from now. */
+let certificateFor: (ms: number) => string;
 before(async () => {
   const pair = await generateKeyPair();
   const template = {
@@ -29,11 +31,17 @@ before(async () => {
     { ...template, subject: named("root"), use: "authority" },
     issuer,
   );
-  const client = signCertificate(
-    { ...template, subject: named("who"), use: ["clientAuth"] },
-    { ...issuer, certificatePem: authority },
-  );
-  pem = { authority, client, key: pair.privateKeyPem };
+  certificateFor = (ms) =>
+    signCertificate(
+      {
+        ...template,
+        notAfter: (Date.now() + ms) as WallMs,
+        subject: named("who"),
+        use: ["clientAuth"],
+      },
+      { ...issuer, certificatePem: authority },
+    );
+  pem = { authority, client: certificateFor(600_000), key: pair.privateKeyPem };
 });
 
 /** Answers `/hold` only when the peer goes, and believes whoever has the token. */
@@ -175,4 +183,37 @@ describe("crowds", () => {
     caller.destroy();
     held.destroy();
   });
+});
+
+test("a certificate that expires is not believed any more on connections that are open", async () => {
+  await using server = await serve();
+  // Certificates have whole seconds.
+  const open = await session(server.port, { cert: certificateFor(5_000), key: pem.key });
+  assert.equal(await statusOf(open, {}), 200);
+  await sleep(5_000);
+  assert.equal(await statusOf(open, {}), 401);
+  open.destroy();
+});
+
+test("of more authenticated connections than there may be, the one that is idle for longest is closed", async () => {
+  await using server = await serve({ connections: 3 });
+  const held = await session(server.port, certificate());
+  const stream = held.request({ ":path": "/hold" });
+  await once(stream, "data");
+  const idle: ClientHttp2Session[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const each = await session(server.port, certificate());
+    assert.equal(await statusOf(each, {}), 200);
+    idle.push(each);
+  }
+  await Promise.all(
+    idle.slice(0, 2).map(async (each) => {
+      if (!each.closed) await once(each, "close");
+    }),
+  );
+  assert.deepEqual(
+    [held, ...idle].map(({ closed, destroyed }) => closed || destroyed),
+    [false, true, true, false, false],
+  );
+  for (const each of [held, ...idle]) each.destroy();
 });
