@@ -31,6 +31,7 @@ export interface ApiServerOptions {
 
 const ADMIN: User = { name: "admin", groups: ["system:masters"] };
 const START_TIMEOUT_MS = 90_000;
+const START_ATTEMPTS = 3;
 const POLL_MS = 100;
 const SERVICE_ADDRESS = "10.96.0.1";
 const SERVICE_RANGE = "10.96.0.0/16";
@@ -42,6 +43,16 @@ const ETCD_PEER_PORT = 2380;
 export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   const obstacle = apiServerObstacle();
   if (obstacle) throw new Error(`cannot start an API server: ${obstacle}`);
+  for (let attempt = 1; ; attempt += 1) {
+    const started = await tryToStart(options);
+    if (started instanceof ApiServer) return started;
+    // On the loopback another program may take a free port before the control plane listens on it.
+    if (attempt === START_ATTEMPTS || !started.message.includes("address already in use"))
+      throw started;
+  }
+}
+
+async function tryToStart(options: ApiServerOptions): Promise<ApiServer | Error> {
   const place = options.box ? boxPlace(options.box) : loopbackPlace();
   const server = await ApiServer.prepare(place, options);
   try {
@@ -52,7 +63,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   } catch (error) {
     const log = `${readLog(place, "etcd").slice(-2_000)}\n${server.log().slice(-6_000)}`;
     await server[Symbol.asyncDispose]();
-    throw new Error(`the API server did not start\n${log}`, { cause: error });
+    return new Error(`the API server did not start\n${log}`, { cause: error });
   }
 }
 

@@ -76,6 +76,6 @@ test(`two restarts of the agent under ${PODS} Ready pods: no condition flips, no
       .slice(decided)
       .map(({ kind }) => kind)
       .filter((kind) => kind !== "adopt"),
-    ["startAgent"],
+    ["startAgent", "stopAgent", "startAgent"],
   );
 });
