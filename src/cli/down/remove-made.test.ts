@@ -12,6 +12,9 @@ import { connectHost } from "../../outside/host/connect-host.ts";
 import { DEFAULT_PLACES, upPaths } from "../up/paths.ts";
 import { newRemoval, removeMounts } from "./remove-made.ts";
 
+const pathsIn = (folder: string) =>
+  upPaths({ ...DEFAULT_PLACES, stateDir: `${folder}/state`, runDir: `${folder}/run` });
+
 const notRoot = process.getuid?.() !== 0 && "needs root: devices are mounted";
 
 test("removeMounts gives devices back and unmounts file systems", {
@@ -21,11 +24,7 @@ test("removeMounts gives devices back and unmounts file systems", {
   const disks = ["a", "b"].map((name) => LoopDevice.over(join(folder, name)));
   try {
     const host = connectHost({ clock: createSystemClock(), log: silentLog });
-    const paths = upPaths({
-      ...DEFAULT_PLACES,
-      stateDir: `${folder}/state`,
-      runDir: `${folder}/run`,
-    });
+    const paths = pathsIn(folder);
     const { mounts, nodes } = localVolumePaths(paths.agentRoot);
     const [a, b] = disks;
     assert.ok(a && b);
@@ -49,11 +48,7 @@ test("removeMounts takes mounts upon mounts away, and those of neighbours not", 
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
   const host = connectHost({ clock: createSystemClock(), log: silentLog });
-  const paths = upPaths({
-    ...DEFAULT_PLACES,
-    stateDir: `${folder}/state`,
-    runDir: `${folder}/run`,
-  });
+  const paths = pathsIn(folder);
   const neighbour = `${paths.agentRoot}-2`;
   const own = [`${paths.agentRoot}/a`, `${paths.agentRoot}/a/b c`, paths.containerd.state];
   try {
@@ -80,11 +75,7 @@ test("removeMounts takes away a file system that does not answer", {
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
   const host = connectHost({ clock: createSystemClock(), log: silentLog });
-  const paths = upPaths({
-    ...DEFAULT_PLACES,
-    stateDir: `${folder}/state`,
-    runDir: `${folder}/run`,
-  });
+  const paths = pathsIn(folder);
   const dead = `${paths.agentRoot}/pods/uid/volumes/dead`;
   mkdirSync(dead, { recursive: true });
   const filesystem = await TestFilesystem.mount(dead);

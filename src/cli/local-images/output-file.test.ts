@@ -3,35 +3,24 @@ import { execFileSync } from "node:child_process";
 import {
   closeSync,
   lstatSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { test } from "node:test";
+import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { withOutputFile } from "./output-file.ts";
-
-async function withFolder(use: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
-  try {
-    await use(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
 
 const text = (content: string) => (output: Writable) => pipeline(Readable.from([content]), output);
 
 test("withOutputFile replaces a file once all is written", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     const file = join(folder, "x.tar");
     writeFileSync(file, "old");
     await withOutputFile(file, async (output) => {
@@ -43,7 +32,7 @@ test("withOutputFile replaces a file once all is written", () =>
   }));
 
 test("withOutputFile leaves nothing of what fails, and the file as it was", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     const file = join(folder, "x.tar");
     writeFileSync(file, "old");
     await assert.rejects(
@@ -58,7 +47,7 @@ test("withOutputFile leaves nothing of what fails, and the file as it was", () =
   }));
 
 test("withOutputFile follows no link that lies beside the file", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     const file = join(folder, "x.tar");
     const victim = join(folder, "victim");
     writeFileSync(victim, "kept");
@@ -69,7 +58,7 @@ test("withOutputFile follows no link that lies beside the file", () =>
   }));
 
 test("withOutputFile writes into a pipe, which stays one", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     const pipe = join(folder, "pipe");
     execFileSync("mkfifo", [pipe]);
     // Opened for both, it waits for nobody.
@@ -86,6 +75,6 @@ test("withOutputFile writes into a pipe, which stays one", () =>
   }));
 
 test("withOutputFile refuses a folder", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     await assert.rejects(withOutputFile(folder, text("x")), /is a folder$/);
   }));

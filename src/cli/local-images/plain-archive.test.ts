@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { test } from "node:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
+import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { type ArchiveSource, withPlainArchive } from "./plain-archive.ts";
 
 const CONTENT = Buffer.from("an archive of some length. ".repeat(10_000));
@@ -17,15 +17,6 @@ const FORMS: readonly (readonly [string, (content: Buffer) => Buffer])[] = [
   ["empty", () => Buffer.alloc(0)],
 ];
 const NEVER = new AbortController().signal;
-
-async function withFolder(use: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
-  try {
-    await use(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
 
 /** What `use` is given, and whether the file is another one than the source and gone afterwards. */
 async function read(source: ArchiveSource): Promise<{ content: Buffer; copy: string | undefined }> {
@@ -48,7 +39,7 @@ for (const [what, form] of FORMS) {
   const expected = bytes.length > 1 ? CONTENT : bytes;
 
   test(`withPlainArchive: a file that is ${what}`, () =>
-    withFolder(async (folder) => {
+    withTemporaryFolder(async (folder) => {
       const from = join(folder, "x");
       writeFileSync(from, bytes);
       const { content, copy } = await read({ from, shown: "x" });
@@ -62,7 +53,7 @@ for (const [what, form] of FORMS) {
   });
 
   test(`withPlainArchive: a pipe that is ${what}`, () =>
-    withFolder(async (folder) => {
+    withTemporaryFolder(async (folder) => {
       const from = join(folder, "pipe");
       const file = join(folder, "x");
       writeFileSync(file, bytes);
@@ -83,12 +74,12 @@ test("withPlainArchive says which archive is cut off", async () => {
 });
 
 test("withPlainArchive refuses a folder", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     await assert.rejects(read({ from: folder, shown: folder }), /is a folder, not an archive$/);
   }));
 
 test("withPlainArchive leaves nothing behind when it is aborted", () =>
-  withFolder(async (folder) => {
+  withTemporaryFolder(async (folder) => {
     const before = process.env["TMPDIR"];
     process.env["TMPDIR"] = folder;
     try {

@@ -1,11 +1,11 @@
 // What `up` notes and leaves: ledger, processes, ports, packet filter, mounts.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { EMPTY_HOST_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
@@ -13,17 +13,8 @@ import { endProcess, isRunning, markOf } from "./supervise/processes.ts";
 import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort, parseListeners } from "./taken-ports.ts";
 
-function withFolder(use: (folder: string) => void): void {
-  const folder = mkdtempSync(join(tmpdir(), "nodelet-cli-"));
-  try {
-    use(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
 test("a ledger comes back as it was written, and a strange one is none", () =>
-  withFolder((folder) => {
+  withTemporaryFolder((folder) => {
     const path = join(folder, "deep", "made.json");
     assert.equal(readLedger(path), undefined);
     const ledger = { ...EMPTY_HOST_LEDGER, folders: ["/a"], images: ["b"] };
@@ -36,7 +27,7 @@ test("a ledger comes back as it was written, and a strange one is none", () =>
   }));
 
 test("`OpenLedger` notes folders only while they are missing, and once", () =>
-  withFolder((folder) => {
+  withTemporaryFolder((folder) => {
     const path = join(folder, "made.json");
     const missing = join(folder, "missing");
     new OpenLedger(path).expectFolders([folder, missing]);
@@ -45,7 +36,7 @@ test("`OpenLedger` notes folders only while they are missing, and once", () =>
   }));
 
 test("`fileState` tells ours from the user's, also after a change", () =>
-  withFolder((folder) => {
+  withTemporaryFolder((folder) => {
     const ledger = new OpenLedger(join(folder, "made.json"));
     const file = join(folder, "config.yaml");
     assert.equal(fileState(ledger.now, file), "absent");
@@ -80,7 +71,7 @@ test("`endProcess` kills a process that ignores SIGTERM, and leaves a foreign pr
 });
 
 test("`claimSupervisor` is for one process at a time", () =>
-  withFolder((folder) => {
+  withTemporaryFolder((folder) => {
     const paths = upPaths({ ...DEFAULT_PLACES, runDir: folder });
     {
       using claim = claimSupervisor(paths);
@@ -100,7 +91,7 @@ test("`claimSupervisor` is for one process at a time", () =>
   }));
 
 test("`claimSupervisor` finds the agent of a supervisor that is gone, and leaves one that runs on to the next", () =>
-  withFolder((folder) => {
+  withTemporaryFolder((folder) => {
     const paths = upPaths({ ...DEFAULT_PLACES, runDir: folder });
     const agent = markOf(process.ppid);
     const gone = { pid: process.pid, startTicks: 1 };
@@ -173,7 +164,7 @@ for (const [what, damage] of Object.entries({
   "a folder": (path: string) => mkdirSync(path),
 }))
   test(`\`OpenLedger\` sets notes that are ${what} aside and starts over`, () =>
-    withFolder((folder) => {
+    withTemporaryFolder((folder) => {
       const path = join(folder, "made.json");
       damage(path);
       const first = new OpenLedger(path);

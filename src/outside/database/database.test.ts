@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
+import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
 import { isOutside } from "../../kit/errors.ts";
 import { openDatabase } from "./database.ts";
 
-function withFolder(use: (path: string) => void): void {
-  const folder = mkdtempSync(join(tmpdir(), "nodelet-database-"));
-  try {
-    use(join(folder, "objects.db"));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
+/** Calls `use` with the path of a database that is not there yet. */
+const withDatabase = (use: (path: string) => void): Promise<void> =>
+  withTemporaryFolder((folder) => use(join(folder, "objects.db")));
 
 /** Some pages of rows. */
 function filled(path: string): void {
@@ -61,7 +56,7 @@ describe("openDatabase", () => {
   };
   for (const [damage, [apply, why]] of Object.entries(DAMAGES))
     test(`a file that is ${damage} is refused with the reason, and left as it is`, () =>
-      withFolder((path) => {
+      withDatabase((path) => {
         filled(path);
         apply(path);
         assert.throws(
@@ -72,7 +67,7 @@ describe("openDatabase", () => {
       }));
 
   test("rows that are set aside are kept with the reason until they are rewritten", () =>
-    withFolder((path) => {
+    withDatabase((path) => {
       filled(path);
       const first = openDatabase(path);
       const row = { collection: "maps", key: "a/7", content: "x".repeat(500) };
