@@ -122,7 +122,7 @@ function evictionPorts(options: EvictionLoopOptions, deps: EvictionLoopDeps): Ev
     measureNode,
     hasUnobservedPods: () =>
       outside.clock.monotonic() - startedAt < OBSERVED_WITHIN_MS &&
-      (!pipeline.seen.get() || pods.list().some(({ freshness }) => freshness === "unobserved")),
+      (!pipeline.seen.get() || pods.list().some(({ sync }) => sync.freshness === "unobserved")),
     candidates: () =>
       pods.list().flatMap((record) => {
         const ending = endingOf(record, outside.clock.monotonic());
@@ -213,8 +213,8 @@ const NO_STORAGE: ReadonlyMap<string, PodStorage> = new Map();
  * Whether a pod ends already; `undefined` for pods that have nothing to give back, and for those that the runtime has reported
  * nothing of since the agent started: they can neither be measured nor ended.
  */
-function endingOf({ life, freshness }: PodRecord, now: number) {
-  if (freshness === "unobserved") return undefined;
+function endingOf({ life, sync }: PodRecord, now: number) {
+  if (sync.freshness === "unobserved") return undefined;
   if (life.kind === "running") return "no";
   if (life.kind !== "terminating") return undefined;
   if (now > life.killBy + OVERDUE_MS) return "overdue";
@@ -335,8 +335,8 @@ async function deleteImages(
  */
 async function clearEnded(deps: EvictionLoopDeps, signal: AbortSignal): Promise<void> {
   const { pods } = deps.pipeline;
-  const ended = pods.list().filter(({ life, observed, source }) => {
-    const isDone = life.kind === "terminated" && source === "api";
+  const ended = pods.list().filter(({ life, observed, desired }) => {
+    const isDone = life.kind === "terminated" && desired.source === "api";
     return isDone && observed.containers.length > 0;
   });
   for (const { uid } of ended) deps.news.publish({ kind: "clear", uid });

@@ -60,13 +60,13 @@ test("exposePods counts pods that are desired, active and worked on, with the Go
   const ending = { kind: "terminating", cause, graceSeconds: 1, killBy: at(1) } as const;
   const ended = { kind: "terminated", cause } as const;
   const list = () => [
-    aRecord({}, { source: "api" }),
-    aRecord({}, { source: "api", life: ending }),
-    aRecord({}, { source: "api", life: ended }),
-    aRecord({}, { source: "api", life: ending, removal: true }),
-    aRecord({}, { source: "file" }),
-    aRecord({}, { source: "http", life: ended, removal: true }),
-    aRecord({}, { source: "runtime", life: ending }),
+    aRecord({}, { desired: { source: "api" } }),
+    aRecord({}, { desired: { source: "api" }, life: ending }),
+    aRecord({}, { desired: { source: "api" }, life: ended }),
+    aRecord({}, { desired: { source: "api", removed: true }, life: ending }),
+    aRecord({}, { desired: { source: "file" } }),
+    aRecord({}, { desired: { source: "http", removed: true }, life: ended }),
+    aRecord({}, { desired: { source: "runtime" }, life: ending }),
   ];
   exposePods(metrics, { pods: { subscribe: () => () => {}, list } });
   const page = metrics.expose();

@@ -1,7 +1,7 @@
 import { qosClassOf } from "../api/pod/qos.ts";
 import type { MetricsRegistry } from "../kit/metrics.ts";
 import type { Pods } from "../pipeline/pods/pods.ts";
-import type { PodRecord } from "../pipeline/pods/record.ts";
+import { isStatic, type PodRecord } from "../pipeline/pods/record.ts";
 
 /** Reasons of rejections with a label of their own (kubelet.go admissionRejectionReasons). */
 const NAMED_REASONS: ReadonlySet<string> = new Set([
@@ -67,8 +67,8 @@ function countResizes(metrics: MetricsRegistry, pods: Pick<Pods, "list">): void 
   );
 }
 
-const isStatic = ({ source }: PodRecord): boolean => source === "file" || source === "http";
-const isDesired = ({ source, removal }: PodRecord): boolean => source !== "runtime" && !removal;
+const isDesired = ({ desired: { source, removed } }: PodRecord): boolean =>
+  source !== "runtime" && !removed;
 
 /** A pod that has ended, or was rejected, uses no resources. */
 const isActive = (record: PodRecord): boolean =>
@@ -85,7 +85,8 @@ const WORKING = [
 ] as const;
 
 function workOn(record: PodRecord): { config: string; lifecycle: string; static: string } {
-  const { life, source } = record;
+  const { life } = record;
+  const { source } = record.desired;
   const config = isDesired(record) ? "desired" : source === "runtime" ? "runtime_only" : "orphan";
   const begun = config === "desired" ? "sync" : "terminating";
   const lifecycle = life.kind === "waiting" || life.kind === "running" ? begun : life.kind;

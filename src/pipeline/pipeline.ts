@@ -163,7 +163,7 @@ function acceptDesired(
   { uid, pod, source }: DesiredPod,
   { events, nodeInfo }: PipelineDeps,
 ): void {
-  const before = pods.get(uid)?.desired;
+  const before = pods.get(uid)?.desired.pod;
   recordMissingFeatures(events, { before, now: pod }, nodeInfo().declaredFeatures);
   pods.accept({ kind: "desired", uid, pod, source });
 }

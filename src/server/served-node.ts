@@ -62,5 +62,5 @@ export function findPod(
   const found = pipeline.pods
     .list()
     .filter(({ pod }) => pod.metadata?.namespace === namespace && pod.metadata?.name === name);
-  return found.find(({ removal }) => !removal) ?? found[0];
+  return found.find(({ desired }) => !desired.removed) ?? found[0];
 }

@@ -5,13 +5,13 @@ const GUARDS: readonly Guard[] = [
   {
     name: "life advances on a fresh observation only",
     file: "src/pipeline/pods/transition.ts",
-    line: `if (record.freshness !== "fresh") return record;`,
+    line: `if (record.sync.freshness !== "fresh") return record;`,
     without: "",
   },
   {
     name: "a pod is planned on a fresh observation only",
     file: "src/pipeline/pods/actor.ts",
-    line: `this.#record.freshness !== "fresh"`,
+    line: `this.#record.sync.freshness !== "fresh"`,
     without: "false",
   },
   {
@@ -23,7 +23,7 @@ const GUARDS: readonly Guard[] = [
   {
     name: "only an observation after the last action is fresh",
     file: "src/pipeline/pods/transition.ts",
-    line: "observed.asOf >= record.actedAt",
+    line: "observed.asOf >= sync.actedAt",
     without: "true",
   },
   {

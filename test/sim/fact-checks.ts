@@ -10,7 +10,7 @@ export function wrongFact({ pipeline }: RunningAgent): string | undefined {
   for (const record of records) {
     const fact = podFacts.get(record.uid);
     if (!fact || !isSameFact(fact, factOf(record)))
-      return `of pod ${record.uid} others know ${fact?.life}${fact?.busy ? ", busy" : ""}, but it is ${record.life.kind}, ${record.freshness}`;
+      return `of pod ${record.uid} others know ${fact?.life}${fact?.busy ? ", busy" : ""}, but it is ${record.life.kind}, ${record.sync.freshness}`;
   }
   const facts = podFacts.values();
   if (facts.length === records.length) return undefined;

@@ -206,7 +206,8 @@ class ResizeGame {
 
   #checkStatus(record: PodRecord, tally: ResizeTally): void {
     const world = this.#world;
-    const { pod, desired, resize } = record;
+    const { pod, resize, retries } = record;
+    const desired = record.desired.pod;
     const name = pod.metadata?.name ?? "";
     const found = this.#pods().find(({ metadata }) => metadata?.name === name);
     const api = found ?? world.fail(`pod ${name} is not in the API`);
@@ -216,7 +217,7 @@ class ResizeGame {
     const pending = conditions.find(({ type }) => type === "PodResizePending");
     if (conditions.some(({ type }) => type === "PodResizeInProgress"))
       world.fail(
-        `pod ${name} is still being resized: ${JSON.stringify([resize, record.stepFailures])}`,
+        `pod ${name} is still being resized: ${JSON.stringify([resize, retries.failures])}`,
       );
     const isGiven = isSameAllocation(allocationOf(pod), allocationOf(desired));
     if ((pending === undefined) !== isGiven || (resize.requested === undefined) !== isGiven)
@@ -234,11 +235,11 @@ class ResizeGame {
 
   /** A pod waits only for what is really not to be had. */
   #checkPending(record: PodRecord, reason: string): void {
-    const { desired, uid, pod } = record;
+    const { uid, pod } = record;
     const world = this.#world;
     const agent = world.agent ?? world.fail("the agent is not up");
     const { allocatable } = agent.capacity;
-    const wanted = podResources(desired).requests;
+    const wanted = podResources(record.desired.pod).requests;
     const isTooLarge =
       wanted.cpuMilli > allocatable.cpuMilli || wanted.memoryBytes > allocatable.memoryBytes;
     if (isTooLarge !== (reason === "Infeasible"))

@@ -231,16 +231,16 @@ export function checkBecame(
 function recordInShort(world: World, uid: string): string {
   const record = world.agent?.pipeline.pods.list().find((known) => known.uid === uid);
   if (!record) return "no record";
-  const { life, admission, freshness, observed, stepFailures, waits, prerequisites } = record;
+  const { life, admission, sync, observed, retries, lastPlan, prerequisites } = record;
   const containers = observed.containers.map(({ id, state, name }) => `${name}=${id} ${state}`);
   return JSON.stringify({
     life: life.kind,
     admission,
-    freshness,
+    sync,
     sandboxes: observed.sandboxes,
     containers,
-    stepFailures,
-    waits,
+    failures: retries.failures,
+    waits: lastPlan.waits,
     prerequisites,
   });
 }

@@ -83,27 +83,41 @@ export interface Given {
   readonly containers?: readonly ObservedContainer[];
 }
 
+/** Groups of a record of which a test names what it is about. */
+type Group = "desired" | "sync" | "retries" | "tracked" | "lastPlan";
+
+/** In what a record is to differ from that of a running pod. */
+export type RecordChanges = Partial<Omit<PodRecord, Group>> & {
+  readonly [K in Group]?: Partial<PodRecord[K]>;
+};
+
 /** A running pod of which everything around it is in place. */
-export function aRecord(given: Given = {}, more: Partial<PodRecord> = {}): PodRecord {
+export function aRecord(given: Given = {}, more: RecordChanges = {}): PodRecord {
   const pod = given.pod ?? aPod();
   const observed = {
     asOf: at(0),
     sandboxes: given.sandboxes ?? [aSandbox()],
     containers: given.containers ?? [],
   };
+  const record = newRecord({
+    uid: UID,
+    pod,
+    source: "file",
+    observed,
+    startedAt: WALL,
+    mayHavePrerequisites: false,
+  });
   return {
-    ...newRecord({
-      uid: UID,
-      pod,
-      source: "file",
-      observed,
-      startedAt: WALL,
-      mayHavePrerequisites: false,
-    }),
+    ...record,
     life: { kind: "running" },
     admission: { kind: "admitted" },
     prerequisites: { directories: "present", cgroup: "present", volumes: "present" },
     ...more,
+    desired: { ...record.desired, ...more.desired },
+    sync: { ...record.sync, ...more.sync },
+    retries: { ...record.retries, ...more.retries },
+    tracked: { ...record.tracked, ...more.tracked },
+    lastPlan: { ...record.lastPlan, ...more.lastPlan },
   };
 }
 

@@ -1,4 +1,9 @@
-import { allocationOf, largerRequests, withAllocation } from "../../api/pod/allocation.ts";
+import {
+  allocationOf,
+  isSameAllocation,
+  largerRequests,
+  withAllocation,
+} from "../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../api/pod-identity.ts";
 import type { PodRecord } from "../pods/record.ts";
 import type { AllocationLedger } from "./ledger.ts";
@@ -9,6 +14,9 @@ export function heldBy(
   ledger: AllocationLedger,
 ): IdentifiedPod {
   const given = ledger.asAllocated(pod);
-  if (!resize.inProgress && given === pod) return pod;
-  return withAllocation(given, largerRequests(allocationOf(given), ledger.actuated(given)));
+  const allocation = allocationOf(given);
+  // What was given a moment ago may be missing in the record still.
+  const isChanging = resize.inProgress || !isSameAllocation(allocation, allocationOf(pod));
+  if (!isChanging) return pod;
+  return withAllocation(given, largerRequests(allocation, ledger.actuated(given)));
 }

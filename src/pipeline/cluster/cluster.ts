@@ -20,6 +20,7 @@ import type { TaskScope } from "../../kit/scope.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import { isReleasable } from "../pods/observed.ts";
 import type { PodsView } from "../pods/pods.ts";
+import { isStatic } from "../pods/record.ts";
 import type { Statuses } from "../status/status.ts";
 import { ApiPods } from "./api-pods.ts";
 import { type MirrorAction, planMirrors } from "./plan-mirrors.ts";
@@ -94,7 +95,7 @@ export class ClusterPods {
       statuses.subscribe((uid, now) => this.#writer.set(uid, now)),
       pods.subscribe((record) => {
         if (isReleasable(record)) this.#writer.setFinished(record.uid);
-        if (record.source !== "api" && record.source !== "runtime") this.#checkMirrors();
+        if (isStatic(record)) this.#checkMirrors();
       }),
       this.#api.subscribe((pod) => {
         this.#writer.apiChanged(pod);
@@ -132,10 +133,8 @@ export class ClusterPods {
     if (!this.#api.synced) return undefined;
     const statics = pods
       .list()
-      .filter(
-        ({ source, life }) => (source === "file" || source === "http") && life.kind !== "released",
-      )
-      .map(({ pod, removal }) => ({ pod, going: removal }));
+      .filter((record) => isStatic(record) && record.life.kind !== "released")
+      .map(({ pod, desired }) => ({ pod, going: desired.removed }));
     const { metadata } = this.#deps.node.get() ?? {};
     const node =
       metadata?.name && metadata.uid && metadata.deletionTimestamp === undefined

@@ -102,7 +102,7 @@ export class PodActor {
       const before = this.#record;
       this.#become(transition(before, signal, this.#deps.clock.monotonic()));
       this.#recordResize(before.resize);
-      recordDegraded(before.degraded, this.#record, this.#deps.ports);
+      recordDegraded(before.sync.degraded, this.#record, this.#deps.ports);
       this.#recordHistory(before);
       if (signal.kind === "progress" && signal.message !== undefined)
         this.#attempts.waits(signal.container, signal.message);
@@ -115,11 +115,15 @@ export class PodActor {
   #plan(): PodPlan | undefined {
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
-    if (this.#inFlight || this.#record.freshness !== "fresh") return undefined;
+    if (this.#inFlight || this.#record.sync.freshness !== "fresh") return undefined;
     const { context, plan } = this.#planNow();
     this.#syncMs = jitter(this.#deps.random, context.syncMs, SYNC_JITTER);
     this.#recordNewEvents(plan);
-    this.#become({ ...this.#record, waits: plan.waits, standing: plan.standing });
+    const { waits, standing } = plan;
+    this.#become({
+      ...this.#record,
+      lastPlan: { ...this.#record.lastPlan, waits, standing },
+    });
     if (plan.ends) {
       this.#deps.ports.decisions.record(this.#record, plan.ends.decision);
       this.post({ kind: "terminate", cause: plan.ends.cause });
@@ -136,7 +140,7 @@ export class PodActor {
 
   /** A turn costs more than a plan: there is none as long as the plan has nothing to do. */
   #sync(): void {
-    if (this.#inFlight || this.#record.freshness !== "fresh") return;
+    if (this.#inFlight || this.#record.sync.freshness !== "fresh") return;
     const { plan } = this.#planNow();
     if (plan.actions.length > 0 || plan.ends) this.post({ kind: "tick" });
     else this.#armSync(plan.wakeAt);
@@ -243,13 +247,13 @@ export class PodActor {
   /** Records decisions to wait once, when they are taken, and an event when a back-off begins. */
   #recordNewEvents(plan: PodPlan): void {
     this.#recordOnce(plan.events);
-    const before = new Set(this.#record.standing.map(standingKey));
+    const before = new Set(this.#record.lastPlan.standing.map(standingKey));
     for (const decision of plan.standing) {
       if (!before.has(standingKey(decision)))
         this.#deps.ports.decisions.record(this.#record, decision);
     }
     for (const [container, wait] of Object.entries(plan.waits)) {
-      const known = this.#record.waits[container];
+      const known = this.#record.lastPlan.waits[container];
       if (known?.reason === wait.reason && known.message === wait.message) continue;
       if (wait.reason !== "CrashLoopBackOff") continue;
       const { name, namespace } = this.#record.pod.metadata ?? {};

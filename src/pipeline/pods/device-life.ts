@@ -17,9 +17,9 @@ export interface DeviceLife {
 
 /** The stage of the pod's life, from its record. */
 export function deviceLife(record: PodRecord): DeviceLife {
-  const { life, source, observed } = record;
+  const { life, desired, observed } = record;
   return {
-    known: source !== "runtime",
+    known: desired.source !== "runtime",
     ended: life.kind === "terminated" || life.kind === "released",
     initsDone: areInitsDone(record),
     running: new Set(livingContainers(observed).map(({ name }) => name)),
@@ -30,9 +30,9 @@ export function deviceLife(record: PodRecord): DeviceLife {
  * Reported on a fresh observation of a ready sandbox only: in a new one the init containers run again, and one that is
  * about to start may already have been given what it needs.
  */
-function areInitsDone({ freshness, life, observed, pod }: PodRecord): boolean {
+function areInitsDone({ sync, life, observed, pod }: PodRecord): boolean {
   const sandbox = newestSandbox(observed);
-  if (freshness !== "fresh" || life.kind !== "running" || !sandbox?.ready) return false;
+  if (sync.freshness !== "fresh" || life.kind !== "running" || !sandbox?.ready) return false;
   const began = regularContainers(pod).some(
     ({ container }) => attemptIn(observed, sandbox.id, container.name) !== undefined,
   );

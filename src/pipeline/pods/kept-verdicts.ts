@@ -1,7 +1,7 @@
 // pure
 import type { PodStatus } from "../../api/generated/types.ts";
 import type { Observation } from "../../api/observation.ts";
-import type { PodRecord, ProbeVerdicts } from "./record.ts";
+import type { ProbeVerdicts, TrackedContainers } from "./record.ts";
 
 /**
  * What probes had found out before the agent was started again, read from the status that was published
@@ -12,7 +12,7 @@ import type { PodRecord, ProbeVerdicts } from "./record.ts";
 export function keptVerdicts(
   observed: Observation,
   published: PodStatus | undefined,
-): PodRecord["probes"] {
+): TrackedContainers["probes"] {
   const statuses = [
     ...(published?.containerStatuses ?? []),
     ...(published?.initContainerStatuses ?? []),

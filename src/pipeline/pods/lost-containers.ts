@@ -12,14 +12,14 @@ import type { PodRecord } from "./record.ts";
 export type LostContainers = Readonly<Record<string, number>>;
 
 /** What is lost when `now` is seen after what the record holds. */
-export function lostSince({ pod, observed, lost }: PodRecord, now: Observation): LostContainers {
+export function lostSince({ pod, observed, tracked }: PodRecord, now: Observation): LostContainers {
   const next: Record<string, number> = {};
   for (const { container } of regularContainers(pod)) {
     const { name } = container;
     if (now.containers.some((attempt) => attempt.name === name)) continue;
     const seen = latestAttempt(observed, name);
     if (seen && seen.state !== "created") next[name] = exitCodeOf(seen);
-    else if (lost[name] !== undefined) next[name] = lost[name];
+    else if (tracked.lost[name] !== undefined) next[name] = tracked.lost[name];
   }
   return next;
 }
@@ -44,9 +44,9 @@ export function lostBefore(
 }
 
 /** How the container last ended, if it has and nothing of it is there since. */
-export function lastEnd({ observed, lost }: PodRecord, name: string): EndedAttempt | undefined {
+export function lastEnd({ observed, tracked }: PodRecord, name: string): EndedAttempt | undefined {
   const attempt = latestAttempt(observed, name);
   if (attempt) return attempt.state === "exited" ? attempt : undefined;
-  const exitCode = lost[name];
+  const exitCode = tracked.lost[name];
   return exitCode === undefined ? undefined : { exitCode };
 }

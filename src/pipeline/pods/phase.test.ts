@@ -9,18 +9,18 @@ import {
   aSandbox,
   at,
   type Given,
+  type RecordChanges,
 } from "../../../test/support/pods.ts";
 import { derivePhase, type PodPhase } from "./phase.ts";
-import type { PodRecord } from "./record.ts";
 
 const two = { containers: [aContainer("a"), aContainer("b")] };
 const PREP = aContainer("prep");
 const SIDE = aContainer("side", { restartPolicy: "Always" });
-const ending: Partial<PodRecord> = {
+const ending: RecordChanges = {
   life: { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(1) },
 };
 
-type Row = readonly [name: string, given: Given, phase: PodPhase, record?: Partial<PodRecord>];
+type Row = readonly [name: string, given: Given, phase: PodPhase, record?: RecordChanges];
 
 /** Nothing runs any more, and there may be a new sandbox; what ran is in the old one, or forgotten. */
 const sandboxes = [aSandbox({ id: "sb-1", attempt: 1 }), aSandbox({ ready: false })];
@@ -62,7 +62,7 @@ const AFTER_REBOOT: readonly Row[] = [
     "again: the runtime has forgotten everything",
     { pod: prepared, sandboxes: [] },
     "Pending",
-    { lost: { a: 137 } },
+    { tracked: { lost: { a: 137 } } },
   ],
   ["again, without init containers", { sandboxes, containers: [anEnd("a", 137)] }, "Running"],
   [
@@ -165,20 +165,20 @@ const ROWS: readonly Row[] = [
     "one running, one gone from the runtime",
     { pod: aPod(two), containers: [anAttempt("a")] },
     "Running",
-    { lost: { b: 137 } },
+    { tracked: { lost: { b: 137 } } },
   ],
-  ["all gone from the runtime", {}, "Running", { lost: { a: 137 } }],
+  ["all gone from the runtime", {}, "Running", { tracked: { lost: { a: 137 } } }],
   [
     "gone from the runtime under Never",
     { pod: aPod({ restartPolicy: "Never" }) },
     "Failed",
-    { lost: { a: 137 } },
+    { tracked: { lost: { a: 137 } } },
   ],
   [
     "gone after its work, and init containers too",
     { pod: aPod({ initContainers: [PREP], restartPolicy: "OnFailure" }) },
     "Succeeded",
-    { lost: { a: 0 } },
+    { tracked: { lost: { a: 0 } } },
   ],
   ["unknown state", { containers: [anAttempt("a", { state: "unknown" })] }, "Pending"],
   ["ending, still running", { containers: [anAttempt("a")] }, "Running", ending],

@@ -92,7 +92,7 @@ function initializesAgain(record: PodRecord): boolean {
 /** Whether the running attempt of a container counts as started: its startup probe succeeded, or it has none. */
 export function isStarted(record: PodRecord, { container }: SpecContainer): boolean {
   if (!container.startupProbe) return true;
-  const verdicts = record.probes[container.name];
+  const verdicts = record.tracked.probes[container.name];
   return (
     verdicts?.containerId === latestAttempt(record.observed, container.name)?.id &&
     verdicts?.startup === "success"

@@ -158,7 +158,7 @@ export class Pods implements PodsView {
     }
     if (held?.desired) {
       const actor = this.#start(held.desired.change, held.desired.before);
-      recordDegraded(before?.degraded, actor.record, this.#deps.ports);
+      recordDegraded(before?.sync.degraded, actor.record, this.#deps.ports);
       if (held.removed) actor.post({ kind: "removed", ...held.removed });
     } else if (held && isEmpty) this.#letIn(nameOf(held));
   }
@@ -169,7 +169,7 @@ export class Pods implements PodsView {
     const record = change();
     if (!record) return;
     this.#publish(record);
-    recordDegraded(before?.degraded, record, this.#deps.ports);
+    recordDegraded(before?.sync.degraded, record, this.#deps.ports);
     for (const listener of this.#listeners) listener(record);
   }
 
@@ -247,7 +247,7 @@ export class Pods implements PodsView {
       if (
         podDisplayName(record.pod) === name &&
         record.uid !== change.uid &&
-        record.source !== "api"
+        record.desired.source !== "api"
       )
         return record;
     }
@@ -395,5 +395,5 @@ export class Pods implements PodsView {
 
 /** Whether the pod is terminating for good, so that a new desired state must wait. */
 function isGoing(record: PodRecord): boolean {
-  return record.removal;
+  return record.desired.removed;
 }

@@ -56,7 +56,7 @@ function hasProbe({ livenessProbe, readinessProbe, startupProbe }: Container): b
 function target(record: PodRecord, spec: SpecContainer): ProbeTarget {
   const attempt = latestAttempt(record.observed, spec.container.name);
   const ended = attempt?.state === "exited" ? attempt : undefined;
-  const known = record.probes[spec.container.name];
+  const known = record.tracked.probes[spec.container.name];
   const verdicts = known?.containerId === attempt?.id ? known : undefined;
   return {
     spec: spec.container,

@@ -17,7 +17,8 @@ export function recordDegraded(
   record: PodRecord,
   { decisions, events }: Pick<PodPorts, "decisions" | "events">,
 ): void {
-  const { degraded, pod } = record;
+  const { pod } = record;
+  const { degraded } = record.sync;
   if (before === degraded) return;
   if (degraded === undefined) {
     decisions.record(record, makeDecision("resumePod", "it can be observed again", {}));

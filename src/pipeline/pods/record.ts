@@ -34,7 +34,12 @@ export type PodLife =
       readonly graceSeconds: number;
       readonly killBy: MonotonicMs;
     }
-  | { readonly kind: "terminated"; readonly cause: TerminationCause }
+  | {
+      readonly kind: "terminated";
+      readonly cause: TerminationCause;
+      /** The runtime is to keep nothing of it, since the disk is short. */
+      readonly cleared?: true;
+    }
   | { readonly kind: "released" };
 
 /** Whether a prerequisite exists; `unknown` after a restart until it was created or removed again. */
@@ -77,7 +82,7 @@ export interface ProbeVerdicts extends Readonly<Partial<Record<ProbeKind, ProbeR
  */
 export type Freshness = "acting" | "stale" | "fresh" | "unobserved";
 
-/** A container that is to be started but not yet, and why; set with every plan. */
+/** A container that is to be started but not yet, and why. */
 export interface Wait {
   readonly reason: string;
   readonly message: string;
@@ -110,46 +115,76 @@ export interface PodResize {
   readonly actuated: ActuatedPod;
 }
 
-/** Everything that is known of a pod. Replaced, never changed; written by the pod's actor only. */
-export interface PodRecord {
-  readonly uid: PodUid;
-  /** With the resources that it was given: by it everything goes. */
+/** What the source has of a pod. */
+export interface DesiredState {
+  /** Other resources than those of the record's `pod` are in `resize.requested`. */
   readonly pod: IdentifiedPod;
-  /** As its source has it: other resources than those of `pod` are in `resize.requested`. */
-  readonly desired: IdentifiedPod;
-  readonly resize: PodResize;
   /** `file`, `http`, `api`, or `runtime` for pods only found running. */
   readonly source: PodOrigin;
-  readonly life: PodLife;
-  readonly admission: Admission;
+  /** The source dropped the pod: everything of it is removed. */
+  readonly removed: boolean;
+}
+
+/** How far `observed` shows what the runtime has now. */
+export interface SyncState {
   readonly freshness: Freshness;
-  readonly observed: Observation;
-  /** Why the pod cannot be observed, once that has lasted; `observed` is what was last known then. */
-  readonly degraded: string | undefined;
   /** When the last run of actions ended. */
   readonly actedAt: MonotonicMs;
-  readonly prerequisites: Prerequisites;
-  /** The source dropped the pod: everything of it is removed. */
-  readonly removal: boolean;
-  /** Of a pod that has ended: the runtime is to keep nothing of it, since the disk is short. */
-  readonly cleared?: true;
-  /** When the agent first saw it. */
-  readonly startedAt: WallMs;
+  /** Why the pod cannot be observed, once that has lasted; `observed` is what was last known then. */
+  readonly degraded: string | undefined;
+}
+
+/** What is not tried again before some time. */
+export interface Retries {
   /** Restart back-off by container name; clock of `WallMs`, as the runtime's end times are. */
   readonly backoff: Readonly<Record<string, RestartBackoff>>;
   /** Last failure by container name, or by step (`#prepare`, `#sandbox`, `#teardown`). */
-  readonly stepFailures: Readonly<Record<string, StepFailure>>;
+  readonly failures: Readonly<Record<string, StepFailure>>;
+}
+
+/** What is known of containers that the runtime does not tell. */
+export interface TrackedContainers {
+  /** Results of probes by container name. */
   readonly probes: Readonly<Record<string, ProbeVerdicts>>;
   /** Ids of attempts that were stopped to be started again, while the runtime has them. */
   readonly replaced: readonly string[];
   /** Regular containers that ran and are gone from the runtime. */
   readonly lost: LostContainers;
+}
+
+/** What the last plan, and the actions of it, leave to be shown. */
+export interface PlanState {
+  /** Containers that are to be started but not yet, by name. */
+  readonly waits: Readonly<Record<string, Wait>>;
+  /** Decisions that hold as long as nothing changes (delays, containers left stopped). */
+  readonly standing: readonly Decision[];
   /** What containers being created wait for, by name; shown unless there is a failure. */
   readonly progress: Readonly<Record<string, string>>;
-  /** Set with every plan. */
-  readonly waits: Readonly<Record<string, Wait>>;
-  /** Decisions of the last plan that hold as long as nothing changes (delays, containers left stopped). */
-  readonly standing: readonly Decision[];
+}
+
+/** Everything that is known of a pod. Replaced, never changed; written by the pod's actor only. */
+export interface PodRecord {
+  readonly uid: PodUid;
+  /** When the agent first saw it. */
+  readonly startedAt: WallMs;
+  /** With the resources that it was given: by it everything goes. */
+  readonly pod: IdentifiedPod;
+  readonly desired: DesiredState;
+  readonly resize: PodResize;
+  readonly life: PodLife;
+  readonly admission: Admission;
+  readonly prerequisites: Prerequisites;
+  /** What the runtime last had of it. */
+  readonly observed: Observation;
+  readonly sync: SyncState;
+  readonly retries: Retries;
+  readonly tracked: TrackedContainers;
+  readonly lastPlan: PlanState;
+}
+
+/** Whether the pod is from a manifest, and not from the API server. */
+export function isStatic({ desired: { source } }: Pick<PodRecord, "desired">): boolean {
+  return source === "file" || source === "http";
 }
 
 /** The source of the desired pod. */
@@ -186,7 +221,7 @@ export interface NewRecord {
   /** Whether this agent may have made things for the pod in a previous run. */
   readonly mayHavePrerequisites: boolean;
   /** The probe results known by then. */
-  readonly probes?: PodRecord["probes"];
+  readonly probes?: TrackedContainers["probes"];
   /** Containers that had run by then and are gone from the runtime. */
   readonly lost?: LostContainers;
 }
@@ -202,26 +237,17 @@ export function newRecord(from: NewRecord): PodRecord {
   const prerequisite: PrerequisiteState = from.mayHavePrerequisites ? "unknown" : "absent";
   return {
     uid: from.uid,
+    startedAt: from.startedAt,
     pod: from.pod,
-    desired: from.desired ?? from.pod,
+    desired: { pod: from.desired ?? from.pod, source: from.source, removed: false },
     resize: from.resize ?? { actuated: asSpecified(from.pod) },
-    source: from.source,
     life: { kind: "waiting" },
     admission: { kind: "undecided" },
-    freshness: "fresh",
-    observed: inRounds(from.pod, from.observed),
-    degraded: undefined,
-    actedAt: from.observed.asOf,
     prerequisites: { directories: prerequisite, cgroup: prerequisite, volumes: prerequisite },
-    removal: false,
-    startedAt: from.startedAt,
-    backoff: {},
-    stepFailures: {},
-    probes: from.probes ?? {},
-    replaced: [],
-    lost: from.lost ?? {},
-    progress: {},
-    waits: {},
-    standing: [],
+    observed: inRounds(from.pod, from.observed),
+    sync: { freshness: "fresh", actedAt: from.observed.asOf, degraded: undefined },
+    retries: { backoff: {}, failures: {} },
+    tracked: { probes: from.probes ?? {}, replaced: [], lost: from.lost ?? {} },
+    lastPlan: { waits: {}, standing: [], progress: {} },
   };
 }

@@ -46,19 +46,19 @@ test("transition: a pod whose work is done ends by itself", () => {
 });
 
 test("transition: a pod that cannot be observed stands still until it can", () => {
-  const record = aRecord({ containers: [anAttempt("a")] }, { freshness: "fresh" });
+  const record = aRecord({ containers: [anAttempt("a")] }, { sync: { freshness: "fresh" } });
   const blind = play(record, [
     { kind: "unobserved", asOf: at(5), problem: undefined },
     { kind: "terminate", cause: { kind: "deleted" } },
     { kind: "unobserved", asOf: at(6), problem: "container a: broken" },
     { kind: "unobserved", asOf: at(7), problem: undefined },
   ]);
-  assert.equal(blind.freshness, "stale");
-  assert.equal(blind.degraded, "container a: broken");
+  assert.equal(blind.sync.freshness, "stale");
+  assert.equal(blind.sync.degraded, "container a: broken");
   assert.deepEqual(blind.observed, record.observed, "what was last known is kept");
   assert.equal(blind.life.kind, "terminating");
   const healed = transition(blind, { kind: "observed", observed: seen(8, [anEnd("a", 0)]) }, at(9));
-  assert.equal(healed.degraded, undefined);
+  assert.equal(healed.sync.degraded, undefined);
   assert.equal(healed.life.kind, "terminated");
 });
 
@@ -67,8 +67,8 @@ test("transition: an older failure takes nothing back", () => {
     { kind: "observed", observed: seen(10, [anAttempt("a")]) },
     { kind: "unobserved", asOf: at(9), problem: "late" },
   ]);
-  assert.equal(record.freshness, "fresh");
-  assert.equal(record.degraded, undefined);
+  assert.equal(record.sync.freshness, "fresh");
+  assert.equal(record.sync.degraded, undefined);
 });
 
 test("transition: nothing is called ended on an observation from before the last action", () => {
@@ -79,7 +79,7 @@ test("transition: nothing is called ended on an observation from before the last
     { kind: "observed", observed: seen(9, [anEnd("a", 1)]) },
   ]);
   assert.equal(ending.life.kind, "terminating");
-  assert.equal(ending.freshness, "stale");
+  assert.equal(ending.sync.freshness, "stale");
   const later = transition(
     ending,
     { kind: "observed", observed: seen(11, [anAttempt("a")]) },
@@ -155,7 +155,7 @@ test("transition: what was stopped to be started again does not end the pod by e
   const done = play(stopped, [{ kind: "observed", observed: seen(20, [next, anEnd("a", 0)]) }]);
   assert.deepEqual(done.life, { kind: "terminated", cause: { kind: "completed" } });
   const gone = play(stopped, [{ kind: "observed", observed: seen(30, [next]) }]);
-  assert.deepEqual(gone.replaced, []);
+  assert.deepEqual(gone.tracked.replaced, []);
 });
 
 test("transition: another image is not held back by what went wrong with the one before", () => {
@@ -165,13 +165,13 @@ test("transition: another image is not held back by what went wrong with the one
     failures: 6,
     notBefore: at(300_000),
   };
-  const stepFailures = { a: stepFailure, b: stepFailure, "#prepare": stepFailure };
+  const failures = { a: stepFailure, b: stepFailure, "#prepare": stepFailure };
   const of = (image: string) => aPod({ containers: [aContainer("a", { image }), aContainer("b")] });
-  const stuck = aRecord({ pod: of("img:bad") }, { stepFailures });
+  const stuck = aRecord({ pod: of("img:bad") }, { retries: { failures } });
   const mended = play(stuck, [{ kind: "desired", pod: of("img:good") }]);
-  assert.deepEqual(Object.keys(mended.stepFailures), ["b", "#prepare"]);
+  assert.deepEqual(Object.keys(mended.retries.failures), ["b", "#prepare"]);
   const same = play(stuck, [{ kind: "desired", pod: of("img:bad") }]);
-  assert.equal(same.stepFailures, stepFailures);
+  assert.equal(same.retries.failures, failures);
 });
 
 test("transition: a container that the runtime forgot has ended", () => {
@@ -186,7 +186,7 @@ test("transition: a container that the runtime forgot has ended", () => {
   const unstarted = forget(never, [anAttempt("a", { state: "created" })]);
   assert.deepEqual([unstarted.life.kind, derivePhase(unstarted)], ["running", "Pending"]);
   const again = play(always, [{ kind: "observed", observed: seen(2, [anAttempt("a")]) }]);
-  assert.deepEqual(again.lost, {});
+  assert.deepEqual(again.tracked.lost, {});
 });
 
 test("transition: a failure delays its container for its retry time", () => {
@@ -204,7 +204,7 @@ test("transition: a failure delays its container for its retry time", () => {
       actuated: asSpecified(aPod()),
     },
   ]);
-  assert.deepEqual(record.stepFailures["a"], {
+  assert.deepEqual(record.retries.failures["a"], {
     reason: "ErrImagePull",
     message: "no",
     failures: 1,
@@ -217,7 +217,7 @@ test("transition: verdicts of a new attempt replace those of the old one", () =>
     { kind: "probed", container: "a", containerId: "a-0", probe: "readiness", result: "success" },
     { kind: "probed", container: "a", containerId: "a-1", probe: "liveness", result: "failure" },
   ]);
-  assert.deepEqual(record.probes["a"], { containerId: "a-1", liveness: "failure" });
+  assert.deepEqual(record.tracked.probes["a"], { containerId: "a-1", liveness: "failure" });
 });
 
 const containersArb = fc.subarray(
@@ -266,7 +266,7 @@ test("transition: any history of signals is taken in, and life only goes forward
           assert(record.life.killBy <= before.life.killBy);
         }
         if (before.life.kind === "terminating" && record.life.kind === "terminated")
-          assert.equal(record.freshness, "fresh");
+          assert.equal(record.sync.freshness, "fresh");
       });
     }),
     { numRuns: 2000 },

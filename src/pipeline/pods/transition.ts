@@ -18,9 +18,11 @@ import {
   type PodRecord,
   type Prerequisites,
   type ProbeVerdicts,
+  type Retries,
   STEP_RESIZE,
   type StepFailure,
   type TerminationCause,
+  type TrackedContainers,
 } from "./record.ts";
 import { requestedResize } from "./resize/resize-state.ts";
 import type { PodSignal } from "./signals.ts";
@@ -38,7 +40,7 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     case "desired":
       return endWhenDeleted(desire(record, signal), now);
     case "removed":
-      return end({ ...record, removal: true }, { kind: "deleted" }, signal.graceSeconds, now);
+      return drop(record, signal, now);
     case "admitted":
       return admit(record);
     case "deferred":
@@ -66,7 +68,7 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
     case "progress":
       return progressed(record, signal);
     case "clear":
-      return record.life.kind === "terminated" ? { ...record, cleared: true } : record;
+      return clear(record);
     case "tick":
       return record;
     default:
@@ -75,35 +77,45 @@ function absorb(record: PodRecord, signal: PodSignal, now: MonotonicMs): PodReco
 }
 
 /** What the source wants now, with the resources that the pod was given. */
-function desire(record: PodRecord, { pod: desired }: Signal<"desired">): PodRecord {
-  const pod = withAllocation(desired, allocationOf(record.pod));
-  const stepFailures = withoutOldImages(record, desired);
-  const requested = requestedResize(pod, desired);
+function desire(record: PodRecord, signal: Signal<"desired">): PodRecord {
+  const desired = { ...record.desired, pod: signal.pod };
+  const pod = withAllocation(desired.pod, allocationOf(record.pod));
+  const retries = withoutOldImages(record, desired.pod);
+  const requested = requestedResize(pod, desired.pod);
   const { pending: _, requested: __, ...done } = record.resize;
   const resize = requested ? { ...record.resize, requested } : done;
-  return { ...record, pod, desired, stepFailures, resize };
+  return { ...record, pod, desired, retries, resize };
+}
+
+function drop(record: PodRecord, { graceSeconds }: Signal<"removed">, now: MonotonicMs): PodRecord {
+  const desired = { ...record.desired, removed: true };
+  return end({ ...record, desired }, { kind: "deleted" }, graceSeconds, now);
+}
+
+function clear(record: PodRecord): PodRecord {
+  const { life } = record;
+  return life.kind === "terminated" ? { ...record, life: { ...life, cleared: true } } : record;
 }
 
 /** What went wrong with another image than the one that is wanted now holds nothing back. */
-function withoutOldImages(
-  { pod, stepFailures }: PodRecord,
-  desired: IdentifiedPod,
-): PodRecord["stepFailures"] {
+function withoutOldImages({ pod, retries }: PodRecord, desired: IdentifiedPod): Retries {
+  const { failures } = retries;
   const imageIn = (of: IdentifiedPod, name: string) => findSpecContainer(of, name)?.container.image;
   const isOld = (step: string) => imageIn(pod, step) !== imageIn(desired, step);
-  if (!Object.keys(stepFailures).some(isOld)) return stepFailures;
-  return Object.fromEntries(Object.entries(stepFailures).filter(([step]) => !isOld(step)));
+  if (!Object.keys(failures).some(isOld)) return retries;
+  const kept = Object.entries(failures).filter(([step]) => !isOld(step));
+  return { ...retries, failures: Object.fromEntries(kept) };
 }
 
 function resized(
   record: PodRecord,
   { allocation, generation, actuated }: Signal<"resized">,
 ): PodRecord {
-  const { [STEP_RESIZE]: _, ...stepFailures } = record.stepFailures;
-  const pod = withAllocation(record.desired, allocation);
-  const requested = requestedResize(pod, record.desired);
+  const { [STEP_RESIZE]: _, ...failures } = record.retries.failures;
+  const pod = withAllocation(record.desired.pod, allocation);
+  const requested = requestedResize(pod, record.desired.pod);
   const resize = { actuated, inProgress: { generation }, ...(requested ? { requested } : {}) };
-  return { ...record, pod, stepFailures, resize };
+  return { ...record, pod, retries: { ...record.retries, failures }, resize };
 }
 
 function admit(record: PodRecord): PodRecord {
@@ -166,31 +178,31 @@ function end(
 /** Only what was asked after the last run of actions ended is fresh; older observations are kept out. */
 function observe(record: PodRecord, observed: Observation): PodRecord {
   if (observed.asOf < record.observed.asOf) return record;
-  const fresh = record.freshness !== "acting" && observed.asOf >= record.actedAt;
+  const { sync, tracked } = record;
+  const fresh = observed.asOf >= sync.actedAt ? "fresh" : "stale";
+  const freshness = sync.freshness === "acting" ? "acting" : fresh;
+  const seen = withReplaced(inRounds(record.pod, observed), tracked.replaced);
   return {
     ...record,
-    ...withReplaced(inRounds(record.pod, observed), record.replaced),
-    lost: lostSince(record, observed),
-    degraded: undefined,
-    freshness: record.freshness === "acting" ? "acting" : fresh ? "fresh" : "stale",
+    observed: seen.observed,
+    sync: { ...sync, freshness, degraded: undefined },
+    tracked: { ...tracked, replaced: seen.replaced, lost: lostSince(record, observed) },
   };
 }
 
 /** What was last seen may be wrong by now: until the pod can be observed nothing is planned on it. */
 function unobserved(record: PodRecord, { asOf, problem }: Signal<"unobserved">): PodRecord {
   if (asOf < record.observed.asOf) return record;
-  return {
-    ...record,
-    degraded: problem ?? record.degraded,
-    freshness: record.freshness === "acting" ? "acting" : "stale",
-  };
+  const { sync } = record;
+  const freshness = sync.freshness === "acting" ? "acting" : "stale";
+  return { ...record, sync: { ...sync, freshness, degraded: problem ?? sync.degraded } };
 }
 
 /** Marks the attempts that were stopped to be started again; those that are gone are forgotten. */
 function withReplaced(
   observed: Observation,
   ids: readonly string[],
-): Pick<PodRecord, "observed" | "replaced"> {
+): Pick<PodRecord, "observed"> & Pick<TrackedContainers, "replaced"> {
   if (ids.length === 0) return { observed, replaced: ids };
   const containers = observed.containers.map((attempt) =>
     ids.includes(attempt.id) ? { ...attempt, replaced: true as const } : attempt,
@@ -204,42 +216,41 @@ function begin(record: PodRecord, { backoff, touches, replaces }: Signal<"acting
     -readonly [K in keyof Prerequisites]: Prerequisites[K];
   };
   for (const part of touches) if (prerequisites[part] === "absent") prerequisites[part] = "unknown";
+  const { sync, retries, tracked } = record;
   return {
     ...record,
-    freshness: "acting",
+    sync: { ...sync, freshness: "acting" },
     prerequisites,
-    backoff: { ...record.backoff, ...backoff },
-    replaced: [...new Set([...record.replaced, ...replaces])],
+    retries: { ...retries, backoff: { ...retries.backoff, ...backoff } },
+    tracked: { ...tracked, replaced: [...new Set([...tracked.replaced, ...replaces])] },
   };
 }
 
 function finish(record: PodRecord, { results, at, actuated }: Signal<"acted">): PodRecord {
-  const stepFailures: Record<string, StepFailure> = { ...record.stepFailures };
+  const failures: Record<string, StepFailure> = { ...record.retries.failures };
   const prerequisites = { ...record.prerequisites } as {
     -readonly [K in keyof Prerequisites]: Prerequisites[K];
   };
   for (const { step, outcome, prerequisite } of results) {
     if (prerequisite) prerequisites[prerequisite.part] = prerequisite.now;
-    if (outcome.kind === "done") delete stepFailures[step];
+    if (outcome.kind === "done") delete failures[step];
     else if (outcome.kind === "failed") {
       const { reason, message, retryInMs } = outcome;
-      stepFailures[step] = {
+      failures[step] = {
         reason,
         message,
-        failures: (stepFailures[step]?.failures ?? 0) + 1,
+        failures: (failures[step]?.failures ?? 0) + 1,
         notBefore: after(at, retryInMs),
       };
     }
   }
-  const resize = { ...record.resize, actuated };
   return {
     ...record,
-    freshness: "stale",
-    actedAt: at,
-    stepFailures,
+    sync: { ...record.sync, freshness: "stale", actedAt: at },
+    retries: { ...record.retries, failures },
     prerequisites,
-    resize,
-    progress: {},
+    resize: { ...record.resize, actuated },
+    lastPlan: { ...record.lastPlan, progress: {} },
   };
 }
 
@@ -247,12 +258,14 @@ function probed(
   record: PodRecord,
   { container, containerId, probe, result }: Signal<"probed">,
 ): PodRecord {
-  const kept = record.probes[container];
+  const { tracked } = record;
+  const kept = tracked.probes[container];
   const verdicts: ProbeVerdicts =
     kept?.containerId === containerId
       ? { ...kept, [probe]: result }
       : { containerId, [probe]: result };
-  return { ...record, probes: { ...record.probes, [container]: verdicts } };
+  const probes = { ...tracked.probes, [container]: verdicts };
+  return { ...record, tracked: { ...tracked, probes } };
 }
 
 /** A change in place that has been carried out. */
@@ -263,12 +276,11 @@ function settled(record: PodRecord): PodRecord {
 
 /** Progress belongs to the run of actions that makes it. */
 function progressed(record: PodRecord, { container, message }: Signal<"progress">): PodRecord {
-  if (record.freshness !== "acting" || record.progress[container] === message) return record;
-  const { [container]: _, ...others } = record.progress;
-  return {
-    ...record,
-    progress: message === undefined ? others : { ...others, [container]: message },
-  };
+  const { sync, lastPlan } = record;
+  if (sync.freshness !== "acting" || lastPlan.progress[container] === message) return record;
+  const { [container]: _, ...others } = lastPlan.progress;
+  const progress = message === undefined ? others : { ...others, [container]: message };
+  return { ...record, lastPlan: { ...lastPlan, progress } };
 }
 
 /**
@@ -276,7 +288,7 @@ function progressed(record: PodRecord, { container, message }: Signal<"progress"
  * to run may just have been started.
  */
 function advance(record: PodRecord, now: MonotonicMs): PodRecord {
-  if (record.freshness !== "fresh") return record;
+  if (record.sync.freshness !== "fresh") return record;
   const { life } = record;
   if (life.kind === "running") {
     if (record.resize.inProgress && !isResizing(record)) return advance(settled(record), now);
@@ -284,12 +296,10 @@ function advance(record: PodRecord, now: MonotonicMs): PodRecord {
     return advance(end(record, { kind: "completed" }, undefined, now), now);
   }
   if (life.kind === "terminating" && livingContainers(record.observed).length === 0) {
-    return advance(
-      { ...record, life: { kind: "terminated", cause: life.cause }, waits: {}, standing: [] },
-      now,
-    );
+    const lastPlan = { ...record.lastPlan, waits: {}, standing: [] };
+    return advance({ ...record, life: { kind: "terminated", cause: life.cause }, lastPlan }, now);
   }
-  if (life.kind === "terminated" && record.removal && nothingLeft(record)) {
+  if (life.kind === "terminated" && record.desired.removed && nothingLeft(record)) {
     const released: PodLife = { kind: "released" };
     return { ...record, life: released };
   }

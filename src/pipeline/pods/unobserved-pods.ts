@@ -140,8 +140,11 @@ function recordOf({ found, desired, removed }: HeldPod, before?: PodRecord): Pod
     ...record,
     life: { kind: "running" },
     admission: { kind: "admitted" },
-    freshness: "unobserved",
-    degraded: found.problem ?? before?.degraded,
-    removal: removed !== undefined,
+    desired: { ...record.desired, removed: removed !== undefined },
+    sync: {
+      ...record.sync,
+      freshness: "unobserved",
+      degraded: found.problem ?? before?.sync.degraded,
+    },
   };
 }

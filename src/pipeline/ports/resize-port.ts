@@ -41,7 +41,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
     forget: (uid) => ledger.forget(uid),
     judge: (candidate, others) =>
       judgeResize({
-        desired: candidate.desired,
+        desired: candidate.desired.pod,
         allocated: candidate.pod,
         others: others.map((record) => heldBy(record, ledger)),
         nodeInfo: nodeInfo(),
@@ -51,7 +51,7 @@ export function resizePort(deps: ResizeDeps): PodResizePort {
       orderResizes(
         waiting.map((record) => ({
           record,
-          desired: record.desired,
+          desired: record.desired.pod,
           allocated: record.pod,
           ...(record.resize.pending ? { sinceMs: record.resize.pending.sinceMs } : {}),
         })),

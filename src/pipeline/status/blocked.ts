@@ -18,13 +18,13 @@ export interface RuntimeState {
 
 /** What the pod waits for now; `undefined` when it waits for nothing, or when its status says so. */
 export function blockedBy(record: PodRecord, runtime: RuntimeState): Blocked | undefined {
-  const { life, admission, progress, freshness } = record;
+  const { life, admission, sync, lastPlan } = record;
   if (life.kind === "released") return undefined;
   if (life.kind === "waiting")
     return admission.kind === "deferred"
       ? { reason: admission.reason, message: admission.message }
       : undefined;
-  const volumes = freshness === "acting" ? progress[VOLUMES_PROGRESS] : undefined;
+  const volumes = sync.freshness === "acting" ? lastPlan.progress[VOLUMES_PROGRESS] : undefined;
   if (volumes !== undefined) return { reason: "FailedMount", message: volumes };
   const failed = stepFailure(record);
   if (failed) return { reason: failed.reason, message: failed.message };
@@ -36,8 +36,8 @@ export function blockedBy(record: PodRecord, runtime: RuntimeState): Blocked | u
   return life.kind === "terminating" ? stopping(record, life.graceSeconds) : waitingFor(record);
 }
 
-function stepFailure({ stepFailures }: PodRecord): StepFailure | undefined {
-  return stepFailures[STEP_PREPARE] ?? stepFailures[STEP_SANDBOX] ?? stepFailures[STEP_TEARDOWN];
+function stepFailure({ retries: { failures } }: PodRecord): StepFailure | undefined {
+  return failures[STEP_PREPARE] ?? failures[STEP_SANDBOX] ?? failures[STEP_TEARDOWN];
 }
 
 function stopping({ observed }: PodRecord, graceSeconds: number): Blocked | undefined {
@@ -47,8 +47,8 @@ function stopping({ observed }: PodRecord, graceSeconds: number): Blocked | unde
   return { reason: "Stopping", message };
 }
 
-function waitingFor({ standing }: PodRecord): Blocked | undefined {
-  for (const { kind, inputs } of standing)
+function waitingFor({ lastPlan }: PodRecord): Blocked | undefined {
+  for (const { kind, inputs } of lastPlan.standing)
     if (kind === "delaySandbox") return { reason: "NetworkNotReady", message: inputs.message };
   return undefined;
 }

@@ -53,7 +53,7 @@ test("containerStatuses: one end is not shown as this one and the last", () => {
       previous: previous && { containerStatuses: [previous] },
     })[0];
   const waits = { a: { reason: "CrashLoopBackOff", message: "back-off" } };
-  const waiting = of(aRecord({ pod, containers }, { waits }));
+  const waiting = of(aRecord({ pod, containers }, { lastPlan: { waits } }));
   assert.equal(waiting?.lastState?.terminated?.exitCode, 3);
   const over = of(aRecord({ pod, containers }), waiting);
   assert.deepEqual([over?.state?.terminated?.exitCode, over?.lastState], [3, {}]);
@@ -75,10 +75,13 @@ test("containerStatuses: what is stopped to be started again waits, whatever its
     assert.equal(between?.state?.waiting?.reason, "ContainerCreating", restartPolicy);
     assert.equal(between?.lastState?.terminated?.exitCode, 0);
     assert.deepEqual([between?.ready, between?.started, between?.restartCount], [false, false, 0]);
-    const pulls = of({ replaced: true }, { progress: { a: "pulling" } });
+    const pulls = of({ replaced: true }, { lastPlan: { progress: { a: "pulling" } } });
     assert.equal(pulls?.state?.waiting?.message, "pulling");
     const waits = { a: { reason: "ErrImagePull", message: "no" } };
-    assert.equal(of({ replaced: true }, { waits })?.state?.waiting?.reason, "ErrImagePull");
+    assert.equal(
+      of({ replaced: true }, { lastPlan: { waits } })?.state?.waiting?.reason,
+      "ErrImagePull",
+    );
     const life = { kind: "terminated", cause: { kind: "deleted" } };
     assert.equal(of({ replaced: true }, { life })?.state?.terminated?.exitCode, 0);
     assert.equal(of({})?.state?.terminated?.exitCode, 0);

@@ -208,10 +208,10 @@ function waitingOf(record: PodRecord, container: Container): { reason: string; m
   const { admission } = record;
   if (admission.kind === "deferred")
     return { reason: admission.reason, message: admission.message };
-  const why = record.waits[container.name] ?? record.stepFailures[container.name];
+  const why = record.lastPlan.waits[container.name] ?? record.retries.failures[container.name];
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   const hasInit = (record.pod.spec?.initContainers ?? []).length > 0;
-  const message = record.progress[container.name];
+  const message = record.lastPlan.progress[container.name];
   return {
     reason: hasInit ? "PodInitializing" : "ContainerCreating",
     ...(message === undefined ? {} : { message }),
@@ -276,11 +276,11 @@ function waitingAgain(
   { container: { name } }: SpecContainer,
   latest: ObservedContainer,
 ): ContainerStateWaiting | undefined {
-  const why = record.waits[name] ?? record.stepFailures[name];
+  const why = record.lastPlan.waits[name] ?? record.retries.failures[name];
   if (why && why.reason !== "") return { reason: why.reason, message: why.message };
   if (latest.outdated) return { reason: "RestartingAllContainers" };
   if (!latest.replaced) return undefined;
-  const message = record.progress[name];
+  const message = record.lastPlan.progress[name];
   return { reason: "ContainerCreating", ...(message === undefined ? {} : { message }) };
 }
 
@@ -291,7 +291,7 @@ function isStarted(
 ): boolean {
   if (latest.state !== "running" || latest.outdated) return false;
   if (!container.startupProbe) return true;
-  const verdicts = record.probes[container.name];
+  const verdicts = record.tracked.probes[container.name];
   return verdicts?.containerId === latest.id && verdicts.startup === "success";
 }
 
@@ -305,6 +305,6 @@ function isReady(
   if (kind === "init") return latest.state === "exited" && latest.exitCode === 0;
   if (latest.state !== "running" || !started) return false;
   if (!container.readinessProbe) return true;
-  const verdicts = record.probes[container.name];
+  const verdicts = record.tracked.probes[container.name];
   return verdicts?.containerId === latest.id && verdicts.readiness === "success";
 }

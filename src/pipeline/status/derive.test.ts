@@ -8,6 +8,7 @@ import {
   aRecord,
   aSandbox,
   type Given,
+  type RecordChanges,
   WALL,
 } from "../../../test/support/pods.ts";
 import type { ContainerStatus, PodStatus } from "../../api/generated/types.ts";
@@ -21,9 +22,9 @@ const evictedAs = (reason: string, message: string): PodRecord["life"] => ({
   kind: "terminated",
   cause: { kind: "evicted", reason, message },
 });
-const evicted: Partial<PodRecord> = { life: evictedAs("DeadlineExceeded", "too long") };
+const evicted: RecordChanges = { life: evictedAs("DeadlineExceeded", "too long") };
 
-function statusOf(given: Given, record: Partial<PodRecord> = {}, previous?: PodStatus): PodStatus {
+function statusOf(given: Given, record: RecordChanges = {}, previous?: PodStatus): PodStatus {
   const context = { previous, runtimeName: "containerd", now: WALL, hostIps: ["10.0.0.1"] };
   return deriveStatus(aRecord(given, record), context);
 }
@@ -40,7 +41,7 @@ const ENDED: readonly (readonly [
   given: Given,
   init: readonly string[],
   regular: readonly string[],
-  more?: Partial<PodRecord>,
+  more?: RecordChanges,
 ])[] = [
   ["a container that never was", {}, [], ["terminated ContainerStatusUnknown 137"]],
   ["a container that ended", { containers: [anEnd("a", 3)] }, [], ["terminated Error 3"]],
@@ -49,7 +50,7 @@ const ENDED: readonly (readonly [
     {},
     [],
     ["terminated ContainerStatusUnknown 137"],
-    { waits: { a: { reason: "ImagePullBackOff", message: "no" } } },
+    { lastPlan: { waits: { a: { reason: "ImagePullBackOff", message: "no" } } } },
   ],
   [
     "an init container that failed: those behind it never had their turn",
@@ -82,7 +83,7 @@ for (const [name, given, init, regular, more] of ENDED)
 test("deriveStatus: a pod stays Running while a container that the runtime forgot is recreated", () => {
   const before = statusOf({ containers: [anAttempt("a")] });
   assert.equal(before.phase, "Running");
-  const now = statusOf({ containers: [] }, { lost: { a: 137 } }, before);
+  const now = statusOf({ containers: [] }, { tracked: { lost: { a: 137 } } }, before);
   assert.equal(now.phase, "Running");
   const [status] = now.containerStatuses ?? [];
   assert.equal(status?.restartCount, 1);
@@ -117,15 +118,22 @@ test("deriveStatus: a pod that a previous run refused keeps its status, unless i
   const given = { pod, sandboxes: [], containers: [] };
   const [reason, message] = ["Evicted", "The node had condition: [DiskPressure]. "];
   const refused = statusOf(given, {
-    source: "api",
+    desired: { source: "api" },
     admission: { kind: "rejected", reason, message },
     life: { kind: "terminated", cause: { kind: "rejected" } },
   });
   assert.equal(refused.containerStatuses, undefined);
   const restarted = { life: evictedAs(reason, message) };
-  assert.deepEqual(statusOf(given, { source: "api", ...restarted }, refused), refused);
-  assert.notEqual(statusOf(given, { source: "file" }, refused).containerStatuses, undefined);
-  const ran = statusOf({ ...given, containers: [anEnd("a", 1)] }, { source: "api" }, refused);
+  assert.deepEqual(statusOf(given, { desired: { source: "api" }, ...restarted }, refused), refused);
+  assert.notEqual(
+    statusOf(given, { desired: { source: "file" } }, refused).containerStatuses,
+    undefined,
+  );
+  const ran = statusOf(
+    { ...given, containers: [anEnd("a", 1)] },
+    { desired: { source: "api" } },
+    refused,
+  );
   assert.equal(ran.containerStatuses?.length, 1, "something of it was found all the same");
 });
 
@@ -150,7 +158,7 @@ test("deriveStatus: an init container that runs has started and is not ready", (
 });
 
 /** `Type=Status Reason: message` of each condition but PodScheduled, which is always True. */
-function conditionsOf(given: Given, record?: Partial<PodRecord>): readonly string[] {
+function conditionsOf(given: Given, record?: RecordChanges): readonly string[] {
   return (statusOf(given, record).conditions ?? [])
     .filter(({ type }) => type !== "PodScheduled")
     .map(({ type, status, reason, message }) =>
@@ -167,7 +175,7 @@ const probed = aPod({
   initContainers: [{ ...SIDE, startupProbe: {} }],
 });
 
-const CONDITIONS: readonly (readonly [string, Given, readonly string[], Partial<PodRecord>?])[] = [
+const CONDITIONS: readonly (readonly [string, Given, readonly string[], RecordChanges?])[] = [
   [
     "nothing is there",
     { sandboxes: [] },
@@ -256,7 +264,7 @@ test("deriveStatus: readiness gates hold Ready back, and nothing else", () => {
   assert.equal(conditionsOf(withGate("True"))[2], "Ready=True");
 });
 
-const DEGRADED = { degraded: "container a (0123): broken" } as const;
+const DEGRADED = { sync: { degraded: "container a (0123): broken" } } as const;
 const SAID = {
   reason: "ObservationFailed",
   message: "error determining status: container a (0123): broken",
@@ -271,7 +279,7 @@ test("deriveStatus: a pod that cannot be observed shows that beside its last kno
 
 test("deriveStatus: a pod found at the start that cannot be observed shows what it showed before", () => {
   const before = statusOf({ containers: [anAttempt("a")] });
-  const unobserved = { ...DEGRADED, freshness: "unobserved" } as const;
+  const unobserved = { sync: { ...DEGRADED.sync, freshness: "unobserved" } } as const;
   assert.deepEqual(statusOf({}, unobserved, before), { ...before, ...SAID });
 });
 

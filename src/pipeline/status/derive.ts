@@ -34,7 +34,7 @@ export interface StatusContext extends ContainerStatusContext {
  */
 export function deriveStatus(record: PodRecord, context: StatusContext): PodStatus {
   const { previous } = context;
-  if (record.freshness === "unobserved" && previous)
+  if (record.sync.freshness === "unobserved" && previous)
     return { ...previous, ...degradedReason(record, previous.phase) };
   const phase = stickyPhase(derivePhase(record), previous, record);
   const init = initContainers(record.pod);
@@ -96,7 +96,7 @@ function observedGeneration(
   { desired, resize, life }: PodRecord,
   previous: PodStatus | undefined,
 ): number | undefined {
-  const generation = desired.metadata?.generation;
+  const generation = desired.pod.metadata?.generation;
   const isDecided =
     !resize.requested || resize.pending?.generation === generation || life.kind !== "running";
   return isDecided ? generation : previous?.observedGeneration;
@@ -117,7 +117,7 @@ function shownStatuses(record: PodRecord, context: StatusContext): PodContainerS
  * of others as the API has them, where it does.
  */
 function publishedConditions(
-  { source, pod }: PodRecord,
+  { desired: { source }, pod }: PodRecord,
   previous: PodStatus | undefined,
 ): readonly PodCondition[] {
   const given = pod.status?.conditions ?? [];
@@ -150,9 +150,11 @@ function stickyPhase(
  * A manifest that a previous run of the agent refused is judged again, as the Go kubelet does: nothing of it
  * ever ran, and a static pod has nobody who would make another one. Only refused pods show no containers.
  */
-function hasAnotherChance(previous: PodStatus, { source, admission }: PodRecord): boolean {
+function hasAnotherChance(previous: PodStatus, { desired, admission }: PodRecord): boolean {
   return (
-    source !== "api" && admission.kind !== "rejected" && previous.containerStatuses === undefined
+    desired.source !== "api" &&
+    admission.kind !== "rejected" &&
+    previous.containerStatuses === undefined
   );
 }
 
@@ -161,12 +163,12 @@ function hasAnotherChance(previous: PodStatus, { source, admission }: PodRecord)
  * but the status. A pod of the API has no other chance.
  */
 function wasRefused(
-  { admission, source, observed }: PodRecord,
+  { admission, desired, observed }: PodRecord,
   previous: PodStatus | undefined,
 ): boolean {
   if (admission.kind === "rejected") return true;
   const isLeftRefused = previous?.phase === "Failed" && previous.containerStatuses === undefined;
-  return source === "api" && isLeftRefused && observed.containers.length === 0;
+  return desired.source === "api" && isLeftRefused && observed.containers.length === 0;
 }
 
 /** A dead sandbox has no address any more; the pod keeps showing the one it had. */
@@ -203,7 +205,7 @@ function reasonOf(
 
 /** Shown with what was last known of a pod that cannot be observed: it may be outdated. */
 function degradedReason(
-  { degraded }: PodRecord,
+  { sync: { degraded } }: PodRecord,
   phase: string | undefined,
 ): Pick<PodStatus, "reason" | "message"> {
   if (degraded === undefined || isTerminalPhase(phase ?? "")) return {};

@@ -82,8 +82,8 @@ test("resizeConditions: waiting, going on, failed", () => {
   const cause = { kind: "completed" } as const;
   assert.deepEqual(resizeConditions({ ...record, life: { kind: "terminated", cause } }), []);
   const stepFailure = { reason: "Error", message: "no", failures: 1, notBefore: at(1) };
-  assert.deepEqual(resizeConditions({ ...record, stepFailures: { "#resize": stepFailure } }), [
-    waiting,
-    { ...going, reason: "Error", message: "no" },
-  ]);
+  assert.deepEqual(
+    resizeConditions({ ...record, retries: { backoff: {}, failures: { "#resize": stepFailure } } }),
+    [waiting, { ...going, reason: "Error", message: "no" }],
+  );
 });

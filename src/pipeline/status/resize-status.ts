@@ -14,7 +14,7 @@ import type { ConditionVerdict } from "./pod-conditions.ts";
 /** Conditions of a change in place; they are there only while it is going on, and not of pods that have ended. */
 export function resizeConditions({
   resize,
-  stepFailures,
+  retries,
   life,
 }: PodRecord): readonly ConditionVerdict[] {
   if (life.kind === "terminated" || life.kind === "released") return [];
@@ -26,7 +26,7 @@ export function resizeConditions({
     conditions.push({ type: "PodResizePending", status: "True", ...detail });
   }
   if (inProgress) {
-    const stepFailure = stepFailures[STEP_RESIZE];
+    const stepFailure = retries.failures[STEP_RESIZE];
     conditions.push({
       type: "PodResizeInProgress",
       status: "True",

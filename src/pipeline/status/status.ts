@@ -138,7 +138,7 @@ export class Statuses {
     if (mismatch !== undefined) this.#deps.onHostFamily(pod, mismatch);
     this.#current.set(uid, now);
     this.#kept.delete(uid);
-    const goesNow = record.removal && !this.#going.has(uid);
+    const goesNow = record.desired.removed && !this.#going.has(uid);
     if (goesNow) this.#going.add(uid);
     if (goesNow || !kept || !isSame(kept, status)) this.#markDirty(uid);
     for (const sink of this.#sinks) sink(uid, now);
@@ -164,8 +164,8 @@ export class Statuses {
   }
 
   /** A pod that was on its way out and is wanted again is another one by right, whatever its UID. */
-  #keptOf({ uid, source }: PodRecord): PodStatus | undefined {
-    return source === "runtime" ? this.#kept.get(uid) : this.publishedBefore(uid);
+  #keptOf({ uid, desired }: PodRecord): PodStatus | undefined {
+    return desired.source === "runtime" ? this.#kept.get(uid) : this.publishedBefore(uid);
   }
 
   #forget(uid: PodUid): void {
@@ -210,8 +210,8 @@ function stateFile(path: string): StateFile {
 }
 
 /** What the API has of a pod that came from there, for a node that has lost its own notes. */
-function publishedStatus({ source, pod }: PodRecord): PodStatus | undefined {
-  return source === "api" ? pod.status : undefined;
+function publishedStatus({ desired, pod }: PodRecord): PodStatus | undefined {
+  return desired.source === "api" ? pod.status : undefined;
 }
 
 interface KeptStatus {

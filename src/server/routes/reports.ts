@@ -12,7 +12,7 @@ export async function replyPods(call: Call, { pipeline }: ServedNode): Promise<v
   const items = pipeline.pods
     .list()
     // What is only found running has no spec of its own.
-    .filter(({ source }) => source !== "runtime")
+    .filter(({ desired }) => desired.source !== "runtime")
     .map(({ uid, pod }) => {
       const status = pipeline.statuses.get(uid)?.status;
       return status ? { ...pod, status } : pod;

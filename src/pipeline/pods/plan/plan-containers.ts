@@ -138,7 +138,7 @@ function containerFault(
     const message = killMessage("definition changed", true);
     return { rule: "definition changed", message, again: true, probe: undefined };
   }
-  const verdicts = record.probes[name];
+  const verdicts = record.tracked.probes[name];
   if (verdicts?.containerId !== running.id) return undefined;
   const again = comesBack(record, spec);
   for (const kind of ["liveness", "startup"] as const) {
@@ -249,7 +249,7 @@ export function start(
     );
     return;
   }
-  const stepFailure = record.stepFailures[name];
+  const stepFailure = record.retries.failures[name];
   if (stepFailure && stepFailure.notBefore > context.now) {
     draft.wake(stepFailure.notBefore);
     draft.waits[name] = { reason: stepFailure.reason, message: stepFailure.message };

@@ -13,7 +13,7 @@ import type { Container, ResourceRequirements } from "../../../api/generated/typ
 import type { ObservedContainer } from "../../../api/observation.ts";
 import { type ActuatedPod, allocationOf } from "../../../api/pod/allocation.ts";
 import type { IdentifiedPod } from "../../../api/pod-identity.ts";
-import { asSpecified, type PodRecord } from "../record.ts";
+import { asSpecified, type Retries } from "../record.ts";
 import type { PodAction } from "./actions.ts";
 import { planPod } from "./plan.ts";
 import { isResizing } from "./plan-resize.ts";
@@ -45,7 +45,7 @@ interface Row {
   readonly pod: IdentifiedPod;
   readonly has: ActuatedPod;
   readonly containers: readonly ObservedContainer[];
-  readonly stepFailures?: PodRecord["stepFailures"];
+  readonly failures?: Retries["failures"];
   readonly expect: readonly string[];
   readonly resizing: boolean;
 }
@@ -145,7 +145,7 @@ const ROWS: readonly Row[] = [
     pod: NEW,
     has: OLD,
     containers: [anAttempt("a")],
-    stepFailures: STEP_FAILURE,
+    failures: STEP_FAILURE,
     expect: [],
     resizing: true,
   },
@@ -154,18 +154,21 @@ const ROWS: readonly Row[] = [
     pod: aPod({ containers: [aContainer("a", { resources: cpu("2") }), aContainer("b")] }),
     has: had(aPod({ containers: [aContainer("a", { resources: cpu("1") }), aContainer("b")] })),
     containers: [anAttempt("a"), anEnd("b", 1)],
-    stepFailures: STEP_FAILURE,
+    failures: STEP_FAILURE,
     expect: ["start b#1"],
     resizing: true,
   },
 ];
 
-for (const { what, pod, has, containers, stepFailures = {}, expect, resizing } of ROWS) {
+for (const { what, pod, has, containers, failures = {}, expect, resizing } of ROWS) {
   test(`planResize: ${what}`, () => {
-    const record = aRecord({ pod, containers }, { resize: { actuated: has }, stepFailures });
+    const record = aRecord(
+      { pod, containers },
+      { resize: { actuated: has }, retries: { failures } },
+    );
     const plan = planPod(record, aContext());
     assert.deepEqual(plan.actions.map(inShort), expect);
     assert.equal(isResizing(record), resizing);
-    assert.equal(plan.wakeAt, stepFailures["#resize"]?.notBefore);
+    assert.equal(plan.wakeAt, failures["#resize"]?.notBefore);
   });
 }

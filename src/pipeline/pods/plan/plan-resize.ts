@@ -39,7 +39,7 @@ export function planResize(
   const running = sandbox.kind === "use" ? runningContainers(record, sandbox.sandbox.id) : [];
   const changed = running.filter((each) => isBehind(record, each));
   if (changed.length === 0 && isGroupUpToDate(record)) return;
-  const stepFailure = record.stepFailures[STEP_RESIZE];
+  const stepFailure = record.retries.failures[STEP_RESIZE];
   if (stepFailure && stepFailure.notBefore > now) {
     draft.wake(stepFailure.notBefore);
     return;

@@ -58,13 +58,15 @@ function wordOf(cause: TerminationCause): string {
  * what it went for. Its folders stay.
  */
 export function planTeardown(record: PodRecord): PodPlan {
-  const { observed, prerequisites, removal } = record;
-  const clears = removal || record.cleared === true || wasEvicted(record);
+  const { observed, prerequisites, life } = record;
+  const { removed } = record.desired;
+  const isCleared = life.kind === "terminated" && life.cleared === true;
+  const clears = removed || isCleared || wasEvicted(record);
   const actions: PodAction[] = [];
   for (const { id, stopped } of observed.sandboxes)
     if (!stopped) actions.push({ kind: "stopSandbox", id });
   if (prerequisites.volumes !== "absent") actions.push({ kind: "unmountVolumes" });
-  const removesFolders = removal && prerequisites.directories !== "absent";
+  const removesFolders = removed && prerequisites.directories !== "absent";
   if (clears) {
     const files = removesFolders ? "with pod" : "own";
     for (const container of observed.containers) actions.push({ ...removalOf(container), files });

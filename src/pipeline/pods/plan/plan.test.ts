@@ -57,7 +57,11 @@ for (const row of [...ROWS, ...RESTART_ROWS]) {
 test("planPod: waiting in the back-off has the Go kubelet's text", () => {
   const record = aRecord(
     { containers: [anEnd("a", 1)] },
-    { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 80_000, lastUpdate: wall(-1) } } },
+    {
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 80_000, lastUpdate: wall(-1) } },
+      },
+    },
   );
   assert.equal(
     planPod(record, aContext()).waits["a"]?.message,
@@ -97,7 +101,7 @@ test("planPod: delays follow 0, 10, 20, 40, 80, 160, 300, 300 seconds", () => {
     delays.push((nowMs - endedMs) / 1000);
     const [start] = plan.actions;
     assert(start?.kind === "startContainer" && start.backoff);
-    record = { ...record, backoff: { a: start.backoff } };
+    record = { ...record, retries: { ...record.retries, backoff: { a: start.backoff } } };
   }
   assert.deepEqual(delays, [0, 10, 20, 40, 80, 160, 300, 300]);
 });
@@ -197,7 +201,7 @@ for (const [
     };
     const record = aRecord(
       { pod, containers: [anAttempt("a", more), anAttempt("b")] },
-      { probes: { a: verdicts } },
+      { tracked: { probes: { a: verdicts } } },
     );
     const [stop] = planPod(record, aContext()).actions;
     assert(stop?.kind === "stopContainers");

@@ -40,7 +40,7 @@ function retryable(
   step: string,
   plan: () => PodPlan,
 ): PodPlan {
-  const stepFailure = record.stepFailures[step];
+  const stepFailure = record.retries.failures[step];
   if (stepFailure && stepFailure.notBefore > context.now)
     return { ...NO_PLAN, wakeAt: stepFailure.notBefore };
   return plan();
@@ -51,7 +51,7 @@ function planRunning(record: PodRecord, context: PlanContext): PodPlan {
   const overdue = planDeadline(record, context, draft);
   if (overdue) return overdue;
   for (const step of [STEP_PREPARE, STEP_SANDBOX, STEP_TEARDOWN]) {
-    const stepFailure = record.stepFailures[step];
+    const stepFailure = record.retries.failures[step];
     if (stepFailure && stepFailure.notBefore > context.now) {
       draft.wake(stepFailure.notBefore);
       return draft.finish();

@@ -7,15 +7,15 @@ import {
   aSandbox,
   at,
   type Given,
+  type RecordChanges,
 } from "../../../../test/support/pods.ts";
-import type { PodRecord } from "../record.ts";
 import type { PlanContext } from "./plan-draft.ts";
 
 /** One vector; actions are spelled in short. */
 export interface Row {
   readonly name: string;
   readonly given?: Given;
-  readonly record?: Partial<PodRecord>;
+  readonly record?: RecordChanges;
   readonly context?: Partial<PlanContext>;
   readonly expect: readonly string[];
   readonly waits?: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ const both = aPod({ initContainers: [PREP], ephemeralContainers: [DEBUG] });
 const gone = aSandbox({ ready: false });
 
 /** A pod that has 20 s left to end. */
-const ENDING: Partial<PodRecord> = {
+const ENDING: RecordChanges = {
   life: { kind: "terminating", cause: { kind: "deleted" }, graceSeconds: 30, killBy: at(20_000) },
 };
 
@@ -116,13 +116,13 @@ export const ROWS: readonly Row[] = [
       }),
       containers: [anAttempt("a")],
     },
-    record: { probes: { a: { containerId: "a-0", liveness: "failure" } } },
+    record: { tracked: { probes: { a: { containerId: "a-0", liveness: "failure" } } } },
     expect: ["stop a-0(5)"],
   },
   {
     name: "a verdict about an earlier attempt counts for nothing",
     given: { containers: [anAttempt("a", { restartCount: 1 })] },
-    record: { probes: { a: { containerId: "a-0", liveness: "failure" } } },
+    record: { tracked: { probes: { a: { containerId: "a-0", liveness: "failure" } } } },
     expect: [],
   },
   {
@@ -131,7 +131,7 @@ export const ROWS: readonly Row[] = [
       pod: aPod({ containers: [aContainer("a", { startupProbe: {} })] }),
       containers: [anAttempt("a")],
     },
-    record: { probes: { a: { containerId: "a-0", startup: "failure" } } },
+    record: { tracked: { probes: { a: { containerId: "a-0", startup: "failure" } } } },
     expect: ["stop a-0(30)"],
   },
   {
@@ -284,8 +284,10 @@ export const ROWS: readonly Row[] = [
     name: "a container that failed waits",
     given: {},
     record: {
-      stepFailures: {
-        a: { reason: "ErrImagePull", message: "no", failures: 1, notBefore: at(10_000) },
+      retries: {
+        failures: {
+          a: { reason: "ErrImagePull", message: "no", failures: 1, notBefore: at(10_000) },
+        },
       },
     },
     expect: [],
@@ -296,8 +298,10 @@ export const ROWS: readonly Row[] = [
     name: "a sandbox that failed holds everything back",
     given: { sandboxes: [] },
     record: {
-      stepFailures: {
-        "#sandbox": { reason: "", message: "no", failures: 1, notBefore: at(10_000) },
+      retries: {
+        failures: {
+          "#sandbox": { reason: "", message: "no", failures: 1, notBefore: at(10_000) },
+        },
       },
     },
     expect: [],
@@ -343,7 +347,7 @@ export const ROWS: readonly Row[] = [
   {
     name: "ended, desired, and the disk is short: the runtime keeps nothing, logs folder and volumes' folder stay",
     given: { pod: never, containers: [anEnd("a", 0)] },
-    record: { life: { kind: "terminated", cause: { kind: "completed" } }, cleared: true },
+    record: { life: { kind: "terminated", cause: { kind: "completed" }, cleared: true } },
     expect: [
       "stopSandbox sb-0",
       "unmountVolumes",
@@ -380,7 +384,10 @@ export const ROWS: readonly Row[] = [
   {
     name: "ended and no longer desired: everything is removed",
     given: { pod: never, containers: [anEnd("a", 0)] },
-    record: { life: { kind: "terminated", cause: { kind: "deleted" } }, removal: true },
+    record: {
+      life: { kind: "terminated", cause: { kind: "deleted" } },
+      desired: { removed: true },
+    },
     expect: [
       "stopSandbox sb-0",
       "unmountVolumes",

@@ -151,7 +151,7 @@ export function restartBackoff(
   at: { readonly wallNow: WallMs; readonly policy: BackoffPolicy },
 ): BackoffState | undefined {
   const key = backoffKey(record.pod, spec.container);
-  const kept = record.backoff[spec.container.name];
+  const kept = record.retries.backoff[spec.container.name];
   const entry = kept?.key === key ? kept : undefined;
   const since = backoffSince(record, ended, entry);
   if (!since) return undefined;

@@ -16,7 +16,9 @@ export const RESTART_ROWS: readonly Row[] = [
     name: "the second waits for ten seconds after the end",
     given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
     record: {
-      backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(-1000) } },
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(-1000) } },
+      },
     },
     context: { wallNow: wall(4000), now: at(50_000) },
     expect: [],
@@ -27,7 +29,9 @@ export const RESTART_ROWS: readonly Row[] = [
     name: "when the wait is over it starts",
     given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
     record: {
-      backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(-1000) } },
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(-1000) } },
+      },
     },
     context: { wallNow: wall(10_000) },
     expect: ["start a#2"],
@@ -37,7 +41,11 @@ export const RESTART_ROWS: readonly Row[] = [
     given: {
       containers: [anEnd("a", 1, { restartCount: 1, finishedAtMs: wall(30_000) })],
     },
-    record: { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(0) } } },
+    record: {
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(0) } },
+      },
+    },
     context: {
       restartBackoff: { initialMs: 10_000, maxMs: 10_000 },
       wallNow: wall(31_000),
@@ -51,7 +59,11 @@ export const RESTART_ROWS: readonly Row[] = [
     given: {
       containers: [anEnd("a", 1, { restartCount: 1, finishedAtMs: wall(600_001) })],
     },
-    record: { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 300_000, lastUpdate: wall(0) } } },
+    record: {
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 300_000, lastUpdate: wall(0) } },
+      },
+    },
     context: { wallNow: wall(600_002) },
     expect: ["start a#2"],
   },
@@ -73,7 +85,11 @@ export const RESTART_ROWS: readonly Row[] = [
         anEnd("a", 1),
       ],
     },
-    record: { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(1) } } },
+    record: {
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 10_000, lastUpdate: wall(1) } },
+      },
+    },
     context: { wallNow: wall(30_001) },
     expect: ["removeContainer a-0", "start a#2"],
   },
@@ -85,7 +101,11 @@ export const RESTART_ROWS: readonly Row[] = [
         anEnd("a", 1),
       ],
     },
-    record: { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 40_000, lastUpdate: wall(1) } } },
+    record: {
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 40_000, lastUpdate: wall(1) } },
+      },
+    },
     context: { wallNow: wall(30_001) },
     expect: ["removeContainer a-0"],
     waits: { a: "CrashLoopBackOff" },
@@ -96,33 +116,39 @@ export const RESTART_ROWS: readonly Row[] = [
     given: {
       containers: [anEnd("a", 137, { restartCount: 1, finishedAtMs: wall(0), replaced: true })],
     },
-    record: { backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 40_000, lastUpdate: wall(-1) } } },
+    record: {
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:1|{}", delayMs: 40_000, lastUpdate: wall(-1) } },
+      },
+    },
     expect: [],
     waits: { a: "CrashLoopBackOff" },
     wakeAt: 40_000,
   },
   {
     name: "what ran and is gone from the runtime starts again",
-    record: { lost: { a: 137 } },
+    record: { tracked: { lost: { a: 137 } } },
     expect: ["start a#0"],
   },
   {
     name: "what did its work does not do it again because its record is gone",
     given: { pod: onFailure },
-    record: { lost: { a: 0 } },
+    record: { tracked: { lost: { a: 0 } } },
     expect: [],
   },
   {
     name: "Never does not run twice what is gone from the runtime",
     given: { pod: never },
-    record: { lost: { a: 137 } },
+    record: { tracked: { lost: { a: 137 } } },
     expect: [],
   },
   {
     name: "another image starts the back-off afresh",
     given: { containers: [anEnd("a", 1, { restartCount: 1 })] },
     record: {
-      backoff: { a: { key: "uid-1|a|img:0|{}", delayMs: 300_000, lastUpdate: wall(-1000) } },
+      retries: {
+        backoff: { a: { key: "uid-1|a|img:0|{}", delayMs: 300_000, lastUpdate: wall(-1000) } },
+      },
     },
     expect: ["start a#2"],
   },

@@ -11,7 +11,7 @@ type ResizeAction = Extract<PodAction, { kind: "resizePod" }>;
  * done, and is said once for as long as it stays the same (kuberuntime doPodResizeAction).
  */
 export async function resizePod({ containers }: ResizeAction, run: Run): Promise<StepResult> {
-  const { pod, resize, stepFailures } = run.record;
+  const { pod, resize, retries } = run.record;
   const { resizes, events } = run.deps.ports;
   const { sandboxId } = run;
   const request = { pod, actuated: resize.actuated, sandboxId, containers };
@@ -20,7 +20,7 @@ export async function resizePod({ containers }: ResizeAction, run: Run): Promise
   run.signal.throwIfAborted();
   const { message } = outcome;
   const generation = resize.inProgress?.generation ?? pod.metadata?.generation ?? 0;
-  if (stepFailures[STEP_RESIZE]?.message !== message)
+  if (retries.failures[STEP_RESIZE]?.message !== message)
     events.record(pod, resizeFailed(pod, generation, message));
   return failure(run, { step: STEP_RESIZE, reason: "Error", message });
 }

@@ -97,7 +97,7 @@ test("a resize is judged once sources were seen, allocated, and applied", async 
   resizing.resizes.open();
   assert.deepEqual(await resizing.settle(), ["allocateResize", "ResizeStarted"]);
   const record = resizing.records.get("p" as PodUid);
-  assert.deepEqual(record?.pod, record?.desired);
+  assert.deepEqual(record?.pod, record?.desired.pod);
   assert.equal(record?.resize.requested, undefined);
   assert.deepEqual(record?.resize.inProgress, { generation: 2 });
 });
@@ -181,10 +181,10 @@ test("transition: a requested resize keeps the allocation, whatever else of the 
   const given = aRecord({ pod: podOf("p", "1", 1) });
   const requested = podOf("p", "2", 2);
   const labelled = { ...requested, metadata: { ...requested.metadata, labels: { a: "b" } } };
-  const now = transition(given, { kind: "desired", pod: labelled }, given.actedAt);
+  const now = transition(given, { kind: "desired", pod: labelled }, given.sync.actedAt);
   assert.deepEqual(now.pod.metadata?.labels, { a: "b" });
   assert.deepEqual(now.pod.spec, withAllocation(labelled, given.resize.actuated).spec);
-  assert.equal(now.desired, labelled);
+  assert.equal(now.desired.pod, labelled);
   assert.deepEqual(now.resize.requested, { allocation: allocationOf(labelled), generation: 2 });
 });
 
@@ -192,7 +192,7 @@ test("transition: a resize is requested until it is given, or the pod asks for w
   const record = aRecord({ pod: podOf("p", "1", 1) });
   const desire = (cpu: string, generation: number) =>
     ({ kind: "desired", pod: podOf("p", cpu, generation) }) as const;
-  const requested = transition(record, desire("2", 2), record.actedAt);
+  const requested = transition(record, desire("2", 2), record.sync.actedAt);
   const given = (cpu: string, generation: number) =>
     transition(
       requested,
@@ -202,10 +202,10 @@ test("transition: a resize is requested until it is given, or the pod asks for w
         generation,
         actuated: record.resize.actuated,
       },
-      record.actedAt,
+      record.sync.actedAt,
     ).resize.requested;
   assert.equal(given("2", 2), undefined);
   assert.equal(given("1500m", 1)?.generation, 2, "another one was requested meanwhile");
-  const back = transition(requested, desire("1000m", 3), record.actedAt);
+  const back = transition(requested, desire("1000m", 3), record.sync.actedAt);
   assert.equal(back.resize.requested, undefined, "the same amount, spelled otherwise");
 });

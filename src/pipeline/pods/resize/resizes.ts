@@ -105,7 +105,8 @@ export class Resizes {
   }
 
   async #give(record: PodRecord, { allocation, generation }: RequestedResize): Promise<void> {
-    const { uid, desired } = record;
+    const { uid } = record;
+    const desired = record.desired.pod;
     const { resizes, decisions, events } = this.#deps.ports;
     try {
       await resizes.allocate(record.pod, allocation);
@@ -127,7 +128,8 @@ export class Resizes {
     { generation }: RequestedResize,
     verdict: Exclude<ResizeVerdict, { kind: "fits" }>,
   ): void {
-    const { uid, desired, resize } = record;
+    const { uid, resize } = record;
+    const desired = record.desired.pod;
     const { decisions, events } = this.#deps.ports;
     const { kind, rule, message } = verdict;
     const reason = kind === "infeasible" ? "Infeasible" : "Deferred";

@@ -101,12 +101,12 @@ export function completionSince(
 /** Why a pod that was wanted until now is to end, where nobody else has told; `undefined` when it is not to. */
 export function deletionSince(
   before: PodRecord["life"],
-  { life, pod, source, removal }: PodRecord,
+  { life, pod, desired: { source, removed } }: PodRecord,
 ): Decision | undefined {
   if (before.kind !== "waiting" && before.kind !== "running") return undefined;
   if (life.kind !== "terminating" || life.cause.kind !== "deleted") return undefined;
   const [rule, reason] =
-    source === "api" ? deletedObject(pod, removal) : (SOURCES[source] ?? SOURCES.file);
+    source === "api" ? deletedObject(pod, removed) : (SOURCES[source] ?? SOURCES.file);
   return makeDecision("killPod", rule, { graceSeconds: life.graceSeconds, reason });
 }
 
@@ -124,8 +124,8 @@ const DISRUPTIONS: Readonly<Record<string, string>> = {
   DeletionByPodGC: "its node or owner is gone",
 };
 
-function deletedObject({ metadata, status }: Pod, removal: boolean): readonly [string, string] {
-  if (metadata?.deletionTimestamp === undefined && removal)
+function deletedObject({ metadata, status }: Pod, removed: boolean): readonly [string, string] {
+  if (metadata?.deletionTimestamp === undefined && removed)
     return ["object removed", "its object was removed from the API without waiting for the node"];
   const disruption = status?.conditions?.find(
     (condition) => condition.type === "DisruptionTarget" && condition.status === "True",
