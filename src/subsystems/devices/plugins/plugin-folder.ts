@@ -2,17 +2,17 @@
  * Plugins that do not come to us: they put their socket into the registry folder and are found there, asked
  * who they are, and told what became of it (KEP-595; pluginmanager). Only device plugins are our matter.
  */
-import { Cell, until } from "../../../kit/cell.ts";
+import { Cell } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import { allValues, inParallel } from "../../../kit/in-parallel.ts";
 import type { Log } from "../../../kit/log.ts";
 import { runControlLoop } from "../../../kit/loops/control-loop.ts";
 import type { TaskScope } from "../../../kit/scope.ts";
-import { within } from "../../../kit/within.ts";
-import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
+import type { Grpc } from "../../../outside/grpc/grpc.ts";
 import type { Files } from "../../../outside/host/host.ts";
 import { PLUGIN_REGISTRATION, type PluginInfo } from "../../../outside/plugins/plugins.ts";
+import { dialPlugin } from "./dial.ts";
 import type { PluginSide } from "./plugin-side.ts";
 
 /** What watching the folder needs. */
@@ -35,7 +35,6 @@ interface Known {
 }
 
 const FOLDER_MODE = 0o750;
-const DIAL_MS = 10_000;
 const INFO_MS = 1_000;
 const NOTIFY_MS = 5_000;
 /** A plugin that could not be registered is asked again after this; the folder is listed as often. */
@@ -109,7 +108,7 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
   const { grpc, clock, log, plugins, signal } = deps;
   const channel = grpc.connect({ target: `unix://${path}` });
   try {
-    await dial(channel, path, deps);
+    await dialPlugin(channel, clock, `nothing listens at ${path}`, signal);
     const info = await channel.unary(
       PLUGIN_REGISTRATION.methods.getInfo,
       PLUGIN_REGISTRATION.fullName,
@@ -142,15 +141,6 @@ async function introduce(path: string, deps: WatchDeps): Promise<Omit<Known, "mo
 function registrationOf(path: string, { name, endpoint, supportedVersions }: PluginInfo) {
   const version = supportedVersions.includes(VERSION) ? VERSION : (supportedVersions[0] ?? "");
   return { version, resource: name, socketPath: endpoint === "" ? path : endpoint };
-}
-
-async function dial(
-  channel: GrpcChannel,
-  path: string,
-  { clock, signal }: WatchDeps,
-): Promise<void> {
-  const limit = { clock, ms: DIAL_MS, message: `nothing listens at ${path}` };
-  await within(limit, signal, (waits) => until(channel.state, (link) => link === "ready", waits));
 }
 
 /** What is in the folder. */

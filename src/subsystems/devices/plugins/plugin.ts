@@ -1,9 +1,8 @@
 /** One connection to one device plugin, from dialling it until it ends. A plugin that comes back is another connection. */
-import { Cell, type Reading, until } from "../../../kit/cell.ts";
+import { Cell, type Reading } from "../../../kit/cell.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { isOutside, messageOf, OutsideError } from "../../../kit/errors.ts";
 import type { Log } from "../../../kit/log.ts";
-import { within } from "../../../kit/within.ts";
 import type { Grpc, GrpcChannel } from "../../../outside/grpc/grpc.ts";
 import {
   ContainerAllocateResponse,
@@ -12,6 +11,7 @@ import {
 } from "../../../outside/plugins/plugins.ts";
 import type { PreferenceQuestion } from "../choose.ts";
 import type { Device } from "../inventory.ts";
+import { dialPlugin } from "./dial.ts";
 import { readDevices } from "./read-devices.ts";
 
 /** What a connection needs. */
@@ -37,8 +37,6 @@ export type PluginState =
   | { readonly kind: "listing"; readonly options: DevicePluginOptions }
   | { readonly kind: "ended"; readonly why: string };
 
-/** How long a plugin's socket is tried (the Go kubelet dials for 10 s). */
-const DIAL_MS = 10_000;
 /** Deadlines of other calls; the Go kubelet has one for PreStartContainer only, and waits for ever for the others. */
 const OPTIONS_MS = 10_000;
 const PREFER_MS = 10_000;
@@ -76,7 +74,8 @@ export class PluginConnection {
   ): Promise<PluginConnection> {
     const connection = new PluginConnection(target, deps);
     try {
-      await connection.#dial(signal);
+      const failure = `failed to dial device plugin: nothing listens at ${target.socketPath}`;
+      await dialPlugin(connection.#channel, deps.clock, failure, signal);
       const options = await connection
         .#call(
           (at) =>
@@ -198,15 +197,6 @@ export class PluginConnection {
     this.#state.set({ kind: "ended", why });
     this.#ended.abort(new OutsideError("unavailable", `the device plugin disconnected: ${why}`));
     this.#channel.close();
-  }
-
-  /** Waits for the socket to answer; a plugin may begin to listen only after it has begun to register. */
-  async #dial(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const message = `failed to dial device plugin: nothing listens at ${this.target.socketPath}`;
-    await within({ clock, ms: DIAL_MS, message }, signal, (waits) =>
-      until(this.#channel.state, (link) => link === "ready", waits),
-    );
   }
 
   /** A call that ends with the connection as well as with the signal. */
