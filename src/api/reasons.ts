@@ -146,16 +146,6 @@ export type AdmissionReason =
   | "NodeShutdown"
   | "Evicted";
 
-/** A reason with the type it may come with; admission reasons are always warnings. */
-export type EventVerdict =
-  | {
-      readonly [R in EventReason]: {
-        readonly reason: R;
-        readonly type: (typeof EVENT_REASONS)[R]["types"][number];
-      };
-    }[EventReason]
-  | { readonly reason: AdmissionReason; readonly type: "Warning" };
-
 /** Whether a text is a reason this agent gives for things other than admission. */
 export const isEventReason = (text: string): text is EventReason =>
   Object.hasOwn(EVENT_REASONS, text);
