@@ -24,8 +24,6 @@ import type {
   DeepPartial,
   PodSandboxStatus,
   RuntimeService,
-  StatusResponse,
-  VersionResponse,
 } from "../../outside/cri/cri.ts";
 import type {
   LinuxContainerResources,
@@ -41,6 +39,7 @@ import { createHooks, type HookDeps, type Hooks } from "./hooks.ts";
 import { Observer, STATUS_WITHIN_MS } from "./observe.ts";
 import type { Resolver } from "./resolver.ts";
 import { runtimeHandler } from "./runtime-class.ts";
+import { RuntimeInfoCache } from "./runtime-info.ts";
 import { type SandboxSums, sandboxConfig } from "./sandbox-config.ts";
 import {
   nonRootViolation,
@@ -112,19 +111,13 @@ export interface StartRequest {
   readonly targetId: string | undefined;
 }
 
-/** Status and version of the runtime. */
-interface RuntimeInfo {
-  readonly status: StatusResponse;
-  readonly version: VersionResponse;
-}
-
 /** The module; see above. */
 export class Runtime {
   readonly #options: RuntimeOptions;
   readonly #deps: RuntimeDeps;
   readonly #observer: Observer;
   readonly #calls: RuntimeCalls;
-  #info: RuntimeInfo | undefined;
+  readonly #info: RuntimeInfoCache;
   readonly watch: RuntimeWatch;
 
   constructor(options: RuntimeOptions, deps: RuntimeDeps) {
@@ -147,9 +140,10 @@ export class Runtime {
       pods: deps.pods,
     });
     this.#calls = new RuntimeCalls(options.parallelStarts, deps);
-    this.watch.health.subscribe(() => {
-      this.#info = undefined;
-    });
+    this.#info = new RuntimeInfoCache(runtime);
+    // A runtime of another version may be in the same health: its event stream has broken off then.
+    this.watch.health.subscribe(() => this.#info.forget());
+    this.watch.streaming.subscribe(() => this.#info.forget());
     this.#exposeCounts(deps.metrics);
   }
 
@@ -237,7 +231,7 @@ export class Runtime {
     const handler = pod.spec?.runtimeClassName
       ? (await this.#sandboxStatus(sandboxId, signal)).runtimeHandler
       : "";
-    const { status, version } = await this.#infoOnce(signal);
+    const { status, version } = await this.#info.get(signal);
     return featuresOf(status, version, handler);
   }
 
@@ -262,12 +256,6 @@ export class Runtime {
     return within(limit, signal, (own) => cri.runtime.sandboxStatus(id, own));
   }
 
-  async #infoOnce(signal: AbortSignal): Promise<RuntimeInfo> {
-    const { runtime } = this.#deps.cri;
-    this.#info ??= { status: await runtime.status(signal), version: await runtime.version(signal) };
-    return this.#info;
-  }
-
   /** Nothing of the pod runs any more and its volumes are gone: its ids may go to another one. */
   releaseIds(uid: string): Promise<void> {
     return this.#deps.userNamespaces.release(uid);
@@ -283,7 +271,7 @@ export class Runtime {
     const refusal =
       handler === undefined
         ? undefined
-        : usernsRefusal((await this.#infoOnce(signal)).status, handler);
+        : usernsRefusal((await this.#info.get(signal)).status, handler);
     if (refusal !== undefined) throw new OutsideError("precondition", refusal);
     return usernsOptions(await this.#deps.userNamespaces.rangeOf(pod.metadata.uid));
   }

@@ -86,7 +86,7 @@ export class RuntimeWatch {
   #listedUntil: MonotonicMs | undefined;
   /** Why the runtime cannot be listed, as last logged. */
   #listingProblem: string | undefined;
-  #streaming = false;
+  readonly #streaming = new Cell(false);
   readonly #dirty = new Set<PodUid>();
   #everything = true;
   readonly #wakeup = new Wakeup();
@@ -117,7 +117,7 @@ export class RuntimeWatch {
     return this.#lastListing;
   }
 
-  get streaming(): boolean {
+  get streaming(): Reading<boolean> {
     return this.#streaming;
   }
 
@@ -262,7 +262,7 @@ export class RuntimeWatch {
 
   /** Until the next full listing is due: a period after the last one began, whatever events come in between. */
   #untilListingMs(): number {
-    const periodMs = this.#streaming ? RELIST_WITH_EVENTS_MS : RELIST_WITHOUT_EVENTS_MS;
+    const periodMs = this.#streaming.get() ? RELIST_WITH_EVENTS_MS : RELIST_WITHOUT_EVENTS_MS;
     const began = this.#lastListing.get();
     if (began === undefined || this.#listedUntil === undefined) return 0;
     const due = Math.max(began + periodMs, this.#listedUntil + LISTING_PAUSE_MS);
@@ -320,8 +320,8 @@ export class RuntimeWatch {
   }
 
   #setStreaming(streaming: boolean): void {
-    if (this.#streaming === streaming) return;
-    this.#streaming = streaming;
+    if (this.#streaming.get() === streaming) return;
+    this.#streaming.set(streaming);
     // What happened while the stream was down is only seen by looking.
     this.requestListing();
   }
