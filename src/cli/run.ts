@@ -1,8 +1,10 @@
 import { type AgentOptions, launchAgent } from "../agent.ts";
 import { canonicalAddress } from "../api/text/ip.ts";
+import { wholeOf } from "../api/text/quantity.ts";
 import { deriveImageEndpoint, deriveNodeIps, deriveNodeName } from "../config/derive.ts";
 import { renderFlagHelp } from "../config/flags/flag-help.ts";
 import { parseFlags } from "../config/flags/flags.ts";
+import { flagsInForce } from "../config/flags/flags-in-force.ts";
 import { validateNodeAddresses } from "../config/flags/validate-flags.ts";
 import { reportIdleSettings } from "../config/idle-report.ts";
 import type { KubeletConfig } from "../config/kubelet-config.ts";
@@ -15,7 +17,7 @@ import { TaskScope } from "../kit/scope.ts";
 import { openState } from "../node/open-state.ts";
 import { connectMachine, connectOutside } from "../outside/connect.ts";
 import type { Files } from "../outside/host/host.ts";
-import { createLog } from "../outside/log/log.ts";
+import { createLog, type LogOptions } from "../outside/log/log.ts";
 import { openCluster } from "./cluster-access.ts";
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE } from "./exit-codes.ts";
 import { imageOptions } from "./image-options.ts";
@@ -71,7 +73,10 @@ function deadContainersOf({
 async function serve(loaded: LoadedConfig, nodeName: string): Promise<number> {
   const { config, flags } = loaded;
   const log = await openLog(loaded);
-  const outside = connectOutside({ ...connectOptions(config), userAgent: userAgent() }, log);
+  const outside = connectOutside(
+    { ...connectOptions(config), userAgent: userAgent(), verbosity: log.verbosity },
+    log,
+  );
   const leave = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => leave.abort(new Error(`received ${signal}`));
   process.once("SIGINT", onSignal);
@@ -137,6 +142,7 @@ async function agentOptions(
       certFolder: flags.certDir,
       socketPath: agentSocket(process.env),
       otherSocketPaths: otherAgentSockets(process.env),
+      flags: flagsInForce(flags, config),
       versions: { nodelet: nodeletVersion(), kubernetes: KUBERNETES_VERSION },
     },
   };
@@ -173,12 +179,7 @@ function refuse(command: string, problems: readonly ConfigProblem[]): number {
 
 /** The agent's log, which begins with warnings about flags and configuration. */
 async function openLog(loaded: LoadedConfig): Promise<ReturnType<typeof createLog>> {
-  const { logging } = loaded.config;
-  const log = createLog({
-    format: logging.format === "json" ? "json" : "text",
-    verbosity: logging.verbosity,
-    fd: 2,
-  });
+  const log = createLog(logOptionsOf(loaded.config.logging));
   logConfig(loaded, log);
   const { inspect } = loaded.flags;
   if (inspect !== "") {
@@ -186,6 +187,27 @@ async function openLog(loaded: LoadedConfig): Promise<ReturnType<typeof createLo
     openInspector(inspect, log);
   }
   return log;
+}
+
+/** Standard error; with `splitStream` what is no error goes to standard output. */
+function logOptionsOf(logging: KubeletConfig["logging"]): LogOptions {
+  const format = logging.format === "json" ? "json" : "text";
+  const { splitStream, infoBufferSize } = logging.options[format];
+  const info = {
+    fd: 1,
+    bufferBytes: wholeOf(infoBufferSize),
+    flushMs: logging.flushFrequency,
+  };
+  return {
+    format,
+    verbosity: logging.verbosity,
+    loggers: logging.vmodule.map(({ filePattern, verbosity }) => ({
+      pattern: filePattern,
+      verbosity,
+    })),
+    fd: 2,
+    ...(splitStream ? { info } : {}),
+  };
 }
 
 function logConfig({ warnings, noEffect }: LoadedConfig, log: ReturnType<typeof createLog>): void {

@@ -1,3 +1,4 @@
+import type { Cell } from "../kit/cell.ts";
 import type { Clock } from "../kit/clock.ts";
 import { createSystemClock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
@@ -22,6 +23,8 @@ export interface ConnectOptions {
   readonly runtimeTimeoutMs: number;
   /** How requests to API servers present themselves; default `nodelet`. */
   readonly userAgent?: string;
+  /** klog verbosity of the log, which callers of the server may then change. */
+  readonly verbosity?: Cell<number>;
 }
 
 /** The real outside: this machine, its runtime, its network. */
@@ -42,7 +45,7 @@ export function connectOutside(options: ConnectOptions, log: Log): ConnectedOuts
   });
   const fileWorkers = createFileWorkers({ clock, log: log.child("files") });
   fileWorkers.warm();
-  const serving = connectServing(fileWorkers.openFolder);
+  const serving = connectServing(fileWorkers.openFolder, options.verbosity);
   const random = createSystemRandom();
   const { userAgent = "nodelet" } = options;
   const { kube, closeAll } = closable(

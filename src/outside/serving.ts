@@ -1,8 +1,11 @@
 /** What only an agent that serves others needs of the world; a simulation goes without. */
+import type { Cell } from "../kit/cell.ts";
 import type { OpenFolderBeneath } from "./host/files/open-folder.ts";
 import { connectOwnProcess, type OwnProcess } from "./host/own-process.ts";
+import { type StreamProgram, streamProgram } from "./host/stream-program.ts";
 import { createListen } from "./net/serve/http-listener.ts";
 import type { Listen } from "./net/serve/listen.ts";
+import { createProfiler, type Profiler } from "./profiler/profiler.ts";
 
 export type {
   NamedFile,
@@ -11,6 +14,7 @@ export type {
   OpenFolderBeneath,
 } from "./host/files/open-folder.ts";
 export type { LoopDelay, OwnProcess, ProcessUsage } from "./host/own-process.ts";
+export type { StreamedEnd, StreamProgram } from "./host/stream-program.ts";
 export type {
   ClientCertificate,
   Exchange,
@@ -35,6 +39,7 @@ export {
   serveRequests,
 } from "./net/serve/request-core.ts";
 export { bearerTokenOf, parseTarget, type RequestTarget } from "./net/serve/request-target.ts";
+export type { ProfileKind, Profiler } from "./profiler/profiler.ts";
 
 /** Listening, reading logs, and looking at oneself. */
 export interface Serving {
@@ -42,15 +47,25 @@ export interface Serving {
   /** As `Host.podFiles`, in a worker process. */
   readonly openFolder: OpenFolderBeneath;
   readonly process: OwnProcess;
+  readonly profiler: Profiler;
+  readonly streamProgram: StreamProgram;
+  /** klog verbosity of the process' log, where it can be changed. */
+  readonly verbosity: Cell<number> | undefined;
 }
 
 /** Serving on this machine. `close` ends its measuring; listeners are closed by their owners. */
-export function connectServing(openFolder: OpenFolderBeneath): Serving & { close(): void } {
+export function connectServing(
+  openFolder: OpenFolderBeneath,
+  verbosity?: Cell<number>,
+): Serving & { close(): void } {
   const process = connectOwnProcess();
   return {
     listen: createListen(),
     openFolder,
     process,
+    profiler: createProfiler(),
+    streamProgram,
+    verbosity,
     close: () => process.close(),
   };
 }

@@ -13,7 +13,10 @@ export interface RouteAccess {
 
 /** One path of the server. `Handler` is whatever answers it. */
 export interface Route<Handler> {
-  /** `/exec/{namespace}/{pod}/{container}`; a word in braces stands for one part of a path. */
+  /**
+   * `/exec/{namespace}/{pod}/{container}`; a word in braces stands for one part of a path, `{path...}` at the end for
+   * all that follow, at least one.
+   */
   readonly pattern: string;
   /** `GET` answers `HEAD` too. */
   readonly methods: readonly string[];
@@ -69,17 +72,23 @@ function withoutEnds(parts: readonly string[]): readonly string[] {
   return parts.length > 2 && parts.at(-1) === "" ? parts.slice(1, -1) : parts.slice(1);
 }
 
+/** End of a word in braces that stands for the rest of a path. */
+const REST = "...}";
+
 function matchParts(
   pattern: readonly string[],
   parts: readonly string[],
 ): Readonly<Record<string, string>> | undefined {
-  if (pattern.length !== parts.length) return undefined;
+  const takesRest = pattern.at(-1)?.endsWith(REST) ?? false;
+  if (takesRest ? parts.length < pattern.length : parts.length !== pattern.length) return undefined;
   const params: Record<string, string> = {};
   for (const [i, expected] of pattern.entries()) {
     const part = parts[i] ?? "";
     if (!expected.startsWith("{")) {
       if (part !== expected) return undefined;
-    } else if (part === "") return undefined;
+    } else if (expected.endsWith(REST))
+      params[expected.slice(1, -REST.length)] = parts.slice(i).join("/");
+    else if (part === "") return undefined;
     else params[expected.slice(1, -1)] = part;
   }
   return params;

@@ -55,6 +55,10 @@ export interface ServerOptions {
   readonly socketPath?: string;
   /** Where that socket is instead while another process listens there; the first that is free. Default none. */
   readonly otherSocketPaths?: readonly string[];
+  /** Values of all flags by name, for `/flagz`. */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** Folder served below `/logs/`; default /var/log. */
+  readonly nodeLogFolder?: string;
 }
 
 /** What the server needs of the world. */
@@ -77,6 +81,8 @@ export interface RunningServer {
 
 /** Pause before the health port is tried again. */
 const HEALTH_RETRY_MS = 5_000;
+/** Folder of the node's logs (nodeLogDir). */
+const NODE_LOG_FOLDER = "/var/log";
 const NOBODY = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
 /**
@@ -100,7 +106,15 @@ export async function startServer(
   const log = deps.log.child("server");
   const countTranslated = createStreamingMetrics(metrics);
   const routes = [
-    ...kubeletRoutes(node, { clock, log, checks, countTranslated }),
+    ...kubeletRoutes(node, {
+      clock,
+      log,
+      checks,
+      countTranslated,
+      serving,
+      flags: options.flags ?? {},
+      nodeLogFolder: options.nodeLogFolder ?? NODE_LOG_FOLDER,
+    }),
     ...ownRoutes(node, { clock, process: serving.process }),
   ];
   const httpMetrics = createHttpMetrics(metrics, clock);

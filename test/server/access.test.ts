@@ -6,6 +6,7 @@ import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import { createSystemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
+import type { Serving } from "../../src/outside/serving.ts";
 import type { ServedRoute } from "../../src/server/call.ts";
 import { kubeletRoutes } from "../../src/server/routes/kubelet-routes.ts";
 import type { ServedNode } from "../../src/server/served-node.ts";
@@ -22,6 +23,9 @@ function routesOf(node: ServedWorld): readonly ServedRoute[] {
     log: silentLog,
     checks: () => [],
     countTranslated: () => {},
+    serving: { process: {} } as unknown as Serving,
+    flags: {},
+    nodeLogFolder: "/var/log",
   };
   return kubeletRoutes(served, deps).filter(({ endpoints }) => endpoints.includes("secure"));
 }
@@ -49,7 +53,7 @@ before(async () => {
     const { verb, subresource } = spec.resourceAttributes;
     asked.push({ user: spec.user, verb, subresource });
     const may: Record<string, readonly string[]> = {
-      "user-all": ["proxy", "metrics", "pods", "healthz", "configz", "stats", "log"],
+      "user-all": ["proxy", "metrics", "pods", "healthz", "configz", "stats", "log", "statusz"],
       "user-metrics": ["metrics"],
       "user-pods": ["pods"],
     };
@@ -102,6 +106,14 @@ describe("rights", () => {
     assert.deepEqual(
       asked.map(({ verb, subresource }) => `${verb} ${subresource}`),
       ["get pods", "get proxy", "get configz", "get healthz"],
+    );
+    asked.length = 0;
+    for (const path of ["/logs/", "/statusz", "/flagz", "/debug/pprof/"])
+      await world.secure(path, bearer("user-other"));
+    await world.secure("/debug/flags/v", bearer("user-other", "PUT"));
+    assert.deepEqual(
+      asked.map(({ verb, subresource }) => `${verb} ${subresource}`),
+      ["get log", "get statusz", "get configz", "get proxy", "update proxy"],
     );
   });
 });

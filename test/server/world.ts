@@ -9,12 +9,14 @@ import type { Pod } from "../../src/api/generated/types.ts";
 import { defaultPod } from "../../src/api/pod/pod-defaults.ts";
 import { DEFAULT_CONFIG } from "../../src/config/fields/defaults.ts";
 import type { KubeletConfig } from "../../src/config/kubelet-config.ts";
+import type { Cell } from "../../src/kit/cell.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createSeededRandom } from "../../src/kit/random.ts";
 import { openFolderBeneath } from "../../src/outside/host/files/open-folder.ts";
 import type { Outside } from "../../src/outside/outside.ts";
 import { connectServing } from "../../src/outside/serving.ts";
 import type { PodSink } from "../../src/pipeline/sources/sources.ts";
+import type { ServerOptions } from "../../src/server/server.ts";
 import { FakeApiServer } from "../sim/fake-apiserver.ts";
 import { FakeHost } from "../sim/fake-host.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
@@ -36,8 +38,18 @@ export interface WorldOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** What the runtime says where its streaming server is. */
   readonly streamingUrl?: () => string;
+  /** Options of the server beside the usual ones. */
+  readonly server?: Partial<ServerOptions>;
+  /** Verbosity of the log, which callers may change. */
+  readonly verbosity?: Cell<number>;
   /** Starts the agent in place of `launchAgent`, which leaves `agent` unset. */
   readonly start?: (...start: Parameters<typeof launchAgent>) => Promise<AsyncDisposable>;
+}
+
+/** What a request over the agent's own socket may carry. */
+export interface LocalOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
 }
 
 /** A running agent and the ways to ask it. */
@@ -51,7 +63,7 @@ export class ServedWorld implements AsyncDisposable {
   /** Asked about callers, in a cluster. */
   readonly api = new FakeApiServer(this.clock, createSeededRandom(3));
   readonly #options: WorldOptions;
-  readonly #serving = connectServing(openFolderBeneath);
+  readonly #serving: ReturnType<typeof connectServing>;
   #moving: Promise<void> = Promise.resolve();
   #mover: NodeJS.Timeout | undefined;
   #agent: RunningAgent | undefined;
@@ -60,6 +72,7 @@ export class ServedWorld implements AsyncDisposable {
 
   constructor(options: WorldOptions = {}) {
     this.#options = options;
+    this.#serving = connectServing(openFolderBeneath, options.verbosity);
   }
 
   get agent(): RunningAgent {
@@ -95,6 +108,7 @@ export class ServedWorld implements AsyncDisposable {
           certFolder: "/var/lib/kubelet/pki",
           socketPath: this.socketPath,
           versions: { nodelet: "0.0.0", kubernetes: "v1.36.2" },
+          ...this.#options.server,
         },
       },
       this.#outside(),
@@ -171,8 +185,10 @@ export class ServedWorld implements AsyncDisposable {
   }
 
   /** Asks over the agent's own socket. */
-  local(path: string, method = "GET"): Promise<Answer> {
-    return answerOf(request({ socketPath: this.socketPath, path, method, agent: false }));
+  local(path: string, method = "GET", options: LocalOptions = {}): Promise<Answer> {
+    const { headers = {}, body } = options;
+    const { socketPath } = this;
+    return answerOf(request({ socketPath, path, method, headers, agent: false }), body);
   }
 
   /** Asks over TCP with TLS; `port` 0 means the HTTPS port. */

@@ -108,10 +108,10 @@ export const SERVING_FIELDS = [
     boolean(false),
     "Profile lock contention; without meaning for a single-threaded agent.",
   ),
-  planned("enableProfilingHandler", boolean(true), "Serve /debug/pprof/."),
-  planned("enableDebugFlagsHandler", boolean(true), "Serve /debug/flags/v."),
-  planned("enableSystemLogHandler", boolean(true), "Serve the node's log folder under /logs/."),
-  planned(
+  active("enableProfilingHandler", boolean(true), "Serve /debug/pprof/."),
+  active("enableDebugFlagsHandler", boolean(true), "Serve /debug/flags/v."),
+  active("enableSystemLogHandler", boolean(true), "Serve the node's log folder under /logs/."),
+  active(
     "enableSystemLogQuery",
     boolean(false),
     "Answer log queries for node services under /logs/.",
@@ -130,39 +130,39 @@ export const SERVING_FIELDS = [
     "How long a streaming connection may be idle before it is closed.",
   ),
   active("logging.format", text("text"), "Form of the log lines.", "text or json"),
-  planned(
+  active(
     "logging.flushFrequency",
     durationOrNanoseconds("5s"),
     "How often buffered log lines are written; text, or a number of nanoseconds.",
   ),
   active("logging.verbosity", integer(0), "Log verbosity; 0 logs the least.", "0 to 2147483647"),
-  planned(
+  active(
     "logging.vmodule",
     list({
       kind: "object",
       members: { filePattern: requiredMember(STRING), verbosity: requiredMember(INT32) },
     }),
-    "Log verbosity of single source files; text format only.",
+    "Log verbosity of single loggers, by the name that stands before the message; text format only.",
   ),
-  planned(
+  active(
     "logging.options.text.splitStream",
     boolean(false),
     "Errors to stderr and the rest to stdout, text format.",
     "needs the gate LoggingAlphaOptions",
   ),
-  planned(
+  active(
     "logging.options.text.infoBufferSize",
     quantity("0"),
     "Bytes buffered of the information stream, text format.",
     "needs the gate LoggingAlphaOptions",
   ),
-  planned(
+  active(
     "logging.options.json.splitStream",
     boolean(false),
     "Errors to stderr and the rest to stdout, JSON format.",
     "needs the gate LoggingAlphaOptions",
   ),
-  planned(
+  active(
     "logging.options.json.infoBufferSize",
     quantity("0"),
     "Bytes buffered of the information stream, JSON format.",

@@ -164,6 +164,8 @@ export const GATE_NEEDS: ReadonlyMap<string, readonly string[]> = new Map([
 
 /** Gates that change something in nodelet; add a name when its behaviour is built. */
 export const ACTIVE_GATES: ReadonlySet<string> = new Set([
+  "ComponentFlagz",
+  "ComponentStatusz",
   "CustomCPUCFSQuotaPeriod",
   "ExtendWebSocketsToKubelet",
   "InPlacePodLevelResourcesVerticalScaling",
@@ -175,6 +177,7 @@ export const ACTIVE_GATES: ReadonlySet<string> = new Set([
   "KubeletEnsureSecretPulledImages",
   "MemoryQoS",
   "NodeDeclaredFeatures",
+  "NodeLogQuery",
   "PodLogsQuerySplitStreams",
   "QOSReserved",
   "ReduceDefaultCrashLoopBackOffDecay",

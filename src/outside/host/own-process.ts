@@ -27,6 +27,9 @@ export interface LoopDelay {
 
 /** This process, seen from itself. */
 export interface OwnProcess {
+  /** What runs it, e.g. `node v26.10.0`. */
+  readonly engine: string;
+  readonly commandLine: readonly string[];
   usage(): ProcessUsage;
   loopDelay(): LoopDelay;
 }
@@ -45,6 +48,8 @@ export function connectOwnProcess(): OwnProcess & { close(): void } {
   const startTimeSeconds = Date.now() / 1000 - process.uptime();
   const delay = new LoopDelayWindows();
   return {
+    engine: `node ${process.version}`,
+    commandLine: [...process.execArgv, ...process.argv],
     usage: () => ({ ...readUsage(), startTimeSeconds }),
     loopDelay: () => delay.read(),
     close: () => delay.close(),

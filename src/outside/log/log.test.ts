@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Log, LogFields } from "../../kit/log.ts";
-import { createLog, type LogOptions } from "./log.ts";
+import { createLog, type LogOptions, type OwnLog } from "./log.ts";
 
 /** What is written to a file by `use`. */
 function written(options: Omit<LogOptions, "fd">, use: (log: Log) => void): string {
@@ -108,3 +108,52 @@ test("createLog: a child's fields stand in the lines of the JSON layout", () => 
     msg: "started",
   });
 });
+
+test("createLog: the verbosity can be changed, and single loggers have one of their own", () => {
+  const loggers = [
+    { pattern: "pod*", verbosity: 4 },
+    { pattern: "k?be", verbosity: 0 },
+  ];
+  const text = written({ format: "text", verbosity: 2, loggers }, (log) => {
+    const kube = log.child("kube");
+    const pods = log.child("pods");
+    pods.verbose(4, "pods4");
+    kube.verbose(1, "kube1");
+    log.verbose(3, "three");
+    (log as OwnLog).verbosity.set(3);
+    log.verbose(3, "threeNow");
+    kube.verbose(1, "kube1");
+    (log as OwnLog).verbosity.set(0);
+    log.verbose(1, "one");
+    pods.verbose(4, "pods4Still");
+  });
+  assert.deepEqual(
+    [...text.matchAll(/\] "(\w+)"/g)].map(([, word]) => word),
+    ["pods4", "threeNow", "pods4Still"],
+  );
+});
+
+for (const format of ["text", "json"] as const)
+  test(`createLog: with a stream of its own, what is no error is gathered and written in time, as ${format}`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "nodelet-log-"));
+    const [path, infoPath] = [join(folder, "log"), join(folder, "info")];
+    const [fd, infoFd] = [openSync(path, "w"), openSync(infoPath, "w")];
+    try {
+      const info = { fd: infoFd, bufferBytes: 100_000, flushMs: 20 };
+      const log = createLog({ format, verbosity: 0, fd, info });
+      log.child("pod").info("informed");
+      log.warn("warned");
+      log.error("failed");
+      await new Promise(setImmediate);
+      assert.match(readFileSync(path, "utf8"), /failed/);
+      assert.doesNotMatch(readFileSync(path, "utf8"), /informed|warned/);
+      while (!readFileSync(infoPath, "utf8").includes("warned"))
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      assert.match(readFileSync(infoPath, "utf8"), /informed[\s\S]*warned/);
+      assert.doesNotMatch(readFileSync(infoPath, "utf8"), /failed/);
+    } finally {
+      closeSync(fd);
+      closeSync(infoFd);
+      rmSync(folder, { recursive: true });
+    }
+  });

@@ -1,7 +1,15 @@
 import { writeSync } from "node:fs";
 import { type Logger, pino } from "pino";
+import { Cell } from "../../kit/cell.ts";
 import { messageOf } from "../../kit/errors.ts";
 import type { Log, LogFields } from "../../kit/log.ts";
+
+/** Another verbosity for the loggers whose name matches `pattern`. */
+export interface LoggerVerbosity {
+  /** `*` stands for any characters, `?` for one. */
+  readonly pattern: string;
+  readonly verbosity: number;
+}
 
 /** Layout, verbosity and place of the lines. */
 export interface LogOptions {
@@ -9,8 +17,29 @@ export interface LogOptions {
   readonly format: "text" | "json";
   /** klog verbosity; lines above it are not written. */
   readonly verbosity: number;
+  /** Verbosity of single loggers; the first that matches counts (`vmodule`, whose files are loggers here). */
+  readonly loggers?: readonly LoggerVerbosity[];
   /** File descriptor the lines go to. */
   readonly fd: number;
+  /** Where lines that are no errors go instead (`splitStream`). */
+  readonly info?: InfoStream;
+}
+
+/** A stream of its own for what is no error. */
+export interface InfoStream {
+  readonly fd: number;
+  /** Bytes that are gathered before they are written; 0 writes at the end of each turn of the event loop. */
+  readonly bufferBytes: number;
+  /** How often gathered lines are written at least, in milliseconds. */
+  readonly flushMs: number;
+}
+
+/** The log of the process. */
+export interface OwnLog extends Log {
+  /** Writes what was gathered. */
+  flush(): void;
+  /** klog verbosity in force; setting it changes what is logged from then on. */
+  readonly verbosity: Cell<number>;
 }
 
 /** Stack traces of errors are written from this verbosity on. */
@@ -19,54 +48,106 @@ const STACK_VERBOSITY = 4;
 const BUFFER_BYTES = 4096;
 
 /** The log of the process. What was logged in one turn of the event loop is written at its end. */
-export function createLog(options: LogOptions): Log & { flush(): void } {
-  const sink = bufferedSink(options.fd);
-  const lines = options.format === "json" ? jsonLines(sink) : textLines(sink, {});
-  process.once("exit", sink.flush);
-  return { ...wrap(lines, options.verbosity), flush: sink.flush };
+export function createLog(options: LogOptions): OwnLog {
+  const sinks = openSinks(options);
+  const lines = options.format === "json" ? jsonLines(sinks) : textLines(sinks, {});
+  const flush = () => {
+    sinks.info.flush();
+    sinks.error.flush();
+  };
+  process.once("exit", flush);
+  const levels = new Levels(options);
+  return { ...wrap(lines, levels, undefined), flush, verbosity: levels.ofAll };
+}
+
+/** Which verbosity holds for a logger. */
+class Levels {
+  readonly ofAll: Cell<number>;
+  readonly #loggers: readonly { readonly matches: RegExp; readonly verbosity: number }[];
+
+  constructor({ verbosity, loggers = [] }: Pick<LogOptions, "verbosity" | "loggers">) {
+    this.ofAll = new Cell(verbosity);
+    this.#loggers = loggers.map((logger) => ({
+      matches: globOf(logger.pattern),
+      verbosity: logger.verbosity,
+    }));
+  }
+
+  /** Reads the verbosity of a logger; the name is looked up once. */
+  of(logger: string | undefined): () => number {
+    const own = this.#loggers.find(({ matches }) => logger !== undefined && matches.test(logger));
+    return own ? () => own.verbosity : () => this.ofAll.get();
+  }
+}
+
+function globOf(pattern: string): RegExp {
+  const literal = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`^${literal.replaceAll("*", ".*").replaceAll("?", ".")}$`);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+type Level = "error" | "warn" | "info";
 
 /** Makes lines of one layout. */
 interface Lines {
   /** `v` is the verbosity of an info line. */
-  write(level: "error" | "warn" | "info", fields: Fields, message: string): void;
+  write(level: Level, fields: Fields, message: string): void;
   child(fields: Fields): Lines;
 }
 
-function jsonLines(sink: Sink): Lines {
-  const of = (logger: Logger): Lines => ({
-    write: (level, fields, message) => logger[level](fields, message),
-    child: (fields) => of(logger.child(fields)),
+/** Where lines go: errors, and all others. */
+interface Sinks {
+  readonly error: Sink;
+  readonly info: Sink;
+}
+
+function openSinks({ fd, info }: Pick<LogOptions, "fd" | "info">): Sinks {
+  const error = bufferedSink(fd, { bufferBytes: 0, flushMs: 0 });
+  return { error, info: info ? bufferedSink(info.fd, info) : error };
+}
+
+function jsonLines({ error, info }: Sinks): Lines {
+  const of = (errors: Logger, others: Logger): Lines => ({
+    write: (level, fields, message) =>
+      (level === "error" ? errors : others)[level](fields, message),
+    child: (fields) => {
+      const child = errors.child(fields);
+      return of(child, others === errors ? child : others.child(fields));
+    },
   });
-  return of(
-    pino(
-      {
-        base: null,
-        timestamp: () => `,"ts":${Date.now()}.${micros()}`,
-        formatters: { level: (label) => ({ level: label }) },
-      },
-      { write: sink.write },
-    ),
+  const errors = jsonLogger(error);
+  return of(errors, info === error ? errors : jsonLogger(info));
+}
+
+function jsonLogger(sink: Sink): Logger {
+  return pino(
+    {
+      base: null,
+      timestamp: () => `,"ts":${Date.now()}.${micros()}`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: sink.write },
   );
 }
 
-function textLines(sink: Sink, known: Fields): Lines {
+function textLines(sinks: Sinks, known: Fields): Lines {
   return {
-    write: (level, fields, message) =>
-      sink.write(klogLine(level, { ...known, ...fields }, message)),
-    child: (fields) => textLines(sink, { ...known, ...fields }),
+    write: (level, fields, message) => {
+      const sink = level === "error" ? sinks.error : sinks.info;
+      sink.write(klogLine(level, { ...known, ...fields }, message));
+    },
+    child: (fields) => textLines(sinks, { ...known, ...fields }),
   };
 }
 
-function wrap(lines: Lines, verbosity: number): Log {
+function wrap(lines: Lines, levels: Levels, logger: string | undefined): Log {
+  const verbosity = levels.of(logger);
   const clean = (fields: LogFields | undefined): Fields => {
     if (!fields) return {};
     if (!("error" in fields)) return fields;
     const { error, ...rest } = fields;
     const stack =
-      verbosity >= STACK_VERBOSITY && error instanceof Error ? { stack: error.stack } : {};
+      verbosity() >= STACK_VERBOSITY && error instanceof Error ? { stack: error.stack } : {};
     return { ...rest, err: messageOf(error), ...stack };
   };
   return {
@@ -74,10 +155,10 @@ function wrap(lines: Lines, verbosity: number): Log {
     warn: (message, fields) => lines.write("warn", clean(fields), message),
     info: (message, fields) => lines.write("info", { v: 0, ...clean(fields) }, message),
     verbose: (level, message, fields) => {
-      if (level <= verbosity) lines.write("info", { v: level, ...clean(fields) }, message);
+      if (level <= verbosity()) lines.write("info", { v: level, ...clean(fields) }, message);
     },
-    enabled: (level) => level <= verbosity,
-    child: (name, fields) => wrap(lines.child({ logger: name, ...fields }), verbosity),
+    enabled: (level) => level <= verbosity(),
+    child: (name, fields) => wrap(lines.child({ logger: name, ...fields }), levels, name),
   };
 }
 
@@ -86,7 +167,11 @@ interface Sink {
   readonly flush: () => void;
 }
 
-function bufferedSink(fd: number): Sink {
+/** Writes at the end of a turn of the event loop, or, with a buffer, when it is full or its time has come. */
+function bufferedSink(
+  fd: number,
+  { bufferBytes, flushMs }: Pick<InfoStream, "bufferBytes" | "flushMs">,
+): Sink {
   let pending = "";
   let scheduled = false;
   const flush = () => {
@@ -95,12 +180,16 @@ function bufferedSink(fd: number): Sink {
     pending = "";
     if (text !== "") writeAll(fd, Buffer.from(text));
   };
+  const schedule = () => {
+    if (bufferBytes === 0) setImmediate(flush);
+    else setTimeout(flush, flushMs).unref();
+  };
   const write = (line: string) => {
     pending += line;
-    if (pending.length >= BUFFER_BYTES) flush();
+    if (pending.length >= Math.max(bufferBytes, BUFFER_BYTES)) flush();
     else if (!scheduled) {
       scheduled = true;
-      setImmediate(flush);
+      schedule();
     }
   };
   return { write, flush };

@@ -1,6 +1,5 @@
-import type { Clock } from "../../kit/clock.ts";
-import type { Log } from "../../kit/log.ts";
 import { type Handler, replyText, type ServedRoute } from "../call.ts";
+import { type DebugRoutesDeps, debugRoutes, pageRoutes } from "../debug/debug-routes.ts";
 import type { Endpoint } from "../routes.ts";
 import type { ServedNode } from "../served-node.ts";
 import { replyContainerLogs } from "./container-logs.ts";
@@ -24,9 +23,7 @@ import {
 } from "./streaming.ts";
 
 /** What the routes need beside the node. */
-export interface KubeletRoutesDeps {
-  readonly clock: Clock;
-  readonly log: Log;
+export interface KubeletRoutesDeps extends DebugRoutesDeps {
   readonly checks: () => readonly ServedCheck[];
   readonly countTranslated: CountTranslated;
 }
@@ -37,10 +34,14 @@ const GUARDED: readonly Endpoint[] = ["secure", "local"];
 
 /** The routes of a kubelet (server.go). Those that reach into containers can be switched off. */
 export function kubeletRoutes(node: ServedNode, deps: KubeletRoutesDeps): readonly ServedRoute[] {
-  return [
+  const routes: readonly ServedRoute[] = [
     ...statusRoutes(node, deps),
-    ...(node.config.enableDebuggingHandlers ? debuggingRoutes(node, deps) : switchedOffRoutes()),
+    ...(node.config.enableDebuggingHandlers
+      ? [...debuggingRoutes(node, deps), ...debugRoutes(node, deps)]
+      : switchedOffRoutes()),
+    ...pageRoutes(node, deps, () => routes),
   ];
+  return routes;
 }
 
 function statusRoutes(node: ServedNode, { checks }: KubeletRoutesDeps): readonly ServedRoute[] {
@@ -135,7 +136,14 @@ function switchedOffRoutes(): readonly ServedRoute[] {
     `/${name}/{namespace}/{pod}/{container}`,
     `/${name}/{namespace}/{pod}/{uid}/{container}`,
   ]);
-  return ["/runningpods", ...patterns].map((pattern) => ({
+  const others = [
+    "/runningpods",
+    "/logs",
+    "/logs/{path...}",
+    "/debug/pprof",
+    "/debug/pprof/{path...}",
+  ];
+  return [...others, ...patterns].map((pattern) => ({
     pattern,
     methods: ["GET", "POST", "PUT", "PATCH", "DELETE"],
     endpoints: GUARDED,

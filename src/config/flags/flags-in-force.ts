@@ -1,0 +1,51 @@
+// pure
+import type { JsonValue } from "../../api/generated/types.ts";
+import { isTree } from "../../kit/json.ts";
+import { formatDuration } from "../duration.ts";
+import { encodeConfig } from "../file/encode-config.ts";
+import type { KubeletConfig } from "../kubelet-config.ts";
+import { getAt } from "../tree.ts";
+import { FLAGS } from "./flag-table.ts";
+import type { KubeletFlags } from "./kubelet-flags.ts";
+
+/** Flags whose values may hold credentials. */
+const SECRET: ReadonlySet<string> = new Set(["manifest-url-header"]);
+
+/**
+ * Every flag that sets something with the value that is in force, whether a flag, a file or a default set it, by name
+ * and as Go prints flags. Credentials are masked.
+ */
+export function flagsInForce(
+  flags: KubeletFlags,
+  config: KubeletConfig,
+): Readonly<Record<string, string>> {
+  const encoded = encodeConfig(config);
+  const entries = FLAGS.flatMap(({ name, type, target }): (readonly [string, string])[] => {
+    if (target.kind === "config") {
+      const value = getAt(encoded, target.path);
+      return [[name, SECRET.has(name) ? masked(value) : flagText(value)]];
+    }
+    if (target.kind !== "flag") return [];
+    const value = flags[target.key];
+    const isDuration = type === "duration" && typeof value === "number";
+    return [[name, isDuration ? formatDuration(value) : flagText(value as JsonValue)]];
+  });
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function masked(value: JsonValue | undefined): string {
+  return isTree(value)
+    ? flagText(Object.fromEntries(Object.keys(value).map((key) => [key, "<masked>"])))
+    : "";
+}
+
+/** Lists in brackets, maps as `a=1,b=2`, as pflag prints them. */
+function flagText(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  if (Array.isArray(value)) return `[${value.map(flagText).join(",")}]`;
+  if (isTree(value))
+    return Object.entries(value)
+      .map(([key, inner]) => `${key}=${flagText(inner)}`)
+      .join(",");
+  return String(value);
+}
