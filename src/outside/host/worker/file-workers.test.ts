@@ -234,6 +234,19 @@ describe("createFileWorkers at rest", () => {
     await again?.[Symbol.asyncDispose]();
     await gone();
   });
+
+  test("a folder whose worker was replaced is opened once, however many ask for it", async () => {
+    const sideBySide = () => workerPids("--side-by-side");
+    const held = await workers.openFolder(folder, ".");
+    const [pid] = sideBySide();
+    process.kill(Number(pid), "SIGKILL");
+    for (let tries = 0; sideBySide().length > 0 && tries < 100; tries += 1) await sleep(20);
+    assert.deepEqual(await Promise.all([held?.list(), held?.list()]), [[], []]);
+    await held?.[Symbol.asyncDispose]();
+    await clock.advance(30_000);
+    for (let tries = 0; sideBySide().length > 0 && tries < 100; tries += 1) await sleep(20);
+    assert.deepEqual(sideBySide(), [], "a handle is held for ever");
+  });
 });
 
 /** Children of this process that are file workers; with `flag` only those that were started with it. */
