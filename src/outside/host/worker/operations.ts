@@ -59,4 +59,5 @@ export type OperationName = keyof typeof OPERATION_LIMITS_MS;
 export const COLLECTIVE: ReadonlySet<OperationName> = new Set([
   "files.factsOfAll",
   "files.measureTrees",
+  "files.makeDirectories",
 ]);

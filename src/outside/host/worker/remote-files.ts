@@ -1,3 +1,4 @@
+import { isOutside } from "../../../kit/errors.ts";
 import { untilAborted } from "../../../kit/within.ts";
 import type { VolumeFiles } from "../files/volume-files.ts";
 import type { DiskUsage, NewFolder, PodFiles } from "../host.ts";
@@ -18,7 +19,7 @@ export function createPodFiles(run: RunInWorker): PodFiles {
     writeAtomic: (path, content, mode) => run("files.writeAtomic", [path, content, mode], [path]),
     append: (path, text, mode) => run("files.append", [path, text, mode], [path]),
     makeDirectory: (path, mode) => run("files.makeDirectory", [path, mode], [path]),
-    makeDirectories: (folders) => run("files.makeDirectories", [folders], folders.map(pathOf)),
+    makeDirectories: (folders) => makeDirectories(run, folders),
     list: (path) => run("files.list", [path], [path]),
     facts: (path, options) => run("files.facts", [path, options], [path]),
     factsOfAll: (paths) => run("files.factsOfAll", [paths], paths),
@@ -32,7 +33,16 @@ export function createPodFiles(run: RunInWorker): PodFiles {
   };
 }
 
-const pathOf = ({ path }: NewFolder) => path;
+/** All in one request; when that gets no answer, one by one, which shows whose file system does not answer. */
+async function makeDirectories(run: RunInWorker, folders: readonly NewFolder[]): Promise<void> {
+  const paths = folders.map(({ path }) => path);
+  try {
+    await run("files.makeDirectories", [folders], paths);
+  } catch (error) {
+    if (!isOutside(error, "deadline")) throw error;
+    for (const { path, mode } of folders) await run("files.makeDirectory", [path, mode], [path]);
+  }
+}
 
 /** Volumes whose system calls are made by workers. */
 export function createRemoteVolumes(run: RunInWorker): VolumeFiles {
