@@ -22,9 +22,10 @@ import type { UpPaths } from "../up/paths.ts";
 import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE } from "../up/runtime/pod-network.ts";
-import { endProcess, isRunning } from "../up/supervise/processes.ts";
+import { isRunning } from "../up/supervise/processes.ts";
 import { drainPods } from "./drain.ts";
 import { endAgent } from "./end-agent.ts";
+import { endContainerd } from "./end-containerd.ts";
 import { confirmRemoval, previewRemoval } from "./preview.ts";
 import { imagesWithout, removeImages } from "./remove-images.ts";
 import {
@@ -56,8 +57,6 @@ export interface DownContext {
   readonly io: Io;
   readonly onInterrupt: () => AbortSignal;
 }
-
-const CONTAINERD_MS = 15_000;
 
 /** Runs `down`; resolves with the exit code. */
 export async function runDown(request: DownRequest, context: DownContext): Promise<number> {
@@ -192,7 +191,7 @@ async function endRuntime(ledger: HostLedger, parts: Parts): Promise<void> {
   if (keepsImages(parts))
     removal.left.push(...(await keepUserImages(runtime.socket, ledger.userImages)));
   print("Stopping containerd");
-  if (!(await endProcess(runtime.process, CONTAINERD_MS)))
+  if (!(await endContainerd(runtime.process)))
     removal.left.push(`containerd: process ${runtime.process.pid} does not end`);
 }
 

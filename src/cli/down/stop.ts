@@ -12,10 +12,10 @@ import { type RuntimeNote, readLedger } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { shimsOf } from "../up/runtime/own-containerd.ts";
-import { endProcess, isRunning } from "../up/supervise/processes.ts";
 import type { DownContext } from "./down.ts";
 import { stopPods } from "./drain.ts";
 import { endAgent } from "./end-agent.ts";
+import { endContainerd } from "./end-containerd.ts";
 
 /** What the user asked for. */
 export interface StopNodeRequest {
@@ -24,8 +24,6 @@ export interface StopNodeRequest {
   /** How long pods may take to end. */
   readonly timeoutMs: number;
 }
-
-const CONTAINERD_MS = 15_000;
 
 /** Runs `stop`; resolves with the exit code. */
 export async function runStop(request: StopNodeRequest, context: DownContext): Promise<number> {
@@ -48,7 +46,7 @@ export async function runStop(request: StopNodeRequest, context: DownContext): P
     writeLines(io.stderr, ["nodelet: not stopped:", ...left.map((name) => `  ${name}`)]);
     return EXIT_FAILURE;
   }
-  await endContainerd(runtime);
+  await stopRuntime(runtime);
   const word = commandWord();
   writeLines(io.stdout, [
     `Stopped, ${counted(stopped, "pod")}. Objects, volumes, images and logs are kept.`,
@@ -97,10 +95,9 @@ async function stopAll(
   });
 }
 
-async function endContainerd(runtime: RuntimeNote): Promise<void> {
-  if (runtime.kind !== "own" || runtime.process === undefined || !isRunning(runtime.process))
-    return;
-  if (!(await endProcess(runtime.process, CONTAINERD_MS)))
+async function stopRuntime(runtime: RuntimeNote): Promise<void> {
+  if (runtime.kind !== "own" || runtime.process === undefined) return;
+  if (!(await endContainerd(runtime.process)))
     throw new CliError(`containerd (process ${runtime.process.pid}) does not end`, {
       fix: `kill -9 ${runtime.process.pid}`,
     });

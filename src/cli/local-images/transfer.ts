@@ -1,9 +1,10 @@
 /** Images into the runtime and out of it: from archives, from registries, into archives. */
 import { spawn } from "node:child_process";
-import { Transform, type Writable } from "node:stream";
+import { type Readable, Transform, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isOutside, plainMessageOf } from "../../kit/errors.ts";
+import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { ContentDownload } from "../../outside/cri/connect-cri.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND } from "../exit-codes.ts";
@@ -28,35 +29,57 @@ export interface StoredImage {
   readonly sizeBytes: number;
 }
 
-const POLL_MS = 300;
-/** How long the runtime may take to show what was imported. */
+/** Pause between two requests for what is downloaded. */
+const PROGRESS_MS = 300;
+/** Pause between two requests for an image that was imported or pulled. */
+const POLL_MS = 50;
+/** How long the runtime may take to list what was imported. */
 const NOTICE_MS = 10_000;
 const TAIL_CHARACTERS = 4_000;
 
-/** Imports the images of an archive; resolves with them once the runtime shows them. */
+/** Imports the images of an archive; resolves with them once the runtime lists them. */
 export async function loadImages(
   archive: ImageArchive,
-  target: TransferTarget,
+  { signal, socket, onProgress }: TransferTarget,
 ): Promise<readonly StoredImage[]> {
-  const { signal, socket, onProgress } = target;
+  const counted = meter(archive.sizeBytes, onProgress);
+  const content: ImportedContent = {
+    names: archive.names,
+    parts: [archiveStream(archive), counted],
+  };
+  return await importImages(content, socket, signal);
+}
+
+/** A docker or OCI archive, as streams from its bytes to what is imported. */
+export interface ImportedContent {
+  /** Of the images in it. */
+  readonly names: readonly string[];
+  readonly parts: readonly [Readable, ...Transform[]];
+}
+
+/**
+ * Imports an archive with containerd's own client; resolves once the runtime lists its images. Throws `CliError` in
+ * containerd's words.
+ */
+export async function importImages(
+  { names, parts }: ImportedContent,
+  socket: string,
+  signal: AbortSignal = NEVER_ABORTED,
+): Promise<readonly StoredImage[]> {
   const ctr = startCtr(socket, ["images", "import", "-"], signal);
   ctr.stdout.resume();
-  const counted = meter(archive.sizeBytes, onProgress);
-  const [fed, ended] = await Promise.allSettled([
-    pipeline(archiveStream(archive), counted, ctr.stdin),
-    ctr.ended,
-  ]);
+  const [fed, ended] = await Promise.allSettled([pipeline([...parts, ctr.stdin]), ctr.ended]);
   signal.throwIfAborted();
   if (ended.status === "rejected") throw ended.reason;
   if (fed.status === "rejected") throw fed.reason;
   return await withRuntime(socket, async (cri) => {
     const found: StoredImage[] = [];
-    for (const name of archive.names) found.push(await untilShown(cri, name, signal));
+    for (const name of names) found.push(await untilListed(cri, name, signal));
     return found;
   });
 }
 
-async function untilShown(
+async function untilListed(
   cri: RuntimeConnection,
   name: string,
   signal: AbortSignal,
@@ -133,7 +156,7 @@ export async function pullImage(
       over.abort();
       await following;
     }
-    return await untilShown(cri, name, signal);
+    return await untilListed(cri, name, signal);
   });
 }
 
@@ -179,7 +202,7 @@ async function followDownloads(
       if (!isOutside(error)) return;
       if (isOutside(error, "unimplemented")) return;
     }
-    await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    await sleep(PROGRESS_MS, undefined, { signal }).catch(() => {});
   }
 }
 
