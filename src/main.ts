@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { isSea } from "node:sea";
 
 /**
  * The entry of the process. As `kubelet` (a symlink of that name), or with `run`, it is the agent and loads
@@ -8,6 +9,11 @@ async function main(argv: readonly string[]): Promise<number> {
   // Where Node was started without `--disable-sigusr1`, it would open its inspector to everybody on this machine;
   // with it, the signal would end us.
   process.on("SIGUSR1", () => {});
+  if (isSea()) {
+    const { becomeFileWorker, withAgentMemory } = await import("./cli/single-executable.ts");
+    if (becomeFileWorker(argv)) return 0;
+    withAgentMemory(argv);
+  }
   const asKubelet = process.env["NODELET_INVOKED_AS"] === "kubelet";
   nameProcess(asKubelet ? "kubelet" : "nodelet");
   if (asKubelet || argv[0] === "run") {

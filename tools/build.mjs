@@ -15,6 +15,10 @@ const DIST = join(ROOT, "dist");
 /** Native code cannot live in a bundle; it is loaded when it is installed. */
 const NATIVE = ["koffi"];
 
+/** Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have. */
+const REQUIRE_IN_MODULE =
+  'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
+
 const COMMON = {
   absWorkingDir: ROOT,
   bundle: true,
@@ -36,9 +40,9 @@ export async function buildAll({ types = false, say = console.error } = {}) {
   if (types) emitTypes(say);
 }
 
-async function buildProgram(say) {
+function programOptions() {
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  const result = await build({
+  return {
     ...COMMON,
     entryPoints: [PROGRAM],
     outfile: join(DIST, "nodelet.cjs"),
@@ -55,10 +59,30 @@ async function buildProgram(say) {
     },
     banner: { js: 'const __nodeletUrl=require("node:url").pathToFileURL(__filename).href;' },
     metafile: true,
-  });
+  };
+}
+
+async function buildProgram(say) {
+  const result = await build(programOptions());
   const bytes = Object.entries(result.metafile.outputs).find(([name]) => name.endsWith(".cjs"))[1]
     .bytes;
   say(`build: dist/nodelet.cjs, ${Math.round(bytes / 1024)} KiB`);
+}
+
+/** Source files that the bundles contain, relative to the checkout, those of packages among them. */
+export async function bundledInputs() {
+  const library = {
+    ...COMMON,
+    entryPoints: [LIBRARY],
+    outdir: DIST,
+    format: "esm",
+    external: NATIVE,
+  };
+  const programs = [programOptions(), library].map((options) =>
+    build({ ...options, write: false, metafile: true, sourcemap: false }),
+  );
+  const results = await Promise.all(programs);
+  return [...new Set(results.flatMap(({ metafile }) => Object.keys(metafile.inputs)))].toSorted();
 }
 
 /** The program of file workers, small because it is started whenever one is replaced. */
@@ -75,13 +99,20 @@ async function buildFileWorker(say) {
   say("build: dist/file-worker.cjs");
 }
 
-async function buildLibrary(say) {
+/** The library; `bundled` takes packages into it, for those who install it without any. */
+export async function buildLibrary(
+  say,
+  { outfile = join(DIST, "library.js"), bundled = false } = {},
+) {
   await build({
     ...COMMON,
     entryPoints: [LIBRARY],
-    outfile: join(DIST, "library.js"),
+    outfile,
     format: "esm",
-    packages: "external",
+    sourcemap: bundled ? false : COMMON.sourcemap,
+    ...(bundled
+      ? { external: NATIVE, banner: { js: REQUIRE_IN_MODULE } }
+      : { packages: "external" }),
   });
   say("build: dist/library.js");
 }

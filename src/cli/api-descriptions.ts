@@ -1,12 +1,10 @@
 /** The texts of the Kubernetes API reference, as the package ships them. */
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliDecompress } from "node:zlib";
 import type { Descriptions } from "../localapi/openapi/definitions.ts";
-import { packageRoot } from "./package-root.ts";
+import { readPackageFile } from "./package-root.ts";
 
-const FILE = join("assets", "api-descriptions.json.br");
+const FILE = "assets/api-descriptions.json.br";
 const decompress = promisify(brotliDecompress);
 
 /**
@@ -14,6 +12,6 @@ const decompress = promisify(brotliDecompress);
  * more memory than the rest of the API. Rejects when the file is missing or damaged.
  */
 export async function readApiDescriptions(): Promise<Descriptions> {
-  const bytes = await decompress(await readFile(join(packageRoot(), FILE)));
+  const bytes = await decompress(readPackageFile(FILE));
   return JSON.parse(bytes.toString("utf8")) as Descriptions;
 }

@@ -20,9 +20,11 @@ const POLL_MS = 50;
 /** A box and the command in it. */
 export class NodeBox implements AsyncDisposable {
   readonly box: Box;
+  readonly #program: string;
 
-  constructor(box: Box) {
+  constructor(box: Box, program = PROGRAM) {
     this.box = box;
+    this.#program = program;
   }
 
   /** Runs `nodelet` to its end. */
@@ -31,23 +33,23 @@ export class NodeBox implements AsyncDisposable {
     env: Record<string, string> = {},
     stdin = "",
   ): Promise<ExecResult> {
-    return this.box.exec([PROGRAM, ...argv], { env, stdin, timeoutMs: COMMAND_MS });
+    return this.box.exec([this.#program, ...argv], { env, stdin, timeoutMs: COMMAND_MS });
   }
 
   /** Like `nodelet`, but fails when the code is not 0; gives standard output. */
   async run(...argv: readonly string[]): Promise<string> {
-    return await this.box.run([PROGRAM, ...argv], { timeoutMs: COMMAND_MS });
+    return await this.box.run([this.#program, ...argv], { timeoutMs: COMMAND_MS });
   }
 
   /** Starts `nodelet` and gathers what it writes. */
   start(argv: readonly string[], env: Record<string, string> = {}): Running {
-    return new Running(this.box.spawn([PROGRAM, ...argv], { env }));
+    return new Running(this.box.spawn([this.#program, ...argv], { env }));
   }
 
   /** Starts `nodelet` on a terminal of its own. */
   startOnTerminal(command: string, env: Record<string, string> = {}): Running {
     // In place of the shell: that would take the Ctrl-C for its own.
-    const line = command.replace(/^nodelet/, `exec ${PROGRAM}`);
+    const line = command.replace(/^nodelet/, `exec ${this.#program}`);
     return new Running(
       this.box.spawn(["script", "-qec", line, "/dev/null"], { env: { TERM: "xterm", ...env } }),
     );
@@ -69,9 +71,9 @@ export class NodeBox implements AsyncDisposable {
   }
 }
 
-/** A bare machine: no containerd, no network for pods. */
-export async function bareMachine(options: BoxOptions = {}): Promise<NodeBox> {
-  return new NodeBox(await startBox({ containerd: "none", network: false, ...options }));
+/** A bare machine: no containerd, no network for pods. The program is that of the checkout unless another is named. */
+export async function bareMachine(options: BoxOptions = {}, program?: string): Promise<NodeBox> {
+  return new NodeBox(await startBox({ containerd: "none", network: false, ...options }), program);
 }
 
 /** A command that runs. */

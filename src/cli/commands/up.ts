@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../config/duration.ts";
 import type { CliContext } from "../context.ts";
 import { NODE_FLAGS } from "../node-flags.ts";
+import { selfCommand } from "../package-root.ts";
 import type { UpContext } from "../up/request.ts";
 import { runSupervisor } from "../up/supervise/background.ts";
 import { runUp } from "../up/up.ts";
@@ -76,12 +77,8 @@ async function up(
     checkOnly: options.check === true,
   };
   const { io, onInterrupt } = context;
-  const backgroundArgv: UpContext["backgroundArgv"] = [
-    process.execPath,
-    ...NODE_FLAGS,
-    process.argv[1] ?? "",
-    ...["up", "--supervise", ...placeArguments(paths), "--", ...flags],
-  ];
+  const supervisor = ["up", "--supervise", ...placeArguments(paths), "--", ...flags];
+  const backgroundArgv: UpContext["backgroundArgv"] = selfCommand(NODE_FLAGS, supervisor);
   return await runUp(request, { io, onInterrupt, backgroundArgv });
 }
 

@@ -2,9 +2,7 @@
  * Images that nodelet builds itself, since no registry may be reachable: the pod sandbox's `pause` and the
  * example `hello`. Same input, same bytes, same image id.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { packageRoot } from "../package-root.ts";
+import { listPackageFolder, readPackageFile } from "../package-root.ts";
 import { busyboxEntries } from "./busybox.ts";
 import { dockerArchive, goArchitecture, type ImageSpec, layer } from "./image-archive.ts";
 import type { TarEntry } from "./tar.ts";
@@ -15,6 +13,8 @@ export const PAUSE_IMAGE = "localhost/nodelet/pause:1";
 /** The image of `examples/hello`. */
 export const HELLO_IMAGE = "localhost/nodelet/hello:1";
 
+/** The example's folder in the package. */
+const EXAMPLE = "examples/hello";
 /** The account the example runs as. */
 const HELLO_USER = 1000;
 
@@ -31,17 +31,16 @@ export function pauseImage(name: string = PAUSE_IMAGE): ImageSpec {
 
 /** The image of `examples/hello`: busybox, the example's pages, and its start script. */
 export function helloImage(): ImageSpec {
-  const example = join(packageRoot(), "examples", "hello");
   const owner = { uid: HELLO_USER, gid: HELLO_USER };
-  const pages = readdirSync(join(example, "www"))
-    .toSorted()
-    .map((name) => file(`www/${name}`, readFileSync(join(example, "www", name)), owner));
+  const pages = listPackageFolder(`${EXAMPLE}/www`).map((name) =>
+    file(`www/${name}`, readPackageFile(`${EXAMPLE}/www/${name}`), owner),
+  );
   const site = layer([
     { kind: "directory", path: "www", ...owner },
     ...pages,
     file("www/ready", text("ready\n"), owner),
     file("www/alive", text("alive\n"), owner),
-    { ...file("start.sh", readFileSync(join(example, "start.sh"))), mode: 0o755 },
+    { ...file("start.sh", readPackageFile(`${EXAMPLE}/start.sh`)), mode: 0o755 },
   ]);
   return {
     names: [HELLO_IMAGE],

@@ -1,18 +1,13 @@
 /** `nodelet` on the PATH: a link to this program, made by `up` where there is none. */
 import { lstatSync, readlinkSync, realpathSync, symlinkSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
-import { packageRoot } from "../package-root.ts";
+import { programPath } from "../package-root.ts";
 import type { HostLedger, OpenLedger } from "./ledger.ts";
 import { findProgram, isExecutable } from "./programs.ts";
 
 const NAME = "nodelet";
 /** Where programs that no package manages belong; in the PATH of every usual shell, and in sudo's. */
 const FOLDER = "/usr/local/bin";
-
-/** This program as a path. */
-function programPath(): string {
-  return join(packageRoot(), "bin", NAME);
-}
 
 /** The word that starts this program when it is typed: its name, or its path where the PATH lacks it. */
 export function commandWord(): string {

@@ -1,9 +1,8 @@
 /** The example that `up --demo` runs. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Pod } from "../../api/generated/types.ts";
 import { HELLO_IMAGE, helloImage } from "../local-images/local-images.ts";
-import { packageRoot } from "../package-root.ts";
+import { readPackageFile } from "../package-root.ts";
 import { commandWord } from "./command-link.ts";
 import { fileState } from "./ledger.ts";
 import type { UpPaths } from "./paths.ts";
@@ -22,7 +21,7 @@ export async function installDemo(paths: UpPaths, target: ImageTarget): Promise<
     target.print(`${file} is yours and is not changed`);
     return;
   }
-  const manifest = readFileSync(join(packageRoot(), "examples", "hello", "pod.yaml"), "utf8");
+  const manifest = readPackageFile("examples/hello/pod.yaml").toString();
   target.ledger.writeFile(file, manifest, 0o644);
 }
 

@@ -11,6 +11,7 @@ import {
   API_KUBECONFIG_VARIABLE,
   API_VOLUMES_VARIABLE,
 } from "../../own-api.ts";
+import { selfCommand } from "../../package-root.ts";
 import { spokenDuration } from "../../render/amounts.ts";
 import { SOCKET_VARIABLE } from "../../socket.ts";
 import type { ProcessMark } from "../ledger.ts";
@@ -180,16 +181,12 @@ async function endForSure(
 
 /** The agent as a command: the same program that we are, with the heap of something that runs for months. */
 function agentCommand({ paths, agentFlags }: SupervisorOptions): readonly [string, ...string[]] {
-  const program = process.argv[1] ?? "";
-  return [
-    process.execPath,
-    ...agentNodeFlags(process.env["NODE_OPTIONS"]),
-    program,
+  const places = [`--config=${paths.config}`, `--root-dir=${paths.agentRoot}`];
+  return selfCommand(agentNodeFlags(process.env["NODE_OPTIONS"]), [
     "run",
-    `--config=${paths.config}`,
-    `--root-dir=${paths.agentRoot}`,
+    ...places,
     ...agentFlags,
-  ];
+  ]);
 }
 
 function agentEnvironment(paths: UpPaths): Record<string, string> {

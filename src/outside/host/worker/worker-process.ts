@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isSea } from "node:sea";
 import { OutsideError } from "../../../kit/errors.ts";
 import { encodeFrame, FrameReader } from "./frames.ts";
 import { restoreFailure, type WorkerMessage, type WorkerRequest } from "./protocol.ts";
@@ -9,6 +10,9 @@ import { restoreFailure, type WorkerMessage, type WorkerRequest } from "./protoc
 const PROGRAM = import.meta.filename.endsWith(".ts")
   ? join(import.meta.dirname, "main.ts")
   : join(dirname(import.meta.filename), "file-worker.cjs");
+
+/** The first argument by which a single executable becomes a file worker. */
+export const FILE_WORKER_COMMAND = "__file-worker";
 
 /**
  * Light rather than fast, for what a worker does is system calls: a small heap, one thread that collects, no
@@ -25,6 +29,9 @@ const NODE_FLAGS = [
   "--single-threaded-gc",
   "--optimize-for-size",
 ];
+
+/** Those of the flags that Node takes from the environment. */
+const SEA_FLAGS = ["--disable-sigusr1", "--max-semi-space-size=1", "--max-old-space-size=128"];
 
 /** The administrator's programs, and little that Node reads. */
 const ENVIRONMENT = {
@@ -51,16 +58,15 @@ export class WorkerProcess {
   /** Starts it, to serve one request after the other, or all that come. A failure to start is reported by the requests sent to it. */
   constructor(serves: "in turn" | "side by side") {
     // A session of its own: Ctrl-C is for the agent, which still needs it to put things in order.
-    this.#child = spawn(
-      process.execPath,
-      [...NODE_FLAGS, PROGRAM, ...(serves === "in turn" ? [] : ["--side-by-side"])],
-      {
-        stdio: ["pipe", "pipe", "inherit"],
-        env: ENVIRONMENT,
-        cwd: "/",
-        detached: true,
-      },
-    );
+    const program = isSea() ? [FILE_WORKER_COMMAND] : [...NODE_FLAGS, PROGRAM];
+    const mode = serves === "in turn" ? [] : ["--side-by-side"];
+    this.#child = spawn(process.execPath, [...program, ...mode], {
+      stdio: ["pipe", "pipe", "inherit"],
+      // A single executable takes flags for Node only from the environment.
+      env: isSea() ? { ...ENVIRONMENT, NODE_OPTIONS: SEA_FLAGS.join(" ") } : ENVIRONMENT,
+      cwd: "/",
+      detached: true,
+    });
     const child = this.#child;
     // Neither the process nor its pipes keep an agent that has nothing left to do.
     child.unref();

@@ -1,0 +1,44 @@
+// One file that needs no Node (nodejs.org/api/single-executable-applications.html): nodelet-VERSION-linux-ARCH, for the
+// machine it is made on.
+import { execFileSync } from "node:child_process";
+import { chmodSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { agentNodeFlags } from "../../src/cli/node-flags.ts";
+import { nodeBinary } from "../setup/npm-step.mjs";
+
+/** What the program reads from its package. */
+const ASSETS = ["assets", "examples/hello", "dist/file-worker.cjs"];
+
+/** Builds the executable from the staged package. */
+export function buildExecutable({ stage, work, out, version }) {
+  const output = join(out, `nodelet-${version}-linux-${process.arch}`);
+  const config = {
+    // Relative to the stage, whose own path must not stand in the executable.
+    main: "dist/nodelet.cjs",
+    mainFormat: "commonjs",
+    output,
+    executable: nodeBinary(),
+    disableExperimentalSEAWarning: true,
+    // All that differs between the agent and a command is how early memory is collected.
+    execArgv: agentNodeFlags(undefined),
+    execArgvExtension: "env",
+    assets: Object.fromEntries(
+      ASSETS.flatMap((path) => filesBelow(stage, path)).map((path) => [path, path]),
+    ),
+  };
+  const file = join(work, "executable.json");
+  writeFileSync(file, JSON.stringify(config));
+  execFileSync(nodeBinary(), ["--build-sea", file], {
+    cwd: stage,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  chmodSync(output, 0o755);
+  return [output];
+}
+
+function filesBelow(root, path) {
+  if (!statSync(join(root, path)).isDirectory()) return [path];
+  return readdirSync(join(root, path))
+    .toSorted()
+    .flatMap((name) => filesBelow(root, `${path}/${name}`));
+}
