@@ -4,7 +4,7 @@ import type { WallMs } from "../../src/kit/clock.ts";
 import { OutsideError } from "../../src/kit/errors.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { ContainerStats, ImageFilesystems } from "../../src/outside/cri/cri.ts";
-import { type MeasuredPod, Stats } from "../../src/subsystems/stats/stats.ts";
+import { type MeasuredPod, Stats, type StatsDeps } from "../../src/subsystems/stats/stats.ts";
 import { FAKE_FACTS, FakeHost } from "../sim/fake-host.ts";
 import { SimClock } from "../sim/sim-clock.ts";
 
@@ -77,6 +77,8 @@ export interface StatsWorld {
   readonly pods: MeasuredPod[];
   /** What the runtime says; may be changed. */
   readonly filesystems: RuntimeFilesystems;
+  /** Requests to it; may be replaced. */
+  readonly runtime: StatsDeps["runtime"];
 }
 
 type RuntimeFilesystems = { -readonly [Of in keyof ImageFilesystems]: ImageFilesystems[Of] };
@@ -93,6 +95,10 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
     asked.push(what);
     if (fail === what) throw new OutsideError("unavailable", "no runtime");
     return value;
+  };
+  const runtime: StatsDeps["runtime"] = {
+    listContainerStats: () => reply("layers", [LAYER]),
+    filesystems: () => reply("filesystems", filesystems),
   };
   for (const path of [`${POD}/${ID}`, `${POD}/${SANDBOX}`]) await host.cgroups.create(path);
   const cgroups = host.cgroups;
@@ -139,10 +145,7 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
       log: silentLog,
       facts: FAKE_FACTS,
       signal: new AbortController().signal,
-      runtime: {
-        listContainerStats: () => reply("layers", [LAYER]),
-        filesystems: () => reply("filesystems", filesystems),
-      },
+      runtime,
       pods: () => pods,
     },
   );
@@ -150,5 +153,5 @@ export async function statsWorld(version: 1 | 2, fail?: string): Promise<StatsWo
     await clock.advance(seconds * 1000);
     setCpu(path, (counts.get(path) ?? 0) + cpuSeconds);
   };
-  return { clock, host, stats, asked, burn, counts, pods, filesystems };
+  return { clock, host, stats, asked, burn, counts, pods, filesystems, runtime };
 }

@@ -54,12 +54,45 @@ test("storage of chosen pods: as young as it is wanted, forgotten with its pod",
   await clock.advance(10_000);
   const [now = 0] = await volumeBytes(["u1"]);
   assert.ok(now >= 90_000 + (before ?? 0));
-  assert.deepEqual(asked, ["filesystems", "layers", "filesystems", "layers"]);
+  assert.deepEqual(asked, ["layers", "layers"]);
   const [pod] = pods.splice(0);
   await stats.storageOf(new Set(), 9_000);
   await host.files.remove(`${data}/big`);
   if (pod) pods.push(pod);
   assert.deepEqual(await volumeBytes(["u1"]), [before], "nothing is known of before it was gone");
+});
+
+test("storage of chosen pods: file systems as a whole are not measured for it", async () => {
+  const { stats, host, asked } = await statsWorld(1);
+  const disks: string[] = [];
+  host.diskUsage = async (path) => {
+    disks.push(path);
+    return host.disk;
+  };
+  await stats.storageOf(new Set(["u1"]), 9_000);
+  assert.deepEqual([disks, asked], [[], ["layers"]]);
+});
+
+test("calls at the same time share one measurement, and one that began too long ago is not enough", async () => {
+  const { stats, runtime, clock, asked } = await statsWorld(1);
+  const answers: (() => void)[] = [];
+  const { listContainerStats } = runtime;
+  runtime.listContainerStats = async (signal) => {
+    const layers = await listContainerStats(signal);
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return layers;
+  };
+  const layersAsked = () => asked.filter((what) => what === "layers").length;
+  const both = [stats.summary(), stats.storageOf(new Set(["u1"]), 500)];
+  await clock.advance(500);
+  assert.equal(layersAsked(), 1);
+  both.push(stats.storageOf(new Set(["u1"]), 499));
+  await clock.advance(1);
+  assert.equal(layersAsked(), 2);
+  for (const answer of answers) answer();
+  await Promise.all(both);
+  await stats.summary();
+  assert.deepEqual([asked.filter((what) => what === "filesystems").length, layersAsked()], [1, 2]);
 });
 
 /** The requests for sizes of folders, by their last names; the wrapper may change or refuse an answer. */

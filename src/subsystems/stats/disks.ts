@@ -7,10 +7,11 @@ import { NEVER_ABORTED, withTimeout } from "../../kit/within.ts";
 import type { ContainerStats, FilesystemUsage, ImageFilesystems } from "../../outside/cri/cri.ts";
 import type { DiskUsage, Host, PodFiles } from "../../outside/host/host.ts";
 import type { FsFigures, VolumeFigures } from "./figures.ts";
+import { Latest } from "./latest.ts";
 import type { MeasuredClaim, MeasuredPod } from "./pods.ts";
 import { measuredVolumes } from "./volumes.ts";
 
-/** What looking at file systems stands on. */
+/** What measuring file systems needs. */
 export interface DisksDeps {
   readonly host: Pick<Host, "diskUsage"> & { readonly podFiles: Pick<PodFiles, "measureTrees"> };
   readonly runtime: {
@@ -23,7 +24,7 @@ export interface DisksDeps {
   readonly signal: AbortSignal;
 }
 
-/** Folders and periods of looking at file systems. */
+/** Which file system is the node's, and how often volumes are measured. */
 export interface DisksOptions {
   /** Folder whose file system is the node's. */
   readonly rootFolder: string;
@@ -31,15 +32,18 @@ export interface DisksOptions {
   readonly volumesMaxAgeMs: number;
 }
 
-/** How old what the runtime says of its layers, and sizes of logs, may be. */
-const FRESH_MS = 10_000;
+/** Maximum age of everything but volumes. */
+const MAX_AGE_MS = 10_000;
 /** Most files counted in one volume or folder of logs. */
 const MAX_ENTRIES = 1_000_000;
-/** A question waits this long for sizes of folders; what takes longer is in a later answer. */
+/** A call waits this long for sizes of folders; what takes longer is in the result of a later call. */
 const TIMEOUT_MS = 1_000;
 
-/** How many times as long as it took to measure a folder its size is good for, where sizes are wanted young. */
-const RARER = 20;
+/**
+ * For eviction, which measures every ten seconds: the size of a folder is kept for at least so many times as long as
+ * measuring it took, so that at most a twentieth of the time is spent on one folder.
+ */
+const MIN_AGE_FACTOR = 20;
 
 /** Folders that are measured in one request to a worker, and how long they take together as far as is known. */
 const MAX_TOGETHER = 500;
@@ -64,36 +68,50 @@ interface Capacity {
   readonly disk: DiskUsage;
 }
 
-/** What the runtime and the file systems of node and images said last. */
-interface Base {
-  readonly at: number;
+/** The file systems of the node and of the runtime as a whole. */
+interface NodeFilesystems {
   readonly node: FsFigures | undefined;
   readonly image: FsFigures | undefined;
-  /** That of writable layers, which most runtimes do not have apart from that of images. */
+  /** That of writable layers; the same as `image` unless the runtime reports one of their own. */
   readonly container: FsFigures | undefined;
-  readonly layers: ReadonlyMap<string, FsFigures>;
 }
 
-/** Sizes on disk, each kept for a while. A walk that takes long goes on beside the questions. */
+/** Folders to be measured, and which of them are too old. */
+interface Walk {
+  readonly logs: readonly string[];
+  readonly volumes: readonly string[];
+  readonly logsMaxAgeMs: number;
+  readonly volumesMaxAgeMs: number;
+  /** See `MIN_AGE_FACTOR`; 0 where age alone decides. */
+  readonly minAgeFactor: number;
+}
+
+/**
+ * Usage of file systems, writable layers, logs and volumes, each measured again when it is too old. Measuring folders
+ * that takes longer than a caller waits goes on in the background.
+ */
 export class Disks {
   readonly #options: DisksOptions;
   readonly #deps: DisksDeps;
   readonly #sizes = new Map<string, Sized>();
   /** By device. */
   readonly #capacities = new Map<number, Capacity>();
-  #base: Base | undefined;
+  readonly #filesystems: Latest<NodeFilesystems>;
+  /** Use of writable layers, by id of the container. */
+  readonly #layers: Latest<ReadonlyMap<string, FsFigures>>;
   #walk: Promise<void> | undefined;
   #walkSome: Promise<unknown> | undefined;
 
   constructor(options: DisksOptions, deps: DisksDeps) {
     this.#options = options;
     this.#deps = deps;
+    this.#filesystems = new Latest(deps.clock, () => this.#measureFilesystems());
+    this.#layers = new Latest(deps.clock, () => this.#measureLayers());
   }
 
-  /** Looks at what is too old, and gives up waiting after a second. */
+  /** Measures everything that is too old; folders that take longer than a second are not waited for. */
   async refresh(pods: readonly MeasuredPod[]): Promise<void> {
-    const now = this.#deps.clock.monotonic();
-    if (!this.#base || now - this.#base.at > FRESH_MS) this.#base = await this.#measureBase();
+    await Promise.all([this.#filesystems.refresh(MAX_AGE_MS), this.#layers.refresh(MAX_AGE_MS)]);
     this.#walk ??= this.#walkAll(pods).finally(() => {
       this.#walk = undefined;
     });
@@ -101,18 +119,22 @@ export class Disks {
   }
 
   /**
-   * As `refresh`, of these pods only, with ephemeral volumes only, which are younger. A folder that takes long is
-   * measured less often: at most a twentieth of the time goes into it.
+   * Measures what these pods take of local storage, where that is older than `maxAgeMs`: writable layers, logs and
+   * ephemeral volumes. File systems as a whole are not measured. A folder that takes long is measured less often
+   * (`MIN_AGE_FACTOR`).
    */
-  async refreshSome(
+  async refreshLocalStorage(
     { pods, all }: { readonly pods: readonly MeasuredPod[]; readonly all: readonly MeasuredPod[] },
-    volumesMaxAgeMs: number,
+    maxAgeMs: number,
   ): Promise<void> {
-    const now = this.#deps.clock.monotonic();
-    if (!this.#base || now - this.#base.at >= volumesMaxAgeMs)
-      this.#base = await this.#measureBase();
-    const folders = { logs: pods.flatMap(logFolders), volumes: pods.flatMap(ephemeralFolders) };
-    this.#walkSome ??= this.#walkFolders(folders, { volumesMaxAgeMs, rarer: RARER }).finally(() => {
+    await this.#layers.refresh(Math.min(MAX_AGE_MS, maxAgeMs));
+    this.#walkSome ??= this.#walkFolders({
+      logs: pods.flatMap(logFolders),
+      volumes: this.#measuresVolumes ? pods.flatMap(ephemeralFolders) : [],
+      logsMaxAgeMs: Math.min(MAX_AGE_MS, maxAgeMs),
+      volumesMaxAgeMs: maxAgeMs,
+      minAgeFactor: MIN_AGE_FACTOR,
+    }).finally(() => {
       this.#walkSome = undefined;
       this.#forgetBut(all);
     });
@@ -124,33 +146,38 @@ export class Disks {
     await withTimeout(timeout, NEVER_ABORTED, () => walk);
   }
 
+  get #measuresVolumes(): boolean {
+    return this.#options.volumesMaxAgeMs > 0;
+  }
+
   get node(): FsFigures | undefined {
-    return this.#base?.node;
+    return this.#filesystems.value?.node;
   }
 
   get image(): FsFigures | undefined {
-    return this.#base?.image;
+    return this.#filesystems.value?.image;
   }
 
   /** The file system of writable layers. */
   get container(): FsFigures | undefined {
-    return this.#base?.container;
+    return this.#filesystems.value?.container;
   }
 
-  /** The writable layer of a container. */
+  /** The writable layer of a container, with the file system that it lies on as that was measured last. */
   layer(containerId: string): FsFigures | undefined {
-    return this.#base?.layers.get(containerId);
+    const layer = this.#layers.value?.get(containerId);
+    return layer && { ...this.container, ...layer };
   }
 
-  /** The logs of a container. */
+  /** The logs of a container, with the node's file system as it was measured last. */
   logs(pod: MeasuredPod, container: string): FsFigures | undefined {
     const size = this.#sizes.get(`${pod.logsFolder}/${container}`);
-    return size && { ...this.#base?.node, ...used(size) };
+    return size && { ...this.node, ...used(size) };
   }
 
   /** The volumes of a pod, as far as they were measured. */
   volumes(pod: MeasuredPod): readonly VolumeFigures[] {
-    if (this.#options.volumesMaxAgeMs <= 0) return [];
+    if (!this.#measuresVolumes) return [];
     return [...this.#folders(pod), ...pod.claims.map(claimFigures)];
   }
 
@@ -163,25 +190,27 @@ export class Disks {
     });
   }
 
-  async #measureBase(): Promise<Base> {
+  async #measureFilesystems(): Promise<NodeFilesystems> {
     const { clock, host, signal } = this.#deps;
-    const at = clock.monotonic();
     const atMs = clock.wall();
-    const [node, found, stats] = await Promise.all([
+    const [disk, found] = await Promise.all([
       this.#tolerant("disk of the node", host.diskUsage(this.#options.rootFolder)),
       this.#tolerant("file systems of the runtime", this.#deps.runtime.filesystems(signal)),
-      this.#tolerant("layers of the runtime", this.#deps.runtime.listContainerStats(signal)),
     ]);
     const image = await this.#runtimeFs(found?.images[0], atMs);
     const [layersFs] = found?.containers ?? [];
     const container = layersFs ? await this.#runtimeFs(layersFs, atMs) : image;
+    return { node: disk && diskFigures(disk, atMs), image, container };
+  }
+
+  async #measureLayers(): Promise<ReadonlyMap<string, FsFigures>> {
+    const { clock, runtime, signal } = this.#deps;
+    const atMs = clock.wall();
+    const stats = await this.#tolerant("layers of the runtime", runtime.listContainerStats(signal));
     const layers = (stats ?? []).flatMap(({ attributes, writableLayer }) =>
-      attributes && writableLayer
-        ? [[attributes.id, { ...container, ...usedOf(writableLayer, atMs) }] as const]
-        : [],
+      attributes && writableLayer ? [[attributes.id, usedOf(writableLayer, atMs)] as const] : [],
     );
-    const nodeFs = node && diskFigures(node, atMs);
-    return { at, node: nodeFs, image, container, layers: new Map(layers) };
+    return new Map(layers);
   }
 
   async #runtimeFs(
@@ -196,27 +225,34 @@ export class Disks {
 
   /** Measures the folders of all pods, and forgets those of pods that are gone. */
   async #walkAll(pods: readonly MeasuredPod[]): Promise<void> {
-    const { volumesMaxAgeMs } = this.#options;
-    const folders = { logs: pods.flatMap(logFolders), volumes: pods.flatMap(volumeFolders) };
-    await this.#walkFolders(folders, { volumesMaxAgeMs, rarer: 0 });
+    const volumes = this.#measuresVolumes ? pods.flatMap(volumeFolders) : [];
+    await this.#walkFolders({
+      logs: pods.flatMap(logFolders),
+      volumes,
+      logsMaxAgeMs: MAX_AGE_MS,
+      volumesMaxAgeMs: this.#options.volumesMaxAgeMs,
+      minAgeFactor: 0,
+    });
     this.#forgetBut(pods);
-    await this.#measureCapacities(folders.volumes);
+    await this.#measureCapacities(volumes);
   }
 
   /** Measures what is too old: together what takes little, alone what takes long or is measured for the first time. */
-  async #walkFolders(
-    { logs, volumes }: { readonly logs: readonly string[]; readonly volumes: readonly string[] },
-    { volumesMaxAgeMs, rarer }: Pick<DisksOptions, "volumesMaxAgeMs"> & { readonly rarer: number },
-  ): Promise<void> {
-    const logsMaxAgeMs = rarer > 0 ? Math.min(FRESH_MS, volumesMaxAgeMs) : FRESH_MS;
+  async #walkFolders({
+    logs,
+    volumes,
+    logsMaxAgeMs,
+    volumesMaxAgeMs,
+    minAgeFactor,
+  }: Walk): Promise<void> {
     const now = this.#deps.clock.monotonic();
     const isDue = (path: string, maxAgeMs: number) => {
       const known = this.#sizes.get(path);
-      return !known || now - known.at >= Math.max(maxAgeMs, rarer * known.tookMs);
+      return !known || now - known.at >= Math.max(maxAgeMs, minAgeFactor * known.tookMs);
     };
     const due = [
       ...logs.filter((path) => isDue(path, logsMaxAgeMs)),
-      ...volumes.filter((path) => volumesMaxAgeMs > 0 && isDue(path, volumesMaxAgeMs)),
+      ...volumes.filter((path) => isDue(path, volumesMaxAgeMs)),
     ];
     const alone: string[] = [];
     for (const paths of groupByTime(due, (path) => this.#sizes.get(path)?.tookMs)) {
@@ -270,7 +306,7 @@ export class Disks {
     return trees !== undefined;
   }
 
-  /** What cannot be measured is missing in the answer; the rest is not the worse for it. */
+  /** What cannot be measured is missing in the result, and the rest is there. */
   async #tolerant<T>(what: string, work: Promise<T>): Promise<T | undefined> {
     try {
       return await work;

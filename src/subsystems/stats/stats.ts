@@ -140,16 +140,16 @@ export class Stats {
   }
 
   /**
-   * What these pods take of disks, by uid, and nothing else of them: layers, logs, and volumes that are at most
-   * `volumesMaxAgeMs` old, or as long as twenty times the time that measuring them took.
+   * What these pods take of local storage, by uid: layers, logs and volumes that were measured at most `maxAgeMs` ago,
+   * or twenty times as long ago as measuring them took.
    */
   async storageOf(
     uids: ReadonlySet<string>,
-    volumesMaxAgeMs: number,
+    maxAgeMs: number,
   ): Promise<ReadonlyMap<string, PodStorage>> {
     const all = this.#deps.pods();
     const pods = all.filter(({ uid }) => uids.has(uid));
-    await this.#disks.refreshSome({ pods, all }, volumesMaxAgeMs);
+    await this.#disks.refreshLocalStorage({ pods, all }, maxAgeMs);
     return new Map(pods.map((pod) => [pod.uid, this.#storageOf(pod)]));
   }
 
