@@ -18,7 +18,7 @@ import type { Clock } from "../../../kit/clock.ts";
 import { OutsideError } from "../../../kit/errors.ts";
 import type { FileEntry, FileFacts, FileKind, Files, FileTrees } from "../host.ts";
 import { errnoOf, hostError, isMissing } from "../host-errors.ts";
-import { mountTable } from "../mounts/mounts.ts";
+import { mountTableReader } from "../mounts/mounts.ts";
 import type { MountEntry } from "../mounts/parse-mountinfo.ts";
 import { O_PATH } from "./beneath.ts";
 import { measureTrees } from "./measure-tree.ts";
@@ -84,10 +84,11 @@ export function createFiles(deps: FilesDeps): Files & FileTrees {
 const MOUNTS_MAX_AGE_MS = 500;
 
 function recentMounts(clock: Pick<Clock, "monotonic">): () => readonly MountEntry[] {
+  const readTable = mountTableReader();
   let known: { readonly at: number; readonly table: readonly MountEntry[] } | undefined;
   return () => {
     const at = clock.monotonic();
-    if (!known || at - known.at > MOUNTS_MAX_AGE_MS) known = { at, table: mountTable() };
+    if (!known || at - known.at > MOUNTS_MAX_AGE_MS) known = { at, table: readTable() };
     return known.table;
   };
 }

@@ -33,7 +33,24 @@ const MOUNTS_LIMIT = 32;
 
 /** All mounts this process sees. The kernel makes the table up from memory and asks no file system for it. */
 export function mountTable(): readonly MountEntry[] {
-  return parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
+  return parseMountinfo(readMountinfo());
+}
+
+const readMountinfo = () => readFileSync("/proc/self/mountinfo", "utf8");
+
+/**
+ * As `mountTable`, for who reads it again and again: it is parsed only when it has changed, and the same table is
+ * returned until then. With a hundred pods parsing takes several milliseconds.
+ */
+export function mountTableReader(
+  readText: () => string = readMountinfo,
+): () => readonly MountEntry[] {
+  let known: { readonly text: string; readonly table: readonly MountEntry[] } | undefined;
+  return () => {
+    const text = readText();
+    if (known?.text !== text) known = { text, table: parseMountinfo(text) };
+    return known.table;
+  };
 }
 
 /** The path as the kernel shows it. The last name may be a mount point that does not answer (a dead file server). */
