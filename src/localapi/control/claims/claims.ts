@@ -73,13 +73,14 @@ export function claimController(deps: ClaimsDeps): Controller {
     name: "local API: claims",
     everyMs: EVERY_MS,
     plan: () => {
+      // Most nodes have neither, and this runs with each change of any object.
+      if (store.count(CLAIMS.collection) + store.count(VOLUMES.collection) === 0) return [];
       const view = {
         claims: store.list(CLAIMS.collection) as unknown as readonly PersistentVolumeClaim[],
         volumes: store.list(VOLUMES.collection) as unknown as readonly PersistentVolume[],
         classes: store.list(STORAGE_CLASSES.collection) as unknown as readonly StorageClass[],
         pods: store.list(POD_KIND.collection) as unknown as readonly Pod[],
       };
-      if (view.claims.length + view.volumes.length === 0) return [];
       return planClaims(view)
         .filter((step) => step.kind !== "event" || !isReported(reported, step))
         .filter((step) => step.kind !== "reclaim" || isDue(failed, step.volume, deps.core))
