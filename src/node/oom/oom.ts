@@ -27,11 +27,12 @@ export interface OomWatchDeps {
 }
 
 /**
- * Pauses between two reads of the kernel's log, which tells nobody that it has grown. A kill mostly ends a container: the
- * log is read when a pod has changed.
+ * The kernel's log cannot be watched for new lines. Most kills end a container, so that it is read when a pod has changed,
+ * but not again before this time is over. A report whose lines have not all been read is read on after it, too.
  */
-const LEAST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 5_000;
+const MIN_PAUSE_MS = 1_000;
+/** The log is read after this time even when no pod has changed. */
+const MAX_PAUSE_MS = 5_000;
 
 const NOTHING: OomStory = { open: undefined, complete: false, done: [] };
 
@@ -72,8 +73,8 @@ async function follow(
       const isOver = story.open !== undefined && (story.complete || lines.length === 0);
       if (story.open && isOver) reportKill(story.open, deps, countKill);
       story = isOver ? NOTHING : { ...story, done: [] };
-      await wakeup.wait({ clock, ms: story.open ? LEAST_PAUSE_MS : LONGEST_PAUSE_MS }, signal);
-      const leftMs = readAt + LEAST_PAUSE_MS - clock.monotonic();
+      await wakeup.wait({ clock, ms: story.open ? MIN_PAUSE_MS : MAX_PAUSE_MS }, signal);
+      const leftMs = readAt + MIN_PAUSE_MS - clock.monotonic();
       if (leftMs > 0) await clock.sleep(leftMs, signal).catch(() => {});
     }
   } finally {
