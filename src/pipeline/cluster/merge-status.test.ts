@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodStatus } from "../../api/generated/types.ts";
-import { mergeStatus, ownPart, statusPatch, urgencyOf } from "./merge-status.ts";
+import { mergeStatus, ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
 
 const READY = { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" };
 const NOT_READY = { ...READY, status: "False" };
@@ -54,8 +54,14 @@ test("ownPart leaves out conditions and fields of others", () => {
 
 test("urgencyOf puts ended pods first, then those whose readiness changed", () => {
   const running: PodStatus = { phase: "Running", conditions: [NOT_READY] };
-  assert.equal(urgencyOf(running, { phase: "Failed" }), 0);
-  assert.equal(urgencyOf(running, { phase: "Running", conditions: [READY] }), 1);
-  assert.equal(urgencyOf(running, { ...running, podIP: "192.0.2.1" }), 2);
-  assert.equal(urgencyOf({ phase: "Failed" }, { phase: "Failed" }), 2, "said already");
+  assert.equal(urgencyOf(running, { phase: "Failed" }), URGENCY.ended);
+  assert.equal(urgencyOf(running, { phase: "Running", conditions: [READY] }), URGENCY.readiness);
+  assert.equal(urgencyOf(running, { ...running, podIP: "192.0.2.1" }), URGENCY.other);
+  assert.equal(
+    urgencyOf({ phase: "Failed" }, { phase: "Failed" }),
+    URGENCY.other,
+    "written already",
+  );
+  const { ended, readiness, other } = URGENCY;
+  assert.ok(ended < readiness && readiness < other);
 });

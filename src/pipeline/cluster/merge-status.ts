@@ -93,10 +93,16 @@ export function statusPatch(known: Pod, own: PodStatus): object | undefined {
   return { metadata: { uid: known.metadata?.uid ?? "" }, status };
 }
 
-/** How soon a status must be known: the smaller the sooner. */
-export function urgencyOf(known: PodStatus | undefined, own: PodStatus): 0 | 1 | 2 {
-  if (isTerminalPhase(own.phase) && known?.phase !== own.phase) return 0;
+/** What a change of a status is about, in the order in which changes are written: the smallest first. */
+export const URGENCY = { ended: 0, readiness: 1, other: 2 } as const;
+
+/** What has changed between the status that the API has (`known`) and the pod's own: one of `URGENCY`. */
+export function urgencyOf(
+  known: PodStatus | undefined,
+  own: PodStatus,
+): (typeof URGENCY)[keyof typeof URGENCY] {
+  if (isTerminalPhase(own.phase) && known?.phase !== own.phase) return URGENCY.ended;
   const ready = (status: PodStatus | undefined) =>
     status?.conditions?.find(({ type }) => type === "Ready")?.status ?? "False";
-  return ready(known) === ready(own) ? 2 : 1;
+  return ready(known) === ready(own) ? URGENCY.other : URGENCY.readiness;
 }

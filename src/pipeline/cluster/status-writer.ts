@@ -21,7 +21,7 @@ import type { MetricsRegistry } from "../../kit/metrics.ts";
 import { isApiError, type KubeClient, PODS } from "../../outside/kube/kube.ts";
 import type { PodWithStatus } from "../status/status.ts";
 import type { ApiPods } from "./api-pods.ts";
-import { ownPart, statusPatch, urgencyOf } from "./merge-status.ts";
+import { ownPart, statusPatch, URGENCY, urgencyOf } from "./merge-status.ts";
 import { type UnwrittenStatus, UnwrittenStatuses } from "./unwritten-statuses.ts";
 import { writableStatus } from "./writable-status.ts";
 
@@ -39,7 +39,10 @@ export interface StatusWriterDeps {
 const PARALLEL = 8;
 const NO_LONGER = 0 as MonotonicMs;
 const RETRY = { initialMs: 200, maxMs: 10_000 };
-/** A status that changes neither readiness nor the end may wait so long for the next change, which then goes with it. */
+/**
+ * A status in which neither the phase has become final nor readiness has changed is written only after this time: changes
+ * that follow within it are written by the same request.
+ */
 const JOIN_MS = 250;
 /** Everything is compared with what the API has this often, whatever was heard (syncPeriod). */
 const FULL_PASS_MS = 10_000;
@@ -60,7 +63,7 @@ interface Entry {
   since: number;
   failures: number;
   notBefore: MonotonicMs;
-  /** Until when it may wait for more to be written, as long as it is not urgent. */
+  /** Until when it waits for more to be written (`JOIN_MS`), unless it is urgent. */
   joinUntil: MonotonicMs;
   /** When the status that is not yet written came. */
   changedAt: MonotonicMs;
@@ -212,7 +215,8 @@ export class StatusWriter {
 
   #dueAt(entry: Entry): MonotonicMs {
     const { notBefore, joinUntil, finished } = entry;
-    if (joinUntil <= notBefore || finished || this.#urgency(entry) < 2) return notBefore;
+    const isUrgent = finished || this.#urgency(entry) !== URGENCY.other;
+    if (isUrgent || joinUntil <= notBefore) return notBefore;
     return joinUntil;
   }
 
