@@ -14,7 +14,7 @@ export function onAbort(signal: AbortSignal, call: () => void): () => void {
     calls = all;
     callsOf.set(signal, all);
     const callAll = () => {
-      // Whom one of those that are called takes away is not called any more.
+      // Functions that are removed by a call of this loop are not called: iterating over a set skips what was deleted.
       for (const each of all) {
         all.delete(each);
         each();
