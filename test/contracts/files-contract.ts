@@ -232,6 +232,8 @@ function fileTrees(at: Current) {
   });
 }
 
+const MANY = 300;
+
 function fileSizes(at: Current) {
   test("measureTrees counts all beneath, follows no link and stops at its limit", async () => {
     const { host, folder } = at();
@@ -254,6 +256,22 @@ function fileSizes(at: Current) {
     assert.ok(grown >= 10_000 && grown < 50_000, `${grown} bytes`);
     const cut = await measure(`${folder}/tree`, 2);
     assert.deepEqual([cut?.complete, (cut?.inodes ?? 9) <= 3], [false, true]);
+  });
+
+  test("measureTrees counts a folder of many entries, and stops at its limit within it", async () => {
+    const { host, folder } = at();
+    const { signal } = new AbortController();
+    const many = `${folder}/many`;
+    await host.files.makeDirectory(many, 0o700);
+    // Enough for a folder that takes more than one block on any file system.
+    for (let i = 0; i < MANY; i += 1)
+      await host.files.link("nowhere", `${many}/${"x".repeat(100)}-${i}`);
+    const measure = async (maxEntries: number) => {
+      const [tree] = await host.podFiles.measureTrees([many], { maxEntries }, signal);
+      return tree?.kind === "measured" ? [tree.size.inodes, tree.size.complete] : tree;
+    };
+    assert.deepEqual(await measure(1000), [MANY + 1, true]);
+    assert.deepEqual(await measure(100), [100, false]);
   });
 
   test("measureTrees gives what became of each folder in order, and one that fails does so alone", async () => {
