@@ -51,8 +51,10 @@ async function main() {
   const obstacle = integration.length > 0 ? await integrationObstacle() : undefined;
   const [ready, waiting] = obstacle ? [[], []] : await byProvisions(integration);
   const provisions = provide(waiting, report, leave.signal);
-  const together = files.filter(({ kind }) => KINDS[kind].parallel);
+  const background = files.filter(({ kind }) => KINDS[kind].background);
+  const together = files.filter(({ kind }) => KINDS[kind].parallel && !KINDS[kind].background);
   await runAll(together, jobs, options, report);
+  const simulations = runAll(background, jobs, options, report);
   if (obstacle) for (const file of integration) report.add(judgeSkips(skipFile(file, obstacle)));
   const integrationJobs = Number(
     values.jobs ?? Math.min(MAX_INTEGRATION_JOBS, availableParallelism()),
@@ -63,6 +65,7 @@ async function main() {
     report.add({ ...NOTHING, path: "tools/testing/provisions.mjs", failures });
   const later = waiting.map(({ file }) => file);
   await runAll(later, integrationJobs, options, report);
+  await simulations;
   report.close(leave.signal.aborted);
   process.exitCode = report.failed() || leave.signal.aborted ? 1 : 0;
 }

@@ -6,11 +6,15 @@ import { fileURLToPath } from "node:url";
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Kinds in the order they run, with the time one file may take, how many may run at once, and whether only when named. */
+/**
+ * Kinds in the order they run: the time one file may take, whether many may run at once, whether they run beside
+ * the integration tests at the lowest priority (they use virtual time, so nothing in them can be late), and
+ * whether only when named.
+ */
 export const KINDS = {
   tidy: { limitSeconds: 120, parallel: true },
   unit: { limitSeconds: 180, parallel: true },
-  sim: { limitSeconds: 1500, parallel: true },
+  sim: { limitSeconds: 2400, parallel: true, background: true },
   integration: { limitSeconds: 600, parallel: false },
   soak: { limitSeconds: 7200, parallel: false, onRequest: true },
 };

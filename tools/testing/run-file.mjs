@@ -1,5 +1,7 @@
 // Runs one test file in a process of its own, with a limit on its time.
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { CACHE_DIR } from "../debian-suite.mjs";
 import { KINDS, ROOT } from "./files.mjs";
@@ -21,6 +23,7 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
     env: { ...process.env, NODE_COMPILE_CACHE: join(CACHE_DIR, "compiled") },
   });
+  if (KINDS[kind].background) yieldProcessor(child.pid);
   const limit = limitTime(child, KINDS[kind].limitSeconds, signal);
   const keep = (chunk) => {
     result.output = (result.output + chunk).slice(-KEPT_OUTPUT_CHARACTERS);
@@ -45,6 +48,17 @@ export async function runFile({ path, kind }, { namePattern, signal } = {}) {
     addFailure(result, "the file", "has no test");
   result.seconds = (performance.now() - started) / 1000;
   return result;
+}
+
+/** Lets all other processes run first. The scheduler may group processes by session; then the group counts too. */
+function yieldProcessor(pid) {
+  if (pid === undefined) return;
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+    writeFileSync(`/proc/${pid}/autogroup`, `${constants.priority.PRIORITY_LOW}`);
+  } catch {
+    // The file has ended already, or the kernel has no such groups.
+  }
 }
 
 function nodeArguments(namePattern) {
