@@ -28,6 +28,8 @@ const LIMIT = 500;
 const DISK_LIMIT = 100_000;
 const USUAL_COLUMNS = 100;
 const MAX_COLUMNS = 120;
+/** Root folders of agents: of the one that `up` starts, and of one that is started with `run`. */
+const DEFAULT_ROOTS: readonly string[] = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
 const FROM_JOURNAL = "nodelet: the agent is not running; showing its journal on disk\n";
 
 /** `nodelet why`. */
@@ -66,8 +68,7 @@ async function whyNode(options: WhyOptions, context: CliContext): Promise<number
     return await whyRunningNode(options, context);
   } catch (thrown) {
     if (!isNoAgent(thrown)) throw thrown;
-    const roots = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
-    const code = await whyStoppedNode(roots, options, context);
+    const code = await whyStoppedNode(DEFAULT_ROOTS, options, context);
     if (code !== EXIT_OK) throw thrown;
     return code;
   }
@@ -147,8 +148,7 @@ async function find(
   } catch (thrown) {
     if (!isNoAgent(thrown)) throw thrown;
     context.io.stderr.write(FROM_JOURNAL);
-    const roots = [upPaths(DEFAULT_PLACES).agentRoot, DEFAULT_FLAGS.rootDir];
-    return await findOnDisk(wanted, roots);
+    return await findOnDisk(wanted, DEFAULT_ROOTS);
   }
 }
 
