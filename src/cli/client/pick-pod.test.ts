@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aPod, running } from "../../../test/cli/pods.ts";
 import { CliError } from "../cli-error.ts";
-import { parsePodReference, pickContainer, pickPod } from "./pick-pod.ts";
+import { parsePodReference, pickContainer, pickPod, podNamed } from "./pick-pod.ts";
 
 const isError = (exitCode: number, fix: RegExp) => (thrown: unknown) =>
   thrown instanceof CliError && thrown.exitCode === exitCode && fix.test(thrown.fix ?? "");
@@ -20,13 +20,15 @@ test("`parsePodReference` reads every way to name a pod", () => {
     assert.throws(() => parsePodReference(text, "here"), isError(2, /namespace\/name/), text);
 });
 
-test("`pickPod` takes the exact name first, then a static pod without its node", () => {
+test("`podNamed` takes the exact name first, then a static pod without its node", () => {
   const pods = [aPod(), aPod({ name: "web" }), aPod({ name: "db-edge-1", namespace: "data" })];
   const named = (namespace: string, name: string) =>
-    pickPod(pods, { namespace, name }).metadata?.name;
+    podNamed(pods, { namespace, name })?.metadata?.name;
   assert.equal(named("default", "web"), "web");
   assert.equal(named("default", "web-edge-1"), "web-edge-1");
   assert.equal(named("data", "db"), "db-edge-1");
+  assert.equal(named("default", "db"), undefined);
+  assert.equal(pickPod(pods, { namespace: "data", name: "db" }), pods[2]);
 });
 
 test("`pickPod` proposes what was probably meant", () => {

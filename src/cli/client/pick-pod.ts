@@ -30,22 +30,35 @@ export function parsePodReference(text: string, namespace: string): PodReference
 }
 
 /**
- * The pod of that name. The node's name at the end of a static pod's name may be left out. Throws
- * `CliError` with what was probably meant.
+ * The pod of that name; `undefined` when there is none. The node's name at the end of a static pod's name may be
+ * omitted.
  */
-export function pickPod(pods: readonly Pod[], { namespace, name }: PodReference): Pod {
+export function podNamed(pods: readonly Pod[], { namespace, name }: PodReference): Pod | undefined {
   const here = pods.filter((pod) => pod.metadata?.namespace === namespace);
-  const found =
+  return (
     here.find((pod) => pod.metadata?.name === name) ??
-    here.find((pod) => pod.metadata?.name === `${name}-${pod.spec?.nodeName ?? ""}`);
-  if (found) return found;
+    here.find((pod) => pod.metadata?.name === `${name}-${pod.spec?.nodeName ?? ""}`)
+  );
+}
+
+/** The pod of that name, found as by `podNamed`. Throws `podNotFound` when there is none. */
+export function pickPod(pods: readonly Pod[], wanted: PodReference): Pod {
+  const found = podNamed(pods, wanted);
+  if (found === undefined) throw podNotFound(pods, wanted);
+  return found;
+}
+
+/** The error for a pod that is not among `pods`, with the name that was probably meant. */
+export function podNotFound(pods: readonly Pod[], { namespace, name }: PodReference): CliError {
   const elsewhere = pods.find((pod) => pod.metadata?.name === name);
   const near = nearest(
     name,
-    here.map((pod) => pod.metadata?.name ?? ""),
+    pods
+      .filter((pod) => pod.metadata?.namespace === namespace)
+      .map((pod) => pod.metadata?.name ?? ""),
   );
   const proposal = elsewhere ? podDisplayName(elsewhere) : near;
-  throw new CliError(`there is no pod ${name} in namespace ${namespace}`, {
+  return new CliError(`there is no pod ${name} in namespace ${namespace}`, {
     exitCode: EXIT_NOT_FOUND,
     fix: proposal === undefined ? "nodelet get pods -A lists all" : `did you mean ${proposal}?`,
   });

@@ -7,7 +7,7 @@ import { EXIT_NOT_FOUND } from "../exit-codes.ts";
 import { offNodeReason } from "../render/why/off-node.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { askDecisions } from "./decisions.ts";
-import { type PodReference, pickPod } from "./pick-pod.ts";
+import { type PodReference, podNamed, podNotFound } from "./pick-pod.ts";
 import type { ApiPodReply, Overview } from "./shapes.ts";
 
 /** What is known of a pod. */
@@ -31,7 +31,7 @@ export async function askPodStory(
   limit: number,
 ): Promise<PodStory> {
   const { items } = await client.json<PodList>("/nodelet/v1/pods");
-  const own = pickOrNone(items, wanted);
+  const own = podNamed(items, wanted);
   if (own) return await storyOfOwn(own, client, limit);
   const { node } = await client.json<Overview>("/nodelet/v1/overview");
   const path = [wanted.namespace, wanted.name].map(encodeURIComponent).join("/");
@@ -39,7 +39,7 @@ export async function askPodStory(
   const { name, decisions } = await storyOfGone(client, { wanted, node, limit });
   const pod = reply.kind === "found" ? reply.pod : undefined;
   // A pod that is gone still has its story; one that never was has none.
-  if (!pod && decisions.length === 0) refuse(items, wanted, reply);
+  if (!pod && decisions.length === 0) throw unknownPod(items, wanted, reply);
   return {
     name: `${name.namespace}/${name.name}`,
     decisions,
@@ -80,23 +80,12 @@ async function warningsOf(
   return items.filter(({ type }) => type === "Warning");
 }
 
-function pickOrNone(pods: readonly Pod[], wanted: PodReference): Pod | undefined {
-  try {
-    return pickPod(pods, wanted);
-  } catch (thrown) {
-    if (thrown instanceof CliError && thrown.exitCode === EXIT_NOT_FOUND) return undefined;
-    throw thrown;
-  }
-}
-
-/** Throws what is known of a pod that neither agent nor journal has. */
-function refuse(pods: readonly Pod[], wanted: PodReference, reply: ApiPodReply): void {
-  if (reply.kind === "refused") {
-    const { namespace, name } = wanted;
-    throw new CliError(
-      `pod ${namespace}/${name} is not on this node, and the agent failed to read it from the API server: ${reply.message}`,
-      { exitCode: EXIT_NOT_FOUND, fix: `kubectl describe pod ${name} -n ${namespace}` },
-    );
-  }
-  pickPod(pods, wanted);
+/** The error for a pod that neither agent nor journal has. */
+function unknownPod(pods: readonly Pod[], wanted: PodReference, reply: ApiPodReply): CliError {
+  if (reply.kind !== "refused") return podNotFound(pods, wanted);
+  const { namespace, name } = wanted;
+  return new CliError(
+    `pod ${namespace}/${name} is not on this node, and the agent failed to read it from the API server: ${reply.message}`,
+    { exitCode: EXIT_NOT_FOUND, fix: `kubectl describe pod ${name} -n ${namespace}` },
+  );
 }
