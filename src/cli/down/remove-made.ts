@@ -7,7 +7,13 @@ import { AGENT_ROOTS, rootNote } from "../../node/housekeeping/agent-roots.ts";
 import type { Host } from "../../outside/host/host.ts";
 import { counted, lastLine } from "../render/text.ts";
 import { linkTarget } from "../up/command-link.ts";
-import { EMPTY_HOST_LEDGER, fileState, type HostLedger, writeLedger } from "../up/ledger.ts";
+import {
+  EMPTY_HOST_LEDGER,
+  fileState,
+  type HostLedger,
+  ledgerLock,
+  writeLedger,
+} from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
 
 /** What became of what was there. */
@@ -147,6 +153,7 @@ export async function removeFolders(
       userImages: keptImages,
     });
   else rmSync(paths.ledger, { force: true });
+  rmSync(ledgerLock(paths.ledger), { force: true });
   removeEmpty(AGENT_ROOTS, removal);
   for (const folder of [...ledger.folders].reverse()) removeEmpty(folder, removal);
   for (const folder of [stateDir, runDir, logDir, dirname(paths.config)]) {

@@ -30,7 +30,7 @@ export function linkCommand(ledger: OpenLedger, print: (text: string) => void): 
     return;
   }
   if (!isOurs(ledger.now, link)) return;
-  ledger.change({ links: { ...ledger.now.links, [link]: program } });
+  ledger.change(({ links }) => ({ links: { ...links, [link]: program } }));
   try {
     if (linkTarget(link) !== undefined) unlinkSync(link);
     symlinkSync(program, link);

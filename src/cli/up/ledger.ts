@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { KEPT_BROKEN } from "../../kit/state/state-files.ts";
+import { withFileLock } from "./file-lock.ts";
 
 /** A process that cannot be mistaken for another one that got its number later. */
 export interface ProcessMark {
@@ -69,9 +70,18 @@ export function readLedger(path: string): HostLedger | undefined {
 
 /** Replaces the notes in one step. */
 export function writeLedger(path: string, ledger: HostLedger): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolderOf(path);
   writeFileSync(`${path}.new`, `${JSON.stringify(ledger, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
+}
+
+function makeFolderOf(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+}
+
+/** The file whose lock a command holds while it changes the notes. */
+export function ledgerLock(path: string): string {
+  return `${path}.lock`;
 }
 
 /** Renames notes that cannot be understood; with all names taken the first is replaced. */
@@ -104,22 +114,27 @@ export class OpenLedger {
     return this.#now;
   }
 
-  change(change: Partial<HostLedger>): void {
-    // Another command may have added something meanwhile.
-    this.#now = { ...(readLedger(this.#path) ?? this.#now), ...change };
-    writeLedger(this.#path, this.#now);
+  /** Applies a change to what is on disk at that moment: several commands may change the notes at once. */
+  change(update: (now: HostLedger) => Partial<HostLedger>): void {
+    makeFolderOf(this.#path);
+    this.#now = withFileLock(ledgerLock(this.#path), () => {
+      const now = readLedger(this.#path) ?? this.#now;
+      const next = { ...now, ...update(now) };
+      writeLedger(this.#path, next);
+      return next;
+    });
   }
 
   /** Records folders that are about to be created; existing ones belong to others. */
   expectFolders(paths: readonly string[]): void {
-    const all = new Set(paths.flatMap(withMissingParents));
-    const fresh = [...all].filter((path) => !this.#now.folders.includes(path));
-    if (fresh.length > 0) this.change({ folders: [...this.#now.folders, ...fresh] });
+    const all = [...new Set(paths.flatMap(withMissingParents))];
+    if (all.every((path) => this.#now.folders.includes(path))) return;
+    this.change(({ folders }) => ({ folders: [...new Set([...folders, ...all])] }));
   }
 
   /** Writes a file and notes it; the folder above must be there. */
   writeFile(path: string, content: string, mode: number): void {
-    this.change({ files: { ...this.#now.files, [path]: digestOf(content) } });
+    this.change(({ files }) => ({ files: { ...files, [path]: digestOf(content) } }));
     writeFileSync(`${path}.new`, content, { mode });
     renameSync(`${path}.new`, path);
   }

@@ -61,7 +61,7 @@ export async function prepareNode(preparation: Preparation): Promise<void> {
       mayLowerOomScore: mayLowerOomScore(report.capabilities),
       overlayWorks: report.overlayProblem === undefined,
     });
-  } else ledger.change({ runtime: { kind: "found", socket: runtime.socket } });
+  } else ledger.change(() => ({ runtime: { kind: "found", socket: runtime.socket } }));
   const own = runtime.kind === "own";
   await ensureSandboxImage({ socket: runtime.socket, own, ledger, print });
   writeKubeletConfig(preparation, runtime.socket);
@@ -72,7 +72,9 @@ async function makeFolders({ paths, ledger, host }: Preparation): Promise<void> 
   ledger.expectFolders([paths.stateDir, paths.runDir, paths.logDir, ...etc, ...SHARED_FOLDERS]);
   if (ledger.now.runtime === undefined) {
     const cgroups = (await host.cgroups.exists(AGENT_CGROUP)) ? [] : [AGENT_CGROUP];
-    ledger.change({ cgroups, chainsBefore: await chainsOfCni(), sysctls: kernelValues(host) });
+    const chainsBefore = await chainsOfCni();
+    const sysctls = kernelValues(host);
+    ledger.change(() => ({ cgroups, chainsBefore, sysctls }));
   }
   mkdirSync(paths.stateDir, { recursive: true, mode: 0o711 });
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });

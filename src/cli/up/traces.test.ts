@@ -1,11 +1,13 @@
 // What `up` notes and leaves: ledger, processes, ports, packet filter, mounts.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { withTemporaryFolder } from "../../../test/support/temporary-folder.ts";
+import { withFileLock } from "./file-lock.ts";
 import { EMPTY_HOST_LEDGER, fileState, OpenLedger, readLedger, writeLedger } from "./ledger.ts";
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
@@ -33,6 +35,43 @@ test("`OpenLedger` notes folders only while they are missing, and once", () =>
     new OpenLedger(path).expectFolders([folder, missing]);
     new OpenLedger(path).expectFolders([folder, missing]);
     assert.deepEqual(readLedger(path)?.folders, [missing]);
+  }));
+
+const ADD_IMAGES = `
+  const { OpenLedger } = await import(${JSON.stringify(join(import.meta.dirname, "ledger.ts"))});
+  const [, path, name] = process.argv;
+  for (let i = 0; i < 25; i += 1)
+    new OpenLedger(path).change((now) => ({ userImages: [...now.userImages, name + i] }));
+`;
+
+test("`OpenLedger` keeps every change of commands that run at the same time", () =>
+  withTemporaryFolder(async (folder) => {
+    const path = join(folder, "made.json");
+    const runs = ["a", "b", "c", "d"].map((name) =>
+      promisify(execFile)(process.execPath, ["--input-type=module", "-e", ADD_IMAGES, path, name]),
+    );
+    await Promise.all(runs);
+    assert.equal(new Set(readLedger(path)?.userImages).size, 100);
+  }));
+
+test("a lock is free again when its holder is killed", () =>
+  withTemporaryFolder(async (folder) => {
+    const path = join(folder, "lock");
+    const program = `
+      const { withFileLock } = await import(${JSON.stringify(join(import.meta.dirname, "file-lock.ts"))});
+      withFileLock(${JSON.stringify(path)}, () => {
+        console.log("held");
+        for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+      });`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program]);
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await ended;
+    assert.equal(
+      withFileLock(path, () => 1),
+      1,
+    );
   }));
 
 test("`fileState` tells ours from the user's, also after a change", () =>
@@ -170,7 +209,7 @@ for (const [what, damage] of Object.entries({
       const first = new OpenLedger(path);
       assert.equal(first.setAsideAs, `${path}.broken`);
       assert.ok(existsSync(`${path}.broken`));
-      first.change({ folders: ["/made"] });
+      first.change(() => ({ folders: ["/made"] }));
       assert.deepEqual(readLedger(path)?.folders, ["/made"]);
       assert.equal(new OpenLedger(path).setAsideAs, undefined);
     }));

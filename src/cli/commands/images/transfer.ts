@@ -236,8 +236,9 @@ function imageLine({ name, id, sizeBytes }: StoredImage): string {
 /** Notes that the user brought the images, so that `down` keeps them. */
 function recordUserImages({ ledger }: Place, names: readonly string[]): void {
   if (ledger === undefined) return;
-  const open = new OpenLedger(ledger);
-  open.change({ userImages: [...new Set([...open.now.userImages, ...names])] });
+  new OpenLedger(ledger).change(({ userImages }) => ({
+    userImages: [...new Set([...userImages, ...names])],
+  }));
 }
 
 /** Credentials for the image's registry in docker's configuration, the most particular first. */

@@ -73,7 +73,7 @@ async function importBuilt(
   images: readonly ImageSpec[],
 ): Promise<void> {
   const names = images.flatMap((image) => image.names);
-  if (!own) ledger.change({ images: [...new Set([...ledger.now.images, ...names])] });
+  if (!own) ledger.change(({ images: noted }) => ({ images: [...new Set([...noted, ...names])] }));
   try {
     await importImages({ names, parts: [Readable.from([archiveOf(images)])] }, socket);
   } catch (cause) {

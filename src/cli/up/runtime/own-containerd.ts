@@ -147,7 +147,7 @@ async function start({
   });
   const mark = child.pid === undefined ? undefined : markOf(child.pid);
   if (mark === undefined) throw failed("containerd could not be started");
-  ledger.change({ runtime: { kind: "own", socket: containerd.socket, process: mark } });
+  ledger.change(() => ({ runtime: { kind: "own", socket: containerd.socket, process: mark } }));
   const deadline = performance.now() + START_MS;
   let why = "it does not serve";
   while (performance.now() < deadline) {
