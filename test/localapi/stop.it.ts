@@ -128,6 +128,8 @@ const STUBBORN = {
   },
 };
 
+const BOTH_STOPPING = /(?=[\s\S]*stubborn-\S+: stopping)(?=[\s\S]*hello-\S+: gone)/;
+
 test("who interrupts stop and down is told what is left, and nothing else goes", async () => {
   await using node = await bareMachine({ storeMib: 0 });
   const before = await node.picture();
@@ -135,12 +137,16 @@ test("who interrupts stop and down is told what is left, and nothing else goes",
   node.box.write("/etc/nodelet/manifests/stubborn.yaml", JSON.stringify(STUBBORN));
   await untilRunning(node, 2);
   for (const [argv, waits, left] of [
-    [["stop"], /Stopping pods/, /nodelet: not stopped:\n {2}pod default\/stubborn-/],
-    [["down", "--yes"], /stubborn-\S+: stopping/, /left:\n {2}pod default\/stubborn-\S+: did not/],
+    [["stop"], /hello-\S+: stopped/, /nodelet: not stopped:\n {2}pod default\/stubborn-/],
+    [["down", "--yes"], BOTH_STOPPING, /left:\n {2}pod default\/stubborn-\S+: did not/],
   ] as const) {
     const command = node.start(argv);
     await command.said(waits);
-    await sleep(500);
+    for (const other of [["up", "--detach"], ["stop"], ["down", "--yes"]]) {
+      const { code, stderr } = await node.nodelet(other);
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`another nodelet ${argv[0]} \\(process \\d+\\) is running`));
+    }
     assert.equal(await command.interrupt(), 1, command.text);
     assert.match(command.text, left);
     assert.equal((await node.pids("containerd")).length, 1, "the runtime runs");

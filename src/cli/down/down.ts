@@ -23,8 +23,9 @@ import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { resumeContainerd, shimsOf } from "../up/runtime/own-containerd.ts";
 import { BRIDGE } from "../up/runtime/pod-network.ts";
 import { isRunning } from "../up/supervise/processes.ts";
+import { refuseWhileStopping } from "../up/supervise/supervisor-note.ts";
 import { drainPods } from "./drain.ts";
-import { endAgent } from "./end-agent.ts";
+import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 import { confirmRemoval, previewRemoval } from "./preview.ts";
 import { imagesWithout, removeImages } from "./remove-images.ts";
@@ -67,6 +68,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
   }
   const print = (text: string) => writeLines(io.stdout, [text]);
   const { host } = connectMachine(silentLog);
+  refuseWhileStopping(paths);
   const ledger = readLedger(paths.ledger);
   if (ledger !== undefined && !(await mayRemove(ledger, request, context))) {
     print("Nothing was removed.");
@@ -77,6 +79,7 @@ export async function runDown(request: DownRequest, context: DownContext): Promi
     print("Nothing to do: nodelet up has created nothing here.");
     return EXIT_OK;
   }
+  using _claim = ledger && claimStop(paths, "down");
   const removal = newRemoval();
   const parts = { request, context, host, print, removal };
   await endPods(ledger?.runtime, parts);

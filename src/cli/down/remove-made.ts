@@ -15,6 +15,7 @@ import {
   writeLedger,
 } from "../up/ledger.ts";
 import type { UpPaths } from "../up/paths.ts";
+import { supervisorLock } from "../up/supervise/supervisor-note.ts";
 
 /** What became of what was there. */
 export interface RemovalReport {
@@ -139,7 +140,6 @@ export async function removeFolders(
     [containerd.state, ""],
     [paths.agentSocket, ""],
     [rootNote(paths.agentRoot), ""],
-    [paths.supervisor, ""],
     ...["agent.log", "agent.log.1", "containerd.log", "containerd.log.1", "up.log", "up.log.1"].map(
       (name) => [join(logDir, name), ""] as const,
     ),
@@ -153,7 +153,8 @@ export async function removeFolders(
       userImages: keptImages,
     });
   else rmSync(paths.ledger, { force: true });
-  rmSync(ledgerLock(paths.ledger), { force: true });
+  for (const path of [paths.supervisor, supervisorLock(paths), ledgerLock(paths.ledger)])
+    rmSync(path, { force: true });
   removeEmpty(AGENT_ROOTS, removal);
   for (const folder of [...ledger.folders].reverse()) removeEmpty(folder, removal);
   for (const folder of [stateDir, runDir, logDir, dirname(paths.config)]) {

@@ -14,7 +14,7 @@ import { askRuntime, withRuntime } from "../up/runtime/ask-runtime.ts";
 import { shimsOf } from "../up/runtime/own-containerd.ts";
 import type { DownContext } from "./down.ts";
 import { stopPods } from "./drain.ts";
-import { endAgent } from "./end-agent.ts";
+import { claimStop, endAgent } from "./end-agent.ts";
 import { endContainerd } from "./end-containerd.ts";
 
 /** What the user asked for. */
@@ -38,6 +38,7 @@ export async function runStop(request: StopNodeRequest, context: DownContext): P
     print("Nothing to stop: nodelet up has created nothing here.");
     return EXIT_OK;
   }
+  using _claim = claimStop(paths, "stop");
   const nodeName = (await connectMachine(silentLog).host.facts()).hostname.toLowerCase();
   const { stopped, left } = await stopAll(runtime, { ...request, nodeName }, context);
   const decision = makeDecision("stopNode", "nodelet stop", { pods: stopped, left });

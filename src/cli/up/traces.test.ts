@@ -12,7 +12,12 @@ import { EMPTY_HOST_LEDGER, fileState, OpenLedger, readLedger, writeLedger } fro
 import { parseRules } from "./network-traces.ts";
 import { DEFAULT_PLACES, upPaths } from "./paths.ts";
 import { endProcess, isRunning, markOf } from "./supervise/processes.ts";
-import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
+import {
+  claimSupervisor,
+  orphanedAgent,
+  readSupervisor,
+  refuseWhileStopping,
+} from "./supervise/supervisor-note.ts";
 import { holderOf, listenersByPort, parseListeners } from "./taken-ports.ts";
 
 test("a ledger comes back as it was written, and a strange one is none", () =>
@@ -119,9 +124,20 @@ test("`claimSupervisor` is for one process at a time", () =>
       assert.equal(readSupervisor(paths)?.agent?.pid, process.ppid);
     }
     assert.equal(readSupervisor(paths), undefined);
+    {
+      using _claim = claimSupervisor(paths, "stop");
+      assert.doesNotThrow(() => refuseWhileStopping(paths), "its own claim");
+    }
     const foreignProcess = markOf(process.ppid);
     writeFileSync(paths.supervisor, JSON.stringify({ supervisor: foreignProcess }));
     assert.throws(() => claimSupervisor(paths), /another nodelet up/);
+    assert.doesNotThrow(() => refuseWhileStopping(paths));
+    writeFileSync(
+      paths.supervisor,
+      JSON.stringify({ supervisor: foreignProcess, command: "down" }),
+    );
+    assert.throws(() => claimSupervisor(paths), /another nodelet down \(process \d+\) is running/);
+    assert.throws(() => refuseWhileStopping(paths), /another nodelet down/);
     writeFileSync(
       paths.supervisor,
       JSON.stringify({ supervisor: { ...foreignProcess, startTicks: 1 } }),

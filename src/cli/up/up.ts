@@ -17,13 +17,19 @@ import { prepareNode } from "./prepare.ts";
 import type { UpContext, UpRequest } from "./request.ts";
 import { goToBackground } from "./supervise/background.ts";
 import { viewNode } from "./supervise/foreground.ts";
-import { claimSupervisor, orphanedAgent, readSupervisor } from "./supervise/supervisor-note.ts";
+import {
+  claimSupervisor,
+  orphanedAgent,
+  readSupervisor,
+  refuseWhileStopping,
+} from "./supervise/supervisor-note.ts";
 
 /** Runs `up`; resolves with the exit code. */
 export async function runUp(request: UpRequest, context: UpContext): Promise<number> {
   const { paths, checkOnly, detach } = request;
   const { io } = context;
   const print = (text: string) => writeLines(io.stderr, [`nodelet: ${text}`]);
+  if (!checkOnly) refuseWhileStopping(paths);
   const orphan = checkOnly ? undefined : orphanedAgent(paths);
   if (!checkOnly && orphan === undefined && (await agentRuns(paths))) {
     print("agent is already running");

@@ -1,24 +1,48 @@
-/** Notes of the `up` that watches over the agent, so that there is one, and other commands find it. */
+/** Notes of the command that has the node's processes in hand, so that there is one, and others find it. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { CliError } from "../../cli-error.ts";
+import { withFileLock } from "../file-lock.ts";
 import type { ProcessMark } from "../ledger.ts";
 import type { UpPaths } from "../paths.ts";
 import { isRunning, markOf } from "./processes.ts";
 
-/** Who watches over the agent. */
+/** Commands that start or stop agent and runtime; one of them runs at a time. */
+export type SupervisorCommand = "up" | "stop" | "down";
+
+/** The process that supervises the agent, or is about to stop it. */
 export interface SupervisorNote {
   readonly supervisor: ProcessMark;
+  readonly command: SupervisorCommand;
   readonly agent?: ProcessMark;
 }
 
 /** What is on disk; without a supervisor when the last one could not end its agent. */
 type WrittenNote = Partial<SupervisorNote>;
 
+/** The file whose lock a command holds while it claims the supervisor. */
+export function supervisorLock({ supervisor }: Pick<UpPaths, "supervisor">): string {
+  return `${supervisor}.lock`;
+}
+
 /** The note of a supervisor that still runs; `undefined` when none does. */
 export function readSupervisor(paths: UpPaths): SupervisorNote | undefined {
-  const { supervisor, agent } = readNote(paths);
+  // Notes without a command were written by `up` of an earlier version.
+  const { supervisor, agent, command = "up" } = readNote(paths);
   if (supervisor === undefined || !isRunning(supervisor)) return undefined;
-  return { supervisor, ...(agent ? { agent } : {}) };
+  return { supervisor, command, ...(agent ? { agent } : {}) };
+}
+
+/** Throws `CliError` when another process is stopping the node. */
+export function refuseWhileStopping(paths: UpPaths): void {
+  const other = readSupervisor(paths);
+  if (other !== undefined && other.command !== "up" && other.supervisor.pid !== process.pid)
+    throw otherCommand(other);
+}
+
+function otherCommand({ command, supervisor }: SupervisorNote): CliError {
+  return new CliError(`another nodelet ${command} (process ${supervisor.pid}) is running`, {
+    fix: "wait until it has finished, then try again",
+  });
 }
 
 /** The agent of a supervisor that was killed: it goes on alone. */
@@ -36,27 +60,31 @@ export interface SupervisorClaim extends Disposable {
   note(agent: ProcessMark | undefined): void;
 }
 
-/** Claims the place of the supervisor for this process; throws when another one has it. */
-export function claimSupervisor(paths: UpPaths): SupervisorClaim {
+/**
+ * Claims the node's processes for a command of this process. Throws `CliError` when another process has claimed them.
+ */
+export function claimSupervisor(
+  paths: UpPaths,
+  command: SupervisorCommand = "up",
+): SupervisorClaim {
   const supervisor = markOf(process.pid);
-  const other = readSupervisor(paths);
   if (supervisor === undefined) throw new CliError("/proc does not show this process");
-  if (other !== undefined && other.supervisor.pid !== process.pid) {
-    throw new CliError(`another nodelet up (process ${other.supervisor.pid}) is running`, {
-      fix: "wait until it has finished, then try again",
-    });
-  }
   const write = (note: WrittenNote) => {
     writeFileSync(`${paths.supervisor}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
     renameSync(`${paths.supervisor}.new`, paths.supervisor);
   };
-  const orphan = orphanedAgent(paths);
-  let agent = orphan;
+  let agent: ProcessMark | undefined;
   const note = (now: ProcessMark | undefined) => {
     agent = now;
-    write({ supervisor, ...(now ? { agent: now } : {}) });
+    write({ supervisor, command, ...(now ? { agent: now } : {}) });
   };
-  note(orphan);
+  const orphan = withFileLock(supervisorLock(paths), () => {
+    const other = readSupervisor(paths);
+    if (other !== undefined && other.supervisor.pid !== process.pid) throw otherCommand(other);
+    const left = orphanedAgent(paths);
+    note(left);
+    return left;
+  });
   return {
     orphan,
     note,
