@@ -208,7 +208,8 @@ test("an image that was pulled for an account is for the pods of that account", 
   let pulls = 0;
   world.runtime.store.onPull = ({ auth }) => {
     pulls += 1;
-    if (auth?.password !== "token of builder") throw new OutsideError("denied", "401 Unauthorized");
+    if (!auth || !("password" in auth) || auth.password !== "token of builder")
+      throw new OutsideError("denied", "401 Unauthorized");
   };
   const ensure = (uid: string, serviceAccountName: string) =>
     world.ensure(image, { pod: imagePod(image, { serviceAccountName }, uid) });

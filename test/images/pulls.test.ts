@@ -266,8 +266,9 @@ const secret = (name: string, password: string): PullSecret => ({
 function guarded(world: ImageWorld, ...passwords: readonly string[]): (string | undefined)[] {
   const tried: (string | undefined)[] = [];
   world.runtime.store.onPull = ({ auth }: PullRequest) => {
-    tried.push(auth && `${auth.username}:${auth.password}`);
-    if (!passwords.includes(auth?.password ?? ""))
+    const login = auth && "password" in auth ? auth : undefined;
+    tried.push(login && `${login.username}:${login.password}`);
+    if (!passwords.includes(login?.password ?? ""))
       throw new OutsideError("denied", "401 Unauthorized");
   };
   return tried;

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isOutside, plainMessageOf } from "../../kit/errors.ts";
 import { NEVER_ABORTED } from "../../kit/within.ts";
 import type { ContentDownload } from "../../outside/cri/connect-cri.ts";
+import type { PullCredentials } from "../../outside/cri/cri.ts";
 import { CliError } from "../cli-error.ts";
 import { EXIT_NOT_FOUND } from "../exit-codes.ts";
 import type { Progress } from "../render/progress.ts";
@@ -131,19 +132,13 @@ export async function saveImages(
   await Promise.all([pipeline(ctr.stdout, meter(0, onProgress), output), ctr.ended]);
 }
 
-/** Credentials for a registry. */
-export interface RegistryLogin {
-  readonly username: string;
-  readonly password: string;
-}
-
 /**
  * Pulls an image through CRI, so that the runtime's own settings of registries hold; `logins` are tried in turn.
  * Resolves with the image. Throws `CliError` in the runtime's words.
  */
 export async function pullImage(
   name: string,
-  logins: readonly RegistryLogin[],
+  logins: readonly PullCredentials[],
   target: TransferTarget,
 ): Promise<StoredImage> {
   const { socket, signal } = target;
@@ -163,7 +158,7 @@ export async function pullImage(
 async function pullWithAny(
   cri: RuntimeConnection,
   name: string,
-  logins: readonly RegistryLogin[],
+  logins: readonly PullCredentials[],
   signal: AbortSignal,
 ): Promise<void> {
   const tries = logins.length === 0 ? [undefined] : logins;

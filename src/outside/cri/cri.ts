@@ -65,15 +65,16 @@ export interface RuntimeEvent {
   readonly kind: "created" | "started" | "stopped" | "deleted" | "oom";
 }
 
+/** Credentials for a registry: a user name with its password, or the token of a login. */
+export type PullCredentials =
+  | { readonly username: string; readonly password: string }
+  | { readonly identityToken: string };
+
 /** One pull, with the credentials to try. */
 export interface PullRequest {
   readonly image: string;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly auth?: {
-    readonly username: string;
-    readonly password: string;
-    readonly serverAddress: string;
-  };
+  readonly auth?: PullCredentials & { readonly serverAddress: string };
   readonly sandbox?: DeepPartial<PodSandboxConfig>;
 }
 
