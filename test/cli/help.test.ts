@@ -38,6 +38,21 @@ for (const words of allCommands(program))
     assertGolden(`help/${words.join("-") || "nodelet"}.txt`, out);
   });
 
+const COMPLETIONS: readonly (readonly [words: readonly string[], expected: readonly string[]])[] = [
+  [["images", "b"], ["build-from"]],
+  [["images", "build-from", ""], [":files"]],
+  [["images", "build-from", "out", "--sto"], ["--stop-signal"]],
+  [["images", "build-from", "out", "--output", ""], [":files"]],
+  [["images", "build-from", "out", ""], []],
+];
+
+for (const [words, expected] of COMPLETIONS)
+  test(`completion of \`nodelet ${words.join(" ")}\` without an agent`, async () => {
+    const { out } = await run("__complete", ...words);
+    const texts = out.split("\n").map((line) => line.split("\t")[0]);
+    assert.deepEqual(texts.slice(0, -1), expected);
+  });
+
 test("docs/cli.md holds the help of every command", async () => {
   const page = readFileSync(CLI_PAGE, "utf8");
   const [before = "", after = ""] = page.split(/<!-- begin commands -->.*<!-- end commands -->/s);

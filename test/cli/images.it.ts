@@ -1,11 +1,20 @@
 // Images in and out of a node: archives of docker and OCI, a registry on loopback, and what `down` keeps.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { findStaticBusybox } from "../../src/cli/local-images/busybox.ts";
 import { archiveFile, idOf, testImage } from "../box/images.ts";
 import { bareMachine, differences, type NodeBox } from "./node-box.ts";
 
@@ -32,6 +41,38 @@ function unnamed(archive: string, folder: string): string {
   const made = join(folder, "unnamed.tar");
   execFileSync("tar", ["-cf", made, "-C", files, "oci-layout", "index.json", "blobs"]);
   return made;
+}
+
+const GREET = "echo $GREETING $(cat /etc/alias) $(cat /etc/out || echo alone); exec sleep 1000";
+const BUILT = "localhost/greeter:1";
+
+/** A root file system with a shell, links within it, and a link that leads out of it. */
+function rootFileSystem(folder: string): string {
+  const root = join(folder, "rootfs");
+  for (const name of ["bin", "etc"]) mkdirSync(join(root, name), { recursive: true });
+  copyFileSync(findStaticBusybox() ?? "", join(root, "bin/busybox"));
+  chmodSync(join(root, "bin/busybox"), 0o755);
+  for (const name of ["sh", "cat", "sleep"]) symlinkSync("busybox", join(root, "bin", name));
+  writeFileSync(join(root, "etc/name"), "folder\n");
+  symlinkSync("name", join(root, "etc/alias"));
+  writeFileSync(join(folder, "outside"), "secret\n");
+  symlinkSync(join(folder, "outside"), join(root, "etc/out"));
+  return root;
+}
+
+/** Builds an image from a folder, twice and by way of an archive: always the same. */
+async function buildFromFolder(node: NodeBox): Promise<void> {
+  const { folder } = node.box;
+  const command = JSON.stringify(["/bin/sh", "-c", GREET]);
+  const words = ["images", "build-from", rootFileSystem(folder), "--tag", BUILT];
+  const build = [...words, "--entrypoint", command, "--env", "GREETING=hello"];
+  const id = idIn(await node.run(...build), BUILT);
+  const archive = join(folder, "built.tar");
+  assert.equal(idIn(await node.run(...build, "-o", archive), BUILT), id);
+  assert.equal(idIn(await node.run("images", "load", "-i", archive), BUILT), id);
+  const refused = await node.nodelet(["images", "build-from", archive, "--tag", BUILT]);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /built\.tar is not a folder\n.*nodelet images load/);
 }
 
 async function startRegistry(node: NodeBox): Promise<void> {
@@ -91,6 +132,8 @@ test("images are loaded, saved and pulled, and stay until down is run with --ima
   const named = await node.run("images", "load", "-i", nameless, "--name", "example/other:2");
   assert.equal(idIn(named, "docker.io/example/other:2"), id);
 
+  await buildFromFolder(node);
+
   // From a registry, with progress.
   const pulled = await node.nodelet(["images", "pull", `${REGISTRY}/ok/app:1`]);
   assert.equal(pulled.code, 0, pulled.stderr);
@@ -108,17 +151,21 @@ test("images are loaded, saved and pulled, and stay until down is run with --ima
   const withLogin = await node.nodelet(["images", "pull", `${REGISTRY}/auth/app:1`], env);
   assert.equal(withLogin.code, 0, withLogin.stderr);
 
-  // The images stay, and are there again.
+  // The images stay, and are there again, for pods too.
+  const pod = `{apiVersion: v1, kind: Pod, metadata: {name: greeter}, spec: {hostNetwork: true,
+    terminationGracePeriodSeconds: 1, containers: [{name: a, image: "${BUILT}", imagePullPolicy: Never}]}}`;
+  node.box.write("/etc/nodelet/manifests/greeter.yaml", pod);
   const down = await node.run("down");
   assert.match(
     down,
-    /Kept\n(.*\n)* {2}\/var\/lib\/nodelet\/containerd \(5 images that you loaded or pulled/,
+    /Kept\n(.*\n)* {2}\/var\/lib\/nodelet\/containerd \(6 images that you loaded or pulled/,
   );
   assert.ok(existsSync(node.box.path("/var/lib/nodelet/containerd")));
   await node.run("up", "--detach", "--until-ready");
+  assert.match(await node.run("logs", "greeter"), /^hello folder alone$/m);
   assert.equal(idIn(await node.run("images", "load", "-i", saved), FULL), id);
   assert.match(await node.run("images"), /127\.0\.0\.1:5000\/ok\/app:1/);
-  await node.run("down", "--images");
+  await node.run("down", "--images", "--purge");
   assert.deepEqual(differences(before, await node.picture()), []);
 });
 

@@ -81,6 +81,7 @@ export function complete(root: CommandTree, words: readonly string[]): Completio
   )
     return NOTHING;
   if (argument.argChoices !== undefined) return matching(argument.argChoices.map(bare), word);
+  if (PATHS.has(argument.name())) return { kind: "files" };
   return {
     kind: "ask",
     command: command.name(),

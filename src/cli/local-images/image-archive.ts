@@ -67,8 +67,18 @@ export function dockerArchive(images: readonly ImageSpec[], architecture: string
 
 /** The config of an image as it is stored; its digest is the image's id. */
 export function configBytes(spec: ImageSpec, architecture: string): Uint8Array {
+  const digests = spec.layers.map((bytes) => `sha256:${sha256(bytes)}`);
+  return imageConfigBytes(spec.config, digests, architecture);
+}
+
+/** The config of an image whose uncompressed layers have these digests. */
+export function imageConfigBytes(
+  config: ImageConfig,
+  layerDigests: readonly string[],
+  architecture: string,
+): Uint8Array {
   const { entrypoint, command, env, user, workingDir, labels, exposedPorts, volumes, stopSignal } =
-    spec.config;
+    config;
   const path = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" };
   return json({
     architecture,
@@ -85,8 +95,8 @@ export function configBytes(spec: ImageSpec, architecture: string): Uint8Array {
       Volumes: volumes && Object.fromEntries(volumes.map((volume) => [volume, {}])),
       StopSignal: stopSignal,
     },
-    rootfs: { type: "layers", diff_ids: spec.layers.map((bytes) => `sha256:${sha256(bytes)}`) },
-    history: spec.layers.map(() => ({ created: "1970-01-01T00:00:00Z" })),
+    rootfs: { type: "layers", diff_ids: layerDigests },
+    history: layerDigests.map(() => ({ created: "1970-01-01T00:00:00Z" })),
   });
 }
 

@@ -17,6 +17,7 @@ import {
 } from "../../render/tables/image-table.ts";
 import { renderTable } from "../../render/tables/table.ts";
 import { counted, oneLine } from "../../render/text.ts";
+import { addBuildCommand } from "./build.ts";
 import { addTransferCommands } from "./transfer.ts";
 
 type Output = "table" | "wide" | "json" | "yaml";
@@ -52,6 +53,7 @@ export function addImagesCommand(program: Command, context: CliContext): void {
     const report = await clientOf(context, options).json<ImagesReport>(ROUTE);
     showImages(report, options.output, context.io);
   });
+  addBuildCommand(images, context);
   const gc = images
     .command("gc")
     .summary("remove unused images")
