@@ -9,10 +9,10 @@ import { VOLUME_STORIES } from "./volume-stories.ts";
 
 /** Stories by the heading of their part of the page. */
 export const ALL_STORIES: Readonly<Record<string, readonly Story[]>> = {
-  "It is not on the node": SCHEDULING_STORIES,
-  "It may not run here": ADMISSION_STORIES,
-  "Volumes and variables": VOLUME_STORIES,
-  "Images, sandbox and start": IMAGE_STORIES,
-  "While it runs": RUNNING_STORIES,
-  "It is ended": ENDING_STORIES,
+  "Not on the node": SCHEDULING_STORIES,
+  "Rejected by admission": ADMISSION_STORIES,
+  "Volumes and environment variables": VOLUME_STORIES,
+  "Images, sandboxes and start": IMAGE_STORIES,
+  "While the pod runs": RUNNING_STORIES,
+  "Deletion, eviction and restarts of the agent": ENDING_STORIES,
 };

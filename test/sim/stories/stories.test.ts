@@ -54,7 +54,7 @@ describe("nodelet why tells what happened", () => {
       [
         `### ${heading}`,
         "",
-        "| What is the matter | What `nodelet why` tells | What is wrong now | Seen on |",
+        "| situation | `nodelet why` | `Now:` | tested on |",
         "| --- | --- | --- | --- |",
         ...part.map((story) => told.get(story) ?? ""),
       ].join("\n"),
